@@ -1,0 +1,38 @@
+import type { Secret } from './secret.ts'
+
+/** A JSON value as a claim holds it. Objects in it have no prototype. */
+export type ClaimValue =
+  string | number | boolean | null | readonly ClaimValue[] | { readonly [name: string]: ClaimValue }
+
+/** All claims of a verified token: deeply frozen, no prototype, so that a claim called `constructor` is just a claim. */
+export type Claims = Readonly<Record<string, ClaimValue>>
+
+/** Nobody in particular: the route (or the registry) is in mode `anonymous`. */
+export interface AnonymousCaller {
+  readonly kind: 'anonymous'
+}
+
+/**
+ * Somebody whose token was verified. The authenticator hands out the same object for the same token while its result
+ * is cached, so what is derived from the token alone (role choice) can be kept in a `WeakMap` keyed by the caller.
+ */
+export interface AuthenticatedCaller {
+  readonly kind: 'authenticated'
+  /** Name of the provider in the `auth` section that accepted the token; for logs. */
+  readonly provider: string
+  /** The issuer: `iss` of the token, or the provider's `issuerUrl` where an introspection answer has none. */
+  readonly issuer: string
+  /** `sub` of the token; empty when it has none. */
+  readonly subject: string
+  readonly claims: Claims
+  /** End of the token in milliseconds since the epoch; absent when an introspection answer has no `exp`. */
+  readonly expiresAtMs: number | undefined
+  readonly token: Secret
+  /** SHA-256 of the token, base64url; for cache keys, computed once. */
+  readonly tokenDigest: string
+  readonly format: 'jwt' | 'opaque'
+}
+
+export type Caller = AnonymousCaller | AuthenticatedCaller
+
+export const ANONYMOUS: AnonymousCaller = Object.freeze({ kind: 'anonymous' })

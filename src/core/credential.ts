@@ -1,0 +1,34 @@
+import type { Secret } from './secret.ts'
+
+/** Nothing is added. */
+export interface NoCredential {
+  readonly kind: 'none'
+}
+
+/** One header is set to one value. */
+export interface HeaderCredential {
+  readonly kind: 'header'
+  /** Lower-case header name. */
+  readonly name: string
+  /** The whole header value (for a bearer: `Bearer …`). */
+  readonly value: Secret
+}
+
+/** Temporary AWS credentials with which the request is signed (SigV4). */
+export interface AwsCredential {
+  readonly kind: 'aws'
+  readonly accessKeyId: string
+  readonly secretAccessKey: Secret
+  readonly sessionToken: Secret
+  readonly region: string
+  readonly service: string
+  /** Derived signing keys live and die with the credential; the signer owns what is in here. */
+  readonly signing: { day: string; key: Uint8Array | undefined }
+}
+
+/** What an outgoing request is armed with. Appliers are keyed by `kind`. */
+export type Credential = NoCredential | HeaderCredential | AwsCredential
+
+export type CredentialKind = Credential['kind']
+
+export const NO_CREDENTIAL: NoCredential = Object.freeze({ kind: 'none' })

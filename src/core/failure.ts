@@ -1,0 +1,58 @@
+import { FAILURES, type FailureCode } from './failures.ts'
+
+/** What a challenge adds to a failure of the caller's token (RFC 6750 §3). */
+export interface ChallengeHint {
+  /** RFC 6750 error code; absent when the request carried no credentials at all (§3.1). */
+  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
+  readonly scope?: string
+}
+
+export interface FailureOptions {
+  /** For the log only: what happened, in our words, without values from outside. */
+  readonly detail?: string
+  /** For the log only (its `code` and `name`, never its text). */
+  readonly cause?: unknown
+  /** Whole seconds, sent as Retry-After; only meaningful with 429 and 503. */
+  readonly retryAfterSeconds?: number
+  readonly challenge?: ChallengeHint
+}
+
+/**
+ * The one error class. What a client sees (status, public sentence, OAuth error) is looked up by `code` in the table of
+ * `failures.ts`; what is in here beside the code goes to the log.
+ */
+export class Failure extends Error {
+  readonly code: FailureCode
+  readonly detail: string | undefined
+  readonly retryAfterSeconds: number | undefined
+  readonly challenge: ChallengeHint | undefined
+
+  constructor(code: FailureCode, options: FailureOptions = {}) {
+    super(options.detail === undefined ? code : `${code}: ${options.detail}`, { cause: options.cause })
+    this.name = 'Failure'
+    this.code = code
+    this.detail = options.detail
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.challenge = options.challenge
+  }
+
+  /** HTTP status of this failure, from the table. */
+  get status(): number {
+    return FAILURES[this.code].status
+  }
+}
+
+/** The failure in hand, or `internal_error` around anything that should never have been thrown. */
+export function asFailure(error: unknown): Failure {
+  return error instanceof Failure ? error : new Failure('internal_error', { cause: error })
+}
+
+/** What may be logged of a foreign error: its class and its code, never its text (it may quote what was sent). */
+export function causeOf(error: unknown): { name?: string; code?: string } {
+  if (typeof error !== 'object' || error === null) return {}
+  const { name, code } = error as { name?: unknown; code?: unknown }
+  return {
+    ...(typeof name === 'string' ? { name } : {}),
+    ...(typeof code === 'string' || typeof code === 'number' ? { code: String(code) } : {}),
+  }
+}

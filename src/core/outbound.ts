@@ -1,0 +1,49 @@
+/** One request to a service that is not a backend: identity provider, token endpoint, STS, registry source. */
+export interface OutboundRequest {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+}
+
+/** Its answer, read whole within the size bound. Header names are lower-case; repeated ones are joined by `, `. */
+export interface OutboundResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+export type OutboundErrorKind =
+  /** Deadline passed. */
+  | 'timeout'
+  /** DNS, connect, TLS or reset. */
+  | 'unreachable'
+  /** More than the size bound. */
+  | 'too_large'
+  /** The address guard refused the resolved address. */
+  | 'blocked_address'
+  /** The circuit breaker is open. */
+  | 'breaker_open'
+  /** The concurrency bound is reached. */
+  | 'overloaded'
+
+/** Why there is no answer at all. Answers with any status are answers, not errors. */
+export class OutboundError extends Error {
+  readonly kind: OutboundErrorKind
+  /** When to come back, in whole seconds, for `breaker_open`. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(kind: OutboundErrorKind, options: { cause?: unknown; retryAfterSeconds?: number } = {}) {
+    super(kind, { cause: options.cause })
+    this.name = 'OutboundError'
+    this.kind = kind
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}
+
+/** A client for one service, with its TLS, guard, deadline, size bound, breaker and concurrency bound built in. */
+export interface Outbound {
+  /** Throws `OutboundError`; follows no redirects (a 3xx is an answer). */
+  request(request: OutboundRequest): Promise<OutboundResponse>
+  close(): Promise<void>
+}

@@ -1,0 +1,159 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from './caller.ts'
+import type { Credential } from './credential.ts'
+
+declare const stage: unique symbol
+
+/**
+ * A value that says which stages a request has passed. The brand exists only in the type system; each stage is minted by
+ * a cast in exactly one file (the architecture test counts them), so no order but the one in `pipeline.ts` compiles.
+ */
+export type Staged<Name extends string, T> = T & { readonly [stage]: Name }
+
+/** The request body: absent, kept (so it can be hashed and sent again), or flowing once. */
+export type Body =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'kept'; readonly bytes: Buffer }
+  | { readonly kind: 'stream'; readonly stream: IncomingMessage; readonly length: number | undefined }
+
+/** A request as it came in, after the checks that need no route. */
+export interface Inbound {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Request id: ours, unguessable enough for support, in logs, errors and `X-Request-Id`. */
+  readonly id: string
+  readonly receivedAtMs: number
+  readonly method: string
+  /** Raw path, checked (decisions §2.8), without query. */
+  readonly path: string
+  /** Raw query without `?`; empty when there is none. */
+  readonly query: string
+  /** Header lines (name, value, name, value …) that are added to the answer whatever it is: CORS, request id. */
+  readonly responseHeaders: string[]
+  /** True once the client has gone: nothing that is still to be done for this request matters. */
+  gone: boolean
+}
+
+/** Stage 1: the route is known. Caller credentials are already out of `headers`. */
+export type Matched = Staged<
+  'matched',
+  {
+    readonly inbound: Inbound
+    readonly route: Route
+    /** Path and query to send, byte for byte (decisions §7, Path). */
+    backendPath: string
+    /** Values of the `Authorization` header lines, for the authenticator only. */
+    readonly authorization: readonly string[]
+    /** End-to-end headers to forward, flat (name, value, …), after the header policy. */
+    readonly headers: string[]
+    body: Body
+    /** Gives a client the session id of the backend in the form bound to this caller. Set by the session stage. */
+    sessionToClient: ((backendSessionId: string) => string) | undefined
+  }
+>
+
+/** Stage 2: the caller is known. */
+export type Known = Staged<'known', { readonly matched: Matched; readonly caller: Caller }>
+
+/** Stage 3: the credential that this caller has at that backend. */
+export type Armed = Staged<'armed', { readonly known: Known; readonly credential: Credential }>
+
+/** Stage 4: final headers, signed where the type signs. Nothing may touch it after. */
+export type Sealed = Staged<
+  'sealed',
+  {
+    readonly armed: Armed
+    readonly method: string
+    /** Path and query as sent. */
+    readonly path: string
+    /** Flat header list as sent, `host` and `content-length` included where they apply. */
+    readonly headers: readonly string[]
+    readonly body: Body
+    /** The last try: whatever the backend says is the answer, so nothing is peeked at. */
+    readonly final: boolean
+  }
+>
+
+/** Why the loop should try once more; said only before a byte of the answer was sent. */
+export type Again =
+  | { readonly reason: 'credential_rejected'; readonly status: number }
+  | { readonly reason: 'clock_skew'; readonly status: number; readonly serverTimeMs: number }
+  | { readonly reason: 'redirect'; readonly status: number; readonly path: string }
+  | { readonly reason: 'connection_lost'; readonly cause: unknown }
+
+/** What became of a sealed request. */
+export type Outcome =
+  | { readonly done: true; readonly status: number; readonly firstByteAtMs: number; readonly aborted: boolean }
+  | { readonly done: false; readonly again: Again }
+
+/** Which try this is; `final` when no repeat may follow. */
+export interface Attempt {
+  readonly number: number
+  readonly final: boolean
+}
+
+/** Matched → Known. Throws `Failure` (401, 403, 503). */
+export type Authenticate = (matched: Matched) => Known | Promise<Known>
+
+/** Known → Armed, and what to do when the backend refuses the credential. */
+export interface Obtain {
+  obtain(known: Known): Armed | Promise<Armed>
+  /**
+   * The backend refused this credential: forget it, and say whether obtaining again can give another one
+   * (fetched credentials: yes; static secrets: only if the source has changed).
+   */
+  reject(armed: Armed): boolean | Promise<boolean>
+}
+
+/** Armed → Sealed. Synchronous and free of I/O. */
+export interface Apply {
+  /** True when the applier hashes the body, so that it must be kept. */
+  readonly needsBody: boolean
+  apply(armed: Armed, attempt: Attempt): Sealed
+  /** The backend says what time it is there; later signatures use it. */
+  noteServerTime(serverTimeMs: number): void
+}
+
+/** Sealed → Outcome: streams the answer into `inbound.response`, or says Again. Never repeats by itself. */
+export interface Forward {
+  forward(sealed: Sealed): Promise<Outcome>
+  /** An upgraded connection (WebSocket), where the route allows it. */
+  upgrade(sealed: Sealed): Promise<Outcome>
+  close(): Promise<void>
+}
+
+/** Everything one route needs at run time, made at load: config in, functions out. */
+export interface Route {
+  readonly name: string
+  /** `type` of its MCPExternalAuthConfig; a metric label. */
+  readonly type: string
+  /** Path prefix; `/` matches all. */
+  readonly path: string
+  /** What follows the prefix is ignored and exactly the target's path is sent (manifest routes whose target has a path). */
+  readonly exactTarget: boolean
+  /** Raw path of the target (`/mcp`), never empty. */
+  readonly targetPath: string
+  /** Raw query of the target without `?`. */
+  readonly targetQuery: string
+  /** `host[:port]` for the Host header. */
+  readonly targetHost: string
+  /** `https://host[:port]`. */
+  readonly targetOrigin: string
+  /** Lower-case names of the headers that this route's credential sets: caller-sent copies are dropped. */
+  readonly ownedHeaders: readonly string[]
+  /** The protected resource's URL; undefined only on a loopback bind that has none configured. */
+  readonly resourceUrl: string | undefined
+  /** False for mode `anonymous`: no challenge, no metadata document, no session binding. */
+  readonly isProtected: boolean
+  readonly allowUpgrade: boolean
+  /** Bytes of a body that must be kept because the applier hashes it; larger is 413. Default 10 MiB. */
+  readonly bufferedBodyBytes: number
+  /** Interval of SSE keep-alive comments in milliseconds; 0 = none. */
+  readonly sseKeepAliveMs: number
+  readonly realm: string
+  readonly requiredScopes: readonly string[]
+  readonly authenticate: Authenticate
+  readonly obtain: Obtain
+  readonly apply: Apply
+  readonly forward: Forward
+}

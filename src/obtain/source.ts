@@ -1,0 +1,33 @@
+import type { AuthenticatedCaller, Caller, Credential } from '../core/index.ts'
+
+/** Caller → credential for one MCPExternalAuthConfig. Returns data, never touches a header. */
+export interface Source {
+  /** Throws `Failure`; synchronous where nothing has to be fetched. */
+  obtain(caller: Caller): Credential | Promise<Credential>
+  /** The backend refused `credential`: forget it and say whether obtaining again can give another one. */
+  reject(caller: Caller, credential: Credential): boolean | Promise<boolean>
+}
+
+/** What a fetching source would fetch for a caller; worked out without I/O and the same for the same token. */
+export interface Plan {
+  /** What tells this credential from others of the same config, issuer and subject; hashed into the cache key. */
+  readonly keyParts: readonly string[]
+  /** Role ARN, where there is one: purge and counters go by it. */
+  readonly role?: string
+  /** The credential may not outlive this (milliseconds since the epoch): for exchanges the end of the subject token. */
+  readonly notAfterMs?: number
+}
+
+/** A credential with its own end, as the service that issued it says. */
+export interface Fetched {
+  readonly credential: Credential
+  readonly expiresAtMs: number
+}
+
+/** A source that fetches: `cached.ts` wraps it in the one cache. `P` carries what `plan` found to `fetch`. */
+export interface FetchingSource<P extends Plan = Plan> {
+  /** Throws `Failure` (403 …) when this caller can have no credential. */
+  plan(caller: AuthenticatedCaller): P
+  /** Throws `Failure`. */
+  fetch(caller: AuthenticatedCaller, plan: P): Promise<Fetched>
+}
