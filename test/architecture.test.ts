@@ -1,0 +1,83 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { mints, readRooms, readSources, violations } from './support/architecture.ts'
+
+const root = path.join(import.meta.dirname, '..')
+const rooms = readRooms(readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8'))
+const sources = readSources(path.join(root, 'src'))
+
+describe('architecture', () => {
+  it('knows the rooms from the page and the page knows every room', () => {
+    const folders = readdirSync(path.join(root, 'src'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+    expect(rooms.map((room) => room.name).sort()).toEqual(folders.sort())
+  })
+
+  it('imports only downwards, through doors, in small files with places of their own', () => {
+    expect(sources.length).toBeGreaterThan(50)
+    expect(violations(rooms, sources)).toEqual([])
+  })
+
+  it('lists only lower rooms in the table', () => {
+    const level = new Map(rooms.map((room) => [room.name, room.level]))
+    for (const room of rooms) {
+      if (room.mayImport === 'all') continue
+      for (const name of room.mayImport) expect(level.get(name), `${room.name} → ${name}`).toBeLessThan(room.level)
+    }
+  })
+
+  it('mints every stage in exactly one file, in the room of that stage', () => {
+    const rooms = Object.entries(mints(sources)).map(([stage, files]) => [
+      stage,
+      files.map((file) => file.split('/')[0]),
+    ])
+    expect(Object.fromEntries(rooms)).toEqual({
+      Matched: ['proxy'],
+      Known: ['authenticate'],
+      Armed: ['obtain'],
+      Sealed: ['apply'],
+    })
+  })
+
+  it('keeps tests small too', () => {
+    const tests = readSources(path.join(root, 'test')).filter((file) => !file.path.startsWith('fixtures/'))
+    expect(tests.filter((file) => file.lines > 300).map((file) => `${file.path} ${file.lines}`)).toEqual([])
+  })
+})
+
+describe('the architecture check itself', () => {
+  const planted = violations(rooms, readSources(path.join(root, 'test/fixtures/architecture/src')))
+  const expected = [
+    'core/upward.ts: core may not import http',
+    'core/upward.ts: http is not below core',
+    'core/environment.ts: only commands reads process.env',
+    'core/destructured.ts: only commands reads process.env',
+    'http/sideways.ts: http may not import cache',
+    'http/sideways.ts: cache is not below http',
+    'http/helpers.ts: a thing has a room or it has no place',
+    'apply/backdoor.ts: enters core by core/secret.ts, its door is index.ts',
+    'apply/dynamic.ts: apply may not import cache',
+    'apply/computed.ts: computed import',
+    'apply/type-only.ts: apply may not import cache',
+    'apply/package.ts: undici belongs to net, forward',
+    'apply/long.ts: 301 lines, 300 at most',
+    'apply/outside.ts: imports ../../../../package.json, outside of src',
+    'nowhere/thing.ts: no room called nowhere in ARCHITECTURE.md',
+  ]
+
+  it.each(expected)('finds the planted violation: %s', (sentence) => {
+    expect(planted).toContain(sentence)
+  })
+
+  it('finds nothing but what was planted', () => {
+    expect(planted.filter((sentence) => !expected.includes(sentence))).toEqual([])
+  })
+
+  it('sees a cast to a stage wherever it is written', () => {
+    expect(mints(readSources(path.join(root, 'test/fixtures/architecture/src')))).toMatchObject({
+      Sealed: ['apply/mint.ts'],
+    })
+  })
+})

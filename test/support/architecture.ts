@@ -1,0 +1,148 @@
+import { readFileSync, readdirSync, statSync } from 'node:fs'
+import path from 'node:path'
+import ts from 'typescript-api'
+
+/** One row of the table in ARCHITECTURE.md. */
+export interface Room {
+  readonly level: number
+  readonly name: string
+  readonly mayImport: readonly string[] | 'all'
+}
+
+/** What one source file says, read from its syntax tree. */
+export interface SourceFile {
+  /** Path below the root, `/` as separator. */
+  readonly path: string
+  readonly lines: number
+  readonly imports: readonly string[]
+  /** Names of types that the file casts to with `as`. */
+  readonly casts: readonly string[]
+  readonly readsEnvironment: boolean
+}
+
+/** The table of rooms as ARCHITECTURE.md has it: the page is the rule. */
+export function readRooms(markdown: string): Room[] {
+  const rooms: Room[] = []
+  for (const line of markdown.split('\n')) {
+    const cells = line.split('|').map((cell) => cell.trim())
+    const name = /^`([a-z]+)`$/.exec(cells[2] ?? '')?.[1]
+    if (!/^\d$/.test(cells[1] ?? '') || name === undefined) continue
+    const may = cells[4] ?? ''
+    rooms.push({
+      level: Number(cells[1]),
+      name,
+      mayImport: may === 'all' ? 'all' : may.split(/\s+/).filter((word) => word !== '–'),
+    })
+  }
+  return rooms
+}
+
+/** Every `.ts` file below `root`, parsed. */
+export function readSources(root: string): SourceFile[] {
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && statSync(path.join(root, name)).isFile())
+    .map((name) => parse(root, name.split(path.sep).join('/')))
+}
+
+function parse(root: string, name: string): SourceFile {
+  const text = readFileSync(path.join(root, name), 'utf8')
+  const tree = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true)
+  const imports: string[] = []
+  const casts: string[] = []
+  let readsEnvironment = false
+  const visit = (node: ts.Node): void => {
+    if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier !== undefined) {
+      if (ts.isStringLiteral(node.moduleSpecifier)) imports.push(node.moduleSpecifier.text)
+    } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      const [specifier] = node.arguments
+      imports.push(specifier !== undefined && ts.isStringLiteral(specifier) ? specifier.text : '<computed>')
+    } else if (
+      ts.isImportTypeNode(node) &&
+      ts.isLiteralTypeNode(node.argument) &&
+      ts.isStringLiteral(node.argument.literal)
+    ) {
+      imports.push(node.argument.literal.text)
+    } else if ((ts.isAsExpression(node) || ts.isTypeAssertionExpression(node)) && ts.isTypeReferenceNode(node.type)) {
+      casts.push(node.type.typeName.getText(tree))
+    } else if (
+      ts.isPropertyAccessExpression(node) &&
+      node.name.text === 'env' &&
+      node.expression.getText(tree) === 'process'
+    ) {
+      readsEnvironment = true
+    } else if (
+      ts.isBindingElement(node) &&
+      node.name.getText(tree) === 'env' &&
+      node.parent.parent.getText(tree).includes('process')
+    ) {
+      readsEnvironment = true
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(tree)
+  return { path: name, lines: text.split('\n').length - 1, imports, casts, readsEnvironment }
+}
+
+const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'main')
+
+/** Packages that only some rooms may load, with the reason in ARCHITECTURE.md or the name itself. */
+const CONFINED: Readonly<Record<string, readonly string[]>> = {
+  undici: ['net', 'forward'],
+  '@aws-sdk/client-sts': ['obtain'],
+  '@bufbuild/cel': ['cel'],
+  jose: ['authenticate', 'obtain', 'lab', 'commands'],
+  pino: ['commands'],
+  'prom-client': ['commands'],
+  fastify: ['registry', 'lab'],
+  '@modelcontextprotocol/server': ['lab'],
+}
+
+const FORBIDDEN_NAMES = /(^|\/)(utils?|common|helpers?|shared|misc)(\.ts|\/|$)/
+
+/** Everything in `files` that breaks the rules, a sentence each. */
+export function violations(rooms: readonly Room[], files: readonly SourceFile[]): string[] {
+  const byName = new Map(rooms.map((room) => [room.name, room]))
+  const found: string[] = []
+  for (const file of files) {
+    const name = roomOf(file.path)
+    const room: Room | undefined = name === 'main' ? { level: 6, name, mayImport: 'all' } : byName.get(name)
+    if (room === undefined) {
+      found.push(`${file.path}: no room called ${name} in ARCHITECTURE.md`)
+      continue
+    }
+    if (file.lines > 300) found.push(`${file.path}: ${file.lines} lines, 300 at most`)
+    if (FORBIDDEN_NAMES.test(file.path)) found.push(`${file.path}: a thing has a room or it has no place`)
+    if (file.readsEnvironment && room.level < 5) found.push(`${file.path}: only commands reads process.env`)
+    for (const specifier of file.imports) found.push(...judgeImport(file, room, specifier, byName))
+  }
+  return found
+}
+
+function judgeImport(file: SourceFile, room: Room, specifier: string, rooms: ReadonlyMap<string, Room>): string[] {
+  if (specifier === '<computed>') return room.level < 5 ? [`${file.path}: computed import`] : []
+  if (!specifier.startsWith('.')) {
+    const confined = Object.entries(CONFINED).find(([name]) => specifier === name || specifier.startsWith(`${name}/`))
+    if (confined === undefined || confined[1].includes(room.name)) return []
+    return [`${file.path}: ${confined[0]} belongs to ${confined[1].join(', ')}`]
+  }
+  const target = path.posix.normalize(path.posix.join(path.posix.dirname(file.path), specifier))
+  if (target.startsWith('..')) return [`${file.path}: imports ${specifier}, outside of src`]
+  const other = roomOf(target)
+  if (other === room.name) return []
+  const problems: string[] = []
+  if (target !== `${other}/index.ts`) problems.push(`${file.path}: enters ${other} by ${target}, its door is index.ts`)
+  const otherRoom = rooms.get(other)
+  if (room.mayImport === 'all') return problems
+  if (!room.mayImport.includes(other)) problems.push(`${file.path}: ${room.name} may not import ${other}`)
+  if (otherRoom !== undefined && otherRoom.level >= room.level)
+    problems.push(`${file.path}: ${other} is not below ${room.name}`)
+  return problems
+}
+
+/** Stage brand → the files that cast to it. */
+export function mints(files: readonly SourceFile[]): Record<string, string[]> {
+  const stages = ['Matched', 'Known', 'Armed', 'Sealed']
+  return Object.fromEntries(
+    stages.map((stage) => [stage, files.filter((file) => file.casts.includes(stage)).map((file) => file.path)]),
+  )
+}
