@@ -1,0 +1,40 @@
+/** What a command may touch of the process, so that tests run commands without one. */
+export interface Io {
+  stdout(text: string): void
+  stderr(text: string): void
+  /** The environment; only `commands` ever sees it. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Reads all of standard input, for `--token-file -`. */
+  stdin(): Promise<string>
+  /** Resolves when the process is asked to stop (SIGTERM, SIGINT). */
+  readonly stop: Promise<string>
+  /** Calls back on SIGHUP. */
+  onReload(listener: () => void): void
+}
+
+/** The real process behind `Io`. A second signal ends the process at once. */
+export function processIo(): Io {
+  const stop = new Promise<string>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        resolve(signal)
+        process.once(signal, () => process.exit(1))
+      })
+    }
+  })
+  return {
+    stdout: (text) => void process.stdout.write(text),
+    stderr: (text) => void process.stderr.write(text),
+    env: process.env,
+    stdin: async () => {
+      const chunks: Buffer[] = []
+      for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+      return Buffer.concat(chunks).toString('utf8')
+    },
+    stop,
+    onReload: (listener) => void process.on('SIGHUP', listener),
+  }
+}
+
+/** Exit codes of every command. */
+export const EXIT = { fine: 0, failed: 1, usage: 2, nothingFound: 3 } as const

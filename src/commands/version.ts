@@ -1,0 +1,10 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+
+/** Version of this package, from its package.json. */
+export const VERSION: string = (
+  JSON.parse(readFileSync(path.join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string }
+).version
+
+/** What `extauth version` and `/version` say. */
+export const versionLine = (): string => `mcp-extauth ${VERSION} (Node ${process.versions.node})`
