@@ -1,0 +1,2 @@
+export { hashKey } from './hash-key.ts'
+export { createTtlLru, type RemovalReason, type TtlLru, type TtlLruOptions } from './ttl-lru.ts'

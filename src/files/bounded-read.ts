@@ -1,0 +1,60 @@
+import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs'
+import { sep } from 'node:path'
+
+export type FileProblem = 'missing' | 'unreadable' | 'not_a_file' | 'too_large' | 'outside'
+
+/** Why a file could not be read: our own word for it, never the system's text. */
+export class FileError extends Error {
+  readonly problem: FileProblem
+
+  constructor(problem: FileProblem, cause?: unknown) {
+    super(problem, { cause })
+    this.name = 'FileError'
+    this.problem = problem
+  }
+}
+
+const isMissing = (error: unknown) =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+
+const problemOf = (error: unknown) => new FileError(isMissing(error) ? 'missing' : 'unreadable', error)
+
+/**
+ * The content of a regular file of at most `maxBytes` bytes. With `within`, the file must really lie in that directory
+ * after all symlinks (Kubernetes' `..data` does, a link to `/etc` does not). Pipes and devices are refused without
+ * being waited for. Throws `FileError`.
+ */
+export function readBounded(path: string, maxBytes: number, within?: string): Buffer {
+  let descriptor: number
+  try {
+    let real = path
+    if (within !== undefined) {
+      const root = realpathSync(within)
+      real = realpathSync(path)
+      if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) throw new FileError('outside')
+    }
+    // The resolved path has no links left, so O_NOFOLLOW refuses one that was put there since.
+    const noFollow = within === undefined ? 0 : constants.O_NOFOLLOW
+    descriptor = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | noFollow)
+  } catch (error) {
+    throw error instanceof FileError ? error : problemOf(error)
+  }
+  try {
+    const stat = fstatSync(descriptor)
+    if (!stat.isFile()) throw new FileError('not_a_file')
+    if (stat.size > maxBytes) throw new FileError('too_large')
+    // One byte more than it should have: the file may grow while it is read.
+    const buffer = Buffer.alloc(Math.max(stat.size, Math.min(maxBytes, 4096)) + 1)
+    let length = 0
+    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
+      read = readSync(descriptor, buffer, length, buffer.length - length, null)
+    }
+    // It grew: a piece of it is worth nothing, and the next look finds it whole.
+    if (length === buffer.length) throw new FileError(length > maxBytes ? 'too_large' : 'unreadable')
+    return Buffer.from(buffer.subarray(0, length))
+  } catch (error) {
+    throw error instanceof FileError ? error : problemOf(error)
+  } finally {
+    closeSync(descriptor)
+  }
+}

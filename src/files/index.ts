@@ -1,0 +1,3 @@
+export { readBounded, FileError, type FileProblem } from './bounded-read.ts'
+export { watchDirectory, type WatchDirectoryOptions, type WatchedDirectory } from './directory.ts'
+export { openWatchedFile, type WatchedFile, type WatchedFileOptions } from './watched-file.ts'
