@@ -1,2 +1,5 @@
+export { createCredentialCache, type CredentialCache, type CredentialCacheOptions } from './credential-cache.ts'
 export { hashKey } from './hash-key.ts'
+export type { CacheGroup, CacheListing } from './listing.ts'
+export type { CacheScope, CacheSlot, Generation, PurgeFilter } from './slot.ts'
 export { createTtlLru, type RemovalReason, type TtlLru, type TtlLruOptions } from './ttl-lru.ts'

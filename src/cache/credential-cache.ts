@@ -1,0 +1,193 @@
+import { Failure, asFailure, type Clock, type Metrics } from '../core/index.ts'
+import { createCacheCounters } from './counters.ts'
+import { createEntries, type Entry } from './entries.ts'
+import { hardEndMs, refreshAtMs, refreshPauseMs } from './lifetimes.ts'
+import { groupEntries, type CacheListing } from './listing.ts'
+import { createNegatives } from './negatives.ts'
+import {
+  matchesFilter,
+  type CacheScope,
+  type CacheSlot,
+  type Generation,
+  type Ownership,
+  type PurgeFilter,
+} from './slot.ts'
+import { createTtlLru } from './ttl-lru.ts'
+
+/** A credential that is refused although it was fetched this recently is not fetched again: the backend means it. */
+const REJECTION_PAUSE_MS = 1_000
+
+export interface CredentialCacheOptions {
+  readonly clock: Clock
+  readonly metrics: Metrics
+  /** In [0, 1); spreads the refreshes. */
+  readonly random: () => number
+  /** Default 10,000. */
+  readonly maxEntries?: number
+  /** Per issuer + subject + config. Default 8. */
+  readonly maxPerOwner?: number
+}
+
+/** The one cache of fetched credentials (decisions §4). */
+export interface CredentialCache<V = unknown> {
+  /** The scope of one config, with its counters. */
+  scope(config: string, type: string): CacheScope
+  /**
+   * The credential of a slot: at once where there is a live one, else when the one call in flight for its key ends.
+   * Throws (or rejects with) `Failure`. Whoever stops waiting cancels nothing.
+   */
+  get(slot: CacheSlot<V>): V | Promise<V>
+  /**
+   * The backend refused `value`: it is forgotten, unless a newer one is already there. False when fetching again can't
+   * help, because this one had itself just replaced a refused one.
+   */
+  reject(slot: CacheSlot<V>, value: V): boolean
+  /** Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number. */
+  purge(filter: PurgeFilter): number
+  /** The secrets of a config have changed: what was obtained with others under the same config hash is forgotten. */
+  retireSecrets(config: string, current: Generation): number
+  /** The configuration was replaced: forgets what belongs to configs that are gone or have another hash now. */
+  retireConfigs(current: ReadonlyMap<string, string>): number
+  list(): CacheListing
+}
+
+interface Flight<V> extends Ownership {
+  promise: Promise<V>
+  /** What it brings is for those who wait already, and for nobody after them. */
+  isRetired: boolean
+}
+
+/** Makes the cache; one per process. */
+export function createCredentialCache<V = unknown>(options: CredentialCacheOptions): CredentialCache<V> {
+  const { clock, random } = options
+  const maxEntries = options.maxEntries ?? 10_000
+  const counters = createCacheCounters(options.metrics)
+  const negatives = createNegatives(clock, maxEntries)
+  const rejections = createTtlLru<true>({ clock, maxEntries })
+  const flights = new Map<string, Flight<V>>()
+  const entries = createEntries<V>({
+    clock,
+    maxEntries,
+    maxPerOwner: options.maxPerOwner ?? 8,
+    onCount: (count) => counters.entries(count),
+  })
+
+  const keep = (slot: CacheSlot<V>, flight: Flight<V>, value: V, expiresAtMs: number): V => {
+    const now = clock.now()
+    if (slot.notAfterMs !== undefined && slot.notAfterMs <= now) {
+      throw new Failure('expired_token', { detail: 'the token expired while a credential was obtained for it' })
+    }
+    if (!(expiresAtMs > now)) {
+      throw new Failure('identity_provider_error', { detail: 'the credential had expired when it arrived' })
+    }
+    if (flight.isRetired) return value
+    const endMs = Math.min(expiresAtMs, slot.notAfterMs ?? Infinity)
+    const times = { endMs: hardEndMs(endMs, now), refreshAtMs: refreshAtMs(endMs, now, random()), obtainedAtMs: now }
+    negatives.forget(slot.key)
+    entries.add(slot, value, times)
+    return value
+  }
+
+  const miscarry = (slot: CacheSlot<V>, flight: Flight<V>, purpose: 'miss' | 'refresh', error: unknown): never => {
+    const failure = asFailure(error)
+    slot.scope.counters.fetched(purpose, failure.code)
+    if (!flight.isRetired) {
+      const failuresInARow = negatives.note(slot.key, slot, failure)
+      const old = entries.peek(slot.key)
+      if (old !== undefined) old.refreshAtMs = clock.now() + refreshPauseMs(failure, failuresInARow)
+    }
+    throw failure
+  }
+
+  const start = (slot: CacheSlot<V>, purpose: 'miss' | 'refresh'): Flight<V> => {
+    const { key, scope, generation, issuer, subject, role } = slot
+    const run = async (): Promise<V> => {
+      // A turn later, so that the flight is known before anything can end it.
+      await Promise.resolve()
+      try {
+        const fetched = await slot.fetch()
+        const value = keep(slot, flight, fetched.value, fetched.expiresAtMs)
+        scope.counters.fetched(purpose, 'ok')
+        return value
+      } catch (error) {
+        return miscarry(slot, flight, purpose, error)
+      } finally {
+        flights.delete(key)
+      }
+    }
+    const flight: Flight<V> = { scope, generation, issuer, subject, role, promise: run(), isRetired: false }
+    flights.set(key, flight)
+    return flight
+  }
+
+  const miss = (slot: CacheSlot<V>): Promise<V> => {
+    const flight = flights.get(slot.key)
+    if (flight !== undefined) {
+      slot.scope.counters.joined.add()
+      if (!flight.isRetired) return flight.promise
+      // One call per key at a time, so what comes after a purge waits for the call before it and asks anew.
+      const again = () => get(slot)
+      return flight.promise.then(again, again)
+    }
+    if (slot.notAfterMs !== undefined && slot.notAfterMs <= clock.now()) {
+      throw new Failure('expired_token', { detail: 'the token has expired' })
+    }
+    const failure = negatives.blocking(slot.key)
+    if (failure !== undefined) {
+      slot.scope.counters.negative.add()
+      throw failure
+    }
+    slot.scope.counters.miss.add()
+    return start(slot, 'miss').promise
+  }
+
+  const refresh = (slot: CacheSlot<V>) => {
+    // Nobody waits for it; how it ended is counted, and a failure shows when the old one ends.
+    start(slot, 'refresh').promise.catch(() => undefined)
+  }
+
+  const get = (slot: CacheSlot<V>): V | Promise<V> => {
+    const entry = entries.use(slot.key)
+    if (entry === undefined) return miss(slot)
+    slot.scope.counters.hit.add()
+    if (clock.now() >= entry.refreshAtMs && !flights.has(slot.key)) refresh(slot)
+    return entry.value
+  }
+
+  const forget = (matches: (owner: Ownership) => boolean, reason: string): number => {
+    const found: Entry<V>[] = []
+    for (const entry of entries.all()) if (matches(entry)) found.push(entry)
+    for (const entry of found) entries.remove(entry, reason)
+    for (const flight of flights.values()) if (matches(flight)) flight.isRetired = true
+    negatives.forgetWhere(matches)
+    return found.length
+  }
+
+  return {
+    scope: (config, type) => ({ config, type, counters: counters.forType(type) }),
+    get,
+    reject(slot, value) {
+      const entry = entries.peek(slot.key)
+      if (entry === undefined || entry.value !== value) return true
+      const isFreshAfterRejection = rejections.peek(slot.key) === true
+      if (isFreshAfterRejection) return false
+      rejections.set(slot.key, true, clock.now() + REJECTION_PAUSE_MS)
+      entries.remove(entry, 'rejected')
+      return true
+    },
+    purge: (filter) => forget((owner) => matchesFilter(owner, filter), 'purged'),
+    retireSecrets: (config, { configHash, secrets }) =>
+      forget(
+        ({ scope, generation }) =>
+          scope.config === config && generation.configHash === configHash && generation.secrets !== secrets,
+        'retired',
+      ),
+    retireConfigs: (current) =>
+      forget(({ scope, generation }) => current.get(scope.config) !== generation.configHash, 'retired'),
+    list() {
+      const groups = groupEntries(entries.all(), clock.now())
+      const live = groups.reduce((sum, group) => sum + group.count, 0)
+      return { entries: live, maxEntries, inFlight: flights.size, negative: negatives.size, groups }
+    },
+  }
+}
