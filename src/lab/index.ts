@@ -1,0 +1,5 @@
+export { startLabBackend, type LabBackend, type LabBackendOptions } from './backend.ts'
+export { PortInUse } from './listen.ts'
+export type { RecordedRequest, WaitOutcome } from './mcp/state.ts'
+export type { Requirement } from './requirements.ts'
+export { type IssuedCredentials, verifySigv4 } from './sigv4-verify.ts'

@@ -1,0 +1,51 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** One request as it reached the backend, byte for byte, before anything looked at it. */
+export interface RecordedRequest {
+  /** Counts from 1 in order of arrival. */
+  readonly number: number
+  readonly receivedAtMs: number
+  readonly method: string
+  /** Path and query as on the request line. */
+  readonly target: string
+  /** Flat header list (name, value, …) in the order and case of the wire. */
+  readonly headers: readonly string[]
+  readonly body: Buffer
+  /** Where it came in: the path of the mount. */
+  readonly mount: string
+  /** What the verifier in front of the server found out about whoever sent it; undefined where nothing is required. */
+  readonly verified: Readonly<Record<string, unknown>> | undefined
+  /** Status that was answered; 0 until the answer begins. */
+  status: number
+  /** True when the connection went away before the answer was complete. */
+  aborted: boolean
+}
+
+/** How a call of the tool `wait` ended, so that a test can see a cancellation arrive. */
+export interface WaitOutcome {
+  readonly label: string
+  outcome: 'waiting' | 'finished' | 'cancelled'
+}
+
+/** What the MCP servers of one backend share: they are made anew for each session or request. */
+export interface LabState {
+  /** The HTTP request that the running tool call came with. */
+  readonly current: AsyncLocalStorage<RecordedRequest>
+  readonly waits: WaitOutcome[]
+  /** Goes up with each `test_trigger_tool_change`; shown in a tool's description, so that the list really changes. */
+  toolsRevision: number
+  promptsRevision: number
+  /** Tells every open session and subscription that a list has changed. */
+  announce: (what: 'tools' | 'prompts') => void
+}
+
+/** An empty state; `announce` is set by whoever serves. */
+export function createLabState(): LabState {
+  return {
+    current: new AsyncLocalStorage(),
+    waits: [],
+    toolsRevision: 0,
+    promptsRevision: 0,
+    announce: () => undefined,
+  }
+}

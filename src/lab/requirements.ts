@@ -1,0 +1,130 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+import type { Clock, Secret } from '../core/index.ts'
+import type { RecordedRequest } from './mcp/state.ts'
+import { type IssuedCredentials, verifySigv4 } from './sigv4-verify.ts'
+
+/** What a mount of the backend demands of every request, strictly. */
+export type Requirement =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'header'; readonly name: string; readonly value: Secret }
+  | { readonly kind: 'bearer'; readonly token: Secret }
+  | {
+      readonly kind: 'jwt'
+      readonly issuer: string
+      readonly audience: string
+      /** Lower-case header that holds the token; `authorization` carries it as a bearer. Default `authorization`. */
+      readonly header?: string
+      readonly keys: () => JSONWebKeySet
+      /** Whether the issuer has taken the token with this `jti` back. */
+      readonly isRevoked: (jti: string) => boolean
+    }
+  | {
+      readonly kind: 'sigv4'
+      readonly region: string
+      readonly service: string
+      readonly lookup: (accessKeyId: string) => IssuedCredentials | undefined
+    }
+
+/** Let in (with what was found out about the sender), or the answer that refuses. */
+export type Verdict =
+  | { readonly ok: true; readonly verified: Readonly<Record<string, unknown>> }
+  | {
+      readonly ok: false
+      readonly status: number
+      readonly headers: Readonly<Record<string, string>>
+      readonly body: object
+    }
+
+export type Verifier = (request: Pick<RecordedRequest, 'method' | 'target' | 'headers' | 'body'>) => Promise<Verdict>
+
+const unauthorized = (error: string): Verdict => ({
+  ok: false,
+  status: 401,
+  headers: { 'www-authenticate': `Bearer realm="extauth-lab-backend", error="${error}"` },
+  body: { error },
+})
+
+const accepted = (verified: Readonly<Record<string, unknown>> = {}): Verdict => ({ ok: true, verified })
+
+/** The verifier for a requirement; it judges the request as it came over the wire. */
+export function createVerifier(requirement: Requirement, clock: Clock): Verifier {
+  switch (requirement.kind) {
+    case 'none':
+      return () => Promise.resolve(accepted())
+    case 'header':
+      return headerVerifier(requirement.name, requirement.value)
+    case 'bearer':
+      return (request) => {
+        const token = bearerOf(valuesOf(request.headers, 'authorization'))
+        if (token === undefined) return Promise.resolve(unauthorized('invalid_request'))
+        return Promise.resolve(requirement.token.equals(token) ? accepted() : unauthorized('invalid_token'))
+      }
+    case 'jwt':
+      return jwtVerifier(requirement, clock)
+    default:
+      return (request) => Promise.resolve(sigv4Verdict(request, requirement, clock))
+  }
+}
+
+function headerVerifier(name: string, value: Secret): Verifier {
+  return (request) => {
+    const values = valuesOf(request.headers, name.toLowerCase())
+    if (values.length === 1 && value.equals(values[0] ?? '')) return Promise.resolve(accepted())
+    const status = values.length === 0 ? 401 : 403
+    return Promise.resolve({ ok: false, status, headers: {}, body: { error: 'wrong_header', header: name } })
+  }
+}
+
+function jwtVerifier(requirement: Requirement & { kind: 'jwt' }, clock: Clock): Verifier {
+  const name = requirement.header ?? 'authorization'
+  return async (request) => {
+    const values = valuesOf(request.headers, name)
+    const token = name === 'authorization' ? bearerOf(values) : values.length === 1 ? values[0] : undefined
+    if (token === undefined) return unauthorized('invalid_request')
+    try {
+      const { payload } = await jwtVerify(token, createLocalJWKSet(requirement.keys()), {
+        issuer: requirement.issuer,
+        audience: requirement.audience,
+        algorithms: ['RS256', 'ES256'],
+        requiredClaims: ['exp', 'iat', 'sub', 'jti'],
+        currentDate: new Date(clock.now()),
+      })
+      if (payload.jti === undefined || requirement.isRevoked(payload.jti)) return unauthorized('invalid_token')
+      return accepted({ claims: payload })
+    } catch {
+      return unauthorized('invalid_token')
+    }
+  }
+}
+
+function sigv4Verdict(
+  request: Parameters<Verifier>[0],
+  requirement: Requirement & { kind: 'sigv4' },
+  clock: Clock,
+): Verdict {
+  const { region, service, lookup } = requirement
+  const verdict = verifySigv4(request, { region, service, lookup, nowMs: clock.now() })
+  if (verdict.ok) {
+    const { roleArn, sessionName, subject, accessKeyId } = verdict.credentials
+    return accepted({ roleArn, sessionName, subject, accessKeyId })
+  }
+  const { status, type, message } = verdict
+  return { ok: false, status, headers: { 'x-amzn-errortype': type }, body: { __type: type, message } }
+}
+
+/** All values of a header, in order; `name` is lower-case. */
+export function valuesOf(headers: readonly string[], name: string): string[] {
+  return headers.filter((_, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === name)
+}
+
+/** The token of exactly one `Authorization: Bearer` (RFC 6750 §2.1), else undefined. */
+export function bearerOf(values: readonly string[]): string | undefined {
+  return values.length === 1 ? /^Bearer ([A-Za-z0-9\-._~+/]+=*)$/i.exec(values[0] ?? '')?.[1] : undefined
+}
+
+/** Compares in constant time, whatever the lengths. */
+export function sameText(a: string, b: string): boolean {
+  const hash = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash(a), hash(b))
+}
