@@ -32,6 +32,11 @@ export interface Inbound {
   readonly responseHeaders: string[]
   /** True once the client has gone: nothing that is still to be done for this request matters. */
   gone: boolean
+  /**
+   * Forward calls it once when the answer is an event stream, after its head is written: `end` ends the answer cleanly
+   * and lets go of the backend. It is called when the caller's token ends (GET) and at the end of a drain.
+   */
+  onStream(end: () => void): void
 }
 
 /** Stage 1: the route is known. Caller credentials are already out of `headers`. */
