@@ -1,0 +1,116 @@
+import { request } from 'node:http'
+import { request as secureRequest } from 'node:https'
+import type { Socket } from 'node:net'
+import type { buildConnector, Dispatcher } from 'undici'
+import { OutboundError } from '../core/index.ts'
+import type { Connect } from './connector.ts'
+
+/** The values of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as the command line read them. */
+export interface EgressProxy {
+  readonly httpsProxy?: string
+  readonly httpProxy?: string
+  readonly noProxy?: string
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
+
+const isExempt = (url: URL, noProxy: string): boolean => {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  const port = url.port || DEFAULT_PORTS[url.protocol]
+  return noProxy.split(/[,\s]+/).some((entry) => {
+    if (entry === '') return false
+    if (entry === '*') return true
+    const withPort = /^(\[.*\]|[^:]*):(\d+)$/.exec(entry)
+    if (withPort !== null && withPort[2] !== port) return false
+    const name = (withPort?.[1] ?? entry)
+      .toLowerCase()
+      .replace(/^\[(.*)\]$/, '$1')
+      .replace(/\.$/, '')
+    const suffix = name.replace(/^\*?\./, '')
+    // `*.example.com` means the subdomains only; `.example.com` and `example.com` mean the name as well.
+    return host.endsWith(`.${suffix}`) || (host === suffix && !name.startsWith('*.'))
+  })
+}
+
+/**
+ * The egress proxy for a URL, or undefined for a direct connection. The usual conventions: the scheme of the target picks
+ * the variable, and `NO_PROXY` lists names, suffixes, `host:port` and `*`. Throws TypeError for a proxy URL that is none.
+ */
+export const egressProxyFor = (url: URL, egress: EgressProxy | undefined): URL | undefined => {
+  const proxy = url.protocol === 'https:' ? egress?.httpsProxy : egress?.httpProxy
+  if (proxy === undefined || proxy === '' || isExempt(url, egress?.noProxy ?? '')) return undefined
+  return new URL(proxy.includes('://') ? proxy : `http://${proxy}`)
+}
+
+/** `Proxy-Authorization` for the user info of a proxy URL; undefined where it has none. */
+const proxyAuthorization = (proxy: URL): string | undefined => {
+  if (proxy.username === '') return undefined
+  const pair = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
+  return `Basic ${Buffer.from(pair).toString('base64')}`
+}
+
+/** Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6). */
+const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const authorization = proxyAuthorization(proxy)
+    const send = proxy.protocol === 'https:' ? secureRequest : request
+    const connect = send({
+      host: proxy.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: proxy.port || DEFAULT_PORTS[proxy.protocol],
+      method: 'CONNECT',
+      path: target,
+      agent: false,
+      headers: { host: target, ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }) },
+    })
+    const timer = setTimeout(() => connect.destroy(new OutboundError('timeout')), timeoutMs)
+    connect.once('connect', (response, socket) => {
+      clearTimeout(timer)
+      if (response.statusCode === 200) return resolve(socket)
+      socket.destroy()
+      reject(new OutboundError('unreachable'))
+    })
+    connect.once('response', (response) => {
+      response.destroy()
+      connect.destroy(new OutboundError('unreachable'))
+    })
+    connect.once('error', (error) => {
+      clearTimeout(timer)
+      reject(error)
+    })
+    connect.end()
+  })
+
+/** Wraps a connector so that `https` connections go through a tunnel of the egress proxy; TLS is still with the target. */
+export const createTunnelConnect =
+  (connect: Connect, proxyFor: (url: URL) => URL | undefined, timeoutMs: number): Connect =>
+  async (options) => {
+    const proxy = options.protocol === 'https:' ? proxyFor(urlOf(options)) : undefined
+    if (proxy === undefined) return connect(options)
+    const { hostname, port } = urlOf(options)
+    const httpSocket = await openTunnel(proxy, `${hostname}:${port || '443'}`, timeoutMs)
+    return connect({ ...options, httpSocket })
+  }
+
+/** The origin that a connector was asked for. */
+export const urlOf = (options: buildConnector.Options): URL =>
+  new URL(`${options.protocol}//${options.host ?? options.hostname}`)
+
+/**
+ * For `http` targets behind an egress proxy: the request goes to the proxy with an absolute-form target
+ * (RFC 9112 §3.2.2). `dispatcher` must be one for the proxy's origin.
+ */
+export const forwardThroughProxy = (dispatcher: Dispatcher, targetOrigin: string, proxy: URL): Dispatcher => {
+  const authorization = proxyAuthorization(proxy)
+  return dispatcher.compose((dispatch) => (options, handler) => {
+    const headers = Array.isArray(options.headers) ? options.headers : []
+    return dispatch(
+      {
+        ...options,
+        origin: proxy.origin,
+        path: `${targetOrigin}${options.path}`,
+        headers: authorization === undefined ? headers : [...headers, 'proxy-authorization', authorization],
+      },
+      handler,
+    )
+  })
+}

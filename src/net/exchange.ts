@@ -1,0 +1,120 @@
+import type { Dispatcher } from 'undici'
+import { OutboundError, type OutboundErrorKind, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
+
+export interface ExchangeBounds {
+  /** Milliseconds that are left for connecting, sending and reading the whole answer. */
+  readonly deadlineMs: number
+  /** Bytes of the answer's body. */
+  readonly maxBytes: number
+}
+
+type AnswerHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
+
+const flatten = (headers: AnswerHeaders): Record<string, string> => {
+  const flat: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name.toLowerCase()] = typeof value === 'string' ? value : value.join(', ')
+  }
+  return flat
+}
+
+const kindOf = (error: unknown): OutboundErrorKind => {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT' ? 'timeout' : 'unreachable'
+}
+
+/** Reads one answer whole, within its bounds, and settles exactly once. */
+class Reader implements Dispatcher.DispatchHandler {
+  readonly #resolve: (response: OutboundResponse) => void
+  readonly #reject: (error: OutboundError) => void
+  readonly #maxBytes: number
+  readonly #timer: NodeJS.Timeout
+  readonly #chunks: Buffer[] = []
+  #controller: Dispatcher.DispatchController | undefined
+  #failed: OutboundError | undefined
+  #status = 0
+  #headers: Record<string, string> = {}
+  #length = 0
+
+  constructor(
+    bounds: ExchangeBounds,
+    resolve: (response: OutboundResponse) => void,
+    reject: (error: OutboundError) => void,
+  ) {
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#maxBytes = bounds.maxBytes
+    this.#timer = setTimeout(() => this.fail(new OutboundError('timeout')), Math.max(0, bounds.deadlineMs))
+  }
+
+  fail(error: OutboundError): void {
+    if (this.#failed !== undefined) return
+    this.#failed = error
+    clearTimeout(this.#timer)
+    this.#reject(error)
+    this.#controller?.abort(error)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    // The deadline passed while the connection was being made.
+    if (this.#failed !== undefined) controller.abort(this.#failed)
+  }
+
+  onRequestUpgrade(): void {
+    this.fail(new OutboundError('unreachable'))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    if (status < 200) return
+    this.#status = status
+    this.#headers = flatten(headers)
+    if (Number(this.#headers['content-length'] ?? 0) > this.#maxBytes) this.fail(new OutboundError('too_large'))
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#length += chunk.length
+    if (this.#length > this.#maxBytes) this.fail(new OutboundError('too_large'))
+    else this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    clearTimeout(this.#timer)
+    const [only] = this.#chunks
+    const body = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#length)
+    this.#resolve({ status: this.#status, headers: this.#headers, body })
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.fail(error instanceof OutboundError ? error : new OutboundError(kindOf(error), { cause: error }))
+  }
+}
+
+/**
+ * Sends one request and reads the whole answer. Follows no redirects, decodes no content codings (none are asked for).
+ * Throws `OutboundError`: timeout, unreachable, too_large, blocked_address.
+ */
+export const exchange = (
+  dispatcher: Dispatcher,
+  request: OutboundRequest,
+  bounds: ExchangeBounds,
+): Promise<OutboundResponse> =>
+  new Promise((resolve, reject) => {
+    const reader = new Reader(bounds, resolve, reject)
+    try {
+      const url = new URL(request.url)
+      dispatcher.dispatch(
+        {
+          origin: url.origin,
+          path: `${url.pathname}${url.search}`,
+          method: request.method,
+          headers: Object.entries(request.headers ?? {}).flat(),
+          body: request.body ?? null,
+        },
+        reader,
+      )
+    } catch (error) {
+      // An unusable URL, header or a closed client: undici throws instead of calling the handler.
+      reader.fail(new OutboundError('unreachable', { cause: error }))
+    }
+  })

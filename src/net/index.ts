@@ -1,0 +1,7 @@
+export { type AddressClass, classifyAddress, isLoopbackName } from './address.ts'
+export { type EgressProxy, egressProxyFor } from './egress.ts'
+export type { GuardOptions, Resolver } from './guard.ts'
+export { createOutbound, type OutboundOptions } from './outbound.ts'
+export type { BreakerOptions } from './protection.ts'
+export { createSmithyHandler, type SmithyHandler, type SmithyRequest, type SmithyResponse } from './smithy-handler.ts'
+export { basicCredentials, type FormPost, postForm } from './token-endpoint.ts'

@@ -1,0 +1,193 @@
+import { Agent, buildConnector, type Dispatcher, Pool } from 'undici'
+import {
+  type Clock,
+  type Metrics,
+  type Outbound,
+  OutboundError,
+  type OutboundRequest,
+  type OutboundResponse,
+} from '../core/index.ts'
+import { asConnector, promised } from './connector.ts'
+import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy, urlOf } from './egress.ts'
+import { exchange } from './exchange.ts'
+import {
+  createAddressCheck,
+  createGuardedConnect,
+  type GuardOptions,
+  resolveChecked,
+  type Resolver,
+  systemResolver,
+} from './guard.ts'
+import { type BreakerOptions, createProtection } from './protection.ts'
+
+export interface OutboundOptions {
+  /** What is called, for metrics: a provider's or a resource's name, never a URL. */
+  readonly name: string
+  /** Milliseconds for the whole exchange: waiting for a turn, connecting, sending, reading, the retry included. Default 5000. */
+  readonly deadlineMs?: number
+  /** Bytes of an answer's body. Default 1 MiB. */
+  readonly maxBytes?: number
+  /**
+   * PEM certificates that replace the system roots, read before each request; a change gives new connections. While it
+   * returns undefined nothing is sent.
+   */
+  readonly caCert?: () => Buffer | undefined
+  /** Which addresses may be connected to. Absent: the operator's own choice, anything. */
+  readonly guard?: GuardOptions
+  /** Circuit breaker; false for none. Default: five failures in a row. */
+  readonly breaker?: BreakerOptions | boolean
+  /** Exchanges at a time. Default 64. */
+  readonly maxConcurrent?: number
+  /** Exchanges that wait for their turn before the next one is refused. Default 1024. */
+  readonly maxQueued?: number
+  /** One retry with jitter after a connection error or a 502, 503 or 504, within the same deadline. Default false. */
+  readonly retry?: boolean
+  readonly clock: Clock
+  readonly metrics?: Metrics
+  /** 0 ≤ n < 1, for the retry's jitter. Default Math.random. */
+  readonly random?: () => number
+  /** For tests. Default: the operating system. */
+  readonly resolver?: Resolver
+  readonly egressProxy?: EgressProxy
+}
+
+const DEFAULT_DEADLINE_MS = 5000
+const DEFAULT_MAX_BYTES = 1024 * 1024
+const DEFAULT_MAX_CONCURRENT = 64
+const DEFAULT_MAX_QUEUED = 1024
+const RETRY_BASE_MS = 50
+const RETRY_JITTER_MS = 150
+const RETRIED_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
+
+/** One set of connections: all with the same roots, the same guard and the same way out. */
+const createConnections = (options: OutboundOptions, deadlineMs: number, ca: Buffer | undefined): Agent => {
+  const proxyFor = (url: URL): URL | undefined => egressProxyFor(url, options.egressProxy)
+  const tls = buildConnector({ timeout: deadlineMs, allowH2: false, ...(ca === undefined ? {} : { ca }) })
+  const plain = promised(tls)
+  const direct =
+    options.guard === undefined && options.resolver === undefined
+      ? plain
+      : createGuardedConnect(plain, createAddressCheck(options.guard), options.resolver ?? systemResolver)
+  const tunnelled = createTunnelConnect(plain, proxyFor, deadlineMs)
+  const connect = asConnector((target) => (proxyFor(urlOf(target)) === undefined ? direct : tunnelled)(target))
+  // The deadline of the exchange covers what undici's own timers would.
+  const common = {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    allowH2: false,
+    keepAliveTimeout: 4000,
+    keepAliveMaxTimeout: 4000,
+  }
+  return new Agent({
+    ...common,
+    connect,
+    factory: (origin, opts) => {
+      const url = new URL(origin)
+      const proxy = url.protocol === 'http:' ? proxyFor(url) : undefined
+      if (proxy === undefined) return new Pool(origin, opts)
+      return forwardThroughProxy(new Pool(proxy.origin, { ...common, connect: tls }), url.origin, proxy)
+    },
+  })
+}
+
+/**
+ * An egress proxy resolves names by itself, so the guard can only judge literals and what the name means here; a name
+ * that only the proxy knows is left to it.
+ */
+const createProxiedCheck = (options: OutboundOptions): ((url: string) => Promise<void>) | undefined => {
+  const { guard, egressProxy } = options
+  if (guard === undefined || egressProxy === undefined) return undefined
+  const check = createAddressCheck(guard)
+  return async (text) => {
+    const url = new URL(text)
+    if (egressProxyFor(url, egressProxy) === undefined) return
+    try {
+      await resolveChecked(url.hostname.replace(/^\[(.*)\]$/, '$1'), check, options.resolver ?? systemResolver)
+    } catch (error) {
+      if (error instanceof OutboundError) throw error
+    }
+  }
+}
+
+/**
+ * A client for one service that is not a backend: identity provider, token endpoint, STS, registry source. Every bound
+ * is built in (see the options); redirects are answers. `request` throws `OutboundError` and nothing else.
+ */
+export const createOutbound = (options: OutboundOptions): Outbound => {
+  const deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
+  const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
+  const random = options.random ?? Math.random
+  const breaker = options.breaker === false ? false : options.breaker === true ? {} : (options.breaker ?? {})
+  const protect = createProtection({
+    name: options.name,
+    breaker,
+    maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
+    maxQueued: options.maxQueued ?? DEFAULT_MAX_QUEUED,
+    clock: options.clock,
+    metrics: options.metrics,
+  })
+  const checkProxied = createProxiedCheck(options)
+  let ca = options.caCert?.()
+  let connections = createConnections(options, deadlineMs, ca)
+  let isClosed = false
+
+  const current = (): Dispatcher => {
+    if (isClosed) throw new OutboundError('unreachable')
+    if (options.caCert === undefined) return connections
+    const now = options.caCert()
+    // Fail closed: the system roots must not stand in for the ones that were configured.
+    if (now === undefined) throw new OutboundError('unreachable')
+    if (ca === undefined || (now !== ca && !now.equals(ca))) {
+      const old = connections
+      ca = now
+      connections = createConnections(options, deadlineMs, now)
+      // Ends when its last exchange has ended; nothing new goes to it.
+      void old.close()
+    }
+    return connections
+  }
+
+  const attempt = async (request: OutboundRequest, endsAtMs: number): Promise<OutboundResponse> => {
+    const dispatcher = current()
+    await checkProxied?.(request.url)
+    return exchange(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
+  }
+
+  const isWorthRepeating = (result: OutboundResponse | OutboundError): boolean =>
+    result instanceof OutboundError ? result.kind === 'unreachable' : RETRIED_STATUSES.has(result.status)
+
+  const attempts = async (request: OutboundRequest, endsAtMs: number): Promise<OutboundResponse> => {
+    if (options.retry !== true) return attempt(request, endsAtMs)
+    const first = await attempt(request, endsAtMs).catch((error: unknown) => {
+      if (error instanceof OutboundError) return error
+      throw error
+    })
+    const pauseMs = RETRY_BASE_MS + random() * RETRY_JITTER_MS
+    const hasTime = performance.now() + pauseMs < endsAtMs
+    if (isClosed || !hasTime || !isWorthRepeating(first)) {
+      if (first instanceof OutboundError) throw first
+      return first
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    return attempt(request, endsAtMs)
+  }
+
+  return {
+    request: (request) => {
+      const endsAtMs = performance.now() + deadlineMs
+      return new Promise((resolve, reject) => {
+        // Waiting for a turn counts too; what was already sent has the same end of its own.
+        const timer = setTimeout(() => reject(new OutboundError('timeout')), deadlineMs)
+        protect(() => attempts(request, endsAtMs))
+          .then(resolve, (error: unknown) =>
+            reject(error instanceof OutboundError ? error : new OutboundError('unreachable', { cause: error })),
+          )
+          .finally(() => clearTimeout(timer))
+      })
+    },
+    close: async () => {
+      isClosed = true
+      await connections.destroy()
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import type { Outbound } from '../core/index.ts'
+
+/** What `@aws-sdk` clients hand to a request handler, as far as it is used here. */
+export interface SmithyRequest {
+  readonly method: string
+  readonly protocol: string
+  readonly hostname: string
+  readonly port?: number | undefined
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | readonly string[] | null>> | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+/** What they take back: with a whole body as bytes, which their collectors accept. */
+export interface SmithyResponse {
+  readonly statusCode: number
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array
+}
+
+/** Fits `requestHandler` of an AWS SDK client. */
+export interface SmithyHandler {
+  readonly metadata: { readonly handlerProtocol: string }
+  handle(request: SmithyRequest): Promise<{ response: SmithyResponse }>
+  destroy(): void
+  updateHttpClientConfig(): void
+  httpHandlerConfigs(): Record<string, never>
+}
+
+const queryOf = (query: SmithyRequest['query']): string => {
+  const parameters: string[] = []
+  for (const [name, value] of Object.entries(query ?? {})) {
+    for (const one of typeof value === 'string' || value === null ? [value] : value) {
+      parameters.push(
+        one === null ? encodeURIComponent(name) : `${encodeURIComponent(name)}=${encodeURIComponent(one)}`,
+      )
+    }
+  }
+  return parameters.length === 0 ? '' : `?${parameters.join('&')}`
+}
+
+/**
+ * A request handler for `@aws-sdk/client-sts` on top of an `Outbound`, so that its deadline, size bound, breaker and TLS
+ * hold for STS too. Throws `OutboundError`. Closing the outbound is its owner's business, so `destroy` does nothing.
+ */
+export const createSmithyHandler = (outbound: Outbound): SmithyHandler => ({
+  metadata: { handlerProtocol: 'http/1.1' },
+  handle: async (request) => {
+    const { body } = request
+    if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
+      throw new TypeError('the body of an STS request must be a string or bytes')
+    }
+    const port = request.port === undefined ? '' : `:${request.port}`
+    const response = await outbound.request({
+      method: request.method === 'GET' ? 'GET' : 'POST',
+      url: `${request.protocol}//${request.hostname}${port}${request.path}${queryOf(request.query)}`,
+      headers: request.headers,
+      ...(body === undefined ? {} : { body }),
+    })
+    return { response: { statusCode: response.status, headers: { ...response.headers }, body: response.body } }
+  },
+  destroy: () => undefined,
+  updateHttpClientConfig: () => undefined,
+  httpHandlerConfigs: () => ({}),
+})

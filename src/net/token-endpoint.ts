@@ -1,0 +1,31 @@
+import type { Outbound, OutboundResponse, Secret } from '../core/index.ts'
+
+export interface FormPost {
+  readonly url: string
+  /** Names and values in the order in which they are sent; names may repeat (`audience`, `resource`). */
+  readonly form: readonly (readonly [string, string])[] | Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const formEncode = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
+
+/**
+ * `Authorization` value of `client_secret_basic`: id and secret form-encoded first, then Base64 (RFC 6749 §2.3.1).
+ */
+export const basicCredentials = (clientId: string, clientSecret: Secret): string =>
+  `Basic ${Buffer.from(`${formEncode(clientId)}:${formEncode(clientSecret.reveal())}`).toString('base64')}`
+
+/**
+ * Posts a form as the token and introspection endpoints take it (RFC 6749 §4, RFC 7662 §2.1) and asks for JSON. Throws
+ * `OutboundError`; an answer with any status is returned.
+ */
+export const postForm = (outbound: Outbound, post: FormPost): Promise<OutboundResponse> => {
+  const body = new URLSearchParams()
+  for (const [name, value] of Array.isArray(post.form) ? post.form : Object.entries(post.form)) body.append(name, value)
+  return outbound.request({
+    method: 'POST',
+    url: post.url,
+    headers: { ...post.headers, 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+    body: body.toString(),
+  })
+}
