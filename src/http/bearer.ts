@@ -1,0 +1,31 @@
+import { Failure } from '../core/index.ts'
+
+/** Longest access token that is looked at, in bytes (decisions §2.2). */
+export const MAX_TOKEN_BYTES = 16 * 1024
+
+/** `Bearer` in any case, one or more spaces, token68 (RFC 6750 §2.1, RFC 9110 §11.4). */
+const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
+
+/**
+ * The access token in the values of the `Authorization` header lines; undefined when there is no such line. Throws
+ * `bad_request` (challenge `invalid_request`) for more than one line, `invalid_token` for another scheme, a token that
+ * is not token68 or one longer than 16 KiB (decisions §2.2).
+ */
+export function parseBearer(values: readonly string[]): string | undefined {
+  const [value] = values
+  if (value === undefined) return undefined
+  if (values.length > 1)
+    throw new Failure('bad_request', {
+      detail: 'more than one Authorization header',
+      challenge: { error: 'invalid_request' },
+    })
+  // The length first: what follows costs time in proportion to it.
+  if (value.length > MAX_TOKEN_BYTES + 'Bearer '.length) throw unusable('the token is longer than 16 KiB')
+  const token = BEARER.exec(value)?.[1]
+  if (token === undefined) throw unusable('not a bearer token')
+  if (token.length > MAX_TOKEN_BYTES) throw unusable('the token is longer than 16 KiB')
+  return token
+}
+
+const unusable = (detail: string): Failure =>
+  new Failure('invalid_token', { detail, challenge: { error: 'invalid_token' } })

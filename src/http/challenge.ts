@@ -1,0 +1,55 @@
+import { FAILURES, type Failure } from '../core/index.ts'
+
+export interface Challenge {
+  readonly realm: string
+  /** Absent when the request carried no credentials (RFC 6750 §3.1). */
+  readonly error?: string | undefined
+  readonly errorDescription?: string | undefined
+  /** Space-separated. */
+  readonly scope?: string | undefined
+  /** URL of the RFC 9728 document. */
+  readonly resourceMetadata?: string | undefined
+}
+
+/**
+ * The value of a `WWW-Authenticate` header with the scheme Bearer (RFC 6750 §3, RFC 9728 §5.1), parameters in a fixed
+ * order. Characters that a quoted-string may not have are left out (RFC 9110 §5.6.4).
+ */
+export function renderChallenge(challenge: Challenge): string {
+  let text = `Bearer realm=${quoted(challenge.realm)}`
+  if (challenge.error !== undefined) text += `, error=${quoted(challenge.error)}`
+  if (challenge.errorDescription !== undefined) text += `, error_description=${quoted(challenge.errorDescription)}`
+  if (challenge.scope !== undefined && challenge.scope !== '') text += `, scope=${quoted(challenge.scope)}`
+  if (challenge.resourceMetadata !== undefined) text += `, resource_metadata=${quoted(challenge.resourceMetadata)}`
+  return text
+}
+
+export interface ProtectedResource {
+  readonly realm: string
+  /** URL of the RFC 9728 document; undefined when the resource has no public URL. */
+  readonly resourceMetadata: string | undefined
+  readonly requiredScopes: readonly string[]
+}
+
+/**
+ * The challenge that a failure calls for, or undefined: every 401, a missing scope (403), and a request whose
+ * credentials were malformed (400) (RFC 6750 §3.1, decisions §2.7). Never with `error` when there were no credentials.
+ */
+export function challengeFor(failure: Failure, resource: ProtectedResource): string | undefined {
+  const row = FAILURES[failure.code]
+  if (row.status !== 401 && failure.challenge === undefined) return undefined
+  const error =
+    failure.code === 'missing_token'
+      ? undefined
+      : (failure.challenge?.error ?? (row.status === 401 ? row.oauthError : undefined))
+  return renderChallenge({
+    realm: resource.realm,
+    error,
+    errorDescription: error === undefined ? undefined : row.sentence,
+    scope: failure.challenge?.scope ?? resource.requiredScopes.join(' '),
+    resourceMetadata: resource.resourceMetadata,
+  })
+}
+
+const quoted = (text: string): string =>
+  `"${text.replace(/[^\t\x20-\x7e]/g, '').replace(/["\\]/g, (character) => `\\${character}`)}"`

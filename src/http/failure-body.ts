@@ -1,0 +1,32 @@
+import { FAILURES, type Failure } from '../core/index.ts'
+
+/** JSON-RPC code of every failure that is ours and not the backend's (decisions §5). */
+export const JSON_RPC_CODE = -32_000
+
+/**
+ * Body of a failure on an MCP route: a JSON-RPC error without `id`, with the stable reason and the request id
+ * (decisions §5). Says nothing but the table's sentence. Content type `application/json`.
+ */
+export function mcpFailureBody(failure: Failure, requestId: string): string {
+  return JSON.stringify({
+    jsonrpc: '2.0',
+    error: {
+      code: JSON_RPC_CODE,
+      message: FAILURES[failure.code].sentence,
+      data: { reason: failure.code, requestId },
+    },
+  })
+}
+
+/** Body of a failure of the registry API (decisions §5). */
+export function registryFailureBody(failure: Failure): string {
+  const row = FAILURES[failure.code]
+  return JSON.stringify({ error: row.oauthError, error_description: row.sentence })
+}
+
+/** Body of a failure at an OAuth endpoint (RFC 6749 §5.2); `not_found` is no OAuth error and becomes `invalid_request`. */
+export function oauthFailureBody(failure: Failure): string {
+  const row = FAILURES[failure.code]
+  const error = row.oauthError === 'not_found' ? 'invalid_request' : row.oauthError
+  return JSON.stringify({ error, error_description: row.sentence })
+}

@@ -1,0 +1,67 @@
+import { connectionNames, HOP_BY_HOP } from './hop-by-hop.ts'
+
+/** Headers as undici parses them: lower-case names, repeated ones as arrays. */
+export type ParsedHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** What is left of a backend's header section, and what forward has to decide on. */
+export interface ResponseHead {
+  /** Flat list (name, value, …), lower-case names. */
+  readonly headers: string[]
+  /** `Location`, not in `headers`: see `rewriteLocation`. */
+  readonly location: string | undefined
+  /** `Mcp-Session-Id`, not in `headers`: it is bound to the caller first (decisions §7, Sessions). */
+  readonly sessionId: string | undefined
+  readonly contentType: string | undefined
+}
+
+/** Never sent on, each with its reason (decisions §7, Responses). */
+const DROPPED: ReadonlySet<string> = new Set([
+  // Between two neighbours only.
+  ...HOP_BY_HOP,
+  // Sessions between backend and proxy are nobody else's; one caller's cookie must not reach another.
+  'set-cookie',
+  'set-cookie2',
+  // About the credential that we sent, which is no business of the caller's.
+  'www-authenticate',
+  'authentication-info',
+  'proxy-authentication-info',
+  // Would lead clients around the proxy.
+  'alt-svc',
+  // Ours is added.
+  'x-request-id',
+])
+
+/**
+ * A function that gives what of a backend's headers a client may see. Dropped: hop-by-hop headers and those named in
+ * `Connection`, cookies, challenges, `Alt-Svc`, the backend's CORS headers and request id. The function keeps no state.
+ */
+export function createResponsePolicy(): (headers: ParsedHeaders) => ResponseHead {
+  return (parsed) => {
+    const headers: string[] = []
+    const connection = parsed['connection']
+    const named = connection === undefined ? undefined : connectionNames(joined(connection), undefined)
+    for (const name in parsed) {
+      const value = parsed[name]
+      if (value === undefined || DROPPED.has(name) || name.startsWith('access-control-')) continue
+      if (name === 'location' || name === 'mcp-session-id' || named?.has(name) === true) continue
+      if (typeof value === 'string') headers.push(name, value)
+      else for (const line of value) headers.push(name, line)
+    }
+    return {
+      headers,
+      location: first(parsed['location']),
+      sessionId: first(parsed['mcp-session-id']),
+      contentType: first(parsed['content-type']),
+    }
+  }
+}
+
+/** True for `text/event-stream` with or without parameters. */
+export function isEventStream(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^\s*text\/event-stream\s*(?:;|$)/i.test(contentType)
+}
+
+const joined = (value: string | readonly string[]): string => (typeof value === 'string' ? value : value.join(','))
+
+const first = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'string' || value === undefined ? value : value[0]
