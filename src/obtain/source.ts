@@ -1,4 +1,4 @@
-import type { AuthenticatedCaller, Caller, Credential } from '../core/index.ts'
+import type { AuthenticatedCaller, Caller, Credential, SecretHandle } from '../core/index.ts'
 
 /** Caller → credential for one MCPExternalAuthConfig. Returns data, never touches a header. */
 export interface Source {
@@ -6,6 +6,8 @@ export interface Source {
   obtain(caller: Caller): Credential | Promise<Credential>
   /** The backend refused `credential`: forget it and say whether obtaining again can give another one. */
   reject(caller: Caller, credential: Credential): boolean | Promise<boolean>
+  /** Lets go of connections; nothing is obtained after. */
+  close?(): Promise<void>
 }
 
 /** What a fetching source would fetch for a caller; worked out without I/O and the same for the same token. */
@@ -30,4 +32,8 @@ export interface FetchingSource<P extends Plan = Plan> {
   plan(caller: AuthenticatedCaller): P
   /** Throws `Failure`. */
   fetch(caller: AuthenticatedCaller, plan: P): Promise<Fetched>
+  /** The secrets that take part in fetching: when one changes, what was fetched with the old one is retired. */
+  readonly secrets?: readonly SecretHandle[]
+  /** Lets go of connections; nothing is fetched after. */
+  close?(): Promise<void>
 }

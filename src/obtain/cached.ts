@@ -1,0 +1,120 @@
+import { hashKey, type CacheScope, type CacheSlot, type Generation } from '../cache/index.ts'
+import { asFailure, Failure, type AuthenticatedCaller, type Caller, type Credential } from '../core/index.ts'
+import type { ObtainDeps } from './deps.ts'
+import type { FetchingSource, Plan, Source } from './source.ts'
+
+/** What of a config decides what is fetched with it. */
+export interface CachedConfig {
+  readonly name: string
+  readonly namespace: string
+  readonly type: string
+  readonly configHash: string
+}
+
+/** What one caller wants from one config, worked out once per token. */
+class PlannedSlot<P extends Plan> implements CacheSlot<Credential> {
+  readonly #source: FetchingSource<P>
+  readonly #caller: AuthenticatedCaller
+  readonly #plan: P
+  readonly scope: CacheScope
+  readonly generation: Generation
+  readonly key: string
+
+  constructor(
+    source: FetchingSource<P>,
+    caller: AuthenticatedCaller,
+    plan: P,
+    scope: CacheScope,
+    generation: Generation,
+  ) {
+    this.#source = source
+    this.#caller = caller
+    this.#plan = plan
+    this.scope = scope
+    this.generation = generation
+    const { configHash, secrets } = generation
+    this.key = hashKey([scope.config, configHash, secrets, caller.issuer, caller.subject, ...plan.keyParts])
+  }
+
+  get issuer(): string {
+    return this.#caller.issuer
+  }
+
+  get subject(): string {
+    return this.#caller.subject
+  }
+
+  get ownerId(): string {
+    // Callers without a subject are not one caller: each token has a bound of its own.
+    return this.#caller.subject === '' ? this.#caller.tokenDigest : this.#caller.subject
+  }
+
+  get role(): string | undefined {
+    return this.#plan.role
+  }
+
+  get notAfterMs(): number | undefined {
+    return this.#plan.notAfterMs
+  }
+
+  async fetch(): Promise<{ value: Credential; expiresAtMs: number }> {
+    const { credential, expiresAtMs } = await this.#source.fetch(this.#caller, this.#plan)
+    return { value: credential, expiresAtMs }
+  }
+}
+
+/**
+ * Puts the one cache (decisions §4) before a source that fetches. A request with a live credential costs a look-up by
+ * caller object and one by key: plan and key are kept per caller for as long as the authenticator keeps the caller.
+ * `obtain` throws `config_error` for an anonymous caller, and what `plan` and `fetch` throw.
+ */
+export function createCachedSource<P extends Plan>(
+  config: CachedConfig,
+  source: FetchingSource<P>,
+  { cache }: Pick<ObtainDeps, 'cache'>,
+): Source {
+  const scope = cache.scope(`${config.namespace}/${config.name}`, config.type)
+  const secrets = source.secrets ?? []
+  // A plan is the same for the same token, so a refusal is too: a rule that costs much is not evaluated again.
+  const slots = new WeakMap<AuthenticatedCaller, PlannedSlot<P> | Failure>()
+  const generationNow = (): Generation => ({
+    configHash: config.configHash,
+    // By content and not by count, so that it means the same to every route and after a reload.
+    secrets: hashKey(secrets.map((secret) => (secret.version === 0 ? '' : secret.current().digest()))),
+  })
+  let versions = secrets.map((secret) => secret.version)
+  let generation = generationNow()
+
+  const currentGeneration = (): Generation => {
+    if (secrets.every((secret, index) => secret.version === versions[index])) return generation
+    versions = secrets.map((secret) => secret.version)
+    generation = generationNow()
+    cache.retireSecrets(scope.config, generation)
+    return generation
+  }
+
+  const slotOf = (caller: Caller): PlannedSlot<P> => {
+    if (caller.kind === 'anonymous') {
+      throw new Failure('config_error', { detail: `type ${config.type} needs a caller with a token` })
+    }
+    const current = currentGeneration()
+    const known = slots.get(caller)
+    if (known instanceof Failure) throw known
+    if (known !== undefined && known.generation === current) return known
+    try {
+      const slot = new PlannedSlot(source, caller, source.plan(caller), scope, current)
+      slots.set(caller, slot)
+      return slot
+    } catch (error) {
+      const failure = asFailure(error)
+      slots.set(caller, failure)
+      throw failure
+    }
+  }
+
+  return {
+    obtain: (caller) => cache.get(slotOf(caller)),
+    reject: (caller, credential) => cache.reject(slotOf(caller), credential),
+    close: async () => source.close?.(),
+  }
+}

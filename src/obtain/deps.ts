@@ -1,0 +1,24 @@
+import type { CredentialCache } from '../cache/index.ts'
+import type { Clock, Credential, Log, Metrics, Outbound, Secrets, UpstreamTokens } from '../core/index.ts'
+import type { OutboundOptions } from '../net/index.ts'
+
+/** What a source says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
+export type SourceOutboundOptions = Omit<OutboundOptions, 'clock' | 'metrics' | 'random' | 'resolver' | 'egressProxy'>
+
+/** Everything that the sources need from outside. */
+export interface ObtainDeps {
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** 0 ≤ n < 1. */
+  readonly random: () => number
+  readonly secrets: Secrets
+  readonly cache: CredentialCache<Credential>
+  readonly outbound: (options: SourceOutboundOptions) => Outbound
+  /** The current content of a CA file (PEM) that a config names, kept current; undefined while it can't be read. */
+  readonly caCertificate: (path: string) => () => Buffer | undefined
+  /** Where STS is, when not where the region says. */
+  readonly sts?: { readonly endpoint?: string }
+  /** Absent until there is an embedded authorization server. */
+  readonly upstreamTokens?: UpstreamTokens
+}

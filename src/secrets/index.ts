@@ -1,0 +1,2 @@
+export { labelOf, type SecretRef } from './secret-ref.ts'
+export { openSecrets, type OpenSecrets, type SecretsOptions } from './secrets.ts'

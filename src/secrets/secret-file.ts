@@ -1,0 +1,77 @@
+import { join } from 'node:path'
+import { Failure, Secret, type SecretHandle } from '../core/index.ts'
+import { openWatchedFile, type WatchedFileOptions } from '../files/index.ts'
+
+/** As much as Kubernetes lets a secret hold. */
+const MAX_BYTES = 1024 * 1024
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The text of a secret file without one trailing newline; undefined when it is empty or not UTF-8. */
+function textOf(content: Buffer): string | undefined {
+  try {
+    const text = decoder.decode(content).replace(/\r?\n$/, '')
+    return text === '' ? undefined : text
+  } catch {
+    return undefined
+  }
+}
+
+export interface SecretFile extends SecretHandle {
+  close(): void
+}
+
+export interface SecretFileOptions {
+  /** The value is another than before; the first one counts. */
+  readonly onLoad: (label: string) => void
+  /** A look failed; `hasValue` says whether the value from before goes on serving. */
+  readonly onProblem: (label: string, problem: string, hasValue: boolean) => void
+  /** Milliseconds between looks without an event. Default 30 s. */
+  readonly pollMs?: number
+}
+
+/**
+ * One secret in one file `<directory>/<label>`, kept current. What fails to load (missing, empty, not UTF-8, over
+ * 1 MiB, not a regular file, a link out of the directory) keeps the value from before (decisions §6).
+ */
+export function openSecretFile(directory: string, label: string, options: SecretFileOptions): SecretFile {
+  let secret: Secret | undefined
+  let version = 0
+
+  const load = (content: Buffer | undefined) => {
+    const text = content === undefined ? undefined : textOf(content)
+    // Another newline at the end is not another secret.
+    if (text === undefined || secret?.equals(text) === true) return
+    secret = new Secret(text)
+    version += 1
+    options.onLoad(label)
+  }
+
+  const watch: WatchedFileOptions = {
+    maxBytes: MAX_BYTES,
+    within: directory,
+    accept: (content) => textOf(content) !== undefined,
+    onChange: () => load(file.read()),
+    onProblem: (problem) => options.onProblem(label, problem, secret !== undefined),
+    ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+  }
+  const file = openWatchedFile(join(directory, label), watch)
+  load(file.read())
+
+  return {
+    label,
+    current() {
+      if (secret === undefined) throw new Failure('secret_unavailable', { detail: `secret ${label} cannot be read` })
+      return secret
+    },
+    get version() {
+      return version
+    },
+    async refresh() {
+      const before = version
+      await file.refresh()
+      return version !== before
+    },
+    close: () => file.close(),
+  }
+}

@@ -1,0 +1,60 @@
+import type { Clock, Log, Metrics, Secrets } from '../core/index.ts'
+import { openSecretFile, type SecretFile } from './secret-file.ts'
+import { labelOf } from './secret-ref.ts'
+
+export interface SecretsOptions {
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly clock: Clock
+  /** Milliseconds between looks where the file system tells nothing. Default 30 s. */
+  readonly pollMs?: number
+}
+
+export interface OpenSecrets extends Secrets {
+  close(): void
+}
+
+/**
+ * The secrets in a directory, one file `<directory>/<name>/<key>` each, as Kubernetes mounts them (decisions §6). A
+ * reference gives the same handle each time; its file is read at once and then whenever it changes. `handle` throws
+ * `config_error` for a name or key that is not valid; a file that is missing is `secret_unavailable` until it appears.
+ */
+export function openSecrets(directory: string, options: SecretsOptions): OpenSecrets {
+  const { log, metrics } = options
+  const reloads = metrics
+    .counter('extauth_secret_reloads_total', 'Secrets whose value was loaded or has changed.')
+    .with()
+  const failures = metrics.counter(
+    'extauth_secret_reload_failures_total',
+    'Secrets that could not be read when they were looked at; the value from before goes on serving.',
+    ['reason'],
+  )
+  const files = new Map<string, SecretFile>()
+
+  const open = (label: string): SecretFile =>
+    openSecretFile(directory, label, {
+      ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+      onLoad: () => {
+        reloads.add()
+        log.info({ secret: label }, 'secret loaded')
+      },
+      onProblem: (_label, problem, hasValue) => {
+        failures.with(problem).add()
+        const message = hasValue ? 'secret cannot be read, the value from before stays' : 'secret is not available'
+        log.warn({ secret: label, reason: problem }, message)
+      },
+    })
+
+  return {
+    handle(ref) {
+      const label = labelOf(ref)
+      const file = files.get(label) ?? open(label)
+      files.set(label, file)
+      return file
+    },
+    close() {
+      for (const file of files.values()) file.close()
+      files.clear()
+    },
+  }
+}
