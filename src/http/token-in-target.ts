@@ -1,0 +1,43 @@
+import { Failure } from '../core/index.ts'
+import { credentialsOf } from './header-policy.ts'
+
+/** Shorter credentials are looked for in the query only: a path could hold them by chance. */
+const MIN_LENGTH_IN_PATH = 16
+
+/**
+ * Refuses a request that carries an access token in its target: a query parameter `access_token` in any spelling
+ * (decisions §2.2), or the raw credentials of an `Authorization` line, plain or percent-encoded, in query or path
+ * (decisions §3.1: they may not reach a backend, and a target can't be sent in part). Throws `bad_request`.
+ */
+export function checkTokenInTarget(path: string, query: string, authorization: readonly string[]): void {
+  if (query !== '') {
+    if (hasAccessTokenParameter(query)) throw refused('the query has an access_token')
+    for (const value of authorization) {
+      const credentials = credentialsOf(value)
+      if (credentials !== '' && contains(query, credentials)) throw refused('the query contains the access token')
+    }
+  }
+  for (const value of authorization) {
+    const credentials = credentialsOf(value)
+    if (credentials.length >= MIN_LENGTH_IN_PATH && contains(path, credentials))
+      throw refused('the path contains the access token')
+  }
+}
+
+function hasAccessTokenParameter(query: string): boolean {
+  if (!/token/i.test(query) && !query.includes('%')) return false
+  return query.split('&').some((pair) => {
+    const equals = pair.indexOf('=')
+    return decoded(equals === -1 ? pair : pair.slice(0, equals)).toLowerCase() === 'access_token'
+  })
+}
+
+const contains = (text: string, credentials: string): boolean =>
+  text.includes(credentials) || (text.includes('%') && decoded(text).includes(credentials))
+
+/** Percent-decoding byte by byte: credentials and the parameter's name are ASCII, so nothing else matters. */
+const decoded = (text: string): string =>
+  text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+
+const refused = (detail: string): Failure =>
+  new Failure('bad_request', { detail, challenge: { error: 'invalid_request' } })

@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest'
+import { backendPathOf, createResponsePolicy, isEventStream, isUnder, rewriteLocation } from '../../src/http/index.ts'
+
+const policy = createResponsePolicy()
+
+describe('the response policy', () => {
+  it.each([
+    'content-type',
+    'content-length',
+    'date',
+    'vary',
+    'mcp-protocol-version',
+    'etag',
+    'x-amzn-errortype',
+    'link',
+  ])('sends %s on', (name) => {
+    expect(policy({ [name]: 'v' }).headers).toEqual([name, 'v'])
+  })
+
+  it.each([
+    'connection',
+    'keep-alive',
+    'proxy-connection',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+    'set-cookie',
+    'set-cookie2',
+    'www-authenticate',
+    'proxy-authenticate',
+    'authentication-info',
+    'alt-svc',
+    'access-control-allow-origin',
+    'access-control-expose-headers',
+    'x-request-id',
+  ])('drops %s', (name) => {
+    expect(policy({ [name]: ['a', 'b'], kept: '1' }).headers).toEqual(['kept', '1'])
+  })
+
+  it('drops what Connection names', () => {
+    expect(policy({ connection: ['close', 'X-A'], 'x-a': '1', 'x-b': '2' }).headers).toEqual(['x-b', '2'])
+  })
+
+  it('keeps repeated headers as lines of their own', () => {
+    expect(policy({ link: ['a', 'b'] }).headers).toEqual(['link', 'a', 'link', 'b'])
+  })
+
+  it('hands location, session id and content type to forward', () => {
+    expect(policy({ location: '/x', 'mcp-session-id': 's', 'content-type': 'text/event-stream' })).toEqual({
+      headers: ['content-type', 'text/event-stream'],
+      location: '/x',
+      sessionId: 's',
+      contentType: 'text/event-stream',
+    })
+  })
+
+  it.each([
+    ['text/event-stream', true],
+    ['Text/Event-Stream; charset=utf-8', true],
+    ['text/event-streams', false],
+    ['application/json', false],
+    [undefined, false],
+  ])('takes %s for an event stream: %s', (type, expected) => {
+    expect(isEventStream(type)).toBe(expected)
+  })
+})
+
+const mapping = (path: string, targetPath: string, exactTarget = false) => ({ path, targetPath, exactTarget })
+
+describe('backend paths', () => {
+  it.each([
+    ['/github', '/mcp', '/github', '/mcp'],
+    ['/github', '/mcp', '/github/x%20y', '/mcp/x%20y'],
+    ['/github', '/mcp', '/github/', '/mcp/'],
+    ['/github/', '/mcp', '/github/x', '/mcp/x'],
+    ['/github', '/', '/github', '/'],
+    ['/github', '/', '/github/x', '/x'],
+    ['/github', '/api/', '/github/x', '/api/x'],
+    ['/github', '/a%2Fb', '/github//x', '/a%2Fb//x'],
+    ['/', '/mcp', '/', '/mcp'],
+    ['/', '/mcp', '/x', '/mcp/x'],
+    ['/', '/', '/', '/'],
+    ['/', '/', '/x/y', '/x/y'],
+  ])('route %s to %s sends %s to %s', (path, target, request, expected) => {
+    expect(backendPathOf(mapping(path, target), request)).toBe(expected)
+  })
+
+  it('sends exactly the path of the target where the route says so', () => {
+    expect(backendPathOf(mapping('/', '/mcp', true), '/whatever')).toBe('/mcp')
+  })
+
+  it.each([
+    ['/a', '/a', true],
+    ['/a', '/a/b', true],
+    ['/a', '/ab', false],
+    ['/a/', '/a', true],
+    ['/', '/x', true],
+    ['/a', '/A', false],
+  ])('prefix %s holds %s: %s', (prefix, path, expected) => {
+    expect(isUnder(prefix, path)).toBe(expected)
+  })
+})
+
+describe('rewriteLocation', () => {
+  const route = { ...mapping('/github', '/mcp'), targetOrigin: 'https://api.example.com' }
+
+  it.each([
+    ['/mcp/x?y#z', '/github/x?y#z'],
+    ['https://api.example.com/mcp', '/github'],
+    ['https://API.example.com:443/mcp/a', '/github/a'],
+    ['a', '/github/a'],
+    ['?q', '/github/s?q'],
+    ['/other', undefined],
+    ['/mcpx', undefined],
+    ['https://evil.example/mcp', undefined],
+    ['//evil.example/mcp', undefined],
+    ['http://api.example.com/mcp', undefined],
+    ['https://user@api.example.com/mcp', undefined],
+    ['javascript:alert(1)', undefined],
+    ['https://[', undefined],
+  ])('turns %s into %s', (location, expected) => {
+    expect(rewriteLocation(location, route, '/mcp/s')).toBe(expected)
+  })
+
+  it('knows routes at the root and exact targets', () => {
+    const origin = { targetOrigin: 'http://b:1' }
+    expect(rewriteLocation('/mcp', { ...mapping('/', '/mcp'), ...origin }, '/mcp')).toBe('/')
+    expect(rewriteLocation('/x', { ...mapping('/', '/'), ...origin }, '/')).toBe('/x')
+    expect(rewriteLocation('/mcp?a', { ...mapping('/p', '/mcp', true), ...origin }, '/mcp')).toBe('/p?a')
+    expect(rewriteLocation('/mcp/x', { ...mapping('/p', '/mcp', true), ...origin }, '/mcp')).toBeUndefined()
+  })
+})
