@@ -99,13 +99,3 @@ export const classifyAddress = (address: string): AddressClass => {
   if (inner !== undefined) return classifyAddress(inner)
   return PRIVATE.check(bare, family) ? 'private' : 'public'
 }
-
-/** True for names and literals that mean this machine: `localhost`, `*.localhost` (RFC 6761 §6.3), 127.0.0.0/8, ::1. */
-export const isLoopbackName = (hostname: string): boolean => {
-  const name = hostname
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.$/, '')
-  if (name === 'localhost' || name.endsWith('.localhost')) return true
-  return isIP(name) !== 0 && classifyAddress(name) === 'loopback'
-}

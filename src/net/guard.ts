@@ -1,7 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { OutboundError } from '../core/index.ts'
-import { classifyAddress, isLoopbackName } from './address.ts'
+import { isLoopbackHost } from '../http/index.ts'
+import { classifyAddress } from './address.ts'
 import type { Connect } from './connector.ts'
 
 /** Name → addresses. The default asks the operating system; tests pass their own. */
@@ -27,11 +28,11 @@ export const systemResolver: Resolver = async (hostname) =>
 /** Turns the configuration into a check. Without a guard everything is reachable: the operator chose the address. */
 export const createAddressCheck = (guard: GuardOptions | undefined): AddressCheck => {
   if (guard === undefined) return () => true
-  const allowsLoopback = guard.configuredUrls.some((url) => URL.canParse(url) && isLoopbackName(new URL(url).hostname))
+  const allowsLoopback = guard.configuredUrls.some((url) => URL.canParse(url) && isLoopbackHost(new URL(url).hostname))
   return (hostname, address) => {
     const kind = classifyAddress(address)
     if (kind === 'metadata') return false
-    if (kind === 'loopback') return allowsLoopback && isLoopbackName(hostname)
+    if (kind === 'loopback') return allowsLoopback && isLoopbackHost(hostname)
     return kind === 'public' || guard.allowPrivateIP
   }
 }

@@ -1,4 +1,4 @@
-export { type AddressClass, classifyAddress, isLoopbackName } from './address.ts'
+export { type AddressClass, classifyAddress } from './address.ts'
 export { type EgressProxy, egressProxyFor } from './egress.ts'
 export type { GuardOptions, Resolver } from './guard.ts'
 export { createOutbound, type OutboundOptions } from './outbound.ts'
