@@ -1,5 +1,17 @@
 export { startLabBackend, type LabBackend, type LabBackendOptions } from './backend.ts'
+export { createLabFaults, type FaultMode, type LabFaults } from './faults.ts'
+export type { LabClient } from './identity/clients.ts'
+export type { LabUser } from './identity/authorize.ts'
+export {
+  LAB_USERS,
+  startLabIdentityProvider,
+  type LabIdentityProvider,
+  type LabIdentityProviderOptions,
+} from './identity/provider.ts'
+export { LAB_AUDIENCE } from './identity/tokens.ts'
 export { PortInUse } from './listen.ts'
 export type { RecordedRequest, WaitOutcome } from './mcp/state.ts'
 export type { Requirement } from './requirements.ts'
 export { type IssuedCredentials, verifySigv4 } from './sigv4-verify.ts'
+export type { LabRole } from './sts/assume-role.ts'
+export { startLabSts, type LabSts, type LabStsOptions } from './sts/service.ts'

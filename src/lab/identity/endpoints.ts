@@ -1,0 +1,191 @@
+import cors from '@fastify/cors'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Clock } from '../../core/index.ts'
+import type { LabFaults } from '../faults.ts'
+import { type LabUser, loginPage, type Logins } from './authorize.ts'
+import type { Clients, LabClient } from './clients.ts'
+import { exchange, type ExchangePolicy, TOKEN_EXCHANGE } from './exchange.ts'
+import type { SigningKeys } from './keys.ts'
+import { type Form, formOf, OAuthRefusal } from './oauth-error.ts'
+import { LAB_AUDIENCE, type Tokens } from './tokens.ts'
+
+/** Lifetime of tokens from a login or from client credentials, in seconds. */
+const ACCESS_TOKEN_SECONDS = 600
+
+/** How often each endpoint was asked, so that a test can count what a cache saved. */
+export type Endpoint = 'discovery' | 'jwks' | 'token' | 'exchange' | 'introspection' | 'authorize' | 'register'
+
+export interface EndpointDeps {
+  readonly issuer: () => string
+  readonly keys: SigningKeys
+  readonly tokens: Tokens
+  readonly clients: Clients
+  readonly logins: Logins
+  readonly users: readonly LabUser[]
+  readonly faults: LabFaults
+  readonly policy: ExchangePolicy
+  readonly clock: Clock
+  readonly count: (endpoint: Endpoint) => void
+}
+
+/** The endpoints of OAuth and OpenID Connect: discovery, keys, login, tokens, introspection, registration. */
+export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps): Promise<void> {
+  const { keys, tokens, clients, logins, users, faults, count } = deps
+  await app.register(cors, { origin: true, methods: ['GET', 'POST', 'OPTIONS'] })
+
+  for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
+    app.get(path, () => {
+      count('discovery')
+      return metadata(deps.issuer())
+    })
+  }
+  app.get('/jwks', async (_request, reply) => {
+    count('jwks')
+    void reply.header('cache-control', 'public, max-age=300')
+    return keys.jwks()
+  })
+  app.post('/register', async (request, reply) => {
+    count('register')
+    const { client, method } = clients.register(request.body)
+    return reply.code(201).send({
+      client_id: client.id,
+      ...(client.secret === undefined ? {} : { client_secret: client.secret.reveal(), client_secret_expires_at: 0 }),
+      token_endpoint_auth_method: method,
+      redirect_uris: client.redirectUris,
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+    })
+  })
+  app.get('/authorize', async (request, reply) => {
+    count('authorize')
+    const url = new URL(request.raw.url ?? '/', deps.issuer())
+    const begun = logins.begin(formOf(url.searchParams))
+    if ('redirect' in begun) return reply.redirect(begun.redirect)
+    return reply.type('text/html; charset=utf-8').send(loginPage(begun.login, users))
+  })
+  app.post('/login', async (request, reply) => {
+    const form = formOf(request.body)
+    return reply.redirect(logins.finish(form.require('login'), form.require('user')), 303)
+  })
+  app.post('/introspect', async (request, reply) => {
+    count('introspection')
+    await faults.pause('introspection', signalOf(reply))
+    const form = formOf(request.body)
+    const client = clients.authenticate(request.headers.authorization, form)
+    if (client.secret === undefined || !client.may.includes('introspect')) {
+      throw new OAuthRefusal('unauthorized_client', 'this client may not introspect tokens', { status: 403 })
+    }
+    if (faults.settings.introspection === 'throttled') return tooMany(faults)
+    if (faults.settings.introspection === 'broken') return reply.type('text/html').send('<h1>It broke.</h1>')
+    const claims = await tokens.verify(form.require('token'))
+    return claims === undefined
+      ? { active: false }
+      : { active: true, token_type: 'Bearer', username: claims.sub, ...claims }
+  })
+  app.post('/token', async (request, reply) => {
+    const form = formOf(request.body)
+    const grant = form.require('grant_type')
+    void reply.header('cache-control', 'no-store')
+    if (grant === TOKEN_EXCHANGE) {
+      count('exchange')
+      await faults.pause('exchange', signalOf(reply))
+      const client = clients.authenticate(request.headers.authorization, form)
+      if (faults.settings.exchange === 'throttled') return tooMany(faults)
+      if (faults.settings.exchange === 'broken') return reply.code(500).type('text/html').send('<h1>It broke.</h1>')
+      return exchange(form, client, deps)
+    }
+    count('token')
+    const client = clients.authenticate(request.headers.authorization, form)
+    if (grant === 'client_credentials') return clientCredentials(form, client, tokens)
+    if (grant === 'authorization_code') return authorizationCode(form, client, deps)
+    throw new OAuthRefusal('unsupported_grant_type', 'this grant type is not supported')
+  })
+}
+
+/** Discovery by OpenID Connect and by RFC 8414: one document. */
+function metadata(issuer: string): object {
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    introspection_endpoint: `${issuer}/introspect`,
+    registration_endpoint: `${issuer}/register`,
+    jwks_uri: `${issuer}/jwks`,
+    scopes_supported: ['openid', 'mcp:tools'],
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'client_credentials', TOKEN_EXCHANGE],
+    code_challenge_methods_supported: ['S256'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+    introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256', 'ES256'],
+    authorization_response_iss_parameter_supported: true,
+  }
+}
+
+async function clientCredentials(form: Form, client: LabClient, tokens: Tokens): Promise<object> {
+  if (client.secret === undefined || !client.may.includes('client_credentials')) {
+    throw new OAuthRefusal('unauthorized_client', 'this client may not use client credentials')
+  }
+  const asked = [form.get('audience'), ...form.all('resource')].filter((value) => value !== undefined)
+  if (!asked.every((value) => client.audiences?.includes(value) === true)) {
+    throw new OAuthRefusal('invalid_target', 'this client may not ask for this audience')
+  }
+  return bearer(tokens, client.id, asked.length > 0 ? asked : [LAB_AUDIENCE], form.get('scope'), {
+    client_id: client.id,
+  })
+}
+
+async function authorizationCode(form: Form, client: LabClient, deps: EndpointDeps): Promise<object> {
+  if (!client.may.includes('authorization_code')) {
+    throw new OAuthRefusal('unauthorized_client', 'this client may not use the authorization code grant')
+  }
+  const grant = deps.logins.redeem(form, client)
+  const { subject, claims } = grant.user
+  const audience = [LAB_AUDIENCE, ...grant.resources]
+  const answer = await bearer(deps.tokens, subject, audience, grant.scope, { ...claims, client_id: client.id })
+  if (grant.scope?.split(' ').includes('openid') !== true) return answer
+  const nonce = grant.nonce === undefined ? {} : { nonce: grant.nonce }
+  const now = Math.floor(deps.clock.now() / 1000)
+  const idToken = await deps.keys.sign(
+    {
+      ...claims,
+      ...nonce,
+      iss: deps.issuer(),
+      sub: subject,
+      aud: client.id,
+      iat: now,
+      exp: now + ACCESS_TOKEN_SECONDS,
+    },
+    'JWT',
+  )
+  return { ...answer, id_token: idToken }
+}
+
+async function bearer(
+  tokens: Tokens,
+  subject: string,
+  audience: readonly string[],
+  scope: string | undefined,
+  claims: Readonly<Record<string, unknown>>,
+): Promise<object> {
+  const scoped = scope === undefined ? {} : { scope }
+  const ttlSeconds = ACCESS_TOKEN_SECONDS
+  const accessToken = await tokens.issue({ subject, audience, ttlSeconds, claims: { ...claims, ...scoped } })
+  return { access_token: accessToken, token_type: 'Bearer', expires_in: ttlSeconds, ...scoped }
+}
+
+function tooMany(faults: LabFaults): never {
+  throw new OAuthRefusal('temporarily_unavailable', 'too many requests', {
+    status: 429,
+    headers: { 'retry-after': String(faults.settings.retryAfterSeconds) },
+  })
+}
+
+/** Fires when the client has gone, so that a slow answer does not outlive its question. */
+function signalOf(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => gone.abort())
+  return gone.signal
+}

@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import { LAB_AUDIENCE, type Tokens } from './tokens.ts'
+
+/** What `/lab/token` takes. A `ttlSeconds` of zero or less mints a token that has already expired. */
+export const MINT = z.strictObject({
+  sub: z.string().min(1).max(256),
+  groups: z.array(z.string().max(256)).max(1000).optional(),
+  ttlSeconds: z.number().int().min(-86_400).max(86_400).default(300),
+  aud: z.array(z.string().min(1).max(2000)).max(20).optional(),
+  claims: z.record(z.string(), z.json()).default({}),
+  scope: z.string().max(2000).optional(),
+  opaque: z.boolean().default(false),
+  alg: z.enum(['RS256', 'ES256']).default('RS256'),
+})
+
+/** Mints whatever token is asked for; the lab's only secret is that it has none. */
+export async function mint(
+  input: z.output<typeof MINT>,
+  tokens: Tokens,
+): Promise<{ access_token: string; expires_in: number }> {
+  const { sub, groups, ttlSeconds, aud, claims, scope, opaque, alg } = input
+  const token = await tokens.issue({
+    subject: sub,
+    audience: aud ?? [LAB_AUDIENCE],
+    ttlSeconds,
+    opaque,
+    alg,
+    claims: { ...claims, ...(groups === undefined ? {} : { groups }), ...(scope === undefined ? {} : { scope }) },
+  })
+  return { access_token: token, expires_in: ttlSeconds }
+}

@@ -1,0 +1,150 @@
+import Fastify, { type FastifyInstance } from 'fastify'
+import type { JSONWebKeySet } from 'jose'
+import { z } from 'zod'
+import type { Clock } from '../../core/index.ts'
+import { createLabFaults, FAULT_MODES, type LabFaults } from '../faults.ts'
+import { isFromThisMachine } from '../guard.ts'
+import { PortInUse } from '../listen.ts'
+import { createLogins, type LabUser } from './authorize.ts'
+import { createClients, type LabClient } from './clients.ts'
+import { type Endpoint, registerEndpoints } from './endpoints.ts'
+import { createSigningKeys } from './keys.ts'
+import { MINT, mint } from './mint.ts'
+import { OAuthRefusal } from './oauth-error.ts'
+import { createTokens } from './tokens.ts'
+
+/** Who can be picked on the login page unless others are given. Nothing is ever exchanged for mallory. */
+export const LAB_USERS: readonly LabUser[] = [
+  { subject: 'alice', claims: { groups: ['admins', 'dev'], email: 'alice@example.com' } },
+  { subject: 'bob', claims: { groups: ['dev'], email: 'bob@example.com' } },
+  { subject: 'carol', claims: { groups: [], email: 'carol@example.com' } },
+  { subject: 'mallory', claims: { groups: ['dev'], email: 'mallory@example.com' } },
+]
+
+export interface LabIdentityProviderOptions {
+  /** Port on loopback; 0 takes a free one. The issuer is `http://127.0.0.1:PORT`. */
+  readonly port: number
+  readonly clients: readonly LabClient[]
+  readonly clock: Clock
+  readonly users?: readonly LabUser[]
+  /** Default: mallory. */
+  readonly deniedSubjects?: readonly string[]
+  /** Default: a switchboard of its own. */
+  readonly faults?: LabFaults
+}
+
+export interface LabIdentityProvider {
+  /** Also the issuer. */
+  readonly url: string
+  readonly faults: LabFaults
+  readonly jwks: () => JSONWebKeySet
+  readonly isRevoked: (jti: string) => boolean
+  rotate(options?: { readonly forget?: boolean }): Promise<void>
+  /** Mints a token, as `POST /lab/token` does. */
+  mint(input: z.input<typeof MINT>): Promise<string>
+  /** How often an endpoint was asked since the start. */
+  calls(endpoint: Endpoint): number
+  close(): Promise<void>
+}
+
+const MODE = z.enum(FAULT_MODES)
+const FAULTS = z.strictObject({
+  exchange: MODE.optional(),
+  introspection: MODE.optional(),
+  sts: MODE.optional(),
+  slowMs: z.number().int().min(0).max(600_000).optional(),
+  retryAfterSeconds: z.number().int().min(0).max(3600).optional(),
+})
+
+/**
+ * Starts the lab's identity provider on loopback: OpenID Connect discovery and RFC 8414, two keys that rotate on demand,
+ * a login without password, dynamic registration, client credentials, token exchange (RFC 8693), introspection
+ * (RFC 7662), and `/lab/token`, which mints whatever token is asked for. A stand-in for trying things out. Throws
+ * `PortInUse`.
+ */
+export async function startLabIdentityProvider(options: LabIdentityProviderOptions): Promise<LabIdentityProvider> {
+  const { clock, users = LAB_USERS, faults = createLabFaults() } = options
+  let url = ''
+  const issuer = () => url
+  const keys = await createSigningKeys()
+  const tokens = createTokens(issuer, keys, clock)
+  const clients = createClients(options.clients)
+  const logins = createLogins(issuer, clients, users, clock)
+  const policy = { deniedSubjects: options.deniedSubjects ?? ['mallory'] }
+  const asked = new Map<Endpoint, number>()
+  const count = (endpoint: Endpoint) => void asked.set(endpoint, (asked.get(endpoint) ?? 0) + 1)
+  faults.onRevoking('exchange', () => tokens.revokeExchanged())
+
+  const app = createApp()
+  await app.register((scope) =>
+    registerEndpoints(scope, { issuer, keys, tokens, clients, logins, users, faults, policy, clock, count }),
+  )
+  await app.register(async (scope) => {
+    // The stand-in's own controls mint tokens for anybody, so pages in the user's browser must not reach them.
+    scope.addHook('onRequest', async (request, reply) => {
+      if (isFromThisMachine(request.headers.host, request.headers.origin)) return
+      await reply.code(403).send({ error: 'access_denied', error_description: 'only from this machine' })
+    })
+    scope.post('/lab/token', (request) => mint(parse(MINT, request.body), tokens))
+    scope.post('/lab/rotate', (request) => {
+      const rotation = parse(z.strictObject({ forget: z.boolean().default(false) }), request.body ?? {})
+      return keys.rotate(rotation).then(() => keys.jwks())
+    })
+    scope.post('/lab/revoke', (request) => {
+      const { token } = parse(z.strictObject({ token: z.string().max(16_384) }), request.body)
+      return tokens.revoke(token).then((revoked) => ({ revoked }))
+    })
+    scope.get('/lab/faults', () => faults.settings)
+    scope.post('/lab/faults', (request) => {
+      const given = Object.entries(parse(FAULTS, request.body)).filter(([, value]) => value !== undefined)
+      faults.set(Object.fromEntries(given))
+      return faults.settings
+    })
+  })
+  url = await listen(app, options.port)
+
+  return {
+    url,
+    faults,
+    jwks: keys.published,
+    isRevoked: tokens.isRevoked,
+    rotate: (rotation) => keys.rotate(rotation),
+    mint: async (input) => (await mint(MINT.parse(input), tokens)).access_token,
+    calls: (endpoint) => asked.get(endpoint) ?? 0,
+    close: () => app.close(),
+  }
+}
+
+function createApp(): FastifyInstance {
+  const app = Fastify({ logger: false, forceCloseConnections: true, bodyLimit: 1024 * 1024 })
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, new URLSearchParams(String(body))),
+  )
+  app.setErrorHandler((error, _request, reply) => {
+    if (error instanceof OAuthRefusal) {
+      return reply
+        .code(error.status)
+        .headers(error.headers)
+        .send({ error: error.error, error_description: error.description })
+    }
+    const { statusCode = 500 } = error as { statusCode?: number }
+    const [status, code] = statusCode < 500 ? [statusCode, 'invalid_request'] : [500, 'server_error']
+    return reply.code(status).send({ error: code, error_description: 'the request could not be answered' })
+  })
+  return app
+}
+
+function parse<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
+  const parsed = schema.safeParse(body)
+  if (!parsed.success) throw new OAuthRefusal('invalid_request', z.prettifyError(parsed.error))
+  return parsed.data
+}
+
+async function listen(app: FastifyInstance, port: number): Promise<string> {
+  try {
+    return await app.listen({ port, host: '127.0.0.1' })
+  } catch (error) {
+    await app.close()
+    throw (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? new PortInUse(port, { cause: error }) : error
+  }
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto'
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
+import type { IssuedCredentials } from '../sigv4-verify.ts'
+import { StsRefusal } from './xml.ts'
+
+/** A role that the lab's STS knows, and whom it trusts. */
+export interface LabRole {
+  readonly arn: string
+  /** The role may be assumed by tokens for one of these audiences. */
+  readonly audiences: readonly string[]
+  /** One of these groups is needed; absent: none is. */
+  readonly groups?: readonly string[]
+  /** Longest session in seconds. Default 3600, as a role has it unless it is changed. */
+  readonly maxSessionSeconds?: number
+}
+
+export interface WebIdentityTrust {
+  readonly issuer: string
+  readonly keys: () => JSONWebKeySet
+  readonly roles: readonly LabRole[]
+}
+
+/** What a caller gets and what the answer says about it. */
+export interface Assumed {
+  readonly credentials: IssuedCredentials
+  readonly audience: string
+  readonly durationSeconds: number
+}
+
+const MIN_SECONDS = 900
+const MAX_SECONDS = 43_200
+const DEFAULT_SECONDS = 3600
+const MAX_TOKEN_CHARS = 20_000
+const MAX_POLICY_CHARS = 2048
+
+/**
+ * Judges an AssumeRoleWithWebIdentity request in the order of AWS: parameters, token, audience, trust of the role.
+ * Throws `StsRefusal` with the codes of the API reference.
+ */
+export async function assumeRole(form: URLSearchParams, trust: WebIdentityTrust, nowMs: number): Promise<Assumed> {
+  const roleArn = parameter(form, 'RoleArn', /^arn:[\w-]+:iam::\d{12}:role\/[\w+=,.@\-/]{1,512}$/)
+  const sessionName = parameter(form, 'RoleSessionName', /^[\w+=,.@-]{2,64}$/)
+  const token = parameter(form, 'WebIdentityToken', new RegExp(`^[^]{4,${MAX_TOKEN_CHARS}}$`))
+  const durationSeconds = durationOf(form)
+  checkPolicy(form)
+
+  const claims = await verifyToken(token, trust, nowMs)
+  const role = trust.roles.find(({ arn }) => arn === roleArn)
+  const audiences = [claims.aud ?? []].flat()
+  // An audience that no role of this account knows is one that the OIDC provider entry does not list.
+  if (!audiences.some((audience) => trust.roles.some((known) => known.audiences.includes(audience)))) {
+    throw new StsRefusal(400, 'InvalidIdentityToken', 'Incorrect token audience')
+  }
+  const audience = role === undefined ? undefined : audiences.find((value) => role.audiences.includes(value))
+  if (role === undefined || audience === undefined || !isInGroup(role, claims)) {
+    throw new StsRefusal(403, 'AccessDenied', 'Not authorized to perform sts:AssumeRoleWithWebIdentity')
+  }
+  if (durationSeconds > (role.maxSessionSeconds ?? DEFAULT_SECONDS)) {
+    throw invalid('The requested DurationSeconds exceeds the MaxSessionDuration set for this role.')
+  }
+  const credentials: IssuedCredentials = {
+    accessKeyId: `ASIALAB${randomBytes(9).toString('hex').toUpperCase().slice(0, 13)}`,
+    secretAccessKey: randomBytes(30).toString('base64'),
+    sessionToken: randomBytes(180).toString('base64'),
+    expiresAtMs: nowMs + durationSeconds * 1000,
+    roleArn,
+    sessionName,
+    subject: claims.sub ?? '',
+  }
+  return { credentials, audience, durationSeconds }
+}
+
+const invalid = (message: string) => new StsRefusal(400, 'ValidationError', message)
+
+function parameter(form: URLSearchParams, name: string, pattern: RegExp): string {
+  const values = form.getAll(name)
+  const [value] = values
+  if (value === undefined || value === '') {
+    throw invalid(
+      `1 validation error detected: Value null at '${name}' failed to satisfy constraint: Member must not be null`,
+    )
+  }
+  if (values.length > 1 || !pattern.test(value)) {
+    throw invalid(`1 validation error detected: Value at '${name}' failed to satisfy constraint`)
+  }
+  return value
+}
+
+function durationOf(form: URLSearchParams): number {
+  const text = form.get('DurationSeconds')
+  if (text === null) return DEFAULT_SECONDS
+  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+  if (seconds >= MIN_SECONDS && seconds <= MAX_SECONDS) return seconds
+  throw invalid("1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint")
+}
+
+function checkPolicy(form: URLSearchParams): void {
+  const policy = form.get('Policy')
+  if (policy === null) return
+  if (policy.length > MAX_POLICY_CHARS) throw new StsRefusal(400, 'PackedPolicyTooLarge', 'Packed policy is too large.')
+  try {
+    JSON.parse(policy)
+  } catch {
+    throw new StsRefusal(400, 'MalformedPolicyDocument', 'The policy is not valid JSON.')
+  }
+}
+
+async function verifyToken(token: string, trust: WebIdentityTrust, nowMs: number): Promise<JWTPayload> {
+  try {
+    const { payload } = await jwtVerify(token, createLocalJWKSet(trust.keys()), {
+      issuer: trust.issuer,
+      algorithms: ['RS256', 'ES256'],
+      requiredClaims: ['sub', 'aud', 'iat', 'exp'],
+      currentDate: new Date(nowMs),
+    })
+    return payload
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) {
+      throw new StsRefusal(400, 'ExpiredTokenException', 'Token expired')
+    }
+    if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'nbf') {
+      throw new StsRefusal(
+        403,
+        'IDPRejectedClaim',
+        'The identity provider rejected the claim: the token is not valid yet',
+      )
+    }
+    throw new StsRefusal(400, 'InvalidIdentityToken', 'The web identity token could not be validated')
+  }
+}
+
+function isInGroup(role: LabRole, claims: JWTPayload): boolean {
+  if (role.groups === undefined) return true
+  const groups: unknown = claims['groups']
+  return Array.isArray(groups) && role.groups.some((group) => groups.includes(group))
+}
