@@ -1,0 +1,3 @@
+export { LIMITS as MATCHER_LIMITS } from './limits.ts'
+export { compileMatcher, type Matcher, type MatcherResult } from './matcher.ts'
+export { MatcherError, type Position } from './parse.ts'

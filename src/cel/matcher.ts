@@ -1,0 +1,82 @@
+import { isCelError, plan, type CelEnv, type CelError, type CelInput } from '@bufbuild/cel'
+import type { Claims } from '../core/index.ts'
+import { checkExpression, type Node } from './check.ts'
+import { claimsToCel } from './claims.ts'
+import { meteredEnvironment } from './functions.ts'
+import { Meter } from './limits.ts'
+import { parseExpression, type Position } from './parse.ts'
+import { Patterns } from './patterns.ts'
+
+/** What became of one evaluation. Nothing in it comes from the claims. */
+export type MatcherResult =
+  | { readonly outcome: 'matched' }
+  | { readonly outcome: 'not_matched' }
+  /** A key that is not there, a wrong type, a value that does not convert: no match, unless the config says deny. */
+  | {
+      readonly outcome: 'error'
+      readonly position: Position
+      readonly reason: string
+      readonly missingKey: string | undefined
+    }
+  /** The evaluation would cost too much: the caller is refused, whatever else matches (decisions §3.5). */
+  | { readonly outcome: 'limit' }
+
+/** A compiled CEL expression over `claims`. */
+export interface Matcher {
+  readonly expression: string
+  /** Evaluates; never throws, and costs at most a fixed number of steps whatever the claims are. */
+  evaluate(claims: Claims): MatcherResult
+}
+
+const MATCHED: MatcherResult = Object.freeze({ outcome: 'matched' })
+const NOT_MATCHED: MatcherResult = Object.freeze({ outcome: 'not_matched' })
+const LIMIT: MatcherResult = Object.freeze({ outcome: 'limit' })
+
+/**
+ * Compiles a matcher of a role mapping (decisions §3.5): CEL with the one variable `claims`, a map without prototype whose
+ * numbers are doubles. Throws `MatcherError` with line and column for what can never be evaluated to a bool.
+ */
+export function compileMatcher(expression: string): Matcher {
+  const evaluate = compileExpression(expression, ['claims'])
+  return { expression, evaluate: (claims) => evaluate({ claims: claimsToCel(claims) }) }
+}
+
+/** The same for other variables than `claims`; what the conformance suite of CEL is run through. */
+export function compileExpression(
+  expression: string,
+  variables: readonly string[],
+): (values: Readonly<Record<string, CelInput>>) => MatcherResult {
+  const meter = new Meter()
+  const patterns = new Patterns()
+  const env: CelEnv = meteredEnvironment(meter, patterns)
+  const parsed = parseExpression(expression)
+  const nodes = checkExpression(expression, parsed, env, patterns, variables)
+  const evaluate = plan(env, parsed)
+  return (values) => {
+    meter.reset()
+    // A null prototype, because variables are looked up by plain property access.
+    const result = evaluate(Object.assign(Object.create(null) as Record<string, CelInput>, values))
+    // First of all: `||` and `&&` absorb the error of a reached limit.
+    if (meter.exceeded) return LIMIT
+    if (result === true) return MATCHED
+    if (result === false) return NOT_MATCHED
+    return isCelError(result) ? failed(result, nodes) : error(nodes, undefined, 'the result is not a bool')
+  }
+}
+
+function failed(cause: CelError, nodes: ReadonlyMap<number, Node>): MatcherResult {
+  const node = cause.exprId === undefined ? undefined : nodes.get(Number(cause.exprId))
+  const isMissing = /^(?:field not found|no such key|index out of bounds)/.test(cause.message)
+  if (isMissing) return error(nodes, node, 'there is no such key', node?.key)
+  return error(nodes, node, 'the values here have the wrong type or cannot be used')
+}
+
+function error(
+  nodes: ReadonlyMap<number, Node>,
+  node: Node | undefined,
+  reason: string,
+  missingKey?: string,
+): MatcherResult {
+  const { line, column } = node ?? nodes.values().next().value ?? { line: 1, column: 1 }
+  return { outcome: 'error', position: { line, column }, reason, missingKey }
+}
