@@ -1,0 +1,118 @@
+import { Failure, Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
+import { parseStrictObject } from './strict-json.ts'
+
+export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
+const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
+
+const MAX_TOKEN_LENGTH = 16 * 1024
+/** Visible ASCII: anything else can't be sent in a header or would end the value early. */
+const TOKEN = /^[\x21-\x7e]+$/
+const NUMERIC = /^\d{1,12}(?:\.\d{1,9})?$/
+const DEFAULT_LIFETIME_MS = 5 * 60_000
+/** Nobody keeps a token for longer, and a wrong unit must not make it eternal. */
+const MAX_LIFETIME_MS = 366 * 86_400_000
+const MAX_RETRY_AFTER_SECONDS = 3_600
+
+/** What an OAuth error of the token endpoint means here (decisions §5). */
+const OAUTH_ERRORS: ReadonlyMap<string, FailureCode> = new Map<string, FailureCode>([
+  ['invalid_grant', 'invalid_token'],
+  ['invalid_token', 'invalid_token'],
+  ['access_denied', 'exchange_denied'],
+  ['invalid_request', 'exchange_denied'],
+  ['invalid_target', 'exchange_denied'],
+  ['unauthorized_client', 'exchange_denied'],
+  ['invalid_client', 'config_error'],
+  ['invalid_scope', 'config_error'],
+  ['unsupported_grant_type', 'config_error'],
+  ['server_error', 'identity_provider_unavailable'],
+  ['temporarily_unavailable', 'identity_provider_unavailable'],
+  ['slow_down', 'identity_provider_unavailable'],
+])
+
+export interface ExchangedToken {
+  readonly token: Secret
+  readonly expiresAtMs: number
+}
+
+const malformed = (detail: string) => new Failure('exchange_failed', { detail: `token endpoint: ${detail}` })
+
+function isJson(response: OutboundResponse): boolean {
+  const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+  return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json'))
+}
+
+/** `exp` of a JWT in milliseconds since the epoch, unverified: it only says how long the token is worth keeping. */
+function jwtExpiryMs(token: string): number | undefined {
+  const [, payload, signature, rest] = token.split('.')
+  if (payload === undefined || signature === undefined || rest !== undefined) return undefined
+  const exp = parseStrictObject(Buffer.from(payload, 'base64url'))?.get('exp')
+  return typeof exp === 'number' ? exp * 1_000 : undefined
+}
+
+function lifetimeMs(expiresIn: unknown): number | undefined {
+  if (expiresIn === undefined || expiresIn === null) return undefined
+  const seconds = typeof expiresIn === 'string' && NUMERIC.test(expiresIn) ? Number(expiresIn) : expiresIn
+  if (typeof seconds !== 'number' || !Number.isFinite(seconds)) throw malformed('expires_in is not a number')
+  if (seconds <= 0) throw malformed('expires_in is not positive')
+  return Math.min(seconds * 1_000, MAX_LIFETIME_MS)
+}
+
+/** Seconds of a Retry-After header (RFC 9110 §10.2.3: seconds or a date), between 1 and 3600; undefined when there is none. */
+export function retryAfterSeconds(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined) return undefined
+  const seconds = /^\d{1,9}$/.test(value) ? Number(value) : (Date.parse(value) - nowMs) / 1_000
+  return Number.isFinite(seconds) ? Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(seconds))) : undefined
+}
+
+/** The failure that an answer other than 200 stands for (decisions §5). Names errors of our own table only. */
+function refusal(response: OutboundResponse, nowMs: number): Failure {
+  const { status } = response
+  const wait = retryAfterSeconds(response.headers['retry-after'], nowMs) ?? 1
+  if (status === 429 || status >= 500) {
+    const detail = `token endpoint answered ${status}`
+    return new Failure('identity_provider_unavailable', { detail, retryAfterSeconds: wait })
+  }
+  if (status < 400) return malformed(`it answered ${status}`)
+  const error = isJson(response) ? parseStrictObject(response.body)?.get('error') : undefined
+  if (typeof error !== 'string' || error === '') return malformed(`it answered ${status} without an OAuth error`)
+  // An error we don't know is still a refusal of this exchange.
+  const code = OAUTH_ERRORS.get(error) ?? 'exchange_denied'
+  return new Failure(code, {
+    detail: `token endpoint answered ${status} ${OAUTH_ERRORS.has(error) ? error : 'with another OAuth error'}`,
+    ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
+    ...(code === 'identity_provider_unavailable' ? { retryAfterSeconds: wait } : {}),
+  })
+}
+
+/**
+ * The token in a token endpoint's answer (RFC 8693 §2.2.1), with its end counted from `sentAtMs`, when the request was
+ * sent. `requestedType` may be what was issued, beside access_token and jwt. Throws `exchange_failed` for anything that
+ * is not exactly such an answer, and what an error answer stands for.
+ */
+export function readExchangeResponse(
+  response: OutboundResponse,
+  { requestedType, sentAtMs, nowMs }: { requestedType: string; sentAtMs: number; nowMs: number },
+): ExchangedToken {
+  if (response.status !== 200) throw refusal(response, nowMs)
+  if (!isJson(response)) throw malformed('the answer is not application/json')
+  const members = parseStrictObject(response.body)
+  if (members === undefined) throw malformed('the answer is not a JSON object with distinct names')
+  if (members.has('error')) throw malformed('a 200 answer has an error')
+  const token = members.get('access_token')
+  if (typeof token !== 'string' || token === '') throw malformed('access_token is missing')
+  if (token.length > MAX_TOKEN_LENGTH) throw malformed('access_token is longer than 16 KiB')
+  if (!TOKEN.test(token)) throw malformed('access_token has characters that no header can carry')
+  const issuedType = members.get('issued_token_type')
+  if (issuedType !== ACCESS_TOKEN_TYPE && issuedType !== JWT_TYPE && issuedType !== requestedType) {
+    throw malformed('issued_token_type is missing or another than asked for')
+  }
+  const tokenType = members.get('token_type')
+  if (typeof tokenType !== 'string' || !/^(?:bearer|n_a)$/i.test(tokenType)) {
+    throw malformed('token_type is neither Bearer nor N_A')
+  }
+  const lifetime = lifetimeMs(members.get('expires_in'))
+  const expiresAtMs =
+    lifetime === undefined ? (jwtExpiryMs(token) ?? sentAtMs + DEFAULT_LIFETIME_MS) : sentAtMs + lifetime
+  if (!(expiresAtMs > nowMs)) throw malformed('the token had expired when it arrived')
+  return { token: new Secret(token), expiresAtMs: Math.min(expiresAtMs, sentAtMs + MAX_LIFETIME_MS) }
+}

@@ -1,0 +1,180 @@
+import {
+  Failure,
+  OutboundError,
+  Secret,
+  type AuthenticatedCaller,
+  type OutboundResponse,
+  type SecretHandle,
+} from '../core/index.ts'
+import { postForm } from '../net/index.ts'
+import { createClientAuthentication, type ClientAuthMethod } from './client-authentication.ts'
+import type { ObtainDeps } from './deps.ts'
+import type { FetchingSource, Plan } from './source.ts'
+import { ACCESS_TOKEN_TYPE, readExchangeResponse } from './token-exchange-response.ts'
+
+interface SecretRef {
+  readonly name: string
+  readonly key: string
+}
+
+/** The sub-object `tokenExchange` of an MCPExternalAuthConfig. */
+export interface TokenExchangeSpec {
+  readonly tokenUrl: string
+  readonly audience: string
+  readonly clientId?: string | undefined
+  readonly clientSecretRef?: SecretRef | undefined
+  readonly scopes?: readonly string[] | undefined
+  readonly externalTokenHeaderName?: string | undefined
+  readonly subjectProviderName?: string | undefined
+  readonly subjectTokenType?: string | undefined
+  readonly resource?: string | readonly string[] | undefined
+  readonly actorTokenSecretRef?: SecretRef | undefined
+  readonly actorTokenType?: string | undefined
+  readonly requestedTokenType?: string | undefined
+  readonly clientAuthMethod?: ClientAuthMethod | undefined
+  readonly caCertPath?: string | undefined
+}
+
+const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const TYPE_PREFIX = 'urn:ietf:params:oauth:token-type:'
+const DEADLINE_MS = 10_000
+const MAX_BYTES = 1024 * 1024
+
+/** The URN of a token type given short or in full; empty and absent mean access_token. */
+const tokenTypeUrn = (type: string | undefined): string => {
+  if (type === undefined || type === '') return ACCESS_TOKEN_TYPE
+  return type.includes(':') ? type : TYPE_PREFIX + type
+}
+
+/** Why there was no answer, as a failure of ours (decisions §5). */
+function unanswered(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
+  const detail = `token endpoint: ${error.kind}`
+  switch (error.kind) {
+    case 'too_large':
+      return new Failure('exchange_failed', { detail })
+    case 'blocked_address':
+      return new Failure('config_error', { detail })
+    default: {
+      const retryAfterSeconds = error.retryAfterSeconds ?? 1
+      return new Failure('identity_provider_unavailable', { detail, cause: error.cause, retryAfterSeconds })
+    }
+  }
+}
+
+/** The parts of the form that are the same for every caller. */
+function fixedForm(spec: TokenExchangeSpec): (readonly [string, string])[] {
+  const resources = typeof spec.resource === 'string' ? [spec.resource] : (spec.resource ?? [])
+  const scope = (spec.scopes ?? []).join(' ')
+  return [
+    ['grant_type', GRANT_TYPE],
+    ['subject_token_type', tokenTypeUrn(spec.subjectTokenType)],
+    ['requested_token_type', tokenTypeUrn(spec.requestedTokenType)],
+    ['audience', spec.audience],
+    ...(scope === '' ? [] : [['scope', scope] as const]),
+    ...resources.map((resource) => ['resource', resource] as const),
+  ]
+}
+
+/** What is exchanged: the caller's own token, or the one that the named upstream provider gave for this caller. */
+function createSubjectToken(spec: TokenExchangeSpec, { upstreamTokens }: ObtainDeps) {
+  const provider = spec.subjectProviderName
+  if (provider === undefined || provider === '') {
+    return (caller: AuthenticatedCaller) => Promise.resolve({ token: caller.token, expiresAtMs: Infinity })
+  }
+  if (upstreamTokens === undefined) {
+    throw new Failure('type_not_runnable', {
+      detail: 'tokenExchange with subjectProviderName needs an embedded authorization server',
+    })
+  }
+  return (caller: AuthenticatedCaller) => upstreamTokens.accessToken(caller, provider)
+}
+
+function createLog(config: string, { log }: ObtainDeps) {
+  return (failure: Failure) => {
+    const fields = { config, reason: failure.code, detail: failure.detail }
+    if (failure.code === 'invalid_token' || failure.code === 'exchange_denied') {
+      log.info(fields, 'token exchange refused')
+    } else log.warn(fields, 'token exchange failed')
+  }
+}
+
+/**
+ * Type `tokenExchange` (RFC 8693, decisions §3.4): exchanges the caller's token for one that the backend accepts. The
+ * new token goes as `Bearer …` into `Authorization`, or into `externalTokenHeaderName` where one is set. Throws
+ * `type_not_runnable` at load for a `subjectProviderName` without an embedded authorization server; `fetch` throws
+ * `invalid_token`, `exchange_denied`, `config_error`, `secret_unavailable`, `identity_provider_unavailable` and
+ * `exchange_failed` (decisions §5).
+ */
+export function createTokenExchangeSource(name: string, spec: TokenExchangeSpec, deps: ObtainDeps): FetchingSource {
+  const { clock, secrets } = deps
+  const handleOf = (ref: SecretRef | undefined): SecretHandle | undefined =>
+    ref === undefined ? undefined : secrets.handle(ref)
+  const clientSecret = handleOf(spec.clientSecretRef)
+  const actorToken = handleOf(spec.actorTokenSecretRef)
+  const subjectTokenOf = createSubjectToken(spec, deps)
+  const authenticateClient = createClientAuthentication({
+    clientId: spec.clientId === '' ? undefined : spec.clientId,
+    secret: clientSecret,
+    method: spec.clientAuthMethod,
+    tokenUrl: spec.tokenUrl,
+    clock,
+  })
+  const outbound = deps.outbound({
+    name,
+    deadlineMs: DEADLINE_MS,
+    maxBytes: MAX_BYTES,
+    breaker: true,
+    retry: true,
+    ...(spec.caCertPath === undefined ? {} : { caCert: deps.caCertificate(spec.caCertPath) }),
+  })
+  const form = fixedForm(spec)
+  const requestedType = tokenTypeUrn(spec.requestedTokenType)
+  const keyParts = [spec.audience, (spec.scopes ?? []).join(' ')]
+  const header = (spec.externalTokenHeaderName ?? '').toLowerCase() || 'authorization'
+  const logFailure = createLog(name, deps)
+
+  const actor = (): (readonly [string, string])[] =>
+    actorToken === undefined
+      ? []
+      : [
+          ['actor_token', actorToken.current().reveal()],
+          ['actor_token_type', tokenTypeUrn(spec.actorTokenType)],
+        ]
+
+  const post = async (subjectToken: Secret): Promise<OutboundResponse> => {
+    const client = await authenticateClient()
+    return postForm(outbound, {
+      url: spec.tokenUrl,
+      form: [...form, ['subject_token', subjectToken.reveal()], ...actor(), ...client.form],
+      headers: client.headers,
+    })
+  }
+
+  return {
+    secrets: [clientSecret, actorToken].filter((secret) => secret !== undefined),
+    plan: (caller): Plan => ({
+      keyParts: [...keyParts, caller.tokenDigest],
+      ...(caller.expiresAtMs === undefined ? {} : { notAfterMs: caller.expiresAtMs }),
+    }),
+    async fetch(caller) {
+      try {
+        const subject = await subjectTokenOf(caller)
+        // The lifetime counts from here: the answer's way back is part of it.
+        const sentAtMs = clock.now()
+        const response = await post(subject.token)
+        const exchanged = readExchangeResponse(response, { requestedType, sentAtMs, nowMs: clock.now() })
+        return {
+          credential: { kind: 'header', name: header, value: new Secret(`Bearer ${exchanged.token.reveal()}`) },
+          expiresAtMs: Math.min(exchanged.expiresAtMs, subject.expiresAtMs),
+        }
+      } catch (error) {
+        const failure = unanswered(error)
+        logFailure(failure)
+        throw failure
+      }
+    },
+    close: () => outbound.close(),
+  }
+}
