@@ -1,0 +1,28 @@
+import type { IncomingMessage } from 'node:http'
+import { Failure } from '../core/index.ts'
+
+/** Admin requests carry a word or two. */
+export const MAX_BODY_BYTES = 64 * 1024
+
+/**
+ * The JSON body of a request, or undefined when it has none. Throws `body_too_large` past 64 KiB and `bad_request` for
+ * anything but JSON. The deadline is the server's request timeout.
+ */
+export async function readJsonBody(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request) {
+    const bytes = chunk as Buffer
+    length += bytes.length
+    if (length > MAX_BODY_BYTES) throw new Failure('body_too_large')
+    chunks.push(bytes)
+  }
+  if (length === 0) return undefined
+  const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/json') throw new Failure('bad_request', { detail: 'admin body is not application/json' })
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    throw new Failure('bad_request', { detail: 'admin body is not JSON' })
+  }
+}

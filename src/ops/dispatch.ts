@@ -1,0 +1,107 @@
+import type { IncomingMessage } from 'node:http'
+import { Failure, asFailure, causeOf, type Log } from '../core/index.ts'
+import { challengeFor, registryFailureBody } from '../http/index.ts'
+import { readJsonBody } from './body.ts'
+import { jsonAnswer, jsonText, type Answer, type OpsHandler, type Readiness } from './endpoint.ts'
+import { guard, type GuardOptions } from './guard.ts'
+
+export interface DispatchOptions {
+  readonly version: string
+  readonly readiness: () => Readiness
+  readonly metrics: () => Promise<string>
+  readonly guarded: GuardOptions & { readonly endpoints: Readonly<Record<string, OpsHandler>> }
+  readonly log: Log
+}
+
+type Open = () => Answer | Promise<Answer>
+
+const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+function readinessAnswer({ ok, degraded, detail }: Readiness): Answer {
+  const status = ok ? (degraded === true ? 'degraded' : 'ready') : 'unavailable'
+  return jsonAnswer(ok ? 200 : 503, { status, ...(detail === undefined ? {} : { detail }) })
+}
+
+/** `GET /config` → path and method; a wrong key is a mistake of the caller's code and found at start. */
+function indexByPath(endpoints: Readonly<Record<string, OpsHandler>>): Map<string, Map<string, OpsHandler>> {
+  const byPath = new Map<string, Map<string, OpsHandler>>()
+  for (const [key, handler] of Object.entries(endpoints)) {
+    const [method, path, ...rest] = key.split(' ')
+    if (method === undefined || path?.startsWith('/') !== true || rest.length > 0)
+      throw new TypeError(`an endpoint is "METHOD /path", not ${JSON.stringify(key)}`)
+    const methods = byPath.get(path) ?? new Map<string, OpsHandler>()
+    methods.set(method, handler)
+    byPath.set(path, methods)
+  }
+  return byPath
+}
+
+/** The `Allow` line of a resource: HEAD comes with GET. */
+const allowOf = (methods: Iterable<string>): string =>
+  [...methods].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
+
+const ADMIN = { realm: 'extauth-admin', resourceMetadata: undefined, requiredScopes: [] }
+
+function failureAnswer(failure: Failure, headers: Readonly<Record<string, string>> = {}): Answer {
+  const challenge = challengeFor(failure, ADMIN)
+  return jsonText(failure.status, registryFailureBody(failure), {
+    ...headers,
+    ...(challenge === undefined ? {} : { 'www-authenticate': challenge }),
+  })
+}
+
+const notAllowed = (allow: string): Answer => failureAnswer(new Failure('method_not_allowed'), { allow })
+
+/**
+ * Answers one request of the admin listener: `/health`, `/readiness`, `/version` and `/metrics` openly, the guarded
+ * endpoints behind `guard`. Never throws; failures become the answers of the error table.
+ */
+export function createDispatch(options: DispatchOptions): (request: IncomingMessage) => Promise<Answer> {
+  const open: Readonly<Record<string, Open>> = {
+    '/health': () => jsonAnswer(200, { status: 'ok' }),
+    '/readiness': () => readinessAnswer(options.readiness()),
+    '/version': () => jsonAnswer(200, { version: options.version }),
+    '/metrics': async () => ({
+      status: 200,
+      headers: { 'content-type': METRICS_TYPE },
+      body: await options.metrics(),
+    }),
+  }
+  const guarded = indexByPath(options.guarded.endpoints)
+
+  const answer = async (request: IncomingMessage): Promise<Answer> => {
+    const target = request.url ?? '/'
+    const cut = target.indexOf('?')
+    const path = cut === -1 ? target : target.slice(0, cut)
+    const method = request.method ?? ''
+    if (Object.hasOwn(open, path)) {
+      const make = open[path]
+      if (make === undefined || !READ_METHODS.has(method)) return notAllowed('GET, HEAD')
+      return make()
+    }
+    const methods = guarded.get(path)
+    if (methods === undefined) throw new Failure('not_found')
+    // Who may not use it does not learn which methods it has.
+    guard(request, options.guarded)
+    const handler = methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined)
+    if (handler === undefined) return notAllowed(allowOf(methods.keys()))
+    const query = new URLSearchParams(cut === -1 ? '' : target.slice(cut + 1))
+    const body = READ_METHODS.has(method) ? undefined : await readJsonBody(request)
+    const reply = await handler({ method, query, ...(body === undefined ? {} : { body }) })
+    return jsonAnswer(reply.status, reply.json)
+  }
+
+  return async (request) => {
+    try {
+      return await answer(request)
+    } catch (error) {
+      const failure = asFailure(error)
+      if (failure.status >= 500) {
+        const { code, detail, cause } = failure
+        options.log.error({ code, detail, cause: causeOf(cause) }, 'admin request failed')
+      }
+      return failureAnswer(failure)
+    }
+  }
+}

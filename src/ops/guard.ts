@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http'
+import { Failure, type Secret } from '../core/index.ts'
+import { isLoopbackHost, parseBearer, parseHost } from '../http/index.ts'
+
+export interface GuardOptions {
+  /** The listener is bound to a loopback address or a Unix socket. */
+  readonly isLocalBind: boolean
+  /** The bearer of `admin.tokenFile`, asked for at each request so that a new file counts at once. */
+  readonly token?: () => Secret | undefined
+}
+
+/** One Host header that names this machine: a page that rebound its DNS name to 127.0.0.1 sends that name. */
+function namesThisMachine(request: IncomingMessage): boolean {
+  const hosts = request.headersDistinct['host'] ?? []
+  const named = hosts.length === 1 ? parseHost(hosts[0] ?? '') : undefined
+  return named !== undefined && isLoopbackHost(named.host)
+}
+
+/** Browsers say where a page comes from; no page has business here, and a POST without preflight must not slip through. */
+function comesFromBrowserPage(request: IncomingMessage): boolean {
+  const site = request.headers['sec-fetch-site']
+  return request.headers.origin !== undefined || (site !== undefined && site !== 'none')
+}
+
+/**
+ * Lets a request pass to a guarded endpoint: with the bearer of the token file (compared in constant time), or on a
+ * loopback or Unix-socket bind with a `Host` that names this machine (decisions §7, Admin listener).
+ * Throws `missing_token`, `invalid_token`, `bad_request` or `bad_origin`; `not_found` where nothing could ever pass.
+ */
+export function guard(request: IncomingMessage, options: GuardOptions): void {
+  const lines = request.headersDistinct['authorization'] ?? []
+  const expected = options.token?.()
+  if (lines.length > 0 && expected !== undefined) {
+    const presented = parseBearer(lines)
+    if (presented !== undefined && expected.equals(presented)) return
+    throw new Failure('invalid_token', { detail: 'admin token', challenge: { error: 'invalid_token' } })
+  }
+  if (options.isLocalBind) {
+    if (namesThisMachine(request) && !comesFromBrowserPage(request)) return
+    throw new Failure('bad_origin', { detail: 'admin endpoint asked for under a foreign name or by a page' })
+  }
+  if (options.token === undefined) throw new Failure('not_found')
+  throw new Failure('missing_token', { challenge: {} })
+}
