@@ -1,0 +1,46 @@
+import { Failure, type AwsCredential, type Body } from '../core/index.ts'
+import type { Applier } from './applier.ts'
+import { amzDate, authorization, EMPTY_HASH, payloadHash, signingKey } from './sigv4.ts'
+
+/**
+ * Signs the request with SigV4 (decisions §3.5) and adds `x-amz-date`, `x-amz-security-token`, `x-amz-content-sha256` and
+ * `authorization`; copies of them that are there already go away. Must be the last that happens to a draft. Throws
+ * `internal_error` for a body that flows: its hash can't be known, and an unsigned payload is never sent.
+ */
+export const applyAws: Applier<AwsCredential> = (draft, credential) => {
+  const { headers } = draft
+  const { region, service } = credential
+  const date = amzDate(draft.nowMs)
+  const bodyHash = hashOf(draft.body)
+  dropOwned(headers)
+  headers.push('x-amz-date', date)
+  headers.push('x-amz-security-token', credential.sessionToken.reveal())
+  headers.push('x-amz-content-sha256', bodyHash)
+  const input = { method: draft.method, target: draft.path, headers, payloadHash: bodyHash }
+  const key = keyOf(credential, date.slice(0, 8))
+  headers.push('authorization', authorization(input, { date, region, service }, credential.accessKeyId, key))
+}
+
+function hashOf(body: Body): string {
+  if (body.kind === 'none') return EMPTY_HASH
+  if (body.kind === 'kept') return payloadHash(body.bytes)
+  throw new Failure('internal_error', { detail: 'a request body was not kept for signing' })
+}
+
+/** The signing key lives with its credential, so that many callers do not push each other out of a shared table. */
+function keyOf(credential: AwsCredential, day: string): Uint8Array {
+  const { signing } = credential
+  if (signing.key === undefined || signing.day !== day) {
+    signing.key = signingKey(credential.secretAccessKey.reveal(), day, credential.region, credential.service)
+    signing.day = day
+  }
+  return signing.key
+}
+
+const OWNED = new Set(['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256'])
+
+function dropOwned(headers: string[]): void {
+  for (let index = headers.length - 2; index >= 0; index -= 2) {
+    if (OWNED.has(headers[index]?.toLowerCase() ?? '')) headers.splice(index, 2)
+  }
+}

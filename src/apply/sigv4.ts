@@ -1,0 +1,72 @@
+import { hash } from 'node:crypto'
+import { hmac } from './hmac.ts'
+import { canonicalHeaders, canonicalPath, canonicalQuery } from './sigv4-canonical.ts'
+
+/** SHA-256 of nothing, lower-case hex. */
+export const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+/** What is signed. */
+export interface SigningInput {
+  readonly method: string
+  /** Path and query as sent. */
+  readonly target: string
+  /** Flat header list as sent, `host` and `x-amz-date` included. */
+  readonly headers: readonly string[]
+  /** SHA-256 of the body as sent, lower-case hex. */
+  readonly payloadHash: string
+}
+
+/** Whose signature it is, and for what it is good. */
+export interface SigningScope {
+  readonly region: string
+  readonly service: string
+  /** `YYYYMMDD'T'HHMMSS'Z'`, equal to the `x-amz-date` header. */
+  readonly date: string
+}
+
+/** SHA-256 of a body, lower-case hex. */
+export const payloadHash = (body: Uint8Array): string => (body.length === 0 ? EMPTY_HASH : hash('sha256', body, 'hex'))
+
+/** `YYYYMMDD'T'HHMMSS'Z'` of a time in milliseconds since the epoch. */
+export function amzDate(nowMs: number): string {
+  const iso = new Date(nowMs).toISOString()
+  return `${iso.slice(0, 4)}${iso.slice(5, 7)}${iso.slice(8, 13)}${iso.slice(14, 16)}${iso.slice(17, 19)}Z`
+}
+
+/** `day/region/service/aws4_request`. */
+export const credentialScope = ({ date, region, service }: SigningScope): string =>
+  `${date.slice(0, 8)}/${region}/${service}/aws4_request`
+
+/** The key that signs for one day, region and service; derived from the secret by four HMACs. */
+export function signingKey(secretAccessKey: string, day: string, region: string, service: string): Uint8Array {
+  let key: Uint8Array = Buffer.from(`AWS4${secretAccessKey}`)
+  for (const part of [day, region, service, 'aws4_request']) key = hmac(key, part, 'buffer')
+  return key
+}
+
+/** The canonical request and the names of the headers that it signs. */
+export function canonicalRequest(input: SigningInput): { readonly text: string; readonly signedHeaders: string } {
+  const { method, target, headers, payloadHash } = input
+  const queryAt = target.indexOf('?')
+  const path = canonicalPath(queryAt < 0 ? target : target.slice(0, queryAt))
+  const query = queryAt < 0 ? '' : canonicalQuery(target.slice(queryAt + 1))
+  const { names, lines } = canonicalHeaders(headers)
+  return { text: `${method}\n${path}\n${query}\n${lines}\n${names}\n${payloadHash}`, signedHeaders: names }
+}
+
+/** What the signing key is put to: the hash of the canonical request in its scope. */
+export function stringToSign(canonical: string, scope: SigningScope): string {
+  // latin1, because that is how header values go over the wire: the hash is of the bytes that the service sees.
+  const digest = hash('sha256', Buffer.from(canonical, 'latin1'), 'hex')
+  return `AWS4-HMAC-SHA256\n${scope.date}\n${credentialScope(scope)}\n${digest}`
+}
+
+/** The signature, lower-case hex. */
+export const signature = (key: Uint8Array, text: string): string => hmac(key, text, 'hex')
+
+/** The value of the `Authorization` header: "Create a signed AWS API request", AWS4-HMAC-SHA256. */
+export function authorization(input: SigningInput, scope: SigningScope, accessKeyId: string, key: Uint8Array): string {
+  const { text, signedHeaders } = canonicalRequest(input)
+  const signed = signature(key, stringToSign(text, scope))
+  return `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${credentialScope(scope)}, SignedHeaders=${signedHeaders}, Signature=${signed}`
+}
