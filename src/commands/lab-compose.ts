@@ -1,0 +1,182 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { type Clock, type Log, Secret } from '../core/index.ts'
+import {
+  createLabFaults,
+  type LabBackend,
+  type LabClient,
+  type LabIdentityProvider,
+  type LabRole,
+  type LabSts,
+  startLabBackend,
+  startLabIdentityProvider,
+  startLabSts,
+} from '../lab/index.ts'
+import { runProxy } from './run-proxy.ts'
+
+/** Ports on loopback; 0 takes a free one. */
+export interface LabPorts {
+  readonly proxy: number
+  readonly admin: number
+  readonly identity: number
+  readonly backend: number
+  readonly sts: number
+}
+
+/** The ports that are written in config/lab. */
+export const LAB_PORTS: LabPorts = { proxy: 8080, admin: 8081, identity: 8082, backend: 8083, sts: 8084 }
+
+/** The folder that the lab runs. */
+export const LAB_CONFIG = path.join(import.meta.dirname, '../../config/lab')
+
+/** A running lab: the real proxy and its stand-ins. */
+export interface Lab {
+  /** Where the proxy listens. */
+  readonly url: string
+  readonly adminUrl: string
+  readonly identity: LabIdentityProvider
+  readonly sts: LabSts
+  readonly backend: LabBackend
+  /** The folder that the proxy reads: config/lab, or a copy of it with other ports. */
+  readonly configDirectory: string
+  close(): Promise<void>
+}
+
+export interface LabOptions {
+  readonly ports?: LabPorts
+  readonly log: Log
+  /** The stand-ins' clocks; the backend's own may be off, to see signatures corrected. Default: the time. */
+  readonly clock?: Clock
+  readonly backendClock?: Clock
+}
+
+const AUDIENCE = 'extauth-lab'
+const BACKEND_AUDIENCE = 'lab-backend'
+const REGION = 'eu-west-1'
+const SERVICE = 'cloud-mcp'
+
+/** The roles that config/lab/cloud-sts.yaml names, and whom they trust. */
+const ROLES: readonly LabRole[] = [
+  { arn: 'arn:cloud:iam::000000000000:role/lab-admin', audiences: [AUDIENCE], groups: ['admins'] },
+  { arn: 'arn:cloud:iam::000000000000:role/lab-developer', audiences: [AUDIENCE], groups: ['dev'] },
+  { arn: 'arn:cloud:iam::000000000000:role/lab-reader', audiences: [AUDIENCE] },
+]
+
+/**
+ * Starts the stand-ins and the real proxy in front of them. Throws `PortInUse` for a stand-in's port, and whatever the
+ * proxy throws; what was already started is closed then.
+ */
+export async function startLab(options: LabOptions): Promise<Lab> {
+  const { ports = LAB_PORTS, log, clock = { now: () => Date.now() } } = options
+  const started: (() => Promise<void>)[] = []
+  const keep = <T extends { close(): Promise<void> }>(part: T): T => {
+    started.push(() => part.close())
+    return part
+  }
+  const close = async () => {
+    for (const stop of started.splice(0).toReversed()) await stop()
+  }
+  try {
+    const faults = createLabFaults()
+    const identity = keep(
+      await startLabIdentityProvider({ port: ports.identity, clients: await readClients(), clock, faults }),
+    )
+    const trust = { issuer: identity.url, keys: identity.jwks, roles: ROLES }
+    const sts = keep(await startLabSts({ port: ports.sts, trust, clock, faults }))
+    const mounts = await mountsFor(identity, sts)
+    const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
+    const proxyPort = ports.proxy === 0 ? await freePort() : ports.proxy
+    const listen = `127.0.0.1:${proxyPort}`
+    const copied = await configFor({
+      [`127.0.0.1:${LAB_PORTS.proxy}`]: listen,
+      [`127.0.0.1:${LAB_PORTS.identity}`]: new URL(identity.url).host,
+      [`127.0.0.1:${LAB_PORTS.backend}`]: new URL(backend.url).host,
+    })
+    keep(copied)
+    const proxy = keep(
+      await runProxy({
+        configPaths: [copied.directory],
+        listen,
+        admin: `127.0.0.1:${ports.admin}`,
+        stsEndpoint: sts.url,
+        // Everything is on this machine: no proxy or endpoint of the surroundings may get between.
+        env: {},
+        log,
+      }),
+    )
+    return {
+      url: proxy.url,
+      adminUrl: proxy.adminUrl,
+      identity,
+      sts,
+      backend,
+      configDirectory: copied.directory,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const secretOf = async (name: string, key: string): Promise<Secret> =>
+  new Secret((await readFile(path.join(LAB_CONFIG, 'secrets', name, key), 'utf8')).trimEnd())
+
+async function readClients(): Promise<LabClient[]> {
+  const [exchange, introspection, service] = await Promise.all(
+    ['lab-exchange', 'lab-introspection', 'lab-service'].map((name) => secretOf(name, 'client-secret')),
+  )
+  if (exchange === undefined || introspection === undefined || service === undefined) return []
+  return [
+    { id: 'lab-exchange', secret: exchange, may: ['exchange'], audiences: [BACKEND_AUDIENCE] },
+    { id: 'lab-introspection', secret: introspection, may: ['introspect'] },
+    { id: 'lab-service', secret: service, may: ['client_credentials'], audiences: [AUDIENCE] },
+  ]
+}
+
+async function mountsFor(identity: LabIdentityProvider, sts: LabSts) {
+  return {
+    '/unauthenticated': { kind: 'none' },
+    '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
+    '/bearer-token': { kind: 'bearer', token: await secretOf('lab-bearer', 'token') },
+    '/token-exchange': {
+      kind: 'jwt',
+      issuer: identity.url,
+      audience: BACKEND_AUDIENCE,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
+    '/cloud-sts': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
+  } as const
+}
+
+/** config/lab itself where every address is the one written there, else a copy with the others. */
+async function configFor(
+  addresses: Readonly<Record<string, string>>,
+): Promise<{ readonly directory: string; close(): Promise<void> }> {
+  if (Object.entries(addresses).every(([written, wanted]) => written === wanted)) {
+    return { directory: LAB_CONFIG, close: () => Promise.resolve() }
+  }
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-lab-'))
+  await cp(LAB_CONFIG, directory, { recursive: true })
+  for (const file of await readdir(directory)) {
+    if (!file.endsWith('.yaml')) continue
+    const text = await readFile(path.join(directory, file), 'utf8')
+    // One pass, so that an address that was put in is not replaced again.
+    const replaced = text.replace(/127\.0\.0\.1:\d+/g, (written) => addresses[written] ?? written)
+    await writeFile(path.join(directory, file), replaced)
+  }
+  return { directory, close: () => rm(directory, { recursive: true, force: true }) }
+}
+
+/** A port that was free a moment ago: the proxy's own address stands in its config before it listens. */
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -1,0 +1,108 @@
+import { OutboundError } from '../core/index.ts'
+import { createOutbound } from '../net/index.ts'
+import { EXIT, type Io } from './io.ts'
+import { LAB_PORTS } from './lab-compose.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
+
+const SPEC: CommandSpec = {
+  name: 'extauth lab token',
+  summary: "Prints a token of the running lab's identity provider, and nothing else, to standard output.",
+  options: {
+    sub: { type: 'string', value: 'NAME', help: 'Whom the token is about. Required.' },
+    groups: { type: 'string', value: 'A,B', help: 'The claim `groups`.' },
+    ttl: { type: 'string', value: 'DURATION', help: 'Lifetime: 90s, 5m, 1h; -1m has already expired. Default 5m.' },
+    aud: { type: 'string', multiple: true, value: 'AUDIENCE', help: 'Audience. Default extauth-lab.' },
+    scope: { type: 'string', value: 'SCOPES', help: 'The claim `scope`.' },
+    claim: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME=VALUE',
+      help: 'One more claim; a value that is JSON is read as JSON.',
+    },
+    opaque: { type: 'boolean', help: 'An opaque token, known only by introspection, instead of a JWT.' },
+    alg: { type: 'string', value: 'ALG', help: 'RS256 or ES256. Default RS256.' },
+    'idp-port': {
+      type: 'string',
+      value: 'PORT',
+      help: `Where the lab's identity provider is. Default ${LAB_PORTS.identity}.`,
+    },
+  },
+}
+
+/** `extauth lab token`: exit code 0 and the token on standard output, 1 when the lab does not run or refuses. */
+export async function runLabToken(argv: readonly string[], io: Io): Promise<number> {
+  const options = parseOptions(SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(SPEC))
+    return EXIT.fine
+  }
+  const body = JSON.stringify(requestOf(options))
+  const port = options.text('idp-port') ?? String(LAB_PORTS.identity)
+  if (!/^\d{1,5}$/.test(port)) throw new UsageError('--idp-port must be a port number')
+  const clock = { now: () => Date.now() }
+  const outbound = createOutbound({ name: 'lab', clock, breaker: false })
+  try {
+    const response = await outbound.request({
+      method: 'POST',
+      url: `http://127.0.0.1:${port}/lab/token`,
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    const answer = JSON.parse(response.body.toString('utf8')) as { access_token?: unknown; error_description?: unknown }
+    if (response.status !== 200 || typeof answer.access_token !== 'string') {
+      const reason = typeof answer.error_description === 'string' ? answer.error_description : response.status
+      io.stderr(`extauth lab token: refused: ${reason}\n`)
+      return EXIT.failed
+    }
+    io.stdout(`${answer.access_token}\n`)
+    return EXIT.fine
+  } catch (error) {
+    if (!(error instanceof OutboundError) && !(error instanceof SyntaxError)) throw error
+    io.stderr(`extauth lab token: no lab answers at 127.0.0.1:${port}. Start it with: extauth lab\n`)
+    return EXIT.failed
+  } finally {
+    await outbound.close()
+  }
+}
+
+function requestOf(options: Parsed): object {
+  const sub = options.text('sub')
+  if (sub === undefined) throw new UsageError('extauth lab token needs --sub NAME')
+  const groups = options.text('groups')
+  const aud = options.list('aud')
+  const scope = options.text('scope')
+  const alg = options.text('alg')
+  return {
+    sub,
+    ttlSeconds: secondsOf(options.text('ttl') ?? '5m'),
+    claims: Object.fromEntries(options.list('claim').map(claimOf)),
+    opaque: options.flag('opaque'),
+    ...(groups === undefined ? {} : { groups: groups.split(',').filter((group) => group !== '') }),
+    ...(aud.length === 0 ? {} : { aud }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(alg === undefined ? {} : { alg }),
+  }
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 }
+
+function secondsOf(text: string): number {
+  const parts = /^(-?)((?:\d{1,6}[smh])+)$/.exec(text)
+  if (parts === null) throw new UsageError('--ttl must be a duration such as 90s, 5m or 1h')
+  const total = [...(parts[2] ?? '').matchAll(/(\d+)([smh])/g)].reduce(
+    (sum, [, amount, unit]) => sum + Number(amount) * (UNIT_SECONDS[unit ?? ''] ?? 0),
+    0,
+  )
+  return parts[1] === '-' ? -total : total
+}
+
+function claimOf(text: string): [string, unknown] {
+  const at = text.indexOf('=')
+  if (at < 1) throw new UsageError('--claim must be NAME=VALUE')
+  const [name, value] = [text.slice(0, at), text.slice(at + 1)]
+  try {
+    return [name, JSON.parse(value)]
+  } catch {
+    return [name, value]
+  }
+}

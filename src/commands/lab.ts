@@ -1,0 +1,150 @@
+import path from 'node:path'
+import { PortInUse } from '../lab/index.ts'
+import { EXIT, type Io } from './io.ts'
+import { type Lab, LAB_CONFIG, LAB_PORTS, type LabPorts, startLab } from './lab-compose.ts'
+import { runLabToken } from './lab-token.ts'
+import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
+import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
+
+const port = (what: string, fallback: number) =>
+  ({ type: 'string', value: 'PORT', help: `Port of ${what}; 0 takes a free one. Default ${fallback}.` }) as const
+
+const SPEC: CommandSpec = {
+  name: 'extauth lab',
+  summary:
+    'Runs the proxy with config/lab and, beside it, local stand-ins for everything it talks to: MCP server, identity\nprovider, STS. For trying things out; everything is bound to loopback.',
+  options: {
+    port: port('the proxy', LAB_PORTS.proxy),
+    'admin-port': port("the proxy's health, readiness and metrics", LAB_PORTS.admin),
+    'idp-port': port('the identity provider', LAB_PORTS.identity),
+    'backend-port': port('the MCP server', LAB_PORTS.backend),
+    'sts-port': port('the STS', LAB_PORTS.sts),
+    'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default warn.` },
+  },
+  notes: '`extauth lab token` prints a token of the running lab; see extauth lab token --help.',
+}
+
+/** Which option moves which port. */
+const OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
+  proxy: 'port',
+  admin: 'admin-port',
+  identity: 'idp-port',
+  backend: 'backend-port',
+  sts: 'sts-port',
+}
+
+/** `extauth lab`, and `extauth lab token`. Runs until it is asked to stop; exit code 0 then, 1 when it can't start. */
+export async function runLab(argv: readonly string[], io: Io): Promise<number> {
+  if (argv[0] === 'token') return runLabToken(argv.slice(1), io)
+  const options = parseOptions(SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(SPEC))
+    return EXIT.fine
+  }
+  const ports: LabPorts = {
+    proxy: portOf(options.text('port'), 'proxy'),
+    admin: portOf(options.text('admin-port'), 'admin'),
+    identity: portOf(options.text('idp-port'), 'identity'),
+    backend: portOf(options.text('backend-port'), 'backend'),
+    sts: portOf(options.text('sts-port'), 'sts'),
+  }
+  const log = openLog({ level: levelOf(options.text('log-level')) })
+  let lab: Lab
+  try {
+    lab = await startLab({ ports, log })
+  } catch (error) {
+    log.flush()
+    const busy = busyPort(error)
+    if (busy === undefined) throw error
+    io.stderr(`extauth lab: ${busyMessage(busy, ports)}\n`)
+    return EXIT.failed
+  }
+  io.stdout(describe(lab, ports))
+  await io.stop
+  await lab.close()
+  log.flush()
+  return EXIT.fine
+}
+
+function portOf(text: string | undefined, which: keyof LabPorts): number {
+  if (text === undefined) return LAB_PORTS[which]
+  const number = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (number >= 0 && number <= 65_535) return number
+  throw new UsageError(`--${OPTIONS[which]} must be a port number from 0 to 65535`)
+}
+
+function levelOf(text: string | undefined): LogLevel {
+  const level = LOG_LEVELS.find((known) => known === (text ?? 'warn'))
+  if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}`)
+  return level
+}
+
+/** The port that was taken, wherever in the chain of causes the operating system says so. */
+function busyPort(error: unknown): number | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if (at instanceof PortInUse) return at.port
+    const { code, port: taken } = at as NodeJS.ErrnoException & { port?: unknown }
+    if (code === 'EADDRINUSE' && typeof taken === 'number') return taken
+  }
+  return undefined
+}
+
+function busyMessage(busy: number, ports: LabPorts): string {
+  const which = Object.entries(ports).find(([, number]) => number === busy)?.[0] as keyof LabPorts | undefined
+  const option = which === undefined ? 'port' : OPTIONS[which]
+  return `port ${busy} is in use. Choose another one with --${option} PORT, or any free one with --${option} 0.`
+}
+
+interface Row {
+  readonly path: string
+  readonly backendSees: string
+  /** Arguments of `extauth lab token`; absent where nobody asks for a token. */
+  readonly token?: string
+}
+
+const ROWS: readonly Row[] = [
+  { path: '/unauthenticated', backendSees: 'no credential' },
+  { path: '/header-injection', backendSees: 'the header X-Api-Key' },
+  { path: '/bearer-token', backendSees: 'a fixed bearer token', token: '--sub alice' },
+  {
+    path: '/token-exchange',
+    backendSees: "a token exchanged for the caller's",
+    token: '--sub alice --groups admins,dev',
+  },
+  { path: '/cloud-sts', backendSees: 'a signature as role lab-admin', token: '--sub alice --groups admins' },
+  { path: '/cloud-sts', backendSees: 'a signature as role lab-developer', token: '--sub bob --groups dev' },
+  { path: '/cloud-sts', backendSees: 'a signature as role lab-reader', token: '--sub carol' },
+]
+
+/** What the lab prints on start: where everything is, the routes, and a command to try for each. */
+function describe(lab: Lab, ports: LabPorts): string {
+  const { identity, sts, backend } = lab
+  const request = path.relative('.', path.join(LAB_CONFIG, 'show-request.curl'))
+  const idpPort = ports.identity === LAB_PORTS.identity ? '' : ` --idp-port ${new URL(identity.url).port}`
+  const wide = Math.max(...ROWS.map((row) => row.path.length)) + 2
+  const lines = [
+    'The extauth lab runs. It is a stand-in for trying things out; everything is bound to loopback.',
+    '',
+    `  proxy              ${lab.url}`,
+    `  health, metrics    ${lab.adminUrl}`,
+    `  identity provider  ${identity.url}`,
+    `  MCP server         ${backend.url}`,
+    `  STS                ${sts.url}`,
+    `  config             ${path.relative('.', lab.configDirectory) || '.'}`,
+    '',
+    'Routes, what the MCP server behind each gets to see, and a command to try (from this folder):',
+  ]
+  for (const row of ROWS) {
+    const token =
+      row.token === undefined
+        ? ''
+        : ` -H "Authorization: Bearer $(npm run -s extauth -- lab token ${row.token}${idpPort})"`
+    lines.push(
+      '',
+      `  ${row.path.padEnd(wide)}${row.backendSees}`,
+      `    curl -K ${request} ${lab.url}${row.path}${token}`,
+    )
+  }
+  lines.push('', 'Stop with Ctrl-C.', '')
+  return lines.join('\n')
+}
