@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { filePath, httpUrl, scopes } from './scalars.ts'
+import { needs, withRules } from './rules.ts'
+import { seconds } from './units.ts'
+
+const PUBLIC_PATH = /^(\/(?!\.{1,2}(\/|$))[^/?#\\\s%]+)+\/?$/
+
+const publicPaths = () =>
+  z
+    .array(
+      z
+        .string()
+        .max(1024)
+        .regex(PUBLIC_PATH, {
+          error: 'expected a path such as "/docs", not "/", without dot segments, "%", query and fragment',
+        }),
+    )
+    .max(200)
+
+/** One identity provider of the `auth` section (specification A). */
+export const provider = () =>
+  withRules(
+    z.strictObject({
+      name: z.string().min(1).max(253).describe('Provider identifier, used for logging and monitoring.'),
+      issuerUrl: httpUrl().describe('Must exactly match the iss claim of tokens.'),
+      audience: z.string().min(1).max(2048).describe('Expected aud claim of access tokens.'),
+      jwksUrl: httpUrl().optional().describe('JWKS endpoint; when set, discovery is skipped.'),
+      introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
+      clientId: z.string().min(1).max(2048).optional().describe('Client ID for introspection.'),
+      clientSecretFile: filePath().optional().describe('File holding the client secret for introspection.'),
+      caCertPath: filePath().optional().describe('CA certificates that replace the system roots for this provider.'),
+      authTokenFile: filePath().optional().describe('Token file that authenticates JWKS and introspection requests.'),
+      allowPrivateIP: z.boolean().default(false).describe('Allow connections to private addresses.'),
+      introspection: z
+        .strictObject({
+          requireAudience: z.boolean().default(true).describe('Whether an answer must carry the audience.'),
+        })
+        .optional()
+        .describe('Extends the specification.'),
+      insecureAllowHttp: z
+        .boolean()
+        .default(false)
+        .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
+    }),
+    [needs('clientSecretFile', 'clientId')],
+  )
+export type Provider = z.output<ReturnType<typeof provider>>
+
+const oauth = () =>
+  z.strictObject({
+    resourceUrl: httpUrl().describe('URL of the resource being protected.'),
+    realm: z
+      .string()
+      .min(1)
+      .max(256)
+      .regex(/^[\x20\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected printable ASCII without quote and backslash' })
+      .default('mcp-registry')
+      .describe('OAuth realm identifier.'),
+    scopesSupported: scopes()
+      .default(['mcp-registry:read', 'mcp-registry:write'])
+      .describe('Scopes advertised in the discovery document.'),
+    publicPaths: publicPaths().default([]).describe('Additional paths reachable without authentication.'),
+    resourceDocumentation: httpUrl().optional().describe('Link to resource documentation. Extends the specification.'),
+    toleranceSeconds: z
+      .int()
+      .min(0)
+      .max(60)
+      .transform(seconds)
+      .default(seconds(5))
+      .describe('Allowed clock difference in seconds. Extends the specification.'),
+    providers: z.array(provider()).min(1).max(64).describe('Identity providers.'),
+  })
+
+/** The section as written; `auth: {}` and a missing section mean mode `oauth` (decisions §2.1). */
+const written = () =>
+  withRules(
+    z.strictObject({
+      mode: z.enum(['oauth', 'anonymous']).default('oauth').describe('How callers are authenticated.'),
+      oauth: oauth().optional().describe('Required in mode oauth.'),
+      publicPaths: publicPaths()
+        .optional()
+        .describe('The same as oauth.publicPaths; both count. Extends the specification.'),
+    }),
+    [
+      {
+        message: 'mode "oauth" (the default) needs "oauth" with "resourceUrl" and "providers"',
+        at: 'oauth',
+        holds: (value) => value.mode === 'anonymous' || value.oauth !== undefined,
+        cel: "(has(self.mode) && self.mode == 'anonymous') || has(self.oauth)",
+        json: {
+          anyOf: [{ properties: { mode: { const: 'anonymous' } }, required: ['mode'] }, { required: ['oauth'] }],
+        },
+      },
+    ],
+  )
+
+/** Callers are validated against identity providers. `publicPaths` is the union of both places. */
+export interface OAuthSection {
+  readonly mode: 'oauth'
+  readonly oauth: z.output<ReturnType<typeof oauth>>
+}
+
+export interface AnonymousSection {
+  readonly mode: 'anonymous'
+}
+
+/** Who may call: the `auth` section of the registry file and of ProxyConfig (specification A), with its defaults. */
+export type AuthSection = OAuthSection | AnonymousSection
+
+export const authSection = () =>
+  written().transform(({ mode, oauth: section, publicPaths: more }): AuthSection => {
+    if (mode === 'anonymous' || section === undefined) return { mode: 'anonymous' }
+    return { mode, oauth: { ...section, publicPaths: [...new Set([...section.publicPaths, ...(more ?? [])])] } }
+  })

@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { httpUrl, secondsBetween } from './scalars.ts'
+import { exclusive, withRules } from './rules.ts'
+
+/** Pattern of the specification, widened to the real partitions (decisions §1). */
+export const ROLE_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::\d{12}:role\/[\w+=,.@\-_/]+$/
+const POLICY_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::(\d{12}|aws):policy\/[\w+=,.@\-_/]+$/
+export const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+
+const roleArn = () =>
+  z.string().max(2048).regex(ROLE_ARN, { error: 'expected a role ARN such as "arn:aws:iam::123456789012:role/reader"' })
+
+const roleMapping = () =>
+  withRules(
+    z.strictObject({
+      roleArn: roleArn().describe('Role to assume when this mapping matches.'),
+      claim: z
+        .string()
+        .min(1)
+        .max(4096)
+        .optional()
+        .describe('Value that must be contained in claims[roleClaim]. Mutually exclusive with matcher.'),
+      matcher: z
+        .string()
+        .min(1)
+        .max(10_000)
+        .optional()
+        .describe('CEL expression over the variable claims. Mutually exclusive with claim.'),
+      priority: z
+        .int32()
+        .min(0)
+        .optional()
+        .describe('Lower is evaluated first; absent is last, in the order of the configuration.'),
+    }),
+    [
+      exclusive('claim', 'matcher'),
+      {
+        message: 'a role mapping needs "claim" or "matcher"',
+        holds: (value) => value.claim !== undefined || value.matcher !== undefined,
+        cel: 'has(self.claim) || has(self.matcher)',
+        json: { anyOf: [{ required: ['claim'] }, { required: ['matcher'] }] },
+      },
+    ],
+  )
+
+/** `spec.cloudSts` (and its alias `spec.awsSts`, whose `service` defaults to `aws-mcp`). */
+export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
+  withRules(
+    z.strictObject({
+      region: z
+        .string()
+        .min(1)
+        .max(64)
+        .regex(REGION, { error: 'expected a region such as "eu-central-1"' })
+        .describe('Region of the STS endpoint and of the service.'),
+      fallbackRoleArn: roleArn().optional().describe('Role to assume when no mapping matches.'),
+      roleClaim: z.string().min(1).max(256).default('groups').describe('Claim evaluated for role mapping.'),
+      roleMappings: z
+        .array(roleMapping())
+        .max(500)
+        .optional()
+        .describe('Role selection by claims; the first match wins.'),
+      service: z.string().min(1).max(64).default(defaultService).describe('Service name used for request signing.'),
+      sessionDuration: secondsBetween(900, 43_200)
+        .default(3600 as never)
+        .describe('Seconds.'),
+      sessionNameClaim: z.string().min(1).max(256).default('sub').describe('Claim used as the role session name.'),
+      sessionPolicy: z
+        .string()
+        .min(1)
+        .max(2048)
+        .optional()
+        .describe('Inline session policy (JSON) that narrows the role. Extends the specification.'),
+      policyArns: z
+        .array(z.string().max(2048).regex(POLICY_ARN, { error: 'expected the ARN of a policy' }))
+        .max(10)
+        .optional()
+        .describe('Managed session policies that narrow the role. Extends the specification.'),
+      stsEndpoint: httpUrl()
+        .optional()
+        .describe('STS endpoint instead of the one of the region. Extends the specification.'),
+    }),
+    [
+      {
+        message: 'expected "fallbackRoleArn" or at least one entry in "roleMappings"',
+        holds: (value) =>
+          value.fallbackRoleArn !== undefined || (Array.isArray(value.roleMappings) && value.roleMappings.length > 0),
+        cel: 'has(self.fallbackRoleArn) || (has(self.roleMappings) && size(self.roleMappings) > 0)',
+        json: {
+          anyOf: [
+            { required: ['fallbackRoleArn'] },
+            { required: ['roleMappings'], properties: { roleMappings: { minItems: 1 } } },
+          ],
+        },
+      },
+      {
+        message: 'expected a policy as JSON: an object with "Statement"',
+        at: 'sessionPolicy',
+        holds: (value) => typeof value.sessionPolicy !== 'string' || isPolicy(value.sessionPolicy),
+      },
+    ],
+  )
+
+function isPolicy(text: string): boolean {
+  try {
+    const policy: unknown = JSON.parse(text)
+    return typeof policy === 'object' && policy !== null && 'Statement' in policy
+  } catch {
+    return false
+  }
+}
+
+/** `spec.cloudSts` with its defaults. */
+export type CloudSts = z.output<ReturnType<typeof cloudSts>>
+/** One entry of `roleMappings`. */
+export type RoleMapping = NonNullable<CloudSts['roleMappings']>[number]

@@ -1,0 +1,129 @@
+import { z } from 'zod'
+import { authSection } from './auth-section.ts'
+import { localReference, metadata } from './metadata.ts'
+import { needs, withRules } from './rules.ts'
+import { filePath, httpUrl, scopes, secretRef, size, timerDuration } from './scalars.ts'
+import { bytes, milliseconds } from './units.ts'
+
+const LISTEN_ADDRESS = /^(unix:\/[^\0\s]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*|\*):[0-9]{1,5})$/
+
+const listenAddress = () =>
+  z
+    .string()
+    .max(300)
+    .regex(LISTEN_ADDRESS, { error: 'expected host:port, :port or unix:/path' })
+    .refine((text) => text.startsWith('unix:') || Number(/[0-9]+$/.exec(text)?.[0]) <= 65_535, {
+      error: 'expected a port of at most 65535',
+    })
+
+/** How large request headers may be, decisions §7: 16 KiB unless said otherwise. */
+const HEADER_LIMIT = bytes(16 * 1024)
+/** How large a body may be that must be kept because it is hashed: 10 MiB. */
+const BUFFERED_BODY = bytes(10 * 1024 * 1024)
+
+const listen = () =>
+  z.strictObject({
+    address: listenAddress().default('127.0.0.1:8080'),
+    tls: z.strictObject({ certFile: filePath(), keyFile: filePath() }).optional(),
+    allowedOrigins: z
+      .array(
+        z
+          .string()
+          .max(300)
+          .regex(/^(null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\]+)$/, {
+            error: 'expected an origin such as "https://app.example.com"',
+          }),
+      )
+      .max(200)
+      .default([]),
+    allowedHosts: z
+      .array(
+        z
+          .string()
+          .min(1)
+          .max(300)
+          .regex(/^[^\s/?#@\\]+$/, { error: 'expected a host or host:port' }),
+      )
+      .max(200)
+      .default([]),
+    headerLimit: size(1024, 1024 * 1024).default(HEADER_LIMIT),
+  })
+
+const admin = () =>
+  z.strictObject({
+    address: listenAddress().default('127.0.0.1:8081'),
+    tokenFile: filePath().optional().describe('Bearer token for the guarded endpoints.'),
+  })
+
+const timeouts = () =>
+  z.strictObject({
+    connect: timerDuration().default(milliseconds(5_000)),
+    firstByte: timerDuration().default(milliseconds(60_000)),
+    idle: timerDuration().default(milliseconds(0)).describe('0s = none.'),
+  })
+
+const targetTls = () =>
+  withRules(
+    z.strictObject({
+      caCertPath: filePath().optional(),
+      clientCertFile: filePath().optional(),
+      clientKeyFile: filePath().optional(),
+      serverName: z.string().min(1).max(253).optional(),
+      insecureSkipVerify: z.boolean().default(false),
+    }),
+    [needs('clientCertFile', 'clientKeyFile'), needs('clientKeyFile', 'clientCertFile')],
+  )
+
+const ROUTE_PATH = /^(\/|(\/(?!\.{1,2}(\/|$))[^/?#\\\s%]+)+)$/
+
+/** One route of ProxyConfig. */
+export const route = () =>
+  z.strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(63)
+      .regex(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, { error: 'expected letters, digits, "-", "_" and "."' })
+      .describe('Unique; in logs and metrics.'),
+    path: z
+      .string()
+      .max(1024)
+      .regex(ROUTE_PATH, {
+        error: 'expected a path prefix such as "/github" without trailing slash, dot segments, "%", query and fragment',
+      })
+      .describe('Prefix, at a segment boundary; "/" matches all.'),
+    target: httpUrl().describe('URL of the backend; its path and query are sent byte for byte.'),
+    externalAuthConfigRef: localReference(),
+    resourceUrl: httpUrl().optional().describe('URL of the protected resource; required unless the bind is loopback.'),
+    auth: authSection().optional().describe('Replaces the default for this route.'),
+    requiredScopes: scopes().default([]),
+    timeouts: timeouts().prefault({}),
+    limits: z.strictObject({ bufferedBody: size(0, 1024 * 1024 * 1024).default(BUFFERED_BODY) }).prefault({}),
+    sseKeepAlive: timerDuration().default(milliseconds(0)).describe('Interval of SSE keep-alive comments; 0s = none.'),
+    http2: z.boolean().default(false),
+    allowUpgrade: z.boolean().default(false),
+    targetTls: targetTls().optional(),
+    onMatcherError: z.enum(['skip', 'deny']).default('skip'),
+    insecureAllowAnonymous: z.boolean().default(false),
+  })
+
+/** The resource ProxyConfig (decisions §7). */
+export const proxyConfig = () =>
+  z.strictObject({
+    apiVersion: z.string(),
+    kind: z.literal('ProxyConfig'),
+    metadata: metadata(),
+    spec: z.strictObject({
+      listen: listen().prefault({}),
+      admin: admin().prefault({}),
+      secretsDirectory: filePath().default('./secrets').describe('Relative to this file.'),
+      sessionKeySecretRef: secretRef()
+        .optional()
+        .describe('Key that binds session ids to callers; made at start when absent.'),
+      auth: authSection().prefault({}).describe('Who may call; the default of all routes.'),
+      routes: z.array(route()).max(1000).default([]),
+    }),
+  })
+
+export type ProxyConfig = z.output<ReturnType<typeof proxyConfig>>
+export type ProxyRoute = ProxyConfig['spec']['routes'][number]

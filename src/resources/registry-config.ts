@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { authSection } from './auth-section.ts'
+import { withRules } from './rules.ts'
+import { filePath, httpUrl } from './scalars.ts'
+
+const source = () =>
+  withRules(
+    z.strictObject({
+      file: filePath().optional().describe('One server.json, an array of them, or the answer of a registry.'),
+      directory: filePath().optional().describe('Directory of such files.'),
+      url: httpUrl().optional().describe('Address of such a document.'),
+    }),
+    [
+      {
+        message: 'expected exactly one of "file", "directory" and "url"',
+        holds: (value) => [value.file, value.directory, value.url].filter((item) => item !== undefined).length === 1,
+        json: { oneOf: [{ required: ['file'] }, { required: ['directory'] }, { required: ['url'] }] },
+      },
+    ],
+  )
+
+const registry = () =>
+  z.strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(63)
+      .regex(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, { error: 'expected letters, digits, "-", "_" and "."' })
+      .describe('Segment of the path: /registry/{name}/v0.1/servers.'),
+    source: source(),
+  })
+
+/** The registry file (decisions §7). A missing `auth` is mode oauth without providers, which is an error. */
+export const registryConfig = () =>
+  withRules(
+    z.strictObject({
+      auth: authSection().prefault({}),
+      registries: z.array(registry()).min(1).max(100),
+    }),
+    [
+      {
+        message: 'the names of registries must be unique',
+        at: 'registries',
+        holds: ({ registries }) => {
+          if (!Array.isArray(registries)) return true
+          const names = registries.map((item: unknown) => (item as { name?: unknown } | null)?.name)
+          return new Set(names).size === names.length
+        },
+      },
+    ],
+  )
+
+export type RegistryConfig = z.output<ReturnType<typeof registryConfig>>

@@ -1,0 +1,91 @@
+import type { AuthSection } from './auth-section.ts'
+import type { AuthSpecs, RunnableType } from './external-auth.ts'
+import type { SecretRef } from './scalars.ts'
+import type { Bytes, Milliseconds } from './units.ts'
+
+/** Where a document was read. */
+export interface SourcePlace {
+  readonly file: string
+  /** First line of the document, from 1. */
+  readonly line: number
+}
+
+/** One MCPExternalAuthConfig that a route uses, ready for `obtain`: `spec` is the sub-object that `type` names. */
+export interface ResolvedAuthOf<T extends RunnableType> {
+  readonly name: string
+  readonly namespace: string
+  readonly type: T
+  readonly spec: AuthSpecs[T]
+  /** First 16 hex digits of SHA-256 over the canonical JSON of the defaulted spec (decisions §6). */
+  readonly configHash: string
+  readonly source: SourcePlace
+}
+
+export type ResolvedAuth = { [T in RunnableType]: ResolvedAuthOf<T> }[RunnableType]
+
+/** The backend of a route. Path and query are raw, as they are written. */
+export interface ResolvedTarget {
+  /** `https://host[:port]`. */
+  readonly origin: string
+  /** `host[:port]` for the Host header; default ports are left out. */
+  readonly host: string
+  /** Never empty; `/` when the target has none. */
+  readonly path: string
+  /** Without `?`; empty when there is none. */
+  readonly query: string
+}
+
+export interface ResolvedTargetTls {
+  readonly caCertPath?: string | undefined
+  readonly clientCertFile?: string | undefined
+  readonly clientKeyFile?: string | undefined
+  readonly serverName?: string | undefined
+  readonly insecureSkipVerify: boolean
+}
+
+/** One route, whichever document it comes from. Paths of files are absolute. */
+export interface ResolvedRoute {
+  readonly name: string
+  /** Path prefix without trailing slash; `/` matches all. */
+  readonly path: string
+  /** Exactly the target's path is sent, whatever follows the prefix (manifests and short form whose target has a path). */
+  readonly exactTarget: boolean
+  readonly target: ResolvedTarget
+  readonly auth: ResolvedAuth
+  readonly callers: AuthSection
+  /** Undefined only on a loopback or Unix-socket bind, and on routes for anonymous callers. */
+  readonly resourceUrl: string | undefined
+  readonly requiredScopes: readonly string[]
+  /** 0 = none. */
+  readonly timeouts: {
+    readonly connectMs: Milliseconds
+    readonly firstByteMs: Milliseconds
+    readonly idleMs: Milliseconds
+  }
+  readonly bufferedBodyBytes: Bytes
+  /** 0 = none. */
+  readonly sseKeepAliveMs: Milliseconds
+  readonly http2: boolean
+  readonly allowUpgrade: boolean
+  readonly targetTls: ResolvedTargetTls | undefined
+  readonly onMatcherError: 'skip' | 'deny'
+  readonly insecureAllowAnonymous: boolean
+}
+
+/** What one proxy process runs. */
+export interface ResolvedProxy {
+  readonly namespace: string
+  readonly listen: {
+    readonly address: string
+    readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
+    readonly allowedOrigins: readonly string[]
+    readonly allowedHosts: readonly string[]
+    readonly headerLimitBytes: Bytes
+  }
+  readonly admin: { readonly address: string; readonly tokenFile: string | undefined }
+  readonly secretsDirectory: string
+  readonly sessionKeySecretRef: SecretRef | undefined
+  readonly routes: readonly ResolvedRoute[]
+  /** What is allowed but should be known; a sentence each. */
+  readonly warnings: readonly string[]
+}

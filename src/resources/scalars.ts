@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import { GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
+import type { Bytes, GoDuration, Milliseconds, Seconds } from './units.ts'
+
+const expected = (what: string) => ({ error: `expected ${what}` })
+
+/** DNS-1123 subdomain, as names of Kubernetes objects are. */
+export const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+/** DNS-1123 label, as namespaces are. */
+export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
+
+export const objectName = () =>
+  z.string().min(1).max(253).regex(DNS_SUBDOMAIN, expected('lower-case letters, digits, "-" and "."'))
+export const namespaceName = () =>
+  z.string().min(1).max(63).regex(DNS_LABEL, expected('lower-case letters, digits and "-"'))
+
+/** Reference to one key of one secret (specification, Secret reference; decisions §6 for what names may look like). */
+export const secretRef = () =>
+  z.strictObject({
+    name: objectName().describe('Name of the secret.'),
+    key: z
+      .string()
+      .min(1)
+      .max(253)
+      .regex(
+        /^(\.?[-_A-Za-z0-9][-._A-Za-z0-9]*|\.)$/,
+        expected('letters, digits, "-", "_" and ".", not starting with ".."'),
+      )
+      .refine((key) => key !== '.', expected('the name of a key, not "."'))
+      .describe('Key within the secret.'),
+  })
+export type SecretRef = z.output<ReturnType<typeof secretRef>>
+
+/** Absolute http or https URL without user information or fragment. The text is kept as it is written. */
+export const httpUrl = () =>
+  z
+    .string()
+    .max(2048)
+    .regex(
+      /^https?:\/\/[^\s/?#@\\]+([/?][^\s#\\]*)?$/,
+      expected('an http or https URL without user information and fragment'),
+    )
+    .refine((text) => URL.canParse(text), expected('a URL that can be parsed'))
+
+/** OAuth scope token (RFC 6749 §3.3). */
+export const scope = () =>
+  z
+    .string()
+    .min(1)
+    .max(256)
+    .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, expected('a scope: printable ASCII without space, quote and backslash'))
+export const scopes = () => z.array(scope()).max(100)
+
+/** Path of a file; relative to the file that names it. */
+export const filePath = () =>
+  // oxlint-disable-next-line no-control-regex -- a NUL in a path is exactly what this refuses
+  z
+    .string()
+    .min(1)
+    .max(4096)
+    .regex(/^[^\0\r\n]+$/, expected('the path of a file on one line'))
+
+/** Whole seconds between two bounds (int32 in the CRD). */
+export const secondsBetween = (min: number, max: number) =>
+  z
+    .int32()
+    .min(min)
+    .max(max)
+    .transform((value) => value as Seconds)
+
+/** Go duration kept as text; the CRD keeps it too. */
+export const goDuration = () =>
+  z
+    .string()
+    .max(64)
+    .regex(GO_DURATION, expected('a Go duration such as "1h30m" (units ns, us, ms, s, m, h)'))
+    .refine((text) => parseGoDuration(text) !== undefined, expected('a duration that fits 64-bit nanoseconds'))
+    .transform((text) => text as GoDuration)
+
+/** Go duration read as milliseconds, short enough for a timer. */
+export const timerDuration = () =>
+  z
+    .string()
+    .max(64)
+    .regex(GO_DURATION, expected('a Go duration such as "5s" (units ns, us, ms, s, m, h)'))
+    .refine((text) => (parseGoDuration(text) ?? Infinity) <= LONGEST_TIMER_MS, expected('at most 596h'))
+    .transform((text): Milliseconds => parseGoDuration(text) ?? (0 as Milliseconds))
+
+/** Kubernetes quantity read as bytes. */
+export const size = (min: number, max: number) =>
+  z
+    .string()
+    .max(32)
+    .regex(SIZE, expected('a size such as "16Ki", "10Mi" or "512"'))
+    .refine(
+      (text) => {
+        const value = parseSize(text) ?? Number.NaN
+        return value >= min && value <= max
+      },
+      expected(`between ${min} and ${max} bytes`),
+    )
+    .transform((text): Bytes => parseSize(text) ?? (0 as Bytes))
+
+const NOT_INJECTABLE =
+  'connection|content-length|expect|host|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade'
+
+/** Name of a header that may be set on requests: a token, not framing, hop-by-hop, Host or Mcp-* (decisions §3.3). */
+export const injectedHeaderName = () =>
+  z
+    .string()
+    .min(1)
+    .max(256)
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, expected('a header name (RFC 9110 §5.1)'))
+    .refine((name) => !isReservedHeader(name), expected('a header that is not framing, hop-by-hop, Host or Mcp-*'))
+
+/** Whether a header belongs to the connection or to MCP, so that no credential may be put there. */
+export function isReservedHeader(name: string): boolean {
+  return new RegExp(`^(${NOT_INJECTABLE}|mcp[-_].*)$`, 'i').test(name)
+}

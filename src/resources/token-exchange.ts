@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { filePath, httpUrl, injectedHeaderName, scopes, secretRef } from './scalars.ts'
+import { needs, withRules } from './rules.ts'
+
+/** Short and full names of subject token types, the empty one included (specification, `subjectTokenType`). */
+const SUBJECT_TOKEN_TYPE = /^(access_token|id_token|jwt|urn:ietf:params:oauth:token-type:(access_token|id_token|jwt))?$/
+const TOKEN_TYPE = /^(access_token|id_token|refresh_token|jwt|saml1|saml2|urn:[!-~]+)$/
+
+const tokenType = () =>
+  z
+    .string()
+    .max(256)
+    .regex(TOKEN_TYPE, { error: 'expected "access_token", "id_token", "jwt" or the URN of a token type' })
+
+/** How the client authenticates at the token endpoint (RFC 6749 §2.3.1, RFC 7523 §2.2). */
+export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
+
+/** `spec.tokenExchange` (RFC 8693). */
+export const tokenExchange = () =>
+  withRules(
+    z.strictObject({
+      tokenUrl: httpUrl().describe('Token endpoint for the exchange.'),
+      audience: z.string().min(1).max(2048).describe('Target audience of the exchanged token.'),
+      clientId: z.string().min(1).max(2048).optional().describe('OAuth 2.0 client identifier.'),
+      clientSecretRef: secretRef().optional().describe('Client secret.'),
+      scopes: scopes().optional().describe('Scopes requested for the exchanged token.'),
+      externalTokenHeaderName: z
+        .union([z.literal(''), injectedHeaderName()])
+        .optional()
+        .transform((name) => (name === '' ? undefined : name))
+        .describe('Header for the exchanged token; Authorization when empty or unset.'),
+      subjectProviderName: z
+        .string()
+        .max(63)
+        .optional()
+        .transform((name) => (name === '' ? undefined : name))
+        .describe('Upstream provider whose token is the subject token; the token of the caller when empty.'),
+      subjectTokenType: z
+        .string()
+        .max(64)
+        .regex(SUBJECT_TOKEN_TYPE, { error: 'expected "access_token", "id_token", "jwt" or one of their URNs' })
+        .default('access_token')
+        .transform((type) => (type === '' ? 'access_token' : type))
+        .describe('Type of the subject token, short or as a URN.'),
+      resource: httpUrl().optional().describe('Target resource (RFC 8693 §2.1, RFC 8707). Extends the specification.'),
+      actorTokenSecretRef: secretRef().optional().describe('Token of the acting party. Extends the specification.'),
+      actorTokenType: tokenType().optional().describe('Type of the actor token. Extends the specification.'),
+      requestedTokenType: tokenType()
+        .default('access_token')
+        .describe('Type of the token asked for. Extends the specification.'),
+      clientAuthMethod: z
+        .enum(CLIENT_AUTH_METHODS)
+        .default('client_secret_basic')
+        .describe('How the client authenticates. Extends the specification.'),
+      clientKeySecretRef: secretRef()
+        .optional()
+        .describe('Private key (JWK or PKCS #8 PEM) for private_key_jwt. Extends the specification.'),
+      caCertPath: filePath()
+        .optional()
+        .describe('CA certificates that replace the system roots. Extends the specification.'),
+      insecureAllowHttp: z
+        .boolean()
+        .default(false)
+        .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
+    }),
+    [
+      needs('clientSecretRef', 'clientId'),
+      needs('clientKeySecretRef', 'clientId'),
+      needs('actorTokenType', 'actorTokenSecretRef'),
+      {
+        message: '"private_key_jwt" needs "clientId" and "clientKeySecretRef"',
+        at: 'clientAuthMethod',
+        holds: (value) =>
+          value.clientAuthMethod !== 'private_key_jwt' ||
+          (value.clientKeySecretRef !== undefined && value.clientId !== undefined),
+        cel: "!has(self.clientAuthMethod) || self.clientAuthMethod != 'private_key_jwt' || (has(self.clientKeySecretRef) && has(self.clientId))",
+        json: {
+          if: { properties: { clientAuthMethod: { const: 'private_key_jwt' } }, required: ['clientAuthMethod'] },
+          then: { required: ['clientKeySecretRef', 'clientId'] },
+        },
+      },
+    ],
+  )
+
+/** `spec.tokenExchange` with its defaults. */
+export type TokenExchange = z.output<ReturnType<typeof tokenExchange>>
+
+/** The URN of a token type that may be written short (`access_token`). */
+export function tokenTypeUrn(type: string): string {
+  return type.startsWith('urn:') ? type : `urn:ietf:params:oauth:token-type:${type}`
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { httpUrl, scopes, secretRef } from './scalars.ts'
+import { withRules, type Rule } from './rules.ts'
+
+/** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
+export const RESERVED_AUTHORIZATION_PARAMS = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'nonce',
+] as const
+
+const noReservedParams: Rule = {
+  message: `expected none of the parameters that the server sets itself: ${RESERVED_AUTHORIZATION_PARAMS.join(', ')}`,
+  at: 'additionalAuthorizationParams',
+  holds: ({ additionalAuthorizationParams: params }) =>
+    typeof params !== 'object' ||
+    params === null ||
+    !RESERVED_AUTHORIZATION_PARAMS.some((name) => Object.hasOwn(params, name)),
+  cel: `!has(self.additionalAuthorizationParams) || self.additionalAuthorizationParams.all(k, !(k in [${RESERVED_AUTHORIZATION_PARAMS.map((name) => `'${name}'`).join(', ')}]))`,
+  json: {
+    properties: {
+      additionalAuthorizationParams: { propertyNames: { not: { enum: [...RESERVED_AUTHORIZATION_PARAMS] } } },
+    },
+  },
+}
+
+/** Map of short strings, as query parameters and headers are. */
+const stringMap = (max: number) =>
+  z
+    .record(z.string().min(1).max(256), z.string().max(4096))
+    .refine((map) => Object.keys(map).length <= max, { error: `expected at most ${max} entries` })
+    .meta({ maxProperties: max })
+
+const fieldNames = (fallback: string) => z.array(z.string().min(1).max(256)).min(1).max(32).default([fallback])
+
+const userInfo = () =>
+  z.strictObject({
+    endpointUrl: httpUrl().describe('User-info endpoint.'),
+    httpMethod: z.enum(['GET', 'POST']).default('GET'),
+    additionalHeaders: stringMap(32).optional().describe('Extra headers on the user-info request.'),
+    fieldMapping: z
+      .strictObject({
+        subjectFields: fieldNames('sub'),
+        nameFields: fieldNames('name'),
+        emailFields: fieldNames('email'),
+      })
+      .optional()
+      .describe('Ordered field names; the first non-empty value is used.'),
+  })
+export type UserInfo = z.output<ReturnType<typeof userInfo>>
+
+const clientFields = () => ({
+  clientId: z.string().min(1).max(2048).describe('Client identifier at the upstream provider.'),
+  clientSecretRef: secretRef().optional().describe('Optional for public clients using PKCE.'),
+  redirectUri: httpUrl().optional().describe('Callback URL; {resourceUrl}/oauth/callback when absent.'),
+  additionalAuthorizationParams: stringMap(64)
+    .optional()
+    .describe('Extra parameters on upstream authorization requests.'),
+})
+
+const oidcConfig = () =>
+  withRules(
+    z.strictObject({
+      issuerUrl: httpUrl()
+        .regex(/^https:\/\/.*$/, { error: 'expected an https URL' })
+        .describe('Issuer URL for endpoint discovery.'),
+      ...clientFields(),
+      scopes: scopes().default(['openid', 'offline_access']).describe('Scopes requested.'),
+      userInfoOverride: userInfo().optional().describe('Overrides user-info fetching.'),
+    }),
+    [noReservedParams],
+  )
+export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
+
+const dotPath = () => z.string().min(1).max(256)
+
+const oauth2Config = () =>
+  withRules(
+    z.strictObject({
+      authorizationEndpoint: httpUrl(),
+      tokenEndpoint: httpUrl(),
+      ...clientFields(),
+      scopes: scopes().optional().describe('Scopes requested.'),
+      tokenResponseMapping: z
+        .strictObject({
+          accessTokenPath: dotPath().describe('Dot-notation path of the access token.'),
+          expiresInPath: dotPath().default('expires_in'),
+          refreshTokenPath: dotPath().default('refresh_token'),
+          scopePath: dotPath().default('scope'),
+        })
+        .optional()
+        .describe('Where a non-standard token response has its fields.'),
+      userInfo: userInfo().describe('How to fetch the identity of the user.'),
+    }),
+    [noReservedParams],
+  )
+export type OAuth2Config = z.output<ReturnType<typeof oauth2Config>>
+
+const goesWith = (type: string, name: string): Rule => ({
+  message: `"${name}" is required when type is "${type}", and must be absent otherwise`,
+  at: name,
+  holds: (value) => (value.type === type) === (value[name] !== undefined),
+  cel: `(self.type == '${type}') == has(self.${name})`,
+  json: {
+    if: { properties: { type: { const: type } }, required: ['type'] },
+    then: { required: [name] },
+    else: { not: { required: [name] } },
+  },
+})
+
+/** One entry of `embeddedAuthServer.upstreamProviders`. */
+export const upstreamProvider = () =>
+  withRules(
+    z.strictObject({
+      name: z
+        .string()
+        .min(1)
+        .max(63)
+        .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, { error: 'expected lower-case letters, digits and hyphens' })
+        .describe('Unique; used for routing and session binding.'),
+      type: z.enum(['oidc', 'oauth2']),
+      oidcConfig: oidcConfig().optional(),
+      oauth2Config: oauth2Config().optional(),
+    }),
+    [goesWith('oidc', 'oidcConfig'), goesWith('oauth2', 'oauth2Config')],
+  )
+export type UpstreamProvider = z.output<ReturnType<typeof upstreamProvider>>
