@@ -1,0 +1,68 @@
+import type { Apply, Armed, Attempt, Body, Clock, Credential, CredentialKind, Sealed } from '../core/index.ts'
+import type { Applier, Draft } from './applier.ts'
+
+/** One applier per kind of credential; a new kind does not compile until it has its row. */
+export type Appliers = { readonly [K in CredentialKind]: Applier<Extract<Credential, { kind: K }>> }
+
+export interface ApplyOptions {
+  /** `host[:port]` of the target, as sent in the Host header. */
+  readonly host: string
+  /** True when the credential of this type signs the body, so that it must be kept. */
+  readonly needsBody: boolean
+  readonly clock: Clock
+}
+
+/** A backend whose clock is further off than this is not believed: signatures for other days would be handed out. */
+const MAX_SKEW_MS = 24 * 60 * 60 * 1000
+
+/**
+ * The apply stage of one route with the given appliers: the headers of the match stage, then host and length, then the
+ * credential, and nothing after it. Each attempt starts from the same headers. The only place that mints `Sealed`.
+ */
+export function createSeal({ host, needsBody, clock }: ApplyOptions, appliers: Appliers): Apply {
+  let skewMs = 0
+  return {
+    needsBody,
+    apply(armed, attempt) {
+      const { matched } = armed.known
+      const { body } = matched
+      const headers = ['host', host].concat(matched.headers)
+      const length = lengthOf(body)
+      if (length !== undefined) headers.push('content-length', String(length))
+      const draft: Draft = {
+        method: matched.inbound.method,
+        path: matched.backendPath,
+        host,
+        headers,
+        body,
+        nowMs: clock.now() + skewMs,
+      }
+      applyTo(draft, armed.credential, appliers)
+      return seal(armed, attempt, draft)
+    },
+    noteServerTime(serverTimeMs) {
+      const skew = serverTimeMs - clock.now()
+      if (Math.abs(skew) <= MAX_SKEW_MS) skewMs = skew
+    },
+  }
+}
+
+function seal(armed: Armed, attempt: Attempt, { method, path, headers, body }: Draft): Sealed {
+  return { armed, method, path, headers, body, final: attempt.final } as unknown as Sealed
+}
+
+function applyTo(draft: Draft, credential: Credential, appliers: Appliers): void {
+  switch (credential.kind) {
+    case 'none':
+      return appliers.none(draft, credential)
+    case 'header':
+      return appliers.header(draft, credential)
+    case 'aws':
+      return appliers.aws(draft, credential)
+  }
+}
+
+function lengthOf(body: Body): number | undefined {
+  if (body.kind === 'kept') return body.bytes.length
+  return body.kind === 'stream' ? body.length : undefined
+}

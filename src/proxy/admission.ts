@@ -1,0 +1,61 @@
+import type { IncomingMessage } from 'node:http'
+import { Failure } from '../core/index.ts'
+import { parseHost, readRequestTarget } from '../http/index.ts'
+import type { Exchange } from './exchange.ts'
+import { isWellKnown } from './documents.ts'
+import type { OriginRules } from './origins.ts'
+
+/** What browsers may read of an answer beside the usual. */
+const EXPOSED = 'Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After'
+
+/**
+ * The checks that need no route: framing and targets that two parties could read differently, `Host` against DNS
+ * rebinding, `Origin` against foreign pages. Sets path and query of the exchange and its CORS headers. What Node's
+ * parser refuses by itself (Content-Length with Transfer-Encoding, obs-fold, NUL) never gets here. Throws `bad_request`,
+ * `bad_origin`, `method_not_allowed`.
+ */
+export function admit(exchange: Exchange, rules: OriginRules): void {
+  const { request } = exchange
+  const { headers } = request
+  const host = checkFraming(request, headers.host)
+  const { path, query } = readRequestTarget(request.url ?? '', host)
+  if (!rules.allowsHost(host))
+    throw new Failure('bad_origin', { detail: 'the Host header is not one that is served here' })
+  // CONNECT never comes here. TRACE would hand the caller the credential that we add (RFC 9110 §9.3.8).
+  if (exchange.method === 'TRACE') throw new Failure('method_not_allowed', { detail: 'TRACE' })
+  exchange.path = path
+  exchange.query = query
+  const { origin } = headers
+  if (isWellKnown(path)) exchange.responseHeaders.push('access-control-allow-origin', '*')
+  else if (origin !== undefined) admitOrigin(exchange, origin, rules)
+}
+
+function admitOrigin(exchange: Exchange, origin: string, rules: OriginRules): void {
+  if (!rules.allowsOrigin(origin)) throw new Failure('bad_origin', { detail: 'the Origin header is not allowed' })
+  const { responseHeaders } = exchange
+  responseHeaders.push('access-control-allow-origin', origin, 'vary', 'Origin')
+  responseHeaders.push('access-control-expose-headers', EXPOSED)
+}
+
+function checkFraming(request: IncomingMessage, host: string | undefined): string {
+  if (host === undefined || parseHost(host) === undefined) throw refused('no usable Host header')
+  if (countHosts(request.rawHeaders) > 1) throw refused('more than one Host header')
+  const encoding = request.headers['transfer-encoding']
+  if (encoding !== undefined) {
+    if (request.httpVersionMajor === 1 && request.httpVersionMinor === 0) throw refused('Transfer-Encoding in HTTP/1.0')
+    if (encoding.toLowerCase() !== 'chunked') throw refused('a transfer coding other than chunked')
+    if (request.headers['content-length'] !== undefined) throw refused('Content-Length and Transfer-Encoding')
+  }
+  return host
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ''
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts
+}
+
+const refused = (detail: string): Failure => new Failure('bad_request', { detail })

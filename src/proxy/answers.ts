@@ -1,0 +1,102 @@
+import { challengeFor, mcpFailureBody, metadataUrl } from '../http/index.ts'
+import type { Failure } from '../core/index.ts'
+import { isWellKnown } from './documents.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Seconds after which a client may come back when nothing better is known. */
+const DEFAULT_RETRY_AFTER_SECONDS = 5
+/** An unread body of up to this size is read away, so that the connection can stay; a larger one costs the connection. */
+const DISCARDED_BYTES = 64 * 1024
+/** How much of a larger body is read away before the connection closes, in bytes, and for how long, in milliseconds. */
+const LINGER_BYTES = 1024 * 1024
+const LINGER_MS = 2000
+
+const METHODS = 'GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS'
+const HEADER_NAMES = /^[A-Za-z0-9\-_!#$%&'*+.^`|~, ]{1,4096}$/
+
+/**
+ * Sends a failure in the shape of MCP routes (decisions §5): JSON-RPC error, challenge where one is due, Retry-After.
+ * Cuts the connection when part of another answer is already out. `closes` ends the connection after it.
+ */
+export function answerFailure(exchange: Exchange, failure: Failure, closes: boolean): void {
+  const { response, route } = exchange
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const headers = ['cache-control', 'no-store']
+  if (route !== undefined && route.isProtected) {
+    const { realm, requiredScopes, resourceUrl } = route
+    const resourceMetadata = resourceUrl === undefined ? undefined : metadataUrl(resourceUrl)
+    const challenge = challengeFor(failure, { realm, requiredScopes, resourceMetadata })
+    if (challenge !== undefined) headers.push('www-authenticate', challenge)
+  }
+  if (failure.status === 503)
+    headers.push('retry-after', String(failure.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS))
+  if (failure.status === 405) headers.push('allow', isWellKnown(exchange.path) ? 'GET, HEAD, OPTIONS' : METHODS)
+  answer(exchange, failure.status, 'application/json', mcpFailureBody(failure, exchange.id), { headers, closes })
+}
+
+/** Answers a preflight from an origin that admission let through (Fetch standard, CORS protocol). */
+export function answerPreflight(exchange: Exchange): void {
+  const { request } = exchange
+  const asked = request.headers['access-control-request-headers']
+  const headers = ['access-control-allow-methods', METHODS, 'access-control-max-age', '600']
+  // Names of MCP parameters are not known beforehand, so what is asked for is allowed; credentials mode never is.
+  if (asked !== undefined && HEADER_NAMES.test(asked)) headers.push('access-control-allow-headers', asked)
+  if (request.headers['access-control-request-private-network'] === 'true')
+    headers.push('access-control-allow-private-network', 'true')
+  answer(exchange, 204, undefined, '', { headers, closes: false })
+}
+
+/** Serves a protected resource metadata document (RFC 9728 §3.2), open to every origin. */
+export function answerDocument(exchange: Exchange, document: Buffer): void {
+  answer(exchange, 200, 'application/json', document, { headers: ['cache-control', 'max-age=300'], closes: false })
+}
+
+function answer(
+  exchange: Exchange,
+  status: number,
+  contentType: string | undefined,
+  body: Buffer | string,
+  options: { readonly headers: readonly string[]; readonly closes: boolean },
+): void {
+  const { response } = exchange
+  const rest = unreadBytes(exchange)
+  const headers = [...exchange.responseHeaders, ...options.headers]
+  if (contentType !== undefined) {
+    headers.push('content-type', contentType, 'content-length', String(Buffer.byteLength(body)))
+    headers.push('x-content-type-options', 'nosniff')
+  }
+  if (options.closes || rest > DISCARDED_BYTES) headers.push('connection', 'close')
+  response.writeHead(status, headers)
+  if (rest <= DISCARDED_BYTES) response.end(exchange.method === 'HEAD' ? undefined : body)
+  else endAfterDiscarding(exchange, body)
+}
+
+/** Bytes that the client may still send as the body of this request. */
+function unreadBytes({ request }: Exchange): number {
+  if (request.complete || request.destroyed) return 0
+  if (request.headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
+  return Number(request.headers['content-length'] ?? 0)
+}
+
+/**
+ * The whole answer goes out, but the connection is closed only after the client had time to read it: a socket that is
+ * closed with unread data in it is reset, and the client sees an error instead of the answer (RFC 9112 §9.6).
+ */
+function endAfterDiscarding({ request, response }: Exchange, body: Buffer | string): void {
+  response.write(body)
+  let left = LINGER_BYTES
+  const end = (): void => {
+    clearTimeout(timer)
+    request.off('data', onData).off('end', end).off('close', end)
+    response.end()
+  }
+  const onData = (chunk: Buffer): void => {
+    left -= chunk.length
+    if (left < 0) end()
+  }
+  const timer = setTimeout(end, LINGER_MS)
+  request.on('data', onData).on('end', end).on('close', end)
+}

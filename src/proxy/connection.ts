@@ -1,0 +1,53 @@
+import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
+import type { Exchange } from './exchange.ts'
+
+/** What is remembered of one client connection. */
+export class Connection {
+  /** Address of the client as `Forwarded` wants it; `unknown` for Unix sockets (RFC 7239 §6). */
+  readonly peer: string
+  readonly proto: 'http' | 'https'
+  /** Requests that are being answered; more than one when the client pipelines. */
+  active = 0
+  last: Exchange | undefined = undefined
+  #host: string | undefined = undefined
+  #forwarded: readonly string[] = []
+
+  constructor(socket: Duplex, proto: 'http' | 'https') {
+    this.peer = (socket as Socket).remoteAddress?.replace(/^::ffff:(?=\d+\.)/i, '') ?? 'unknown'
+    this.proto = proto
+  }
+
+  /** True headers about where a request came from, flat; the same for every request with the same Host. */
+  forwarded(host: string): readonly string[] {
+    if (host === this.#host) return this.#forwarded
+    const node = this.peer.includes(':') ? `"[${this.peer}]"` : this.peer
+    this.#host = host
+    this.#forwarded = [
+      'forwarded',
+      `for=${node};host="${host}";proto=${this.proto}`,
+      'x-forwarded-for',
+      this.peer,
+      'x-forwarded-host',
+      host,
+      'x-forwarded-proto',
+      this.proto,
+    ]
+    return this.#forwarded
+  }
+}
+
+/** Connections by their socket; forgotten with it. */
+export function createConnections(proto: 'http' | 'https'): { of(socket: Duplex): Connection } {
+  const connections = new WeakMap<Duplex, Connection>()
+  return {
+    of(socket) {
+      let connection = connections.get(socket)
+      if (connection === undefined) {
+        connection = new Connection(socket, proto)
+        connections.set(socket, connection)
+      }
+      return connection
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller, Clock, Failure, Inbound, Route } from '../core/index.ts'
+import type { Connection } from './connection.ts'
+
+/** Longest delay that a timer takes; later ends are looked at again then. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** One request and its answer, from arrival to the last byte; what the stages see of it is `Inbound`. */
+export class Exchange implements Inbound {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly connection: Connection
+  readonly id: string
+  readonly receivedAtMs: number
+  readonly method: string
+  /** Set by admission; empty before. */
+  path = ''
+  query = ''
+  readonly responseHeaders: string[]
+  gone = false
+  /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
+  readonly expectsContinue: boolean
+  readonly isUpgrade: boolean
+
+  /** What is known so far; for the log, the metrics and the challenge. */
+  route: Route | undefined = undefined
+  caller: Caller | undefined = undefined
+  attempts = 0
+  /** The failure that was written straight to the connection, past the response. */
+  refusal: Failure | undefined = undefined
+
+  readonly #clock: Clock
+  readonly #streams: { add(by: number): void }
+  #endStream: (() => void) | undefined = undefined
+  #tokenEnd: NodeJS.Timeout | undefined = undefined
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: Connection,
+    options: {
+      readonly id: string
+      readonly clock: Clock
+      readonly activeStreams: { add(by: number): void }
+      readonly expectsContinue: boolean
+      readonly isUpgrade: boolean
+    },
+  ) {
+    this.request = request
+    this.response = response
+    this.connection = connection
+    this.id = options.id
+    this.#clock = options.clock
+    this.#streams = options.activeStreams
+    this.receivedAtMs = options.clock.now()
+    this.method = request.method ?? ''
+    this.responseHeaders = ['x-request-id', options.id]
+    this.expectsContinue = options.expectsContinue
+    this.isUpgrade = options.isUpgrade
+    // `writableFinished` would be true too early on some transports; what was not ended by us was ended by the client.
+    response.once('close', () => {
+      if (!response.writableEnded) this.gone = true
+    })
+  }
+
+  /** True while an event stream runs that can be ended cleanly. */
+  get isStreaming(): boolean {
+    return this.#endStream !== undefined
+  }
+
+  onStream(end: () => void): void {
+    if (this.#endStream !== undefined) return
+    this.#endStream = end
+    this.#streams.add(1)
+    // GET streams end with the token that opened them (decisions §7, Sessions); answers to POST run on.
+    if (this.method === 'GET' && this.caller?.kind === 'authenticated') this.#endWith(this.caller.expiresAtMs)
+  }
+
+  /** Ends a running event stream cleanly; does nothing when there is none. */
+  endStream(): void {
+    this.#endStream?.()
+  }
+
+  /** To be called once, when nothing more will be done for this request. */
+  finish(): void {
+    clearTimeout(this.#tokenEnd)
+    if (this.#endStream === undefined) return
+    this.#endStream = undefined
+    this.#streams.add(-1)
+  }
+
+  #endWith(expiresAtMs: number | undefined): void {
+    if (expiresAtMs === undefined) return
+    const leftMs = expiresAtMs - this.#clock.now()
+    if (leftMs <= 0) {
+      this.endStream()
+      return
+    }
+    this.#tokenEnd = setTimeout(() => this.#endWith(expiresAtMs), Math.min(leftMs, MAX_TIMER_MS))
+    this.#tokenEnd.unref()
+  }
+}

@@ -1,0 +1,60 @@
+import { Failure, type Inbound, type Matched, type Route } from '../core/index.ts'
+import { backendPathOf, checkTokenInTarget, createHeaderPolicy, isUnder } from '../http/index.ts'
+import type { Exchange } from './exchange.ts'
+
+/** How we call ourselves to backends (RFC 9110 §7.6.3). */
+const VIA = '1.1 extauth'
+
+export type Match = (exchange: Exchange) => Matched
+
+/**
+ * Stage 1 for a set of routes: the longest prefix at a segment boundary wins. The caller's credentials leave the headers
+ * here, before anything else sees them; true forwarding headers replace what the caller said. Throws `not_found`, and
+ * `bad_request` for a token in the request target. The only place that mints `Matched`.
+ */
+export function createMatch(routes: readonly Route[]): Match {
+  const entries = routes
+    .map((route) => ({ route, policy: createHeaderPolicy(route.ownedHeaders) }))
+    .sort((one, other) => other.route.path.length - one.route.path.length)
+
+  return (exchange) => {
+    const entry = entries.find(({ route }) => isUnder(route.path, exchange.path))
+    if (entry === undefined) throw new Failure('not_found', { detail: 'no route' })
+    const { route, policy } = entry
+    exchange.route = route
+    const { headers, authorization } = policy(exchange.request.rawHeaders)
+    checkTokenInTarget(exchange.path, exchange.query, authorization)
+    for (const part of exchange.connection.forwarded(exchange.request.headers.host ?? '')) headers.push(part)
+    headers.push('via', VIA)
+    const backendPath = backendTargetOf(route, exchange)
+    return mint({ inbound: exchange, route, backendPath, authorization, headers })
+  }
+}
+
+function mint(parts: {
+  readonly inbound: Inbound
+  readonly route: Route
+  readonly backendPath: string
+  readonly authorization: readonly string[]
+  readonly headers: string[]
+}): Matched {
+  const { inbound, route, backendPath, authorization, headers } = parts
+  return {
+    inbound,
+    route,
+    backendPath,
+    authorization,
+    headers,
+    body: NO_BODY,
+    sessionToClient: undefined,
+  } as unknown as Matched
+}
+
+const NO_BODY = Object.freeze({ kind: 'none' })
+
+/** The target's query first, then the caller's, both raw (decisions §7, Path). */
+function backendTargetOf(route: Route, { path, query }: Exchange): string {
+  const backendPath = backendPathOf(route, path)
+  if (route.targetQuery === '') return query === '' ? backendPath : `${backendPath}?${query}`
+  return query === '' ? `${backendPath}?${route.targetQuery}` : `${backendPath}?${route.targetQuery}&${query}`
+}

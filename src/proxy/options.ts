@@ -1,0 +1,72 @@
+import type { Clock, Log, Metrics, Route, Secret } from '../core/index.ts'
+
+/** Everything that a reload replaces: made whole before it is swapped in. */
+export interface Runtime {
+  readonly routes: readonly Route[]
+  /** RFC 9728 documents by the path (and query) at which they are served. */
+  readonly documents: ReadonlyMap<string, object>
+  /** Called once, when the last request that uses it is done. */
+  close(): Promise<void>
+}
+
+/** Certificate and key in PEM, kept current by whoever watches their files. */
+export interface TlsMaterial {
+  current(): { readonly cert: Buffer; readonly key: Buffer }
+  /** Calls back after a change; gives the function that stops it. */
+  onChange(listener: () => void): () => void
+}
+
+export interface ListenOptions {
+  /** `host:port`, `:port` or `unix:/path`. */
+  readonly address: string
+  readonly tls?: TlsMaterial | undefined
+  /** Origins that browsers may call from, or `*`. */
+  readonly allowedOrigins: readonly string[]
+  /** Host names, with or without port, that are served beside the ones that the bind implies. */
+  readonly allowedHosts: readonly string[]
+  readonly headerLimitBytes: number
+}
+
+/** How long a client may take, in milliseconds. */
+export interface Deadlines {
+  /** For the header section; 408 after it. */
+  readonly headersMs: number
+  /** For a body that is kept. */
+  readonly keptBodyMs: number
+  /** Between two pieces of a body, unless it is the backend that does not read. */
+  readonly bodyIdleMs: number
+  /** Idle connections between requests. */
+  readonly keepAliveMs: number
+}
+
+export const DEFAULT_DEADLINES: Deadlines = {
+  headersMs: 15_000,
+  keptBodyMs: 60_000,
+  bodyIdleMs: 30_000,
+  keepAliveMs: 75_000,
+}
+
+export interface ProxyOptions {
+  readonly listen: ListenOptions
+  readonly runtime: Runtime
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Key of the session ids that clients see; asked per use, so that it can be a secret that appears later. */
+  readonly sessionKey: () => Secret
+  /** Unguessable request ids; default random UUIDs. */
+  readonly newRequestId?: () => string
+  readonly deadlines?: Partial<Deadlines>
+}
+
+export interface Proxy {
+  /** `http://127.0.0.1:8080`, or `unix:/path`. */
+  readonly url: string
+  /** New requests use `runtime` from now on; the one before is closed when its last request is done. */
+  swap(runtime: Runtime): void
+  /**
+   * Stops accepting, lets requests finish, ends event streams when nothing else is left or after `graceMs`, then closes
+   * what remains and the runtime. Later calls wait for the first.
+   */
+  drain(graceMs: number): Promise<void>
+}

@@ -1,0 +1,51 @@
+import { isLoopbackHost, parseHost, type ListenAddress } from '../http/index.ts'
+
+/** Answers about one listener's `Origin` and `Host` rules. */
+export interface OriginRules {
+  allowsOrigin(origin: string): boolean
+  allowsHost(host: string): boolean
+}
+
+export interface OriginOptions {
+  readonly address: ListenAddress
+  readonly allowedOrigins: readonly string[]
+  readonly allowedHosts: readonly string[]
+}
+
+/**
+ * Which browsers may call (decisions §7, Responses): origins in the list, and on a bind that only this machine reaches
+ * also origins of this machine. Which `Host` is served: on a loopback bind loopback names and those listed (anything else
+ * is a name that somebody else made point here), elsewhere any, unless hosts are listed.
+ */
+export function createOriginRules({ address, allowedOrigins, allowedHosts }: OriginOptions): OriginRules {
+  const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()))
+  const hosts = new Set(allowedHosts.map((host) => host.toLowerCase()))
+  // The usual client says the same thing on each request.
+  let allowedHost: string | undefined
+  return {
+    allowsOrigin(origin) {
+      if (origins.has('*') || origins.has(origin.toLowerCase())) return true
+      return address.isLoopback && isLoopbackOrigin(origin)
+    },
+    allowsHost(host) {
+      if (host === allowedHost) return true
+      if (!isAllowedHost(host, address, hosts)) return false
+      allowedHost = host
+      return true
+    },
+  }
+}
+
+function isAllowedHost(text: string, address: ListenAddress, hosts: ReadonlySet<string>): boolean {
+  const host = parseHost(text)
+  if (host === undefined) return false
+  if (hosts.has(host.host) || hosts.has(text.toLowerCase()) || hosts.has('*')) return true
+  // A Unix socket has no name that could be rebound; clients put there what they like.
+  if (address.kind === 'unix') return hosts.size === 0
+  return address.isLoopback ? isLoopbackHost(host.host) : hosts.size === 0
+}
+
+function isLoopbackOrigin(origin: string): boolean {
+  const url = URL.parse(origin)
+  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && isLoopbackHost(url.hostname)
+}

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto'
+import { parseListenAddress } from '../http/index.ts'
+import { createBodyWatch } from './body-watch.ts'
+import { drainServer } from './drain.ts'
+import { createHandler } from './handler.ts'
+import { createObserver } from './observe.ts'
+import { DEFAULT_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
+import { createOriginRules } from './origins.ts'
+import { createRuntimes } from './runtimes.ts'
+import { createHttpServer, followCertificate, listen } from './server.ts'
+import { createSessions } from './sessions.ts'
+
+/**
+ * Starts the proxy: listens and serves `runtime` until another one is swapped in or it is drained. Throws `config_error`
+ * when it can't listen (the cause has the system's code).
+ */
+export async function createProxy(options: ProxyOptions): Promise<Proxy> {
+  const { clock, log, metrics } = options
+  const { tls, allowedOrigins, allowedHosts, headerLimitBytes } = options.listen
+  const address = parseListenAddress(options.listen.address)
+  const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
+  const runtimes = createRuntimes(options.runtime, log)
+  const bodyWatch = createBodyWatch(clock, deadlines)
+  const handler = createHandler({
+    rules: createOriginRules({ address, allowedOrigins, allowedHosts }),
+    runtimes,
+    sessions: createSessions(options.sessionKey),
+    bodyWatch,
+    observer: createObserver({ log, metrics, clock }),
+    clock,
+    newRequestId: options.newRequestId ?? randomUUID,
+  })
+  const server = createHttpServer(handler, { headerLimitBytes, tls, deadlines, log })
+  const unfollow = followCertificate(server, tls, log)
+  const url = await listen(server, address).catch((error: unknown) => {
+    unfollow()
+    bodyWatch.close()
+    throw error
+  })
+
+  const end = async (graceMs: number): Promise<void> => {
+    await drainServer(server, handler, graceMs)
+    unfollow()
+    bodyWatch.close()
+    await runtimes.close()
+  }
+  let ended: Promise<void> | undefined
+  return {
+    url,
+    swap: (runtime) => runtimes.swap(runtime),
+    drain: (graceMs) => (ended ??= end(graceMs)),
+  }
+}

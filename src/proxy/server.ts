@@ -1,0 +1,125 @@
+import { createServer, ServerResponse, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { causeOf, Failure, type Log } from '../core/index.ts'
+import type { ListenAddress } from '../http/index.ts'
+import { createConnections } from './connection.ts'
+import type { Handler } from './handler.ts'
+import type { Deadlines, TlsMaterial } from './options.ts'
+import { parserFailure, refuseConnection } from './refuse-connection.ts'
+import { clearStaleSocket, restrictSocket } from './unix-socket.ts'
+
+export interface ServerSettings {
+  readonly headerLimitBytes: number
+  readonly tls: TlsMaterial | undefined
+  readonly deadlines: Deadlines
+  readonly log: Log
+}
+
+/** Node's server, set so that whatever it does by itself is what the error table says. */
+export function createHttpServer(handler: Handler, settings: ServerSettings): Server {
+  const { tls } = settings
+  const options: ServerOptions = {
+    maxHeaderSize: settings.headerLimitBytes,
+    headersTimeout: settings.deadlines.headersMs,
+    // Counts whole bodies, so it would end long uploads; slow bodies have a watch of their own.
+    requestTimeout: 0,
+    keepAliveTimeout: settings.deadlines.keepAliveMs,
+    connectionsCheckingInterval: Math.min(1000, settings.deadlines.headersMs),
+    // Admission says the same with a body and a log line.
+    requireHostHeader: false,
+    insecureHTTPParser: false,
+    // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).
+    shouldUpgradeCallback: (request) => request.headers.upgrade?.trim().toLowerCase() !== 'h2c',
+  }
+  const server = tls === undefined ? createServer(options) : createTlsServer({ ...options, ...secureContext(tls) })
+  // The size is bounded above; a bound on the number would silently leave out what comes after.
+  server.maxHeadersCount = 0
+  const connections = createConnections(tls === undefined ? 'http' : 'https')
+
+  const plain = { expectsContinue: false, isUpgrade: false }
+  const hesitant = { expectsContinue: true, isUpgrade: false }
+  const upgrading = { expectsContinue: false, isUpgrade: true }
+  server.on('request', (request, response) => handler.handle(request, response, connections.of(request.socket), plain))
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+    handler.handle(request, response, connections.of(request.socket), hesitant),
+  )
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    handler.handle(request, response, connections.of(request.socket), plain),
+  )
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const response = responseOn(request, head)
+    socket.on('error', () => socket.destroy())
+    handler.handle(request, response, connections.of(socket), upgrading)
+  })
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
+    refuseConnection(socket, undefined, new Failure('method_not_allowed')),
+  )
+  server.on('clientError', (error: Error, socket: Duplex) => {
+    const connection = connections.of(socket)
+    const failure = parserFailure(error)
+    settings.log.info({ status: failure.status, reason: failure.code, cause: causeOf(error) }, 'connection refused')
+    // With several answers in progress, whatever is written now would land in the middle of one.
+    if (connection.active > 1) socket.destroy()
+    else refuseConnection(socket, connection.active === 1 ? connection.last : undefined, failure)
+  })
+  return server
+}
+
+/** A response on the raw socket of an upgrade request, for the case that there is no upgrade. */
+function responseOn(request: IncomingMessage, head: Buffer): ServerResponse {
+  const { socket } = request
+  if (head.length > 0) socket.unshift(head)
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket)
+  response.once('finish', () => socket.destroySoon())
+  return response
+}
+
+function secureContext(tls: TlsMaterial) {
+  return { ...tls.current(), minVersion: 'TLSv1.2' as const, ALPNProtocols: ['http/1.1'] }
+}
+
+/** Replaces the certificate of a TLS server when it changes; a broken one never replaces a working one. */
+export function followCertificate(server: Server, tls: TlsMaterial | undefined, log: Log): () => void {
+  if (tls === undefined || !(server instanceof TlsServer)) return () => {}
+  return tls.onChange(() => {
+    try {
+      server.setSecureContext(secureContext(tls))
+      log.info({}, 'listener certificate replaced')
+    } catch (error) {
+      log.error({ cause: causeOf(error) }, 'new listener certificate is not usable, the one before stays')
+    }
+  })
+}
+
+/** Listens and gives the URL to reach it by. Throws `config_error`; the cause has the system's code (`EADDRINUSE`). */
+export async function listen(server: Server, address: ListenAddress): Promise<string> {
+  if (address.kind === 'unix') await clearStaleSocket(address.path)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  const listening = (): void => {
+    server.off('error', reject)
+    resolve()
+  }
+  if (address.kind === 'unix') server.listen(address.path, listening)
+  else if (address.host === '') server.listen(address.port, listening)
+  else server.listen(address.port, address.host, listening)
+  await promise.catch((cause: unknown) => {
+    const code = causeOf(cause).code ?? 'unknown error'
+    throw new Failure('config_error', { detail: `cannot listen on ${textOf(address)}: ${code}`, cause })
+  })
+  if (address.kind === 'unix') {
+    await restrictSocket(address.path)
+    return `unix:${address.path}`
+  }
+  const { port } = server.address() as AddressInfo
+  const host = address.host === '' ? 'localhost' : address.host
+  const scheme = server instanceof TlsServer ? 'https' : 'http'
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+const textOf = (address: ListenAddress): string =>
+  address.kind === 'unix' ? address.path : `${address.host === '' ? '*' : address.host}:${address.port}`

@@ -1,0 +1,77 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { Failure, type Caller, type Known, type Matched, type Secret } from '../core/index.ts'
+
+const SESSION_HEADER = 'mcp-session-id'
+
+/** The last session id that a caller showed, and what it stands for. */
+interface Checked {
+  readonly route: string
+  readonly visible: string
+  readonly backend: string
+}
+
+export interface Sessions {
+  /**
+   * On protected routes: replaces the session id that the caller shows by the backend's own, and tells the stages after
+   * it how to show the backend's to this caller. Throws `not_found` for an id that this caller was not given, and
+   * `bad_request` for more than one.
+   */
+  bind(known: Known): void
+}
+
+/**
+ * Binds session ids to callers (decisions §7, Sessions): a client sees the backend's id + `.` + HMAC over issuer,
+ * subject, route and that id. The id is under the HMAC too, so that nobody can put his own ending to another's id.
+ */
+export function createSessions(key: () => Secret): Sessions {
+  const checked = new WeakMap<Caller, Checked>()
+
+  const backendIdOf = (visible: string, caller: Caller, route: string): string => {
+    const known = checked.get(caller)
+    if (known?.visible === visible && known.route === route) return known.backend
+    const dot = visible.lastIndexOf('.')
+    const backend = visible.slice(0, Math.max(dot, 0))
+    if (dot === -1 || !equals(visible.slice(dot + 1), seal(key(), caller, route, backend)))
+      throw new Failure('not_found', { detail: 'the session is not one that this caller was given' })
+    checked.set(caller, { route, visible, backend })
+    return backend
+  }
+
+  return {
+    bind({ matched, caller }) {
+      const { route } = matched
+      if (!route.isProtected) return
+      matched.sessionToClient = (backend) => `${backend}.${seal(key(), caller, route.name, backend)}`
+      const index = sessionHeaderAt(matched)
+      if (index !== -1) matched.headers[index + 1] = backendIdOf(matched.headers[index + 1] ?? '', caller, route.name)
+    },
+  }
+}
+
+function sessionHeaderAt({ headers }: Matched): number {
+  let found = -1
+  for (let index = 0; index < headers.length; index += 2) {
+    if (headers[index] !== SESSION_HEADER) continue
+    if (found !== -1) throw new Failure('bad_request', { detail: 'more than one Mcp-Session-Id header' })
+    found = index
+  }
+  return found
+}
+
+function seal(key: Secret, caller: Caller, route: string, backend: string): string {
+  return createHmac('sha256', key.reveal())
+    .update(JSON.stringify([...identityOf(caller), route, backend]))
+    .digest('base64url')
+}
+
+/** Who a session belongs to. A token without subject stands for itself, or all such tokens would share sessions. */
+function identityOf(caller: Caller): readonly string[] {
+  if (caller.kind === 'anonymous') return ['anonymous']
+  if (caller.subject === '') return ['token', caller.issuer, caller.tokenDigest]
+  return ['subject', caller.issuer, caller.subject]
+}
+
+function equals(one: string, other: string): boolean {
+  const [ours, theirs] = [Buffer.from(other), Buffer.from(one)]
+  return ours.length === theirs.length && timingSafeEqual(ours, theirs)
+}
