@@ -1,0 +1,40 @@
+import { Failure, type FailureCode } from '../core/index.ts'
+
+/** Methods that may be sent again without anybody noticing (RFC 9110 §9.2.2). */
+const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+
+/** True for methods that are safe or idempotent (RFC 9110 §9.2). */
+export const isIdempotent = (method: string): boolean => IDEMPOTENT.has(method)
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+/** The connection went away: the peer closed or reset it, or it could not be written to. */
+const LOST: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+
+/** True when a connection that stood was lost, so that another one may fare better. */
+export const isConnectionLost = (error: unknown): boolean => LOST.has(codeOf(error))
+
+// What undici says about answers that break the rules of HTTP, beside the HPE_ codes of its parser.
+const MALFORMED: ReadonlySet<string> = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RES_EXCEEDED_MAX_SIZE',
+  'UND_ERR_RESPONSE',
+])
+
+const failureCode = (code: string): FailureCode => {
+  if (code === 'UND_ERR_HEADERS_TIMEOUT') return 'backend_timeout'
+  if (MALFORMED.has(code) || code.startsWith('HPE_')) return 'backend_error'
+  // Our own header policy lets nothing through that undici refuses, so what it refuses came from the caller.
+  if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') return 'bad_request'
+  if (code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH') return 'bad_request'
+  return 'backend_unreachable'
+}
+
+/**
+ * The failure for an error that came before the answer began: backend_timeout (504) for a slow first byte, backend_error
+ * (502) for a malformed answer, backend_unreachable (502) for everything between us and the backend.
+ */
+export const failureOf = (error: unknown): Failure =>
+  error instanceof Failure ? error : new Failure(failureCode(codeOf(error)), { cause: error })

@@ -1,0 +1,48 @@
+import type { ServerResponse } from 'node:http'
+
+const LF = 0x0a
+const CR = 0x0d
+const COMMENT = Buffer.from(':\n\n')
+
+/**
+ * Writes an SSE comment after each `intervalMs` of silence, so that nobody between closes an idle stream. Only between
+ * events: a comment inside a line would become part of it (HTML standard, §9.2.6).
+ */
+export class StreamKeepAlive {
+  readonly #response: ServerResponse
+  readonly #timer: NodeJS.Timeout
+  // The last four bytes that were written; a fresh stream is at a boundary.
+  #tail = (LF << 8) | LF
+
+  constructor(response: ServerResponse, intervalMs: number) {
+    this.#response = response
+    this.#timer = setInterval(() => this.#beat(), intervalMs)
+  }
+
+  /** Every chunk of the stream goes by here, after it was written. */
+  note(chunk: Buffer): void {
+    this.#timer.refresh()
+    for (let index = Math.max(0, chunk.length - 4); index < chunk.length; index++) {
+      this.#tail = (this.#tail << 8) | (chunk[index] ?? 0)
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  #beat(): void {
+    // A client that does not read needs no more to read.
+    if (this.#isBetweenEvents() && !this.#response.writableNeedDrain) this.#response.write(COMMENT)
+  }
+
+  /** Whether the last line is empty: two line ends in a row, each LF, CR or CRLF. */
+  #isBetweenEvents(): boolean {
+    const last = this.#tail & 0xff
+    const second = (this.#tail >> 8) & 0xff
+    const third = (this.#tail >> 16) & 0xff
+    const isEnd = (byte: number): boolean => byte === LF || byte === CR
+    if (!isEnd(last)) return false
+    return last === LF && second === CR ? isEnd(third) : isEnd(second)
+  }
+}

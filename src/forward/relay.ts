@@ -1,0 +1,271 @@
+import type { ServerResponse } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
+import { isEventStream, type ParsedHeaders, type ResponseHead } from '../http/index.ts'
+import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
+import { failureOf, isConnectionLost, isIdempotent } from './failure-of.ts'
+import { StreamKeepAlive } from './keep-alive.ts'
+import type { ForwardRoute } from './route.ts'
+import { judge, type Verdict } from './verdict.ts'
+
+type Controller = Dispatcher.DispatchController
+
+/** What is logged for a request whose client left before the backend answered; nothing is sent. */
+export const CLIENT_GONE_STATUS = 499
+/** Bytes of an unwanted answer that are read so that its connection can be used again. */
+const DISCARD_BYTES = 64 * 1024
+const DISCARD_MS = 1000
+
+/**
+ * One exchange with a backend, straight from its connection into the response: nothing is buffered, each side waits for
+ * the other, and whoever leaves ends it for both. Settles its promise exactly once.
+ */
+export class Relay implements Dispatcher.DispatchHandler {
+  protected readonly route: ForwardRoute
+  protected readonly sealed: Sealed
+  protected readonly inbound: Inbound
+  protected readonly response: ServerResponse
+  readonly #resolve: (outcome: Outcome) => void
+  readonly #reject: (failure: unknown) => void
+  #controller: Controller | undefined
+  #isSettled = false
+  /** The answer's head is written: from here on errors can only end the connection. */
+  #isStreaming = false
+  #hasBody = false
+  #isPaused = false
+  #status = 0
+  #firstByteAtMs = 0
+  #keepAlive: StreamKeepAlive | undefined
+  #peek: { head: ResponseHead; rejection: Rejection; chunks: Buffer[]; length: number } | undefined
+  #discarded = 0
+  readonly #onClose = (): void => this.#clientClosed()
+
+  constructor(
+    route: ForwardRoute,
+    sealed: Sealed,
+    resolve: (outcome: Outcome) => void,
+    reject: (failure: unknown) => void,
+  ) {
+    this.route = route
+    this.sealed = sealed
+    this.inbound = sealed.armed.known.matched.inbound
+    this.response = this.inbound.response
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  /** Sends the request. The client's leaving is watched from here on. */
+  start(dispatcher: Dispatcher, upgrade: string | undefined): void {
+    const { body, headers, method, path } = this.sealed
+    this.response.on('close', this.#onClose)
+    if (this.inbound.gone || this.response.destroyed) return this.#clientClosed()
+    dispatcher.dispatch(
+      {
+        path,
+        method,
+        // undici only reads it.
+        headers: headers as string[],
+        body: body.kind === 'stream' ? body.stream : body.kind === 'kept' ? body.bytes : null,
+        ...(upgrade === undefined ? undefined : { upgrade }),
+      },
+      this,
+    )
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller
+    // The client left while the connection was being made.
+    if (this.#isSettled) controller.abort(new Error('client gone'))
+  }
+
+  onResponseStart(controller: Controller, status: number, headers: ParsedHeaders): void {
+    if (this.#isSettled) return
+    if (status < 200) return this.#inform(status, headers)
+    this.#status = status
+    this.#firstByteAtMs = this.route.clock.now()
+    const head = this.route.responsePolicy(headers)
+    this.#follow(judge(status, headers, head, this.route, this.sealed), head, controller)
+  }
+
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.#isStreaming) this.#write(controller, chunk)
+    else if (this.#peek !== undefined) this.#collect(controller, chunk)
+    else if ((this.#discarded += chunk.length) > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
+  }
+
+  onResponseEnd(controller: Controller): void {
+    if (this.#peek !== undefined) this.#decide(controller)
+    if (!this.#isStreaming || this.#isSettled) return
+    // Trailers are dropped: whoever reads them decided on them without our header policy.
+    this.response.end()
+    this.#done(false)
+  }
+
+  onResponseError(_controller: Controller, error: Error): void {
+    if (this.#isSettled) return
+    if (this.#isStreaming) {
+      // Not a clean end: the client must be able to tell a whole answer from a torn one.
+      this.response.destroy()
+      return this.#done(true)
+    }
+    if (this.#status !== 0) return this.#fail(new Failure('backend_error', { cause: error }))
+    // Nothing was received. A connection that failed to stand is not lost, and trying it again would not help.
+    const { body, final, method } = this.sealed
+    const mayRepeat = !final && body.kind !== 'stream' && isIdempotent(method)
+    if (this.#controller !== undefined && mayRepeat && isConnectionLost(error)) {
+      return this.#again({ reason: 'connection_lost', cause: error })
+    }
+    this.#fail(failureOf(error))
+  }
+
+  /** Answers with `status` and these headers from here on; `settle` comes later. Ours go last. */
+  protected headersFor(head: ResponseHead, location: string | undefined): string[] {
+    const { headers, sessionId } = head
+    if (location !== undefined) headers.push('location', location)
+    if (sessionId !== undefined) {
+      const bind = this.sealed.armed.known.matched.sessionToClient
+      headers.push('mcp-session-id', bind === undefined ? sessionId : bind(sessionId))
+    }
+    for (const text of this.inbound.responseHeaders) headers.push(text)
+    return headers
+  }
+
+  /** Ends the exchange as answered. */
+  protected settle(status: number, aborted: boolean): void {
+    this.#status = status
+    if (this.#firstByteAtMs === 0) this.#firstByteAtMs = this.route.clock.now()
+    this.#done(aborted)
+  }
+
+  #follow(verdict: Verdict, head: ResponseHead, controller: Controller): void {
+    if (verdict.kind === 'stream') return this.#begin(head, verdict.location)
+    if (verdict.kind === 'peek') {
+      this.#peek = { head, rejection: verdict.rejection, chunks: [], length: 0 }
+      return
+    }
+    this.#discardRest(controller)
+    if (verdict.kind === 'again') this.#again(verdict.again)
+    else this.#fail(verdict.failure)
+  }
+
+  #begin(head: ResponseHead, location: string | undefined): void {
+    const { response, sealed } = this
+    const headers = this.headersFor(head, location)
+    // The backend answered early: what is left of the body is in the way of the next request on this connection.
+    if (sealed.body.kind === 'stream' && !sealed.body.stream.complete) headers.push('connection', 'close')
+    response.writeHead(this.#status, headers)
+    this.#isStreaming = true
+    if (isEventStream(head.contentType)) this.#beginEvents(headers)
+    // A body that is there already leaves with the head in one packet; otherwise the head does not wait for it.
+    else process.nextTick(flushHead, this)
+  }
+
+  #beginEvents(headers: readonly string[]): void {
+    this.response.flushHeaders()
+    if (this.route.sseKeepAliveMs > 0 && !headers.includes('content-encoding')) {
+      this.#keepAlive = new StreamKeepAlive(this.response, this.route.sseKeepAliveMs)
+    }
+    this.inbound.onStream(() => this.#endStream())
+  }
+
+  /** Sends the head of a stream on its way when no body has come with it. */
+  flush(): void {
+    if (!this.#hasBody && !this.response.writableEnded) this.response.flushHeaders()
+  }
+
+  #write(controller: Controller, chunk: Buffer): void {
+    if (this.#isSettled) return
+    this.#hasBody = true
+    if (!this.response.write(chunk)) this.#waitForDrain(controller)
+    this.#keepAlive?.note(chunk)
+  }
+
+  #waitForDrain(controller: Controller): void {
+    if (this.#isPaused) return
+    this.#isPaused = true
+    controller.pause()
+    this.response.once('drain', () => {
+      this.#isPaused = false
+      controller.resume()
+    })
+  }
+
+  #collect(controller: Controller, chunk: Buffer): void {
+    const peek = this.#peek
+    if (peek === undefined) return
+    peek.chunks.push(chunk)
+    peek.length += chunk.length
+    if (peek.length >= PEEK_BYTES) this.#decide(controller)
+  }
+
+  /** What was held back is either the caller's, and goes out, or ours. */
+  #decide(controller: Controller): void {
+    const peek = this.#peek
+    if (peek === undefined) return
+    this.#peek = undefined
+    const again = judgeBody(peek.rejection, Buffer.concat(peek.chunks))
+    if (again !== undefined) {
+      this.#discardRest(controller)
+      return this.#again(again)
+    }
+    this.#begin(peek.head, peek.head.location)
+    for (const chunk of peek.chunks) this.#write(controller, chunk)
+  }
+
+  /** The answer is nobody's: a little of it is read, so that the connection lives on. */
+  #discardRest(controller: Controller): void {
+    const timer = setTimeout(() => controller.abort(new Error('answer discarded')), DISCARD_MS)
+    timer.unref()
+  }
+
+  #inform(status: number, headers: ParsedHeaders): void {
+    const { request, response } = this.inbound
+    if (request.httpVersionMinor === 0) return
+    // RFC 9110 §15.2: a proxy forwards interim answers. 100 is ours and the rest would only confuse.
+    if (status === 102) response.writeProcessing()
+    const { link } = headers
+    if (status !== 103 || link === undefined) return
+    try {
+      response.writeEarlyHints({ link: typeof link === 'string' ? link : [...link] })
+    } catch {
+      // A hint that is not well formed is no loss.
+    }
+  }
+
+  #endStream(): void {
+    if (this.#isSettled) return
+    this.response.end()
+    this.#done(false)
+    this.#controller?.abort(new Error('stream ended'))
+  }
+
+  #clientClosed(): void {
+    if (this.#isSettled || this.response.writableEnded) return
+    if (this.#status === 0) this.#status = CLIENT_GONE_STATUS
+    this.#done(true)
+    this.#controller?.abort(new Error('client gone'))
+  }
+
+  #release(): void {
+    this.#isSettled = true
+    this.response.off('close', this.#onClose)
+    this.#keepAlive?.stop()
+  }
+
+  #done(aborted: boolean): void {
+    this.#release()
+    this.#resolve({ done: true, status: this.#status, firstByteAtMs: this.#firstByteAtMs, aborted })
+  }
+
+  #again(again: Again): void {
+    this.#release()
+    this.#resolve({ done: false, again })
+  }
+
+  #fail(failure: Failure): void {
+    this.#release()
+    this.#reject(failure)
+  }
+}
+
+const flushHead = (relay: Relay): void => relay.flush()

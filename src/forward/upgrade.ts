@@ -1,0 +1,59 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import type { ParsedHeaders } from '../http/index.ts'
+import { Relay } from './relay.ts'
+
+const HTTP_SWITCHING = 101
+
+/** Bytes both ways until both sides have ended; each direction ends by itself, and a broken side breaks the other. */
+const join = async (client: Duplex, backend: Duplex): Promise<void> => {
+  const ends = [
+    [client, backend],
+    [backend, client],
+  ] as const
+  await Promise.all(
+    ends.map(([from, to]) => {
+      from.on('error', () => to.destroy())
+      from.pipe(to)
+      return new Promise<void>((resolve) => {
+        from.once('close', () => {
+          // A side that closed without saying so first did not end cleanly.
+          if (!from.readableEnded) to.destroy()
+          resolve()
+        })
+      })
+    }),
+  )
+}
+
+/** The exchange of an upgraded connection: on 101 both sockets are joined, any other answer is forwarded like all. */
+export class UpgradeRelay extends Relay {
+  /** Only called where an upgrade was asked for. */
+  onRequestUpgrade(
+    _controller: Dispatcher.DispatchController,
+    _status: number,
+    headers: ParsedHeaders,
+    socket: Duplex,
+  ): void {
+    const { response } = this
+    const client = response.socket
+    if (client === null || client.destroyed) {
+      socket.destroy()
+      return this.settle(HTTP_SWITCHING, true)
+    }
+    const lines = [`HTTP/1.1 ${HTTP_SWITCHING} ${STATUS_CODES[HTTP_SWITCHING]}`, 'connection: upgrade']
+    const protocol = headers['upgrade']
+    if (typeof protocol === 'string') lines.push(`upgrade: ${protocol}`)
+    const flat = this.headersFor(this.route.responsePolicy(headers), undefined)
+    for (let index = 0; index + 1 < flat.length; index += 2) lines.push(`${flat[index]}: ${flat[index + 1]}`)
+    // From here on the connection is no longer HTTP's.
+    response.detachSocket(client)
+    client.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+    this.inbound.onStream(() => {
+      client.end()
+      socket.end()
+    })
+    void join(client, socket).then(() => this.settle(HTTP_SWITCHING, false))
+  }
+}

@@ -1,0 +1,74 @@
+import { type Again, Failure, type Sealed } from '../core/index.ts'
+import { type ParsedHeaders, type ResponseHead, rewriteLocation } from '../http/index.ts'
+import { judgeHeaders, type Rejection } from './aws-rejection.ts'
+import type { ForwardRoute } from './route.ts'
+
+/** What becomes of an answer whose header section is known. */
+export type Verdict =
+  /** It is the caller's, with this `Location`. */
+  | { readonly kind: 'stream'; readonly location: string | undefined }
+  /** It is not for the caller: try again. */
+  | { readonly kind: 'again'; readonly again: Again }
+  | { readonly kind: 'fail'; readonly failure: Failure }
+  /** The first bytes of the body decide. */
+  | { readonly kind: 'peek'; readonly rejection: Rejection }
+
+const STREAM: Verdict = { kind: 'stream', location: undefined }
+
+const one = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'string' || value === undefined ? value : value[0]
+
+const isReplayable = (sealed: Sealed): boolean => sealed.body.kind !== 'stream'
+
+/** Path and query of a redirect that stays on the backend's origin; undefined for any other. */
+const ownPath = (location: string, route: ForwardRoute, sealed: Sealed): string | undefined => {
+  const { origin } = new URL(route.targetOrigin)
+  const url = URL.parse(location, origin + sealed.path)
+  if (url === null || url.origin !== origin || url.username !== '' || url.password !== '') return undefined
+  return url.pathname + url.search
+}
+
+const judgeRedirect = (status: number, location: string, route: ForwardRoute, sealed: Sealed): Verdict => {
+  // The method and the body stay the same only with these two (RFC 9110 §15.4.8, §15.4.9).
+  if ((status === 307 || status === 308) && !sealed.final && isReplayable(sealed)) {
+    const path = ownPath(location, route, sealed)
+    if (path !== undefined) return { kind: 'again', again: { reason: 'redirect', status, path } }
+  }
+  const ours = rewriteLocation(location, route, sealed.path)
+  // A caller that followed it would go around the proxy, and its token with it (decisions §7, Responses).
+  if (ours === undefined) return { kind: 'fail', failure: new Failure('backend_error', { detail: 'foreign redirect' }) }
+  return { kind: 'stream', location: ours }
+}
+
+/**
+ * Decides on a final (not 1xx) status and its headers. 401 never reaches a caller: what is wrong is our credential, not
+ * theirs (decisions §4). Redirects: own origin or 502 (decisions §7). Everything else is the caller's.
+ */
+export const judge = (
+  status: number,
+  headers: ParsedHeaders,
+  head: ResponseHead,
+  route: ForwardRoute,
+  sealed: Sealed,
+): Verdict => {
+  const { location } = head
+  if (status < 300 && location === undefined) return STREAM
+  if (status === 401) {
+    return sealed.final
+      ? { kind: 'fail', failure: new Failure('backend_rejected_credential') }
+      : { kind: 'again', again: { reason: 'credential_rejected', status } }
+  }
+  if (location !== undefined && status >= 300 && status < 400 && status !== 304) {
+    return judgeRedirect(status, location, route, sealed)
+  }
+  const isSigned = sealed.armed.credential.kind === 'aws'
+  if (isSigned && !sealed.final && (status === 400 || status === 403)) {
+    const rejection = { status, errorType: one(headers['x-amzn-errortype']), date: one(headers['date']) }
+    const again = judgeHeaders(rejection)
+    if (again === 'peek') return { kind: 'peek', rejection }
+    if (again !== undefined) return { kind: 'again', again }
+  }
+  // A `Location` that is no redirect (201): ours where it is under the route, as it is otherwise.
+  if (location === undefined) return STREAM
+  return { kind: 'stream', location: rewriteLocation(location, route, sealed.path) ?? location }
+}

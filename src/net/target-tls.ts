@@ -1,0 +1,79 @@
+import { buildConnector } from 'undici'
+import { Failure } from '../core/index.ts'
+import { readBounded } from '../files/index.ts'
+import { type Connect, promised } from './connector.ts'
+
+/** TLS towards a backend (`targetTls` of a route); paths of PEM files. */
+export interface TargetTls {
+  /** Authorities that replace the system roots. */
+  readonly caCertPath?: string | undefined
+  readonly clientCertFile?: string | undefined
+  readonly clientKeyFile?: string | undefined
+  /** Name for SNI and for the certificate check instead of the target's host. */
+  readonly serverName?: string | undefined
+  /** Accepts any certificate. Default false. */
+  readonly insecureSkipVerify?: boolean | undefined
+}
+
+const MAX_PEM_BYTES = 1024 * 1024
+
+type Material = Readonly<Record<'ca' | 'cert' | 'key', Buffer | undefined>>
+
+const readMaterial = (tls: TargetTls): Material => {
+  const read = (path: string | undefined): Buffer | undefined =>
+    path === undefined ? undefined : readBounded(path, MAX_PEM_BYTES)
+  return { ca: read(tls.caCertPath), cert: read(tls.clientCertFile), key: read(tls.clientKeyFile) }
+}
+
+const isSame = (left: Material, right: Material): boolean =>
+  (['ca', 'cert', 'key'] as const).every((name) => {
+    const [one, other] = [left[name], right[name]]
+    return one === undefined || other === undefined ? one === other : one.equals(other)
+  })
+
+/**
+ * Connects to a backend with its TLS settings. The files are read now and again before each new connection, so that a
+ * certificate that was renewed is taken up; one that can't be read keeps the old. Throws `Failure` config_error when a
+ * file can't be read at the start.
+ */
+export const createTargetConnect = (
+  tls: TargetTls,
+  options: { readonly connectMs: number; readonly allowH2: boolean },
+): Connect => {
+  const connectWith = ({ ca, cert, key }: Material): Connect =>
+    promised(
+      buildConnector({
+        timeout: options.connectMs,
+        allowH2: options.allowH2,
+        rejectUnauthorized: tls.insecureSkipVerify !== true,
+        // An upgraded connection may be closed in one direction first; undici ends the others by itself.
+        allowHalfOpen: !options.allowH2,
+        ...(ca === undefined ? {} : { ca }),
+        ...(cert === undefined ? {} : { cert }),
+        ...(key === undefined ? {} : { key }),
+      }),
+    )
+  let material: Material
+  try {
+    material = readMaterial(tls)
+  } catch (cause) {
+    throw new Failure('config_error', { detail: 'a file of targetTls cannot be read', cause })
+  }
+  let connect = connectWith(material)
+  const refresh = (): void => {
+    try {
+      const now = readMaterial(tls)
+      if (isSame(now, material)) return
+      connect = connectWith(now)
+      material = now
+    } catch {
+      // The old one keeps working until the file can be read again.
+    }
+  }
+  const hasFiles = [tls.caCertPath, tls.clientCertFile, tls.clientKeyFile].some((path) => path !== undefined)
+  const { serverName } = tls
+  return (target) => {
+    if (hasFiles) refresh()
+    return connect(serverName === undefined ? target : { ...target, servername: serverName })
+  }
+}
