@@ -1,6 +1,7 @@
 import type { CredentialCache } from '../cache/index.ts'
 import type { Clock, Credential, Log, Metrics, Outbound, Secrets, UpstreamTokens } from '../core/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
+import type { RouteDecisions } from './cloud-sts/index.ts'
 
 /** What a source says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
 export type SourceOutboundOptions = Omit<OutboundOptions, 'clock' | 'metrics' | 'random' | 'resolver' | 'egressProxy'>
@@ -19,6 +20,10 @@ export interface ObtainDeps {
   readonly caCertificate: (path: string) => () => Buffer | undefined
   /** Where STS is, when not where the region says. */
   readonly sts?: { readonly endpoint?: string }
+  /** What a role matcher that can't be evaluated means on this route: no match (default), or 403. */
+  readonly onMatcherError?: 'skip' | 'deny'
+  /** Where the role decisions of this route are kept for the admin listener. */
+  readonly decisions?: RouteDecisions
   /** Absent until there is an embedded authorization server. */
   readonly upstreamTokens?: UpstreamTokens
 }

@@ -1,0 +1,98 @@
+import { AssumeRoleWithWebIdentityCommand, STSClient, type Credentials } from '@aws-sdk/client-sts'
+import { Failure, Secret, type AwsCredential, type Clock, type Outbound } from '../../core/index.ts'
+import { createSmithyHandler } from '../../net/index.ts'
+import type { CloudSts } from '../../resources/index.ts'
+import type { Fetched } from '../source.ts'
+import { stsEndpoint, toAwsPartition } from './endpoint.ts'
+import { stsFailure } from './sts-failure.ts'
+
+export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'service' | 'sessionDuration' | 'sessionPolicy' | 'policyArns'>
+
+export interface AssumeRoleDeps {
+  readonly clock: Clock
+  readonly outbound: Outbound
+  /** Where STS is instead of where the region says; ARNs go there as they are written. */
+  readonly endpoint?: string | undefined
+}
+
+export interface AssumeRoleRequest {
+  readonly roleArn: string
+  readonly sessionName: string
+  /** The caller's own token: a JWT that STS verifies again. */
+  readonly token: Secret
+}
+
+/** Exchanges a caller's token for credentials of a role. Throws `Failure` (decisions §5). */
+export type AssumeRole = (request: AssumeRoleRequest) => Promise<Fetched>
+
+/**
+ * `AssumeRoleWithWebIdentity` for one config. Everything that the SDK would look for around it (credentials, profiles,
+ * retries, endpoint variables) is given, so it reads no file, no variable and no instance metadata.
+ */
+export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoint }: AssumeRoleDeps): AssumeRole {
+  const client = createClient(spec.region, endpoint ?? stsEndpoint(spec.region), outbound)
+  const arn = endpoint === undefined ? toAwsPartition : (text: string) => text
+  const policy = spec.sessionPolicy === undefined ? {} : { Policy: spec.sessionPolicy }
+  const policies =
+    spec.policyArns === undefined ? {} : { PolicyArns: spec.policyArns.map((text) => ({ arn: arn(text) })) }
+
+  return async ({ roleArn, sessionName, token }) => {
+    const command = new AssumeRoleWithWebIdentityCommand({
+      RoleArn: arn(roleArn),
+      RoleSessionName: sessionName,
+      WebIdentityToken: token.reveal(),
+      DurationSeconds: spec.sessionDuration,
+      ...policy,
+      ...policies,
+    })
+    try {
+      const { Credentials } = await client.send(command)
+      return fetched(Credentials, spec, clock.now())
+    } catch (error) {
+      throw stsFailure(error, clock.now())
+    }
+  }
+}
+
+function createClient(region: string, endpoint: string, outbound: Outbound): STSClient {
+  return new STSClient({
+    region,
+    endpoint,
+    requestHandler: createSmithyHandler(outbound),
+    // The cache in front remembers failures and paces what follows; a retry here would only multiply them.
+    maxAttempts: 1,
+    retryMode: 'standard',
+    defaultsMode: 'standard',
+    useDualstackEndpoint: false,
+    useFipsEndpoint: false,
+    userAgentAppId: '',
+    defaultUserAgentProvider: () => Promise.resolve([['mcp-extauth']]),
+    authSchemePreference: [],
+    sigv4aSigningRegionSet: [],
+    credentialDefaultProvider: () => () =>
+      Promise.reject(new Failure('internal_error', { detail: 'ambient credentials' })),
+  })
+}
+
+const ACCESS_KEY_ID = /^\w{16,128}$/
+/** Goes into a header and into a signature. */
+const VISIBLE_ASCII = /^[\x21-\x7e]{1,16384}$/
+
+function fetched(credentials: Credentials | undefined, spec: AssumeRoleSpec, nowMs: number): Fetched {
+  const { AccessKeyId = '', SecretAccessKey = '', SessionToken = '', Expiration } = credentials ?? {}
+  const expiresAtMs = Expiration?.getTime() ?? Number.NaN
+  const areUsable =
+    ACCESS_KEY_ID.test(AccessKeyId) && VISIBLE_ASCII.test(SecretAccessKey) && VISIBLE_ASCII.test(SessionToken)
+  if (!areUsable) throw new Failure('sts_failed', { detail: 'STS gave no usable credentials' })
+  if (!(expiresAtMs > nowMs)) throw new Failure('sts_failed', { detail: 'STS gave credentials that are not valid now' })
+  const credential: AwsCredential = {
+    kind: 'aws',
+    accessKeyId: AccessKeyId,
+    secretAccessKey: new Secret(SecretAccessKey),
+    sessionToken: new Secret(SessionToken),
+    region: spec.region,
+    service: spec.service,
+    signing: { day: '', key: undefined },
+  }
+  return { credential, expiresAtMs }
+}

@@ -1,0 +1,38 @@
+import type { Claims, ClaimValue } from '../../core/index.ts'
+
+/** Claims whose string is a list with spaces between (RFC 8693 §4.2; `scp` of other issuers likewise). */
+const SPACE_SEPARATED = new Set(['scope', 'scp'])
+
+/**
+ * The claim that `roleClaim` names: a top-level claim of exactly that name, dots and slashes included, else the value at
+ * that dot path (`realm_access.roles`). Undefined when there is neither.
+ */
+export function claimAt(claims: Claims, name: string): ClaimValue | undefined {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  if (!name.includes('.')) return undefined
+  let value: ClaimValue | undefined = claims
+  for (const segment of name.split('.')) {
+    if (!isObject(value) || !Object.hasOwn(value, segment)) return undefined
+    value = value[segment]
+  }
+  return value
+}
+
+/**
+ * What a mapping's `claim` is compared with (decisions §3.5): the string elements of an array, the keys of an object, the
+ * one string; strings of `scope` and `scp` are split at spaces. Empty for every other value.
+ */
+export function roleValues(claims: Claims, roleClaim: string): ReadonlySet<string> {
+  const value = claimAt(claims, roleClaim)
+  if (typeof value === 'string') return new Set(SPACE_SEPARATED.has(roleClaim) ? value.split(' ') : [value])
+  if (isArray(value)) return new Set(value.filter((element) => typeof element === 'string'))
+  return new Set(isObject(value) ? Object.keys(value) : [])
+}
+
+function isArray(value: ClaimValue | undefined): value is readonly ClaimValue[] {
+  return Array.isArray(value)
+}
+
+function isObject(value: ClaimValue | undefined): value is { readonly [name: string]: ClaimValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

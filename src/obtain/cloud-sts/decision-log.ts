@@ -1,0 +1,68 @@
+import type { AuthenticatedCaller, Claims, Clock, Known, Obtain } from '../../core/index.ts'
+import type { Decision } from './decision.ts'
+
+/** One request and the decision that it ran under; the decision may be older than the request. */
+export interface DecisionRecord {
+  readonly atMs: number
+  readonly requestId: string
+  readonly route: string
+  readonly decision: Decision
+  /** Only when claim values are shown. */
+  readonly claims?: Claims
+}
+
+/** The decisions of one route. */
+export interface RouteDecisions {
+  /** What was decided for a caller; kept as long as the caller is. */
+  remember(caller: AuthenticatedCaller, decision: Decision): void
+  /** The stage `obtain`, recording each request with the decision that its caller has. */
+  recording<O extends Obtain>(obtain: O): O
+}
+
+export interface DecisionLog {
+  forRoute(route: string): RouteDecisions
+  /** The last requests, newest first. */
+  list(): readonly DecisionRecord[]
+}
+
+export interface DecisionLogOptions {
+  readonly clock: Clock
+  /** Default 200. */
+  readonly capacity?: number
+  /** Records the claims of the caller too; the session name and the trace are there in any case. Default false. */
+  readonly showClaims?: boolean
+}
+
+/** A ring of the last requests with their decisions, for `GET /decisions` of the admin listener. */
+export function createDecisionLog({ clock, capacity = 200, showClaims = false }: DecisionLogOptions): DecisionLog {
+  const ring: DecisionRecord[] = []
+  let next = 0
+
+  const record = (route: string, { matched, caller }: Known, decision: Decision) => {
+    const claims = showClaims && caller.kind === 'authenticated' ? { claims: caller.claims } : {}
+    ring[next] = { atMs: clock.now(), requestId: matched.inbound.id, route, decision, ...claims }
+    next = (next + 1) % capacity
+  }
+
+  return {
+    forRoute(route) {
+      const decisions = new WeakMap<AuthenticatedCaller, Decision>()
+      return {
+        remember: (caller, decision) => void decisions.set(caller, decision),
+        recording: (obtain) => ({
+          ...obtain,
+          obtain(known) {
+            try {
+              return obtain.obtain(known)
+            } finally {
+              // After: the first request of a caller makes the decision, and refusals are recorded as well.
+              const decision = known.caller.kind === 'authenticated' ? decisions.get(known.caller) : undefined
+              if (decision !== undefined) record(route, known, decision)
+            }
+          },
+        }),
+      }
+    },
+    list: () => [...ring.slice(next), ...ring.slice(0, next)].toReversed(),
+  }
+}

@@ -1,0 +1,39 @@
+import type { AuthenticatedCaller, FailureCode } from '../../core/index.ts'
+import type { CloudSts } from '../../resources/index.ts'
+import type { RoleChoice, RoleMapper } from './role-mapper.ts'
+import { sessionNameOf, type SessionName } from './session-name.ts'
+
+/** Whom a caller becomes at AWS, and why; without any value of its claims but the session name. */
+export interface Decision {
+  /** `namespace/name` of the MCPExternalAuthConfig. */
+  readonly config: string
+  readonly choice: RoleChoice
+  readonly sessionNameClaim: string
+  readonly session: SessionName | undefined
+  /** What the request is refused with; undefined when there is a role and a session name. */
+  readonly refusal: FailureCode | undefined
+}
+
+/** What of a caller is judged. */
+export type Judged = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'subject' | 'format'>
+
+/** Decides for one caller; pure. With `all`, every mapping is evaluated for the trace. */
+export function decide(
+  config: string,
+  spec: Pick<CloudSts, 'sessionNameClaim'>,
+  mapper: RoleMapper,
+  caller: Judged,
+  options: { readonly all?: boolean } = {},
+): Decision {
+  const { sessionNameClaim } = spec
+  const choice = mapper.choose(caller.claims, options)
+  const claim = Object.hasOwn(caller.claims, sessionNameClaim) ? caller.claims[sessionNameClaim] : undefined
+  const session = typeof claim === 'string' ? sessionNameOf(claim, caller.issuer, caller.subject) : undefined
+  return { config, choice, sessionNameClaim, session, refusal: refusalOf(caller, choice, session) }
+}
+
+function refusalOf(caller: Judged, choice: RoleChoice, session: SessionName | undefined): FailureCode | undefined {
+  // First of all, because no role would help: AssumeRoleWithWebIdentity takes JWTs only.
+  if (caller.format === 'opaque') return 'opaque_token_unsupported'
+  return choice.refusal ?? (session === undefined ? 'session_name_missing' : undefined)
+}

@@ -1,0 +1,123 @@
+import { compileMatcher, MatcherError, type MatcherResult, type Position } from '../../cel/index.ts'
+import { Failure, type Claims, type FailureCode } from '../../core/index.ts'
+import type { CloudSts, RoleMapping } from '../../resources/index.ts'
+import { roleValues } from './claim-values.ts'
+
+/** What became of one mapping. Nothing in it comes from the claims; `rule` and `missingKey` are words of the config. */
+export interface MappingStep {
+  /** Place in `roleMappings`, from 1. */
+  readonly mapping: number
+  readonly kind: 'claim' | 'matcher'
+  readonly rule: string
+  readonly priority: number | undefined
+  readonly roleArn: string
+  readonly outcome: 'matched' | 'not_matched' | 'error' | 'limit' | 'not_evaluated'
+  /** Where in the expression an error is, why, and the key that is missing where the expression spells it. */
+  readonly position?: Position
+  readonly reason?: string
+  readonly missingKey?: string
+}
+
+/** Which role, and every mapping in the order of evaluation. */
+export interface RoleChoice {
+  readonly steps: readonly MappingStep[]
+  readonly roleArn: string | undefined
+  readonly by: 'mapping' | 'fallback' | undefined
+  /** Why there is no role. */
+  readonly refusal: Extract<FailureCode, 'no_role' | 'rule_limit' | 'matcher_error'> | undefined
+}
+
+export interface RoleMapper {
+  /** Chooses. With `all`, mappings after the deciding one are evaluated too, for the trace; the choice is the same. */
+  choose(claims: Claims, options?: { readonly all?: boolean }): RoleChoice
+}
+
+type Evaluate = (claims: Claims, values: ReadonlySet<string>) => MatcherResult
+
+interface Rule {
+  readonly step: Omit<MappingStep, 'outcome'>
+  readonly evaluate: Evaluate
+}
+
+export interface RoleMapperOptions {
+  /** What a matcher that can't be evaluated means: no match (default), or no role at all. */
+  readonly onMatcherError?: 'skip' | 'deny'
+}
+
+/**
+ * The role choice of one config (decisions §3.5): mappings sorted once, by priority, absent last, ties in the order of
+ * the config; the first match wins; a reached limit refuses whatever would follow. Throws `config_error` for a matcher
+ * that can't be compiled.
+ */
+export function createRoleMapper(
+  spec: Pick<CloudSts, 'roleClaim' | 'roleMappings' | 'fallbackRoleArn'>,
+  options: RoleMapperOptions = {},
+): RoleMapper {
+  const rules = (spec.roleMappings ?? [])
+    .map(compileRule)
+    .toSorted(
+      (a, b) => (a.step.priority ?? Infinity) - (b.step.priority ?? Infinity) || a.step.mapping - b.step.mapping,
+    )
+  const denies = options.onMatcherError === 'deny'
+  const fallback = spec.fallbackRoleArn
+
+  return {
+    choose(claims, { all = false } = {}) {
+      const values = roleValues(claims, spec.roleClaim)
+      const steps: MappingStep[] = []
+      let decided: Pick<RoleChoice, 'roleArn' | 'by' | 'refusal'> | undefined
+      for (const { step, evaluate } of rules) {
+        if (decided !== undefined && !all) {
+          steps.push({ ...step, outcome: 'not_evaluated' })
+          continue
+        }
+        const result = evaluate(claims, values)
+        steps.push({ ...step, ...traceOf(result) })
+        decided ??= decisionOf(result, step.roleArn, denies)
+      }
+      decided ??=
+        fallback === undefined
+          ? { roleArn: undefined, by: undefined, refusal: 'no_role' }
+          : { roleArn: fallback, by: 'fallback', refusal: undefined }
+      return { steps, ...decided }
+    },
+  }
+}
+
+function compileRule(mapping: RoleMapping, index: number): Rule {
+  const { roleArn, priority, claim, matcher } = mapping
+  const common = { mapping: index + 1, priority, roleArn }
+  if (matcher === undefined) {
+    const wanted = claim ?? ''
+    return {
+      step: { ...common, kind: 'claim', rule: wanted },
+      evaluate: (_claims, values) => ({ outcome: values.has(wanted) ? 'matched' : 'not_matched' }),
+    }
+  }
+  try {
+    const compiled = compileMatcher(matcher)
+    return { step: { ...common, kind: 'matcher', rule: matcher }, evaluate: (claims) => compiled.evaluate(claims) }
+  } catch (error) {
+    if (!(error instanceof MatcherError)) throw error
+    const place = `line ${error.line}, column ${error.column}`
+    throw new Failure('config_error', { detail: `matcher of role mapping ${index + 1}, ${place}: ${error.message}` })
+  }
+}
+
+function decisionOf(
+  { outcome }: MatcherResult,
+  roleArn: string,
+  denies: boolean,
+): Pick<RoleChoice, 'roleArn' | 'by' | 'refusal'> | undefined {
+  if (outcome === 'matched') return { roleArn, by: 'mapping', refusal: undefined }
+  // Never the next rule: nobody gets to another role by making one cost too much.
+  if (outcome === 'limit') return { roleArn: undefined, by: undefined, refusal: 'rule_limit' }
+  if (outcome === 'error' && denies) return { roleArn: undefined, by: undefined, refusal: 'matcher_error' }
+  return undefined
+}
+
+function traceOf(result: MatcherResult): Pick<MappingStep, 'outcome' | 'position' | 'reason' | 'missingKey'> {
+  if (result.outcome !== 'error') return { outcome: result.outcome }
+  const { outcome, position, reason, missingKey } = result
+  return { outcome, position, reason, ...(missingKey === undefined ? {} : { missingKey }) }
+}
