@@ -1,7 +1,7 @@
 import { OutboundError } from '../core/index.ts'
 import { createOutbound } from '../net/index.ts'
 import { EXIT, type Io } from './io.ts'
-import { LAB_PORTS } from './lab-compose.ts'
+import { LAB_PORTS } from './lab-ports.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 
 const SPEC: CommandSpec = {

@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { PortInUse } from '../lab/index.ts'
 import { EXIT, type Io } from './io.ts'
-import { type Lab, LAB_CONFIG, LAB_PORTS, type LabPorts, startLab } from './lab-compose.ts'
+import type { Lab } from './lab-compose.ts'
+import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { runLabToken } from './lab-token.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
 import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
@@ -49,6 +50,8 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
     sts: portOf(options.text('sts-port'), 'sts'),
   }
   const log = openLog({ level: levelOf(options.text('log-level')) })
+  // Loaded when it is needed: `lab token` needs no proxy.
+  const { startLab } = await import('./lab-compose.ts')
   let lab: Lab
   try {
     lab = await startLab({ ports, log })

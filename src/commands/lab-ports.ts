@@ -1,0 +1,16 @@
+import path from 'node:path'
+
+/** Ports on loopback; 0 takes a free one. */
+export interface LabPorts {
+  readonly proxy: number
+  readonly admin: number
+  readonly identity: number
+  readonly backend: number
+  readonly sts: number
+}
+
+/** The ports that are written in config/lab. */
+export const LAB_PORTS: LabPorts = { proxy: 8080, admin: 8081, identity: 8082, backend: 8083, sts: 8084 }
+
+/** The folder that the lab runs. */
+export const LAB_CONFIG = path.join(import.meta.dirname, '../../config/lab')
