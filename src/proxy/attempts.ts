@@ -24,7 +24,8 @@ export class Attempts implements IterableIterator<Attempt> {
 
   next(): IteratorResult<Attempt, never> {
     this.count++
-    return { done: false, value: { number: this.count, final: !this.#canReplay || this.#repeats > 0 } }
+    // A streamed body does not make the first try the last: what the backend says of the credential is still wanted.
+    return { done: false, value: { number: this.count, final: this.#repeats > 0 } }
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asFailure, Failure, type Clock } from '../core/index.ts'
+import { CLIENT_GONE_STATUS } from '../forward/index.ts'
 import { admit } from './admission.ts'
 import { answerDocument, answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
@@ -11,9 +12,6 @@ import type { OriginRules } from './origins.ts'
 import { runPipeline } from './pipeline.ts'
 import type { Runtimes, Surface } from './runtimes.ts'
 import type { Sessions } from './sessions.ts'
-
-/** Status in log and metrics when the client left before there was an answer; never sent. */
-const CLIENT_GONE = 499
 
 export interface HandlerOptions {
   readonly rules: OriginRules
@@ -61,7 +59,8 @@ export function createHandler(options: HandlerOptions): Handler {
       return answered(200, () => answerDocument(exchange, document))
     }
     const outcome = await runPipeline({ match: surface.match, sessions, bodyWatch }, exchange)
-    if (outcome === undefined) return gone(exchange)
+    if (outcome === undefined || exchange.refusal !== undefined || outcome.status === CLIENT_GONE_STATUS)
+      return gone(exchange)
     const { status, firstByteAtMs, aborted } = outcome
     return { status, reason: aborted ? 'aborted' : '', firstByteAtMs, failure: undefined }
   }
@@ -96,7 +95,10 @@ export function createHandler(options: HandlerOptions): Handler {
     handle(request, response, connection, { expectsContinue, isUpgrade }) {
       const { activeStreams } = observer
       const id = newRequestId()
-      void serve(new Exchange(request, response, connection, { id, clock, activeStreams, expectsContinue, isUpgrade }))
+      const more = { id, clock, activeStreams, expectsContinue, isUpgrade }
+      const exchange = new Exchange(request, response, connection, more)
+      // Only what answers or counts a failure can fail here; the client must not wait for it.
+      serve(exchange).catch(() => response.destroy())
     },
   }
   return handler
@@ -124,6 +126,6 @@ function fail(exchange: Exchange, failure: Failure, closes: boolean): Ending {
 
 function gone({ refusal }: Exchange): Ending {
   return refusal === undefined
-    ? { status: CLIENT_GONE, reason: 'client_gone', firstByteAtMs: undefined, failure: undefined }
+    ? { status: CLIENT_GONE_STATUS, reason: 'client_gone', firstByteAtMs: undefined, failure: undefined }
     : { status: refusal.status, reason: refusal.code, firstByteAtMs: undefined, failure: refusal }
 }

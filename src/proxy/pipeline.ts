@@ -1,4 +1,4 @@
-import { Failure, type Known, type Matched, type Outcome } from '../core/index.ts'
+import { Failure, type Known, type Matched, type Outcome, type Sealed } from '../core/index.ts'
 import { Attempts } from './attempts.ts'
 import { takeBody } from './body.ts'
 import type { BodyWatch } from './body-watch.ts'
@@ -36,11 +36,16 @@ export async function runPipeline(
     const armed = await route.obtain.obtain(known) // the credential that this caller has at that backend
     if (exchange.gone) break
     const sealed = route.apply.apply(armed, attempt) // headers final, then signed; nothing may touch it after
-    const outcome = await (exchange.isUpgrade ? route.forward.upgrade(sealed) : route.forward.forward(sealed)) // streams the answer, or says Again before a byte of it was sent
+    const outcome = await send(exchange, sealed) // streams the answer, or says Again before a byte of it was sent
     if (outcome.done) return outcome
     await attempts.allow(armed, outcome.again)
   }
   return undefined
+}
+
+const send = ({ isUpgrade }: Exchange, sealed: Sealed): Promise<Outcome> => {
+  const { forward } = sealed.armed.known.matched.route
+  return isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed)
 }
 
 async function keepBody({ matched }: Known, exchange: Exchange, watch: BodyWatch): Promise<void> {
