@@ -1,0 +1,124 @@
+import { hash } from 'node:crypto'
+import { hashKey } from '../cache/index.ts'
+import { ANONYMOUS, type AuthenticatedCaller, type Caller, Failure } from '../core/index.ts'
+import { checkTokenInTarget, parseBearer } from '../http/index.ts'
+import type { AuthSection, OAuthSection } from '../resources/index.ts'
+import type { AuthenticateDeps } from './deps.ts'
+import { createProvider } from './provider.ts'
+import { createResults } from './results.ts'
+import { shapeOf } from './token-shape.ts'
+import { refused, type Verdict } from './verdict.ts'
+import { createVerifyJwt } from './verify-jwt.ts'
+import { createVerifyOpaque } from './verify-opaque.ts'
+
+/** Says who is calling, for one `auth` section. */
+export interface Authenticator {
+  readonly mode: 'oauth' | 'anonymous'
+  /**
+   * The caller, from the values of the `Authorization` header lines and the raw query (without `?`). Synchronous when the
+   * token is remembered or verifies with keys at hand; the same object for the same token while it is remembered. Throws
+   * or rejects with `missing_token`, `invalid_token`, `expired_token` (401), `bad_request` (400),
+   * `identity_provider_unavailable`, `overloaded` (503), `identity_provider_error` (502), `secret_unavailable` (500).
+   */
+  authenticate(authorization: readonly string[], query: string): Caller | Promise<Caller>
+  /**
+   * Fetches keys ahead of the first token and keeps them current from then on. Settles when every provider has answered
+   * or failed, and never rejects; nothing has to wait for it.
+   */
+  start(): Promise<void>
+  /** Lets go of connections, files and timers. */
+  close(): Promise<void>
+}
+
+const RENEW_EVERY_MS = 30_000
+/** Cold tokens that are looked into at the same time; each may wait seconds for its provider. */
+const MAX_IN_FLIGHT = 4096
+
+/** The authenticator for `auth` (specification §A, decisions §2). Opens files; fetches nothing before `start` or a token. */
+export function createAuthenticator(auth: AuthSection, deps: AuthenticateDeps): Authenticator {
+  return auth.mode === 'oauth' ? createOAuthAuthenticator(auth.oauth, deps) : ANONYMOUS_AUTHENTICATOR
+}
+
+/** Credentials are not looked at in mode `anonymous` (specification, Authentication 7). */
+const ANONYMOUS_AUTHENTICATOR: Authenticator = {
+  mode: 'anonymous',
+  authenticate: () => ANONYMOUS,
+  start: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+}
+
+function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: AuthenticateDeps): Authenticator {
+  const { clock, metrics } = deps
+  const providers = oauth.providers.map((settings) => createProvider(settings, oauth.toleranceSeconds, deps))
+  const verifyJwt = createVerifyJwt(providers, clock)
+  const verifyOpaque = createVerifyOpaque(providers, clock)
+  const results = createResults(clock)
+  const flights = new Map<string, Promise<AuthenticatedCaller>>()
+  // Of fixed length, so that what is hashed after it cannot be mistaken for a part of it.
+  const configHash = hashKey([JSON.stringify(oauth)])
+  const outcomes = metrics.counter('extauth_authentications_total', 'Tokens looked at, by outcome.', ['outcome'])
+  const count = { remembered: outcomes.with('remembered'), missing: outcomes.with('missing_token') }
+  let renewal: NodeJS.Timeout | undefined
+
+  const verify = (token: string): Verdict | Promise<Verdict> => {
+    const shape = shapeOf(token)
+    if (shape.kind === 'jwt') return verifyJwt(token, shape.jwt)
+    return shape.kind === 'opaque' ? verifyOpaque(token) : refused('the token is a JWT that is not well-formed')
+  }
+
+  /** Remembers a verdict and turns it into what `authenticate` gives. */
+  const conclude = (key: string, verdict: Verdict): AuthenticatedCaller => {
+    results.remember(key, verdict)
+    if (verdict.kind === 'accepted') {
+      outcomes.with('accepted').add()
+      return verdict.caller
+    }
+    outcomes.with(verdict.failure.code).add()
+    throw verdict.failure
+  }
+
+  const lookInto = (key: string, token: string): AuthenticatedCaller | Promise<AuthenticatedCaller> => {
+    if (flights.size >= MAX_IN_FLIGHT) throw new Failure('overloaded', { retryAfterSeconds: 1 })
+    const verdict = verify(token)
+    if (!(verdict instanceof Promise)) return conclude(key, verdict)
+    const flight = verdict.then((one) => conclude(key, one)).finally(() => flights.delete(key))
+    flights.set(key, flight)
+    return flight
+  }
+
+  return {
+    mode: 'oauth',
+    authenticate(authorization, query) {
+      // Paths are the router's; a query is looked at here too, for servers that have no such check of their own.
+      if (query !== '') checkTokenInTarget('', query, authorization)
+      const token = parseBearer(authorization)
+      if (token === undefined) {
+        count.missing.add()
+        throw new Failure('missing_token', { challenge: {} })
+      }
+      const key = hash('sha256', configHash + token, 'base64url')
+      const caller = results.accepted(key)
+      if (caller !== undefined) {
+        count.remembered.add()
+        return caller
+      }
+      const refusal = results.refused(key)
+      if (refusal !== undefined) {
+        outcomes.with(refusal.code).add()
+        throw refusal
+      }
+      return flights.get(key) ?? lookInto(key, token)
+    },
+    async start() {
+      renewal ??= setInterval(() => {
+        for (const provider of providers) provider.keys.renew()
+      }, RENEW_EVERY_MS).unref()
+      await Promise.all(providers.map((provider) => provider.prefetch()))
+    },
+    async close() {
+      clearInterval(renewal)
+      results.clear()
+      await Promise.all(providers.map((provider) => provider.close()))
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import { Failure, OutboundError, type OutboundRequest, type OutboundResponse, type Outbound } from '../core/index.ts'
+import { basicCredentials, postForm } from '../net/index.ts'
+import type { Provider as ProviderSettings } from '../resources/index.ts'
+import { retryAfterOf } from './freshness.ts'
+import type { ProviderFiles, SecretFile } from './provider-files.ts'
+
+/** The way to one provider, with the credentials that are meant for it. */
+export interface Connection {
+  /** The 200 answer to a GET, redirects within the origin followed. Throws `Failure` for everything else. */
+  get(url: string): Promise<OutboundResponse>
+  /** The 200 answer to a form POST with the introspection credentials. Throws `Failure` for everything else. */
+  post(url: string, form: Readonly<Record<string, string>>): Promise<OutboundResponse>
+}
+
+const MAX_REDIRECTS = 3
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+const unusable = (detail: string) => new Failure('identity_provider_error', { detail })
+
+/** An `OutboundError` as the failure that a caller sees (decisions §5). */
+function outboundFailure(error: unknown): Failure {
+  if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
+  const { kind, retryAfterSeconds = 5 } = error
+  if (kind === 'too_large') return new Failure('identity_provider_error', { detail: kind, cause: error })
+  return new Failure('identity_provider_unavailable', { detail: kind, retryAfterSeconds, cause: error })
+}
+
+/** Throws for every status but 200: 429 and 5xx pass by themselves, anything else needs somebody. */
+function expectOk(response: OutboundResponse): OutboundResponse {
+  if (response.status === 200) return response
+  const detail = `status ${response.status}`
+  if (response.status !== 429 && response.status < 500) throw unusable(detail)
+  throw new Failure('identity_provider_unavailable', { detail, retryAfterSeconds: retryAfterOf(response.headers) })
+}
+
+/**
+ * A connection that knows which credentials go where: `authTokenFile` only to the origins of the URLs that were
+ * configured, never to one that a document or a redirect named, and never over client credentials (decisions §2.6). A 401
+ * makes it look at the credential's file again, once.
+ */
+export function createConnection(provider: ProviderSettings, files: ProviderFiles, outbound: Outbound): Connection {
+  const ownOrigins = new Set(
+    [provider.issuerUrl, provider.jwksUrl, provider.introspectionUrl]
+      .filter((url) => url !== undefined)
+      .map((url) => new URL(url).origin),
+  )
+
+  const authTokenFor = (url: string): SecretFile | undefined =>
+    ownOrigins.has(new URL(url).origin) ? files.authToken : undefined
+
+  const checkFiles = () => {
+    if (files.caCert !== undefined && files.caCert() === undefined)
+      throw new Failure('secret_unavailable', { detail: `caCertPath of provider ${provider.name} cannot be read` })
+  }
+
+  /** Sends with the value of `file`; once more when a 401 turns out to be an old value. */
+  const send = async (
+    file: SecretFile | undefined,
+    request: (headers: Record<string, string>) => Promise<OutboundResponse>,
+    authorization: (file: SecretFile) => string,
+  ): Promise<OutboundResponse> => {
+    checkFiles()
+    const attempt = async () => {
+      const headers: Record<string, string> = file === undefined ? {} : { authorization: authorization(file) }
+      try {
+        return await request(headers)
+      } catch (error) {
+        throw outboundFailure(error)
+      }
+    }
+    const response = await attempt()
+    return response.status === 401 && file !== undefined && (await file.refresh()) ? attempt() : response
+  }
+
+  const bearer = (file: SecretFile) => `Bearer ${file.current().reveal()}`
+
+  const getOnce = (url: string) => {
+    const request = (headers: Record<string, string>): Promise<OutboundResponse> => {
+      const sent: OutboundRequest = { method: 'GET', url, headers: { ...headers, accept: 'application/json' } }
+      return outbound.request(sent)
+    }
+    return send(authTokenFor(url), request, bearer)
+  }
+
+  return {
+    async get(url) {
+      let at = url
+      for (let redirects = 0; ; redirects++) {
+        const response = await getOnce(at)
+        if (!REDIRECTS.has(response.status)) return expectOk(response)
+        const { location = '' } = response.headers
+        const next = URL.canParse(location, at) ? new URL(location, at) : undefined
+        if (next === undefined || next.origin !== new URL(at).origin) throw unusable('redirected to another origin')
+        if (redirects === MAX_REDIRECTS) throw unusable('redirected too often')
+        at = next.href
+      }
+    },
+    async post(url, form) {
+      const { clientId } = provider
+      const { clientSecret } = files
+      const post = (fields: Readonly<Record<string, string>>) => (headers: Record<string, string>) =>
+        postForm(outbound, { url, form: fields, headers })
+      if (clientId !== undefined && clientSecret !== undefined) {
+        const basic = (file: SecretFile) => basicCredentials(clientId, file.current())
+        return expectOk(await send(clientSecret, post(form), basic))
+      }
+      // A client without a secret says who it is in the body (RFC 6749 §3.2.1).
+      const fields = clientId === undefined ? form : { ...form, client_id: clientId }
+      return expectOk(await send(authTokenFor(url), post(fields), bearer))
+    },
+  }
+}

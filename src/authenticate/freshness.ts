@@ -1,0 +1,38 @@
+const MIN_MS = 5 * 60_000
+const MAX_MS = 24 * 3_600_000
+/** For answers that say nothing. */
+const DEFAULT_MS = 10 * 60_000
+
+/**
+ * How long an answer of a provider is current, in milliseconds: `Cache-Control: max-age` less `Age`, else `Expires` less
+ * `Date` (RFC 9111 §4.2), clamped to 5 minutes to 24 hours (decisions §2.4); 10 minutes when it says nothing, 5 for
+ * `no-store` and `no-cache`. Header names are lower-case.
+ */
+export function lifetimeOf(headers: Readonly<Record<string, string>>, nowMs: number): number {
+  return Math.min(MAX_MS, Math.max(MIN_MS, statedLifetime(headers, nowMs) ?? DEFAULT_MS))
+}
+
+function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
+  const directives = (headers['cache-control'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((directive) => directive.trim())
+  if (directives.includes('no-store') || directives.includes('no-cache')) return 0
+  const maxAge = directives.map((directive) => /^max-age="?(\d{1,10})"?$/.exec(directive)?.[1]).find(Boolean)
+  if (maxAge !== undefined) {
+    const age = /^\d{1,10}$/.exec(headers['age'] ?? '')?.[0] ?? '0'
+    return (Number(maxAge) - Number(age)) * 1000
+  }
+  const { expires } = headers
+  if (expires === undefined) return undefined
+  const sentMs = Date.parse(headers['date'] ?? '')
+  const leftMs = Date.parse(expires) - (Number.isNaN(sentMs) ? nowMs : sentMs)
+  // `Expires: 0` and other texts that are no date mean "already stale" (RFC 9111 §5.3).
+  return Number.isNaN(leftMs) ? 0 : leftMs
+}
+
+/** `Retry-After` in whole seconds, 1 to 60; 5 when the header is missing or is no number. */
+export function retryAfterOf(headers: Readonly<Record<string, string>>): number {
+  const seconds = /^\d{1,6}$/.exec(headers['retry-after'] ?? '')?.[0]
+  return seconds === undefined ? 5 : Math.min(60, Math.max(1, Number(seconds)))
+}

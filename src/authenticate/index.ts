@@ -1,0 +1,10 @@
+export { createAuthenticator, type Authenticator } from './authenticator.ts'
+export type { AuthenticateDeps, ProviderOutboundOptions } from './deps.ts'
+export { isPublicPath } from './public-paths.ts'
+export {
+  protectedResourceMetadata,
+  type ProtectedResourceMetadata,
+  type ResourceMetadataOptions,
+} from './resource-metadata.ts'
+export { createRouteAuthenticate, type RouteAuthenticateOptions } from './route-authenticate.ts'
+export { scopesOf } from './scopes.ts'

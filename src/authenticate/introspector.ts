@@ -1,0 +1,41 @@
+import { type Claims, Failure } from '../core/index.ts'
+import type { Connection } from './connection.ts'
+import { jsonAnswer } from './json-answer.ts'
+
+/** What an introspection endpoint said (RFC 7662 §2.2). */
+export type Introspection =
+  | { readonly isActive: false }
+  /** All members of the answer; `bytes` is its length, for bounding what is kept. */
+  | { readonly isActive: true; readonly claims: Claims; readonly bytes: number }
+
+/** Asks one provider about a token. Throws `Failure` when there is no answer to rely on. */
+export type Introspect = (token: string) => Promise<Introspection>
+
+/**
+ * Introspection at `url`. Whatever is not a well-formed answer is 503 `identity_provider_unavailable` (decisions §2.3:
+ * none active and one failed), so that a provider's trouble never looks like a bad token; `secret_unavailable` while a
+ * credential file has never been readable.
+ */
+export function createIntrospect(url: string, connection: Connection): Introspect {
+  return async (token) => {
+    try {
+      const response = await connection.post(url, { token, token_type_hint: 'access_token' })
+      const claims = jsonAnswer(response)
+      const { active } = claims
+      if (typeof active !== 'boolean')
+        throw new Failure('identity_provider_error', { detail: 'active is not a boolean' })
+      return active ? { isActive: true, claims, bytes: response.body.length } : { isActive: false }
+    } catch (error) {
+      throw asUnavailable(error)
+    }
+  }
+}
+
+function asUnavailable(error: unknown): unknown {
+  if (!(error instanceof Failure) || error.code !== 'identity_provider_error') return error
+  return new Failure('identity_provider_unavailable', {
+    detail: error.detail ?? 'unusable answer',
+    cause: error.cause,
+    retryAfterSeconds: error.retryAfterSeconds ?? 5,
+  })
+}

@@ -1,0 +1,138 @@
+import { asFailure, type Clock, Failure } from '../core/index.ts'
+import type { Connection } from './connection.ts'
+import type { Discovery } from './discovery.ts'
+import { lifetimeOf } from './freshness.ts'
+import { jsonAnswer } from './json-answer.ts'
+import { readKeySet, type VerificationKey } from './key-set.ts'
+
+/** The public keys of one provider. */
+export interface KeyStore {
+  /** Keys that may be used now, without waiting; undefined when they must be fetched first. */
+  ready(): readonly VerificationKey[] | undefined
+  /** Keys that may be used now. Throws `Failure` (503, or 502 for an answer that is no JWKS) when there are none. */
+  keys(): Promise<readonly VerificationKey[]>
+  /**
+   * A token names a key that is not there: the keys after one refresh; undefined when the last refresh for this reason
+   * was under 30 s ago. Throws `Failure` when the refresh failed, so that an outage is not taken for a bad token.
+   */
+  refreshed(): Promise<readonly VerificationKey[] | undefined>
+  /** Fetches in the background when the keys that were once fetched have reached their age. */
+  renew(): void
+}
+
+export interface KeyStoreOptions {
+  readonly clock: Clock
+  readonly connection: Connection
+  readonly discovery: Discovery
+  readonly jwksUrl: string | undefined
+  /** Called after each fetch, with the failure if it failed. */
+  readonly onFetched: (failure: Failure | undefined) => void
+}
+
+/** How long keys serve past their age while the provider cannot give new ones (decisions §2.4). */
+const STALE_MS = 3_600_000
+const UNKNOWN_KEY_COOLDOWN_MS = 30_000
+const LONGEST_PAUSE_MS = 30_000
+
+/**
+ * Keys fetched once for everybody who waits, current for the time that the answer's cache headers give, refreshed in the
+ * background, and after a failure not asked for again before 1, 2, 4 … 30 s.
+ */
+export function createKeyStore(options: KeyStoreOptions): KeyStore {
+  const { clock, connection, discovery, jwksUrl, onFetched } = options
+  let known: { keys: readonly VerificationKey[]; staleAtMs: number } | undefined
+  let flight: Promise<readonly VerificationKey[]> | undefined
+  let failed: { failure: Failure; untilMs: number } | undefined
+  let failures = 0
+  let unknownKeyAtMs = -Infinity
+
+  const fetchKeys = async (): Promise<readonly VerificationKey[]> => {
+    const response = await connection.get(jwksUrl ?? (await discovery.jwksUri()))
+    const keys = readKeySet(jsonAnswer(response))
+    if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
+    known = { keys, staleAtMs: clock.now() + lifetimeOf(response.headers, clock.now()) }
+    return keys
+  }
+
+  const noteFailure = (failure: Failure) => {
+    // The keys may have moved.
+    discovery.forget()
+    failures += 1
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, 1000 * 2 ** Math.min(failures - 1, 5))
+    const askedMs = (failure.retryAfterSeconds ?? 0) * 1000
+    failed = { failure, untilMs: clock.now() + Math.min(LONGEST_PAUSE_MS, Math.max(pauseMs, askedMs)) }
+  }
+
+  const refresh = (): Promise<readonly VerificationKey[]> => {
+    flight ??= fetchKeys()
+      .then(
+        (keys) => {
+          failures = 0
+          failed = undefined
+          onFetched(undefined)
+          return keys
+        },
+        (error: unknown) => {
+          const failure = asFailure(error)
+          noteFailure(failure)
+          onFetched(failure)
+          throw failure
+        },
+      )
+      .finally(() => (flight = undefined))
+    return flight
+  }
+
+  /** The failure of the last fetch while it is too early for the next one. */
+  const pausing = (): Failure | undefined => {
+    if (failed === undefined || clock.now() >= failed.untilMs) return undefined
+    return describe(failed.failure, known !== undefined, failed.untilMs - clock.now())
+  }
+
+  const renew = () => {
+    if (known === undefined || clock.now() < known.staleAtMs || pausing() !== undefined) return
+    // What went wrong is in `failed`; whoever needs the keys is told.
+    refresh().catch(() => undefined)
+  }
+
+  const ready = () => {
+    if (known === undefined || clock.now() >= known.staleAtMs + STALE_MS) return undefined
+    renew()
+    return known.keys
+  }
+
+  /** One refresh for everybody, or the reason why not now. */
+  const fetched = async (): Promise<readonly VerificationKey[]> => {
+    const failure = flight === undefined ? pausing() : undefined
+    if (failure !== undefined) throw failure
+    try {
+      return await refresh()
+    } catch (error) {
+      throw describe(asFailure(error), known !== undefined, 0)
+    }
+  }
+
+  return {
+    ready,
+    keys: async () => ready() ?? fetched(),
+    async refreshed() {
+      // A refresh that failed has not answered the question, so it starts no cooldown.
+      const isAnswered = failed === undefined && clock.now() < unknownKeyAtMs + UNKNOWN_KEY_COOLDOWN_MS
+      if (flight === undefined && isAnswered) return undefined
+      unknownKeyAtMs = clock.now()
+      return fetched()
+    },
+    renew,
+  }
+}
+
+/**
+ * What a caller is told. Once there have been keys, that there are none any more is an outage whatever the reason: 503
+ * with Retry-After (decisions §2.4).
+ */
+function describe(failure: Failure, hadKeys: boolean, leftMs: number): Failure {
+  if (failure.code === 'secret_unavailable' || failure.code === 'internal_error') return failure
+  const retryAfterSeconds = Math.max(1, failure.retryAfterSeconds ?? 0, Math.ceil(leftMs / 1000))
+  const code = hadKeys ? 'identity_provider_unavailable' : failure.code
+  return new Failure(code, { detail: failure.detail ?? 'no keys', cause: failure.cause, retryAfterSeconds })
+}

@@ -1,0 +1,74 @@
+import { Failure, Secret, type Log } from '../core/index.ts'
+import { openWatchedFile, type WatchedFile } from '../files/index.ts'
+import type { Provider as ProviderSettings } from '../resources/index.ts'
+import type { AuthenticateDeps } from './deps.ts'
+
+/** A secret in a file that may change at any time. */
+export interface SecretFile {
+  /** The value now. Throws `secret_unavailable` while the file has never been readable. */
+  current(): Secret
+  /** Looks at the file at once; true when the value differs from before. */
+  refresh(): Promise<boolean>
+}
+
+/** The files that a provider entry names, kept current (decisions §2.6). Undefined where none is named. */
+export interface ProviderFiles {
+  readonly caCert: (() => Buffer | undefined) | undefined
+  readonly authToken: SecretFile | undefined
+  readonly clientSecret: SecretFile | undefined
+  close(): void
+}
+
+const MAX_CA_BYTES = 1024 * 1024
+const MAX_SECRET_BYTES = 64 * 1024
+
+/** What a bearer token may consist of (RFC 6750 §2.1); anything else would end up inside a header. */
+const TOKEN = /^[\w\-.~+/]+=*$/
+
+const textOf = (content: Buffer): string => content.toString('utf8').replace(/\r?\n$/, '')
+
+/** Opens the files of one provider. Files that are missing are logged, tried again, and never an error here. */
+export function openProviderFiles(provider: ProviderSettings, deps: AuthenticateDeps): ProviderFiles {
+  const open = deps.openFile ?? openWatchedFile
+  const opened: WatchedFile[] = []
+  const openFile = (field: string, path: string, maxBytes: number, accept: (content: Buffer) => boolean) => {
+    const file = open(path, { maxBytes, accept, onProblem: logProblem(deps.log, provider.name, field) })
+    opened.push(file)
+    return file
+  }
+  const secretFile = (field: string, path: string, isValid: (text: string) => boolean): SecretFile => {
+    const file = openFile(field, path, MAX_SECRET_BYTES, (content) => isValid(textOf(content)))
+    let known: { version: number; secret: Secret } | undefined
+    return {
+      current() {
+        const content = file.read()
+        if (content === undefined)
+          throw new Failure('secret_unavailable', { detail: `${field} of provider ${provider.name} cannot be read` })
+        if (known?.version !== file.version) known = { version: file.version, secret: new Secret(textOf(content)) }
+        return known.secret
+      },
+      refresh: () => file.refresh(),
+    }
+  }
+
+  const { caCertPath, authTokenFile, clientSecretFile } = provider
+  const ca =
+    caCertPath === undefined
+      ? undefined
+      : openFile('caCertPath', caCertPath, MAX_CA_BYTES, (content) => content.includes('-----BEGIN CERTIFICATE-----'))
+  return {
+    caCert: ca === undefined ? undefined : () => ca.read(),
+    authToken:
+      authTokenFile === undefined ? undefined : secretFile('authTokenFile', authTokenFile, (text) => TOKEN.test(text)),
+    clientSecret:
+      clientSecretFile === undefined
+        ? undefined
+        : secretFile('clientSecretFile', clientSecretFile, (text) => text !== ''),
+    close() {
+      for (const file of opened) file.close()
+    },
+  }
+}
+
+const logProblem = (log: Log, provider: string, field: string) => (problem: string) =>
+  log.warn({ provider, field, problem }, 'a file of an identity provider cannot be used')

@@ -1,0 +1,94 @@
+import { asFailure } from '../core/index.ts'
+import type { Provider as ProviderSettings } from '../resources/index.ts'
+import type { ClaimRules } from './claim-rules.ts'
+import { createConnection } from './connection.ts'
+import type { AuthenticateDeps } from './deps.ts'
+import { createDiscovery } from './discovery.ts'
+import { createHealth } from './health.ts'
+import { createIntrospect, type Introspect } from './introspector.ts'
+import { createKeyStore, type KeyStore } from './key-store.ts'
+import { openProviderFiles } from './provider-files.ts'
+
+/** One identity provider at run time. */
+export interface Provider {
+  readonly name: string
+  readonly issuer: string
+  readonly jwtRules: ClaimRules
+  readonly introspectionRules: ClaimRules
+  readonly keys: KeyStore
+  /** Undefined where the provider has no `introspectionUrl`. */
+  readonly introspect: Introspect | undefined
+  /** Fetches the keys ahead of the first token, if this provider is known to have any. Never throws. */
+  prefetch(): Promise<void>
+  close(): Promise<void>
+}
+
+const DEADLINE_MS = 5000
+const MAX_ANSWER_BYTES = 1024 * 1024
+/** Exchanges at a time with one provider: a provider that hangs holds up at most these and those that queue for it. */
+const MAX_CONCURRENT = 64
+const MAX_QUEUED = 1024
+
+/** Opens files and connections of one provider (decisions §2.6); nothing is fetched yet. */
+export function createProvider(settings: ProviderSettings, toleranceSeconds: number, deps: AuthenticateDeps): Provider {
+  const { name, issuerUrl, audience, jwksUrl, introspectionUrl } = settings
+  const files = openProviderFiles(settings, deps)
+  const outbound = deps.outbound({
+    name,
+    deadlineMs: DEADLINE_MS,
+    maxBytes: MAX_ANSWER_BYTES,
+    maxConcurrent: MAX_CONCURRENT,
+    maxQueued: MAX_QUEUED,
+    guard: {
+      allowPrivateIP: settings.allowPrivateIP,
+      configuredUrls: [issuerUrl, jwksUrl, introspectionUrl].filter((url) => url !== undefined),
+    },
+    ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
+  })
+  const connection = createConnection(settings, files, outbound)
+  const health = createHealth(name, deps.log, deps.metrics)
+  const keys = createKeyStore({
+    clock: deps.clock,
+    connection,
+    discovery: createDiscovery(issuerUrl, connection, deps.clock),
+    jwksUrl,
+    onFetched: (failure) => health.note('keys', failure),
+  })
+
+  const ask = introspectionUrl === undefined ? undefined : createIntrospect(introspectionUrl, connection)
+  const introspect: Introspect | undefined =
+    ask &&
+    (async (token) => {
+      try {
+        const answer = await ask(token)
+        health.note('introspection', undefined)
+        return answer
+      } catch (error) {
+        health.note('introspection', asFailure(error))
+        throw error
+      }
+    })
+
+  const rules = { issuer: issuerUrl, audience, toleranceSeconds }
+  return {
+    name,
+    issuer: issuerUrl,
+    jwtRules: { ...rules, isIntrospected: false, requireAudience: true },
+    introspectionRules: {
+      ...rules,
+      isIntrospected: true,
+      requireAudience: settings.introspection?.requireAudience ?? true,
+    },
+    keys,
+    introspect,
+    async prefetch() {
+      // A provider for opaque tokens alone may have neither discovery nor keys (decisions §2.3).
+      if (jwksUrl === undefined && introspectionUrl !== undefined) return
+      await keys.keys().catch(() => undefined)
+    },
+    async close() {
+      files.close()
+      await outbound.close()
+    },
+  }
+}

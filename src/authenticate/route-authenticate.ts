@@ -1,0 +1,37 @@
+import { ANONYMOUS, type Authenticate, type Caller, Failure, type Known, type Matched } from '../core/index.ts'
+import type { Authenticator } from './authenticator.ts'
+import { isPublicPath } from './public-paths.ts'
+import { createScopeCheck } from './scopes.ts'
+
+export interface RouteAuthenticateOptions {
+  /** Scopes that a caller's token must have, all of them. */
+  readonly requiredScopes: readonly string[]
+  /** Paths of the request that are open. Default none; resources allow it on `unauthenticated` routes only. */
+  readonly publicPaths?: readonly string[]
+}
+
+/**
+ * The authenticate stage of a route: the authenticator's failures, then `insufficient_scope` (403). Throws
+ * `config_error` at once when scopes are required of callers who have none because they are anonymous.
+ */
+export function createRouteAuthenticate(authenticator: Authenticator, options: RouteAuthenticateOptions): Authenticate {
+  const { requiredScopes, publicPaths = [] } = options
+  if (authenticator.mode === 'anonymous' && requiredScopes.length > 0)
+    throw new Failure('config_error', { detail: 'requiredScopes on a route whose callers are anonymous' })
+  const checkScopes = createScopeCheck(requiredScopes)
+
+  // The only place where a request becomes `Known`.
+  const known = (matched: Matched, caller: Caller): Known => ({ matched, caller }) as Known
+
+  const checked = (matched: Matched, caller: Caller): Known => {
+    checkScopes(caller)
+    return known(matched, caller)
+  }
+
+  return (matched) => {
+    const { path, query } = matched.inbound
+    if (publicPaths.length > 0 && isPublicPath(publicPaths, path)) return known(matched, ANONYMOUS)
+    const caller = authenticator.authenticate(matched.authorization, query)
+    return caller instanceof Promise ? caller.then((one) => checked(matched, one)) : checked(matched, caller)
+  }
+}

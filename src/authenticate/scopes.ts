@@ -1,0 +1,28 @@
+import { type AuthenticatedCaller, type Caller, type ClaimValue, Failure } from '../core/index.ts'
+
+/** Scopes in a claim: a string split at spaces (RFC 9068 §2.2.3, RFC 7662 §2.2) or an array of strings. */
+function scopesIn(claim: ClaimValue | undefined): readonly string[] {
+  if (typeof claim === 'string') return claim.split(' ')
+  return Array.isArray(claim) ? (claim as readonly ClaimValue[]).filter((one) => typeof one === 'string') : []
+}
+
+/** The scopes of a caller's token, from `scope` and from `scp`, which some providers write instead. */
+export const scopesOf = (caller: AuthenticatedCaller): ReadonlySet<string> =>
+  new Set([...scopesIn(caller.claims['scope']), ...scopesIn(caller.claims['scp'])])
+
+/**
+ * A check that a caller has all of `required`. Throws `insufficient_scope` (403) with the scopes for the challenge
+ * (RFC 6750 §3.1). Callers that passed are remembered, so a warm request costs one lookup.
+ */
+export function createScopeCheck(required: readonly string[]): (caller: Caller) => void {
+  if (required.length === 0) return () => undefined
+  const passed = new WeakSet<Caller>()
+  const scope = required.join(' ')
+  return (caller) => {
+    if (passed.has(caller)) return
+    const granted = caller.kind === 'authenticated' ? scopesOf(caller) : new Set<string>()
+    if (!required.every((one) => granted.has(one)))
+      throw new Failure('insufficient_scope', { challenge: { error: 'insufficient_scope', scope } })
+    passed.add(caller)
+  }
+}

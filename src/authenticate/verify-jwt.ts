@@ -1,0 +1,94 @@
+import { asFailure, type Clock } from '../core/index.ts'
+import { accept } from './accept.ts'
+import { type BrokenRule, brokenRule } from './claim-rules.ts'
+import type { VerificationKey } from './key-set.ts'
+import type { Provider } from './provider.ts'
+import { checkSignature, readHeader, type SignatureCheck, type SignatureHeader } from './signature.ts'
+import type { UnverifiedJwt } from './token-shape.ts'
+import { firstAccepted, refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
+import { introspectAt } from './verify-opaque.ts'
+
+/** One JWT on its way through one provider. */
+interface Case {
+  readonly token: string
+  readonly jwt: UnverifiedJwt
+  readonly header: SignatureHeader
+  readonly provider: Provider
+}
+
+/**
+ * The verdict on a JWT (decisions §2.3). `iss`, unverified, picks the providers; a wrong header, `exp`, `nbf`, `aud` or
+ * `iss` is final and costs no key; then the signature. Synchronous when the keys are at hand and one of them verifies.
+ */
+export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
+  const byIssuer = Map.groupBy(providers, (provider) => provider.issuer)
+
+  return (token: string, jwt: UnverifiedJwt): Verdict | Promise<Verdict> => {
+    const header = readHeader(jwt)
+    if (typeof header === 'string') return refused(header)
+    const { iss } = jwt.payload
+    const issuers = typeof iss === 'string' ? byIssuer.get(iss) : undefined
+    if (issuers === undefined) return refused('iss names no provider')
+
+    const nowMs = clock.now()
+    const rules = issuers.map((provider) => brokenRule(jwt.payload, provider.jwtRules, nowMs))
+    const cases = issuers
+      .filter((_, at) => rules[at] === undefined)
+      .map((provider) => ({ token, jwt, header, provider }))
+    if (cases.length === 0) return refusedByRules(rules, jwt)
+    for (const one of cases) {
+      const keys = one.provider.keys.ready()
+      if (keys !== undefined && checkSignature(jwt, header, keys) === 'good') return acceptCase(one, nowMs)
+    }
+    return firstAccepted(cases.map((one) => verifyAt(one, clock)))
+  }
+}
+
+/** Of providers that share an issuer, the one whose audience is met tells what is really wrong. */
+function refusedByRules(rules: readonly (BrokenRule | undefined)[], jwt: UnverifiedJwt): Refused {
+  const broken = rules.filter((rule) => rule !== undefined)
+  const rule = broken.find((one) => !one.startsWith('aud')) ?? broken[0] ?? 'aud is missing'
+  const { nbf } = jwt.payload
+  const refusal = refusedByRule(rule)
+  // A token that becomes valid in a moment is not refused for longer than that.
+  return rule === 'nbf is still to come' ? { ...refusal, changesAtMs: Number(nbf) * 1000 } : refusal
+}
+
+const acceptCase = ({ token, jwt, provider }: Case, nowMs: number): Verdict =>
+  accept({ provider, token, format: 'jwt', claims: jwt.payload, isIntrospected: false, bytes: token.length }, nowMs)
+
+/** Signature with one refresh for an unknown key, then introspection where the provider has it. */
+async function verifyAt(one: Case, clock: Clock): Promise<Verdict> {
+  const verdict = await verifySignature(one, clock)
+  const { introspect } = one.provider
+  if (verdict.kind === 'accepted' || introspect === undefined) return verdict
+  const { exp } = one.jwt.payload
+  const subject = { token: one.token, format: 'jwt', ...(typeof exp === 'number' ? { notAfter: exp } : {}) } as const
+  return introspectAt(one.provider, introspect, subject, clock)
+}
+
+const SENTENCES: Readonly<Record<Exclude<SignatureCheck, 'good'>, string>> = {
+  wrong: 'the signature is wrong',
+  unknown_key: 'no key of the provider fits',
+  ambiguous_key: 'several keys of the provider fit and no kid says which',
+}
+
+async function verifySignature(one: Case, clock: Clock): Promise<Verdict> {
+  const { jwt, header, provider } = one
+  const check = (keys: readonly VerificationKey[]) => checkSignature(jwt, header, keys)
+  try {
+    const keys = await provider.keys.keys()
+    let result = check(keys)
+    if (result === 'unknown_key') {
+      const refreshed = await provider.keys.refreshed()
+      if (refreshed !== undefined) result = check(refreshed)
+    }
+    if (result !== 'good') return refused(SENTENCES[result])
+    // Waiting for keys takes time.
+    const nowMs = clock.now()
+    const rule = brokenRule(jwt.payload, provider.jwtRules, nowMs)
+    return rule === undefined ? acceptCase(one, nowMs) : refusedByRule(rule)
+  } catch (error) {
+    return { kind: 'undecided', failure: asFailure(error) }
+  }
+}

@@ -1,0 +1,49 @@
+import { asFailure, type Clock } from '../core/index.ts'
+import { accept } from './accept.ts'
+import { brokenRule } from './claim-rules.ts'
+import type { Introspect } from './introspector.ts'
+import type { Provider } from './provider.ts'
+import { combine, firstAccepted, refused, refusedByRule, type Verdict } from './verdict.ts'
+
+/** What is to be introspected. */
+export interface Introspectable {
+  readonly token: string
+  readonly format: 'jwt' | 'opaque'
+  /** `exp` of a JWT, which ends it whatever the provider says. Seconds since the epoch. */
+  readonly notAfter?: number
+}
+
+/** Asks one provider and holds its answer to the claim rules. */
+export async function introspectAt(
+  provider: Provider,
+  introspect: Introspect,
+  subject: Introspectable,
+  clock: Clock,
+): Promise<Verdict> {
+  try {
+    const answer = await introspect(subject.token)
+    if (!answer.isActive) return refused('the provider says that the token is not active')
+    const { claims, bytes } = answer
+    const nowMs = clock.now()
+    const rule = brokenRule(claims, provider.introspectionRules, nowMs)
+    if (rule !== undefined) return refusedByRule(rule)
+    return accept({ ...subject, provider, claims, bytes, isIntrospected: true }, nowMs)
+  } catch (error) {
+    return { kind: 'undecided', failure: asFailure(error) }
+  }
+}
+
+/** The verdict on a token of unknown make: every provider that introspects is asked at once (decisions §2.3). */
+export function createVerifyOpaque(providers: readonly Provider[], clock: Clock) {
+  const introspecting = providers.flatMap((provider) =>
+    provider.introspect === undefined ? [] : [{ provider, introspect: provider.introspect }],
+  )
+  return (token: string): Verdict | Promise<Verdict> => {
+    if (introspecting.length === 0) return combine([])
+    return firstAccepted(
+      introspecting.map(({ provider, introspect }) =>
+        introspectAt(provider, introspect, { token, format: 'opaque' }, clock),
+      ),
+    )
+  }
+}
