@@ -94,7 +94,8 @@ export function verifySigv4(request: Sigv4Request, expected: Sigv4Expectation): 
 
   const canonical = canonicalRequest(request, signed, headers, payloadHash)
   const scope = `${day}/${region}/${service}/aws4_request`
-  const toSign = ['AWS4-HMAC-SHA256', date, scope, sha256(canonical)].join('\n')
+  // Header values and targets are latin1 here, as Node reads them: these are the bytes of the wire.
+  const toSign = ['AWS4-HMAC-SHA256', date, scope, sha256(Buffer.from(canonical, 'latin1'))].join('\n')
   const key = [day, region, service, 'aws4_request'].reduce(hmac, Buffer.from(`AWS4${credentials.secretAccessKey}`))
   if (!same(hmac(key, toSign).toString('hex'), signature)) {
     return refuse(
@@ -168,7 +169,7 @@ function canonicalRequest(
 
 const squeeze = (value: string) => value.trim().replace(/ +/g, ' ')
 
-/** RFC 3986 §5.2.4 without empty segments, then each segment encoded once more (every service but S3). */
+/** Without empty and dot segments, then each segment encoded once more (every service but S3), as the AWS SDKs do. */
 function canonicalPath(path: string): string {
   const kept: string[] = []
   const segments = path.split('/').filter((segment) => segment !== '')
@@ -176,9 +177,7 @@ function canonicalPath(path: string): string {
     if (segment === '..') kept.pop()
     else if (segment !== '.') kept.push(encode(Buffer.from(segment, 'latin1')))
   }
-  const last = path.slice(path.lastIndexOf('/') + 1)
-  const trailing = kept.length > 0 && (last === '' || last === '.' || last === '..') ? '/' : ''
-  return `/${kept.join('/')}${trailing}`
+  return `/${kept.join('/')}${kept.length > 0 && path.endsWith('/') ? '/' : ''}`
 }
 
 /** Names and values decoded (percent only: `+` is a plus), encoded again, sorted by name and then by value. */
