@@ -68,7 +68,9 @@ function answer(
     headers.push('content-type', contentType, 'content-length', String(Buffer.byteLength(body)))
     headers.push('x-content-type-options', 'nosniff')
   }
-  if (options.closes || rest > DISCARDED_BYTES) headers.push('connection', 'close')
+  // What was streamed to a backend that stopped reading can't be read away any more.
+  const isTorn = exchange.request.destroyed && !exchange.request.complete
+  if (options.closes || isTorn || rest > DISCARDED_BYTES) headers.push('connection', 'close')
   response.writeHead(status, headers)
   if (rest <= DISCARDED_BYTES) response.end(exchange.method === 'HEAD' ? undefined : body)
   else endAfterDiscarding(exchange, body)

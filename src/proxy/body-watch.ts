@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { Failure, type Clock } from '../core/index.ts'
 import type { Exchange } from './exchange.ts'
 import { refuseConnection } from './refuse-connection.ts'
@@ -7,7 +6,7 @@ import type { Deadlines } from './options.ts'
 /** Looks after bodies that arrive too slowly, with one timer for all of them instead of one for each. */
 export interface BodyWatch {
   /** Calls `onLate` when the body is not complete in time; gives the function that stops watching. */
-  kept(request: IncomingMessage, onLate: () => void): () => void
+  kept(onLate: () => void): () => void
   /** Ends the connection with 408 when nothing arrives for too long although somebody wants to read. */
   streamed(exchange: Exchange): void
   /** Looks at all of them now; the timer does it by itself. */
@@ -36,7 +35,7 @@ export function createBodyWatch(clock: Clock, deadlines: Pick<Deadlines, 'keptBo
       else if (isMoving(entry, now)) continue
       else if (now - entry.sinceMs >= deadlines.bodyIdleMs) {
         streams.delete(entry)
-        refuseConnection(entry.exchange.request.socket, entry.exchange, new Failure('request_timeout'))
+        refuseConnection(entry.exchange.socket, entry.exchange, new Failure('request_timeout'))
       }
     }
   }
@@ -44,13 +43,13 @@ export function createBodyWatch(clock: Clock, deadlines: Pick<Deadlines, 'keptBo
   timer.unref()
 
   return {
-    kept(_request, onLate) {
+    kept(onLate) {
       const entry = { untilMs: clock.now() + deadlines.keptBodyMs, onLate }
       kept.add(entry)
       return () => kept.delete(entry)
     },
     streamed(exchange) {
-      streams.add({ exchange, bytesRead: exchange.request.socket.bytesRead, sinceMs: clock.now() })
+      streams.add({ exchange, bytesRead: exchange.socket.bytesRead, sinceMs: clock.now() })
     },
     sweep,
     close: () => clearInterval(timer),
@@ -61,8 +60,8 @@ const isOver = ({ request, response }: Exchange): boolean => request.complete ||
 
 /** Something arrived since the last look, or what arrived still waits for a backend that does not read. */
 function isMoving(entry: Streamed, now: number): boolean {
-  const { request } = entry.exchange
-  const { bytesRead } = request.socket
+  const { request, socket } = entry.exchange
+  const { bytesRead } = socket
   if (bytesRead === entry.bytesRead && request.readableLength === 0) return false
   entry.bytesRead = bytesRead
   entry.sinceMs = now

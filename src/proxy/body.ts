@@ -53,7 +53,7 @@ function keep(request: IncomingMessage, limitBytes: number, watch: BodyWatch): P
     }
     const onEnd = (): void => settle(undefined)
     const onClose = (): void => settle(new Failure('bad_request', { detail: 'the body broke off' }))
-    const unwatch = watch.kept(request, () =>
+    const unwatch = watch.kept(() =>
       settle(new Failure('request_timeout', { detail: 'the body did not arrive in time' })),
     )
     request.on('data', onData).on('end', onEnd).on('close', onClose)

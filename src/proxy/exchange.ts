@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Caller, Clock, Failure, Inbound, Route } from '../core/index.ts'
 import type { Connection } from './connection.ts'
 
@@ -10,6 +11,8 @@ export class Exchange implements Inbound {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly connection: Connection
+  /** Kept here: undici takes it from `request` when it is done with a streamed body. */
+  readonly socket: Socket
   readonly id: string
   readonly receivedAtMs: number
   readonly method: string
@@ -49,6 +52,7 @@ export class Exchange implements Inbound {
     this.request = request
     this.response = response
     this.connection = connection
+    this.socket = request.socket
     this.id = options.id
     this.#clock = options.clock
     this.#streams = options.activeStreams

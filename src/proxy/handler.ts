@@ -119,7 +119,7 @@ function answered(status: number, send: () => void): Ending {
 }
 
 function fail(exchange: Exchange, failure: Failure, closes: boolean): Ending {
-  if (exchange.gone || exchange.refusal !== undefined || exchange.request.socket.destroyed) return gone(exchange)
+  if (exchange.gone || exchange.refusal !== undefined || exchange.socket.destroyed) return gone(exchange)
   answerFailure(exchange, failure, closes)
   return { status: failure.status, reason: failure.code, firstByteAtMs: undefined, failure }
 }
