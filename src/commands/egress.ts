@@ -1,0 +1,26 @@
+import type { EgressProxy } from '../net/index.ts'
+
+/**
+ * The egress proxy that the environment names, by the usual variables in either case. Empty variables count as not set.
+ * `HTTP_PROXY` in capitals is honoured: this is no CGI program, where a request header could set it.
+ */
+export function egressFrom(env: Readonly<Record<string, string | undefined>>): EgressProxy | undefined {
+  const first = (...names: string[]): string | undefined => names.map((name) => env[name]).find(Boolean)
+  const httpsProxy = first('HTTPS_PROXY', 'https_proxy')
+  const httpProxy = first('HTTP_PROXY', 'http_proxy')
+  const noProxy = first('NO_PROXY', 'no_proxy')
+  if (httpsProxy === undefined && httpProxy === undefined) return undefined
+  return {
+    ...(httpsProxy === undefined ? {} : { httpsProxy }),
+    ...(httpProxy === undefined ? {} : { httpProxy }),
+    ...(noProxy === undefined ? {} : { noProxy }),
+  }
+}
+
+/** The same for a log line: hosts only, since proxy URLs may hold a password. */
+export function describeEgress(egress: EgressProxy): Record<string, string> {
+  const host = (url: string | undefined): string | undefined =>
+    url === undefined ? undefined : (URL.parse(url.includes('://') ? url : `http://${url}`)?.host ?? 'unreadable')
+  const shown = { httpsProxy: host(egress.httpsProxy), httpProxy: host(egress.httpProxy), noProxy: egress.noProxy }
+  return Object.fromEntries(Object.entries(shown).filter((entry): entry is [string, string] => entry[1] !== undefined))
+}

@@ -1,0 +1,110 @@
+import { asFailure } from '../core/index.ts'
+import { parseGoDuration } from '../resources/index.ts'
+import { ConfigError } from './config-error.ts'
+import { EXIT, type Io } from './io.ts'
+import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
+import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
+
+const SPEC: CommandSpec = {
+  name: 'extauth proxy',
+  summary: 'Runs the proxy in front of MCP servers. Logs are JSON lines on standard error.',
+  options: {
+    config: { type: 'string', multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
+    target: { type: 'string', value: 'URL', help: 'Short form: one route to this MCP server, at /.' },
+    'external-auth': { type: 'string', value: 'FILE[#NAME]', help: 'Short form: the MCPExternalAuthConfig for it.' },
+    callers: { type: 'string', value: 'FILE', help: 'An `auth` section, for manifests and the short form.' },
+    listen: { type: 'string', value: 'ADDR', help: 'host:port, :port or unix:/path. Default 127.0.0.1:8080.' },
+    admin: { type: 'string', value: 'ADDR', help: 'Health, readiness, metrics. Default 127.0.0.1:8081.' },
+    'secrets-dir': { type: 'string', value: 'DIR', help: 'Secrets, one file NAME/KEY each. Default ./secrets.' },
+    namespace: { type: 'string', value: 'NAME', help: 'Serves this namespace where the files have several.' },
+    'api-group': { type: 'string', value: 'GROUP', help: 'API group of the resources. Default extauth.dev.' },
+    'sts-endpoint': { type: 'string', value: 'URL', help: 'STS endpoint; else AWS_ENDPOINT_URL_STS, else by region.' },
+    'show-claims': { type: 'boolean', help: 'GET /decisions of the admin listener shows claim values.' },
+    'drain-grace': { type: 'string', value: 'DURATION', help: 'How long streams go on after SIGTERM. Default 10s.' },
+    'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default info.` },
+  },
+  notes: [
+    'Changed files and SIGHUP reload the configuration; a broken one never replaces a working one.',
+    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.',
+    '',
+    'Examples:',
+    '  extauth proxy --config proxy.yaml',
+    '  extauth proxy --config manifests/ --callers callers.yaml --listen 127.0.0.1:9000',
+    '  extauth proxy --target https://mcp.example.com/mcp --external-auth auth.yaml',
+    '',
+    'Exit codes: 0 stopped on request, 1 configuration refused or address not free, 2 usage.',
+  ].join('\n'),
+}
+
+/** `extauth proxy`: runs until it is asked to stop. */
+export async function runProxyCommand(argv: readonly string[], io: Io): Promise<number> {
+  const options = parseOptions(SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(SPEC))
+    return EXIT.fine
+  }
+  const log = openLog({ level: levelOf(options.text('log-level') ?? 'info') })
+  let proxy: RunningProxy
+  try {
+    proxy = await runProxy({ ...sourcesOf(options), log, env: io.env })
+  } catch (error) {
+    log.flush()
+    return refuse(error, io)
+  }
+  io.onReload(() => void proxy.reload())
+  const signal = await io.stop
+  log.info({ signal }, 'stopping')
+  await proxy.close()
+  log.info({}, 'stopped')
+  log.flush()
+  return EXIT.fine
+}
+
+function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
+  const configPaths = options.list('config')
+  const target = options.text('target')
+  const externalAuth = options.text('external-auth')
+  if (target === undefined && configPaths.length === 0)
+    throw new UsageError('extauth proxy needs --config PATH, or --target URL with --external-auth FILE')
+  if ((target === undefined) !== (externalAuth === undefined))
+    throw new UsageError('--target and --external-auth belong together')
+  const grace = options.text('drain-grace')
+  const drainGraceMs = grace === undefined ? undefined : parseGoDuration(grace)
+  if (grace !== undefined && drainGraceMs === undefined)
+    throw new UsageError('--drain-grace must be a duration such as 10s or 1m30s')
+  return {
+    configPaths,
+    listen: options.text('listen'),
+    admin: options.text('admin'),
+    secretsDirectory: options.text('secrets-dir'),
+    target,
+    externalAuth,
+    callers: options.text('callers'),
+    namespace: options.text('namespace'),
+    apiGroup: options.text('api-group'),
+    stsEndpoint: options.text('sts-endpoint'),
+    showClaims: options.flag('show-claims'),
+    ...(drainGraceMs === undefined ? {} : { drainGraceMs }),
+  }
+}
+
+function levelOf(text: string): LogLevel {
+  const level = LOG_LEVELS.find((known) => known === text)
+  if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}`)
+  return level
+}
+
+function refuse(error: unknown, io: Io): number {
+  if (error instanceof ConfigError) {
+    for (const line of error.lines) io.stderr(`${line}\n`)
+    io.stderr('extauth proxy: the configuration cannot be used; nothing was started.\n')
+    return EXIT.failed
+  }
+  const failure = asFailure(error)
+  if (failure.code === 'internal_error') throw error
+  const { code } = (failure.cause ?? {}) as { code?: unknown }
+  const hint = code === 'EADDRINUSE' ? ' The address is in use; choose another one with --listen or --admin.' : ''
+  io.stderr(`extauth proxy: ${failure.detail ?? failure.code}.${hint}\n`)
+  return EXIT.failed
+}

@@ -1,0 +1,72 @@
+import { asFailure, causeOf, type Log, type Metrics } from '../core/index.ts'
+import { openWatchedFile, watchDirectory } from '../files/index.ts'
+import type { ResolvedProxy } from '../resources/index.ts'
+import type { ReloadResult } from './admin.ts'
+import { ConfigError } from './config-error.ts'
+import { loadProxyConfig, type ProxySources, watchedPaths } from './load-config.ts'
+
+const MAX_CONFIG_BYTES = 10 * 1024 * 1024
+
+export interface Reloader {
+  /** Reads everything again: whole new or whole old (decisions §6). One at a time, in the order asked for. */
+  reload(): Promise<ReloadResult>
+  close(): void
+}
+
+export interface ReloaderOptions {
+  readonly sources: ProxySources
+  readonly current: () => ResolvedProxy
+  /** Puts a configuration in force; throws before anything has changed. */
+  readonly install: (next: ResolvedProxy) => void
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Settings that belong to the process: a reload that changes them runs on with the old ones and says so. */
+const FIXED = ['namespace', 'listen', 'admin', 'secretsDirectory', 'sessionKeySecretRef'] as const
+
+/** Reloads when one of the files or directories of `sources` changes, and when asked to. */
+export function createReloader({ sources, current, install, log, metrics }: ReloaderOptions): Reloader {
+  const reloads = metrics.counter('extauth_config_reloads_total', 'Reloads of the configuration.', ['outcome'])
+
+  const attempt = async (): Promise<ReloadResult> => {
+    try {
+      const next = await loadProxyConfig(sources)
+      const before = current()
+      const fixed = FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(before[name]))
+      install({ ...next, ...Object.fromEntries(FIXED.map((name) => [name, before[name]])) })
+      if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings need a restart; the old ones stay in force')
+      reloads.with('ok').add()
+      log.info({ routes: next.routes.length }, 'configuration reloaded')
+      return { ok: true }
+    } catch (error) {
+      const problems = problemsOf(error)
+      reloads.with('failed').add()
+      log.error({ problems, cause: causeOf(error) }, 'the new configuration cannot be used; the old one stays in force')
+      return { ok: false, problems }
+    }
+  }
+
+  let queue: Promise<unknown> = Promise.resolve()
+  const reload = (): Promise<ReloadResult> => {
+    const result = queue.then(attempt)
+    queue = result
+    return result
+  }
+  const onChange = (): void => void reload()
+  const watches = watchedPaths(sources).map(({ path, isDirectory }) =>
+    isDirectory ? watchDirectory(path, { onChange }) : openWatchedFile(path, { maxBytes: MAX_CONFIG_BYTES, onChange }),
+  )
+  return {
+    reload,
+    close: () => {
+      for (const watch of watches) watch.close()
+    },
+  }
+}
+
+function problemsOf(error: unknown): readonly string[] {
+  if (error instanceof ConfigError) return error.lines
+  const failure = asFailure(error)
+  return [failure.detail ?? failure.code]
+}

@@ -1,0 +1,67 @@
+import { X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+import type { Clock, Log } from '../core/index.ts'
+import { openWatchedFile } from '../files/index.ts'
+import type { TlsMaterial } from '../proxy/index.ts'
+import { ConfigError } from './config-error.ts'
+
+const MAX_PEM_BYTES = 1024 * 1024
+
+export interface OpenTlsMaterial extends TlsMaterial {
+  close(): void
+}
+
+/**
+ * Certificate and key of the listener, kept current. A pair that doesn't fit together (as happens between two renewals of
+ * two files) or can't be read keeps the pair before. Throws `ConfigError` when there is no usable pair at the start.
+ */
+export function openTlsMaterial(
+  files: { readonly certFile: string; readonly keyFile: string },
+  { log, clock }: { readonly log: Log; readonly clock: Clock },
+): OpenTlsMaterial {
+  const listeners = new Set<() => void>()
+  let pair: { cert: Buffer; key: Buffer } | undefined
+  const look = (): void => {
+    const [cert, key] = [certFile.read(), keyFile.read()]
+    if (cert === undefined || key === undefined) return
+    if (pair !== undefined && pair.cert.equals(cert) && pair.key.equals(key)) return
+    try {
+      createSecureContext({ cert, key })
+    } catch {
+      log.warn({ file: files.certFile }, 'certificate and key do not fit together; the pair from before stays')
+      return
+    }
+    pair = { cert, key }
+    const validTo = new X509Certificate(cert).validToDate
+    const isExpired = validTo.getTime() <= clock.now()
+    log[isExpired ? 'warn' : 'info']({ file: files.certFile, validTo: validTo.toISOString() }, 'certificate loaded')
+    for (const listener of listeners) listener()
+  }
+  const options = {
+    maxBytes: MAX_PEM_BYTES,
+    onChange: () => look(),
+    onProblem: (problem: string) => log.warn({ reason: problem }, 'a TLS file of the listener cannot be read'),
+  }
+  const certFile = openWatchedFile(files.certFile, options)
+  const keyFile = openWatchedFile(files.keyFile, options)
+  const close = (): void => {
+    certFile.close()
+    keyFile.close()
+  }
+  look()
+  if (pair === undefined) {
+    close()
+    throw new ConfigError([
+      `listen.tls: no usable pair of certificate and key in ${files.certFile} and ${files.keyFile}; both must be PEM and belong together`,
+    ])
+  }
+  const first = pair
+  return {
+    current: () => pair ?? first,
+    onChange: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    close,
+  }
+}

@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, describe } from 'vitest'
+import { testEveryClient } from '../lab/client-behaviours.ts'
+import { openLab, type TestLab } from './lab.ts'
+
+let lab: TestLab
+let token: string
+
+beforeAll(async () => {
+  lab = await openLab()
+  token = await lab.token({ sub: 'alice', groups: ['admins', 'dev'] })
+})
+afterAll(() => lab.close())
+
+describe('the official clients through the proxy, type cloudSts', () => {
+  testEveryClient(() => ({
+    url: `${lab.url}/cloud-sts`,
+    backend: lab.backend,
+    headers: { authorization: `Bearer ${token}` },
+  }))
+})
