@@ -1,0 +1,78 @@
+import type { IncomingMessage } from 'node:http'
+import { ANONYMOUS, type Caller, type Failure } from '../core/index.ts'
+import { challengeFor } from '../http/index.ts'
+
+/** What the registry needs of an authenticator. */
+export interface TokenCheck {
+  /** Who sent these `Authorization` lines; at once when it is known already. Throws or rejects with `Failure`. */
+  authenticate(authorization: readonly string[], query: string): Caller | Promise<Caller>
+}
+
+/** Who may read the registry (specification A). */
+export type AccessPolicy =
+  | { readonly mode: 'anonymous' }
+  | {
+      readonly mode: 'oauth'
+      readonly tokens: TokenCheck
+      readonly realm: string
+      /** URL of the RFC 9728 document. */
+      readonly resourceMetadata: string
+      /** Whether a path is open by configuration (`publicPaths`). */
+      readonly isPublicPath: (path: string) => boolean
+    }
+
+/** Routes that are open whatever the configuration says (specification, Authentication 6). */
+export const OPEN_ROUTES: ReadonlySet<string> = new Set([
+  '/openapi.json',
+  '/.well-known/oauth-protected-resource',
+  '/.well-known/*',
+])
+
+export interface MatchedRequest {
+  readonly raw: IncomingMessage
+  /** Pattern of the matched route; undefined when there is none. */
+  readonly route: string | undefined
+  /** Parameters as the route will use them, decoded once. */
+  readonly params: unknown
+}
+
+/** The path that a matched route serves, spelled in one way: what is looked up in `publicPaths` is what is served. */
+export function canonicalPath(route: string, params: unknown): string {
+  const values = (params ?? {}) as Readonly<Record<string, string>>
+  return route.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
+}
+
+/** Values of all `Authorization` lines; `headers` of Node keeps only the first. */
+export function authorizationOf(request: IncomingMessage): readonly string[] {
+  const { rawHeaders } = request
+  const values: string[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === 13 && name.toLowerCase() === 'authorization') values.push(rawHeaders[index + 1] ?? '')
+  }
+  return values
+}
+
+const queryOf = (target: string): string => {
+  const mark = target.indexOf('?')
+  return mark === -1 ? '' : target.slice(mark + 1)
+}
+
+/**
+ * Lets a matched request pass, with its caller; `ANONYMOUS` on open routes and paths. A request that matches no route
+ * needs a token like any other, so that nobody learns from a 404 what there is. Throws or rejects with `Failure`.
+ */
+export function authorize(policy: AccessPolicy, request: MatchedRequest): Caller | Promise<Caller> {
+  if (policy.mode === 'anonymous') return ANONYMOUS
+  const { route } = request
+  if (route !== undefined && (OPEN_ROUTES.has(route) || policy.isPublicPath(canonicalPath(route, request.params))))
+    return ANONYMOUS
+  return policy.tokens.authenticate(authorizationOf(request.raw), queryOf(request.raw.url ?? ''))
+}
+
+/** The challenge that a failure calls for; none in mode `anonymous`, where a token would change nothing. */
+export function challengeOf(policy: AccessPolicy, failure: Failure): string | undefined {
+  if (policy.mode === 'anonymous') return undefined
+  const { realm, resourceMetadata } = policy
+  return challengeFor(failure, { realm, resourceMetadata, requiredScopes: [] })
+}

@@ -1,0 +1,54 @@
+import type { ServerResponse } from 'node:http'
+import type { Failure } from '../core/index.ts'
+import { registryFailureBody } from '../http/index.ts'
+
+/**
+ * On every answer: no sniffing, and readable by pages of any origin. That is safe because only a bearer token opens
+ * anything here, and a browser never adds one by itself.
+ */
+export const COMMON_HEADERS: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'WWW-Authenticate, Retry-After, X-Request-Id',
+}
+
+export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
+export const JSON_TYPE = 'application/json; charset=utf-8'
+const RETRY_AFTER_SECONDS = 5
+
+/** A failure as an answer: status and sentence from the table, never its cause. */
+export function failureHeaders(failure: Failure, challenge: string | undefined): Record<string, string> {
+  const retryAfter = failure.status === 503 ? (failure.retryAfterSeconds ?? RETRY_AFTER_SECONDS) : undefined
+  return {
+    'content-type': JSON_TYPE,
+    'cache-control': 'no-store',
+    ...(challenge === undefined ? {} : { 'www-authenticate': challenge }),
+    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+    ...(failure.status === 405 ? { allow: ALLOWED_METHODS } : {}),
+  }
+}
+
+/** `{"error","error_description"}` (decisions §5); `hint`, in our own words, says what would have been right. */
+export function failureBody(failure: Failure, hint?: string): string {
+  const body = registryFailureBody(failure)
+  if (hint === undefined) return body
+  const parsed = JSON.parse(body) as { error: string; error_description: string }
+  return JSON.stringify({ ...parsed, error_description: `${parsed.error_description} ${hint}` })
+}
+
+/** Writes a failure of a request that never gets to a route. */
+export function writeFailure(
+  response: ServerResponse,
+  failure: Failure,
+  challenge: string | undefined,
+  closes: boolean,
+): void {
+  const body = failureBody(failure)
+  response.writeHead(failure.status, {
+    ...COMMON_HEADERS,
+    ...failureHeaders(failure, challenge),
+    'content-length': Buffer.byteLength(body),
+    ...(closes ? { connection: 'close' } : {}),
+  })
+  response.end(response.req.method === 'HEAD' ? undefined : body)
+}

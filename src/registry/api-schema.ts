@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { apiFailure, serverList, serverResponse } from './server-json.ts'
+
+const DEFAULT_LIMIT = 30
+const MAX_LIMIT = 100
+
+/** Query values are text: only plain digits are a number, so that `0x10`, ` 5` or an empty value are refused. */
+const digits = (value: unknown): unknown =>
+  typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
+
+/** A `+` in a query is a space to whoever decodes it; in a date it can only have been the sign of the offset. */
+const withOffsetSign = (value: unknown): unknown =>
+  typeof value === 'string' ? value.replace(/ (\d\d:\d\d)$/, '+$1').toUpperCase() : value
+
+const flag = (value: unknown): unknown => (value === 'true' ? true : value === 'false' ? false : value)
+
+const limit = z.preprocess(digits, z.int().min(1).max(MAX_LIMIT)).default(DEFAULT_LIMIT)
+const updatedSince = z.preprocess(
+  withOffsetSign,
+  z.iso.datetime({ offset: true }).regex(/T\d\d:\d\d:\d\d/, { error: 'seconds are needed' }),
+)
+const includeDeleted = z.preprocess(flag, z.boolean()).default(false)
+
+export const listQuery = z.object({
+  cursor: z.string().min(1).optional().describe('metadata.nextCursor of the page before, as it was given.'),
+  limit: limit.describe('Entries per page.'),
+  search: z.string().max(255).optional().describe('Part of the server name, in any case.'),
+  updated_since: updatedSince.optional().describe('Only entries updated at or after this time (RFC 3339).'),
+  version: z.string().min(1).max(255).optional().describe('`latest`, or exactly this version.'),
+  include_deleted: includeDeleted.describe('Deleted entries too; always with updated_since.'),
+})
+
+export const versionsQuery = z.object({ include_deleted: includeDeleted.describe('Deleted versions too.') })
+
+const registryName = z.string().min(1).describe('Name of the registry.')
+const serverName = z.string().min(3).describe('Name of the server, its slash encoded: `com.example%2Fweather`.')
+
+export const listParams = z.object({ name: registryName })
+export const versionsParams = z.object({ name: registryName, serverName })
+export const versionParams = versionsParams.extend({ version: z.string().min(1).describe('A version, or `latest`.') })
+
+/** What would have been right, by parameter: our words, never the value that was sent. */
+export const PARAMETER_HINTS: Readonly<Record<string, string>> = {
+  limit: `limit is a whole number from 1 to ${MAX_LIMIT}.`,
+  cursor: 'cursor is a metadata.nextCursor, as it was given.',
+  search: 'search is a text of at most 255 characters, once.',
+  updated_since: 'updated_since is an RFC 3339 time such as 2026-01-31T12:00:00Z.',
+  version: 'version is latest or one version, once.',
+  include_deleted: 'include_deleted is true or false.',
+}
+
+const failure = (description: string) => ({
+  description,
+  content: { 'application/json': { schema: apiFailure } },
+})
+
+/** Answers that every endpoint of the API may give besides its own; 401 only where tokens are asked for. */
+export const failureResponses = (isProtected: boolean) => ({
+  400: failure('The request is malformed.'),
+  ...(isProtected
+    ? { 401: failure('The token is missing or not valid; WWW-Authenticate names the discovery document.') }
+    : {}),
+  404: failure('There is no such registry, server or version.'),
+  503: failure('The data or an identity provider are not available now.'),
+})
+
+const answer = <S extends z.ZodType>(description: string, schema: S) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+
+export const listAnswer = answer('One page, in the order of names and versions.', serverList)
+export const versionsAnswer = answer('All versions, newest first.', serverList)
+export const versionAnswer = answer('One version.', serverResponse)
+
+/** RFC 9728 §2. */
+export const resourceMetadata = z.looseObject({
+  resource: z.url(),
+  authorization_servers: z.array(z.url()).optional(),
+  scopes_supported: z.array(z.string()).optional(),
+  bearer_methods_supported: z.array(z.string()).optional(),
+  resource_documentation: z.url().optional(),
+})
+export const metadataAnswer = answer('OAuth protected resource metadata (RFC 9728).', resourceMetadata)

@@ -1,0 +1,89 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { FileError, readBounded } from '../files/index.ts'
+import type { ReadAll } from './held.ts'
+import { MAX_ENTRIES, parseDocument, validateItems } from './parse.ts'
+import { buildSnapshot, type Listed } from './snapshot.ts'
+import { SourceError } from './source-error.ts'
+
+/** One file: 10,000 entries of a large registry are about 20 MiB. */
+export const MAX_FILE_BYTES = 64 * 1024 * 1024
+/** All files of a directory together. */
+const MAX_DIRECTORY_BYTES = 128 * 1024 * 1024
+const MAX_FILES = 5_000
+const MAX_DEPTH = 8
+
+const PROBLEMS = {
+  missing: 'missing',
+  unreadable: 'unreadable',
+  not_a_file: 'unreadable',
+  outside: 'unreadable',
+  too_large: 'too_large',
+} as const
+
+function read(path: string): Buffer {
+  try {
+    return readBounded(path, MAX_FILE_BYTES)
+  } catch (error) {
+    if (error instanceof FileError) throw new SourceError(PROBLEMS[error.problem], path, error.cause)
+    throw error
+  }
+}
+
+async function modifiedMs(path: string): Promise<number> {
+  try {
+    return Math.trunc((await stat(path)).mtimeMs)
+  } catch (error) {
+    throw new SourceError('missing', path, error)
+  }
+}
+
+/** Reads the entries of one JSON file of at most 64 MiB. Entries without a date get the file's. */
+export const readFileSource =
+  (path: string): ReadAll =>
+  async () => {
+    const bytes = read(path)
+    return buildSnapshot(await validateItems(parseDocument(bytes).items, path, await modifiedMs(path)))
+  }
+
+/** Paths of the `.json` files below a directory, sorted. Names that begin with a dot are skipped (`..data`, `.git`). */
+async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
+  let items
+  try {
+    items = await readdir(directory)
+  } catch (error) {
+    throw new SourceError('missing', directory, error)
+  }
+  const found: string[] = []
+  for (const name of items.toSorted()) {
+    if (name.startsWith('.')) continue
+    const path = join(directory, name)
+    // Followed links: Kubernetes mounts files as links.
+    const kind = await stat(path).catch(() => undefined)
+    if (kind?.isDirectory() === true && depth < MAX_DEPTH) found.push(...(await jsonFiles(path, depth + 1)))
+    else if (kind?.isFile() === true && name.endsWith('.json')) found.push(path)
+    if (found.length > MAX_FILES) throw new SourceError('too_large', `more than ${MAX_FILES} files in ${directory}`)
+  }
+  return found
+}
+
+/**
+ * Reads the entries of all `.json` files below a directory (8 levels, 5,000 files, 128 MiB together). One broken file
+ * breaks the whole, so that entries never vanish because of a typo elsewhere.
+ */
+export const readDirectorySource =
+  (directory: string): ReadAll =>
+  async () => {
+    const listed: Listed[] = []
+    let bytesLeft = MAX_DIRECTORY_BYTES
+    for (const path of await jsonFiles(directory)) {
+      const bytes = read(path)
+      bytesLeft -= bytes.length
+      if (bytesLeft < 0) throw new SourceError('too_large', `${directory}: more than 128 MiB`)
+      const more = await validateItems(parseDocument(bytes).items, path, await modifiedMs(path))
+      if (listed.length + more.length > MAX_ENTRIES)
+        throw new SourceError('too_large', `${directory}: more than ${MAX_ENTRIES} entries`)
+      for (const entry of more) listed.push(entry)
+    }
+    return buildSnapshot(listed)
+  }

@@ -1,0 +1,87 @@
+import { decodeCursor, encodeCursor } from './cursor.ts'
+import { comparePosition, type Entry, type Snapshot } from './snapshot.ts'
+
+export interface ListQuery {
+  /** 1 to 100. */
+  readonly limit: number
+  readonly cursor?: string | undefined
+  /** Part of the server's name, in any case. */
+  readonly search?: string | undefined
+  /** RFC 3339. */
+  readonly updated_since?: string | undefined
+  /** `latest` or an exact version. */
+  readonly version?: string | undefined
+  /** Default false, but true with `updated_since`, so that whoever keeps a copy learns what went away. */
+  readonly include_deleted?: boolean | undefined
+}
+
+/** Index of the first entry after `position`. */
+function indexAfter(entries: readonly Entry[], position: { name: string; version: string }): number {
+  let low = 0
+  let high = entries.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const entry = entries[middle]
+    if (entry !== undefined && comparePosition(entry, position) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** The conditions of a query as one function, worked out once per request. */
+function matcherOf(query: ListQuery): (entry: Entry) => boolean {
+  const search = query.search?.toLowerCase()
+  const since = query.updated_since === undefined ? undefined : Date.parse(query.updated_since)
+  const { version } = query
+  const withDeleted = query.include_deleted === true || since !== undefined
+  return (entry) =>
+    (withDeleted || !entry.isDeleted) &&
+    (search === undefined || entry.lowerName.includes(search)) &&
+    (since === undefined || entry.updatedAtMs >= since) &&
+    (version === undefined || (version === 'latest' ? entry.isLatest : entry.version === version))
+}
+
+const render = (entries: readonly Entry[], nextCursor: string | undefined): string => {
+  const metadata = nextCursor === undefined ? { count: entries.length } : { count: entries.length, nextCursor }
+  return `{"servers":[${entries.map((entry) => entry.json).join(',')}],"metadata":${JSON.stringify(metadata)}}`
+}
+
+/**
+ * One page of the list as JSON text: `{servers, metadata: {count, nextCursor?}}`, in the order of names and versions.
+ * Looks at entries one by one and keeps at most `limit` of them. Throws `bad_request` for a cursor that is none.
+ */
+export function renderPage(snapshot: Snapshot, query: ListQuery): string {
+  const { entries } = snapshot
+  const isWanted = matcherOf(query)
+  const found: Entry[] = []
+  let index = query.cursor === undefined ? 0 : indexAfter(entries, decodeCursor(query.cursor))
+  for (; index < entries.length; index++) {
+    const entry = entries[index]
+    if (entry === undefined || !isWanted(entry)) continue
+    if (found.length === query.limit) {
+      const last = found.at(-1)
+      return render(found, last === undefined ? undefined : encodeCursor(last))
+    }
+    found.push(entry)
+  }
+  return render(found, undefined)
+}
+
+/** All versions of one server, newest first, in the shape of the list; undefined when there is no such server. */
+export function renderVersions(snapshot: Snapshot, name: string, withDeleted: boolean): string | undefined {
+  const versions = snapshot.byName.get(name)?.filter((entry) => withDeleted || !entry.isDeleted) ?? []
+  return versions.length === 0 ? undefined : render(versions, undefined)
+}
+
+/** One version of one server, `latest` included; undefined when there is none. */
+export function renderVersion(
+  snapshot: Snapshot,
+  name: string,
+  version: string,
+  withDeleted: boolean,
+): string | undefined {
+  const entry = snapshot.byName
+    .get(name)
+    ?.find((entry) => (version === 'latest' ? entry.isLatest : entry.version === version))
+  return entry === undefined || (entry.isDeleted && !withDeleted) ? undefined : entry.json
+}

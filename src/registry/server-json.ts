@@ -1,0 +1,172 @@
+import { z } from 'zod'
+
+/** Schemas with an id here become `components.schemas` of the OpenAPI document. */
+export const apiSchemas = z.registry<{ id: string }>()
+
+const named = <S extends z.ZodType>(id: string, schema: S): S => {
+  apiSchemas.add(schema, { id })
+  return schema
+}
+
+/** `namespace/name`, the namespace in reverse-DNS form: exactly one slash (MCP registry API, ServerDetail.name). */
+export const SERVER_NAME = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/
+
+/** A link that a client may show: nothing that a browser would run. */
+const link = z
+  .url({ protocol: /^https?$/ })
+  .max(2048)
+  .meta({ format: 'uri' })
+const text = (max: number) => z.string().min(1).max(max)
+/** URL of a transport; `{variables}` are filled in by the client, so it is no URL yet. */
+const urlTemplate = z
+  .string()
+  .max(2048)
+  .regex(/^https?:\/\/\S+$/)
+
+const inputFields = {
+  description: z.string().optional(),
+  isRequired: z.boolean().optional(),
+  format: z.enum(['string', 'number', 'boolean', 'filepath']).optional(),
+  value: z.string().optional(),
+  isSecret: z.boolean().optional(),
+  default: z.string().optional(),
+  placeholder: z.string().optional(),
+  choices: z.array(z.string()).optional(),
+}
+const input = named('Input', z.looseObject(inputFields))
+const inputWithVariables = { ...inputFields, variables: z.record(z.string(), input).optional() }
+const keyValueInput = named('KeyValueInput', z.looseObject({ name: z.string(), ...inputWithVariables }))
+
+const positionalArgument = z
+  .looseObject({
+    type: z.literal('positional'),
+    valueHint: z.string().optional(),
+    isRepeated: z.boolean().optional(),
+    ...inputWithVariables,
+  })
+  .refine((argument) => argument.valueHint !== undefined || argument.value !== undefined, {
+    message: 'a positional argument needs a valueHint or a value',
+  })
+const namedArgument = z.looseObject({
+  type: z.literal('named'),
+  name: z.string(),
+  isRepeated: z.boolean().optional(),
+  ...inputWithVariables,
+})
+const argument = named('Argument', z.discriminatedUnion('type', [positionalArgument, namedArgument]))
+
+const stdio = z.looseObject({ type: z.literal('stdio') })
+const overHttp = { url: urlTemplate, headers: z.array(keyValueInput).optional() }
+const variables = { variables: z.record(z.string(), input).optional() }
+const localTransport = z.discriminatedUnion('type', [
+  stdio,
+  z.looseObject({ type: z.literal('streamable-http'), ...overHttp }),
+  z.looseObject({ type: z.literal('sse'), ...overHttp }),
+])
+const remoteTransport = named(
+  'RemoteTransport',
+  z.discriminatedUnion('type', [
+    z.looseObject({ type: z.literal('streamable-http'), ...overHttp, ...variables }),
+    z.looseObject({ type: z.literal('sse'), ...overHttp, ...variables }),
+  ]),
+)
+
+const packageSchema = named(
+  'Package',
+  z.looseObject({
+    registryType: z.string().min(1),
+    registryBaseUrl: link.optional(),
+    identifier: z.string().min(1),
+    version: z
+      .string()
+      .min(1)
+      .refine((version) => version !== 'latest', { message: 'a package version is a version, not "latest"' })
+      .optional(),
+    fileSha256: z
+      .string()
+      .regex(/^[a-f0-9]{64}$/)
+      .optional(),
+    runtimeHint: z.string().optional(),
+    transport: localTransport,
+    runtimeArguments: z.array(argument).optional(),
+    packageArguments: z.array(argument).optional(),
+    environmentVariables: z.array(keyValueInput).optional(),
+  }),
+)
+
+const repository = named(
+  'Repository',
+  z.looseObject({ url: link, source: z.string(), id: z.string().optional(), subfolder: z.string().optional() }),
+)
+
+const icon = named(
+  'Icon',
+  z.looseObject({
+    src: link.max(255),
+    mimeType: z.enum(['image/png', 'image/jpeg', 'image/jpg', 'image/svg+xml', 'image/webp']).optional(),
+    sizes: z.array(z.string().regex(/^(\d+x\d+|any)$/)).optional(),
+    theme: z.enum(['light', 'dark']).optional(),
+  }),
+)
+
+/** `^1.2`, `>=1`, `1.x`, `1.*`: a range names no version, and `latest` is a word of the API. */
+const VERSION_RANGE = /^[\^~<>=]|(^|\.)[xX*](\.|$)|\s/
+
+/** The published `server.json` (schema 2025-12-11). Members that it does not name are kept, as its schema allows. */
+export const serverDetail = named(
+  'ServerDetail',
+  z.looseObject({
+    $schema: z.string().optional(),
+    name: z.string().min(3).max(200).regex(SERVER_NAME),
+    description: text(100),
+    title: text(100).optional(),
+    version: text(255).refine((version) => version !== 'latest' && !VERSION_RANGE.test(version), {
+      message: 'a server version is one version, not a range or "latest"',
+    }),
+    websiteUrl: link.optional(),
+    repository: repository.optional(),
+    icons: z.array(icon).optional(),
+    packages: z.array(packageSchema).optional(),
+    remotes: z.array(remoteTransport).optional(),
+    _meta: z.looseObject({}).optional(),
+  }),
+)
+
+/** Name of the member of `_meta` that the registry itself is answerable for. */
+export const OFFICIAL_META = 'io.modelcontextprotocol.registry/official'
+
+const dateTime = z.iso.datetime({ offset: true })
+
+export const officialMeta = named(
+  'OfficialMeta',
+  z.looseObject({
+    status: z.enum(['active', 'deprecated', 'deleted']).optional(),
+    statusMessage: z.string().max(500).optional(),
+    statusChangedAt: dateTime.optional(),
+    publishedAt: dateTime.optional(),
+    updatedAt: dateTime.optional(),
+    isLatest: z.boolean().optional(),
+  }),
+)
+
+/** One entry of the API: the server and what the registry says of it. */
+export const serverResponse = named(
+  'ServerResponse',
+  z.looseObject({
+    server: serverDetail,
+    _meta: z.looseObject({ [OFFICIAL_META]: officialMeta.optional() }).optional(),
+  }),
+)
+
+export const serverList = named(
+  'ServerList',
+  z.object({
+    servers: z.array(serverResponse),
+    metadata: z.object({ count: z.int().min(0), nextCursor: z.string().optional() }),
+  }),
+)
+
+export const apiFailure = named('Failure', z.object({ error: z.string(), error_description: z.string() }))
+
+export type ServerResponse = z.output<typeof serverResponse>
+export type OfficialMeta = z.output<typeof officialMeta>

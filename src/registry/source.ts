@@ -1,0 +1,114 @@
+import type { Clock, Log, Metrics, Outbound } from '../core/index.ts'
+import { openWatchedFile, watchDirectory } from '../files/index.ts'
+import { MAX_FILE_BYTES, readDirectorySource, readFileSource } from './file-source.ts'
+import { createHeld, type Held } from './held.ts'
+import { MAX_PAGE_BYTES, readUpstreamSource } from './upstream-source.ts'
+
+/** Where a registry's data come from (decisions §7, Registry file): exactly one of the three. Paths are absolute. */
+export interface SourceConfig {
+  readonly file?: string | undefined
+  readonly directory?: string | undefined
+  readonly url?: string | undefined
+}
+
+export interface SourceDeps {
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** The client for an upstream registry; the bounds are the source's. */
+  readonly outbound: (options: {
+    readonly name: string
+    readonly deadlineMs: number
+    readonly maxBytes: number
+    readonly retry: boolean
+  }) => Outbound
+  /** Milliseconds between looks at files without an event. Default 30 s. */
+  readonly filePollMs?: number
+  /** Milliseconds between polls of an upstream. Default 60 s. */
+  readonly upstreamPollMs?: number
+}
+
+/** The data of one registry, kept current until closed. */
+export interface Source extends Held {
+  close(): Promise<void>
+}
+
+const UPSTREAM_POLL_MS = 60_000
+const UPSTREAM_DEADLINE_MS = 30_000
+/** Without any data the next try comes soon. */
+const EMPTY_RETRY_MS = 5_000
+/** A broken file is looked at again without an event: it may come back just as it was before. */
+const BROKEN_FILE_RETRY_MS = 30_000
+
+/** Looks at once, then again after every `waitMs()`; undefined waits for `look` to be called. Keeps no process alive. */
+function createLooker(held: Held, waitMs: () => number | undefined): { look(): Promise<void>; close(): void } {
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+  const look = async (): Promise<void> => {
+    clearTimeout(timer)
+    await held.refresh()
+    const wait = waitMs()
+    clearTimeout(timer)
+    if (!isClosed && wait !== undefined) timer = setTimeout(() => void look(), wait).unref()
+  }
+  return {
+    look,
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+async function openWatched(held: Held, watch: (onChange: () => void) => { close(): void }): Promise<Source> {
+  const looker = createLooker(held, () => (held.state().problem === undefined ? undefined : BROKEN_FILE_RETRY_MS))
+  // Watched before it is read, so that no change falls between.
+  const watched = watch(() => void looker.look())
+  await looker.look()
+  const close = (): Promise<void> => {
+    watched.close()
+    looker.close()
+    return Promise.resolve()
+  }
+  return { ...held, close }
+}
+
+async function openPolled(held: Held, outbound: Outbound, pollMs: number): Promise<Source> {
+  const looker = createLooker(held, () =>
+    held.state().snapshot === undefined ? Math.min(EMPTY_RETRY_MS, pollMs) : pollMs,
+  )
+  await looker.look()
+  const close = (): Promise<void> => {
+    looker.close()
+    return outbound.close()
+  }
+  return { ...held, close }
+}
+
+/**
+ * Opens a source and waits for its first look, which may find nothing that can be served (see `state().problem`); then
+ * keeps it current: files by the events of their directory, an upstream by polling with ETag (default every 60 s).
+ */
+export function openSource(name: string, config: SourceConfig, deps: SourceDeps): Promise<Source> {
+  const { file, directory, url } = config
+  const poll = deps.filePollMs === undefined ? {} : { pollMs: deps.filePollMs }
+  if (file !== undefined) {
+    const held = createHeld({ ...deps, name, readAll: readFileSource(file) })
+    return openWatched(held, (onChange) =>
+      openWatchedFile(file, { maxBytes: MAX_FILE_BYTES, onChange, onProblem: onChange, ...poll }),
+    )
+  }
+  if (directory !== undefined) {
+    const held = createHeld({ ...deps, name, readAll: readDirectorySource(directory) })
+    return openWatched(held, (onChange) => watchDirectory(directory, { onChange, ...poll }))
+  }
+  if (url === undefined) throw new TypeError('a source is a file, a directory or a url')
+  const outbound = deps.outbound({
+    name: `registry ${name}`,
+    deadlineMs: UPSTREAM_DEADLINE_MS,
+    maxBytes: MAX_PAGE_BYTES,
+    retry: true,
+  })
+  const held = createHeld({ ...deps, name, readAll: readUpstreamSource(url, outbound, deps.clock) })
+  return openPolled(held, outbound, deps.upstreamPollMs ?? UPSTREAM_POLL_MS)
+}

@@ -1,0 +1,89 @@
+import { OutboundError, type Clock, type Outbound, type OutboundResponse } from '../core/index.ts'
+import type { ReadAll } from './held.ts'
+import { MAX_ENTRIES, parseDocument, validateItems } from './parse.ts'
+import { buildSnapshot, type Listed } from './snapshot.ts'
+import { SourceError } from './source-error.ts'
+
+/** One answer of the upstream: a page of the API, or a whole file somewhere on the web. */
+export const MAX_PAGE_BYTES = 64 * 1024 * 1024
+const MAX_PAGES = 1_000
+
+interface Page {
+  readonly etag: string | undefined
+  readonly entries: readonly Listed[]
+  readonly nextCursor: string | undefined
+}
+
+/** The address that is asked: a bare origin means the list of the published API. */
+export function listUrl(configured: string): string {
+  const url = new URL(configured)
+  if (url.pathname === '/' && url.search === '') url.pathname = '/v0.1/servers'
+  if (url.pathname.endsWith('/v0.1/servers') && !url.searchParams.has('limit')) url.searchParams.set('limit', '100')
+  return url.href
+}
+
+function pageUrl(first: string, cursor: string | undefined): string {
+  if (cursor === undefined) return first
+  const url = new URL(first)
+  url.searchParams.set('cursor', cursor)
+  return url.href
+}
+
+async function ask(outbound: Outbound, url: string, etag: string | undefined): Promise<OutboundResponse> {
+  const headers = { accept: 'application/json', ...(etag === undefined ? {} : { 'if-none-match': etag }) }
+  try {
+    return await outbound.request({ method: 'GET', url, headers })
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error
+    throw new SourceError(error.kind === 'too_large' ? 'too_large' : 'unreachable', `upstream: ${error.kind}`, error)
+  }
+}
+
+/** When the upstream says that an answer was made, for entries that carry no date. */
+function lastModifiedMs(response: OutboundResponse, clock: Clock): number {
+  const said = Date.parse(response.headers['last-modified'] ?? '')
+  return Number.isNaN(said) ? clock.now() : said
+}
+
+/**
+ * Reads all pages of an upstream registry (or one JSON document at a URL). Each page is asked for with the ETag of the
+ * time before, so that a poll of unchanged data moves no data (RFC 9110 §13.1.2). No redirects. Throws `SourceError`.
+ */
+export function readUpstreamSource(configured: string, outbound: Outbound, clock: Clock): ReadAll {
+  const first = listUrl(configured)
+  let pages: ReadonlyMap<string, Page> = new Map()
+
+  return async () => {
+    const seen = new Map<string, Page>()
+    const listed: Listed[] = []
+    let isUnchanged = pages.size > 0
+    let cursor: string | undefined
+    do {
+      const url = pageUrl(first, cursor)
+      if (seen.has(url)) throw new SourceError('invalid', 'the upstream gave the same cursor twice')
+      if (seen.size === MAX_PAGES) throw new SourceError('too_large', `the upstream has more than ${MAX_PAGES} pages`)
+      const before = pages.get(url)
+      const response = await ask(outbound, url, before?.etag)
+      let page: Page
+      if (response.status === 304 && before !== undefined) {
+        page = before
+      } else {
+        isUnchanged = false
+        if (response.status !== 200) throw new SourceError('bad_status', `the upstream answered ${response.status}`)
+        const { items, nextCursor } = parseDocument(response.body)
+        const entries = await validateItems(items, `page ${seen.size + 1}`, lastModifiedMs(response, clock))
+        page = { etag: response.headers['etag'], entries, nextCursor }
+      }
+      seen.set(url, page)
+      if (listed.length + page.entries.length > MAX_ENTRIES)
+        throw new SourceError('too_large', `the upstream has more than ${MAX_ENTRIES} entries`)
+      for (const entry of page.entries) listed.push(entry)
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    if (isUnchanged) return 'unchanged'
+    const snapshot = await buildSnapshot(listed)
+    // Only what became a snapshot may be taken for known at the next poll.
+    pages = seen
+    return snapshot
+  }
+}
