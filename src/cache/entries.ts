@@ -1,21 +1,18 @@
 import type { Clock } from '../core/index.ts'
-import { hashKey } from './hash-key.ts'
-import type { CacheSlot, Generation, CacheScope, Ownership } from './slot.ts'
-import { createTtlLru, type RemovalReason } from './ttl-lru.ts'
+import { createExpiringLru } from './expiring-lru.ts'
+import { createOwners, type Owned } from './owners.ts'
+import type { CacheSlot, Ownership } from './slot.ts'
 
 /** A live credential. Holds nothing of the caller but its names, so that a cached entry keeps no claims alive. */
-export interface Entry<V> extends Ownership {
+export interface Entry<V> extends Ownership, Owned {
+  readonly scope: Ownership['scope']
+  readonly issuer: string
   readonly key: string
-  readonly scope: CacheScope
-  readonly generation: Generation
   readonly value: V
   readonly obtainedAtMs: number
   /** The hard end: from here on it is not given out. */
   readonly endMs: number
   refreshAtMs: number
-  /** Goes up with each use; the lowest of an owner goes first. */
-  lastUse: number
-  readonly owner: string
 }
 
 export interface EntriesOptions {
@@ -39,21 +36,15 @@ export interface Entries<V> {
 
 /** The live credentials: bounded in number and per issuer + subject + config, least recently used first out. */
 export function createEntries<V>(options: EntriesOptions): Entries<V> {
-  const owners = new Map<string, Entry<V>[]>()
+  const owners = createOwners<Entry<V>>(options.maxPerOwner)
   let uses = 0
   let removalReason: string | undefined
 
-  const disown = (entry: Entry<V>) => {
-    const rest = (owners.get(entry.owner) ?? []).filter((other) => other !== entry)
-    if (rest.length === 0) owners.delete(entry.owner)
-    else owners.set(entry.owner, rest)
-  }
-
-  const entries = createTtlLru<Entry<V>>({
+  const entries = createExpiringLru<Entry<V>>({
     clock: options.clock,
     maxEntries: options.maxEntries,
-    onRemove(_key, entry, reason: RemovalReason) {
-      disown(entry)
+    onRemove(_key, entry, reason) {
+      owners.remove(entry)
       entry.scope.counters.removed(removalReason ?? reason)
       options.onCount(entries.size)
     },
@@ -76,21 +67,15 @@ export function createEntries<V>(options: EntriesOptions): Entries<V> {
     },
     peek: (key) => entries.peek(key),
     add(slot, value, { obtainedAtMs, endMs, refreshAtMs }) {
-      const { key, scope, generation, issuer, subject, role } = slot
-      const owner = hashKey([scope.config, issuer, slot.ownerId])
-      const ownership = { scope, generation, issuer, subject, role }
-      const entry = { key, ...ownership, value, obtainedAtMs, endMs, refreshAtMs, lastUse: ++uses, owner }
-      entries.set(key, entry, endMs)
+      const { key, scope, generation, issuer, subject, ownerId, role } = slot
+      const lastUse = ++uses
+      const names = { scope, generation, issuer, subject, ownerId, role }
+      const entry = { key, ...names, value, obtainedAtMs, endMs, refreshAtMs, lastUse, next: undefined }
+      entries.set(key, entry)
       // So short a life, or so small a cache, that it is gone already.
       if (entries.peek(key) !== entry) return
-      const owned = [...(owners.get(owner) ?? []), entry]
-      owners.set(owner, owned)
-      if (owned.length > options.maxPerOwner) {
-        remove(
-          owned.reduce((first, other) => (other.lastUse < first.lastUse ? other : first)),
-          'owner_capacity',
-        )
-      }
+      const excess = owners.add(entry)
+      if (excess !== undefined) remove(excess, 'owner_capacity')
       options.onCount(entries.size)
     },
     remove,

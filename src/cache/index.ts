@@ -2,4 +2,5 @@ export { createCredentialCache, type CredentialCache, type CredentialCacheOption
 export { hashKey } from './hash-key.ts'
 export type { CacheGroup, CacheListing } from './listing.ts'
 export type { CacheScope, CacheSlot, Generation, PurgeFilter } from './slot.ts'
-export { createTtlLru, type RemovalReason, type TtlLru, type TtlLruOptions } from './ttl-lru.ts'
+export { type RemovalReason } from './expiring-lru.ts'
+export { createTtlLru, type TtlLru, type TtlLruOptions } from './ttl-lru.ts'

@@ -1,6 +1,5 @@
 import type { Clock } from '../core/index.ts'
-
-export type RemovalReason = 'expired' | 'capacity' | 'replaced' | 'deleted'
+import { createExpiringLru, type RemovalReason } from './expiring-lru.ts'
 
 export interface TtlLruOptions<V> {
   readonly clock: Clock
@@ -29,79 +28,31 @@ export interface TtlLru<V> {
 
 interface Slot<V> {
   readonly value: V
-  readonly expiresAtMs: number
+  readonly endMs: number
   readonly weight: number
 }
 
 /** A bounded cache in which each entry has its own end. All operations take constant time, `entries` aside. */
 export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
-  const { clock, maxEntries, onRemove } = options
-  const maxWeight = options.maxWeight ?? Infinity
-  // A Map iterates in insertion order, so re-inserting on use keeps the least recently used one first.
-  const slots = new Map<string, Slot<V>>()
-  let weight = 0
-  let newest: string | undefined
-
-  const remove = (key: string, slot: Slot<V>, reason: RemovalReason) => {
-    slots.delete(key)
-    weight -= slot.weight
-    onRemove?.(key, slot.value, reason)
-  }
-
-  const live = (key: string): Slot<V> | undefined => {
-    const slot = slots.get(key)
-    if (slot === undefined) return undefined
-    if (clock.now() < slot.expiresAtMs) return slot
-    remove(key, slot, 'expired')
-    return undefined
-  }
-
-  const makeRoom = () => {
-    for (const [key, slot] of slots) {
-      if (slots.size <= maxEntries && weight <= maxWeight) return
-      remove(key, slot, clock.now() < slot.expiresAtMs ? 'capacity' : 'expired')
-    }
-  }
-
+  const { clock, maxEntries, maxWeight, weigh, onRemove } = options
+  const slots = createExpiringLru<Slot<V>>({
+    clock,
+    maxEntries,
+    weightOf: (slot) => slot.weight,
+    ...(maxWeight === undefined ? {} : { maxWeight }),
+    ...(onRemove === undefined ? {} : { onRemove: (key, slot, reason) => onRemove(key, slot.value, reason) }),
+  })
   return {
     get size() {
       return slots.size
     },
-    get(key) {
-      const slot = live(key)
-      if (slot === undefined) return undefined
-      if (newest !== key) {
-        slots.delete(key)
-        slots.set(key, slot)
-        newest = key
-      }
-      return slot.value
-    },
-    peek: (key) => live(key)?.value,
-    set(key, value, expiresAtMs) {
-      const old = slots.get(key)
-      if (old !== undefined) remove(key, old, 'replaced')
-      if (clock.now() >= expiresAtMs) return
-      const slot = { value, expiresAtMs, weight: options.weigh?.(value, key) ?? 0 }
-      if (slot.weight > maxWeight || maxEntries < 1) return
-      slots.set(key, slot)
-      weight += slot.weight
-      newest = key
-      makeRoom()
-    },
-    delete(key) {
-      const slot = slots.get(key)
-      if (slot === undefined) return false
-      remove(key, slot, 'deleted')
-      return true
-    },
-    clear() {
-      for (const [key, slot] of slots) remove(key, slot, 'deleted')
-    },
+    get: (key) => slots.get(key)?.value,
+    peek: (key) => slots.peek(key)?.value,
+    set: (key, value, endMs) => slots.set(key, { value, endMs, weight: weigh?.(value, key) ?? 0 }),
+    delete: (key) => slots.delete(key),
+    clear: () => slots.clear(),
     *entries() {
-      for (const [key, slot] of slots) {
-        if (clock.now() < slot.expiresAtMs) yield [key, slot.value]
-      }
+      for (const [key, slot] of slots.entries()) yield [key, slot.value]
     },
   }
 }

@@ -1,8 +1,9 @@
 import { Failure, type Clock, type SecretHandle } from '../core/index.ts'
 import { basicCredentials } from '../net/index.ts'
+import type { TokenExchange } from '../resources/index.ts'
 import { createClientAssertion } from './client-assertion.ts'
 
-export type ClientAuthMethod = 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+type Method = TokenExchange['clientAuthMethod']
 
 /** What authenticating the client adds to a token request. */
 export interface ClientAuthentication {
@@ -14,8 +15,8 @@ export interface ClientSettings {
   readonly clientId: string | undefined
   /** The client secret, or the private key for `private_key_jwt`. */
   readonly secret: SecretHandle | undefined
-  /** Default `client_secret_basic`; only meaningful with a secret. */
-  readonly method: ClientAuthMethod | undefined
+  /** Only meaningful with a secret. */
+  readonly method: Method
   readonly tokenUrl: string
   readonly clock: Clock
 }
@@ -28,8 +29,7 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
  * The function it gives reads the secret each time; it throws `secret_unavailable` and `config_error`.
  */
 export function createClientAuthentication(settings: ClientSettings): () => Promise<ClientAuthentication> {
-  const { clientId, secret, tokenUrl, clock } = settings
-  const method = settings.method ?? 'client_secret_basic'
+  const { clientId, secret, method, tokenUrl, clock } = settings
   if (secret === undefined) {
     if (method === 'private_key_jwt') throw new Failure('config_error', { detail: 'private_key_jwt needs a key' })
     const fixed = { form: clientId === undefined ? [] : [['client_id', clientId] as const], headers: {} }

@@ -1,7 +1,7 @@
 import { Failure, Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
 import { parseStrictObject } from './strict-json.ts'
 
-export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
+const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
 
 const MAX_TOKEN_LENGTH = 16 * 1024

@@ -7,44 +7,15 @@ import {
   type SecretHandle,
 } from '../core/index.ts'
 import { postForm } from '../net/index.ts'
-import { createClientAuthentication, type ClientAuthMethod } from './client-authentication.ts'
+import { tokenTypeUrn, type SecretRef, type TokenExchange } from '../resources/index.ts'
+import { createClientAuthentication } from './client-authentication.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { FetchingSource, Plan } from './source.ts'
-import { ACCESS_TOKEN_TYPE, readExchangeResponse } from './token-exchange-response.ts'
-
-interface SecretRef {
-  readonly name: string
-  readonly key: string
-}
-
-/** The sub-object `tokenExchange` of an MCPExternalAuthConfig. */
-export interface TokenExchangeSpec {
-  readonly tokenUrl: string
-  readonly audience: string
-  readonly clientId?: string | undefined
-  readonly clientSecretRef?: SecretRef | undefined
-  readonly scopes?: readonly string[] | undefined
-  readonly externalTokenHeaderName?: string | undefined
-  readonly subjectProviderName?: string | undefined
-  readonly subjectTokenType?: string | undefined
-  readonly resource?: string | readonly string[] | undefined
-  readonly actorTokenSecretRef?: SecretRef | undefined
-  readonly actorTokenType?: string | undefined
-  readonly requestedTokenType?: string | undefined
-  readonly clientAuthMethod?: ClientAuthMethod | undefined
-  readonly caCertPath?: string | undefined
-}
+import { readExchangeResponse } from './token-exchange-response.ts'
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
-const TYPE_PREFIX = 'urn:ietf:params:oauth:token-type:'
 const DEADLINE_MS = 10_000
 const MAX_BYTES = 1024 * 1024
-
-/** The URN of a token type given short or in full; empty and absent mean access_token. */
-const tokenTypeUrn = (type: string | undefined): string => {
-  if (type === undefined || type === '') return ACCESS_TOKEN_TYPE
-  return type.includes(':') ? type : TYPE_PREFIX + type
-}
 
 /** Why there was no answer, as a failure of ours (decisions §5). */
 function unanswered(error: unknown): Failure {
@@ -64,8 +35,7 @@ function unanswered(error: unknown): Failure {
 }
 
 /** The parts of the form that are the same for every caller. */
-function fixedForm(spec: TokenExchangeSpec): (readonly [string, string])[] {
-  const resources = typeof spec.resource === 'string' ? [spec.resource] : (spec.resource ?? [])
+function fixedForm(spec: TokenExchange): (readonly [string, string])[] {
   const scope = (spec.scopes ?? []).join(' ')
   return [
     ['grant_type', GRANT_TYPE],
@@ -73,14 +43,14 @@ function fixedForm(spec: TokenExchangeSpec): (readonly [string, string])[] {
     ['requested_token_type', tokenTypeUrn(spec.requestedTokenType)],
     ['audience', spec.audience],
     ...(scope === '' ? [] : [['scope', scope] as const]),
-    ...resources.map((resource) => ['resource', resource] as const),
+    ...(spec.resource === undefined ? [] : [['resource', spec.resource] as const]),
   ]
 }
 
 /** What is exchanged: the caller's own token, or the one that the named upstream provider gave for this caller. */
-function createSubjectToken(spec: TokenExchangeSpec, { upstreamTokens }: ObtainDeps) {
+function createSubjectToken(spec: TokenExchange, { upstreamTokens }: ObtainDeps) {
   const provider = spec.subjectProviderName
-  if (provider === undefined || provider === '') {
+  if (provider === undefined) {
     return (caller: AuthenticatedCaller) => Promise.resolve({ token: caller.token, expiresAtMs: Infinity })
   }
   if (upstreamTokens === undefined) {
@@ -107,15 +77,16 @@ function createLog(config: string, { log }: ObtainDeps) {
  * `invalid_token`, `exchange_denied`, `config_error`, `secret_unavailable`, `identity_provider_unavailable` and
  * `exchange_failed` (decisions §5).
  */
-export function createTokenExchangeSource(name: string, spec: TokenExchangeSpec, deps: ObtainDeps): FetchingSource {
+export function createTokenExchangeSource(name: string, spec: TokenExchange, deps: ObtainDeps): FetchingSource {
   const { clock, secrets } = deps
   const handleOf = (ref: SecretRef | undefined): SecretHandle | undefined =>
     ref === undefined ? undefined : secrets.handle(ref)
-  const clientSecret = handleOf(spec.clientSecretRef)
+  const isAssertion = spec.clientAuthMethod === 'private_key_jwt'
+  const clientSecret = handleOf(isAssertion ? spec.clientKeySecretRef : spec.clientSecretRef)
   const actorToken = handleOf(spec.actorTokenSecretRef)
   const subjectTokenOf = createSubjectToken(spec, deps)
   const authenticateClient = createClientAuthentication({
-    clientId: spec.clientId === '' ? undefined : spec.clientId,
+    clientId: spec.clientId,
     secret: clientSecret,
     method: spec.clientAuthMethod,
     tokenUrl: spec.tokenUrl,
@@ -132,7 +103,7 @@ export function createTokenExchangeSource(name: string, spec: TokenExchangeSpec,
   const form = fixedForm(spec)
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
   const keyParts = [spec.audience, (spec.scopes ?? []).join(' ')]
-  const header = (spec.externalTokenHeaderName ?? '').toLowerCase() || 'authorization'
+  const header = spec.externalTokenHeaderName?.toLowerCase() ?? 'authorization'
   const logFailure = createLog(name, deps)
 
   const actor = (): (readonly [string, string])[] =>
@@ -140,7 +111,7 @@ export function createTokenExchangeSource(name: string, spec: TokenExchangeSpec,
       ? []
       : [
           ['actor_token', actorToken.current().reveal()],
-          ['actor_token_type', tokenTypeUrn(spec.actorTokenType)],
+          ['actor_token_type', tokenTypeUrn(spec.actorTokenType ?? 'access_token')],
         ]
 
   const post = async (subjectToken: Secret): Promise<OutboundResponse> => {

@@ -142,7 +142,7 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
       if (isRoomy) expect(wanted, 'a request waits although there is a live one').toBeUndefined()
       const settled = answer.then(
         (made) => check(slot, owner, made, since),
-        (error: unknown) => void expect(error).toBeInstanceOf(Failure),
+        (error: unknown) => expect(error).toBeInstanceOf(Failure),
       )
       // Judged in `finish`; until then a failed check is not an unhandled rejection.
       settled.catch(() => undefined)

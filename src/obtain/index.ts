@@ -1,0 +1,31 @@
+import type { Armed, Credential, Known, Obtain } from '../core/index.ts'
+import type { ResolvedAuth } from '../resources/index.ts'
+import type { ObtainDeps } from './deps.ts'
+import { createSource } from './sources.ts'
+
+export * from './cloud-sts/index.ts'
+export type { ObtainDeps, SourceOutboundOptions } from './deps.ts'
+export type { Fetched, FetchingSource, Plan, Source } from './source.ts'
+
+/** The stage `obtain` of one config, with connections to let go of when its routes are gone. */
+export interface OpenObtain extends Obtain {
+  close(): Promise<void>
+}
+
+const arm = (known: Known, credential: Credential): Armed => ({ known, credential }) as Armed
+
+/**
+ * The stage `obtain` for one MCPExternalAuthConfig: gives a caller the credential that it has at the backend, at once
+ * where nothing has to be fetched. Throws `type_not_runnable` and `config_error` for a config that can't run.
+ */
+export function createObtain(auth: ResolvedAuth, deps: ObtainDeps): OpenObtain {
+  const source = createSource(auth, deps)
+  return {
+    obtain(known) {
+      const credential = source.obtain(known.caller)
+      return credential instanceof Promise ? credential.then((fetched) => arm(known, fetched)) : arm(known, credential)
+    },
+    reject: (armed) => source.reject(armed.known.caller, armed.credential),
+    close: async () => source.close?.(),
+  }
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { Failure, type FailureOptions, type FailureCode } from '../../src/core/index.ts'
+import { createHarness } from './slots.ts'
+import { settleMicrotasks } from './world.ts'
+
+function createFailing() {
+  const harness = createHarness()
+  const { cache, calls, slot } = harness
+  return {
+    ...harness,
+    /** Asks, and lets the call fail if one was made; gives what the request got and how many calls that took. */
+    ask: async (code: FailureCode, options: FailureOptions = {}) => {
+      let error: unknown
+      let answer: unknown
+      try {
+        answer = cache.get(slot())
+      } catch (thrown) {
+        error = thrown
+      }
+      await settleMicrotasks()
+      const made = calls.length
+      calls.pop()?.fail(new Failure(code, options))
+      if (answer instanceof Promise) error = await answer.catch((thrown: unknown) => thrown)
+      return { made, error }
+    },
+  }
+}
+
+test('while a service is away it is asked after 1, 2, 4 … 30 s, and requests in between are told how long to wait', async () => {
+  const { ask, clock, metrics } = createFailing()
+  for (const pause of [1, 2, 4, 8, 16, 30, 30]) {
+    expect((await ask('identity_provider_unavailable')).made).toBe(1)
+    const { made, error } = await ask('identity_provider_unavailable')
+    expect(made).toBe(0)
+    expect(error).toMatchObject({ code: 'identity_provider_unavailable', retryAfterSeconds: pause })
+    clock.advance(pause * 1_000 - 1)
+    expect((await ask('identity_provider_unavailable')).made).toBe(0)
+    clock.advance(1)
+  }
+  expect(metrics.value('extauth_credential_requests_total', 'tokenExchange', 'negative')).toBe(14)
+})
+
+test('what the service asks for is honoured, up to 30 s', async () => {
+  const { ask, clock } = createFailing()
+  await ask('sts_throttled', { retryAfterSeconds: 12 })
+  clock.advance(11_999)
+  expect(await ask('sts_throttled')).toMatchObject({ made: 0, error: { retryAfterSeconds: 1 } })
+  clock.advance(1)
+  expect((await ask('sts_throttled', { retryAfterSeconds: 900 })).made).toBe(1)
+  clock.advance(30_000)
+  expect((await ask('sts_throttled')).made).toBe(1)
+})
+
+test('a refusal is remembered for 10 s with its reason, and has no Retry-After', async () => {
+  const { ask, clock } = createFailing()
+  const first = await ask('exchange_denied', { detail: 'access_denied' })
+  const second = await ask('exchange_denied')
+  expect(second).toMatchObject({ made: 0, error: { code: 'exchange_denied', detail: 'access_denied' } })
+  expect(second.error).not.toBe(first.error)
+  expect((second.error as Failure).retryAfterSeconds).toBeUndefined()
+  clock.advance(10_000)
+  expect((await ask('exchange_denied')).made).toBe(1)
+})
+
+test.each(['expired_token', 'invalid_token', 'no_session', 'secret_unavailable', 'internal_error'] as const)(
+  '%s is never remembered: the next request may bring what was missing',
+  async (code) => {
+    const { ask } = createFailing()
+    expect((await ask(code)).made).toBe(1)
+    expect((await ask(code)).made).toBe(1)
+  },
+)
+
+test('a success ends the row of failures', async () => {
+  const { ask, clock, fill } = createFailing()
+  await ask('sts_unavailable')
+  clock.advance(1_000)
+  await ask('sts_unavailable')
+  clock.advance(2_000)
+  await fill({}, 'credential', 1_000)
+  clock.advance(1_000)
+  await ask('sts_unavailable')
+  clock.advance(1_000)
+  expect((await ask('sts_unavailable')).made).toBe(1)
+})
+
+test('a flood of failing callers evicts no good credential', async () => {
+  const { cache, calls, fill, slot } = createHarness({ maxEntries: 50 })
+  await fill({}, 'good')
+  for (let caller = 0; caller < 200; caller += 1) {
+    const answer = cache.get(slot({ subject: `stranger-${caller}` })) as Promise<string>
+    await settleMicrotasks()
+    calls.pop()?.fail(new Failure('exchange_denied'))
+    await expect(answer).rejects.toMatchObject({ code: 'exchange_denied' })
+  }
+  expect(cache.get(slot())).toBe('good')
+  expect(cache.list()).toMatchObject({ entries: 1, negative: 50 })
+})
