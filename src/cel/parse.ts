@@ -41,7 +41,7 @@ export function parseExpression(text: string): ParsedExpression {
   }
   boundNesting(text)
   try {
-    return parse(text)
+    return parse(withoutComments(text))
   } catch (error) {
     throw syntaxError(error, text)
   }
@@ -49,7 +49,12 @@ export function parseExpression(text: string): ParsedExpression {
 
 /** The parts of a CEL text that can hold brackets without meaning them: comments and strings, raw or not. */
 const QUOTED =
-  /\/\/[^\n\r]*|[rR]("""[^]*?"""|'''[^]*?'''|"[^"\n\r]*"|'[^'\n\r]*')|"""(?:\\[^]|[^\\])*?"""|'''(?:\\[^]|[^\\])*?'''|"(?:\\.|[^"\\\n\r])*"|'(?:\\.|[^'\\\n\r])*'/g
+  /\/\/[^\n\r]*|(?:[rR][bB]?|[bB][rR])(?:"""[^]*?"""|'''[^]*?'''|"[^"\n\r]*"|'[^'\n\r]*')|"""(?:\\[^]|[^\\])*?"""|'''(?:\\[^]|[^\\])*?'''|"(?:\\.|[^"\\\n\r])*"|'(?:\\.|[^'\\\n\r])*'/g
+
+/** The parser takes one comment at a place, and none at the end; with spaces instead every offset stays as it is. */
+function withoutComments(text: string): string {
+  return text.replace(QUOTED, (quoted) => (quoted.startsWith('//') ? ' '.repeat(quoted.length) : quoted))
+}
 
 function boundNesting(text: string): void {
   const code = text.replace(QUOTED, (quoted) => ' '.repeat(quoted.length))
@@ -61,9 +66,8 @@ function boundNesting(text: string): void {
     else if (character === ')' || character === ']' || character === '}') open--
     else if (character === '?') conditionals++
     if (open > LIMITS.brackets || conditionals > LIMITS.conditionals) {
-      const what =
-        conditionals > LIMITS.conditionals ? `more than ${LIMITS.conditionals} conditionals` : 'nested too deeply'
-      throw new MatcherError(`the expression is ${what}`.replace('is more', 'has more'), positionAt(text, offset))
+      const what = open > LIMITS.brackets ? 'is nested too deeply' : `has more than ${LIMITS.conditionals} conditionals`
+      throw new MatcherError(`the expression ${what}`, positionAt(text, offset))
     }
   }
 }
