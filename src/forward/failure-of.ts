@@ -1,3 +1,4 @@
+import { errors } from 'undici'
 import { Failure, type FailureCode } from '../core/index.ts'
 
 /** Methods that may be sent again without anybody noticing (RFC 9110 §9.2.2). */
@@ -15,7 +16,7 @@ const LOST: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIP
 /** True when a connection that stood was lost, so that another one may fare better. */
 export const isConnectionLost = (error: unknown): boolean => LOST.has(codeOf(error))
 
-// What undici says about answers that break the rules of HTTP, beside the HPE_ codes of its parser.
+// What undici says about answers that break the rules of HTTP, beside what its parser throws.
 const MALFORMED: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_OVERFLOW',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
@@ -23,9 +24,10 @@ const MALFORMED: ReadonlySet<string> = new Set([
   'UND_ERR_RESPONSE',
 ])
 
-const failureCode = (code: string): FailureCode => {
+const failureCode = (error: unknown): FailureCode => {
+  const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_TIMEOUT') return 'backend_timeout'
-  if (MALFORMED.has(code) || code.startsWith('HPE_')) return 'backend_error'
+  if (MALFORMED.has(code) || error instanceof errors.HTTPParserError) return 'backend_error'
   // Our own header policy lets nothing through that undici refuses, so what it refuses came from the caller.
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') return 'bad_request'
   if (code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH') return 'bad_request'
@@ -37,4 +39,4 @@ const failureCode = (code: string): FailureCode => {
  * (502) for a malformed answer, backend_unreachable (502) for everything between us and the backend.
  */
 export const failureOf = (error: unknown): Failure =>
-  error instanceof Failure ? error : new Failure(failureCode(codeOf(error)), { cause: error })
+  error instanceof Failure ? error : new Failure(failureCode(error), { cause: error })
