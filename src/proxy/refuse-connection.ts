@@ -12,7 +12,8 @@ const CLOSING_MS = 2000
  * When part of an answer is already out, the connection is cut instead: a client must not take it for whole.
  */
 export function refuseConnection(socket: Duplex, exchange: Exchange | undefined, failure: Failure): void {
-  if (exchange !== undefined) exchange.refusal = failure
+  // The first reason counts: what the parser says about a connection that is being closed is its echo.
+  if (exchange !== undefined) exchange.refusal ??= failure
   if (!socket.writable || exchange?.response.headersSent === true) {
     socket.destroy()
     return

@@ -59,10 +59,13 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
   server.on('clientError', (error: Error, socket: Duplex) => {
     const connection = connections.of(socket)
     const failure = parserFailure(error)
-    settings.log.info({ status: failure.status, reason: failure.code, cause: causeOf(error) }, 'connection refused')
+    const exchange = connection.active === 0 ? undefined : connection.last
+    // What belongs to a request is in that request's line.
+    if (exchange === undefined)
+      settings.log.info({ status: failure.status, reason: failure.code, cause: causeOf(error) }, 'connection refused')
     // With several answers in progress, whatever is written now would land in the middle of one.
     if (connection.active > 1) socket.destroy()
-    else refuseConnection(socket, connection.active === 1 ? connection.last : undefined, failure)
+    else refuseConnection(socket, exchange, failure)
   })
   return server
 }

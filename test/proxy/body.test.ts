@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Failure } from '../../src/core/index.ts'
+import { rawConnect } from '../support/raw.ts'
+import { createSockets } from '../support/sockets.ts'
+import { createRoute, headersIn, runtimeOf, startProxy, startRawBackend, type RouteOptions } from './harness.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+async function start(options: RouteOptions = {}, more: Parameters<typeof startProxy>[3] = {}) {
+  const backend = await startRawBackend(sockets)
+  const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, backend.origin, options)]), {}, more)
+  return { backend, proxy }
+}
+
+const head = (lines: string): string => `POST / HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`
+const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
+
+describe('bodies', () => {
+  it.each([
+    ['a small body keeps its length', 'Content-Length: 3\r\n', 'abc', ['content-length', '3'], 'abc'],
+    ['an empty body has length 0', 'Content-Length: 0\r\n', '', ['content-length', '0'], ''],
+    [
+      'a large body keeps its length',
+      'Content-Length: 1048577\r\n',
+      'x'.repeat(1048577),
+      ['content-length', '1048577'],
+      'x'.repeat(1048577),
+    ],
+  ])('%s', async (_, lines, body, header, ending) => {
+    const { backend, proxy } = await start()
+    await rawConnect(proxy.url, head(lines) + body).until(/^HTTP\/1\.1 200 /)
+    expect(headersIn(backend.received[0])).toContainEqual(header)
+    expect(backend.received[0]?.endsWith(`\r\n\r\n${ending}`)).toBe(true)
+  })
+
+  it('a chunked body is sent chunked, piece by piece', async () => {
+    const { backend, proxy } = await start()
+    const client = rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}${chunk('ab')}`)
+    await vi.waitFor(() => expect(backend.received[0]).toMatch(/\r\n2\r\nab/))
+    client.socket.write(`${chunk('c')}0\r\n\r\n`)
+    await client.until(/^HTTP\/1\.1 200 /)
+    expect(headersIn(backend.received[0])).toContainEqual(['transfer-encoding', 'chunked'])
+    expect(backend.received[0]).toMatch(/\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n$/)
+  })
+
+  it('a chunked body that the applier hashes is sent with its length', async () => {
+    const { backend, proxy } = await start({ needsBody: true })
+    const client = rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}${chunk('{"a"')}`)
+    setTimeout(() => client.socket.write(`${chunk(':1}')}0\r\n\r\n`), 20)
+    await client.until(/^HTTP\/1\.1 200 /)
+    expect(backend.received[0]?.split('\r\n\r\n')[1]).toBe('{"a":1}')
+    expect(headersIn(backend.received[0])).toContainEqual(['content-length', '7'])
+    expect(headersIn(backend.received[0]).map(([name]) => name)).not.toContain('transfer-encoding')
+  })
+
+  it.each([
+    ['announced', 'Content-Length: 101\r\n', 'x'.repeat(101)],
+    ['announced and never sent', 'Content-Length: 5000000000\r\n', ''],
+    ['chunked', 'Transfer-Encoding: chunked\r\n', `${chunk('x'.repeat(60))}${chunk('x'.repeat(60))}`],
+  ])('a body that must be kept and is too large gets 413 (%s)', async (_, lines, body) => {
+    const { backend, proxy } = await start({ needsBody: true, bufferedBodyBytes: 100 })
+    const client = rawConnect(proxy.url, head(lines) + body)
+    expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 413 .*"reason":"body_too_large"/s)
+    expect(backend.received).toEqual([])
+  })
+
+  it('a body of exactly the limit is kept', async () => {
+    const { proxy } = await start({ needsBody: true, bufferedBodyBytes: 100 })
+    await rawConnect(proxy.url, head('Content-Length: 100\r\n') + 'x'.repeat(100)).until(/^HTTP\/1\.1 200 /)
+    await rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}${chunk('x'.repeat(100))}0\r\n\r\n`).until(
+      /^HTTP\/1\.1 200 /,
+    )
+  })
+
+  it('a client that waits for 100 Continue gets it once the caller is known', async () => {
+    const { backend, proxy } = await start()
+    const client = rawConnect(proxy.url, head('Content-Length: 3\r\nExpect: 100-continue\r\n'))
+    await client.until(/^HTTP\/1\.1 100 Continue\r\n\r\n/)
+    expect(backend.received).toEqual([])
+    client.socket.write('abc')
+    await client.until(/HTTP\/1\.1 200 /)
+    expect(headersIn(backend.received[0]).map(([name]) => name)).not.toContain('expect')
+  })
+
+  it('a client that waits for 100 Continue and is refused never gets it', async () => {
+    const { proxy } = await start({
+      caller: () => {
+        throw new Failure('missing_token')
+      },
+    })
+    const client = rawConnect(proxy.url, head('Content-Length: 3\r\nExpect: 100-continue\r\n'))
+    expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 401 /)
+  })
+
+  it('the connection lives on after a refused request whose small body was not read', async () => {
+    let refuses = true
+    const { proxy } = await start({
+      caller: () => {
+        if (refuses) throw new Failure('missing_token')
+        return { kind: 'anonymous' }
+      },
+    })
+    const client = rawConnect(proxy.url, `${head('Content-Length: 3\r\n')}abc`)
+    await client.until(/^HTTP\/1\.1 401 .*\}\}\}/s)
+    refuses = false
+    client.socket.write(`${head('Content-Length: 3\r\n')}abc`)
+    await client.until(/\}\}\}HTTP\/1\.1 200 /)
+  })
+
+  it('a refused client that keeps sending can read why before the connection ends', async () => {
+    const { proxy } = await start({
+      caller: () => {
+        throw new Failure('missing_token')
+      },
+    })
+    const client = rawConnect(proxy.url, head('Content-Length: 3000000\r\n'))
+    let sent = 0
+    const pump = setInterval(() => {
+      if (sent < 3_000_000 && client.socket.writable) client.socket.write('x'.repeat(100_000))
+      sent += 100_000
+    }, 1)
+    const answer = await client.until(/\}\}\}/)
+    clearInterval(pump)
+    expect(answer).toMatch(/^HTTP\/1\.1 401 .*\r\nconnection: close\r\n/is)
+    client.socket.end()
+    expect(await client.ended).not.toBe('reset')
+  })
+
+  it('a body of many mebibytes arrives as it was sent', async () => {
+    const hash = createHash('sha256')
+    const origin = await sockets.http((request, response) => {
+      request.on('data', (data: Buffer) => hash.update(data)).on('end', () => response.end('done'))
+    })
+    const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin)]))
+    const bytes = Buffer.alloc(8 * 1024 * 1024, 'payload')
+    expect(await (await fetch(proxy.url, { method: 'POST', body: bytes })).text()).toBe('done')
+    expect(hash.digest('hex')).toBe(createHash('sha256').update(bytes).digest('hex'))
+  })
+})
+
+describe('slow clients', () => {
+  it('a kept body that does not arrive in time gets 408', async () => {
+    const { backend, proxy } = await start({}, { deadlines: { keptBodyMs: 5000 } })
+    const client = rawConnect(proxy.url, `${head('Content-Length: 5\r\n')}ab`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    proxy.clock.advance(5000)
+    expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 408 .*"reason":"request_timeout"/s)
+    expect(backend.received).toEqual([])
+  })
+
+  it('a streamed body that stops gets 408 and the backend is let go', async () => {
+    const aborted = Promise.withResolvers<void>()
+    const origin = await sockets.http((request) => {
+      request.resume().on('error', () => undefined)
+      request.on('close', () => aborted.resolve())
+    })
+    const route = createRoute(sockets, origin)
+    const proxy = await startProxy(sockets, runtimeOf([route]), {}, { deadlines: { bodyIdleMs: 5000 } })
+    const client = rawConnect(proxy.url, head('Transfer-Encoding: chunked\r\n') + chunk('abc'))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    // The first look sees what has arrived until then; the silence counts from there.
+    const timer = setInterval(() => proxy.clock.advance(5000), 100)
+    expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 408 .*Connection: close/s)
+    clearInterval(timer)
+    client.socket.end()
+    await aborted.promise
+    await client.ended
+    expect(proxy.log.lines.join('\n')).toContain('"reason":"request_timeout"')
+  })
+
+  it('headers that do not arrive in time get 408', async () => {
+    const { proxy } = await start({}, { deadlines: { headersMs: 100 } })
+    const client = rawConnect(proxy.url, 'POST / HTTP/1.1\r\nHost: loc')
+    expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 408 .*"reason":"request_timeout"/s)
+  })
+
+  it('a malformed chunk gets 400 as long as nothing was answered', async () => {
+    const { proxy } = await start({ needsBody: true })
+    const client = rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}3\r\nabc\r\nxyz\r\n`)
+    expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 400 /)
+    client.socket.end()
+    await client.ended
+    expect(proxy.log.lines.join('\n')).toContain('"status":400')
+  })
+})
