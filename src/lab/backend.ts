@@ -51,7 +51,10 @@ export async function startLabBackend(options: LabBackendOptions): Promise<LabBa
     response.setHeader('date', new Date(clock.now()).toUTCString())
     const target = request.url ?? '/'
     const path = target.split('?', 1)[0] ?? '/'
-    if (path === '/lab/requests') return answer(response, 200, { requests: recorded.map(readable) })
+    if (path === '/lab/requests') {
+      if (!hostIsLocal(request, response) || !originIsLocal(request, response)) return undefined
+      return answer(response, 200, { requests: recorded.map(readable) })
+    }
     const mount = [...verifiers.keys()].find((prefix) => path === prefix || path.startsWith(`${prefix}/`))
     const verify = mount === undefined ? undefined : verifiers.get(mount)
     if (mount === undefined || verify === undefined) return answer(response, 404, { error: 'not_found' })
@@ -78,7 +81,7 @@ export async function startLabBackend(options: LabBackendOptions): Promise<LabBa
     })
 
     if (!verdict.ok) return answer(response, verdict.status, verdict.body, verdict.headers)
-    if (!hostIsLocal(request, response) || !originIsLocal(request, response)) return
+    if (!hostIsLocal(request, response) || !originIsLocal(request, response)) return undefined
     const demanded = demandedStatus(body)
     if (demanded !== undefined) return answer(response, demanded, { error: 'as_demanded', status: demanded })
     await state.current.run(record, () => serveMcp(replayed(request, body), response))
