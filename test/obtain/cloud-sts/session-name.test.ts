@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { sessionNameOf } from '../../../src/obtain/cloud-sts/session-name.ts'
+
+const ISSUER = 'https://issuer.example'
+const LEGAL = /^[\w+=,.@-]{2,64}$/
+const digest = (issuer: string, subject: string) =>
+  createHash('sha256')
+    .update(JSON.stringify([issuer, subject]))
+    .digest('hex')
+    .slice(0, 16)
+
+describe('the role session name', () => {
+  test.each([
+    'alice',
+    'al',
+    'a.b+c=d,e@f-g_h',
+    'ada.lovelace@example.com',
+    'x'.repeat(64),
+    '0042',
+    '--',
+    '-0123456789abcde',
+  ])('is the claim itself where STS takes it: %s', (claim) => {
+    expect(sessionNameOf(claim, ISSUER, 'sub')).toEqual({ name: claim, changes: [] })
+  })
+
+  const suffix = `-${digest(ISSUER, 'sub')}`
+  test.each([
+    ['auth0|5f7c8ec7', 'auth0-5f7c8ec7', ['characters_replaced']],
+    ['user name', 'user-name', ['characters_replaced']],
+    ['héllo', 'h-llo', ['characters_replaced']],
+    ['👩‍💻', '---', ['characters_replaced']],
+    ['spiffe://x/y', 'spiffe---x-y', ['characters_replaced']],
+    ['a\r\nb', 'a--b', ['characters_replaced']],
+    ['x'.repeat(65), 'x'.repeat(47), ['too_long']],
+    ['|'.repeat(200), '-'.repeat(47), ['characters_replaced', 'too_long']],
+    ['', '', ['too_short']],
+    ['a', 'a', ['too_short']],
+    ['|', '-', ['characters_replaced', 'too_short']],
+    ['alice-0123456789abcdef', 'alice-0123456789abcdef', ['looks_derived']],
+    ['alice-0123456789ABCDEF', 'alice-0123456789ABCDEF', ['looks_derived']],
+    ['alice|0123456789abcdef', 'alice-0123456789abcdef', ['characters_replaced', 'looks_derived']],
+    [`${'x'.repeat(47)}-0123456789abcdef`, 'x'.repeat(47), ['looks_derived']],
+  ])('is changed and marked otherwise: %j', (claim, start, changes) => {
+    expect(sessionNameOf(claim, ISSUER, 'sub')).toEqual({ name: `${start}${suffix}`, changes })
+  })
+
+  test('the mark is of issuer and subject, which do not run into each other', () => {
+    const names = [
+      sessionNameOf('a b', 'https://i', 'sub'),
+      sessionNameOf('a b', 'https://isu', 'b'),
+      sessionNameOf('a b', 'https://i', 'sub2'),
+      sessionNameOf('a b', 'https://i"', 'sub'),
+    ].map(({ name }) => name)
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.string({ unit: fc.constantFrom('a', 'b', '-', '|', ' ', 'é', '@'), maxLength: 90 }),
+    fc.tuple(fc.constantFrom('alice', 'bob', ''), fc.stringMatching(/^[0-9a-f]{16}$/)).map(([a, b]) => `${a}-${b}`),
+  )
+
+  test('is always one that STS takes', () => {
+    fc.assert(
+      fc.property(text, text, (issuer, subject) => {
+        expect(sessionNameOf(subject, issuer, subject).name).toMatch(LEGAL)
+      }),
+      { numRuns: 2_000, seed: 5 },
+    )
+  })
+
+  test('differs for different subjects of an issuer', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(text, { minLength: 2, maxLength: 40 }), (subjects) => {
+        const names = subjects.map((subject) => sessionNameOf(subject, ISSUER, subject).name)
+        expect(new Set(names).size).toBe(subjects.length)
+      }),
+      { numRuns: 500, seed: 5 },
+    )
+  })
+
+  test('a subject can not take the name that another one was given', () => {
+    const given = sessionNameOf('auth0|victim', ISSUER, 'auth0|victim').name
+    expect(sessionNameOf(given, ISSUER, given).name).not.toBe(given)
+  })
+})
