@@ -1,0 +1,160 @@
+import type { ServerResponse } from 'node:http'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Agent } from 'undici'
+import type { Runtime } from '../../src/proxy/index.ts'
+import { rawConnect } from '../support/raw.ts'
+import { createSockets } from '../support/sockets.ts'
+import { createRoute, runtimeOf, startProxy } from './harness.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+/** A runtime whose backend answers `name`, slowly for `/slow`, and as an endless stream for `/events`. */
+async function runtime(name: string): Promise<Runtime & { closed: boolean; readonly held: ServerResponse[] }> {
+  const held: ServerResponse[] = []
+  const origin = await sockets.http((request, response) => {
+    if (request.url === '/slow') held.push(response)
+    else if (request.url === '/events') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${name}\n\n`)
+    } else response.end(name)
+  })
+  const inner = runtimeOf([createRoute(sockets, origin)])
+  const made = {
+    ...inner,
+    held,
+    closed: false,
+    close: async () => {
+      made.closed = true
+      await inner.close()
+    },
+  }
+  return made
+}
+
+const raw = (url: string, path: string) => rawConnect(url, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+
+describe('swap', () => {
+  it('new requests use the new runtime, running ones finish on the old, which is then closed', async () => {
+    const [old, next] = [await runtime('old'), await runtime('new')]
+    const proxy = await startProxy(sockets, old)
+    const slow = fetch(`${proxy.url}/slow`)
+    await vi.waitFor(() => expect(old.held).toHaveLength(1))
+    proxy.swap(next)
+    expect(await (await fetch(proxy.url)).text()).toBe('new')
+    expect(old.closed).toBe(false)
+    old.held[0]?.end('slow old')
+    expect(await (await slow).text()).toBe('slow old')
+    await vi.waitFor(() => expect(old.closed).toBe(true))
+    expect(next.closed).toBe(false)
+  })
+
+  it('an unused runtime is closed at once', async () => {
+    const [old, next] = [await runtime('old'), await runtime('new')]
+    const proxy = await startProxy(sockets, old)
+    proxy.swap(next)
+    expect(old.closed).toBe(true)
+  })
+
+  it('a runtime that cannot be used leaves the old one in place', async () => {
+    const old = await runtime('old')
+    const proxy = await startProxy(sockets, old)
+    const cyclic: Record<string, unknown> = {}
+    cyclic['self'] = cyclic
+    expect(() => proxy.swap({ ...old, documents: new Map([['/.well-known/x', cyclic]]) })).toThrow()
+    expect(await (await fetch(proxy.url)).text()).toBe('old')
+    expect(old.closed).toBe(false)
+  })
+
+  it('no request fails while runtimes are swapped under load', async () => {
+    const runtimes = await Promise.all(Array.from({ length: 10 }, (_, index) => runtime(`${index}`)))
+    const [first] = runtimes
+    if (first === undefined) throw new Error('no runtime')
+    const proxy = await startProxy(sockets, first)
+    const answers: string[] = []
+    let running = true
+    const worker = async (): Promise<void> => {
+      while (running) answers.push(await (await fetch(proxy.url, { method: 'POST', body: '{}' })).text())
+    }
+    const workers = Array.from({ length: 8 }, worker)
+    for (const next of runtimes.slice(1)) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      proxy.swap(next)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    running = false
+    await Promise.all(workers)
+    expect(new Set(answers)).toEqual(new Set(runtimes.map((_, index) => `${index}`)))
+    await vi.waitFor(() => expect(runtimes.map(({ closed }) => closed)).toEqual([...Array(9).fill(true), false]))
+  })
+})
+
+describe('drain', () => {
+  it('lets requests finish, refuses new ones on open connections, and closes everything', async () => {
+    const only = await runtime('only')
+    const proxy = await startProxy(sockets, only)
+    const dispatcher = new Agent({ connections: 1 })
+    sockets.closing(dispatcher)
+    const idle = raw(proxy.url, '/')
+    await idle.until(/only$/)
+    const kept = raw(proxy.url, '/slow')
+    await vi.waitFor(() => expect(only.held).toHaveLength(1))
+    const second = raw(proxy.url, '/slow')
+    await vi.waitFor(() => expect(only.held).toHaveLength(2))
+    const drained = proxy.drain(10_000)
+    expect(proxy.drain(0)).toBe(drained)
+    expect(await idle.ended).toBe('end')
+    only.held[0]?.end('done')
+    expect(await kept.until(/done/)).toMatch(/^HTTP\/1\.1 200 .*connection: close/is)
+    expect(only.closed).toBe(false)
+    only.held[1]?.end('done')
+    await second.until(/done/)
+    await drained
+    expect(only.closed).toBe(true)
+    await expect(fetch(proxy.url)).rejects.toThrow('fetch failed')
+  })
+
+  it('answers 503 to a request that comes on a connection that is in use', async () => {
+    const only = await runtime('only')
+    const proxy = await startProxy(sockets, only)
+    // Two requests on one connection: the second is parsed while the drain is on.
+    const client = raw(proxy.url, '/slow')
+    await vi.waitFor(() => expect(only.held).toHaveLength(1))
+    const drained = proxy.drain(10_000)
+    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await vi.waitFor(() => expect(proxy.log.lines.join()).toContain('"reason":"draining"'))
+    only.held[0]?.end('done')
+    await client.until(/done/)
+    await drained
+  })
+
+  it('ends event streams cleanly when nothing else is left', async () => {
+    const only = await runtime('only')
+    const proxy = await startProxy(sockets, only)
+    const stream = raw(proxy.url, '/events')
+    await stream.until(/data: only/)
+    const slow = raw(proxy.url, '/slow')
+    await vi.waitFor(() => expect(only.held).toHaveLength(1))
+    const drained = proxy.drain(60_000)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(stream.text()).not.toMatch(/\r\n0\r\n\r\n$/)
+    only.held[0]?.end('done')
+    await slow.until(/done/)
+    await stream.until(/\r\n0\r\n\r\n$/)
+    await drained
+    expect(only.closed).toBe(true)
+  })
+
+  it('cuts what does not end within the grace period, after ending streams', async () => {
+    const only = await runtime('only')
+    const proxy = await startProxy(sockets, only)
+    const stream = raw(proxy.url, '/events')
+    await stream.until(/data: only/)
+    const slow = raw(proxy.url, '/slow')
+    await vi.waitFor(() => expect(only.held).toHaveLength(1))
+    await proxy.drain(50)
+    expect(stream.text()).toMatch(/\r\n0\r\n\r\n$/)
+    expect(slow.text()).toBe('')
+    await slow.ended
+    expect(only.closed).toBe(true)
+  })
+})
