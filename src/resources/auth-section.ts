@@ -8,12 +8,9 @@ const PUBLIC_PATH = /^(\/(?!\.{1,2}(\/|$))[^/?#\\\s%]+)+\/?$/
 const publicPaths = () =>
   z
     .array(
-      z
-        .string()
-        .max(1024)
-        .regex(PUBLIC_PATH, {
-          error: 'expected a path such as "/docs", not "/", without dot segments, "%", query and fragment',
-        }),
+      z.string().max(1024).regex(PUBLIC_PATH, {
+        error: 'expected a path such as "/docs", not "/", without dot segments, "%", query and fragment',
+      }),
     )
     .max(200)
 
@@ -66,7 +63,7 @@ const oauth = () =>
       .min(0)
       .max(60)
       .transform(seconds)
-      .default(seconds(5))
+      .prefault(5)
       .describe('Allowed clock difference in seconds. Extends the specification.'),
     providers: z.array(provider()).min(1).max(64).describe('Identity providers.'),
   })
@@ -83,7 +80,7 @@ const written = () =>
     }),
     [
       {
-        message: 'mode "oauth" (the default) needs "oauth" with "resourceUrl" and "providers"',
+        message: 'missing, mode "oauth" (the default) needs "oauth.resourceUrl" and "oauth.providers"',
         at: 'oauth',
         holds: (value) => value.mode === 'anonymous' || value.oauth !== undefined,
         cel: "(has(self.mode) && self.mode == 'anonymous') || has(self.oauth)",

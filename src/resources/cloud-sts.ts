@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { httpUrl, secondsBetween } from './scalars.ts'
+import { compileMatcher, MatcherError } from '../cel/index.ts'
 import { exclusive, withRules } from './rules.ts'
 
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
@@ -24,6 +25,10 @@ const roleMapping = () =>
         .string()
         .min(1)
         .max(10_000)
+        .superRefine((text, context) => {
+          const message = matcherProblem(text)
+          if (message !== undefined) context.addIssue({ code: 'custom', message })
+        })
         .optional()
         .describe('CEL expression over the variable claims. Mutually exclusive with claim.'),
       priority: z
@@ -100,6 +105,17 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
       },
     ],
   )
+
+/** Why a matcher can never be evaluated, with the place in its text (decisions §3.5). */
+function matcherProblem(text: string): string | undefined {
+  try {
+    compileMatcher(text)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof MatcherError)) throw error
+    return `line ${error.line}, column ${error.column} of the expression: ${error.message}`
+  }
+}
 
 function isPolicy(text: string): boolean {
   try {

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { storage } from './embedded-storage.ts'
 import { isRecord, withRules, type Rule } from './rules.ts'
 import { goDuration, secretRef } from './scalars.ts'
-import type { GoDuration } from './units.ts'
 import { upstreamProvider } from './upstream-provider.ts'
 
 /** RFC 8414 §2: no query, no fragment, and (specification) no trailing slash. */
@@ -28,7 +27,7 @@ function isIssuer(text: string): boolean {
   return /^(https:\/\/[^/@]+|http:\/\/(localhost|127[.]0[.]0[.]1|\[::1\])(:[0-9]+)?)(\/.*)?$/.test(text)
 }
 
-const lifespan = (fallback: string) => goDuration().default(fallback as GoDuration)
+const lifespan = (fallback: string) => goDuration().prefault(fallback)
 
 /** `spec.embeddedAuthServer`. */
 export const embeddedAuthServer = () =>

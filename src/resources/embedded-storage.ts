@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { goDuration, objectName, namespaceName, secretRef } from './scalars.ts'
-import { exclusive, withRules, type Rule } from './rules.ts'
-import type { GoDuration } from './units.ts'
+import { exclusive, goesWithType, withRules } from './rules.ts'
 
-const duration = (fallback: string) => goDuration().default(fallback as GoDuration)
+const duration = (fallback: string) => goDuration().prefault(fallback)
 
 const storeTls = () =>
   z.strictObject({
@@ -63,30 +62,19 @@ const kvstore = () =>
   })
 export type KvStore = z.output<ReturnType<typeof kvstore>>
 
-/** `storage.type` and its object go together; `redis` is the alias of `kvstore` (decisions §1). */
-const goesWith = (name: 'kvstore' | 'redis'): Rule => ({
-  message: `"${name}" is required when type is "${name}", and must be absent otherwise`,
-  at: name,
-  holds: (value) => (value.type === name) === (value[name] !== undefined),
-  cel: `(has(self.type) && self.type == '${name}') == has(self.${name})`,
-  json: {
-    if: { properties: { type: { const: name } }, required: ['type'] },
-    then: { required: [name] },
-    else: { not: { required: [name] } },
-  },
-})
+const STORAGE_TYPES = ['memory', 'kvstore', 'redis'] as const
 
 /** `embeddedAuthServer.storage`; `redis` is normalised to `kvstore`. */
 export const storage = () =>
   withRules(
     z.strictObject({
-      type: z.enum(['memory', 'kvstore', 'redis']).default('memory'),
+      type: z.enum(STORAGE_TYPES).default('memory'),
       kvstore: kvstore().optional().describe('Required when type is kvstore.'),
       redis: kvstore()
         .optional()
         .describe('Required when type is redis, the alias of kvstore. Extends the specification.'),
     }),
-    [goesWith('kvstore'), goesWith('redis')],
+    (['kvstore', 'redis'] as const).map((type) => goesWithType(type, type, STORAGE_TYPES, 'memory')),
   ).transform(({ type, kvstore, redis }): Storage => {
     const store = kvstore ?? redis
     return type === 'memory' || store === undefined ? { type: 'memory' } : { type: 'kvstore', kvstore: store }

@@ -3,7 +3,7 @@ import { cloudSts, type CloudSts } from './cloud-sts.ts'
 import { embeddedAuthServer, type EmbeddedAuthServer } from './embedded-auth-server.ts'
 import { externalAuthStatus, type ExternalAuthStatus } from './external-auth-status.ts'
 import { metadata, type Metadata } from './metadata.ts'
-import { withRules, type Rule } from './rules.ts'
+import { goesWithType, withRules } from './rules.ts'
 import {
   bearerToken,
   headerInjection,
@@ -61,22 +61,12 @@ const SUB_OBJECTS = [
   'upstreamInject',
 ] as const
 
-const goesWithType = (name: (typeof SUB_OBJECTS)[number]): Rule => ({
-  message: `"${name}" is required when type is "${name}", and must be absent otherwise`,
-  at: name,
-  holds: (value) => (value.type === name) === (value[name] !== undefined),
-  cel: `(self.type == '${name}') == has(self.${name})`,
-  json: {
-    if: { properties: { type: { const: name } }, required: ['type'] },
-    then: { required: [name] },
-    else: { not: { required: [name] } },
-  },
-})
+const WRITTEN_TYPES = [...AUTH_TYPES, 'awsSts'] as const
 
 const spec = () =>
   withRules(
     z.strictObject({
-      type: z.enum([...AUTH_TYPES, 'awsSts']).describe('How the workload authenticates to the external service.'),
+      type: z.enum(WRITTEN_TYPES).describe('How the workload authenticates to the external service.'),
       tokenExchange: tokenExchange().optional().describe('Only with type tokenExchange (RFC 8693).'),
       headerInjection: headerInjection().optional().describe('Only with type headerInjection.'),
       bearerToken: bearerToken().optional().describe('Only with type bearerToken.'),
@@ -87,7 +77,7 @@ const spec = () =>
         .describe('Only with type awsSts, the alias of cloudSts. Extends the specification.'),
       upstreamInject: upstreamInject().optional().describe('Only with type upstreamInject.'),
     }),
-    SUB_OBJECTS.map(goesWithType),
+    SUB_OBJECTS.map((name) => goesWithType(name, name, WRITTEN_TYPES)),
   )
 
 /** `spec` as it is after loading: one type, its sub-object with defaults, aliases gone. */

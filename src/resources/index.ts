@@ -1,4 +1,5 @@
-export { AUTH_TYPES, FETCHING_TYPES, RUNNABLE_TYPES, externalAuthConfig } from './external-auth.ts'
+// The schemas, and the types that come from them.
+export { AUTH_TYPES, externalAuthConfig, FETCHING_TYPES, RUNNABLE_TYPES } from './external-auth.ts'
 export type { AuthSpecs, AuthType, ExternalAuthSpec, MCPExternalAuthConfig, RunnableType } from './external-auth.ts'
 export { authSection, provider } from './auth-section.ts'
 export type { AnonymousSection, AuthSection, OAuthSection, Provider } from './auth-section.ts'
@@ -14,6 +15,31 @@ export { proxyConfig } from './proxy-config.ts'
 export type { ProxyConfig, ProxyRoute } from './proxy-config.ts'
 export { registryConfig } from './registry-config.ts'
 export type { RegistryConfig } from './registry-config.ts'
-export type * from './resolved.ts'
+export { WORKLOAD_KINDS } from './workloads.ts'
+export type { Workload, WorkloadKind } from './workloads.ts'
 export { bytes, milliseconds, parseGoDuration, parseSize, seconds } from './units.ts'
 export type { Bytes, GoDuration, Milliseconds, Seconds } from './units.ts'
+
+// Files → documents, with every problem.
+export { loadFiles } from './load-files.ts'
+export { loadCallersFile, loadRegistryFile } from './load-single.ts'
+export type { SingleResult } from './load-single.ts'
+export { parseDocuments } from './parse-documents.ts'
+export type { ParseOptions, SourceText } from './parse-documents.ts'
+export type { Declared, Loaded, LocatedAuth } from './loaded.ts'
+export { renderProblem } from './problem.ts'
+export type { Located, Problem } from './problem.ts'
+export { DEFAULT_API_GROUP } from './document-kinds.ts'
+export { YAML_LIMITS } from './yaml.ts'
+
+// Documents → what a process runs.
+export { resolveProxy } from './resolve-proxy.ts'
+export type { ProxyOverrides, ProxyResult } from './resolve-proxy.ts'
+export { splitExternalAuth } from './external-auth-option.ts'
+export type * from './resolved.ts'
+export { canonicalJson, configHash } from './config-hash.ts'
+
+// What is generated from the schemas.
+export { jsonSchema, JSON_SCHEMA_NAMES } from './json-schema.ts'
+export type { JsonSchemaName } from './json-schema.ts'
+export { customResourceDefinition } from './crd.ts'

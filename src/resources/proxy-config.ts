@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { authSection } from './auth-section.ts'
 import { localReference, metadata } from './metadata.ts'
-import { needs, withRules } from './rules.ts'
+import { isRecord, needs, withRules, type Rule } from './rules.ts'
 import { filePath, httpUrl, scopes, secretRef, size, timerDuration } from './scalars.ts'
-import { bytes, milliseconds } from './units.ts'
 
 const LISTEN_ADDRESS = /^(unix:\/[^\0\s]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*|\*):[0-9]{1,5})$/
 
-const listenAddress = () =>
+export const listenAddress = () =>
   z
     .string()
     .max(300)
@@ -15,11 +14,6 @@ const listenAddress = () =>
     .refine((text) => text.startsWith('unix:') || Number(/[0-9]+$/.exec(text)?.[0]) <= 65_535, {
       error: 'expected a port of at most 65535',
     })
-
-/** How large request headers may be, decisions §7: 16 KiB unless said otherwise. */
-const HEADER_LIMIT = bytes(16 * 1024)
-/** How large a body may be that must be kept because it is hashed: 10 MiB. */
-const BUFFERED_BODY = bytes(10 * 1024 * 1024)
 
 const listen = () =>
   z.strictObject({
@@ -46,7 +40,7 @@ const listen = () =>
       )
       .max(200)
       .default([]),
-    headerLimit: size(1024, 1024 * 1024).default(HEADER_LIMIT),
+    headerLimit: size(1024, 1024 * 1024).prefault('16Ki'),
   })
 
 const admin = () =>
@@ -57,9 +51,9 @@ const admin = () =>
 
 const timeouts = () =>
   z.strictObject({
-    connect: timerDuration().default(milliseconds(5_000)),
-    firstByte: timerDuration().default(milliseconds(60_000)),
-    idle: timerDuration().default(milliseconds(0)).describe('0s = none.'),
+    connect: timerDuration().prefault('5s'),
+    firstByte: timerDuration().prefault('60s'),
+    idle: timerDuration().prefault('0s').describe('0s = none.'),
   })
 
 const targetTls = () =>
@@ -98,8 +92,8 @@ export const route = () =>
     auth: authSection().optional().describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]),
     timeouts: timeouts().prefault({}),
-    limits: z.strictObject({ bufferedBody: size(0, 1024 * 1024 * 1024).default(BUFFERED_BODY) }).prefault({}),
-    sseKeepAlive: timerDuration().default(milliseconds(0)).describe('Interval of SSE keep-alive comments; 0s = none.'),
+    limits: z.strictObject({ bufferedBody: size(0, 1024 * 1024 * 1024).prefault('10Mi') }).prefault({}),
+    sseKeepAlive: timerDuration().prefault('0s').describe('Interval of SSE keep-alive comments; 0s = none.'),
     http2: z.boolean().default(false),
     allowUpgrade: z.boolean().default(false),
     targetTls: targetTls().optional(),
@@ -107,22 +101,43 @@ export const route = () =>
     insecureAllowAnonymous: z.boolean().default(false),
   })
 
+/** A missing section is mode `oauth` without providers (decisions §2.1), unless nothing would use it. */
+const authUnlessEveryRouteHasOne: Rule = {
+  message: 'missing, so the mode is "oauth" and needs "oauth.resourceUrl" and "oauth.providers"',
+  at: 'auth',
+  holds: ({ auth, routes }) => {
+    if (auth !== undefined) return true
+    return (
+      Array.isArray(routes) && routes.length > 0 && routes.every((item) => isRecord(item) && item.auth !== undefined)
+    )
+  },
+  json: {
+    anyOf: [
+      { required: ['auth'] },
+      { required: ['routes'], properties: { routes: { minItems: 1, items: { required: ['auth'] } } } },
+    ],
+  },
+}
+
 /** The resource ProxyConfig (decisions §7). */
 export const proxyConfig = () =>
   z.strictObject({
     apiVersion: z.string(),
     kind: z.literal('ProxyConfig'),
     metadata: metadata(),
-    spec: z.strictObject({
-      listen: listen().prefault({}),
-      admin: admin().prefault({}),
-      secretsDirectory: filePath().default('./secrets').describe('Relative to this file.'),
-      sessionKeySecretRef: secretRef()
-        .optional()
-        .describe('Key that binds session ids to callers; made at start when absent.'),
-      auth: authSection().prefault({}).describe('Who may call; the default of all routes.'),
-      routes: z.array(route()).max(1000).default([]),
-    }),
+    spec: withRules(
+      z.strictObject({
+        listen: listen().prefault({}),
+        admin: admin().prefault({}),
+        secretsDirectory: filePath().default('./secrets').describe('Relative to this file.'),
+        sessionKeySecretRef: secretRef()
+          .optional()
+          .describe('Key that binds session ids to callers; made at start when absent.'),
+        auth: authSection().optional().describe('Who may call; the default of all routes. Mode oauth when missing.'),
+        routes: z.array(route()).max(1000).default([]),
+      }),
+      [authUnlessEveryRouteHasOne],
+    ),
   })
 
 export type ProxyConfig = z.output<ReturnType<typeof proxyConfig>>

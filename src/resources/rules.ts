@@ -7,6 +7,8 @@ import { z } from 'zod'
 export interface Rule {
   /** What is wrong and what was expected. */
   readonly message: string
+  /** The same for one value, where more can be said than in general. */
+  explain?(value: Readonly<Record<string, unknown>>): string
   /** The property that the problem is reported at; the object itself when absent. */
   readonly at?: string
   /** True when `value` keeps the rule. `value` may be half valid: other problems in it don't hide this one. */
@@ -19,7 +21,8 @@ export interface Rule {
 
 export type JsonFragment = { readonly [keyword: string]: unknown }
 
-const registry = new WeakMap<object, readonly Rule[]>()
+/** zod's own kind of registry, so that copies made by `.describe()` keep the rules of their original. */
+const registry = z.registry<{ rules: readonly Rule[] }>()
 
 /** `schema` with `rules` checked on every value that is an object, beside and not after the checks of its fields. */
 export function withRules<S extends z.ZodType>(schema: S, rules: readonly Rule[]): S {
@@ -28,18 +31,19 @@ export function withRules<S extends z.ZodType>(schema: S, rules: readonly Rule[]
       if (!isRecord(value)) return
       for (const rule of rules) {
         if (!rule.holds(value)) {
-          context.addIssue({ code: 'custom', message: rule.message, path: rule.at === undefined ? [] : [rule.at] })
+          const message = rule.explain?.(value) ?? rule.message
+          context.addIssue({ code: 'custom', message, path: rule.at === undefined ? [] : [rule.at] })
         }
       }
     },
     { when: () => true },
   )
-  registry.set(checked, rules)
+  registry.add(checked, { rules })
   return checked
 }
 
 /** The rules that `withRules` put on a schema. */
-export const rulesOf = (schema: object): readonly Rule[] => registry.get(schema) ?? []
+export const rulesOf = (schema: z.core.$ZodType): readonly Rule[] => registry.get(schema)?.rules ?? []
 
 /** Whether a value is an object and no array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -65,5 +69,64 @@ export function needs(property: string, other: string): Rule {
     holds: (value) => value[property] === undefined || value[other] !== undefined,
     cel: `!has(self.${property}) || has(self.${other})`,
     json: { dependentRequired: { [property]: [other] } },
+  }
+}
+
+/** In an object with `type`, the property is there exactly when `type` has the one value; `types` are all it can have. */
+export function goesWithType(property: string, value: string, types: readonly string[], fallback?: string): Rule {
+  const typeOf = (object: Readonly<Record<string, unknown>>): unknown => object.type ?? fallback
+  return {
+    message: `"${property}" is required when type is "${value}", and must be absent otherwise`,
+    explain: (object) =>
+      object[property] === undefined
+        ? `missing, "${property}" is required when type is "${value}"`
+        : `"${property}" must be absent when type is "${String(typeOf(object))}"`,
+    at: property,
+    // A type that does not exist is a problem of its own; which object belongs to it can't be said.
+    holds: (object) =>
+      !types.some((type) => type === typeOf(object)) || (typeOf(object) === value) === (object[property] !== undefined),
+    cel:
+      fallback === undefined
+        ? `(self.type == '${value}') == has(self.${property})`
+        : `(has(self.type) && self.type == '${value}') == has(self.${property})`,
+    json: {
+      if: { properties: { type: { const: value } }, required: ['type'] },
+      then: { required: [property] },
+      else: { not: { required: [property] } },
+    },
+  }
+}
+
+/** What frames a message, belongs to one connection, or belongs to MCP: no credential may be put there (decisions §3.3). */
+const RESERVED_HEADERS = [
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'mcp-.*',
+]
+
+/** The names in any case, `_` for `-`, as one pattern that JavaScript, JSON Schema and RE2 read alike. */
+const RESERVED_HEADER = `^(${RESERVED_HEADERS.map((name) =>
+  name.replaceAll('-', '[-_]').replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`),
+).join('|')})$`
+
+/** The property, a header name, may be set on requests. */
+export function injectable(property: string): Rule {
+  const reserved = new RegExp(RESERVED_HEADER)
+  return {
+    message: 'expected a header that is not framing, hop-by-hop, Host or Mcp-*',
+    at: property,
+    holds: (value) => typeof value[property] !== 'string' || !reserved.test(value[property]),
+    cel: `!has(self.${property}) || !self.${property}.matches('${RESERVED_HEADER}')`,
+    json: { properties: { [property]: { not: { pattern: RESERVED_HEADER } } } },
   }
 }

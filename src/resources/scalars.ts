@@ -37,7 +37,7 @@ export const httpUrl = () =>
     .string()
     .max(2048)
     .regex(
-      /^https?:\/\/[^\s/?#@\\]+([/?][^\s#\\]*)?$/,
+      /^https?:\/\/[^\s/?#@\\]+([/?][!-\x22$-[\]-~]*)?$/,
       expected('an http or https URL without user information and fragment'),
     )
     .refine((text) => URL.canParse(text), expected('a URL that can be parsed'))
@@ -101,19 +101,9 @@ export const size = (min: number, max: number) =>
     )
     .transform((text): Bytes => parseSize(text) ?? (0 as Bytes))
 
-const NOT_INJECTABLE =
-  'connection|content-length|expect|host|keep-alive|proxy-authenticate|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade'
-
-/** Name of a header that may be set on requests: a token, not framing, hop-by-hop, Host or Mcp-* (decisions §3.3). */
-export const injectedHeaderName = () =>
+/** Header name (RFC 9110 §5.1); what of them may be set is the rule `injectable`. */
+export const headerName = () =>
   z
     .string()
-    .min(1)
     .max(256)
     .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, expected('a header name (RFC 9110 §5.1)'))
-    .refine((name) => !isReservedHeader(name), expected('a header that is not framing, hop-by-hop, Host or Mcp-*'))
-
-/** Whether a header belongs to the connection or to MCP, so that no credential may be put there. */
-export function isReservedHeader(name: string): boolean {
-  return new RegExp(`^(${NOT_INJECTABLE}|mcp[-_].*)$`, 'i').test(name)
-}

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { injectedHeaderName, secretRef } from './scalars.ts'
+import { injectable, withRules } from './rules.ts'
+import { headerName, secretRef } from './scalars.ts'
 
 /** `spec.bearerToken`. */
 export const bearerToken = () =>
@@ -8,10 +9,13 @@ export type BearerToken = z.output<ReturnType<typeof bearerToken>>
 
 /** `spec.headerInjection`. */
 export const headerInjection = () =>
-  z.strictObject({
-    headerName: injectedHeaderName().describe('Name of the HTTP header to inject.'),
-    valueSecretRef: secretRef().describe('Secret holding the header value.'),
-  })
+  withRules(
+    z.strictObject({
+      headerName: headerName().min(1).describe('Name of the HTTP header to inject.'),
+      valueSecretRef: secretRef().describe('Secret holding the header value.'),
+    }),
+    [injectable('headerName')],
+  )
 export type HeaderInjection = z.output<ReturnType<typeof headerInjection>>
 
 /** `spec.upstreamInject`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { filePath, httpUrl, injectedHeaderName, scopes, secretRef } from './scalars.ts'
-import { needs, withRules } from './rules.ts'
+import { filePath, httpUrl, scopes, secretRef } from './scalars.ts'
+import { injectable, needs, withRules } from './rules.ts'
 
 /** Short and full names of subject token types, the empty one included (specification, `subjectTokenType`). */
 const SUBJECT_TOKEN_TYPE = /^(access_token|id_token|jwt|urn:ietf:params:oauth:token-type:(access_token|id_token|jwt))?$/
@@ -25,7 +25,9 @@ export const tokenExchange = () =>
       clientSecretRef: secretRef().optional().describe('Client secret.'),
       scopes: scopes().optional().describe('Scopes requested for the exchanged token.'),
       externalTokenHeaderName: z
-        .union([z.literal(''), injectedHeaderName()])
+        .string()
+        .max(256)
+        .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]*$/, { error: 'expected a header name (RFC 9110 §5.1)' })
         .optional()
         .transform((name) => (name === '' ? undefined : name))
         .describe('Header for the exchanged token; Authorization when empty or unset.'),
@@ -39,7 +41,7 @@ export const tokenExchange = () =>
         .string()
         .max(64)
         .regex(SUBJECT_TOKEN_TYPE, { error: 'expected "access_token", "id_token", "jwt" or one of their URNs' })
-        .default('access_token')
+        .prefault('access_token')
         .transform((type) => (type === '' ? 'access_token' : type))
         .describe('Type of the subject token, short or as a URN.'),
       resource: httpUrl().optional().describe('Target resource (RFC 8693 §2.1, RFC 8707). Extends the specification.'),
@@ -64,6 +66,7 @@ export const tokenExchange = () =>
         .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
     }),
     [
+      injectable('externalTokenHeaderName'),
       needs('clientSecretRef', 'clientId'),
       needs('clientKeySecretRef', 'clientId'),
       needs('actorTokenType', 'actorTokenSecretRef'),

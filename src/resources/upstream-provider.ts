@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { httpUrl, scopes, secretRef } from './scalars.ts'
-import { withRules, type Rule } from './rules.ts'
+import { goesWithType, withRules, type Rule } from './rules.ts'
 
 /** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
 export const RESERVED_AUTHORIZATION_PARAMS = [
@@ -101,17 +101,7 @@ const oauth2Config = () =>
   )
 export type OAuth2Config = z.output<ReturnType<typeof oauth2Config>>
 
-const goesWith = (type: string, name: string): Rule => ({
-  message: `"${name}" is required when type is "${type}", and must be absent otherwise`,
-  at: name,
-  holds: (value) => (value.type === type) === (value[name] !== undefined),
-  cel: `(self.type == '${type}') == has(self.${name})`,
-  json: {
-    if: { properties: { type: { const: type } }, required: ['type'] },
-    then: { required: [name] },
-    else: { not: { required: [name] } },
-  },
-})
+const UPSTREAM_TYPES = ['oidc', 'oauth2'] as const
 
 /** One entry of `embeddedAuthServer.upstreamProviders`. */
 export const upstreamProvider = () =>
@@ -123,10 +113,10 @@ export const upstreamProvider = () =>
         .max(63)
         .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, { error: 'expected lower-case letters, digits and hyphens' })
         .describe('Unique; used for routing and session binding.'),
-      type: z.enum(['oidc', 'oauth2']),
+      type: z.enum(UPSTREAM_TYPES),
       oidcConfig: oidcConfig().optional(),
       oauth2Config: oauth2Config().optional(),
     }),
-    [goesWith('oidc', 'oidcConfig'), goesWith('oauth2', 'oauth2Config')],
+    [goesWithType('oidcConfig', 'oidc', UPSTREAM_TYPES), goesWithType('oauth2Config', 'oauth2', UPSTREAM_TYPES)],
   )
 export type UpstreamProvider = z.output<ReturnType<typeof upstreamProvider>>

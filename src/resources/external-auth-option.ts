@@ -1,0 +1,6 @@
+/** The two parts of `--external-auth FILE[#name]`; the name is what follows the last `#`. */
+export function splitExternalAuth(option: string): { file: string; name: string | undefined } {
+  const at = option.lastIndexOf('#')
+  if (at < 0) return { file: option, name: undefined }
+  return { file: option.slice(0, at), name: option.slice(at + 1) }
+}

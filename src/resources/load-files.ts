@@ -1,0 +1,117 @@
+import { open, readdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { nothingLoaded, type Loaded } from './loaded.ts'
+import { parseDocuments, type ParseOptions, type SourceText } from './parse-documents.ts'
+import { fileProblem, type Problem } from './problem.ts'
+import { YAML_LIMITS } from './yaml.ts'
+
+/** Most files that one configuration may have, and the most bytes in all of them. */
+const MAX_FILES = 1_000
+const MAX_TOTAL_BYTES = 32 * 1024 * 1024
+
+/**
+ * Reads files and directories: of a directory the files that end in `.yaml`, `.yml` or `.json`, in the order of their
+ * names, without hidden ones (Kubernetes' `..data`) and without subdirectories. What can't be read is a problem.
+ */
+export async function loadFiles(paths: readonly string[], options: ParseOptions = {}): Promise<Loaded> {
+  const problems: Problem[] = []
+  const texts: SourceText[] = []
+  let total = 0
+  for (const file of await listFiles(paths, problems)) {
+    const text = await readText(file)
+    if (typeof text !== 'string') problems.push(text)
+    else {
+      total += text.length
+      if (texts.length >= MAX_FILES || total > MAX_TOTAL_BYTES) {
+        problems.push(
+          fileProblem(file, `too much configuration, expected at most ${MAX_FILES} files and ${MAX_TOTAL_BYTES} bytes`),
+        )
+        break
+      }
+      texts.push({ path: file, text })
+    }
+  }
+  if (texts.length === 0) return { ...nothingLoaded(), problems }
+  const loaded = parseDocuments(texts, options)
+  return { ...loaded, problems: [...problems, ...loaded.problems] }
+}
+
+async function listFiles(paths: readonly string[], problems: Problem[]): Promise<string[]> {
+  const files: string[] = []
+  for (const name of paths) {
+    try {
+      if (!(await stat(name)).isDirectory()) files.push(name)
+      else {
+        const found = (await readdir(name)).filter((entry) => /\.(ya?ml|json)$/i.test(entry) && !entry.startsWith('.'))
+        if (found.length === 0)
+          problems.push(fileProblem(name, 'no file in this directory ends in .yaml, .yml or .json'))
+        files.push(...found.sort().map((entry) => path.join(name, entry)))
+      }
+    } catch (error) {
+      problems.push(unreadable(name, error))
+    }
+  }
+  return [...new Set(files)]
+}
+
+/** The text of one file: UTF-8 of at most `YAML_LIMITS.bytes`, or the problem with it. */
+export async function readText(file: string): Promise<string | Problem> {
+  try {
+    await using handle = await open(file, 'r')
+    const status = await handle.stat()
+    if (!status.isFile()) return fileProblem(file, 'not a regular file')
+    // One byte more than is allowed, so that a file that grows meanwhile is noticed too.
+    const buffer = Buffer.alloc(Math.min(status.size, YAML_LIMITS.bytes) + 1)
+    let length = 0
+    while (length < buffer.length) {
+      const { bytesRead } = await handle.read(buffer, length, buffer.length - length)
+      if (bytesRead === 0) break
+      length += bytesRead
+    }
+    if (length > YAML_LIMITS.bytes || status.size > YAML_LIMITS.bytes) {
+      return fileProblem(file, `the file is too large, expected at most ${YAML_LIMITS.bytes} bytes`)
+    }
+    return decode(file, buffer.subarray(0, length))
+  } catch (error) {
+    return unreadable(file, error)
+  }
+}
+
+function decode(file: string, content: Buffer): string | Problem {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(content)
+  } catch {
+    const before = validPrefix(content)
+    const lines = before.split('\n')
+    return fileProblem(file, 'not UTF-8, expected UTF-8 text', {
+      line: lines.length,
+      column: (lines.at(-1)?.length ?? 0) + 1,
+    })
+  }
+}
+
+/** The text before the first byte that is not UTF-8. */
+function validPrefix(content: Buffer): string {
+  let low = 0
+  let high = content.length
+  // A prefix may end inside of a character without being wrong: `stream` leaves those bytes alone.
+  const isValid = (end: number): boolean => {
+    try {
+      new TextDecoder('utf-8', { fatal: true }).decode(content.subarray(0, end), { stream: true })
+      return true
+    } catch {
+      return false
+    }
+  }
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (isValid(middle)) low = middle
+    else high = middle - 1
+  }
+  return new TextDecoder('utf-8').decode(content.subarray(0, low))
+}
+
+function unreadable(file: string, error: unknown): Problem {
+  const code = (error as NodeJS.ErrnoException | null)?.code
+  return fileProblem(file, code === 'ENOENT' ? 'there is no such file' : `can not be read (${code ?? 'error'})`)
+}

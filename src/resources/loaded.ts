@@ -1,0 +1,56 @@
+import type { AuthSection } from './auth-section.ts'
+import type { MCPExternalAuthConfig } from './external-auth.ts'
+import type { Located, Problem } from './problem.ts'
+import type { ProxyConfig } from './proxy-config.ts'
+import type { RegistryConfig } from './registry-config.ts'
+import type { Workload } from './workloads.ts'
+
+/** A document as it was declared, whether or not it is valid: what references are looked up in. */
+export interface Declared {
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly place: Located<unknown>
+}
+
+/** Everything that a set of files holds. Documents with problems are only in `problems` and `declared`. */
+export interface Loaded {
+  readonly auths: readonly LocatedAuth[]
+  readonly proxies: readonly Located<ProxyConfig>[]
+  readonly workloads: readonly Located<Workload>[]
+  readonly registries: readonly Located<RegistryConfig>[]
+  /** `auth` sections that are files of their own. */
+  readonly callers: readonly Located<AuthSection>[]
+  readonly declared: readonly Declared[]
+  /** Every problem of every document, in the order of files and lines. */
+  readonly problems: readonly Problem[]
+  /** What is allowed but should be known. */
+  readonly warnings: readonly Problem[]
+  /** Fields of workloads that nothing here reads. */
+  readonly unused: readonly Problem[]
+  /** Documents of other groups and kinds. */
+  readonly skipped: readonly { readonly file: string; readonly line: number; readonly kind: string }[]
+  readonly files: number
+}
+
+/** An MCPExternalAuthConfig with the hash of its defaulted spec. */
+export interface LocatedAuth extends Located<MCPExternalAuthConfig> {
+  readonly configHash: string
+}
+
+/** `Loaded` while it is being filled. */
+export type Loading = { -readonly [K in keyof Loaded]: Loaded[K] extends readonly (infer T)[] ? T[] : Loaded[K] }
+
+export const nothingLoaded = (): Loading => ({
+  auths: [],
+  proxies: [],
+  workloads: [],
+  registries: [],
+  callers: [],
+  declared: [],
+  problems: [],
+  warnings: [],
+  unused: [],
+  skipped: [],
+  files: 0,
+})

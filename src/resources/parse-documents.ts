@@ -1,0 +1,196 @@
+import { z } from 'zod'
+import { authSection } from './auth-section.ts'
+import { configHash } from './config-hash.ts'
+import { crossCheck } from './cross-check.ts'
+import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
+import { explainIssues, unknownField } from './explain-issue.ts'
+import { externalAuthConfig } from './external-auth.ts'
+import { nothingLoaded, type Loaded, type Loading } from './loaded.ts'
+import { DEFAULT_NAMESPACE } from './metadata.ts'
+import { nearest } from './nearest.ts'
+import { fileProblem, problemMaker, type Located } from './problem.ts'
+import { proxyConfig } from './proxy-config.ts'
+import { registryConfig } from './registry-config.ts'
+import { isRecord } from './rules.ts'
+import { authWarnings, refusedHttp, sectionWarnings } from './warnings.ts'
+import { toWorkload, workload, WORKLOAD_FIELDS, WORKLOAD_KINDS, type WorkloadKind } from './workloads.ts'
+import { readYaml, YAML_LIMITS, type TextDocument } from './yaml.ts'
+
+/** One file as text; `path` is what problems name and what the paths in it are relative to. */
+export interface SourceText {
+  readonly path: string
+  readonly text: string
+}
+
+export interface ParseOptions {
+  /** Group of our resources; default `extauth.dev`. `toolhive.stacklok.dev` loads beside it. */
+  readonly apiGroup?: string | undefined
+}
+
+// Schemas are built once: making them costs more than using them.
+const SCHEMAS = {
+  MCPExternalAuthConfig: externalAuthConfig(),
+  ProxyConfig: proxyConfig(),
+  RegistryConfig: registryConfig(),
+  Callers: z.strictObject({ auth: authSection() }),
+}
+const WORKLOADS = Object.fromEntries(WORKLOAD_KINDS.map((kind) => [kind, workload(kind)])) as Record<
+  WorkloadKind,
+  ReturnType<typeof workload>
+>
+
+/**
+ * Reads YAML or JSON texts: every document of every file is checked, and every problem is in the result with its place.
+ * Never throws for what is in the texts; time and memory are bounded (`YAML_LIMITS`).
+ */
+export function parseDocuments(files: readonly SourceText[], options: ParseOptions = {}): Loaded {
+  const loading = nothingLoaded()
+  for (const file of files) addFile(loading, file, options.apiGroup ?? DEFAULT_API_GROUP)
+  crossCheck(loading)
+  return loading
+}
+
+function addFile(loading: Loading, { path, text }: SourceText, apiGroup: string): void {
+  loading.files += 1
+  const { documents, problems } = readYaml(text)
+  for (const problem of problems) loading.problems.push(fileProblem(path, problem.message, problem))
+  for (const document of documents) {
+    addDocument(new Reader(loading, path, document, apiGroup), document.value, [])
+    if (loading.problems.length > YAML_LIMITS.problems) return
+  }
+}
+
+/** One text document on its way into `loading`. */
+class Reader {
+  readonly loading: Loading
+  readonly file: string
+  readonly text: TextDocument
+  readonly apiGroup: string
+
+  constructor(loading: Loading, file: string, text: TextDocument, apiGroup: string) {
+    this.loading = loading
+    this.file = file
+    this.text = text
+    this.apiGroup = apiGroup
+  }
+
+  located<T>(document: T, prefix: readonly PropertyKey[], kind: string, name: string): Located<T> {
+    const { line } = prefix.length === 0 ? this.text.start : this.text.locate(prefix)
+    return { document, file: this.file, line, problem: problemMaker(this.file, this.text, prefix, kind, name) }
+  }
+
+  /** The value by its schema, or undefined when there are problems (which are added). */
+  check<S extends z.ZodType>(schema: S, value: unknown, place: Located<unknown>): z.output<S> | undefined {
+    const result = schema.safeParse(value)
+    if (result.success) return result.data
+    for (const finding of explainIssues(result.error.issues, schema, value)) {
+      this.loading.problems.push(place.problem(finding.path, finding.message, { at: finding.at }))
+    }
+    return undefined
+  }
+}
+
+function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
+  // An empty document (a comment, `---` twice) is nothing.
+  if (value === null || value === undefined) return
+  const { loading } = reader
+  const place = reader.located(value, prefix, '', '')
+  if (!isRecord(value)) {
+    loading.problems.push(place.problem([], 'expected a document with "apiVersion" and "kind"'))
+    return
+  }
+  const sorted = sortDocument(value, reader.apiGroup)
+  switch (sorted.is) {
+    case 'ours':
+      return addOurs(reader, value, prefix, sorted.kind)
+    case 'registry':
+      return addRegistry(reader, value, prefix)
+    case 'callers':
+      return addCallers(reader, value, prefix)
+    case 'list':
+      return sorted.items.forEach((item, index) => addDocument(reader, item, [...prefix, 'items', index]))
+    case 'wrong':
+      loading.problems.push(
+        reader.located(value, prefix, kindText(value), nameText(value)).problem(sorted.path, sorted.message),
+      )
+      return
+    case 'foreign':
+      loading.skipped.push({ file: reader.file, line: place.line, kind: sorted.kind })
+      if (sorted.warning !== undefined) {
+        loading.warnings.push(
+          reader.located(value, prefix, sorted.kind, nameText(value)).problem(['apiVersion'], sorted.warning),
+        )
+      }
+  }
+}
+
+function addOurs(
+  reader: Reader,
+  value: Readonly<Record<string, unknown>>,
+  prefix: readonly PropertyKey[],
+  kind: DocumentKind,
+): void {
+  const { loading } = reader
+  const name = nameText(value)
+  const place = reader.located(value, prefix, kind, name)
+  if (name !== '') loading.declared.push({ kind, name, namespace: namespaceText(value), place })
+  if (kind === 'MCPExternalAuthConfig') {
+    const document = reader.check(SCHEMAS.MCPExternalAuthConfig, value, place)
+    if (document === undefined) return
+    const auth = { ...place, document, configHash: configHash(document.spec) }
+    loading.auths.push(auth)
+    loading.warnings.push(...authWarnings(auth, isRecord(value.spec) ? String(value.spec.type) : ''))
+  } else if (kind === 'ProxyConfig') {
+    const document = reader.check(SCHEMAS.ProxyConfig, value, place)
+    if (document !== undefined) loading.proxies.push({ ...place, document })
+  } else {
+    warnAboutUnused(reader, value, place, kind)
+    const document = reader.check(WORKLOADS[kind], value, place)
+    if (document !== undefined) loading.workloads.push({ ...place, document: toWorkload(kind, document) })
+  }
+}
+
+function addRegistry(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
+  const place = reader.located(value, prefix, 'RegistryConfig', '')
+  const document = reader.check(SCHEMAS.RegistryConfig, value, place)
+  if (document === undefined) return
+  reader.loading.registries.push({ ...place, document })
+  reader.loading.problems.push(...refusedHttp(document.auth, place, ['auth']))
+  reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
+}
+
+function addCallers(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
+  const place = reader.located(value, prefix, 'AuthSection', '')
+  const document = reader.check(SCHEMAS.Callers, value, place)
+  if (document === undefined) return
+  reader.loading.callers.push({ ...place, document: document.auth })
+  reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
+}
+
+/** Lists fields that nothing reads; one that looks like a misspelled field of ours is a warning. */
+function warnAboutUnused(
+  reader: Reader,
+  value: Readonly<Record<string, unknown>>,
+  place: Located<unknown>,
+  kind: WorkloadKind,
+): void {
+  if (!isRecord(value.spec)) return
+  const known = WORKLOAD_FIELDS[kind]
+  for (const key of Object.keys(value.spec)) {
+    if (known.includes(key)) continue
+    const meant = key.length > 6 ? nearest(key, known) : undefined
+    const isMisspelled = meant !== undefined && value.spec[meant] === undefined
+    const list = isMisspelled ? reader.loading.warnings : reader.loading.unused
+    const message = isMisspelled ? unknownField(key, known) : 'not read here'
+    list.push(place.problem(['spec', key], message, { at: 'key' }))
+  }
+}
+
+const kindText = (value: Readonly<Record<string, unknown>>): string =>
+  typeof value.kind === 'string' ? value.kind.slice(0, 64) : ''
+
+const nameText = ({ metadata }: Readonly<Record<string, unknown>>): string =>
+  isRecord(metadata) && typeof metadata.name === 'string' ? metadata.name.slice(0, 253) : ''
+
+const namespaceText = ({ metadata }: Readonly<Record<string, unknown>>): string =>
+  isRecord(metadata) && typeof metadata.namespace === 'string' ? metadata.namespace.slice(0, 63) : DEFAULT_NAMESPACE

@@ -1,0 +1,37 @@
+/** What may be done with a URL whose scheme is `http` (decisions §2.6). */
+export type PlainHttp = 'fine' | 'warn' | 'refuse'
+
+/**
+ * `https` and loopback are fine; in-cluster names (`*.svc`, `*.svc.cluster.local`, single-label) are used with a warning;
+ * anything else needs `insecureAllowHttp: true`.
+ */
+export function judgePlainHttp(url: string, insecureAllowHttp: boolean): PlainHttp {
+  if (!URL.canParse(url)) return 'refuse'
+  const { protocol, hostname } = new URL(url)
+  if (protocol === 'https:' || isLoopbackName(hostname)) return 'fine'
+  return insecureAllowHttp || isInClusterName(hostname) ? 'warn' : 'refuse'
+}
+
+/** Whether a host can only be this machine; the same rule as the listener's. */
+export function isLoopbackName(host: string): boolean {
+  const name = host
+    .replace(/^\[|\]$/g, '')
+    .toLowerCase()
+    .replace(/\.$/, '')
+  if (name === 'localhost' || name.endsWith('.localhost')) return true
+  return /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/.test(name) || name === '::1' || name === '0:0:0:0:0:0:0:1'
+}
+
+/** Names that only a cluster's DNS resolves. An address is none. */
+function isInClusterName(host: string): boolean {
+  const name = host.toLowerCase().replace(/\.$/, '')
+  if (name.startsWith('[') || /^[\d.]+$/.test(name)) return false
+  return name.endsWith('.svc') || name.endsWith('.svc.cluster.local') || !name.includes('.')
+}
+
+/** Whether a listen address (`host:port`, `:port`, `unix:/path`) can only be reached from this machine. */
+export function isLoopbackBind(address: string): boolean {
+  if (address.startsWith('unix:')) return true
+  const host = address.slice(0, address.lastIndexOf(':'))
+  return host !== '' && isLoopbackName(host)
+}

@@ -1,0 +1,81 @@
+import type { Place, TextDocument } from './yaml.ts'
+
+/** One thing that is wrong in one document. */
+export interface Problem extends Place {
+  readonly file: string
+  /** Empty where a text could not be read as documents. */
+  readonly kind: string
+  readonly name: string
+  /** `spec.routes[0].path`; empty for the document as a whole. */
+  readonly path: string
+  /** What is wrong and what was expected. */
+  readonly message: string
+  /** `type_not_runnable` for what loads but can't run in this version (decisions §1). */
+  readonly reason: 'config_error' | 'type_not_runnable'
+}
+
+/** A document that was read, and where its parts are. */
+export interface Located<T> {
+  readonly document: T
+  readonly file: string
+  /** First line of the document, from 1. */
+  readonly line: number
+  /** A problem with one part of this document. */
+  problem(path: readonly PropertyKey[], message: string, options?: ProblemOptions): Problem
+}
+
+export interface ProblemOptions {
+  readonly at?: 'key' | 'value'
+  readonly reason?: Problem['reason']
+}
+
+/** Makes the problems of one document; `prefix` is where the object is inside of it (items of a List). */
+export function problemMaker(
+  file: string,
+  text: TextDocument,
+  prefix: readonly PropertyKey[],
+  kind: string,
+  name: string,
+): Located<unknown>['problem'] {
+  return (path, message, options = {}) => ({
+    file,
+    ...text.locate([...prefix, ...path], options.at),
+    kind,
+    name,
+    path: pathText([...prefix, ...path]),
+    message,
+    reason: options.reason ?? 'config_error',
+  })
+}
+
+/** `spec.routes[0].path`; names that are no identifiers are quoted. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, index) => {
+      if (typeof step === 'number') return `[${step}]`
+      const name = String(step)
+      if (!/^[A-Za-z_$][\w$-]*$/.test(name)) return `[${JSON.stringify(name.slice(0, 64))}]`
+      return index === 0 ? name : `.${name}`
+    })
+    .join('')
+}
+
+/** A problem with a file or an option, where there is no document. */
+export const fileProblem = (file: string, message: string, place: Place = { line: 1, column: 1 }): Problem => ({
+  file,
+  line: place.line,
+  column: place.column,
+  kind: '',
+  name: '',
+  path: '',
+  message,
+  reason: 'config_error',
+})
+
+/** `file:line:column  kind/name  path  message`, as editors and terminals link it. */
+export function renderProblem(problem: Problem): string {
+  const subject = problem.kind === '' ? '' : problem.name === '' ? problem.kind : `${problem.kind}/${problem.name}`
+  return [`${problem.file}:${problem.line}:${problem.column}`, subject, problem.path, problem.message]
+    .filter((part) => part !== '')
+    .join('  ')
+}

@@ -1,0 +1,69 @@
+import type { AuthSection } from './auth-section.ts'
+import type { DraftRoute } from './draft-route.ts'
+import { FETCHING_TYPES } from './external-auth.ts'
+import { judgePlainHttp } from './plain-http.ts'
+import type { Problem } from './problem.ts'
+import type { ResolvedAuth } from './resolved.ts'
+
+/** What the rules of one route are judged by. */
+export interface RouteFacts {
+  readonly draft: DraftRoute
+  readonly auth: ResolvedAuth
+  readonly callers: AuthSection
+  /** The bind is a loopback address or a Unix socket. */
+  readonly isLocal: boolean
+}
+
+/** Rules between a route, its external auth, its callers and the bind (decisions §2.1); each gives its problems. */
+const RULES: readonly ((facts: RouteFacts) => Problem[])[] = [anonymousCallers, openPaths, scopesNeedCallers]
+
+/** Everything that forbids this route to run. */
+export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((rule) => rule(facts))
+
+/** Anonymous callers get no fetched credential at all, and a static one only where nobody else can call. */
+function anonymousCallers({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
+  if (callers.mode !== 'anonymous' || auth.type === 'unauthenticated') return []
+  if (FETCHING_TYPES.includes(auth.type)) {
+    const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected an "auth" section of mode "oauth"`
+    return [draft.problem('externalAuthConfigRef', message)]
+  }
+  if (isLocal || draft.settings.insecureAllowAnonymous) return []
+  const message = `callers are anonymous and the bind is not loopback, so anyone on the network could use this credential; expected an "auth" section, a loopback or unix: address, or "insecureAllowAnonymous: true"`
+  return [draft.problem('externalAuthConfigRef', message)]
+}
+
+/** A path without authentication must not hand out a credential. */
+function openPaths({ draft, auth, callers }: RouteFacts): Problem[] {
+  if (callers.mode === 'anonymous' || callers.oauth.publicPaths.length === 0 || auth.type === 'unauthenticated')
+    return []
+  const message = `"publicPaths" are only allowed on routes of type "unauthenticated", this one has "${auth.type}"`
+  return [draft.problem('auth', message)]
+}
+
+function scopesNeedCallers({ draft, callers }: RouteFacts): Problem[] {
+  if (callers.mode !== 'anonymous' || draft.settings.requiredScopes.length === 0) return []
+  return [
+    draft.problem('requiredScopes', 'callers are anonymous here and have no scopes, expected none or mode "oauth"'),
+  ]
+}
+
+/** What is allowed on this route but should be known. */
+export function routeWarnings({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
+  const found: Problem[] = []
+  const { target, targetTls, insecureAllowAnonymous } = draft.settings
+  if (auth.type !== 'unauthenticated' && judgePlainHttp(`${target.origin}/`, false) !== 'fine') {
+    found.push(draft.problem('target', 'the credential goes to this backend over plain http'))
+  }
+  if (targetTls?.insecureSkipVerify === true) {
+    found.push(draft.problem('target', '"insecureSkipVerify" is set: any server can pose as this backend'))
+  }
+  if (insecureAllowAnonymous && callers.mode === 'anonymous' && !isLocal) {
+    found.push(
+      draft.problem(
+        'externalAuthConfigRef',
+        '"insecureAllowAnonymous" is set: anyone on the network can use this credential',
+      ),
+    )
+  }
+  return found
+}
