@@ -102,7 +102,10 @@ export const urlOf = (options: buildConnector.Options): URL =>
 export const forwardThroughProxy = (dispatcher: Dispatcher, targetOrigin: string, proxy: URL): Dispatcher => {
   const authorization = proxyAuthorization(proxy)
   return dispatcher.compose((dispatch) => (options, handler) => {
-    const headers = Array.isArray(options.headers) ? options.headers : []
+    const given = Array.isArray(options.headers) ? options.headers : []
+    // undici would name the proxy, to which it connects.
+    const hasHost = given.some((text, index) => index % 2 === 0 && text.toLowerCase() === 'host')
+    const headers = hasHost ? given : ['host', new URL(targetOrigin).host, ...given]
     return dispatch(
       {
         ...options,

@@ -1,0 +1,126 @@
+import { AssumeRoleWithWebIdentityCommand, STSClient } from '@aws-sdk/client-sts'
+import { afterEach, describe, expect, it } from 'vitest'
+import { OutboundError, Secret } from '../../src/core/index.ts'
+import { basicCredentials, createOutbound, createSmithyHandler, postForm } from '../../src/net/index.ts'
+import { createSockets } from '../support/sockets.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+const outbound = () => sockets.closing(createOutbound({ name: 'service', clock: Date, deadlineMs: 500 }))
+
+/** A server that answers with `status` and `body`, and the requests that it got. */
+const recording = async (status: number, type: string, body: string) => {
+  const seen: { line: string; headers: Record<string, unknown>; body: string }[] = []
+  const url = await sockets.http((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      seen.push({ line: `${request.method} ${request.url}`, headers: request.headers, body: text })
+      response.writeHead(status, { 'content-type': type }).end(body)
+    })
+  })
+  return { url, seen }
+}
+
+describe('a form for a token endpoint', () => {
+  it('is sent in order, encoded, with repeated names', async () => {
+    const { url, seen } = await recording(200, 'application/json', '{}')
+    const form = [
+      ['grant_type', 'a:b c'],
+      ['audience', 'one'],
+      ['audience', 'zwei&ü'],
+    ] as const
+    const answer = await postForm(outbound(), { url: `${url}/token`, form, headers: { authorization: 'Basic x' } })
+    expect(answer.status).toBe(200)
+    expect(seen[0]).toMatchObject({
+      line: 'POST /token',
+      headers: {
+        authorization: 'Basic x',
+        accept: 'application/json',
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: 'grant_type=a%3Ab+c&audience=one&audience=zwei%26%C3%BC',
+    })
+  })
+
+  it('may be given as an object, and any status is an answer', async () => {
+    const { url, seen } = await recording(400, 'application/json', '{"error":"invalid_grant"}')
+    const answer = await postForm(outbound(), { url, form: { token: 't' } })
+    expect([answer.status, answer.body.toString(), seen[0]?.body]).toEqual([
+      400,
+      '{"error":"invalid_grant"}',
+      'token=t',
+    ])
+  })
+
+  it.each([
+    ['id', 'secret', 'id:secret'],
+    ['a:b', 'c d', 'a%3Ab:c+d'],
+    ['ü', '%+/', '%C3%BC:%25%2B%2F'],
+  ])('is authenticated with id %s and secret %s, each encoded first (RFC 6749 §2.3.1)', (id, secret, expected) => {
+    expect(basicCredentials(id, new Secret(secret))).toBe(`Basic ${btoa(expected)}`)
+  })
+})
+
+describe('the handler for the STS client', () => {
+  const sts = (endpoint: string) =>
+    new STSClient({
+      region: 'eu-west-1',
+      endpoint,
+      credentials: { accessKeyId: '', secretAccessKey: '' },
+      maxAttempts: 1,
+      requestHandler: createSmithyHandler(outbound()),
+    })
+  const command = () =>
+    new AssumeRoleWithWebIdentityCommand({
+      RoleArn: 'arn:aws:iam::123456789012:role/a',
+      RoleSessionName: 's',
+      WebIdentityToken: 't',
+    })
+
+  it('carries requests and answers', async () => {
+    const body = `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult>
+      <Credentials><AccessKeyId>AK</AccessKeyId><SecretAccessKey>SK</SecretAccessKey><SessionToken>ST</SessionToken><Expiration>2026-11-21T10:00:00Z</Expiration></Credentials>
+      </AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`
+    const { url, seen } = await recording(200, 'text/xml', body)
+    const answer = await sts(url).send(command())
+    expect(answer.Credentials).toMatchObject({ AccessKeyId: 'AK', SessionToken: 'ST' })
+    expect(seen[0]?.line).toBe('POST /')
+    expect(seen[0]?.body).toContain('Action=AssumeRoleWithWebIdentity')
+    expect(seen[0]?.headers['authorization']).toBeUndefined()
+  })
+
+  it('lets the service name its errors', async () => {
+    const body =
+      '<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>'
+    const { url } = await recording(403, 'text/xml', body)
+    await expect(sts(url).send(command())).rejects.toMatchObject({ name: 'AccessDenied' })
+  })
+
+  it('throws what the outbound throws', async () => {
+    const url = await sockets.tcp(() => undefined)
+    const error: unknown = await sts(url)
+      .send(command())
+      .catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(OutboundError)
+    expect(error).toMatchObject({ kind: 'timeout' })
+  })
+
+  it('keeps the path, the query and the port of the endpoint', async () => {
+    const { url, seen } = await recording(200, 'text/plain', 'ok')
+    const { hostname, port } = new URL(url)
+    const { response } = await createSmithyHandler(outbound()).handle({
+      method: 'GET',
+      protocol: 'http:',
+      hostname,
+      port: Number(port),
+      path: '/a%2Fb',
+      query: { one: 'a b', many: ['1', '2'], flag: null },
+      headers: { 'x-one': '1' },
+    })
+    expect([response.statusCode, Buffer.from(response.body).toString()]).toEqual([200, 'ok'])
+    expect(seen[0]?.line).toBe('GET /a%2Fb?one=a%20b&many=1&many=2&flag')
+  })
+})
