@@ -1,0 +1,127 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { createCredentialCache } from '../../src/cache/index.ts'
+import type { Armed, Caller, Clock, Credential, Known, UpstreamTokens } from '../../src/core/index.ts'
+import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
+import { createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
+import type { AuthSpecs, ResolvedAuth } from '../../src/resources/index.ts'
+import { tokenExchange } from '../../src/resources/token-exchange.ts'
+import type { createSockets } from '../support/sockets.ts'
+import {
+  createManualClock,
+  createRecordingLog,
+  createRecordingMetrics,
+  createTestSecrets,
+  type ManualClock,
+} from '../support/ports.ts'
+
+/** What the token endpoint received, as it came. */
+export interface Received {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  /** The form in the order in which it was sent. */
+  readonly form: readonly (readonly [string, string])[]
+}
+
+export type Answer = (request: Received, response: ServerResponse) => void
+
+/** A token endpoint on a real socket that answers as it is told and keeps what it received. */
+export async function startEndpoint(sockets: ReturnType<typeof createSockets>, answer: Answer) {
+  const received: Received[] = []
+  const endpoint = { answer, received, url: '' }
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const form = [...new URLSearchParams(Buffer.concat(chunks).toString())]
+      const { method = '', url: path = '', headers } = request
+      const entry = { method, path, headers, form }
+      received.push(entry)
+      endpoint.answer(entry, response)
+    })
+  }
+  endpoint.url = `${await sockets.http(listener)}/token`
+  return endpoint
+}
+
+export const json =
+  (body: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Answer =>
+  (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(typeof body === 'string' ? body : JSON.stringify(body))
+  }
+
+/** A successful answer of RFC 8693 §2.2.1. */
+export const issued = (token: string, members: Readonly<Record<string, unknown>> = {}) => ({
+  access_token: token,
+  issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+  token_type: 'Bearer',
+  expires_in: 3600,
+  ...members,
+})
+
+export interface RigOptions {
+  readonly secrets?: Readonly<Record<string, string>>
+  readonly outbound?: Partial<OutboundOptions>
+  readonly clock?: Clock & Partial<ManualClock>
+  readonly upstreamTokens?: UpstreamTokens
+  readonly caCertificate?: ObtainDeps['caCertificate']
+}
+
+/** Everything around `createObtain`: the real cache, the real outgoing connections, and ports that record. */
+export function createRig(sockets: ReturnType<typeof createSockets>, options: RigOptions = {}) {
+  const clock = options.clock ?? createManualClock()
+  const log = createRecordingLog()
+  const metrics = createRecordingMetrics()
+  const secrets = createTestSecrets(options.secrets ?? {})
+  const cache = createCredentialCache<Credential>({ clock, metrics, random: () => 0.5 })
+  const deps: ObtainDeps = {
+    clock,
+    log,
+    metrics,
+    random: () => 0.5,
+    secrets,
+    cache,
+    outbound: (wanted) => sockets.closing(createOutbound({ ...wanted, clock, metrics, ...options.outbound })),
+    caCertificate: options.caCertificate ?? (() => () => undefined),
+    ...(options.upstreamTokens === undefined ? {} : { upstreamTokens: options.upstreamTokens }),
+  }
+
+  const open = (auth: ResolvedAuth) => {
+    const stage = createObtain(auth, deps)
+    const known = (caller: Caller) => ({ caller }) as unknown as Known
+    return {
+      stage,
+      /** The credential as a backend would see it: `name: value`. */
+      header: async (caller: Caller): Promise<string> => {
+        const { credential } = await stage.obtain(known(caller))
+        return credential.kind === 'header' ? `${credential.name}: ${credential.value.reveal()}` : credential.kind
+      },
+      obtain: (caller: Caller): Armed | Promise<Armed> => stage.obtain(known(caller)),
+    }
+  }
+
+  return {
+    clock,
+    log,
+    metrics,
+    secrets,
+    cache,
+    deps,
+    open,
+    exchange: (spec: Readonly<Record<string, unknown>>, name = 'github') =>
+      open({ ...named(name, JSON.stringify(spec)), type: 'tokenExchange', spec: tokenExchange().parse(spec) }),
+    bearer: (spec: AuthSpecs['bearerToken']) => open({ ...named('bearer', 'h'), type: 'bearerToken', spec }),
+    injection: (spec: AuthSpecs['headerInjection']) =>
+      open({ ...named('injection', 'h'), type: 'headerInjection', spec }),
+    /** All that was said anywhere, to look for what must not be there. */
+    output: () => [...log.lines, metrics.text(), JSON.stringify(cache.list())].join('\n'),
+  }
+}
+
+const named = (name: string, configHash: string) => ({
+  name,
+  namespace: 'default',
+  configHash,
+  source: { file: 'test.yaml', line: 1 },
+})
