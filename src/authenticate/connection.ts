@@ -17,12 +17,14 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 const unusable = (detail: string) => new Failure('identity_provider_error', { detail })
 
+const later = (seconds: number | undefined) => (seconds === undefined ? {} : { retryAfterSeconds: seconds })
+
 /** An `OutboundError` as the failure that a caller sees (decisions §5). */
 function outboundFailure(error: unknown): Failure {
   if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
-  const { kind, retryAfterSeconds = 5 } = error
+  const { kind, retryAfterSeconds } = error
   if (kind === 'too_large') return new Failure('identity_provider_error', { detail: kind, cause: error })
-  return new Failure('identity_provider_unavailable', { detail: kind, retryAfterSeconds, cause: error })
+  return new Failure('identity_provider_unavailable', { detail: kind, cause: error, ...later(retryAfterSeconds) })
 }
 
 /** Throws for every status but 200: 429 and 5xx pass by themselves, anything else needs somebody. */
@@ -30,7 +32,7 @@ function expectOk(response: OutboundResponse): OutboundResponse {
   if (response.status === 200) return response
   const detail = `status ${response.status}`
   if (response.status !== 429 && response.status < 500) throw unusable(detail)
-  throw new Failure('identity_provider_unavailable', { detail, retryAfterSeconds: retryAfterOf(response.headers) })
+  throw new Failure('identity_provider_unavailable', { detail, ...later(retryAfterOf(response.headers)) })
 }
 
 /**

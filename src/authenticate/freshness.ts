@@ -31,8 +31,8 @@ function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: number
   return Number.isNaN(leftMs) ? 0 : leftMs
 }
 
-/** `Retry-After` in whole seconds, 1 to 60; 5 when the header is missing or is no number. */
-export function retryAfterOf(headers: Readonly<Record<string, string>>): number {
+/** `Retry-After` in whole seconds, 1 to 60; undefined when the header is missing or is no number. */
+export function retryAfterOf(headers: Readonly<Record<string, string>>): number | undefined {
   const seconds = /^\d{1,6}$/.exec(headers['retry-after'] ?? '')?.[0]
-  return seconds === undefined ? 5 : Math.min(60, Math.max(1, Number(seconds)))
+  return seconds === undefined ? undefined : Math.min(60, Math.max(1, Number(seconds)))
 }

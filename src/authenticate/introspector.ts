@@ -31,11 +31,15 @@ export function createIntrospect(url: string, connection: Connection): Introspec
   }
 }
 
+/** Seconds after which a client may come back when the provider did not say. */
+const COME_BACK_SECONDS = 5
+
 function asUnavailable(error: unknown): unknown {
-  if (!(error instanceof Failure) || error.code !== 'identity_provider_error') return error
+  if (!(error instanceof Failure)) return error
+  if (error.code !== 'identity_provider_error' && error.code !== 'identity_provider_unavailable') return error
   return new Failure('identity_provider_unavailable', {
     detail: error.detail ?? 'unusable answer',
     cause: error.cause,
-    retryAfterSeconds: error.retryAfterSeconds ?? 5,
+    retryAfterSeconds: error.retryAfterSeconds ?? COME_BACK_SECONDS,
   })
 }

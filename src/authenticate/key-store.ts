@@ -108,7 +108,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     try {
       return await refresh()
     } catch (error) {
-      throw describe(asFailure(error), known !== undefined, 0)
+      throw pausing() ?? asFailure(error)
     }
   }
 

@@ -36,11 +36,14 @@ export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
       .filter((_, at) => rules[at] === undefined)
       .map((provider) => ({ token, jwt, header, provider }))
     if (cases.length === 0) return refusedByRules(rules, jwt)
+    const checks: (SignatureCheck | undefined)[] = []
     for (const one of cases) {
       const keys = one.provider.keys.ready()
-      if (keys !== undefined && checkSignature(jwt, header, keys) === 'good') return acceptCase(one, nowMs)
+      const check = keys === undefined ? undefined : checkSignature(jwt, header, keys)
+      if (check === 'good') return acceptCase(one, nowMs)
+      checks.push(check)
     }
-    return firstAccepted(cases.map((one) => verifyAt(one, clock)))
+    return firstAccepted(cases.map((one, at) => verifyAt(one, checks[at], clock)))
   }
 }
 
@@ -57,9 +60,12 @@ function refusedByRules(rules: readonly (BrokenRule | undefined)[], jwt: Unverif
 const acceptCase = ({ token, jwt, provider }: Case, nowMs: number): Verdict =>
   accept({ provider, token, format: 'jwt', claims: jwt.payload, isIntrospected: false, bytes: token.length }, nowMs)
 
-/** Signature with one refresh for an unknown key, then introspection where the provider has it. */
-async function verifyAt(one: Case, clock: Clock): Promise<Verdict> {
-  const verdict = await verifySignature(one, clock)
+/**
+ * Signature with one refresh for an unknown key, then introspection where the provider has it. `first` is what the keys
+ * at hand said, if there were any.
+ */
+async function verifyAt(one: Case, first: SignatureCheck | undefined, clock: Clock): Promise<Verdict> {
+  const verdict = await verifySignature(one, first, clock)
   const { introspect } = one.provider
   if (verdict.kind === 'accepted' || introspect === undefined) return verdict
   const { exp } = one.jwt.payload
@@ -73,12 +79,11 @@ const SENTENCES: Readonly<Record<Exclude<SignatureCheck, 'good'>, string>> = {
   ambiguous_key: 'several keys of the provider fit and no kid says which',
 }
 
-async function verifySignature(one: Case, clock: Clock): Promise<Verdict> {
+async function verifySignature(one: Case, first: SignatureCheck | undefined, clock: Clock): Promise<Verdict> {
   const { jwt, header, provider } = one
   const check = (keys: readonly VerificationKey[]) => checkSignature(jwt, header, keys)
   try {
-    const keys = await provider.keys.keys()
-    let result = check(keys)
+    let result = first ?? check(await provider.keys.keys())
     if (result === 'unknown_key') {
       const refreshed = await provider.keys.refreshed()
       if (refreshed !== undefined) result = check(refreshed)

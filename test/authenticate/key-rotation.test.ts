@@ -1,0 +1,214 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Authenticator } from '../../src/authenticate/index.ts'
+import { rsaKey, signed, type TestKey } from './keys.ts'
+import {
+  AUDIENCE,
+  callerOf,
+  createWorld,
+  ISSUER,
+  json,
+  JWKS_URL,
+  provider,
+  refusalOf,
+  status,
+  unreachable,
+  type World,
+} from './world.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const old = await rsaKey({ kid: 'old' })
+const fresh = await rsaKey({ kid: 'fresh' })
+
+let world: World
+let authenticator: Authenticator
+let serial = 0
+
+/** A token nobody has seen before, so that no remembered result answers for it. */
+const token = (key: TestKey) => {
+  const exp = world.nowSeconds() + 7200
+  const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp, jti: String(serial++) }
+  return signed(key, { alg: 'RS256', kid: key.jwk.kid }, payload)
+}
+const accepted = async (key: TestKey) => (await callerOf(authenticator, await token(key))).subject
+const refused = async (key: TestKey) => refusalOf(authenticator, await token(key))
+/** Lets what runs in the background finish. */
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+beforeEach(() => {
+  world = createWorld()
+  world.serveKeys([old])
+  authenticator = world.authenticator([provider()])
+})
+
+describe('keys', () => {
+  it('are fetched once for everybody who waits', async () => {
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => token(old)))
+    const callers = await Promise.all(tokens.map((one) => callerOf(authenticator, one)))
+    expect(callers.every((caller) => caller.subject === 'alice')).toBe(true)
+    expect(world.asked(JWKS_URL)).toBe(1)
+  })
+
+  it('are fetched at the start, ahead of the first token', async () => {
+    await authenticator.start()
+    expect(world.asked(JWKS_URL)).toBe(1)
+    // Nothing has to be waited for any more.
+    const caller = authenticator.authenticate([`Bearer ${await token(old)}`], '')
+    expect(caller).not.toBeInstanceOf(Promise)
+    await authenticator.close()
+  })
+
+  it('that rotate are found by one refresh for the first unknown kid', async () => {
+    await accepted(old)
+    world.serveKeys([fresh])
+    expect(await Promise.all(Array.from({ length: 20 }, () => accepted(fresh)))).toHaveLength(20)
+    expect(world.asked(JWKS_URL)).toBe(2)
+  })
+
+  it('that are gone after a rotation verify nothing any more', async () => {
+    await accepted(old)
+    world.serveKeys([fresh])
+    await accepted(fresh)
+    expect(await refused(old)).toMatchObject({ code: 'invalid_token', detail: 'no key of the provider fits' })
+  })
+
+  it('are not fetched again for unknown kids within 30 s', async () => {
+    const stranger = await rsaKey({ kid: 'stranger' })
+    await accepted(old)
+    for (let count = 0; count < 10; count++) expect((await refused(stranger)).code).toBe('invalid_token')
+    expect(world.asked(JWKS_URL)).toBe(2)
+    world.clock.advance(29_999)
+    await refused(stranger)
+    expect(world.asked(JWKS_URL)).toBe(2)
+    world.clock.advance(1)
+    await refused(stranger)
+    expect(world.asked(JWKS_URL)).toBe(3)
+    // Meanwhile good tokens are good.
+    expect(await accepted(old)).toBe('alice')
+  })
+
+  it('that cannot be refreshed for an unknown kid are an outage, not a bad token', async () => {
+    await accepted(old)
+    world.on(JWKS_URL, unreachable)
+    expect(await refused(fresh)).toMatchObject({ code: 'identity_provider_unavailable', status: 503 })
+    expect((await refused(fresh)).retryAfterSeconds).toBeGreaterThanOrEqual(1)
+    expect(await accepted(old)).toBe('alice')
+    world.serveKeys([old, fresh])
+    world.clock.advance(30_000)
+    expect(await accepted(fresh)).toBe('alice')
+  })
+})
+
+describe('keys that reach their age', () => {
+  it.each<[string, Record<string, string>, number]>([
+    ['10 minutes without a word', {}, 10 * MINUTE],
+    ['what max-age says', { 'cache-control': 'public, max-age=1200' }, 20 * MINUTE],
+    ['what max-age says, less Age', { 'cache-control': 'max-age=1200', age: '300' }, 15 * MINUTE],
+    ['5 minutes at least', { 'cache-control': 'max-age=1' }, 5 * MINUTE],
+    ['5 minutes for no-store', { 'cache-control': 'no-store, max-age=3600' }, 5 * MINUTE],
+    ['24 hours at most', { 'cache-control': 'max-age=31536000' }, 24 * HOUR],
+    [
+      'Expires less Date',
+      { expires: 'Wed, 21 Oct 2026 08:00:00 GMT', date: 'Wed, 21 Oct 2026 07:30:00 GMT' },
+      30 * MINUTE,
+    ],
+    ['5 minutes for an Expires of 0', { expires: '0' }, 5 * MINUTE],
+    ['10 minutes for a max-age that is no number', { 'cache-control': 'max-age=soon' }, 10 * MINUTE],
+  ])('after %s are refreshed in the background, while they still serve', async (_name, headers, ageMs) => {
+    world.serveKeys([old], headers)
+    await accepted(old)
+    world.clock.advance(ageMs - 1)
+    await accepted(old)
+    await settle()
+    expect(world.asked(JWKS_URL)).toBe(1)
+    world.clock.advance(1)
+    expect(authenticator.authenticate([`Bearer ${await token(old)}`], '')).not.toBeInstanceOf(Promise)
+    await settle()
+    expect(world.asked(JWKS_URL)).toBe(2)
+  })
+
+  it('serve for an hour past it while the provider is down, then 503 with Retry-After', async () => {
+    await accepted(old)
+    world.on(JWKS_URL, unreachable)
+    world.clock.advance(10 * MINUTE + HOUR - 1)
+    expect(await accepted(old)).toBe('alice')
+    await settle()
+    world.clock.advance(1)
+    const failure = await refused(old)
+    expect(failure).toMatchObject({ code: 'identity_provider_unavailable', status: 503 })
+    expect(failure.retryAfterSeconds).toBeGreaterThanOrEqual(1)
+    expect(failure.challenge).toBeUndefined()
+    world.serveKeys([old])
+    world.clock.advance(30_000)
+    expect(await accepted(old)).toBe('alice')
+  })
+
+  it.each<[string, Parameters<World['on']>[1]]>([
+    ['a page', () => ({ status: 200, headers: {}, body: Buffer.from('<html></html>') })],
+    ['something that is no JWKS', () => json({ keys: 'none' })],
+    ['404', () => status(404)],
+    ['500', () => status(500)],
+  ])('keep serving when the provider answers %s, and are 503 at the end', async (_name, respond) => {
+    await accepted(old)
+    world.on(JWKS_URL, respond)
+    world.clock.advance(30 * MINUTE)
+    expect(await accepted(old)).toBe('alice')
+    await settle()
+    world.clock.advance(40 * MINUTE)
+    expect((await refused(old)).status).toBe(503)
+  })
+
+  it('shrink when the provider takes one away', async () => {
+    world.serveKeys([old, fresh])
+    await accepted(old)
+    await accepted(fresh)
+    world.serveKeys([fresh])
+    world.clock.advance(10 * MINUTE)
+    await accepted(old)
+    await settle()
+    expect((await refused(old)).code).toBe('invalid_token')
+    expect(await accepted(fresh)).toBe('alice')
+  })
+})
+
+describe('a provider that does not answer', () => {
+  it('is 503 with Retry-After, and asked again after 1, 2, 4 … 30 s only', async () => {
+    world.on(JWKS_URL, unreachable)
+    const askedAfter: number[] = []
+    for (let second = 0; second < 120; second++) {
+      const before = world.asked(JWKS_URL)
+      const failure = await refused(old)
+      expect(failure.status).toBe(503)
+      expect(failure.retryAfterSeconds).toBeGreaterThanOrEqual(1)
+      if (world.asked(JWKS_URL) > before) askedAfter.push(second)
+      world.clock.advance(1000)
+    }
+    expect(askedAfter).toEqual([0, 1, 3, 7, 15, 31, 61, 91])
+    world.serveKeys([old])
+    world.clock.advance(1000)
+    expect(await accepted(old)).toBe('alice')
+  })
+
+  it.each([429, 500, 502, 503, 504])('because of status %d is 503', async (code) => {
+    world.on(JWKS_URL, () => status(code, { 'retry-after': '17' }))
+    expect(await refused(old)).toMatchObject({ code: 'identity_provider_unavailable', retryAfterSeconds: 17 })
+  })
+
+  it.each([201, 204, 400, 401, 403, 404, 410])('usefully, with status %d, is 502', async (code) => {
+    world.on(JWKS_URL, () => status(code))
+    expect(await refused(old)).toMatchObject({ code: 'identity_provider_error', status: 502 })
+  })
+
+  it('is told to the log once when it turns bad and once when it is good again, without what it said', async () => {
+    world.on(JWKS_URL, () => status(500))
+    for (let count = 0; count < 5; count++) {
+      await refused(old)
+      world.clock.advance(60_000)
+    }
+    world.serveKeys([old])
+    await accepted(old)
+    expect(world.log.lines).toHaveLength(2)
+    expect(world.log.lines.join()).not.toContain('html')
+    expect(world.metrics.value('extauth_provider_requests_total', 'corporate', 'keys', 'ok')).toBe(1)
+  })
+})

@@ -1,0 +1,56 @@
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { CompactSign, exportJWK, importPKCS8, type JWK } from 'jose'
+
+/** A key pair of a stand-in provider. */
+export interface TestKey {
+  readonly privateKey: KeyObject
+  /** The public members as they are published, `kid` and all. */
+  readonly jwk: JWK
+}
+
+interface Pair {
+  readonly publicKey: KeyObject
+  readonly privateKey: KeyObject
+}
+
+const made = async (pair: Pair, members: object): Promise<TestKey> => ({
+  privateKey: pair.privateKey,
+  jwk: { ...(await exportJWK(pair.publicKey)), ...members },
+})
+
+export const rsaKey = (members: object = {}, modulusLength = 2048) =>
+  made(generateKeyPairSync('rsa', { modulusLength }), members)
+export const ecKey = (namedCurve: string, members: object = {}) =>
+  made(generateKeyPairSync('ec', { namedCurve }), members)
+export const edKey = (members: object = {}) => made(generateKeyPairSync('ed25519'), members)
+
+/** The same key, published with other members. */
+export const published = (key: TestKey, members: object): TestKey => ({
+  ...key,
+  jwk: { ...key.jwk, ...members },
+})
+
+export const jwks = (keys: readonly TestKey[]) => ({ keys: keys.map((key) => key.jwk) })
+
+export const base64url = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+
+/** A JWS made by jose, which is nobody's relative here. `payload` is JSON unless it is a text. */
+export async function signed(key: TestKey, header: object, payload: unknown): Promise<string> {
+  const { alg } = header as { alg: string }
+  const pem = key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const bytes = new TextEncoder().encode(typeof payload === 'string' ? payload : JSON.stringify(payload))
+  return new CompactSign(bytes).setProtectedHeader({ ...header, alg }).sign(await importPKCS8(pem, alg))
+}
+
+/** A token with any header and payload as text, signed RS256 whatever the header says. */
+export function signedRaw(key: TestKey, header: string, payload: string): string {
+  const input = `${base64url(header)}.${base64url(payload)}`
+  return `${input}.${sign('sha256', Buffer.from(input), key.privateKey).toString('base64url')}`
+}
+
+/** An HMAC over a text that everybody knows: the classic confusion of algorithms. */
+export function hmacSigned(secret: string, header: object, payload: unknown): string {
+  const input = `${base64url(header)}.${base64url(payload)}`
+  return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
+}

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest'
+import { rsaKey, signed, type TestKey } from './keys.ts'
+import { AUDIENCE, callerOf, createWorld, ISSUER, provider, refusalOf } from './world.ts'
+
+const key: TestKey = await rsaKey({ kid: 'one', alg: 'RS256', use: 'sig' })
+const world = createWorld()
+world.serveKeys([key])
+const authenticator = world.authenticator([provider()])
+const now = world.nowSeconds()
+
+const good = { iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp: now + 60 }
+const token = (changes: object) => signed(key, { alg: 'RS256', kid: 'one' }, { ...good, ...changes })
+
+describe('claims that are accepted', () => {
+  it.each<[string, object]>([
+    ['the usual ones', {}],
+    ['exp with a fraction', { exp: now + 60.5 }],
+    ['exp now', { exp: now }],
+    ['exp 4.999 s ago, within the tolerance', { exp: now - 4.999 }],
+    ['exp in the far future', { exp: 1e12 }],
+    ['exp beyond every date', { exp: 1e300 }],
+    ['nbf now', { nbf: now }],
+    ['nbf long ago', { nbf: 0 }],
+    ['nbf before the epoch', { nbf: -1 }],
+    ['nbf exactly the tolerance ahead', { nbf: now + 5 }],
+    ['aud as an array of one', { aud: [AUDIENCE] }],
+    ['aud as an array in which ours is last', { aud: ['a', 'b', AUDIENCE] }],
+    ['aud twice the same', { aud: [AUDIENCE, AUDIENCE] }],
+    ['no sub', { sub: undefined }],
+    ['an empty sub', { sub: '' }],
+    ['a sub beyond ASCII', { sub: 'ålice 🙂' }],
+    ['iat in the future', { iat: now + 1000 }],
+    ['iat that is a text', { iat: 'yesterday' }],
+    ['jti that is a number', { jti: 7 }],
+    ['groups, nested objects, nulls', { groups: ['a', 'b'], realm_access: { roles: ['x'] }, nothing: null }],
+    ['a claim called __proto__', JSON.parse('{"__proto__": {"admin": true}}') as object],
+    ['a claim called constructor', { constructor: 'me' }],
+  ])('%s', async (_name, changes) => {
+    const caller = await callerOf(authenticator, await token(changes))
+    expect(caller.issuer).toBe(ISSUER)
+    expect(caller.provider).toBe('corporate')
+    expect(caller.format).toBe('jwt')
+  })
+})
+
+describe('claims that are refused', () => {
+  it.each<[string, object, string]>([
+    ['no exp', { exp: undefined }, 'exp is missing'],
+    ['exp null', { exp: null }, 'exp is not a number'],
+    ['exp as a text', { exp: String(now + 60) }, 'exp is not a number'],
+    ['exp true', { exp: true }, 'exp is not a number'],
+    ['exp as an array', { exp: [now + 60] }, 'exp is not a number'],
+    ['exp as an object', { exp: { at: now } }, 'exp is not a number'],
+    ['nbf as a text', { nbf: String(now) }, 'nbf is not a number'],
+    ['nbf null', { nbf: null }, 'nbf is not a number'],
+    ['nbf a hair beyond the tolerance', { nbf: now + 5.001 }, 'nbf is still to come'],
+    ['nbf tomorrow', { nbf: now + 86_400 }, 'nbf is still to come'],
+    ['nbf in milliseconds', { nbf: now * 1000 }, 'nbf is still to come'],
+    ['no aud', { aud: undefined }, 'aud is missing'],
+    ['aud of somebody else', { aud: 'other' }, 'aud is not the audience of this provider'],
+    ['aud null', { aud: null }, 'aud is not the audience of this provider'],
+    ['aud a number', { aud: 1 }, 'aud is not the audience of this provider'],
+    ['aud an object with ours as a name', { aud: { [AUDIENCE]: true } }, 'aud is not the audience of this provider'],
+    ['aud empty', { aud: '' }, 'aud is not the audience of this provider'],
+    ['aud an empty array', { aud: [] }, 'aud is not the audience of this provider'],
+    ['aud an array without ours', { aud: ['a', 'b'] }, 'aud is not the audience of this provider'],
+    ['aud an array with ours nested', { aud: [[AUDIENCE]] }, 'aud is not the audience of this provider'],
+    ['aud an array with something else than texts', { aud: [AUDIENCE, 1] }, 'aud is not the audience of this provider'],
+    ['aud with another case', { aud: AUDIENCE.toUpperCase() }, 'aud is not the audience of this provider'],
+    ['aud with a trailing slash', { aud: `${AUDIENCE}/` }, 'aud is not the audience of this provider'],
+    ['aud with a space', { aud: `${AUDIENCE} ` }, 'aud is not the audience of this provider'],
+    ['aud as a list in a text', { aud: `other ${AUDIENCE}` }, 'aud is not the audience of this provider'],
+    ['aud that only begins like ours', { aud: `${AUDIENCE}-other` }, 'aud is not the audience of this provider'],
+    ['no iss', { iss: undefined }, 'iss names no provider'],
+    ['iss null', { iss: null }, 'iss names no provider'],
+    ['iss an array', { iss: [ISSUER] }, 'iss names no provider'],
+    ['iss of somebody else', { iss: 'https://evil.example.com' }, 'iss names no provider'],
+    ['iss with a trailing slash', { iss: `${ISSUER}/` }, 'iss names no provider'],
+    ['iss with another case', { iss: ISSUER.toUpperCase() }, 'iss names no provider'],
+    ['iss with the default port', { iss: `${ISSUER}:443` }, 'iss names no provider'],
+    ['iss that only begins like ours', { iss: `${ISSUER}.evil.com` }, 'iss names no provider'],
+    ['iss called __proto__', { iss: '__proto__' }, 'iss names no provider'],
+    ['sub a number', { sub: 7 }, 'sub is not a string'],
+    ['sub null', { sub: null }, 'sub is not a string'],
+    ['sub an array', { sub: ['alice'] }, 'sub is not a string'],
+  ])('%s', async (_name, changes, detail) => {
+    const failure = await refusalOf(authenticator, await token(changes))
+    expect(failure).toMatchObject({ code: 'invalid_token', status: 401, detail })
+    expect(failure.challenge).toEqual({ error: 'invalid_token' })
+  })
+
+  it.each<[string, number]>([
+    ['exactly the tolerance ago', now - 5],
+    ['a minute ago', now - 60],
+    ['at the epoch', 0],
+    ['before the epoch', -1],
+    ['in the very far past', -1e300],
+  ])('exp %s, as expired', async (_name, exp) => {
+    expect(await refusalOf(authenticator, await token({ exp }))).toMatchObject({ code: 'expired_token', status: 401 })
+  })
+})
+
+describe('tolerance', () => {
+  it.each([0, 30, 60])('%d s is where exp and nbf change', async (toleranceSeconds) => {
+    const strict = world.authenticator([provider()], { toleranceSeconds })
+    await callerOf(strict, await token({ exp: now - toleranceSeconds + 0.001 }))
+    await callerOf(strict, await token({ nbf: now + toleranceSeconds }))
+    expect((await refusalOf(strict, await token({ exp: now - toleranceSeconds }))).code).toBe('expired_token')
+    expect((await refusalOf(strict, await token({ nbf: now + toleranceSeconds + 0.001 }))).code).toBe('invalid_token')
+  })
+})
+
+describe('the caller', () => {
+  it('has the claims deeply frozen and without prototypes, the token as a secret, and the end of the token', async () => {
+    const text = await token({ groups: ['a'], realm_access: { roles: ['x'] }, constructor: 1 })
+    const caller = await callerOf(authenticator, text)
+    expect(caller).toMatchObject({ subject: 'alice', expiresAtMs: (now + 60) * 1000 })
+    expect(Object.getPrototypeOf(caller.claims)).toBeNull()
+    expect(Object.getPrototypeOf(caller.claims['realm_access'])).toBeNull()
+    for (const value of [caller, caller.claims, caller.claims['groups'], caller.claims['realm_access']])
+      expect(Object.isFrozen(value)).toBe(true)
+    expect(caller.token.reveal()).toBe(text)
+    expect(JSON.stringify(caller)).not.toContain(text)
+    expect(caller.tokenDigest).toBe(caller.token.digest())
+  })
+})
