@@ -123,11 +123,7 @@ function documentsOf(config: ResolvedProxy, listenUrl: string): Map<string, obje
   const shielded = config.routes.filter(isProtected)
   for (const route of shielded) {
     const resourceUrl = resourceUrlOf(route, listenUrl)
-    const document = protectedResourceMetadata({
-      resourceUrl,
-      auth: route.callers,
-      requiredScopes: route.requiredScopes,
-    })
+    const document = protectedResourceMetadata({ resourceUrl, auth: route.callers })
     documents.set(metadataPath(resourceUrl), document)
     // Behind something that adds or cuts a prefix, the document is still found by the path that arrives here.
     const local = metadataPath(new URL(route.path, listenUrl).href)
