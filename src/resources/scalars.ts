@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
+import { bytes, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
 import type { Bytes, GoDuration, Milliseconds, Seconds } from './units.ts'
 
 const expected = (what: string) => ({ error: `expected ${what}` })
@@ -22,11 +22,7 @@ export const secretRef = () =>
       .string()
       .min(1)
       .max(253)
-      .regex(
-        /^(\.?[-_A-Za-z0-9][-._A-Za-z0-9]*|\.)$/,
-        expected('letters, digits, "-", "_" and ".", not starting with ".."'),
-      )
-      .refine((key) => key !== '.', expected('the name of a key, not "."'))
+      .regex(/^\.?[-_A-Za-z0-9][-._A-Za-z0-9]*$/, expected('letters, digits, "-", "_" and ".", not starting with ".."'))
       .describe('Key within the secret.'),
   })
 export type SecretRef = z.output<ReturnType<typeof secretRef>>
@@ -86,20 +82,17 @@ export const timerDuration = () =>
     .refine((text) => (parseGoDuration(text) ?? Infinity) <= LONGEST_TIMER_MS, expected('at most 596h'))
     .transform((text): Milliseconds => parseGoDuration(text) ?? (0 as Milliseconds))
 
-/** Kubernetes quantity read as bytes. */
-export const size = (min: number, max: number) =>
-  z
-    .string()
-    .max(32)
-    .regex(SIZE, expected('a size such as "16Ki", "10Mi" or "512"'))
-    .refine(
-      (text) => {
-        const value = parseSize(text) ?? Number.NaN
-        return value >= min && value <= max
-      },
-      expected(`between ${min} and ${max} bytes`),
-    )
-    .transform((text): Bytes => parseSize(text) ?? (0 as Bytes))
+/** Kubernetes quantity, or a plain number, read as bytes. */
+export const size = (min: number, max: number) => {
+  const asSize = expected(`a size such as "16Ki" or "10Mi" of ${min} to ${max} bytes`)
+  const isInRange = (text: string): boolean => {
+    const value = parseSize(text)
+    return value !== undefined && value >= min && value <= max
+  }
+  return z
+    .union([z.string().max(32).regex(SIZE).refine(isInRange), z.int().min(min).max(max)], asSize)
+    .transform((value): Bytes => (typeof value === 'number' ? bytes(value) : (parseSize(value) ?? bytes(0))))
+}
 
 /** Header name (RFC 9110 §5.1); what of them may be set is the rule `injectable`. */
 export const headerName = () =>

@@ -1,0 +1,61 @@
+import { stringify } from 'yaml'
+import {
+  customResourceDefinition,
+  DEFAULT_API_GROUP,
+  jsonSchema,
+  JSON_SCHEMA_NAMES,
+  type JsonSchemaName,
+} from '../resources/index.ts'
+import { EXIT, type Io } from './io.ts'
+import { parseOptions, renderHelp, UsageError, type CommandSpec } from './options.ts'
+
+const SPEC: CommandSpec = {
+  name: 'extauth schema',
+  summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
+  positionals: '[NAME]',
+  options: {
+    all: { type: 'boolean', help: 'Prints all JSON Schemas as one object by name.' },
+    crd: { type: 'boolean', help: 'Prints the CustomResourceDefinition of MCPExternalAuthConfig as YAML.' },
+    'api-group': { type: 'string', value: 'GROUP', help: `Group of the definition (default ${DEFAULT_API_GROUP}).` },
+  },
+  notes: `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; the names are printed when it is left out.`,
+}
+
+const API_GROUP = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/
+
+/** The `schema` command. Exit code 0, or 2 for wrong usage (`UsageError`). */
+export function runSchema(
+  argv: readonly string[],
+  io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env'>>,
+): Promise<number> {
+  const options = parseOptions(SPEC, argv, io.env ?? {})
+  if (options === 'help') {
+    io.stdout(renderHelp(SPEC))
+    return Promise.resolve(EXIT.fine)
+  }
+  const [name, ...more] = options.positionals
+  const wanted = [name !== undefined, options.flag('all'), options.flag('crd')].filter(Boolean).length
+  if (wanted > 1 || more.length > 0) throw new UsageError('Expected one of NAME, --all and --crd.')
+  if (options.flag('crd')) io.stdout(renderCrd(options.text('api-group')))
+  else if (options.flag('all'))
+    io.stdout(renderJson(Object.fromEntries(JSON_SCHEMA_NAMES.map((each) => [each, jsonSchema(each)]))))
+  else if (name === undefined) io.stdout(`${JSON_SCHEMA_NAMES.join('\n')}\n`)
+  else io.stdout(renderJson(jsonSchema(schemaName(name))))
+  return Promise.resolve(EXIT.fine)
+}
+
+function schemaName(name: string): JsonSchemaName {
+  const known = JSON_SCHEMA_NAMES.find((each) => each.toLowerCase() === name.toLowerCase())
+  if (known === undefined)
+    throw new UsageError(`There is no schema ${JSON.stringify(name)}, expected one of ${JSON_SCHEMA_NAMES.join(', ')}.`)
+  return known
+}
+
+/** A JSON Schema as it is printed and committed. */
+export const renderJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
+/** The CustomResourceDefinition as it is printed and committed. Throws `UsageError` for a group that is no DNS name. */
+export function renderCrd(apiGroup: string = DEFAULT_API_GROUP): string {
+  if (!API_GROUP.test(apiGroup)) throw new UsageError('--api-group is a DNS name such as extauth.dev.')
+  return stringify(customResourceDefinition(apiGroup), { lineWidth: 0, aliasDuplicateObjects: false })
+}
