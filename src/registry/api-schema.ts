@@ -17,7 +17,7 @@ const flag = (value: unknown): unknown => (value === 'true' ? true : value === '
 const limit = z.preprocess(digits, z.int().min(1).max(MAX_LIMIT)).default(DEFAULT_LIMIT)
 const updatedSince = z.preprocess(
   withOffsetSign,
-  z.iso.datetime({ offset: true }).regex(/T\d\d:\d\d:\d\d/, { error: 'seconds are needed' }),
+  z.iso.datetime({ offset: true }).refine((time) => /T\d\d:\d\d:\d\d/.test(time), { error: 'seconds are needed' }),
 )
 const includeDeleted = z.preprocess(flag, z.boolean()).default(false)
 

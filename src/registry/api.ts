@@ -34,8 +34,8 @@ declare module 'fastify' {
   }
 }
 
-/** Longest parameter, as sent: a name of 200 or a version of 255 characters, every one of them encoded. */
-const MAX_PARAM_LENGTH = 768
+/** The bound of what arrives is that of the headers; no parameter here is matched by a regular expression. */
+const MAX_PARAM_LENGTH = 32 * 1024
 
 /** What Fastify refuses by itself, in words of the error table. */
 function failureOf(error: FastifyError): Failure {
@@ -63,7 +63,16 @@ async function addOpenApi(app: FastifyInstance, version: string, isProtected: bo
       },
       ...(isProtected ? { components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } } } : {}),
     },
-    transform: createJsonSchemaTransform({ schemaRegistry: apiSchemas }),
+    transform: createJsonSchemaTransform({
+      schemaRegistry: apiSchemas,
+      zodToJsonConfig: {
+        // zod leaves out the default of a value that is read from text first; it is the same one.
+        override: ({ zodSchema, jsonSchema }) => {
+          const { def } = zodSchema._zod
+          if (def.type === 'default') jsonSchema.default = (def as { defaultValue?: unknown }).defaultValue
+        },
+      },
+    }),
     transformObject: createJsonSchemaTransformObject({ schemaRegistry: apiSchemas }),
   })
 }

@@ -58,7 +58,7 @@ describe('mode oauth', () => {
     expect((await get(server, SERVERS, { headers: { authorization: 'Basic Z29vZDo=' } })).status).toBe(401)
     expect((await get(server, SERVERS, { headers: { cookie: 'access_token=good' } })).status).toBe(401)
     for (const query of ['access_token=good', 'limit=1&access_token=x', 'access%5Ftoken=good', 'ACCESS_TOKEN=good'])
-      expect((await get(server, `${SERVERS}?${query}`, bearer('good'))).status, query).toBe(400)
+      expect([query, (await get(server, `${SERVERS}?${query}`, bearer('good'))).status]).toEqual([query, 400])
   })
 
   it.each([
@@ -96,9 +96,9 @@ describe('mode oauth', () => {
   it('opens the paths of publicPaths and what is below them, decided on the route that serves', async () => {
     const server = await open(['/registry/default/v0.1/servers'])
     for (const path of [SERVERS, `${SERVERS}?limit=1`, VERSIONS, SERVERS.replace('default', '%64efault')])
-      expect((await get(server, path)).status, path).toBe(200)
+      expect([path, (await get(server, path)).status]).toEqual([path, 200])
     for (const path of ['/registry/defaul/v0.1/servers', '/registry/default', '/registry/default/v0.1/serversx'])
-      expect((await get(server, path)).status, path).toBe(401)
+      expect([path, (await get(server, path)).status]).toEqual([path, 401])
   })
 
   it('answers a preflight without a token, and serves nothing by it', async () => {

@@ -1,0 +1,85 @@
+import { asFailure } from '../core/index.ts'
+import { parseGoDuration } from '../resources/index.ts'
+import { ConfigError } from './config-error.ts'
+import { EXIT, type Io } from './io.ts'
+import { LOG_LEVELS, openLog } from './logging.ts'
+import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
+import { type RunningRegistry, runRegistryServer } from './run-registry.ts'
+
+const SPEC: CommandSpec = {
+  name: 'extauth registry',
+  summary:
+    'Runs the registry server, which lists MCP servers to authenticated callers. Logs are JSON lines on standard error.',
+  options: {
+    config: { type: 'string', value: 'FILE', help: 'The registry file: `auth` and `registries`.' },
+    address: { type: 'string', value: 'ADDR', help: 'host:port, :port or unix:/path. Default :8080.' },
+    'internal-address': { type: 'string', value: 'ADDR', help: 'Health, readiness, version, metrics. Default :8081.' },
+    'drain-grace': { type: 'string', value: 'DURATION', help: 'How long answers go on after SIGTERM. Default 10s.' },
+    'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default info.` },
+  },
+  notes: [
+    'Changed data are taken over at once; broken data never replace good ones, and /readiness says so.',
+    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.',
+    '',
+    'Example:',
+    '  extauth registry --config config/registry.yaml --address 127.0.0.1:8080',
+    '',
+    'Exit codes: 0 stopped on request, 1 configuration refused or address not free, 2 usage.',
+  ].join('\n'),
+}
+
+/** `extauth registry`: runs until it is asked to stop. */
+export async function runRegistry(argv: readonly string[], io: Io): Promise<number> {
+  const options = parseOptions(SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(SPEC))
+    return EXIT.fine
+  }
+  const configPath = options.text('config')
+  if (configPath === undefined) throw new UsageError('extauth registry needs --config FILE')
+  const levelText = options.text('log-level') ?? 'info'
+  const level = LOG_LEVELS.find((known) => known === levelText)
+  if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}`)
+  const graceText = options.text('drain-grace')
+  const drainGraceMs = graceText === undefined ? undefined : parseGoDuration(graceText)
+  if (graceText !== undefined && drainGraceMs === undefined)
+    throw new UsageError('--drain-grace must be a duration such as 10s or 1m30s')
+
+  const log = openLog({ level })
+  let registry: RunningRegistry
+  try {
+    registry = await runRegistryServer({
+      configPath,
+      address: options.text('address'),
+      internalAddress: options.text('internal-address'),
+      drainGraceMs,
+      env: io.env,
+      log,
+    })
+  } catch (error) {
+    log.flush()
+    return refuse(error, io)
+  }
+  io.stdout(`registry at ${registry.url}, internal server at ${registry.internalUrl}\n`)
+  const signal = await io.stop
+  log.info({ signal }, 'stopping')
+  await registry.close()
+  log.info({}, 'stopped')
+  log.flush()
+  return EXIT.fine
+}
+
+function refuse(error: unknown, io: Io): number {
+  if (error instanceof ConfigError) {
+    for (const line of error.lines) io.stderr(`${line}\n`)
+    io.stderr('extauth registry: the configuration cannot be used; nothing was started.\n')
+    return EXIT.failed
+  }
+  const failure = asFailure(error)
+  if (failure.code === 'internal_error') throw error
+  const { code } = (failure.cause ?? {}) as { code?: unknown }
+  const hint =
+    code === 'EADDRINUSE' ? ' The address is in use; choose another one with --address or --internal-address.' : ''
+  io.stderr(`extauth registry: ${failure.detail ?? failure.code}.${hint}\n`)
+  return EXIT.failed
+}
