@@ -8,7 +8,7 @@ export interface CanonicalHeaders {
 }
 
 /** A path that is its own canonical form: no escapes, no empty segments, no dots at the start of a segment. */
-const PLAIN_PATH = /^\/(?:[A-Za-z0-9\-_~][A-Za-z0-9\-._~]*(?:\/(?=.)|$))*\/?$/
+const PLAIN_PATH = /^\/(?:[A-Za-z0-9\-_~][A-Za-z0-9\-._~]*\/)*(?:[A-Za-z0-9\-_~][A-Za-z0-9\-._~]*)?$/
 
 /**
  * The path as sent, without empty and dot segments, and with each segment encoded once more (`%2F` → `%252F`): AWS does so
