@@ -20,6 +20,8 @@ export async function drainServer(server: Server, handler: Handler, graceMs: num
   await settled(handler, () => handler.active.size === 0, LAST_BYTES_MS)
   server.closeIdleConnections()
   server.closeAllConnections()
+  // Upgraded connections are no longer the server's, but it waits for them.
+  for (const exchange of handler.active) exchange.socket.destroy()
   await closed
 }
 

@@ -10,6 +10,9 @@ import { createRuntimes } from './runtimes.ts'
 import { createHttpServer, followCertificate, listen } from './server.ts'
 import { createSessions } from './sessions.ts'
 
+/** How long requests whose connection was cut may take to notice, in milliseconds. */
+const LAST_REQUESTS_MS = 1000
+
 /**
  * Starts the proxy: listens and serves `runtime` until another one is swapped in or it is drained. Throws `config_error`
  * when it can't listen (the cause has the system's code).
@@ -42,7 +45,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     await drainServer(server, handler, graceMs)
     unfollow()
     bodyWatch.close()
-    await runtimes.close()
+    await runtimes.close(LAST_REQUESTS_MS)
   }
   let ended: Promise<void> | undefined
   return {

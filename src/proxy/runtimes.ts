@@ -19,60 +19,81 @@ export interface Runtimes {
   lease(): Lease
   /** Whole old or whole new (decisions §6): throws before anything has changed when `runtime` can't be used. */
   swap(runtime: Runtime): void
-  /** Closes the current runtime when its last request is done; resolves when all that were ever in use are closed. */
-  close(): Promise<void>
+  /** Closes all runtimes as soon as their requests are done, and after `limitMs` in any case. */
+  close(limitMs: number): Promise<void>
+}
+
+/** One runtime from its first request to its last. */
+interface Opened {
+  lease(): Lease
+  /** To be closed when nobody uses it any more. */
+  retire(): void
+  /** To be closed now, whoever uses it. */
+  force(): void
+  readonly closed: Promise<void>
 }
 
 /** Keeps every runtime alive as long as a request uses it. */
 export function createRuntimes(first: Runtime, log: Log): Runtimes {
-  const closing = new Set<Promise<void>>()
+  const retired = new Set<Opened>()
+  let current = open(first, log)
 
-  const open = (runtime: Runtime) => {
-    const surface = { match: createMatch(runtime.routes), documents: renderDocuments(runtime.documents) }
-    let users = 0
-    let isRetired = false
-    const finished = Promise.withResolvers<void>()
-    const closeIfUnused = (): void => {
-      if (!isRetired || users > 0) return
-      runtime.close().then(finished.resolve, (error: unknown) => {
-        log.error({ cause: causeOf(error) }, 'a replaced configuration did not close cleanly')
-        finished.resolve()
-      })
-    }
-    const lease: Lease = {
-      surface,
-      release() {
-        users--
-        closeIfUnused()
-      },
-    }
-    return {
-      lease: () => {
-        users++
-        return lease
-      },
-      retire: () => {
-        if (isRetired) return
-        isRetired = true
-        closing.add(finished.promise)
-        void finished.promise.then(() => closing.delete(finished.promise))
-        closeIfUnused()
-      },
-    }
+  const retire = (opened: Opened): void => {
+    retired.add(opened)
+    void opened.closed.then(() => retired.delete(opened))
+    opened.retire()
   }
 
-  let current = open(first)
   return {
     lease: () => current.lease(),
     swap(runtime) {
-      const next = open(runtime)
+      const next = open(runtime, log)
       const previous = current
       current = next
-      previous.retire()
+      retire(previous)
     },
-    async close() {
-      current.retire()
-      await Promise.all(closing)
+    async close(limitMs) {
+      retire(current)
+      const timer = setTimeout(() => {
+        for (const opened of retired) opened.force()
+      }, limitMs)
+      await Promise.all([...retired].map((opened) => opened.closed))
+      clearTimeout(timer)
     },
+  }
+}
+
+function open(runtime: Runtime, log: Log): Opened {
+  const surface = { match: createMatch(runtime.routes), documents: renderDocuments(runtime.documents) }
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  let users = 0
+  let isRetired = false
+  let isClosing = false
+  const close = (): void => {
+    if (isClosing) return
+    isClosing = true
+    runtime.close().then(resolve, (error: unknown) => {
+      log.error({ cause: causeOf(error) }, 'a replaced configuration did not close cleanly')
+      resolve()
+    })
+  }
+  const lease: Lease = {
+    surface,
+    release() {
+      users--
+      if (isRetired && users === 0) close()
+    },
+  }
+  return {
+    closed,
+    lease() {
+      users++
+      return lease
+    },
+    retire() {
+      isRetired = true
+      if (users === 0) close()
+    },
+    force: close,
   }
 }

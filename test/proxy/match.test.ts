@@ -1,0 +1,49 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createSockets } from '../support/sockets.ts'
+import { createRoute, runtimeOf, startProxy } from './harness.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+async function start(withRoot: boolean) {
+  const origin = await sockets.http((request, response) => void response.end(request.url))
+  const routes = [
+    createRoute(sockets, origin, { name: 'short', path: '/a', targetPath: '/short' }),
+    createRoute(sockets, origin, { name: 'long', path: '/a/b', targetPath: '/long', targetQuery: 'toolset=x' }),
+    createRoute(sockets, origin, { name: 'exact', path: '/exact', targetPath: '/mcp', exactTarget: true }),
+    createRoute(sockets, origin, { name: 'encoded', path: '/enc', targetPath: '/t%2Fu/' }),
+  ]
+  if (withRoot) routes.push(createRoute(sockets, origin, { name: 'root', path: '/', targetPath: '/' }))
+  const proxy = await startProxy(sockets, runtimeOf(routes))
+  return async (target: string) => {
+    const response = await fetch(proxy.url + target)
+    const line = JSON.parse(proxy.log.lines.at(-1) ?? '{}') as { route?: string }
+    return { status: response.status, sent: await response.text(), route: line.route }
+  }
+}
+
+describe('routes', () => {
+  it.each([
+    ['/a', 'short', '/short'],
+    ['/a/', 'short', '/short/'],
+    ['/a/x%20y?q=%2F', 'short', '/short/x%20y?q=%2F'],
+    ['/a/bc', 'short', '/short/bc'],
+    ['/a/b', 'long', '/long?toolset=x'],
+    ['/a/b/c?d=e', 'long', '/long/c?toolset=x&d=e'],
+    ['/exact/any/thing?q', 'exact', '/mcp?q'],
+    ['/enc/x', 'encoded', '/t%2Fu/x'],
+    ['/ab', 'root', '/ab'],
+    ['/', 'root', '/'],
+    ['/A', 'root', '/A'],
+    ['//a', 'root', '//a'],
+    ['/%61', 'root', '/%61'],
+  ])('%s goes to %s as %s', async (target, route, sent) => {
+    const send = await start(true)
+    expect(await send(target)).toEqual({ status: 200, route, sent })
+  })
+
+  it.each(['/', '/ab', '/A', '//a', '/x/a'])('%s is not found when no route holds it', async (target) => {
+    const send = await start(false)
+    expect(await send(target)).toMatchObject({ status: 404, route: '' })
+  })
+})
