@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { DEFAULT_API_GROUP } from './document-kinds.ts'
 import { externalAuthConfig } from './external-auth.ts'
 import { inputSchema, type Json } from './json-schema.ts'

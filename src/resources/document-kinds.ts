@@ -26,7 +26,7 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
   const isOurKind = isKnown(kind)
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
     const missing = typeof apiVersion === 'string' ? 'kind' : 'apiVersion'
-    if (!isOurKind && kind !== undefined) return { is: 'foreign', kind: String(kind).slice(0, 64), warning: undefined }
+    if (!isOurKind && typeof kind === 'string') return { is: 'foreign', kind: kind.slice(0, 64), warning: undefined }
     return {
       is: 'wrong',
       path: [missing],

@@ -51,7 +51,7 @@ export function inputSchema(
       if (isEmptyStringSchema(part.propertyNames)) delete part.propertyNames
     },
   })
-  return json as Json
+  return json
 }
 
 const isEmptyStringSchema = (schema: unknown): boolean =>

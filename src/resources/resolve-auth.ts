@@ -81,7 +81,7 @@ export function subObject(spec: ExternalAuthSpec): AuthSpecs[AuthType] {
       return spec.cloudSts
     case 'upstreamInject':
       return spec.upstreamInject
-    case 'unauthenticated':
+    default:
       return {}
   }
 }

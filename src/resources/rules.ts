@@ -90,9 +90,10 @@ export function goesWithType(property: string, value: string, types: readonly st
         ? `(self.type == '${value}') == has(self.${property})`
         : `(has(self.type) && self.type == '${value}') == has(self.${property})`,
     json: {
-      if: { properties: { type: { const: value } }, required: ['type'] },
-      then: { required: [property] },
-      else: { not: { required: [property] } },
+      anyOf: [
+        { properties: { type: { const: value } }, required: ['type', property] },
+        { properties: { type: { not: { const: value } } }, not: { required: [property] } },
+      ],
     },
   }
 }

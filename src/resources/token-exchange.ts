@@ -78,8 +78,10 @@ export const tokenExchange = () =>
           (value.clientKeySecretRef !== undefined && value.clientId !== undefined),
         cel: "!has(self.clientAuthMethod) || self.clientAuthMethod != 'private_key_jwt' || (has(self.clientKeySecretRef) && has(self.clientId))",
         json: {
-          if: { properties: { clientAuthMethod: { const: 'private_key_jwt' } }, required: ['clientAuthMethod'] },
-          then: { required: ['clientKeySecretRef', 'clientId'] },
+          anyOf: [
+            { properties: { clientAuthMethod: { not: { const: 'private_key_jwt' } } } },
+            { required: ['clientKeySecretRef', 'clientId'] },
+          ],
         },
       },
     ],

@@ -1,5 +1,5 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from 'yaml'
-import type { Document, Node, Pair, ParsedNode } from 'yaml'
+import type { Document, Node, Pair } from 'yaml'
 
 /** Bounds of one file; what is beyond them is an error before it costs time or memory. */
 export const YAML_LIMITS = {
@@ -98,7 +98,7 @@ function refuse(text: string): TextProblem | undefined {
 }
 
 /** Documents of the text. Lexer and parser keep a stack of their own; the composer recurses, so depth is bounded before it. */
-function* compose(text: string, lines: LineCounter): Generator<Document.Parsed<ParsedNode>> {
+function* compose(text: string, lines: LineCounter): Generator<Document.Parsed> {
   lines.addNewLine(0)
   const parser = new Parser(lines.addNewLine)
   // Duplicate keys are found by the reader: the library's own search is quadratic.
@@ -118,18 +118,14 @@ function* compose(text: string, lines: LineCounter): Generator<Document.Parsed<P
 }
 
 class Reader {
-  readonly #document: Document.Parsed<ParsedNode>
+  readonly #document: Document.Parsed
   readonly #budget: { values: number }
   readonly #add: (offset: number, message: string) => void
   readonly #anchors = new Map<string, Node>()
   readonly #targets = new WeakMap<Node, Node>()
   readonly #open = new Set<Node>()
 
-  constructor(
-    document: Document.Parsed<ParsedNode>,
-    budget: { values: number },
-    add: (offset: number, message: string) => void,
-  ) {
+  constructor(document: Document.Parsed, budget: { values: number }, add: (offset: number, message: string) => void) {
     this.#document = document
     this.#budget = budget
     this.#add = add
