@@ -88,8 +88,9 @@ async function openPolled(held: Held, outbound: Outbound, pollMs: number): Promi
 /**
  * Opens a source and waits for its first look, which may find nothing that can be served (see `state().problem`); then
  * keeps it current: files by the events of their directory, an upstream by polling with ETag (default every 60 s).
+ * Rejects with TypeError when `config` names none of the three.
  */
-export function openSource(name: string, config: SourceConfig, deps: SourceDeps): Promise<Source> {
+export async function openSource(name: string, config: SourceConfig, deps: SourceDeps): Promise<Source> {
   const { file, directory, url } = config
   const poll = deps.filePollMs === undefined ? {} : { pollMs: deps.filePollMs }
   if (file !== undefined) {

@@ -65,7 +65,7 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
       const before = pages.get(url)
       const response = await ask(outbound, url, before?.etag)
       let page: Page
-      if (response.status === 304 && before !== undefined) {
+      if (response.status === 304 && before?.etag !== undefined) {
         page = before
       } else {
         isUnchanged = false
