@@ -72,10 +72,13 @@ export function isSigned(name: string): boolean {
   return name === 'host' || name === 'content-type' || name.startsWith('x-amz-') || name.startsWith('mcp-')
 }
 
+/** Tabs count as spaces, as in AWS's own SDKs; other bytes that Unicode calls spaces do not. */
 function squeeze(value: string): string {
-  const trimmed = value.trim()
-  return trimmed.includes('  ') ? trimmed.replace(/ {2,}/g, ' ') : trimmed
+  if (!NEEDS_SQUEEZING.test(value)) return value
+  return value.replace(/[ \t]+/g, ' ').replace(/^ | $/g, '')
 }
+
+const NEEDS_SQUEEZING = /\t| {2}|^ | $/
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0

@@ -167,7 +167,7 @@ function canonicalRequest(
   ].join('\n')
 }
 
-const squeeze = (value: string) => value.trim().replace(/ +/g, ' ')
+const squeeze = (value: string) => value.replace(/[ \t]+/g, ' ').replace(/^ | $/g, '')
 
 /** Without empty and dot segments, then each segment encoded once more (every service but S3), as the AWS SDKs do. */
 function canonicalPath(path: string): string {

@@ -84,8 +84,8 @@ describe('the canonical headers', () => {
   })
 
   test('values are trimmed, runs of spaces become one, repeated names are joined in the order sent', () => {
-    const headers = ['mcp-param-b', '  a   b  ', 'host', 'h', 'Mcp-Param-A', 'z', 'mcp-param-a', ' y  y']
-    expect(canonicalHeaders(headers).lines).toBe('host:h\nmcp-param-a:z,y y\nmcp-param-b:a b\n')
+    const headers = ['mcp-param-b', '  a   b  ', 'host', 'h', 'Mcp-Param-A', 'z', 'mcp-param-a', ' y \t y\u00a0']
+    expect(canonicalHeaders(headers).lines).toBe('host:h\nmcp-param-a:z,y y\u00a0\nmcp-param-b:a b\n')
   })
 
   test.each([
