@@ -9,21 +9,20 @@ const key = (...parts: readonly string[]): string => parts.join('\n')
 /** What only several documents together can show: duplicates, references that lead nowhere, and their rules. */
 export function crossCheck(loading: Loading): void {
   const declared = duplicates(loading)
+  for (const { place, namespace, references } of loading.declared) {
+    for (const { name, path } of references) checkReference(loading, declared, place, namespace, name, path)
+  }
+  for (const proxy of loading.proxies) {
+    const { spec } = proxy.document
+    if (spec.auth !== undefined) loading.warnings.push(...sectionWarnings(spec.auth, proxy, ['spec', 'auth']))
+    for (const [index, { auth }] of spec.routes.entries()) {
+      if (auth !== undefined) loading.warnings.push(...sectionWarnings(auth, proxy, ['spec', 'routes', index, 'auth']))
+    }
+  }
   const auths = new Map(
     loading.auths.map((auth) => [key(auth.document.metadata.namespace, auth.document.metadata.name), auth]),
   )
-  for (const proxy of loading.proxies) {
-    const { metadata, spec } = proxy.document
-    if (spec.auth !== undefined) loading.warnings.push(...sectionWarnings(spec.auth, proxy, ['spec', 'auth']))
-    uniqueRoutes(loading, proxy)
-    for (const [index, route] of spec.routes.entries()) {
-      const base = ['spec', 'routes', index]
-      if (route.auth !== undefined) loading.warnings.push(...sectionWarnings(route.auth, proxy, [...base, 'auth']))
-      const path = [...base, 'externalAuthConfigRef', 'name']
-      checkReference(loading, declared, proxy, metadata.namespace, route.externalAuthConfigRef.name, path)
-    }
-  }
-  for (const workload of loading.workloads) checkWorkload(loading, declared, auths, workload)
+  for (const workload of loading.workloads) checkWorkload(loading, auths, workload)
 }
 
 /** One name, one object: a second document of the same kind, namespace and name is a problem that names the first. */
@@ -41,30 +40,11 @@ function duplicates(loading: Loading): ReadonlyMap<string, Declared> {
   return first
 }
 
-function uniqueRoutes(loading: Loading, proxy: Loading['proxies'][number]): void {
-  for (const field of ['name', 'path'] as const) {
-    const seen = new Map<string, number>()
-    for (const [index, route] of proxy.document.spec.routes.entries()) {
-      const earlier = seen.get(route[field])
-      if (earlier === undefined) seen.set(route[field], index)
-      else {
-        const message = `routes[${earlier}] has the same ${field}, expected each ${field} once`
-        loading.problems.push(proxy.problem(['spec', 'routes', index, field], message))
-      }
-    }
-  }
-}
-
-function checkWorkload(
-  loading: Loading,
-  declared: ReadonlyMap<string, Declared>,
-  auths: ReadonlyMap<string, LocatedAuth>,
-  workload: Located<Workload>,
-): void {
+/** Rules of what a workload's references lead to. */
+function checkWorkload(loading: Loading, auths: ReadonlyMap<string, LocatedAuth>, workload: Located<Workload>): void {
   const { kind, metadata, externalAuth, authServer } = workload.document
   for (const reference of [externalAuth, authServer]) {
     if (reference === undefined) continue
-    checkReference(loading, declared, workload, metadata.namespace, reference.name, reference.path)
     const auth = auths.get(key(metadata.namespace, reference.name))
     if (auth?.document.spec.type === 'embeddedAuthServer') {
       const providers = auth.document.spec.embeddedAuthServer.upstreamProviders.length

@@ -2,15 +2,18 @@ import type { AuthSection } from './auth-section.ts'
 import type { MCPExternalAuthConfig } from './external-auth.ts'
 import type { Located, Problem } from './problem.ts'
 import type { ProxyConfig } from './proxy-config.ts'
+import type { FoundReference } from './references.ts'
 import type { RegistryConfig } from './registry-config.ts'
 import type { Workload } from './workloads.ts'
 
-/** A document as it was declared, whether or not it is valid: what references are looked up in. */
+/** A document as it was declared, whether or not it is valid: what references lead to, and where they start. */
 export interface Declared {
   readonly kind: string
   readonly namespace: string
   readonly name: string
   readonly place: Located<unknown>
+  /** Its references to MCPExternalAuthConfig. */
+  readonly references: readonly FoundReference[]
 }
 
 /** Everything that a set of files holds. Documents with problems are only in `problems` and `declared`. */

@@ -1,7 +1,10 @@
+/** Beyond so many known names no suggestion is worth its time. */
+const MOST_KNOWN = 200
+
 /** The known name that is nearest to a misspelled one, if any is near enough to be what was meant. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  // Longer names are no misspelling of ours, and the work per name stays bounded.
-  if (name.length > 64) return undefined
+  // Longer names are no misspelling of ours; so the work per name stays bounded, as it does by the number of known ones.
+  if (name.length > 64 || known.length > MOST_KNOWN) return undefined
   const wanted = name.toLowerCase()
   let best: string | undefined
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1

@@ -8,8 +8,9 @@ import { externalAuthConfig } from './external-auth.ts'
 import { nothingLoaded, type Loaded, type Loading } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
 import { nearest } from './nearest.ts'
-import { fileProblem, problemMaker, type Located } from './problem.ts'
+import { fileProblem, problemMaker, type Located, type Problem } from './problem.ts'
 import { proxyConfig } from './proxy-config.ts'
+import { referencesOf } from './references.ts'
 import { registryConfig } from './registry-config.ts'
 import { isRecord } from './rules.ts'
 import { authWarnings, refusedHttp, sectionWarnings } from './warnings.ts'
@@ -47,8 +48,13 @@ export function parseDocuments(files: readonly SourceText[], options: ParseOptio
   const loading = nothingLoaded()
   for (const file of files) addFile(loading, file, options.apiGroup ?? DEFAULT_API_GROUP)
   crossCheck(loading)
+  const order = new Map(files.map((file, index) => [file.path, index]))
+  for (const list of [loading.problems, loading.warnings]) list.sort((a, b) => inOrder(order, a, b))
   return loading
 }
+
+const inOrder = (files: ReadonlyMap<string, number>, a: Problem, b: Problem): number =>
+  (files.get(a.file) ?? 0) - (files.get(b.file) ?? 0) || a.line - b.line || a.column - b.column
 
 function addFile(loading: Loading, { path, text }: SourceText, apiGroup: string): void {
   loading.files += 1
@@ -133,7 +139,9 @@ function addOurs(
   const { loading } = reader
   const name = nameText(value)
   const place = reader.located(value, prefix, kind, name)
-  if (name !== '') loading.declared.push({ kind, name, namespace: namespaceText(value), place })
+  if (name !== '') {
+    loading.declared.push({ kind, name, namespace: namespaceText(value), place, references: referencesOf(kind, value) })
+  }
   if (kind === 'MCPExternalAuthConfig') {
     const document = reader.check(SCHEMAS.MCPExternalAuthConfig, value, place)
     if (document === undefined) return

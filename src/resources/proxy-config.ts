@@ -101,6 +101,24 @@ export const route = () =>
     insecureAllowAnonymous: z.boolean().default(false),
   })
 
+/** Names and paths of routes are unique; each repetition is told where it is, beside other problems of the route. */
+function eachOnce(routes: unknown, context: z.core.$RefinementCtx): void {
+  if (!Array.isArray(routes)) return
+  for (const field of ['name', 'path'] as const) {
+    const first = new Map<string, number>()
+    for (const [index, route] of routes.entries()) {
+      const value: unknown = isRecord(route) ? route[field] : undefined
+      if (typeof value !== 'string') continue
+      const earlier = first.get(value)
+      if (earlier === undefined) first.set(value, index)
+      else {
+        const message = `routes[${earlier}] has the same ${field}, expected each ${field} once`
+        context.addIssue({ code: 'custom', message, path: [index, field] })
+      }
+    }
+  }
+}
+
 /** A missing section is mode `oauth` without providers (decisions §2.1), unless nothing would use it. */
 const authUnlessEveryRouteHasOne: Rule = {
   message: 'missing, so the mode is "oauth" and needs "oauth.resourceUrl" and "oauth.providers"',
@@ -134,7 +152,11 @@ export const proxyConfig = () =>
           .optional()
           .describe('Key that binds session ids to callers; made at start when absent.'),
         auth: authSection().optional().describe('Who may call; the default of all routes. Mode oauth when missing.'),
-        routes: z.array(route()).max(1000).default([]),
+        routes: z
+          .array(route())
+          .max(1000)
+          .superRefine(eachOnce, { when: () => true })
+          .default([]),
       }),
       [authUnlessEveryRouteHasOne],
     ),
