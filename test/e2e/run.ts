@@ -1,0 +1,71 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { runProxy, type RunProxyOptions, type RunningProxy } from '../../src/commands/run-proxy.ts'
+import { type RecordedLog, recordLog } from './lab.ts'
+
+export interface RunningTestProxy extends RunningProxy {
+  readonly directory: string
+  readonly log: RecordedLog
+  /** Writes a file of the configuration (or below `secrets/`). */
+  write(name: string, text: string): Promise<void>
+}
+
+/** A folder of configuration files, gone after `remove`. */
+export async function configFolder(files: Readonly<Record<string, string>>) {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-e2e-'))
+  const write = async (name: string, text: string): Promise<void> => {
+    await mkdir(path.dirname(path.join(directory, name)), { recursive: true })
+    await writeFile(path.join(directory, name), text)
+  }
+  for (const [name, text] of Object.entries(files)) await write(name, text)
+  return { directory, write, remove: () => rm(directory, { recursive: true, force: true }) }
+}
+
+/** Runs the real proxy with these files on free ports. */
+export async function run(
+  files: Readonly<Record<string, string>>,
+  options: Partial<RunProxyOptions> = {},
+): Promise<RunningTestProxy> {
+  const folder = await configFolder(files)
+  const log = recordLog()
+  try {
+    const proxy = await runProxy({
+      configPaths: [folder.directory],
+      listen: '127.0.0.1:0',
+      admin: '127.0.0.1:0',
+      secretsDirectory: path.join(folder.directory, 'secrets'),
+      env: {},
+      log,
+      drainGraceMs: 500,
+      ...options,
+    })
+    const close = async (): Promise<void> => {
+      await proxy.close()
+      await folder.remove()
+    }
+    return { ...proxy, directory: folder.directory, write: folder.write, log, close }
+  } catch (error) {
+    await folder.remove()
+    throw error
+  }
+}
+
+/** A port that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** One MCPExternalAuthConfig. */
+export const authConfig = (name: string, spec: object): string =>
+  JSON.stringify({ apiVersion: 'extauth.dev/v1alpha1', kind: 'MCPExternalAuthConfig', metadata: { name }, spec })
+
+/** A ProxyConfig with these routes. */
+export const proxyConfig = (spec: object): string =>
+  JSON.stringify({ apiVersion: 'extauth.dev/v1alpha1', kind: 'ProxyConfig', metadata: { name: 'test' }, spec })
