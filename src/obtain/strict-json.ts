@@ -1,4 +1,4 @@
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/g
 
 /** True when any object in a valid JSON text has a name twice: readers disagree on which one counts. */
 function hasDuplicateNames(text: string): boolean {
