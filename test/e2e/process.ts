@@ -1,0 +1,63 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import path from 'node:path'
+
+const BIN = path.join(import.meta.dirname, '../../bin/extauth.cjs')
+
+/** A real `extauth` process with everything that it printed. */
+export interface Running {
+  readonly process: ChildProcess
+  readonly stdout: () => string
+  readonly stderr: () => string
+  /** The next (or an earlier) log line with this message, parsed. */
+  line(message: string): Promise<Record<string, unknown>>
+  /** Exit code, when it has ended. */
+  readonly ended: Promise<number | null>
+}
+
+/** Starts `extauth` with these arguments; the test's environment without `EXTAUTH_*` and proxies. */
+export function extauth(
+  args: readonly string[],
+  options: { cwd?: string; env?: Record<string, string> } = {},
+): Running {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(name)),
+  )
+  const child = spawn(process.execPath, [BIN, ...args], {
+    env: { ...env, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  })
+  let [stdout, stderr] = ['', '']
+  const listeners = new Set<() => void>()
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString()
+    for (const listener of listeners) listener()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString()
+    for (const listener of listeners) listener()
+  })
+  const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
+  const find = (message: string): Record<string, unknown> | undefined =>
+    stderr
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.endsWith('}'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .findLast((line) => line['msg'] === message)
+  return {
+    process: child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    line: (message) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const found = find(message)
+          if (found !== undefined) resolve(found)
+        }
+        listeners.add(look)
+        look()
+        void ended.then((code) => reject(new Error(`ended with ${code} before "${message}":\n${stderr}`)))
+      }),
+    ended,
+  }
+}
