@@ -29,7 +29,7 @@ export function send(
   const where = typeof target === 'string' ? { host: '127.0.0.1', port: new URL(target).port } : target
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      { ...where, path, method: options.method ?? 'GET', headers: options.headers },
+      { ...where, path, method: options.method ?? 'GET', headers: options.headers, agent: false },
       (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -85,7 +85,7 @@ export function get(
   const { hostname, port } = new URL(server.url)
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      { host: hostname, port, path: target, method: options.method ?? 'GET', headers: options.headers },
+      { host: hostname, port, path: target, method: options.method ?? 'GET', headers: options.headers, agent: false },
       (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
