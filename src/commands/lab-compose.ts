@@ -28,6 +28,8 @@ export interface Lab {
   readonly backend: LabBackend
   /** The folder that the proxy reads: config/lab, or a copy of it with other ports. */
   readonly configDirectory: string
+  /** Reads the folder again, as SIGHUP does. */
+  reload(): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -38,6 +40,9 @@ export interface LabOptions {
   readonly clock?: Clock
   readonly backendClock?: Clock
 }
+
+/** Somebody who presses Ctrl-C does not want to wait for a stream to end. */
+const DRAIN_GRACE_MS = 1000
 
 const AUDIENCE = 'extauth-lab'
 const BACKEND_AUDIENCE = 'lab-backend'
@@ -90,6 +95,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
         stsEndpoint: sts.url,
         // Everything is on this machine: no proxy or endpoint of the surroundings may get between.
         env: {},
+        drainGraceMs: DRAIN_GRACE_MS,
         log,
       }),
     )
@@ -100,6 +106,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
       sts,
       backend,
       configDirectory: copied.directory,
+      reload: () => Promise.resolve(proxy.reload()),
       close,
     }
   } catch (error) {

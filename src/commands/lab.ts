@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { PortInUse } from '../lab/index.ts'
+import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
 import type { Lab } from './lab-compose.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
@@ -57,12 +58,17 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
     lab = await startLab({ ports, log })
   } catch (error) {
     log.flush()
+    if (error instanceof ConfigError) {
+      for (const line of error.lines) io.stderr(`${line}\n`)
+      return EXIT.failed
+    }
     const busy = busyPort(error)
     if (busy === undefined) throw error
     io.stderr(`extauth lab: ${busyMessage(busy, ports)}\n`)
     return EXIT.failed
   }
   io.stdout(describe(lab, ports))
+  io.onReload(() => void lab.reload())
   await io.stop
   await lab.close()
   log.flush()

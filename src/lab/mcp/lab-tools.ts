@@ -20,6 +20,10 @@ async function progress(ctx: ServerContext, done: number, total: number, message
   })
 }
 
+/** `name: value` for each line, in the order and case of the wire. */
+const linesOf = (headers: readonly string[]): string[] =>
+  headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1] ?? ''}`] : []))
+
 /** Registers the tools that show what a proxy in front of this server does. */
 export function registerLabTools(server: McpServer, state: LabState): void {
   server.registerTool(
@@ -28,10 +32,10 @@ export function registerLabTools(server: McpServer, state: LabState): void {
     () => {
       const request = state.current.getStore()
       if (request === undefined) return { isError: true, ...text('There is no HTTP request here.') }
-      const { method, target, headers, body, verified } = request
-      return text(
-        JSON.stringify({ method, target, headers, body: body.toString('utf8'), verified: verified ?? null }, null, 2),
-      )
+      const { method, target, body, verified } = request
+      const headers = linesOf(request.headers)
+      const shown = { request: `${method} ${target}`, headers, body: body.toString('utf8'), verified: verified ?? null }
+      return text(JSON.stringify(shown, null, 2))
     },
   )
 
