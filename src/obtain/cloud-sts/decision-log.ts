@@ -1,12 +1,18 @@
 import type { AuthenticatedCaller, Claims, Clock, Known, Obtain } from '../../core/index.ts'
 import type { Decision } from './decision.ts'
+import type { SessionName } from './session-name.ts'
+
+/** A decision as it is shown: the session name is made of a claim, so it is there only when claims are. */
+export type ShownDecision = Omit<Decision, 'session'> & {
+  readonly session: SessionName | Pick<SessionName, 'changes'> | undefined
+}
 
 /** One request and the decision that it ran under; the decision may be older than the request. */
 export interface DecisionRecord {
   readonly atMs: number
   readonly requestId: string
   readonly route: string
-  readonly decision: Decision
+  readonly decision: ShownDecision
   /** Only when claim values are shown. */
   readonly claims?: Claims
 }
@@ -29,7 +35,7 @@ export interface DecisionLogOptions {
   readonly clock: Clock
   /** Default 200. */
   readonly capacity?: number
-  /** Records the claims of the caller too; the session name and the trace are there in any case. Default false. */
+  /** Records the claims and the session name too; the trace is there in any case. Default false. */
   readonly showClaims?: boolean
 }
 
@@ -38,7 +44,12 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
   const ring: DecisionRecord[] = []
   let next = 0
 
-  const record = (route: string, { matched, caller }: Known, decision: Decision) => {
+  const shown = ({ session, ...decision }: Decision): ShownDecision => ({
+    ...decision,
+    session: session === undefined || showClaims ? session : { changes: session.changes },
+  })
+
+  const record = (route: string, { matched, caller }: Known, decision: ShownDecision) => {
     const claims = showClaims && caller.kind === 'authenticated' ? { claims: caller.claims } : {}
     ring[next] = { atMs: clock.now(), requestId: matched.inbound.id, route, decision, ...claims }
     next = (next + 1) % capacity
@@ -46,9 +57,9 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
 
   return {
     forRoute(route) {
-      const decisions = new WeakMap<AuthenticatedCaller, Decision>()
+      const decisions = new WeakMap<AuthenticatedCaller, ShownDecision>()
       return {
-        remember: (caller, decision) => void decisions.set(caller, decision),
+        remember: (caller, decision) => void decisions.set(caller, shown(decision)),
         recording: (obtain) => ({
           ...obtain,
           obtain(known) {
