@@ -10,7 +10,8 @@ export interface ScopeCounters {
   readonly miss: Counter
   readonly joined: Counter
   readonly negative: Counter
-  fetched(purpose: 'miss' | 'refresh', reason: string): void
+  /** How one call ended (`ok` or the reason) and how long it took. */
+  fetched(purpose: 'miss' | 'refresh', outcome: string, seconds: number): void
   removed(reason: string): void
 }
 
@@ -35,6 +36,12 @@ export function createCacheCounters(metrics: Metrics): CacheCounters {
     'type',
     'reason',
   ])
+  const durations = metrics.histogram(
+    'extauth_credential_fetch_seconds',
+    'How long a call for a credential took, waiting for its turn included.',
+    ['type'],
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  )
   const entries = metrics.gauge('extauth_credential_entries', 'Credentials in the cache.').with()
   const types = new Map<string, ScopeCounters>()
 
@@ -43,7 +50,10 @@ export function createCacheCounters(metrics: Metrics): CacheCounters {
     miss: requests.with(type, 'miss'),
     joined: requests.with(type, 'joined'),
     negative: requests.with(type, 'negative'),
-    fetched: (purpose, outcome) => fetches.with(type, purpose, outcome).add(),
+    fetched(purpose, outcome, seconds) {
+      fetches.with(type, purpose, outcome).add()
+      durations.with(type).observe(seconds)
+    },
     removed: (reason) => removals.with(type, reason).add(),
   })
 

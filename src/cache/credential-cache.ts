@@ -72,6 +72,8 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     onCount: (count) => counters.entries(count),
   })
 
+  const secondsSince = (startedAtMs: number) => Math.max(0, clock.now() - startedAtMs) / 1_000
+
   const keep = (slot: CacheSlot<V>, flight: Flight<V>, value: V, expiresAtMs: number): V => {
     const now = clock.now()
     if (slot.notAfterMs !== undefined && slot.notAfterMs <= now) {
@@ -88,9 +90,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     return value
   }
 
-  const miscarry = (slot: CacheSlot<V>, flight: Flight<V>, purpose: 'miss' | 'refresh', error: unknown): never => {
-    const failure = asFailure(error)
-    slot.scope.counters.fetched(purpose, failure.code)
+  const miscarry = (slot: CacheSlot<V>, flight: Flight<V>, failure: Failure): never => {
     if (!flight.isRetired) {
       const failuresInARow = negatives.note(slot.key, slot, failure)
       const old = entries.peek(slot.key)
@@ -101,16 +101,19 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
 
   const start = (slot: CacheSlot<V>, purpose: 'miss' | 'refresh'): Flight<V> => {
     const { key, scope, generation, issuer, subject, role } = slot
+    const startedAtMs = clock.now()
     const run = async (): Promise<V> => {
       // A turn later, so that the flight is known before anything can end it.
       await Promise.resolve()
       try {
         const fetched = await slot.fetch()
         const value = keep(slot, flight, fetched.value, fetched.expiresAtMs)
-        scope.counters.fetched(purpose, 'ok')
+        scope.counters.fetched(purpose, 'ok', secondsSince(startedAtMs))
         return value
       } catch (error) {
-        return miscarry(slot, flight, purpose, error)
+        const failure = asFailure(error)
+        scope.counters.fetched(purpose, failure.code, secondsSince(startedAtMs))
+        return miscarry(slot, flight, failure)
       } finally {
         flights.delete(key)
       }

@@ -62,9 +62,11 @@ function createSubjectToken(spec: TokenExchange, { upstreamTokens }: ObtainDeps)
 }
 
 function createLog(config: string, { log }: ObtainDeps) {
-  return (failure: Failure) => {
+  return (failure: Failure, error: unknown) => {
     const fields = { config, reason: failure.code, detail: failure.detail }
-    if (failure.code === 'invalid_token' || failure.code === 'exchange_denied') {
+    // An open circuit was logged by what opened it; a line per refused request would only bury that.
+    if (error instanceof OutboundError && error.kind === 'breaker_open') log.debug(fields, 'token exchange held back')
+    else if (failure.code === 'invalid_token' || failure.code === 'exchange_denied') {
       log.info(fields, 'token exchange refused')
     } else log.warn(fields, 'token exchange failed')
   }
@@ -142,7 +144,7 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
         }
       } catch (error) {
         const failure = unanswered(error)
-        logFailure(failure)
+        logFailure(failure, error)
         throw failure
       }
     },

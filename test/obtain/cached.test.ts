@@ -130,3 +130,38 @@ test('callers without a subject each have a bound of their own', async () => {
   for (let index = 0; index < 20; index += 1) await source.obtain(createCaller({ subject: '', token: `t${index}` }))
   expect(cache.list().entries).toBe(20)
 })
+
+test('a million requests of 1,000 callers over two lifetimes make at most 3,000 fetches, and none waits but the first', async () => {
+  const { clock, cache } = createHarness()
+  let fetches = 0
+  const source = createCachedSource(
+    { name: 'busy', namespace: 'default', type: 'tokenExchange', configHash: 'h' },
+    {
+      plan: (caller) => ({ keyParts: [caller.tokenDigest] }),
+      fetch: () => {
+        fetches += 1
+        const value = new Secret(`${fetches}`)
+        const credential = { kind: 'header', name: 'authorization', value } as const
+        return Promise.resolve({ credential, expiresAtMs: clock.now() + 3_600_000 })
+      },
+    },
+    { cache },
+  )
+  const callers = Array.from({ length: 1_000 }, (_, index) =>
+    createCaller({ subject: `u${index}`, token: `t${index}` }),
+  )
+  let waits = 0
+  for (let round = 0; round < 1_000; round += 1) {
+    const pending: Promise<unknown>[] = []
+    for (const caller of callers) {
+      const answer = source.obtain(caller)
+      if (answer instanceof Promise) pending.push(answer)
+    }
+    waits += pending.length
+    await Promise.all(pending)
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(7_200)
+  }
+  expect(waits).toBe(1_000)
+  expect(fetches).toBeLessThanOrEqual(3_000)
+}, 30_000)
