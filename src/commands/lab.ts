@@ -129,6 +129,9 @@ const ROWS: readonly Row[] = [
 function describe(lab: Lab, ports: LabPorts): string {
   const { identity, sts, backend } = lab
   const request = path.relative('.', path.join(LAB_CONFIG, 'show-request.curl'))
+  // A checkout has no `extauth` on the path; npm finds the right Node for it too.
+  const isCheckout = path.relative('.', LAB_CONFIG) === path.join('config', 'lab')
+  const extauth = isCheckout ? 'npm run -s extauth --' : 'extauth'
   const idpPort = ports.identity === LAB_PORTS.identity ? '' : ` --idp-port ${new URL(identity.url).port}`
   const wide = Math.max(...ROWS.map((row) => row.path.length)) + 2
   const lines = [
@@ -145,9 +148,7 @@ function describe(lab: Lab, ports: LabPorts): string {
   ]
   for (const row of ROWS) {
     const token =
-      row.token === undefined
-        ? ''
-        : ` -H "Authorization: Bearer $(npm run -s extauth -- lab token ${row.token}${idpPort})"`
+      row.token === undefined ? '' : ` -H "Authorization: Bearer $(${extauth} lab token ${row.token}${idpPort})"`
     lines.push(
       '',
       `  ${row.path.padEnd(wide)}${row.backendSees}`,
