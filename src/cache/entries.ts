@@ -3,6 +3,9 @@ import { createExpiringLru } from './expiring-lru.ts'
 import { createOwners, type Owned } from './owners.ts'
 import type { CacheSlot, Ownership } from './slot.ts'
 
+/** So many additions pay for one sweep: what nobody asks for any more does not stay in memory after its end. */
+const ADDITIONS_PER_SWEEP = 256
+
 /** A live credential. Holds nothing of the caller but its names, so that a cached entry keeps no claims alive. */
 export interface Entry<V> extends Ownership, Owned {
   readonly scope: Ownership['scope']
@@ -38,6 +41,7 @@ export interface Entries<V> {
 export function createEntries<V>(options: EntriesOptions): Entries<V> {
   const owners = createOwners<Entry<V>>(options.maxPerOwner)
   let uses = 0
+  let additions = 0
   let removalReason: string | undefined
 
   const entries = createExpiringLru<Entry<V>>({
@@ -71,6 +75,8 @@ export function createEntries<V>(options: EntriesOptions): Entries<V> {
       const lastUse = ++uses
       const names = { scope, generation, issuer, subject, ownerId, role }
       const entry = { key, ...names, value, obtainedAtMs, endMs, refreshAtMs, lastUse, next: undefined }
+      additions += 1
+      if (additions % ADDITIONS_PER_SWEEP === 0) entries.sweep()
       entries.set(key, entry)
       // So short a life, or so small a cache, that it is gone already.
       if (entries.peek(key) !== entry) return

@@ -28,6 +28,8 @@ export interface ExpiringLru<E> {
   set(key: string, entry: E): void
   delete(key: string): boolean
   clear(): void
+  /** Removes what has ended and nobody asked for since. Takes time in proportion to the size. */
+  sweep(): void
   /** Live entries, least recently used first. Entries may be deleted while it runs. */
   entries(): IterableIterator<[key: string, entry: E]>
 }
@@ -98,6 +100,9 @@ export function createExpiringLru<E extends Expiring>(options: ExpiringLruOption
     },
     clear() {
       for (const [key, entry] of kept) remove(key, entry, 'deleted')
+    },
+    sweep() {
+      for (const [key, entry] of kept) if (clock.now() >= entry.endMs) remove(key, entry, 'expired')
     },
     *entries() {
       for (const pair of kept) if (clock.now() < pair[1].endMs) yield pair

@@ -29,6 +29,15 @@ test('the whole cache is bounded, and its metric says how much is in it', async 
   expect(cache.get(slot({ subject: 'caller-149' }))).toBeInstanceOf(Promise)
 })
 
+test('what has ended and is not asked for again leaves the memory while others come', async () => {
+  const { clock, fill, metrics } = createHarness()
+  for (let caller = 0; caller < 100; caller += 1) await fill({ subject: `old-${caller}` }, 'credential', 60_000)
+  clock.advance(60_000)
+  for (let caller = 0; caller < 256; caller += 1) await fill({ subject: `new-${caller}` }, 'credential')
+  expect(metrics.value('extauth_credential_entries')).toBe(256)
+  expect(metrics.value('extauth_credential_removals_total', 'tokenExchange', 'expired')).toBe(100)
+})
+
 test('the listing has counts and ages by config, issuer and role, and nothing that is secret', async () => {
   const { cache, clock, fill } = createHarness()
   await fill({ config: 'ns/aws', role: 'reader', subject: 'alice' }, 'SECRET-1', 3_600_000)
