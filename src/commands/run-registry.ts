@@ -29,6 +29,8 @@ export interface RunningRegistry {
   /** `http://127.0.0.1:8080`, or `unix:/path`. */
   readonly url: string
   readonly internalUrl: string
+  /** Looks at all data again, without waiting for an event or the next poll; never rejects. */
+  refresh(): Promise<void>
   /** Drains and lets go of everything. */
   close(): Promise<void>
 }
@@ -96,6 +98,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   return {
     url: server.url,
     internalUrl: ops.url,
+    refresh: async () => void (await Promise.all([...registries.values()].map((source) => source.refresh()))),
     close: async () => {
       // The internal server goes last: it says that the registry is draining while it drains.
       try {

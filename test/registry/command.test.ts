@@ -1,3 +1,4 @@
+import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,11 +19,14 @@ interface Call {
   readonly out: () => string
   readonly err: () => string
   readonly stop: () => void
+  /** What SIGHUP would do. */
+  readonly hangUp: () => void
 }
 
 /** Runs the command as `extauth registry …` would. */
 function call(argv: readonly string[], env: Record<string, string> = {}): Call {
   let [out, err] = ['', '']
+  let hangUp = (): void => undefined
   const stop = Promise.withResolvers<string>()
   const io: Io = {
     stdout: (text) => void (out += text),
@@ -30,10 +34,10 @@ function call(argv: readonly string[], env: Record<string, string> = {}): Call {
     env,
     stdin: () => Promise.resolve(''),
     stop: stop.promise,
-    onReload: () => undefined,
+    onReload: (listener) => void (hangUp = listener),
   }
   const code = runRegistry(argv, io)
-  return { code, out: () => out, err: () => err, stop: () => stop.resolve('SIGTERM') }
+  return { code, out: () => out, err: () => err, stop: () => stop.resolve('SIGTERM'), hangUp: () => hangUp() }
 }
 
 async function urlsOf({ out }: Call): Promise<{ main: { url: string }; internal: { url: string } }> {
@@ -75,6 +79,30 @@ describe('extauth registry', () => {
     running.stop()
     expect(await running.code).toBe(0)
     await expect(get(main, SERVERS)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
+  it('reads another registry over the network, and looks at it again on SIGHUP', async () => {
+    let version = '1.0.0'
+    const upstream = createHttpServer((_request, response) => {
+      response.end(JSON.stringify([{ name: 'com.example/far', version, description: 'Far away' }]))
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => upstream.once('listening', resolve))
+    const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/list.json`
+    const config = written(
+      'far.yaml',
+      `auth: {mode: anonymous}\nregistries: [{name: default, source: {url: '${url}'}}]`,
+    )
+    const free = ['--address', FREE, '--internal-address', FREE, '--log-level', 'silent']
+    const running = call(['--config', config, ...free])
+    const { main } = await urlsOf(running)
+    expect(idsOf(await get(main, SERVERS))).toEqual(['com.example/far 1.0.0'])
+    version = '2.0.0'
+    expect(idsOf(await get(main, SERVERS))).toEqual(['com.example/far 1.0.0'])
+    running.hangUp()
+    await expect.poll(async () => idsOf(await get(main, SERVERS))).toEqual(['com.example/far 2.0.0'])
+    running.stop()
+    expect(await running.code).toBe(0)
+    upstream.close()
   })
 
   it('needs a file, and words that it knows', async () => {
