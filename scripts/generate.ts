@@ -3,6 +3,7 @@ import path from 'node:path'
 import { renderCrd, renderJson } from '../src/commands/schema.ts'
 import { FAILURES, type Fault, type FailureRow } from '../src/core/index.ts'
 import { jsonSchema, JSON_SCHEMA_NAMES } from '../src/resources/index.ts'
+import { referencePage } from './reference-page.ts'
 
 // Writes what derives from the schemas and from the error table; with --check it compares, names what differs and fails.
 const root = path.join(import.meta.dirname, '..')
@@ -12,6 +13,7 @@ const files = new Map<string, string>([
   ...JSON_SCHEMA_NAMES.map((name) => [`${GENERATED}/${name}.schema.json`, renderJson(jsonSchema(name))] as const),
   [`${GENERATED}/crd-mcpexternalauthconfigs.yaml`, renderCrd()],
   ['docs/errors.md', errorsPage()],
+  ['docs/reference.md', referencePage()],
 ])
 
 if (process.argv.includes('--check')) {
