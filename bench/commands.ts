@@ -1,0 +1,30 @@
+/** What the generator is asked to do; one at a time. */
+export type Command =
+  /** POSTs of `size` bytes over so many connections for so long. Gives `LoadResult`. */
+  | {
+      readonly kind: 'load'
+      readonly url: string
+      readonly size: number
+      readonly connections: number
+      readonly ms: number
+    }
+  /** Opens event streams and keeps them. */
+  | { readonly kind: 'open-idle'; readonly url: string; readonly count: number }
+  | { readonly kind: 'close-idle'; readonly url: string }
+  /** Delay from an event's writing to its arrival over so many streams. Gives `EventsResult`. */
+  | { readonly kind: 'events'; readonly url: string; readonly count: number; readonly ms: number }
+  /** Delay from a request to its first event, so many times. Gives `EventsResult`. */
+  | { readonly kind: 'first-events'; readonly url: string; readonly count: number }
+
+export interface LoadResult {
+  readonly requests: number
+  readonly seconds: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+export interface EventsResult {
+  readonly count: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}

@@ -1,0 +1,133 @@
+import { existsSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { measureEvents, measureIdle, measureLoad, type StreamFigures, type Subject } from './measure.ts'
+import {
+  forkScript,
+  type Generator,
+  MEASURED_TYPES,
+  type Running,
+  startGenerator,
+  startProxyCommand,
+} from './processes.ts'
+import { loadTable, streamTable, writeReport } from './report.ts'
+
+const HELP = `npm run bench [-- --quick] [-- --only load|streams]
+
+Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
+all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
+A full run takes about fifteen minutes and writes the tables of docs/performance.md; --quick under two and writes nothing.
+`
+const BARE = 'bare undici'
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const { values } = parseArgs({
+  options: { quick: { type: 'boolean' }, help: { type: 'boolean' }, only: { type: 'string' } },
+})
+
+const sizes = values.quick === true ? [1024] : [0, 1024, 16 * 1024, 256 * 1024]
+const connections = values.quick === true ? [1, 16] : [1, 16, 64]
+const rounds = values.quick === true ? 3 : 7
+const roundMs = values.quick === true ? 800 : 1200
+const idleStreams = values.quick === true ? 300 : 1000
+const eventShape =
+  values.quick === true ? { streams: 50, ms: 1000, first: 300 } : { streams: 100, ms: 3000, first: 1500 }
+
+/** Each way to the backend: its name, how to start it, and the paths that are measured through it. */
+interface Way {
+  readonly name: string
+  start(backend: string): Promise<Running>
+  readonly paths: readonly { readonly name: string; readonly path: string }[]
+}
+
+const forked = (name: string, script: string): Way => ({
+  name,
+  start: (backend) => forkScript(script, backend),
+  paths: [{ name, path: '/mcp' }],
+})
+const peers: readonly Way[] = existsSync(fileURLToPath(new URL('node_modules/http-proxy-3', import.meta.url)))
+  ? [forked('http-proxy-3', 'proxies/http-proxy-3.ts'), forked('@fastify/http-proxy', 'proxies/fastify.ts')]
+  : []
+const extauth = (logLevel: string, suffix: string, types: readonly string[]): Way => ({
+  name: `extauth${suffix}`,
+  start: (backend) => startProxyCommand(backend, logLevel),
+  paths: types.map((type) => ({ name: `extauth ${type}${suffix}`, path: `/${type}` })),
+})
+const ways: readonly Way[] = [
+  forked(BARE, 'proxies/bare.ts'),
+  ...peers,
+  extauth('info', '', MEASURED_TYPES),
+  extauth('warn', ', no request log', ['bearerToken']),
+]
+
+const runLoad = async (generator: Generator, backend: string): Promise<string[]> => {
+  const running: Running[] = []
+  const subjects: Subject[] = [{ name: 'direct', url: `${backend}/mcp`, pid: undefined }]
+  try {
+    for (const way of ways) {
+      const one = await way.start(backend)
+      running.push(one)
+      for (const { name, path } of way.paths) subjects.push({ name, url: one.url + path, pid: one.pid })
+    }
+    // Compiled code is measured, not compiling.
+    for (const { url } of subjects) await generator.ask({ kind: 'load', url, size: 1024, connections: 16, ms: 1500 })
+    const tables: string[] = []
+    for (const size of sizes) {
+      for (const count of connections) {
+        const shape = { size, connections: count, ms: roundMs }
+        tables.push(loadTable(size, count, await measureLoad(generator, subjects, BARE, shape, rounds)))
+        say(`\n${tables.at(-1)}`)
+      }
+    }
+    return tables
+  } finally {
+    await Promise.all(running.map((one) => one.stop()))
+  }
+}
+
+const runStreams = async (generator: Generator, backend: string): Promise<string> => {
+  const memory = new Map<string, number>()
+  const delays: [Subject, Running][] = []
+  try {
+    for (const way of ways) {
+      // A process of its own for each, so that nothing was grown before by somebody else.
+      for (const { name, path } of way.paths) {
+        const one = await way.start(backend)
+        memory.set(name, await measureIdle(generator, one, one.url + path, idleStreams))
+        delays.push([{ name, url: one.url + path, pid: one.pid }, one])
+      }
+    }
+    const subjects = delays.map(([subject]) => subject)
+    const events = await measureEvents(generator, subjects, eventShape, values.quick === true ? 2 : 5)
+    const figures = new Map<string, StreamFigures>()
+    for (const [name, one] of events) figures.set(name, { ...one, bytesPerStream: memory.get(name) ?? Number.NaN })
+    const text = streamTable(idleStreams, BARE, figures)
+    say(`\n${text}`)
+    return text
+  } finally {
+    await Promise.all(delays.map(([, one]) => one.stop()))
+  }
+}
+
+const main = async (): Promise<void> => {
+  const backend = await forkScript('backend.ts')
+  const generator = await startGenerator()
+  try {
+    const machine = `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; medians of ${rounds} rounds.`
+    say(machine)
+    if (peers.length === 0) say('The peers are not installed (npm ci --prefix bench); they are left out.')
+    const parts = [machine]
+    if (values.only !== 'streams') parts.push(...(await runLoad(generator, backend.url)))
+    if (values.only !== 'load') parts.push(await runStreams(generator, backend.url))
+    if (values.quick !== true && values.only === undefined) {
+      writeReport(fileURLToPath(new URL('../docs/performance.md', import.meta.url)), parts.join('\n\n'))
+    }
+  } finally {
+    await generator.stop()
+    await backend.stop()
+  }
+}
+
+if (values.help === true) say(HELP)
+else await main()

@@ -1,0 +1,148 @@
+import type { EventsResult, LoadResult } from './commands.ts'
+import { cpuOf, type Generator, memoryOf, type Running } from './processes.ts'
+
+/** Something that requests go through: `pid` is undefined for the backend itself. */
+export interface Subject {
+  readonly name: string
+  readonly url: string
+  readonly pid: number | undefined
+}
+
+export interface LoadFigures {
+  readonly cpuMicros: number
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** CPU per request against the bare proxy, the median of the rounds. */
+  readonly ratio: number
+}
+
+export interface StreamFigures {
+  readonly bytesPerStream: number
+  readonly firstP50Ms: number
+  readonly firstP99Ms: number
+  readonly eventP50Ms: number
+  readonly eventP99Ms: number
+}
+
+/** The middle of a list of numbers; NaN when it is empty. */
+export const median = (values: readonly number[]): number => {
+  const sorted = values.toSorted((left, right) => left - right)
+  const middle = sorted.length / 2
+  const upper = sorted[Math.floor(middle)] ?? Number.NaN
+  return Number.isInteger(middle) ? (upper + (sorted[middle - 1] ?? Number.NaN)) / 2 : upper
+}
+
+interface Round {
+  readonly cpuMicros: number
+  readonly load: LoadResult
+}
+
+const oneRound = async (
+  generator: Generator,
+  subject: Subject,
+  shape: { size: number; connections: number; ms: number },
+): Promise<Round> => {
+  const before = subject.pid === undefined ? 0 : cpuOf(subject.pid)
+  const load = await generator.ask<LoadResult>({ kind: 'load', url: subject.url, ...shape })
+  const after = subject.pid === undefined ? 0 : cpuOf(subject.pid)
+  return { cpuMicros: (after - before) / 1000 / load.requests, load }
+}
+
+/**
+ * Measures all subjects in rounds, each round in another order, so that what else the machine does falls on all of
+ * them; the figures are medians, and ratios are taken within a round.
+ */
+export const measureLoad = async (
+  generator: Generator,
+  subjects: readonly Subject[],
+  bare: string,
+  shape: { size: number; connections: number; ms: number },
+  rounds: number,
+): Promise<Map<string, LoadFigures>> => {
+  const seen = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    const shift = round % subjects.length
+    for (const subject of [...subjects.slice(shift), ...subjects.slice(0, shift)]) {
+      seen.get(subject.name)?.push(await oneRound(generator, subject, shape))
+    }
+  }
+  const base = seen.get(bare) ?? []
+  return new Map(
+    subjects.map(({ name }) => {
+      const own = seen.get(name) ?? []
+      const ratios = own.map((round, index) => round.cpuMicros / (base[index]?.cpuMicros ?? Number.NaN))
+      return [
+        name,
+        {
+          cpuMicros: median(own.map((round) => round.cpuMicros)),
+          perSecond: median(own.map(({ load }) => load.requests / load.seconds)),
+          p50Ms: median(own.map(({ load }) => load.p50Ms)),
+          p99Ms: median(own.map(({ load }) => load.p99Ms)),
+          ratio: median(ratios),
+        },
+      ]
+    }),
+  )
+}
+
+const settle = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/**
+ * Memory of idle streams in a process that has seen a few of them and nothing else: what load leaves behind in the heap
+ * would be used again and hide them.
+ */
+export const measureIdle = async (
+  generator: Generator,
+  running: Running,
+  url: string,
+  count: number,
+): Promise<number> => {
+  const idle = `${url}/idle`
+  await generator.ask({ kind: 'open-idle', url: idle, count: 50 })
+  await generator.ask({ kind: 'close-idle', url: idle })
+  await settle(1000)
+  const before = memoryOf(running.pid)
+  await generator.ask({ kind: 'open-idle', url: idle, count })
+  await settle(1500)
+  const after = memoryOf(running.pid)
+  await generator.ask({ kind: 'close-idle', url: idle })
+  await settle(300)
+  return (after - before) / count
+}
+
+/** First-event delay and delay of the events of running streams, in rounds; medians. */
+export const measureEvents = async (
+  generator: Generator,
+  subjects: readonly Subject[],
+  shape: { streams: number; ms: number; first: number },
+  rounds: number,
+): Promise<Map<string, Omit<StreamFigures, 'bytesPerStream'>>> => {
+  const seen = new Map<string, { first: EventsResult; events: EventsResult }[]>(subjects.map(({ name }) => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (const { name, url } of subjects) {
+      const first = await generator.ask<EventsResult>({ kind: 'first-events', url: `${url}/idle`, count: shape.first })
+      const events = await generator.ask<EventsResult>({
+        kind: 'events',
+        url: `${url}/events`,
+        count: shape.streams,
+        ms: shape.ms,
+      })
+      seen.get(name)?.push({ first, events })
+    }
+  }
+  return new Map(
+    subjects.map(({ name }) => {
+      const own = seen.get(name) ?? []
+      return [
+        name,
+        {
+          firstP50Ms: median(own.map(({ first }) => first.p50Ms)),
+          firstP99Ms: median(own.map(({ first }) => first.p99Ms)),
+          eventP50Ms: median(own.map(({ events }) => events.p50Ms)),
+          eventP99Ms: median(own.map(({ events }) => events.p99Ms)),
+        },
+      ]
+    }),
+  )
+}

@@ -1,0 +1,141 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Command } from './commands.ts'
+
+/** A process of the benchmark. */
+export interface Running {
+  readonly pid: number
+  readonly url: string
+  stop(): Promise<void>
+}
+
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+const TYPES = ['unauthenticated', 'headerInjection', 'bearerToken'] as const
+export type MeasuredType = (typeof TYPES)[number]
+export const MEASURED_TYPES: readonly MeasuredType[] = TYPES
+
+const stopChild = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await gone
+}
+
+/** Forks a script of this directory and waits for its first message: the URL where it listens. */
+export const forkScript = async (
+  script: string,
+  ...args: readonly string[]
+): Promise<Running & { child: ChildProcess }> => {
+  const child = fork(here(script), [...args], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('message', (message: string) => resolve(message))
+    child.once('exit', (code) => reject(new Error(`${script} ended with ${code}`)))
+  })
+  return { child, pid: child.pid ?? 0, url, stop: () => stopChild(child) }
+}
+
+export interface Generator {
+  ask<Result>(command: Command): Promise<Result>
+  stop(): Promise<void>
+}
+
+export const startGenerator = async (): Promise<Generator> => {
+  const running = await forkScript('generator.ts')
+  const { child } = running
+  return {
+    stop: () => running.stop(),
+    ask: <Result>(command: Command) =>
+      new Promise<Result>((resolve, reject) => {
+        child.once('message', (message: { result?: Result; error?: string }) => {
+          if (message.error === undefined) resolve(message.result as Result)
+          else reject(new Error(message.error))
+        })
+        child.send(command)
+      }),
+  }
+}
+
+const authOf = (type: MeasuredType): string => {
+  if (type === 'headerInjection')
+    return '  headerInjection: { headerName: X-Api-Key, valueSecretRef: { name: bench, key: key } }\n'
+  return type === 'bearerToken' ? '  bearerToken: { tokenSecretRef: { name: bench, key: token } }\n' : ''
+}
+
+const manifests = (backend: string): string => {
+  const auths = TYPES.map(
+    (type) =>
+      `apiVersion: extauth.dev/v1alpha1\nkind: MCPExternalAuthConfig\nmetadata: { name: ${type.toLowerCase()} }\nspec:\n  type: ${type}\n${authOf(type)}`,
+  )
+  const routes = TYPES.map(
+    (type) =>
+      `    - { name: ${type.toLowerCase()}, path: /${type}, target: "${backend}/mcp", externalAuthConfigRef: { name: ${type.toLowerCase()} } }\n`,
+  )
+  const proxy = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: { name: bench }\nspec:\n  listen: { address: "127.0.0.1:0" }\n  admin: { address: "127.0.0.1:0" }\n  secretsDirectory: ./secrets\n  auth: { mode: anonymous }\n  routes:\n${routes.join('')}`
+  return [...auths, proxy].join('---\n')
+}
+
+/**
+ * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`). Its log goes to a file.
+ */
+export const startProxyCommand = async (backend: string, logLevel: string): Promise<Running> => {
+  const directory = mkdtempSync(join(tmpdir(), 'extauth-bench-'))
+  mkdirSync(join(directory, 'secrets', 'bench'), { recursive: true })
+  writeFileSync(join(directory, 'secrets', 'bench', 'key'), 'an-api-key')
+  writeFileSync(join(directory, 'secrets', 'bench', 'token'), 'a-token')
+  writeFileSync(join(directory, 'proxy.yaml'), manifests(backend))
+  const port = await freePort()
+  const logFile = join(directory, 'log')
+  const log = openSync(logFile, 'a')
+  const config = ['--config', join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`, '--log-level', logLevel]
+  const child = spawn(process.execPath, [here('../bin/extauth.cjs'), 'proxy', ...config], {
+    stdio: ['ignore', 'ignore', log],
+  })
+  closeSync(log)
+  const stop = async (): Promise<void> => {
+    await stopChild(child)
+    rmSync(directory, { recursive: true, force: true })
+  }
+  for (let tries = 0; tries < 200 && child.exitCode === null; tries++) {
+    if (await isListening(port)) return { pid: child.pid ?? 0, url: `http://127.0.0.1:${port}`, stop }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  const text = readFileSync(logFile, 'utf8')
+  await stop()
+  throw new Error(`the proxy did not start: ${text}`)
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+const isListening = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port })
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
+
+/** CPU time of a process with all its threads, in nanoseconds. */
+export const cpuOf = (pid: number): number => {
+  let total = 0
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    try {
+      total += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ', 1)[0])
+    } catch {
+      // A thread that has just ended.
+    }
+  }
+  return total
+}
+
+/** Resident memory of a process in bytes. */
+export const memoryOf = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024

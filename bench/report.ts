@@ -1,0 +1,54 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import type { LoadFigures, StreamFigures } from './measure.ts'
+
+const size = (bytes: number): string => (bytes === 0 ? '0 B' : `${bytes / 1024} KiB`)
+const fixed = (value: number, digits: number): string => (Number.isFinite(value) ? value.toFixed(digits) : '–')
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map((_cell, index) => (index === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+}
+
+/** One table for a body size and a number of connections. */
+export const loadTable = (bytes: number, connections: number, figures: ReadonlyMap<string, LoadFigures>): string => {
+  const rows = [...figures].map(([name, one]) => [
+    name,
+    one.cpuMicros === 0 ? '–' : fixed(one.cpuMicros, 1),
+    one.cpuMicros === 0 ? '–' : fixed(one.ratio, 2),
+    fixed(one.perSecond, 0),
+    fixed(one.p50Ms, 2),
+    fixed(one.p99Ms, 2),
+  ])
+  const head = ['', 'CPU µs/request', '× bare', 'requests/s', 'p50 ms', 'p99 ms']
+  return `**${size(bytes)} each way, ${connections} connection${connections === 1 ? '' : 's'}**\n\n${table(head, rows)}`
+}
+
+/** The table of event streams. */
+export const streamTable = (count: number, bare: string, figures: ReadonlyMap<string, StreamFigures>): string => {
+  const base = figures.get(bare)
+  const rows = [...figures].map(([name, one]) => [
+    name,
+    fixed(one.bytesPerStream / 1024, 1),
+    fixed(one.bytesPerStream / (base?.bytesPerStream ?? Number.NaN), 2),
+    fixed(one.firstP50Ms, 2),
+    fixed(one.firstP99Ms, 2),
+    fixed(one.firstP99Ms / (base?.firstP99Ms ?? Number.NaN), 2),
+    fixed(one.eventP50Ms, 2),
+    fixed(one.eventP99Ms, 2),
+  ])
+  const head = ['', 'KiB/idle stream', '× bare', 'first event p50 ms', 'p99 ms', '× bare', 'event p50 ms', 'p99 ms']
+  return `**Event streams** (memory with ${count} idle ones)\n\n${table(head, rows)}`
+}
+
+const BEGIN = '<!-- bench:begin (written by `npm run bench`) -->'
+const END = '<!-- bench:end -->'
+
+/** Replaces what is between the markers of a document, or adds them at its end. */
+export const writeReport = (path: string, text: string): void => {
+  const old = existsSync(path) ? readFileSync(path, 'utf8') : '# Performance\n'
+  const block = `${BEGIN}\n\n${text}\n\n${END}`
+  const [from, to] = [old.indexOf(BEGIN), old.indexOf(END)]
+  const next =
+    from < 0 || to < 0 ? `${old.trimEnd()}\n\n${block}\n` : old.slice(0, from) + block + old.slice(to + END.length)
+  writeFileSync(path, next)
+}
