@@ -90,8 +90,20 @@ const KEPT = [
   'x-kubernetes-validations',
 ] as const
 
+/** Keywords that say nothing a structural schema needs: maps and lists are read below, unknown fields are pruned. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  '$schema',
+  'properties',
+  'additionalProperties',
+  'propertyNames',
+  'items',
+])
+
 function toStructural(schema: Json): Json {
   const result: Json = {}
+  const lost = Object.keys(schema).find((keyword) => !isKept(keyword) && !LEFT_OUT.has(keyword))
+  // A rule that a cluster would silently not check: say it as a `Rule` with CEL.
+  if (lost !== undefined) throw new Error(`the CRD can not say "${lost}"`)
   for (const keyword of KEPT) {
     if (schema[keyword] !== undefined) result[keyword] = schema[keyword]
   }
@@ -108,5 +120,7 @@ function toStructural(schema: Json): Json {
   if (isSchema(schema.items)) result.items = toStructural(schema.items)
   return result
 }
+
+const isKept = (keyword: string): boolean => KEPT.some((kept) => kept === keyword)
 
 const isSchema = (value: unknown): value is Json => typeof value === 'object' && value !== null

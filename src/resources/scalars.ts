@@ -27,15 +27,16 @@ export const secretRef = () =>
   })
 export type SecretRef = z.output<ReturnType<typeof secretRef>>
 
-/** Absolute http or https URL without user information or fragment. The text is kept as it is written. */
-export const httpUrl = () =>
+/** Absolute http or https URL in ASCII, without user information or fragment. The text is kept as it is written. */
+export const httpUrl = () => url(/^https?:\/\/[^\s/?#@\\]+([/?][!-\x22$-[\]-~]*)?$/, 'an http or https URL')
+/** The same with https only. */
+export const httpsUrl = () => url(/^https:\/\/[^\s/?#@\\]+([/?][!-\x22$-[\]-~]*)?$/, 'an https URL')
+
+const url = (pattern: RegExp, what: string) =>
   z
     .string()
     .max(2048)
-    .regex(
-      /^https?:\/\/[^\s/?#@\\]+([/?][!-\x22$-[\]-~]*)?$/,
-      expected('an http or https URL without user information and fragment'),
-    )
+    .regex(pattern, expected(`${what} without user information and fragment`))
     .refine((text) => URL.canParse(text), expected('a URL that can be parsed'))
 
 /** OAuth scope token (RFC 6749 §3.3). */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { httpUrl, scopes, secretRef } from './scalars.ts'
+import { httpsUrl, httpUrl, scopes, secretRef } from './scalars.ts'
 import { goesWithType, withRules, type Rule } from './rules.ts'
 
 /** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
@@ -66,9 +66,7 @@ const clientFields = () => ({
 const oidcConfig = () =>
   withRules(
     z.strictObject({
-      issuerUrl: httpUrl()
-        .regex(/^https:\/\/.*$/, { error: 'expected an https URL' })
-        .describe('Issuer URL for endpoint discovery.'),
+      issuerUrl: httpsUrl().describe('Issuer URL for endpoint discovery.'),
       ...clientFields(),
       scopes: scopes().default(['openid', 'offline_access']).describe('Scopes requested.'),
       userInfoOverride: userInfo().optional().describe('Overrides user-info fetching.'),

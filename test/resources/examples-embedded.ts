@@ -1,0 +1,70 @@
+import type { Example } from './examples-outgoing.ts'
+
+const secret = { name: 'keys', key: 'current' }
+const oidc = (more: object = {}, name: unknown = 'corp') => ({
+  name,
+  type: 'oidc',
+  oidcConfig: { issuerUrl: 'https://idp.example.com', clientId: 'a', ...more },
+})
+const oauth2 = (more: object = {}) => ({
+  name: 'github',
+  type: 'oauth2',
+  oauth2Config: {
+    authorizationEndpoint: 'https://github.example.com/authorize',
+    tokenEndpoint: 'https://github.example.com/token',
+    clientId: 'a',
+    userInfo: { endpointUrl: 'https://api.example.com/user' },
+    ...more,
+  },
+})
+const server = (more: object) => ({
+  type: 'embeddedAuthServer',
+  embeddedAuthServer: { issuer: 'https://auth.example.com', upstreamProviders: [oidc()], ...more },
+})
+const upstream = (...upstreamProviders: readonly unknown[]) => server({ upstreamProviders })
+const sentinel = { masterName: 'mymaster', sentinelAddrs: ['redis-0:26379'] }
+const store = (sentinelConfig: unknown, more: object = {}, type = 'kvstore') =>
+  server({
+    storage: {
+      type,
+      [type]: { aclUserConfig: { usernameSecretRef: secret, passwordSecretRef: secret }, sentinelConfig, ...more },
+    },
+  })
+
+// prettier-ignore
+export const EMBEDDED_EXAMPLES: readonly Example[] = [
+  { name: 'an embedded server', spec: server({}) },
+  { name: 'an embedded server with everything', spec: server({ authorizationEndpointBaseUrl: 'https://login.example.com/base', hmacSecretRefs: [secret], signingKeySecretRefs: [secret, secret], tokenLifespans: { accessTokenLifespan: '30m', refreshTokenLifespan: '168h', authCodeLifespan: '1m30.5s' }, upstreamProviders: [oidc(), oauth2({ tokenResponseMapping: { accessTokenPath: 'authed_user.access_token' } })] }) },
+  ...['http://localhost', 'http://localhost:8080/x', 'http://127.0.0.1:80', 'http://[::1]:9000', 'https://a.example.com/tenant'].map((issuer) => ({ name: `issuer ${issuer}`, spec: server({ issuer }) })),
+  ...['http://auth.example.com', 'https://a.example.com/', 'https://a.example.com?x=1', 'https://a.example.com#x', 'ftp://a.example.com', 'https://user@a.example.com', 'http://localhost.example.com', 'http://localhost@evil.example.com', ''].map((issuer) => ({ name: `no issuer: ${issuer}`, spec: server({ issuer }), problem: 'spec.embeddedAuthServer.issuer' })),
+  { name: 'an http base beyond localhost', spec: server({ authorizationEndpointBaseUrl: 'http://a.example.com' }), problem: 'http only for localhost' },
+  { name: 'no upstream', spec: upstream(), problem: 'too short, expected at least 1 entry' },
+  { name: 'upstreams of one name', spec: upstream(oidc(), oidc()), problem: 'must be unique', unseenBy: ['json schema'] },
+  ...['A', '-a', 'a-', '', 'a_b', 'a'.repeat(64)].map((name) => ({ name: `no upstream name: ${name.slice(0, 5)}`, spec: upstream(oidc({}, name)), problem: 'upstreamProviders[0].name' })),
+  { name: 'the longest upstream name', spec: upstream(oidc({}, 'a'.repeat(63))) },
+  { name: 'oidc with the config of oauth2', spec: upstream({ ...oauth2(), type: 'oidc' }), problem: '"oauth2Config" must be absent when type is "oidc"' },
+  { name: 'oauth2 with the config of oidc', spec: upstream({ ...oidc(), type: 'oauth2' }), problem: '"oidcConfig" must be absent when type is "oauth2"' },
+  { name: 'oidc with both configs', spec: upstream({ ...oauth2(), ...oidc() }), problem: '"oauth2Config" must be absent' },
+  { name: 'an http upstream issuer', spec: upstream(oidc({ issuerUrl: 'http://idp.example.com' })), problem: 'expected an https URL' },
+  { name: 'a parameter of our own', spec: upstream(oidc({ additionalAuthorizationParams: { access_type: 'offline', prompt: 'consent' } })) },
+  ...['response_type', 'client_id', 'redirect_uri', 'scope', 'state', 'code_challenge', 'code_challenge_method', 'nonce'].map((name) => ({ name: `reserved parameter ${name}`, spec: upstream(oidc({ additionalAuthorizationParams: { [name]: 'x' } })), problem: 'parameters that the server sets itself' })),
+  { name: 'a reserved parameter of oauth2', spec: upstream(oauth2({ additionalAuthorizationParams: { state: 'x' } })), problem: 'parameters that the server sets itself' },
+  { name: 'oauth2 without user info', spec: upstream(oauth2({ userInfo: undefined })), problem: 'oauth2Config.userInfo  missing' },
+  { name: 'user info by PUT', spec: upstream(oauth2({ userInfo: { endpointUrl: 'https://a/b', httpMethod: 'PUT' } })), problem: 'is not known' },
+  { name: 'user info fields', spec: upstream(oauth2({ userInfo: { endpointUrl: 'https://a/b', httpMethod: 'POST', additionalHeaders: { accept: 'application/json' }, fieldMapping: { subjectFields: ['id', 'login'] } } })) },
+  { name: 'a mapping without access token path', spec: upstream(oauth2({ tokenResponseMapping: { scopePath: 'x' } })), problem: 'accessTokenPath  missing' },
+  ...['1d', '', '-1h', '1', 'h', '1h ', '1.h', '1e3s'].map((accessTokenLifespan) => ({ name: `no duration: "${accessTokenLifespan}"`, spec: server({ tokenLifespans: { accessTokenLifespan } }), problem: 'expected a Go duration' })),
+  { name: 'a duration beyond Go', spec: server({ tokenLifespans: { accessTokenLifespan: '9999999h' } }), problem: '64-bit nanoseconds', unseenBy: ['json schema', 'crd'] },
+  ...['300ms', '1.5h', '2h45m', '1µs', '100us5ns'].map((accessTokenLifespan) => ({ name: `duration ${accessTokenLifespan}`, spec: server({ tokenLifespans: { accessTokenLifespan } }) })),
+  { name: 'memory', spec: server({ storage: { type: 'memory' } }) },
+  { name: 'memory by default', spec: server({ storage: {} }) },
+  { name: 'kvstore', spec: store(sentinel) },
+  { name: 'the alias redis', spec: store(sentinel, {}, 'redis') },
+  { name: 'kvstore with everything', spec: store({ masterName: 'm', db: 3, sentinelService: { name: 'redis', namespace: 'data', port: 26_380 } }, { tls: { caCertSecretRef: secret }, sentinelTls: { insecureSkipVerify: true }, dialTimeout: '1s', readTimeout: '2s', writeTimeout: '500ms' }) },
+  { name: 'kvstore without its object', spec: server({ storage: { type: 'kvstore' } }), problem: 'missing, "kvstore" is required when type is "kvstore"' },
+  { name: 'memory with a kvstore', spec: server({ storage: { kvstore: { aclUserConfig: { usernameSecretRef: secret, passwordSecretRef: secret }, sentinelConfig: sentinel } } }), problem: '"kvstore" must be absent when type is "memory"' },
+  { name: 'sentinels by address and by service', spec: store({ ...sentinel, sentinelService: { name: 'redis' } }), problem: 'mutually exclusive' },
+  { name: 'no sentinels', spec: store({ masterName: 'm' }), problem: 'expected "sentinelAddrs" or "sentinelService"' },
+  { name: 'a sentinel without port', spec: store({ masterName: 'm', sentinelAddrs: ['redis'] }), problem: 'expected host:port' },
+  { name: 'kvstore without users', spec: server({ storage: { type: 'kvstore', kvstore: { sentinelConfig: sentinel } } }), problem: 'aclUserConfig  missing' },
+]

@@ -1,0 +1,92 @@
+/** A spec, and who must refuse it. `files` is what `validate` checks; the others follow where their language can say it. */
+export interface Example {
+  readonly name: string
+  readonly spec: unknown
+  /** Part of the problem that files get; absent for a valid spec. */
+  readonly problem?: string
+  /** Who can't see the problem, because it is nothing that JSON Schema, or a structural schema with CEL, can say. */
+  readonly unseenBy?: readonly ('json schema' | 'crd')[]
+}
+
+const secret = { name: 'github', key: 'token' }
+const arn = 'arn:aws:iam::123456789012:role/reader'
+const nobodyElse = ['json schema', 'crd'] as const
+/** Unknown fields are pruned by an API server. */
+const pruned = ['crd'] as const
+
+const bearer = (more: object) => ({ type: 'bearerToken', bearerToken: { tokenSecretRef: secret }, ...more })
+const header = (headerName: unknown, valueSecretRef: unknown = secret) => ({
+  type: 'headerInjection',
+  headerInjection: { headerName, valueSecretRef },
+})
+const exchange = (more: object) => ({
+  type: 'tokenExchange',
+  tokenExchange: { tokenUrl: 'https://idp.example.com/token', audience: 'backend', ...more },
+})
+const sts = (more: object, type = 'cloudSts') => ({ type, [type]: { region: 'eu-central-1', ...more } })
+const role = (more: object) => sts({ roleMappings: [{ roleArn: arn, ...more }] })
+
+// prettier-ignore
+export const OUTGOING_EXAMPLES: readonly Example[] = [
+  { name: 'unauthenticated', spec: { type: 'unauthenticated' } },
+  { name: 'no type', spec: {}, problem: 'spec.type  missing' },
+  { name: 'a misspelled type', spec: { type: 'bearertoken' }, problem: 'did you mean "bearerToken"' },
+  { name: 'unauthenticated with a sub-object', spec: { ...bearer({}), type: 'unauthenticated' }, problem: '"bearerToken" must be absent when type is "unauthenticated"' },
+  { name: 'a type without its sub-object', spec: { type: 'bearerToken' }, problem: 'missing, "bearerToken" is required' },
+  { name: 'two sub-objects', spec: bearer({ upstreamInject: { providerName: 'x' } }), problem: '"upstreamInject" must be absent' },
+  { name: 'an unknown field', spec: bearer({ bearerTokn: {} }), problem: 'did you mean "bearerToken"', unseenBy: pruned },
+  { name: 'a bearer token', spec: bearer({}) },
+  { name: 'a bearer token inline', spec: { type: 'bearerToken', bearerToken: { token: 'abc' } }, problem: 'spec.bearerToken.tokenSecretRef  missing' },
+  { name: 'a secret reference without key', spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'a' } } }, problem: 'tokenSecretRef.key  missing' },
+  { name: 'a secret name with capitals', spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'A', key: 'k' } } }, problem: 'lower-case' },
+  { name: 'a secret key that climbs', spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'a', key: '..data' } } }, problem: 'not starting with ".."' },
+  { name: 'a secret key with a slash', spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'a', key: 'a/b' } } }, problem: 'not starting with ".."' },
+  { name: 'a secret key that is hidden', spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'a', key: '.npmrc' } } } },
+  { name: 'upstreamInject', spec: { type: 'upstreamInject', upstreamInject: { providerName: 'github' } } },
+  { name: 'upstreamInject of nobody', spec: { type: 'upstreamInject', upstreamInject: { providerName: '' } }, problem: 'too short' },
+
+  ...['X-Api-Key', 'authorization', 'x_api_key', 'Cookie'].map((name) => ({ name: `header ${name}`, spec: header(name) })),
+  ...['', 'a b', 'a:b', 'a\nb', 'ä'].map((name) => ({ name: `no header name: ${JSON.stringify(name)}`, spec: header(name), problem: 'spec.headerInjection.headerName' })),
+  ...['Host', 'content-length', 'Transfer-Encoding', 'transfer_encoding', 'CONNECTION', 'Keep-Alive', 'TE', 'Trailer', 'Upgrade', 'Proxy-Authorization', 'Proxy-Authenticate', 'Proxy-Connection', 'Expect', 'Mcp-Session-Id', 'mcp_method', 'MCP-Param-x']
+    .map((name) => ({ name: `reserved header ${name}`, spec: header(name), problem: 'not framing, hop-by-hop, Host or Mcp-*' })),
+
+  { name: 'a token exchange', spec: exchange({}) },
+  { name: 'a token exchange with everything', spec: exchange({ clientId: 'a', clientSecretRef: secret, scopes: ['read'], externalTokenHeaderName: 'X-Token', subjectTokenType: 'urn:ietf:params:oauth:token-type:jwt', resource: 'https://api.example.com', actorTokenSecretRef: secret, actorTokenType: 'jwt', requestedTokenType: 'jwt', clientAuthMethod: 'client_secret_post', caCertPath: './ca.pem', insecureAllowHttp: false }) },
+  { name: 'a token exchange with what the specification lets be empty', spec: exchange({ externalTokenHeaderName: '', subjectProviderName: '', subjectTokenType: '' }) },
+  ...['access_token', 'id_token', 'jwt', 'urn:ietf:params:oauth:token-type:access_token', 'urn:ietf:params:oauth:token-type:id_token'].map((subjectTokenType) => ({ name: `subject token type ${subjectTokenType}`, spec: exchange({ subjectTokenType }) })),
+  ...['refresh_token', 'JWT', 'urn:ietf:params:oauth:token-type:saml2', ' jwt'].map((subjectTokenType) => ({ name: `no subject token type: ${subjectTokenType}`, spec: exchange({ subjectTokenType }), problem: 'spec.tokenExchange.subjectTokenType' })),
+  { name: 'an exchange without audience', spec: { type: 'tokenExchange', tokenExchange: { tokenUrl: 'https://a/b' } }, problem: 'audience  missing' },
+  ...['ftp://a/b', 'https://user:pw@a/b', 'https://a/b#c', 'a/b', 'https://', 'https://a/b c', 'javascript:alert(1)'].map((tokenUrl) => ({ name: `no token URL: ${tokenUrl}`, spec: exchange({ tokenUrl }), problem: 'spec.tokenExchange.tokenUrl' })),
+  { name: 'a token URL with a port that is none', spec: exchange({ tokenUrl: 'https://a:99999/' }), problem: 'can be parsed', unseenBy: nobodyElse },
+  { name: 'a plain-http token URL (it loads)', spec: exchange({ tokenUrl: 'http://idp.example.com/token' }) },
+  { name: 'a secret without client', spec: exchange({ clientSecretRef: secret }), problem: '"clientSecretRef" needs "clientId"' },
+  { name: 'an actor type without actor', spec: exchange({ actorTokenType: 'jwt' }), problem: '"actorTokenType" needs' },
+  { name: 'private_key_jwt', spec: exchange({ clientAuthMethod: 'private_key_jwt', clientId: 'a', clientKeySecretRef: secret }) },
+  { name: 'private_key_jwt without key', spec: exchange({ clientAuthMethod: 'private_key_jwt', clientId: 'a' }), problem: 'needs "clientId" and "clientKeySecretRef"' },
+  { name: 'an unknown client authentication', spec: exchange({ clientAuthMethod: 'client_secret_jwt' }), problem: 'is not known' },
+  { name: 'the exchanged token in a reserved header', spec: exchange({ externalTokenHeaderName: 'Host' }), problem: 'not framing' },
+  { name: 'a scope with a space', spec: exchange({ scopes: ['a b'] }), problem: 'spec.tokenExchange.scopes[0]' },
+
+  { name: 'a fallback role', spec: sts({ fallbackRoleArn: arn }) },
+  { name: 'the alias awsSts', spec: sts({ fallbackRoleArn: arn }, 'awsSts') },
+  { name: 'the alias with the other object', spec: { type: 'awsSts', cloudSts: { region: 'eu-central-1', fallbackRoleArn: arn } }, problem: '"cloudSts" must be absent' },
+  { name: 'neither role nor mappings', spec: sts({}), problem: 'expected "fallbackRoleArn" or at least one entry' },
+  { name: 'empty mappings and no role', spec: sts({ roleMappings: [] }), problem: 'expected "fallbackRoleArn" or at least one entry' },
+  { name: 'a mapping by claim', spec: role({ claim: 'admins', priority: 0 }) },
+  { name: 'a mapping by matcher', spec: role({ matcher: '"admins" in claims.groups' }) },
+  { name: 'claim and matcher', spec: role({ claim: 'a', matcher: 'true' }), problem: 'mutually exclusive' },
+  { name: 'neither claim nor matcher', spec: role({}), problem: 'needs "claim" or "matcher"' },
+  { name: 'an empty claim', spec: role({ claim: '' }), problem: 'too short' },
+  { name: 'a negative priority', spec: role({ claim: 'a', priority: -1 }), problem: 'too small, expected at least 0' },
+  { name: 'a priority with decimals', spec: role({ claim: 'a', priority: 1.5 }), problem: 'expected a whole number' },
+  { name: 'a matcher that does not parse', spec: role({ matcher: 'claims.a ==' }), problem: 'line 1, column', unseenBy: nobodyElse },
+  { name: 'a matcher over an unknown variable', spec: role({ matcher: 'token.a == "x"' }), problem: 'line 1, column', unseenBy: nobodyElse },
+  ...['cloud', 'cloud-cn', 'cloud-us-gov', 'aws', 'aws-cn', 'aws-us-gov'].map((partition) => ({ name: `partition ${partition}`, spec: sts({ fallbackRoleArn: `arn:${partition}:iam::123456789012:role/path/reader` }) })),
+  ...['arn:gcp:iam::123456789012:role/x', 'arn:aws:iam::12345678901:role/x', 'arn:aws:iam::123456789012:user/x', 'arn:aws:iam::123456789012:role/', 'arn:aws:iam::123456789012:role/x y'].map((fallbackRoleArn) => ({ name: `no role: ${fallbackRoleArn}`, spec: sts({ fallbackRoleArn }), problem: 'spec.cloudSts.fallbackRoleArn' })),
+  ...['', 'eu', 'eu-central', 'EU-central-1', 'eu-central-1a'].map((region) => ({ name: `no region: ${region}`, spec: sts({ region, fallbackRoleArn: arn }), problem: 'spec.cloudSts.region' })),
+  ...['cn-north-1', 'us-gov-west-1', 'us-iso-east-1'].map((region) => ({ name: `region ${region}`, spec: sts({ region, fallbackRoleArn: arn }) })),
+  ...[900, 43_200].map((sessionDuration) => ({ name: `session of ${sessionDuration} s`, spec: sts({ fallbackRoleArn: arn, sessionDuration }) })),
+  ...[899, 43_201, '3600', 1e10].map((sessionDuration) => ({ name: `no session duration: ${sessionDuration}`, spec: sts({ fallbackRoleArn: arn, sessionDuration }), problem: 'spec.cloudSts.sessionDuration' })),
+  { name: 'a session policy', spec: sts({ fallbackRoleArn: arn, sessionPolicy: '{"Version":"2012-10-17","Statement":[]}', policyArns: ['arn:aws:iam::aws:policy/ReadOnlyAccess'] }) },
+  { name: 'a session policy that is no JSON', spec: sts({ fallbackRoleArn: arn, sessionPolicy: 'allow all' }), problem: 'expected a policy as JSON', unseenBy: nobodyElse },
+]

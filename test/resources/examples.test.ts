@@ -1,0 +1,24 @@
+import { describe, expect, test } from 'vitest'
+import { EMBEDDED_EXAMPLES } from './examples-embedded.ts'
+import { OUTGOING_EXAMPLES } from './examples-outgoing.ts'
+import { crdAccepts, document, jsonSchemaAccepts, problemsOf } from './judges.ts'
+
+// One schema, three readers: files, editors (JSON Schema) and a cluster (CRD with CEL) must say the same.
+describe.each([
+  ['outgoing', OUTGOING_EXAMPLES],
+  ['embedded authorization server', EMBEDDED_EXAMPLES],
+] as const)('MCPExternalAuthConfig: %s', (_group, examples) => {
+  test.each(examples.map((example) => [example.problem === undefined ? 'accepts' : 'refuses', example.name, example]))(
+    '%s %s',
+    (_verdict, _name, { spec, problem, unseenBy = [] }) => {
+      const value = JSON.parse(JSON.stringify(document(spec))) as { [name: string]: unknown }
+      const problems = problemsOf(value)
+      if (problem === undefined) expect(problems).toEqual([])
+      else expect(problems.join('\n')).toContain(problem)
+      expect(jsonSchemaAccepts('MCPExternalAuthConfig', value)).toBe(
+        problem === undefined || unseenBy.includes('json schema'),
+      )
+      expect(crdAccepts(value)).toBe(problem === undefined || unseenBy.includes('crd'))
+    },
+  )
+})
