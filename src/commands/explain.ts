@@ -1,0 +1,84 @@
+import { Failure } from '../core/index.ts'
+import type { ResolvedRoute } from '../resources/index.ts'
+import { ConfigError } from './config-error.ts'
+import { callerOfClaims, callerOfToken, type ExplainedCaller } from './explain-input.ts'
+import { explain, type ExplainReport } from './explain-report.ts'
+import { renderReport } from './explain-text.ts'
+import { EXIT, type Io } from './io.ts'
+import { loadProxyConfig } from './load-config.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
+
+const SPEC: CommandSpec = {
+  name: 'extauth explain',
+  summary:
+    'Says which role and headers a caller would get on a route, and why. Opens no connection and reads no secret.',
+  options: {
+    config: { type: 'string', multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
+    route: { type: 'string', value: 'NAME', help: 'The route; may be left out where there is only one.' },
+    'token-file': { type: 'string', value: 'FILE', help: 'File with an access token, - for standard input.' },
+    claims: { type: 'string', value: 'FILE', help: 'File with claims as a JSON object, - for standard input.' },
+    all: { type: 'boolean', help: 'Evaluates every mapping, not only up to the first match.' },
+    callers: { type: 'string', value: 'FILE', help: 'An `auth` section, for manifests.' },
+    namespace: { type: 'string', value: 'NAME', help: 'The namespace where the files have several.' },
+    'api-group': { type: 'string', value: 'GROUP', help: 'API group of the resources. Default extauth.dev.' },
+    output: { type: 'string', value: 'text|json', help: 'Default text.' },
+  },
+  notes: [
+    'The signature of the token is not checked: this explains, it does not authenticate.',
+    '',
+    'Exit codes: 0 a role was found (or the type has none), 3 no role, 2 the files or the input cannot be used.',
+  ].join('\n'),
+}
+
+/** `extauth explain`. Throws `UsageError` (exit code 2). */
+export async function runExplain(argv: readonly string[], io: Io): Promise<number> {
+  const options = parseOptions(SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(SPEC))
+    return EXIT.fine
+  }
+  const output = options.text('output') ?? 'text'
+  if (output !== 'text' && output !== 'json') throw new UsageError('--output must be text or json')
+  if (options.list('config').length === 0) throw new UsageError('extauth explain needs --config PATH')
+  try {
+    const caller = await callerOf(options, io)
+    const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all') })
+    io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
+    return exitCodeOf(report)
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      for (const line of error.lines) io.stderr(`${line}\n`)
+      return EXIT.usage
+    }
+    if (error instanceof Failure && error.code === 'config_error') throw new UsageError(error.detail ?? error.code)
+    throw error
+  }
+}
+
+async function callerOf(options: Parsed, io: Io): Promise<ExplainedCaller> {
+  const [token, claims] = [options.text('token-file'), options.text('claims')]
+  if (token !== undefined && claims === undefined) return callerOfToken(token, io)
+  if (claims !== undefined && token === undefined) return callerOfClaims(claims, io)
+  throw new UsageError('extauth explain needs either --token-file FILE or --claims FILE')
+}
+
+async function routeOf(options: Parsed): Promise<ResolvedRoute> {
+  const { routes } = await loadProxyConfig({
+    configPaths: options.list('config'),
+    callers: options.text('callers'),
+    namespace: options.text('namespace'),
+    apiGroup: options.text('api-group'),
+  })
+  const name = options.text('route')
+  const [only] = routes
+  const found = name === undefined && routes.length === 1 ? only : routes.find((route) => route.name === name)
+  if (found !== undefined) return found
+  const known = routes.map((route) => route.name).join(', ')
+  throw new UsageError(
+    name === undefined ? `which --route? There are ${known}` : `no route ${JSON.stringify(name)}; there are ${known}`,
+  )
+}
+
+function exitCodeOf({ decision }: ExplainReport): number {
+  return decision === undefined || decision.refusal === undefined ? EXIT.fine : EXIT.nothingFound
+}
