@@ -111,7 +111,7 @@ function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: Authentica
     },
     async start() {
       renewal ??= setInterval(() => {
-        for (const provider of providers) provider.keys.renew()
+        for (const provider of providers) void provider.prefetch()
       }, RENEW_EVERY_MS).unref()
       await Promise.all(providers.map((provider) => provider.prefetch()))
     },

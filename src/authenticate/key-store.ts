@@ -7,7 +7,10 @@ import { readKeySet, type VerificationKey } from './key-set.ts'
 
 /** The public keys of one provider. */
 export interface KeyStore {
-  /** Keys that may be used now, without waiting; undefined when they must be fetched first. */
+  /**
+   * Keys that may be used now, without waiting; undefined when they must be fetched first. Starts a refresh in the
+   * background when they have reached their age.
+   */
   ready(): readonly VerificationKey[] | undefined
   /** Keys that may be used now. Throws `Failure` (503, or 502 for an answer that is no JWKS) when there are none. */
   keys(): Promise<readonly VerificationKey[]>
@@ -16,8 +19,6 @@ export interface KeyStore {
    * was under 30 s ago. Throws `Failure` when the refresh failed, so that an outage is not taken for a bad token.
    */
   refreshed(): Promise<readonly VerificationKey[] | undefined>
-  /** Fetches in the background when the keys that were once fetched have reached their age. */
-  renew(): void
 }
 
 export interface KeyStoreOptions {
@@ -122,7 +123,6 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
       unknownKeyAtMs = clock.now()
       return fetched()
     },
-    renew,
   }
 }
 

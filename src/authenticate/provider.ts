@@ -18,7 +18,7 @@ export interface Provider {
   readonly keys: KeyStore
   /** Undefined where the provider has no `introspectionUrl`. */
   readonly introspect: Introspect | undefined
-  /** Fetches the keys ahead of the first token, if this provider is known to have any. Never throws. */
+  /** Has current keys at hand before a token needs them, if this provider is known to have any. Never throws. */
   prefetch(): Promise<void>
   close(): Promise<void>
 }

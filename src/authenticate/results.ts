@@ -12,10 +12,10 @@ export interface Results {
 }
 
 const REFUSED_KEPT_MS = 10_000
-const MAX_ACCEPTED = 10_000
+const MAX_ACCEPTED = 50_000
 const MAX_REFUSED = 10_000
 /** Bytes of tokens and claims that are kept, about: a few callers with huge tokens must not fill the memory. */
-const MAX_WEIGHT = 128 * 1024 * 1024
+const MAX_WEIGHT = 64 * 1024 * 1024
 
 /**
  * Two caches, so that a flood of bad tokens evicts no good one (decisions §2.5): accepted for as long as the verdict

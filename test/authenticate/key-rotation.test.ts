@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Authenticator } from '../../src/authenticate/index.ts'
 import { rsaKey, signed, type TestKey } from './keys.ts'
 import {
@@ -56,6 +56,26 @@ describe('keys', () => {
     const caller = authenticator.authenticate([`Bearer ${await token(old)}`], '')
     expect(caller).not.toBeInstanceOf(Promise)
     await authenticator.close()
+  })
+
+  it('are kept current by themselves after the start, without any token', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const pass = async (ms: number) => {
+      world.clock.advance(ms)
+      vi.advanceTimersByTime(ms)
+      await settle()
+    }
+    world.on(JWKS_URL, unreachable)
+    await authenticator.start()
+    world.serveKeys([old])
+    await pass(30_000)
+    expect(world.asked(JWKS_URL)).toBe(2)
+    for (let minute = 0; minute < 60; minute++) await pass(MINUTE)
+    expect(world.asked(JWKS_URL)).toBe(8)
+    await authenticator.close()
+    await pass(HOUR)
+    expect(world.asked(JWKS_URL)).toBe(8)
+    vi.useRealTimers()
   })
 
   it('that rotate are found by one refresh for the first unknown kid', async () => {
