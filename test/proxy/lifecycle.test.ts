@@ -76,11 +76,11 @@ describe('swap', () => {
       while (!load.signal.aborted) answers.push(await (await fetch(proxy.url, { method: 'POST', body: '{}' })).text())
     }
     const workers = Array.from({ length: 8 }, worker)
-    for (const next of runtimes.slice(1)) {
-      await new Promise((resolve) => setTimeout(resolve, 20))
+    for (const [index, next] of runtimes.slice(1).entries()) {
+      await vi.waitFor(() => expect(answers).toContain(`${index}`), 10_000)
       proxy.swap(next)
     }
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await vi.waitFor(() => expect(answers).toContain('9'), 10_000)
     load.abort()
     await Promise.all(workers)
     expect(new Set(answers)).toEqual(new Set(runtimes.map((_, index) => `${index}`)))

@@ -40,7 +40,8 @@ describe('the record of decisions', () => {
     expect(lines[0]?.decision).toMatchObject({
       config: 'default/backend',
       refusal: undefined,
-      session: { name: 'alice' },
+      // Its name is made of a claim.
+      session: { changes: [] },
     })
   })
 
