@@ -105,6 +105,13 @@ describe('authTokenFile', () => {
     ])
   })
 
+  it('goes to a jwksUrl on another origin than the issuer, when that was configured', async () => {
+    const { world, authenticator, sent, jwt } = setUp({ jwksUrl: KEYS, authTokenFile: file('token', 'sat') })
+    world.on(KEYS, () => json(jwks([key])))
+    await callerOf(authenticator, await jwt())
+    expect(sent()).toEqual([[KEYS, 'Bearer sat']])
+  })
+
   it('goes to the origins that were configured, not to one that the discovery document names', async () => {
     const authTokenFile = file('token', 'sat')
     const { world, authenticator, sent, jwt } = setUp({ jwksUrl: undefined, authTokenFile })
