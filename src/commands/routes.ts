@@ -6,7 +6,7 @@ import { metadataPath } from '../http/index.ts'
 import { createBackend, type EgressProxy } from '../net/index.ts'
 import { createObtain, type DecisionLog, type ObtainDeps, type OpenObtain } from '../obtain/index.ts'
 import type { Runtime } from '../proxy/index.ts'
-import type { ResolvedAuth, ResolvedProxy, ResolvedRoute, RunnableType } from '../resources/index.ts'
+import type { AuthSection, ResolvedAuth, ResolvedProxy, ResolvedRoute, RunnableType } from '../resources/index.ts'
 import type { Authenticators } from './authenticators.ts'
 
 /** What all routes of a process have in common. */
@@ -113,6 +113,13 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps)
 const resourceUrlOf = (route: ResolvedRoute, listenUrl: string): string =>
   route.resourceUrl ?? new URL(route.path, listenUrl).href.replace(/\/$/, '')
 
+/** The route's callers with the scopes that it requires among those that are advertised: clients ask for what they see. */
+function withScopes({ callers, requiredScopes }: ResolvedRoute): AuthSection {
+  if (callers.mode === 'anonymous') return callers
+  const scopesSupported = [...new Set([...requiredScopes, ...callers.oauth.scopesSupported])]
+  return { ...callers, oauth: { ...callers.oauth, scopesSupported } }
+}
+
 /**
  * The RFC 9728 documents by path. Each protected route has its own; the one without a resource path belongs to the only
  * protected route, or to the one at `/` (decisions §2.7).
@@ -123,7 +130,7 @@ function documentsOf(config: ResolvedProxy, listenUrl: string): Map<string, obje
   const shielded = config.routes.filter(isProtected)
   for (const route of shielded) {
     const resourceUrl = resourceUrlOf(route, listenUrl)
-    const document = protectedResourceMetadata({ resourceUrl, auth: route.callers })
+    const document = protectedResourceMetadata({ resourceUrl, auth: withScopes(route) })
     documents.set(metadataPath(resourceUrl), document)
     // Behind something that adds or cuts a prefix, the document is still found by the path that arrives here.
     const local = metadataPath(new URL(route.path, listenUrl).href)

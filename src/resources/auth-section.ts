@@ -43,7 +43,19 @@ export const provider = () =>
   )
 export type Provider = z.output<ReturnType<typeof provider>>
 
-const oauth = () =>
+/** What differs between those who use the section. */
+export interface AuthSectionDefaults {
+  /** Default of `scopesSupported`; the specification's for the registry. */
+  readonly scopesSupported?: readonly string[]
+}
+
+/**
+ * Defaults where the section says who may call a proxy: clients ask the identity provider for every scope that is
+ * advertised, and none that knows nothing of a registry grants the registry's (ADR 0004).
+ */
+export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [] }
+
+const oauth = ({ scopesSupported = ['mcp-registry:read', 'mcp-registry:write'] }: AuthSectionDefaults) =>
   z.strictObject({
     resourceUrl: httpUrl().describe('URL of the resource being protected.'),
     realm: z
@@ -54,7 +66,7 @@ const oauth = () =>
       .default('mcp-registry')
       .describe('OAuth realm identifier.'),
     scopesSupported: scopes()
-      .default(['mcp-registry:read', 'mcp-registry:write'])
+      .default([...scopesSupported])
       .describe('Scopes advertised in the discovery document.'),
     publicPaths: publicPaths().default([]).describe('Additional paths reachable without authentication.'),
     resourceDocumentation: httpUrl().optional().describe('Link to resource documentation. Extends the specification.'),
@@ -69,11 +81,11 @@ const oauth = () =>
   })
 
 /** The section as written; `auth: {}` and a missing section mean mode `oauth` (decisions §2.1). */
-const written = () =>
+const written = (defaults: AuthSectionDefaults) =>
   withRules(
     z.strictObject({
       mode: z.enum(['oauth', 'anonymous']).default('oauth').describe('How callers are authenticated.'),
-      oauth: oauth().optional().describe('Required in mode oauth.'),
+      oauth: oauth(defaults).optional().describe('Required in mode oauth.'),
       publicPaths: publicPaths()
         .optional()
         .describe('The same as oauth.publicPaths; both count. Extends the specification.'),
@@ -104,8 +116,8 @@ export interface AnonymousSection {
 /** Who may call: the `auth` section of the registry file and of ProxyConfig (specification A), with its defaults. */
 export type AuthSection = OAuthSection | AnonymousSection
 
-export const authSection = () =>
-  written().transform(({ mode, oauth: section, publicPaths: more }): AuthSection => {
+export const authSection = (defaults: AuthSectionDefaults = {}) =>
+  written(defaults).transform(({ mode, oauth: section, publicPaths: more }): AuthSection => {
     if (mode === 'anonymous' || section === undefined) return { mode: 'anonymous' }
     return { mode, oauth: { ...section, publicPaths: [...new Set([...section.publicPaths, ...(more ?? [])])] } }
   })

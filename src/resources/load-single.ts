@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { authSection, type AuthSection } from './auth-section.ts'
+import { authSection, type AuthSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { explainIssues } from './explain-issue.ts'
 import { anchorAuthSection, besides } from './file-paths.ts'
 import { readText } from './load-files.ts'
@@ -35,7 +35,7 @@ export async function loadRegistryFile(file: string): Promise<SingleResult<Regis
 
 /** The file of `--callers`: an `auth` section, alone or under the key `auth`. */
 export async function loadCallersFile(file: string): Promise<SingleResult<AuthSection>> {
-  const section = authSection()
+  const section = authSection(PROXY_DEFAULTS)
   return single(file, 'AuthSection', z.strictObject({ auth: section }), ({ auth }, place) => ({
     value: anchorAuthSection(auth, file),
     problems: refusedHttp(auth, place, ['auth']),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { authSection } from './auth-section.ts'
+import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { configHash } from './config-hash.ts'
 import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
@@ -33,7 +33,7 @@ const SCHEMAS = {
   MCPExternalAuthConfig: externalAuthConfig(),
   ProxyConfig: proxyConfig(),
   RegistryConfig: registryConfig(),
-  Callers: z.strictObject({ auth: authSection() }),
+  Callers: z.strictObject({ auth: authSection(PROXY_DEFAULTS) }),
 }
 const WORKLOADS = Object.fromEntries(WORKLOAD_KINDS.map((kind) => [kind, workload(kind)])) as Record<
   WorkloadKind,
@@ -89,7 +89,8 @@ class Reader {
   check<S extends z.ZodType>(schema: S, value: unknown, place: Located<unknown>): z.output<S> | undefined {
     const result = schema.safeParse(value)
     if (result.success) return result.data
-    for (const finding of explainIssues(result.error.issues, schema, value)) {
+    const most = Math.max(0, YAML_LIMITS.problems - this.loading.problems.length)
+    for (const finding of explainIssues(result.error.issues, schema, value, most)) {
       this.loading.problems.push(place.problem(finding.path, finding.message, { at: finding.at }))
     }
     return undefined

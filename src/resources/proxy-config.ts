@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { authSection } from './auth-section.ts'
+import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { localReference, metadata } from './metadata.ts'
 import { isRecord, needs, withRules, type Rule } from './rules.ts'
 import { filePath, httpUrl, scopes, secretRef, size, timerDuration } from './scalars.ts'
@@ -89,7 +89,7 @@ export const route = () =>
     target: httpUrl().describe('URL of the backend; its path and query are sent byte for byte.'),
     externalAuthConfigRef: localReference(),
     resourceUrl: httpUrl().optional().describe('URL of the protected resource; required unless the bind is loopback.'),
-    auth: authSection().optional().describe('Replaces the default for this route.'),
+    auth: authSection(PROXY_DEFAULTS).optional().describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]),
     timeouts: timeouts().prefault({}),
     limits: z.strictObject({ bufferedBody: size(0, 1024 * 1024 * 1024).prefault('10Mi') }).prefault({}),
@@ -151,7 +151,9 @@ export const proxyConfig = () =>
         sessionKeySecretRef: secretRef()
           .optional()
           .describe('Key that binds session ids to callers; made at start when absent.'),
-        auth: authSection().optional().describe('Who may call; the default of all routes. Mode oauth when missing.'),
+        auth: authSection(PROXY_DEFAULTS)
+          .optional()
+          .describe('Who may call; the default of all routes. Mode oauth when missing.'),
         routes: z
           .array(route())
           .max(1000)
