@@ -1,12 +1,15 @@
 import { z } from 'zod'
 import { httpUrl, secondsBetween } from './scalars.ts'
 import { compileMatcher, MatcherError } from '../cel/index.ts'
-import { exclusive, withRules } from './rules.ts'
+import { exclusive, isRecord, withRules } from './rules.ts'
 
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
 export const ROLE_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::\d{12}:role\/[\w+=,.@\-_/]+$/
 const POLICY_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::(\d{12}|aws):policy\/[\w+=,.@\-_/]+$/
 export const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+
+/** More rules than this are no longer read by anybody, and each costs every new caller. */
+const MOST_MAPPINGS = 500
 
 const roleArn = () =>
   z.string().max(2048).regex(ROLE_ARN, { error: 'expected a role ARN such as "arn:aws:iam::123456789012:role/reader"' })
@@ -25,10 +28,6 @@ const roleMapping = () =>
         .string()
         .min(1)
         .max(10_000)
-        .superRefine((text, context) => {
-          const message = matcherProblem(text)
-          if (message !== undefined) context.addIssue({ code: 'custom', message })
-        })
         .optional()
         .describe('CEL expression over the variable claims. Mutually exclusive with claim.'),
       priority: z
@@ -62,7 +61,8 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
       roleClaim: z.string().min(1).max(256).default('groups').describe('Claim evaluated for role mapping.'),
       roleMappings: z
         .array(roleMapping())
-        .max(500)
+        .max(MOST_MAPPINGS)
+        .superRefine(usableMatchers, { when: () => true })
         .optional()
         .describe('Role selection by claims; the first match wins.'),
       service: z.string().min(1).max(64).default(defaultService).describe('Service name used for request signing.'),
@@ -105,6 +105,17 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
       },
     ],
   )
+
+/** Compiles what has a chance to be used: a list that is too long is refused without the cost of all its matchers. */
+function usableMatchers(mappings: unknown, context: z.core.$RefinementCtx): void {
+  if (!Array.isArray(mappings) || mappings.length > MOST_MAPPINGS) return
+  for (const [index, mapping] of mappings.entries()) {
+    const matcher: unknown = isRecord(mapping) ? mapping.matcher : undefined
+    if (typeof matcher !== 'string' || matcher === '') continue
+    const message = matcherProblem(matcher)
+    if (message !== undefined) context.addIssue({ code: 'custom', message, path: [index, 'matcher'] })
+  }
+}
 
 /** Why a matcher can never be evaluated, with the place in its text (decisions §3.5). */
 function matcherProblem(text: string): string | undefined {

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { nearest } from './nearest.ts'
-import { shorten } from './yaml.ts'
+import { shorten, YAML_LIMITS } from './yaml.ts'
 
 /** One thing that is wrong at one path of a document. */
 export interface Finding {
@@ -15,16 +15,23 @@ type Issue = z.core.$ZodIssue
 /**
  * zod's issues as what is wrong and what was expected, with the nearest known name for a misspelled one. Of several
  * issues with one value only the first is told: the others follow from it. Values are not quoted, but for names of
- * choices: somebody may have written a secret where a reference belongs.
+ * choices: somebody may have written a secret where a reference belongs. After `most` findings the rest is not listed.
  */
-export function explainIssues(issues: readonly Issue[], schema: z.core.$ZodType, value: unknown): Finding[] {
+export function explainIssues(
+  issues: readonly Issue[],
+  schema: z.core.$ZodType,
+  value: unknown,
+  most: number = YAML_LIMITS.problems,
+): Finding[] {
   const findings: Finding[] = []
   const told = new Set<string>()
   for (const issue of issues) {
+    if (findings.length > most) break
     if (issue.code === 'unrecognized_keys') {
       const known = knownFields(schema, issue.path)
-      for (const key of issue.keys)
+      for (const key of issue.keys.slice(0, most + 1)) {
         findings.push({ path: [...issue.path, key], message: unknownField(key, known), at: 'key' })
+      }
       continue
     }
     const path = issue.path.map(String).join('\n')
@@ -32,7 +39,11 @@ export function explainIssues(issues: readonly Issue[], schema: z.core.$ZodType,
     told.add(path)
     findings.push({ path: issue.path, message: explain(issue, valueAt(value, issue.path)), at: 'value' })
   }
-  return findings
+  if (findings.length <= most) return findings
+  return [
+    ...findings.slice(0, most),
+    { path: [], message: `more than ${most} problems; the rest is not listed`, at: 'value' },
+  ]
 }
 
 /** A sentence about a field that is not known. */

@@ -91,7 +91,13 @@ export const size = (min: number, max: number) => {
     return value !== undefined && value >= min && value <= max
   }
   return z
-    .union([z.string().max(32).regex(SIZE).refine(isInRange), z.int().min(min).max(max)], asSize)
+    .union(
+      [
+        z.string().max(32, asSize).regex(SIZE, asSize).refine(isInRange, asSize),
+        z.int().min(min, asSize).max(max, asSize),
+      ],
+      asSize,
+    )
     .transform((value): Bytes => (typeof value === 'number' ? bytes(value) : (parseSize(value) ?? bytes(0))))
 }
 

@@ -1,5 +1,5 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from 'yaml'
-import type { Document, Node, Pair } from 'yaml'
+import type { Document, Node, Pair, YAMLMap } from 'yaml'
 
 /** Bounds of one file; what is beyond them is an error before it costs time or memory. */
 export const YAML_LIMITS = {
@@ -124,6 +124,7 @@ class Reader {
   readonly #anchors = new Map<string, Node>()
   readonly #targets = new WeakMap<Node, Node>()
   readonly #open = new Set<Node>()
+  readonly #pairsOf = new WeakMap<Node, ReadonlyMap<string, Pair>>()
 
   constructor(document: Document.Parsed, budget: { values: number }, add: (offset: number, message: string) => void) {
     this.#document = document
@@ -199,7 +200,7 @@ class Reader {
     for (const [index, step] of path.entries()) {
       node = this.#resolved(node)
       if (isMap(node)) {
-        const pair: Pair | undefined = node.items.find((item) => keyOf(item) === String(step))
+        const pair = this.#pairs(node).get(String(step))
         if (pair === undefined) return offset
         offset = offsetOfKey(pair)
         node = pair.value as Node | null
@@ -210,18 +211,23 @@ class Reader {
         offset = node?.range?.[0] ?? offset
       } else return offset
       const isLast = index === path.length - 1
-      if (
-        isLast &&
-        what === 'value' &&
-        isScalar(node) &&
-        node.range !== undefined &&
-        node.range !== null &&
-        node.value !== null
-      ) {
-        return node.range[0]
-      }
+      const isWord = isAlias(node) || (isScalar(node) && node.value !== null)
+      if (isLast && what === 'value' && isWord) return node?.range?.[0] ?? offset
     }
     return offset
+  }
+
+  /** Pairs of a map by key, made once: a map may have as many problems as keys. */
+  #pairs(node: YAMLMap): ReadonlyMap<string, Pair> {
+    const known = this.#pairsOf.get(node)
+    if (known !== undefined) return known
+    const pairs = new Map<string, Pair>()
+    for (const pair of node.items) {
+      const key = keyOf(pair)
+      if (key !== undefined && !pairs.has(key)) pairs.set(key, pair)
+    }
+    this.#pairsOf.set(node, pairs)
+    return pairs
   }
 
   #resolved(node: Node | null): Node | null {

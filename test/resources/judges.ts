@@ -51,7 +51,7 @@ function planned(rule: string): ReturnType<typeof plan> {
 
 /** What an API server says: the structural schema, then the rules at every level, as the defaults would stand. */
 export function crdAccepts(value: Json): boolean {
-  return crd(value) === true && brokenRules(crdSchema(), value).length === 0
+  return crd(value) && brokenRules(crdSchema(), value).length === 0
 }
 
 /** Messages of the `x-kubernetes-validations` that a value breaks. */

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { assert, constantFrom, nat, property } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseGoDuration, parseSize } from '../../src/resources/index.ts'
 
@@ -47,8 +47,8 @@ describe('Go durations', () => {
       ['m', 60_000],
       ['h', 3_600_000],
     ] as const
-    fc.assert(
-      fc.property(fc.nat(100_000), fc.constantFrom(...units), (amount, [unit, factor]) => {
+    assert(
+      property(nat(100_000), constantFrom(...units), (amount, [unit, factor]) => {
         expect(parseGoDuration(`${amount}${unit}`)).toBe(amount * factor)
       }),
       { seed: 7 },
