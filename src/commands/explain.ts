@@ -39,7 +39,7 @@ export async function runExplain(argv: readonly string[], io: Io): Promise<numbe
   }
   const output = options.text('output') ?? 'text'
   if (output !== 'text' && output !== 'json') throw new UsageError('--output must be text or json')
-  if (options.list('config').length === 0) throw new UsageError('extauth explain needs --config PATH')
+  if (options.list('config').length === 0) throw new UsageError('needs --config PATH')
   try {
     const caller = await callerOf(options, io)
     const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all') })
@@ -59,7 +59,7 @@ async function callerOf(options: Parsed, io: Io): Promise<ExplainedCaller> {
   const [token, claims] = [options.text('token-file'), options.text('claims')]
   if (token !== undefined && claims === undefined) return callerOfToken(token, io)
   if (claims !== undefined && token === undefined) return callerOfClaims(claims, io)
-  throw new UsageError('extauth explain needs either --token-file FILE or --claims FILE')
+  throw new UsageError('needs either --token-file FILE or --claims FILE')
 }
 
 async function routeOf(options: Parsed): Promise<ResolvedRoute> {

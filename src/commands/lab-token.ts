@@ -67,7 +67,7 @@ export async function runLabToken(argv: readonly string[], io: Io): Promise<numb
 
 function requestOf(options: Parsed): object {
   const sub = options.text('sub')
-  if (sub === undefined) throw new UsageError('extauth lab token needs --sub NAME')
+  if (sub === undefined) throw new UsageError('needs --sub NAME')
   const groups = options.text('groups')
   const aud = options.list('aud')
   const scope = options.text('scope')

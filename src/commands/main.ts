@@ -62,7 +62,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     return await run(rest, io)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    io.stderr(`extauth: ${error.message}\n`)
+    io.stderr(`extauth ${name}: ${error.message}\n`)
     return EXIT.usage
   }
 }

@@ -92,7 +92,8 @@ function explain(error: unknown, spec: CommandSpec): string {
     const hint = nearest !== undefined && distance(unknown, nearest) <= 3 ? ` Did you mean --${nearest}?` : ''
     return `Unknown option --${unknown}.${hint} See ${spec.name} --help.`
   }
-  if (/Unexpected argument/.test(message)) return `${spec.name} takes no such argument. See ${spec.name} --help.`
+  const unexpected = /Unexpected argument '([^']*)'/.exec(message)?.[1]
+  if (unexpected !== undefined) return `takes no argument ${JSON.stringify(unexpected)}. See ${spec.name} --help.`
   return `${message.split('\n')[0]?.replace(/\.?$/, '.')} See ${spec.name} --help.`
 }
 

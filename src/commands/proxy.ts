@@ -66,7 +66,7 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
   const target = options.text('target')
   const externalAuth = options.text('external-auth')
   if (target === undefined && configPaths.length === 0)
-    throw new UsageError('extauth proxy needs --config PATH, or --target URL with --external-auth FILE')
+    throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE')
   if ((target === undefined) !== (externalAuth === undefined))
     throw new UsageError('--target and --external-auth belong together')
   const grace = options.text('drain-grace')

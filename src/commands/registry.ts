@@ -37,7 +37,7 @@ export async function runRegistry(argv: readonly string[], io: Io): Promise<numb
     return EXIT.fine
   }
   const configPath = options.text('config')
-  if (configPath === undefined) throw new UsageError('extauth registry needs --config FILE')
+  if (configPath === undefined) throw new UsageError('needs --config FILE')
   const levelText = options.text('log-level') ?? 'info'
   const level = LOG_LEVELS.find((known) => known === levelText)
   if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}`)

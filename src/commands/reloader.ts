@@ -31,8 +31,12 @@ export function createReloader({ sources, current, install, log, metrics }: Relo
 
   const attempt = async (): Promise<ReloadResult> => {
     try {
-      const next = await loadProxyConfig(sources)
       const before = current()
+      const next = await loadProxyConfig(sources)
+      // What may be served depends on the bind, and the bind stays: routes that only a new, loopback address would allow
+      // must not come into force on the old one.
+      if (next.listen.address !== before.listen.address)
+        await loadProxyConfig({ ...sources, listen: before.listen.address })
       const fixed = FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(before[name]))
       install({ ...next, ...Object.fromEntries(FIXED.map((name) => [name, before[name]])) })
       if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings need a restart; the old ones stay in force')

@@ -8,7 +8,7 @@ import { startOps } from '../ops/index.ts'
 import { createProxy, type Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
 import { openSecrets } from '../secrets/index.ts'
-import { adminEndpoints } from './admin.ts'
+import { adminEndpoints, type ReloadResult } from './admin.ts'
 import { createAuthenticators } from './authenticators.ts'
 import { openCaFiles } from './ca-files.ts'
 import { Closers } from './closers.ts'
@@ -44,6 +44,7 @@ export interface RunningProxy {
 
 const DEFAULT_DRAIN_GRACE_MS = 10_000
 const MAX_TOKEN_FILE_BYTES = 64 * 1024
+const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting down'] }
 const NOTHING: Runtime = { routes: [], documents: new Map(), close: () => Promise.resolve() }
 
 /**
@@ -128,28 +129,34 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
 
   const reloader = closers.keep(createReloader({ sources: options, current: () => config, install, log, metrics }))
   const adminToken = openAdminToken(config.admin.tokenFile, closers, log)
-  const admin = closers.keep(
-    await startOps({
-      address: config.admin.address,
-      version: VERSION,
-      readiness: () => readinessOf(config, { secrets, isDraining }),
-      metrics: metrics.render,
-      guarded: {
-        endpoints: adminEndpoints({
-          config: () => config,
-          cache,
-          reload: () => reloader.reload(),
-          decisions: () => decisions.list(),
-        }),
-        ...(adminToken === undefined ? {} : { token: adminToken }),
-      },
-      log,
-    }).catch((cause: unknown) => {
-      throw new Failure('config_error', { detail: `cannot listen on ${config.admin.address} (admin)`, cause })
-    }),
-  )
+  const admin = await startOps({
+    address: config.admin.address,
+    version: VERSION,
+    readiness: () => readinessOf(config, { secrets, isDraining }),
+    metrics: metrics.render,
+    guarded: {
+      endpoints: adminEndpoints({
+        config: () => config,
+        cache,
+        reload: () => (isDraining ? Promise.resolve(STOPPING) : reloader.reload()),
+        decisions: () => decisions.list(),
+      }),
+      ...(adminToken === undefined ? {} : { token: adminToken }),
+    },
+    log,
+  }).catch((cause: unknown) => {
+    throw new Failure('config_error', { detail: `cannot listen on ${config.admin.address} (admin)`, cause })
+  })
   log.info({ url: proxy.url, admin: admin.url, routes: config.routes.length, version: VERSION }, 'listening')
-  return { url: proxy.url, adminUrl: admin.url, reload: reloader.reload, close: () => closers.close() }
+  const close = async (): Promise<void> => {
+    // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.
+    try {
+      await closers.close()
+    } finally {
+      await admin.close()
+    }
+  }
+  return { url: proxy.url, adminUrl: admin.url, reload: reloader.reload, close }
 }
 
 /** The bearer of `admin.tokenFile`, read again when the file changes; undefined where there is no such file configured. */
@@ -158,7 +165,7 @@ function openAdminToken(path: string | undefined, closers: Closers, log: Log): (
   const file = closers.keep(
     openWatchedFile(path, {
       maxBytes: MAX_TOKEN_FILE_BYTES,
-      onProblem: (reason) => log.warn({ reason }, 'admin.tokenFile cannot be read'),
+      onProblem: (reason) => log.warn({ file: path, reason }, 'admin.tokenFile cannot be read'),
     }),
   )
   return () => {

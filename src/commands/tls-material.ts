@@ -37,13 +37,14 @@ export function openTlsMaterial(
     log[isExpired ? 'warn' : 'info']({ file: files.certFile, validTo: validTo.toISOString() }, 'certificate loaded')
     for (const listener of listeners) listener()
   }
-  const options = {
-    maxBytes: MAX_PEM_BYTES,
-    onChange: () => look(),
-    onProblem: (problem: string) => log.warn({ reason: problem }, 'a TLS file of the listener cannot be read'),
-  }
-  const certFile = openWatchedFile(files.certFile, options)
-  const keyFile = openWatchedFile(files.keyFile, options)
+  const open = (file: string) =>
+    openWatchedFile(file, {
+      maxBytes: MAX_PEM_BYTES,
+      onChange: () => look(),
+      onProblem: (reason) => log.warn({ file, reason }, 'a TLS file of the listener cannot be read'),
+    })
+  const certFile = open(files.certFile)
+  const keyFile = open(files.keyFile)
   const close = (): void => {
     certFile.close()
     keyFile.close()

@@ -72,10 +72,10 @@ export const fileProblem = (file: string, message: string, place: Place = { line
   reason: 'config_error',
 })
 
-/** `file:line:column  kind/name  path  message`, as editors and terminals link it. */
+/** `file:line:column  kind/name  path  message`, as editors and terminals link it; options have no line. */
 export function renderProblem(problem: Problem): string {
   const subject = problem.kind === '' ? '' : problem.name === '' ? problem.kind : `${problem.kind}/${problem.name}`
-  return [`${problem.file}:${problem.line}:${problem.column}`, subject, problem.path, problem.message]
-    .filter((part) => part !== '')
-    .join('  ')
+  const isNoFile = problem.file.startsWith('--') || problem.file.startsWith('(')
+  const place = isNoFile ? problem.file : `${problem.file}:${problem.line}:${problem.column}`
+  return [place, subject, problem.path, problem.message].filter((part) => part !== '').join('  ')
 }

@@ -66,7 +66,8 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     loaded,
     namespace,
     callers: overrides.callers ?? defaultCallers(proxy),
-    isLocal: isLoopbackBind(address),
+    // An address that is none is a problem of its own, from which nothing follows for the routes.
+    isLocal: isLoopbackBind(address) || !listenAddress().safeParse(address).success,
   })
   problems.push(...resolved.problems)
   if (proxy !== undefined && overrides.callers === undefined) problems.push(...sectionProblems(proxy))
@@ -180,7 +181,8 @@ function shortForm(
     const names = here.map((item) => item.document.metadata.name).join(', ')
     const message =
       here.length === 0 ? 'the file has no MCPExternalAuthConfig' : `expected FILE#name with one of ${names}`
-    problems.push(fileProblem('--external-auth', message))
+    // A file that could not be read, or not as it is meant, has been told about.
+    if (here.length > 0 || loaded.problems.length === 0) problems.push(fileProblem('--external-auth', message))
     return []
   }
   if (!httpUrl().safeParse(target).success) return []

@@ -41,7 +41,7 @@ export function openSecrets(directory: string, options: SecretsOptions): OpenSec
       onProblem: (_label, problem, hasValue) => {
         failures.with(problem).add()
         const message = hasValue ? 'secret cannot be read, the value from before stays' : 'secret is not available'
-        log.warn({ secret: label, reason: problem }, message)
+        log.warn({ secret: label, directory, reason: problem }, message)
       },
     })
 
