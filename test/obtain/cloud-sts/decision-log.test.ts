@@ -84,6 +84,8 @@ describe('the record of decisions', () => {
     obtain.obtain(known(callerOf({ sub: 'alice', groups: ['a'], secret: 'do-not-show' }), '1')) as unknown
     expect(log.list()[0]?.claims?.['secret']).toBe(secret)
     expect(JSON.stringify(log.list()).includes('do-not-show')).toBe(showClaims)
+    // The session name is made of a claim.
+    expect(JSON.stringify(log.list()).includes('alice')).toBe(showClaims)
   })
 
   test('has nothing of anonymous callers', () => {
