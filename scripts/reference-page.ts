@@ -43,14 +43,16 @@ export function referencePage(): string {
 type Row = [field: string, type: string, fallback: string, meaning: string]
 
 function fields(schema: Schema, prefix: string): Row[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+  const rows: Row[] = []
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const path = prefix + name
     const isRequired = schema.required?.includes(name) === true && field.default === undefined
     const row: Row = [isRequired ? `**\`${path}\`**` : `\`${path}\``, typeOf(field), defaultOf(field), meaningOf(field)]
-    const item = field.items
-    if (field.properties !== undefined) return [row, ...fields(field, `${path}.`)]
-    return item?.properties === undefined ? [row] : [row, ...fields(item, `${path}[].`)]
-  })
+    rows.push(row)
+    if (field.properties !== undefined) rows.push(...fields(field, `${path}.`))
+    else if (field.items?.properties !== undefined) rows.push(...fields(field.items, `${path}[].`))
+  }
+  return rows
 }
 
 function typeOf(schema: Schema): string {

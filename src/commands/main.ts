@@ -48,7 +48,8 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name, ...rest] = argv
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    ;(name === undefined ? io.stderr : io.stdout)(help())
+    if (name === undefined) io.stderr(help())
+    else io.stdout(help())
     return name === undefined ? EXIT.usage : EXIT.fine
   }
   if (name === '--version') return main(['version'], io)

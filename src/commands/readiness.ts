@@ -11,8 +11,7 @@ function secretsOf(auth: ResolvedAuth): readonly SecretRef[] {
       return [auth.spec.tokenSecretRef]
     case 'tokenExchange':
       return [auth.spec.clientSecretRef, auth.spec.actorTokenSecretRef].filter((ref) => ref !== undefined)
-    case 'unauthenticated':
-    case 'cloudSts':
+    default:
       return []
   }
 }

@@ -23,7 +23,7 @@ describe('a backend whose clock is ten minutes off', () => {
   it('gets bodies of 9 MiB whole and signed, with and without a length; larger ones than 10 MiB are 413', async () => {
     const body = randomBytes((9 * 1024 * 1024) / 2).toString('hex')
     const send = (content: RequestInit['body']) =>
-      fetch(`${lab.url}/cloud-sts`, { method: 'POST', headers, body: content ?? null, duplex: 'half' } as RequestInit)
+      fetch(`${lab.url}/cloud-sts`, { method: 'POST', headers, body: content ?? null, duplex: 'half' })
     for (const content of [body, new Blob([body]).stream()]) {
       lab.backend.forget()
       const response = await send(content)

@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotoc
 import { ClientCredentialsProvider as Credentials1 } from '@modelcontextprotocol/sdk/client/auth-extensions.js'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import Provider from 'oidc-provider'
+import { Provider } from 'oidc-provider'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
 import { type LabBackend, startLabBackend } from '../../src/lab/index.ts'
