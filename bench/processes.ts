@@ -1,5 +1,5 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -59,6 +59,8 @@ export const startGenerator = async (): Promise<Generator> => {
   }
 }
 
+const MAX_MESSAGE_LENGTH = 4096
+
 const authOf = (type: MeasuredType): string => {
   if (type === 'headerInjection')
     return '  headerInjection: { headerName: X-Api-Key, valueSecretRef: { name: bench, key: key } }\n'
@@ -79,7 +81,7 @@ const manifests = (backend: string): string => {
 }
 
 /**
- * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`). Its log goes to a file.
+ * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`). Its log goes through a pipe to somebody who reads it, as it does in a container.
  */
 export const startProxyCommand = async (backend: string, logLevel: string): Promise<Running> => {
   const directory = mkdtempSync(join(tmpdir(), 'extauth-bench-'))
@@ -88,13 +90,14 @@ export const startProxyCommand = async (backend: string, logLevel: string): Prom
   writeFileSync(join(directory, 'secrets', 'bench', 'token'), 'a-token')
   writeFileSync(join(directory, 'proxy.yaml'), manifests(backend))
   const port = await freePort()
-  const logFile = join(directory, 'log')
-  const log = openSync(logFile, 'a')
   const config = ['--config', join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`, '--log-level', logLevel]
   const child = spawn(process.execPath, [here('../bin/extauth.cjs'), 'proxy', ...config], {
-    stdio: ['ignore', 'ignore', log],
+    stdio: ['ignore', 'ignore', 'pipe'],
   })
-  closeSync(log)
+  let beginning = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    if (beginning.length < MAX_MESSAGE_LENGTH) beginning += chunk.toString()
+  })
   const stop = async (): Promise<void> => {
     await stopChild(child)
     rmSync(directory, { recursive: true, force: true })
@@ -103,9 +106,8 @@ export const startProxyCommand = async (backend: string, logLevel: string): Prom
     if (await isListening(port)) return { pid: child.pid ?? 0, url: `http://127.0.0.1:${port}`, stop }
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  const text = readFileSync(logFile, 'utf8')
   await stop()
-  throw new Error(`the proxy did not start: ${text}`)
+  throw new Error(`the proxy did not start: ${beginning}`)
 }
 
 const freePort = (): Promise<number> =>
