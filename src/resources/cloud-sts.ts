@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { httpUrl, secondsBetween } from './scalars.ts'
+import { httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
 import { compileMatcher, MatcherError } from '../cel/index.ts'
 import { exclusive, isRecord, withRules } from './rules.ts'
 
@@ -30,9 +30,7 @@ const roleMapping = () =>
         .max(10_000)
         .optional()
         .describe('CEL expression over the variable claims. Mutually exclusive with claim.'),
-      priority: z
-        .int32()
-        .min(0)
+      priority: int32(0, MAX_INT32)
         .optional()
         .describe('Lower is evaluated first; absent is last, in the order of the configuration.'),
     }),
@@ -66,9 +64,7 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
         .optional()
         .describe('Role selection by claims; the first match wins.'),
       service: z.string().min(1).max(64).default(defaultService).describe('Service name used for request signing.'),
-      sessionDuration: secondsBetween(900, 43_200)
-        .default(3600 as never)
-        .describe('Seconds.'),
+      sessionDuration: secondsBetween(900, 43_200).prefault(3600).describe('Seconds.'),
       sessionNameClaim: z.string().min(1).max(256).default('sub').describe('Claim used as the role session name.'),
       sessionPolicy: z
         .string()

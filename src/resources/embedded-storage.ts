@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { goDuration, objectName, namespaceName, secretRef } from './scalars.ts'
+import { goDuration, int32, MAX_INT32, objectName, namespaceName, secretRef } from './scalars.ts'
 import { exclusive, goesWithType, withRules } from './rules.ts'
 
 const duration = (fallback: string) => goDuration().prefault(fallback)
@@ -14,7 +14,7 @@ const sentinelConfig = () =>
   withRules(
     z.strictObject({
       masterName: z.string().min(1).max(253).describe('Monitored master name.'),
-      db: z.int32().min(0).default(0).describe('Database number.'),
+      db: int32(0, MAX_INT32).default(0).describe('Database number.'),
       sentinelAddrs: z
         .array(
           z
@@ -32,7 +32,7 @@ const sentinelConfig = () =>
           namespace: namespaceName()
             .optional()
             .describe('Namespace of the sentinel service; the same one when absent.'),
-          port: z.int32().min(1).max(65_535).default(26_379),
+          port: int32(1, 65_535).default(26_379),
         })
         .optional(),
     }),

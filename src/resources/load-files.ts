@@ -108,7 +108,7 @@ function validPrefix(content: Buffer): string {
     if (isValid(middle)) low = middle
     else high = middle - 1
   }
-  return new TextDecoder('utf-8').decode(content.subarray(0, low))
+  return new TextDecoder('utf-8').decode(content.subarray(0, low), { stream: true })
 }
 
 function unreadable(file: string, error: unknown): Problem {

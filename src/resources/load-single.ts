@@ -12,7 +12,7 @@ import { readYaml } from './yaml.ts'
 /** A file that holds one thing, ready to run: paths are absolute. */
 export type SingleResult<T> =
   | { readonly config: T; readonly warnings: readonly string[]; readonly problems?: undefined }
-  | { readonly problems: readonly Problem[]; readonly config?: undefined }
+  | { readonly problems: readonly Problem[]; readonly config?: undefined; readonly warnings?: undefined }
 
 /** The registry file (decisions §7), with the plain-http rule of decisions §2.6 applied. */
 export async function loadRegistryFile(file: string): Promise<SingleResult<RegistryConfig>> {

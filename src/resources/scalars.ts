@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { bytes, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
-import type { Bytes, GoDuration, Milliseconds, Seconds } from './units.ts'
+import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
+import type { Bytes, GoDuration, Milliseconds } from './units.ts'
 
 const expected = (what: string) => ({ error: `expected ${what}` })
 
@@ -57,13 +57,13 @@ export const filePath = () =>
     .max(4096)
     .regex(/^[^\0\r\n]+$/, expected('the path of a file on one line'))
 
-/** Whole seconds between two bounds (int32 in the CRD). */
-export const secondsBetween = (min: number, max: number) =>
-  z
-    .int32()
-    .min(min)
-    .max(max)
-    .transform((value) => value as Seconds)
+export const MAX_INT32 = 2_147_483_647
+
+/** Whole number between two bounds, 32 bits wide as the CRD says it. */
+export const int32 = (min: number, max: number) => z.int().min(min).max(max).meta({ format: 'int32' })
+
+/** Whole seconds between two bounds. */
+export const secondsBetween = (min: number, max: number) => int32(min, max).transform(seconds)
 
 /** Go duration kept as text; the CRD keeps it too. */
 export const goDuration = () =>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { metadata, type Metadata } from './metadata.ts'
 import { exclusive, withRules, type Rule } from './rules.ts'
-import { httpUrl, objectName } from './scalars.ts'
+import { httpUrl, int32, objectName } from './scalars.ts'
 
 /** The kinds that reference MCPExternalAuthConfig (specification, Referenced by). */
 export const WORKLOAD_KINDS = ['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry', 'VirtualMCPServer'] as const
@@ -9,7 +9,7 @@ export type WorkloadKind = (typeof WORKLOAD_KINDS)[number]
 
 // Specs of workloads belong to other controllers: what is not ours is let through, here and in references.
 const reference = () => z.looseObject({ name: objectName() })
-const port = () => z.int32().min(1).max(65_535).optional()
+const port = () => int32(1, 65_535).optional()
 
 const oneRemoteUrl: Rule = {
   message: 'missing, expected the URL of the remote MCP server',

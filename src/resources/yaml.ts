@@ -4,7 +4,7 @@ import type { Document, Node, Pair, YAMLMap } from 'yaml'
 /** Bounds of one file; what is beyond them is an error before it costs time or memory. */
 export const YAML_LIMITS = {
   bytes: 4 * 1024 * 1024,
-  tokens: 500_000,
+  tokens: 300_000,
   depth: 64,
   /** Values after aliases are expanded, over all documents of the file. */
   values: 200_000,
