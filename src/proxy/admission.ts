@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../core/index.ts'
-import { parseHost, readRequestTarget } from '../http/index.ts'
+import { readRequestTarget } from '../http/index.ts'
 import type { Exchange } from './exchange.ts'
 import { isWellKnown } from './documents.ts'
 import type { OriginRules } from './origins.ts'
@@ -17,9 +17,12 @@ const EXPOSED = 'Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After'
 export function admit(exchange: Exchange, rules: OriginRules): void {
   const { request } = exchange
   const { headers } = request
-  const host = checkFraming(request, headers.host)
+  checkFraming(request)
+  const host = headers.host ?? ''
+  const judged = rules.judgeHost(host)
+  if (judged === 'malformed') throw refused('no usable Host header')
   const { path, query } = readRequestTarget(request.url ?? '', host)
-  if (!rules.allowsHost(host))
+  if (judged === 'refused')
     throw new Failure('bad_origin', { detail: 'the Host header is not one that is served here' })
   // CONNECT never comes here. TRACE would hand the caller the credential that we add (RFC 9110 §9.3.8).
   if (exchange.method === 'TRACE') throw new Failure('method_not_allowed', { detail: 'TRACE' })
@@ -37,8 +40,7 @@ function admitOrigin(exchange: Exchange, origin: string, rules: OriginRules): vo
   responseHeaders.push('access-control-expose-headers', EXPOSED)
 }
 
-function checkFraming(request: IncomingMessage, host: string | undefined): string {
-  if (host === undefined || parseHost(host) === undefined) throw refused('no usable Host header')
+function checkFraming(request: IncomingMessage): void {
   if (countHosts(request.rawHeaders) > 1) throw refused('more than one Host header')
   const encoding = request.headers['transfer-encoding']
   if (encoding !== undefined) {
@@ -46,7 +48,6 @@ function checkFraming(request: IncomingMessage, host: string | undefined): strin
     if (encoding.toLowerCase() !== 'chunked') throw refused('a transfer coding other than chunked')
     if (request.headers['content-length'] !== undefined) throw refused('Content-Length and Transfer-Encoding')
   }
-  return host
 }
 
 function countHosts(rawHeaders: readonly string[]): number {

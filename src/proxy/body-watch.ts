@@ -1,57 +1,52 @@
 import { Failure, type Clock } from '../core/index.ts'
 import type { Exchange } from './exchange.ts'
-import { refuseConnection } from './refuse-connection.ts'
 import type { Deadlines } from './options.ts'
+import { refuseConnection } from './refuse-connection.ts'
 
-/** Looks after bodies that arrive too slowly, with one timer for all of them instead of one for each. */
+/** Looks after bodies that arrive too slowly, with one timer for all requests instead of one for each. */
 export interface BodyWatch {
-  /** Calls `onLate` when the body is not complete in time; gives the function that stops watching. */
-  kept(onLate: () => void): () => void
-  /** Ends the connection with 408 when nothing arrives for too long although somebody wants to read. */
+  /** `onLate` is called once when a body that is kept is not complete in time, until `exchange.onBodyLate` is cleared. */
+  kept(exchange: Exchange, onLate: () => void): void
+  /** The connection ends with 408 when nothing arrives for too long although somebody wants to read. */
   streamed(exchange: Exchange): void
-  /** Looks at all of them now; the timer does it by itself. */
-  sweep(): void
   close(): void
-}
-
-interface Streamed {
-  readonly exchange: Exchange
-  bytesRead: number
-  sinceMs: number
 }
 
 /** How often the timer looks, in milliseconds; a deadline is kept to about this. */
 const SWEEP_MS = 1000
 
-export function createBodyWatch(clock: Clock, deadlines: Pick<Deadlines, 'keptBodyMs' | 'bodyIdleMs'>): BodyWatch {
-  const kept = new Set<{ readonly untilMs: number; readonly onLate: () => void }>()
-  const streams = new Set<Streamed>()
-
-  const sweep = (): void => {
-    const now = clock.now()
-    for (const entry of kept) if (now >= entry.untilMs) entry.onLate()
-    for (const entry of streams) {
-      if (isOver(entry.exchange)) streams.delete(entry)
-      else if (isMoving(entry, now)) continue
-      else if (now - entry.sinceMs >= deadlines.bodyIdleMs) {
-        streams.delete(entry)
-        refuseConnection(entry.exchange.socket, entry.exchange, new Failure('request_timeout'))
+/** Watches the bodies of the requests in `active`. */
+export function createBodyWatch(
+  active: ReadonlySet<Exchange>,
+  clock: Clock,
+  deadlines: Pick<Deadlines, 'keptBodyMs' | 'bodyIdleMs'>,
+): BodyWatch {
+  const look = (exchange: Exchange, now: number): void => {
+    if (exchange.onBodyLate !== undefined) {
+      if (now >= exchange.bodyUntilMs) exchange.onBodyLate()
+    } else if (exchange.streamedBytes !== undefined && !isOver(exchange)) {
+      if (isMoving(exchange)) exchange.bodyUntilMs = now + deadlines.bodyIdleMs
+      else if (now >= exchange.bodyUntilMs) {
+        exchange.streamedBytes = undefined
+        refuseConnection(exchange.socket, exchange, new Failure('request_timeout'))
       }
     }
   }
-  const timer = setInterval(sweep, SWEEP_MS)
+  const timer = setInterval(() => {
+    const now = clock.now()
+    for (const exchange of active) look(exchange, now)
+  }, SWEEP_MS)
   timer.unref()
 
   return {
-    kept(onLate) {
-      const entry = { untilMs: clock.now() + deadlines.keptBodyMs, onLate }
-      kept.add(entry)
-      return () => kept.delete(entry)
+    kept(exchange, onLate) {
+      exchange.bodyUntilMs = clock.now() + deadlines.keptBodyMs
+      exchange.onBodyLate = onLate
     },
     streamed(exchange) {
-      streams.add({ exchange, bytesRead: exchange.socket.bytesRead, sinceMs: clock.now() })
+      exchange.bodyUntilMs = clock.now() + deadlines.bodyIdleMs
+      exchange.streamedBytes = exchange.socket.bytesRead
     },
-    sweep,
     close: () => clearInterval(timer),
   }
 }
@@ -59,11 +54,9 @@ export function createBodyWatch(clock: Clock, deadlines: Pick<Deadlines, 'keptBo
 const isOver = ({ request, response }: Exchange): boolean => request.complete || request.destroyed || response.destroyed
 
 /** Something arrived since the last look, or what arrived still waits for a backend that does not read. */
-function isMoving(entry: Streamed, now: number): boolean {
-  const { request, socket } = entry.exchange
-  const { bytesRead } = socket
-  if (bytesRead === entry.bytesRead && request.readableLength === 0) return false
-  entry.bytesRead = bytesRead
-  entry.sinceMs = now
+function isMoving(exchange: Exchange): boolean {
+  const { bytesRead } = exchange.socket
+  if (bytesRead === exchange.streamedBytes && exchange.request.readableLength === 0) return false
+  exchange.streamedBytes = bytesRead
   return true
 }

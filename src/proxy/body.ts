@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { Failure, type Body } from '../core/index.ts'
 import type { BodyWatch } from './body-watch.ts'
 import type { Exchange } from './exchange.ts'
@@ -30,33 +29,38 @@ export function takeBody(exchange: Exchange, options: BodyOptions): Body | Promi
   if (exchange.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
   if (options.mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge()
   if (exchange.expectsContinue) exchange.response.writeContinue()
-  if (options.mustKeep) return keep(request, options.limitBytes, options.watch)
-  if (length !== undefined && length <= KEPT_BYTES) return keep(request, KEPT_BYTES, options.watch)
+  if (options.mustKeep) return keep(exchange, options.limitBytes, options.watch)
+  if (length !== undefined && length <= KEPT_BYTES) return keep(exchange, KEPT_BYTES, options.watch)
   options.watch.streamed(exchange)
   return { kind: 'stream', stream: request, length }
 }
 
-function keep(request: IncomingMessage, limitBytes: number, watch: BodyWatch): Promise<Body> {
+function keep(exchange: Exchange, limitBytes: number, watch: BodyWatch): Promise<Body> {
+  const { request } = exchange
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
+    let isSettled = false
+    // The listeners stay: what still comes after a refusal flows away through them.
     const settle = (failure: Failure | undefined): void => {
-      unwatch()
-      request.off('data', onData).off('end', onEnd).off('close', onClose)
-      if (failure !== undefined) reject(failure)
-      else resolve({ kind: 'kept', bytes: joined(chunks, bytes) })
+      isSettled = true
+      exchange.onBodyLate = undefined
+      if (failure === undefined) resolve({ kind: 'kept', bytes: joined(chunks, bytes) })
+      else reject(failure)
     }
-    const onData = (chunk: Buffer): void => {
+    watch.kept(exchange, () => settle(new Failure('request_timeout', { detail: 'the body did not arrive in time' })))
+    request.on('data', (chunk: Buffer) => {
+      if (isSettled) return
       bytes += chunk.length
       if (bytes > limitBytes) settle(tooLarge())
       else chunks.push(chunk)
-    }
-    const onEnd = (): void => settle(undefined)
-    const onClose = (): void => settle(new Failure('bad_request', { detail: 'the body broke off' }))
-    const unwatch = watch.kept(() =>
-      settle(new Failure('request_timeout', { detail: 'the body did not arrive in time' })),
-    )
-    request.on('data', onData).on('end', onEnd).on('close', onClose)
+    })
+    request.on('end', () => {
+      if (!isSettled) settle(undefined)
+    })
+    request.on('close', () => {
+      if (!isSettled) settle(new Failure('bad_request', { detail: 'the body broke off' }))
+    })
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import type { Exchange } from './exchange.ts'
 import type { Handler } from './handler.ts'
 
 /** How long streams that were ended may take to get their last bytes out, in milliseconds. */
@@ -9,19 +10,24 @@ const LAST_BYTES_MS = 1000
  * requests finish; event streams, which never finish by themselves, are ended cleanly when nothing else is left or when
  * the time is over; then what remains is cut.
  */
-export async function drainServer(server: Server, handler: Handler, graceMs: number): Promise<void> {
+export async function drainServer(
+  server: Server,
+  handler: Handler,
+  active: ReadonlySet<Exchange>,
+  graceMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve())
   })
   handler.refuse()
-  const onlyStreams = (): boolean => [...handler.active].every((exchange) => exchange.isStreaming)
+  const onlyStreams = (): boolean => [...active].every((exchange) => exchange.isStreaming)
   await settled(handler, onlyStreams, graceMs)
-  for (const exchange of handler.active) exchange.endStream()
-  await settled(handler, () => handler.active.size === 0, LAST_BYTES_MS)
+  for (const exchange of active) exchange.endStream()
+  await settled(handler, () => active.size === 0, LAST_BYTES_MS)
   server.closeIdleConnections()
   server.closeAllConnections()
   // Upgraded connections are no longer the server's, but it waits for them.
-  for (const exchange of handler.active) exchange.socket.destroy()
+  for (const exchange of active) exchange.socket.destroy()
   await closed
 }
 

@@ -6,6 +6,12 @@ import type { Connection } from './connection.ts'
 /** Longest delay that a timer takes; later ends are looked at again then. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
+/** How a request came to us. */
+export interface ExchangeKind {
+  readonly expectsContinue: boolean
+  readonly isUpgrade: boolean
+}
+
 /** One request and its answer, from arrival to the last byte; what the stages see of it is `Inbound`. */
 export class Exchange implements Inbound {
   readonly request: IncomingMessage
@@ -31,6 +37,10 @@ export class Exchange implements Inbound {
   attempts = 0
   /** The failure that was written straight to the connection, past the response. */
   refusal: Failure | undefined = undefined
+  /** For the watch over slow bodies: when the patience ends, what then, and how much of a stream had arrived. */
+  bodyUntilMs = 0
+  onBodyLate: (() => void) | undefined = undefined
+  streamedBytes: number | undefined = undefined
 
   readonly #clock: Clock
   readonly #streams: { add(by: number): void }
@@ -41,28 +51,24 @@ export class Exchange implements Inbound {
     request: IncomingMessage,
     response: ServerResponse,
     connection: Connection,
-    options: {
-      readonly id: string
-      readonly clock: Clock
-      readonly activeStreams: { add(by: number): void }
-      readonly expectsContinue: boolean
-      readonly isUpgrade: boolean
-    },
+    id: string,
+    kind: ExchangeKind,
+    options: { readonly clock: Clock; readonly activeStreams: { add(by: number): void } },
   ) {
     this.request = request
     this.response = response
     this.connection = connection
     this.socket = request.socket
-    this.id = options.id
+    this.id = id
     this.#clock = options.clock
     this.#streams = options.activeStreams
     this.receivedAtMs = options.clock.now()
     this.method = request.method ?? ''
-    this.responseHeaders = ['x-request-id', options.id]
-    this.expectsContinue = options.expectsContinue
-    this.isUpgrade = options.isUpgrade
+    this.responseHeaders = ['x-request-id', id]
+    this.expectsContinue = kind.expectsContinue
+    this.isUpgrade = kind.isUpgrade
     // `writableFinished` would be true too early on some transports; what was not ended by us was ended by the client.
-    response.once('close', () => {
+    response.on('close', () => {
       if (!response.writableEnded) this.gone = true
     })
   }

@@ -6,14 +6,16 @@ import { answerDocument, answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
 import type { Connection } from './connection.ts'
 import { isWellKnown } from './documents.ts'
-import { Exchange } from './exchange.ts'
+import { Exchange, type ExchangeKind } from './exchange.ts'
 import type { Ending, Observer } from './observe.ts'
 import type { OriginRules } from './origins.ts'
-import { runPipeline } from './pipeline.ts'
+import { runPipeline, type Answered } from './pipeline.ts'
 import type { Runtimes, Surface } from './runtimes.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface HandlerOptions {
+  /** The requests that are being answered; the handler adds and removes. */
+  readonly active: Set<Exchange>
   readonly rules: OriginRules
   readonly runtimes: Runtimes
   readonly sessions: Sessions
@@ -24,14 +26,7 @@ export interface HandlerOptions {
 }
 
 export interface Handler {
-  handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    connection: Connection,
-    kind: { readonly expectsContinue: boolean; readonly isUpgrade: boolean },
-  ): void
-  /** Requests that are being answered. */
-  readonly active: ReadonlySet<Exchange>
+  handle(request: IncomingMessage, response: ServerResponse, connection: Connection, kind: ExchangeKind): void
   /** From now on new requests get 503 and their connection is closed. */
   refuse(): void
   /** Called whenever a request is over. */
@@ -40,68 +35,71 @@ export interface Handler {
 
 /** Everything between a parsed request and its log line. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { rules, runtimes, sessions, bodyWatch, observer, clock, newRequestId } = options
-  const active = new Set<Exchange>()
+  const { active, rules, runtimes, observer, newRequestId } = options
+  const context = { clock: options.clock, activeStreams: observer.activeStreams }
   let isRefusing = false
-
-  const answer = async (exchange: Exchange, surface: Surface): Promise<Ending> => {
-    admit(exchange, rules)
-    if (isRefusing) throw new Failure('draining')
-    const headers = exchange.request.headers
-    if (
-      exchange.method === 'OPTIONS' &&
-      headers['access-control-request-method'] !== undefined &&
-      headers.origin !== undefined
-    )
-      return answered(204, () => answerPreflight(exchange))
-    if (isWellKnown(exchange.path)) {
-      const document = documentFor(exchange, surface)
-      return answered(200, () => answerDocument(exchange, document))
-    }
-    const outcome = await runPipeline({ match: surface.match, sessions, bodyWatch }, exchange)
-    if (outcome === undefined || exchange.refusal !== undefined || outcome.status === CLIENT_GONE_STATUS)
-      return gone(exchange)
-    const { status, firstByteAtMs, aborted } = outcome
-    return { status, reason: aborted ? 'aborted' : '', firstByteAtMs, failure: undefined }
-  }
 
   const serve = async (exchange: Exchange): Promise<void> => {
     const lease = runtimes.lease()
-    active.add(exchange)
     const { connection } = exchange
+    active.add(exchange)
     connection.active++
     connection.last = exchange
+    let ending: Ending
     try {
-      const ending = await answer(exchange, lease.surface).catch((error: unknown) =>
-        fail(exchange, asFailure(error), isRefusing),
-      )
-      observer.finished(exchange, ending)
+      admit(exchange, rules)
+      if (isRefusing) throw new Failure('draining')
+      ending =
+        answeredByUs(exchange, lease.surface) ??
+        endingOf(exchange, await runPipeline(lease.surface.match, exchange, options))
+    } catch (error) {
+      ending = fail(exchange, asFailure(error), isRefusing)
     } finally {
       connection.active--
       active.delete(exchange)
       exchange.finish()
       lease.release()
-      handler.onFinished?.()
     }
+    observer.finished(exchange, ending)
+    handler.onFinished?.()
   }
 
   const handler: Handler = {
-    active,
     onFinished: undefined,
     refuse() {
       isRefusing = true
       for (const { response } of active) response.shouldKeepAlive = false
     },
-    handle(request, response, connection, { expectsContinue, isUpgrade }) {
-      const { activeStreams } = observer
-      const id = newRequestId()
-      const more = { id, clock, activeStreams, expectsContinue, isUpgrade }
-      const exchange = new Exchange(request, response, connection, more)
+    handle(request, response, connection, kind) {
+      const exchange = new Exchange(request, response, connection, newRequestId(), kind, context)
       // Only what answers or counts a failure can fail here; the client must not wait for it.
       serve(exchange).catch(() => response.destroy())
     },
   }
   return handler
+}
+
+/** Preflights and discovery documents need no route. */
+function answeredByUs(exchange: Exchange, surface: Surface): Ending | undefined {
+  if (exchange.method === 'OPTIONS') {
+    const { headers } = exchange.request
+    if (headers['access-control-request-method'] !== undefined && headers.origin !== undefined) {
+      answerPreflight(exchange)
+      return answered(204)
+    }
+  }
+  if (!isWellKnown(exchange.path)) return undefined
+  answerDocument(exchange, documentFor(exchange, surface))
+  return answered(200)
+}
+
+const answered = (status: number): Ending => ({ status, reason: '', firstByteAtMs: undefined, failure: undefined })
+
+function endingOf(exchange: Exchange, outcome: Answered | undefined): Ending {
+  if (outcome === undefined || exchange.refusal !== undefined || outcome.status === CLIENT_GONE_STATUS)
+    return gone(exchange)
+  const { status, firstByteAtMs, aborted } = outcome
+  return { status, reason: aborted ? 'aborted' : '', firstByteAtMs, failure: undefined }
 }
 
 function documentFor(exchange: Exchange, { documents }: Surface): Buffer {
@@ -111,11 +109,6 @@ function documentFor(exchange: Exchange, { documents }: Surface): Buffer {
   const document = documents.get(query === '' ? path : `${path}?${query}`) ?? documents.get(path)
   if (document === undefined) throw new Failure('not_found', { detail: 'no such discovery document' })
   return document
-}
-
-function answered(status: number, send: () => void): Ending {
-  send()
-  return { status, reason: '', firstByteAtMs: undefined, failure: undefined }
 }
 
 function fail(exchange: Exchange, failure: Failure, closes: boolean): Ending {

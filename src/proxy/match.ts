@@ -1,5 +1,12 @@
 import { Failure, type Inbound, type Matched, type Route } from '../core/index.ts'
-import { backendPathOf, checkTokenInTarget, createHeaderPolicy, isUnder } from '../http/index.ts'
+import {
+  backendPathOf,
+  checkTokenInHost,
+  checkTokenInTarget,
+  createHeaderPolicy,
+  isUnder,
+  withoutAmzParameters,
+} from '../http/index.ts'
 import type { Exchange } from './exchange.ts'
 
 /** How we call ourselves to backends (RFC 9110 §7.6.3). */
@@ -23,8 +30,10 @@ export function createMatch(routes: readonly Route[]): Match {
     const { route, policy } = entry
     exchange.route = route
     const { headers, authorization } = policy(exchange.request.rawHeaders)
+    const host = exchange.request.headers.host ?? ''
     checkTokenInTarget(exchange.path, exchange.query, authorization)
-    for (const part of exchange.connection.forwarded(exchange.request.headers.host ?? '')) headers.push(part)
+    checkTokenInHost(host, authorization)
+    for (const part of exchange.connection.forwarded(host)) headers.push(part)
     headers.push('via', VIA)
     const backendPath = backendTargetOf(route, exchange)
     return mint({ inbound: exchange, route, backendPath, authorization, headers })
@@ -53,8 +62,9 @@ function mint(parts: {
 const NO_BODY = Object.freeze({ kind: 'none' })
 
 /** The target's query first, then the caller's, both raw (decisions §7, Path). */
-function backendTargetOf(route: Route, { path, query }: Exchange): string {
-  const backendPath = backendPathOf(route, path)
+function backendTargetOf(route: Route, exchange: Exchange): string {
+  const backendPath = backendPathOf(route, exchange.path)
+  const query = withoutAmzParameters(exchange.query)
   if (route.targetQuery === '') return query === '' ? backendPath : `${backendPath}?${query}`
   return query === '' ? `${backendPath}?${route.targetQuery}` : `${backendPath}?${route.targetQuery}&${query}`
 }

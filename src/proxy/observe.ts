@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import { causeOf, type AuthenticatedCaller, type Clock, type Failure, type Log, type Metrics } from '../core/index.ts'
+import {
+  causeOf,
+  type AuthenticatedCaller,
+  type Clock,
+  type Failure,
+  type Log,
+  type Metrics,
+  type Route,
+} from '../core/index.ts'
 import type { Exchange } from './exchange.ts'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
@@ -63,21 +71,22 @@ export function createObserver(options: {
     SECONDS,
   )
   const activeStreams = metrics.gauge('extauth_active_streams', 'Event streams that are open now.').with()
-  const routes = new Map<string, RouteMetrics>()
+  // Routes of a replaced configuration go with it.
+  const routes = new WeakMap<Route, RouteMetrics>()
   const hashes = new WeakMap<AuthenticatedCaller, string>()
 
-  const metricsOf = (route: string, type: string): RouteMetrics => {
-    const key = `${type} ${route}`
-    let found = routes.get(key)
-    if (found === undefined) {
-      found = {
-        requests: new Map(),
-        plain: new Map(),
-        duration: duration.with(route, type),
-        firstByte: firstByte.with(route, type),
-      }
-      routes.set(key, found)
-    }
+  const metricsFor = (route: string, type: string): RouteMetrics => ({
+    requests: new Map(),
+    plain: new Map(),
+    duration: duration.with(route, type),
+    firstByte: firstByte.with(route, type),
+  })
+  const unmatched = metricsFor('', '')
+
+  const metricsOf = (route: Route | undefined): RouteMetrics => {
+    if (route === undefined) return unmatched
+    let found = routes.get(route)
+    if (found === undefined) routes.set(route, (found = metricsFor(route.name, route.type)))
     return found
   }
 
@@ -100,7 +109,7 @@ export function createObserver(options: {
       const route = matched?.name ?? ''
       const type = matched?.type ?? ''
       const { status, reason, firstByteAtMs, failure } = ending
-      const own = metricsOf(route, type)
+      const own = metricsOf(matched)
       const elapsedMs = clock.now() - exchange.receivedAtMs
       countOf(own, status, reason, () => requests.with(route, type, String(status), reason)).add()
       own.duration.observe(elapsedMs / 1000)

@@ -54,7 +54,7 @@ export interface ProxyOptions {
   readonly metrics: Metrics
   /** Key of the session ids that clients see; asked per use, so that it can be a secret that appears later. */
   readonly sessionKey: () => Secret
-  /** Unguessable request ids; default random UUIDs. */
+  /** Unguessable request ids; default 96 random bits. */
   readonly newRequestId?: () => string
   readonly deadlines?: Partial<Deadlines>
 }

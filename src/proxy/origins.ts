@@ -3,7 +3,8 @@ import { isLoopbackHost, parseHost, type ListenAddress } from '../http/index.ts'
 /** Answers about one listener's `Origin` and `Host` rules. */
 export interface OriginRules {
   allowsOrigin(origin: string): boolean
-  allowsHost(host: string): boolean
+  /** `malformed` is not a host at all. */
+  judgeHost(host: string): 'allowed' | 'refused' | 'malformed'
 }
 
 export interface OriginOptions {
@@ -27,22 +28,22 @@ export function createOriginRules({ address, allowedOrigins, allowedHosts }: Ori
       if (origins.has('*') || origins.has(origin.toLowerCase())) return true
       return address.isLoopback && isLoopbackOrigin(origin)
     },
-    allowsHost(host) {
-      if (host === allowedHost) return true
-      if (!isAllowedHost(host, address, hosts)) return false
-      allowedHost = host
-      return true
+    judgeHost(text) {
+      if (text === allowedHost) return 'allowed'
+      const host = parseHost(text)
+      if (host === undefined) return 'malformed'
+      if (!isAllowedHost(text, host.host, address, hosts)) return 'refused'
+      allowedHost = text
+      return 'allowed'
     },
   }
 }
 
-function isAllowedHost(text: string, address: ListenAddress, hosts: ReadonlySet<string>): boolean {
-  const host = parseHost(text)
-  if (host === undefined) return false
-  if (hosts.has(host.host) || hosts.has(text.toLowerCase()) || hosts.has('*')) return true
+function isAllowedHost(text: string, name: string, address: ListenAddress, hosts: ReadonlySet<string>): boolean {
+  if (hosts.has(name) || hosts.has(text.toLowerCase()) || hosts.has('*')) return true
   // A Unix socket has no name that could be rebound; clients put there what they like.
   if (address.kind === 'unix') return hosts.size === 0
-  return address.isLoopback ? isLoopbackHost(host.host) : hosts.size === 0
+  return address.isLoopback ? isLoopbackHost(name) : hosts.size === 0
 }
 
 function isLoopbackOrigin(origin: string): boolean {

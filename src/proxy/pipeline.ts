@@ -1,4 +1,4 @@
-import { Failure, type Known, type Matched, type Outcome, type Sealed } from '../core/index.ts'
+import { Failure, type Body, type Matched, type Outcome, type Sealed } from '../core/index.ts'
 import { Attempts } from './attempts.ts'
 import { takeBody } from './body.ts'
 import type { BodyWatch } from './body-watch.ts'
@@ -6,8 +6,7 @@ import type { Exchange } from './exchange.ts'
 import type { Match } from './match.ts'
 import type { Sessions } from './sessions.ts'
 
-export interface Stages {
-  readonly match: Match
+export interface PipelineTools {
   readonly sessions: Sessions
   readonly bodyWatch: BodyWatch
 }
@@ -20,8 +19,9 @@ export type Answered = Extract<Outcome, { done: true }>
  * as long as nothing of an answer is out; `undefined` when the client left before anything was sent.
  */
 export async function runPipeline(
-  { match, sessions, bodyWatch }: Stages,
+  match: Match,
   exchange: Exchange,
+  { sessions, bodyWatch }: PipelineTools,
 ): Promise<Answered | undefined> {
   const matched = match(exchange) // which route
   const { route } = matched
@@ -29,7 +29,7 @@ export async function runPipeline(
   const known = await route.authenticate(matched) // who is calling
   exchange.caller = known.caller
   sessions.bind(known) // whose session it is
-  await keepBody(known, exchange, bodyWatch) // only now: nobody unknown makes us keep anything
+  matched.body = await bodyOf(matched, exchange, bodyWatch) // only now: nobody unknown makes us keep anything
   const attempts = new Attempts(matched.body)
   for (const attempt of attempts) {
     exchange.attempts = attempt.number
@@ -48,11 +48,8 @@ const send = ({ isUpgrade }: Exchange, sealed: Sealed): Promise<Outcome> => {
   return isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed)
 }
 
-async function keepBody({ matched }: Known, exchange: Exchange, watch: BodyWatch): Promise<void> {
-  const { apply, bufferedBodyBytes } = matched.route
-  const body = takeBody(exchange, { mustKeep: apply.needsBody, limitBytes: bufferedBodyBytes, watch })
-  matched.body = await body
-}
+const bodyOf = ({ route }: Matched, exchange: Exchange, watch: BodyWatch): Body | Promise<Body> =>
+  takeBody(exchange, { mustKeep: route.apply.needsBody, limitBytes: route.bufferedBodyBytes, watch })
 
 function requireUpgradable({ route, inbound }: Matched): void {
   if (!route.allowUpgrade) throw new Failure('upgrade_refused')

@@ -1,11 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { parseListenAddress } from '../http/index.ts'
 import { createBodyWatch } from './body-watch.ts'
 import { drainServer } from './drain.ts'
 import { createHandler } from './handler.ts'
+import type { Exchange } from './exchange.ts'
 import { createObserver } from './observe.ts'
 import { DEFAULT_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
 import { createOriginRules } from './origins.ts'
+import { createRequestIds } from './request-ids.ts'
 import { createRuntimes } from './runtimes.ts'
 import { createHttpServer, followCertificate, listen } from './server.ts'
 import { createSessions } from './sessions.ts'
@@ -23,15 +24,17 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const address = parseListenAddress(options.listen.address)
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log)
-  const bodyWatch = createBodyWatch(clock, deadlines)
+  const active = new Set<Exchange>()
+  const bodyWatch = createBodyWatch(active, clock, deadlines)
   const handler = createHandler({
+    active,
     rules: createOriginRules({ address, allowedOrigins, allowedHosts }),
     runtimes,
     sessions: createSessions(options.sessionKey),
     bodyWatch,
     observer: createObserver({ log, metrics, clock }),
     clock,
-    newRequestId: options.newRequestId ?? randomUUID,
+    newRequestId: options.newRequestId ?? createRequestIds(),
   })
   const server = createHttpServer(handler, { headerLimitBytes, tls, deadlines, log })
   const unfollow = followCertificate(server, tls, log)
@@ -42,7 +45,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   })
 
   const end = async (graceMs: number): Promise<void> => {
-    await drainServer(server, handler, graceMs)
+    await drainServer(server, handler, active, graceMs)
     unfollow()
     bodyWatch.close()
     await runtimes.close(LAST_REQUESTS_MS)
