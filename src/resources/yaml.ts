@@ -170,7 +170,9 @@ class Reader {
     if (target === undefined || this.#open.has(target)) {
       this.#add(
         offset,
-        target === undefined ? `the alias *${name} has no anchor before it` : `the alias *${name} is inside of itself`,
+        target === undefined
+          ? 'an alias that has no anchor before it; a text that starts with "*" needs quotes'
+          : 'an alias inside of what it stands for',
       )
       return null
     }
@@ -248,9 +250,10 @@ const offsetOfKey = (pair: Pair): number => (pair.key as Node | null)?.range?.[0
 /** A name from a file, short enough for a message. */
 export const shorten = (text: string): string => (text.length <= 64 ? text : `${text.slice(0, 61)}...`)
 
-/** The library's message as a clause: without its position, which is ours to print, and without a second sentence. */
+/** The library's message as a clause, without what it quotes. */
 function sentence(message: string): string {
   const [first = ''] = message.split('\n')
-  const clean = first.replace(/ at line \d+, column \d+:?$/, '').slice(0, 300)
+  // What the library quotes of the text may be a secret that was written in the wrong place.
+  const clean = first.replace(/: .*$| %.*$/, '').slice(0, 300)
   return clean.charAt(0).toLowerCase() + clean.slice(1)
 }

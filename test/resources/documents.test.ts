@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseDocuments, renderProblem } from '../../src/resources/index.ts'
+import { jsonSchemaAccepts } from './judges.ts'
 import { externalAuth, load, OAUTH, proxy, route, SPECS, workload } from './build.ts'
 
 const texts = (loaded: ReturnType<typeof load>): string[] => loaded.problems.map(renderProblem)
@@ -201,6 +202,16 @@ describe('documents among each other', () => {
 })
 
 describe('workload manifests', () => {
+  test.each([
+    ['MCPServer', { image: 'x', authServerRef: { kind: 'MCPExternalAuthConfig', name: 'token' } }],
+    ['MCPRemoteProxy', { remoteUrl: 'https://a', port: 9000, oidcConfig: { type: 'inline' } }],
+    ['MCPServerEntry', { remoteURL: 'https://a', externalAuthConfigRef: { name: 'token' } }],
+    ['VirtualMCPServer', { outgoingAuth: { source: 'inline', default: { externalAuthConfigRef: { name: 'token' } } } }],
+  ] as const)('%s loads, and its JSON Schema says so too', (kind, spec) => {
+    expect(texts(load(externalAuth(SPECS.embeddedAuthServer), workload(kind, 'w', spec)))).toEqual([])
+    expect(jsonSchemaAccepts(kind, workload(kind, 'w', spec))).toBe(true)
+  })
+
   test('fields of other controllers are only listed; a misspelled one of ours is a warning', () => {
     const spec = { remoteUrl: 'https://a', externalAuthConfigref: { name: 'x' }, oidcConfig: {}, resources: {} }
     const loaded = load(workload('MCPRemoteProxy', 'w', spec))
@@ -220,5 +231,6 @@ describe('workload manifests', () => {
     [null, 'spec  empty, expected an object'],
   ])('MCPRemoteProxy %j is a problem', (spec, problem) => {
     expect(texts(load(workload('MCPRemoteProxy', 'w', spec))).join('\n')).toContain(problem)
+    expect(jsonSchemaAccepts('MCPRemoteProxy', workload('MCPRemoteProxy', 'w', spec))).toBe(false)
   })
 })

@@ -94,6 +94,26 @@ spec:
   })
 })
 
+test.each([
+  'a: "b" hunter2',
+  'a: [b] hunter2',
+  "a: 'b' hunter2: c",
+  '"hunter2',
+  'a: b\nhunter2',
+  'a: @hunter2',
+  'a: "\\qhunter2"',
+  '- a\nhunter2: b',
+  '%hunter2\n---\na: b',
+  'a: b\n] hunter2',
+  'a: |hunter2\n b',
+  'a: !hunter2',
+  'a: *hunter2',
+])('the text around a syntax error is not quoted: %j', (text) => {
+  const problems = check(text)
+  expect(problems.length).toBeGreaterThan(0)
+  expect(problems.join()).not.toContain('hunter2')
+})
+
 describe('texts that are no documents', () => {
   test.each([
     ['a tab as indentation', 'a:\n\tb: 1', 'a.yaml:2:1  tabs are not allowed as indentation'],
@@ -101,9 +121,9 @@ describe('texts that are no documents', () => {
     ['a duplicate key in JSON', '{"a": 1, "a": 2}', 'a.yaml:1:10  the key "a" is there twice'],
     ['an unclosed quote', 'a: "b', 'a.yaml:1:6  missing closing "quote'],
     ['an unclosed list', 'a: [1', 'a.yaml:1:6'],
-    ['an unknown tag', 'a: !secret b', 'a.yaml:1:4  unresolved tag: !secret'],
-    ['an alias without anchor', 'a: *b', 'a.yaml:1:4  the alias *b has no anchor before it'],
-    ['an alias in itself', 'a: &a\n  b: *a', 'a.yaml:2:6  the alias *a is inside of itself'],
+    ['an unknown tag', 'a: !secret b', 'a.yaml:1:4  unresolved tag'],
+    ['an alias without anchor', 'a: *b', 'a.yaml:1:4  an alias that has no anchor before it'],
+    ['an alias in itself', 'a: &a\n  b: *a', 'a.yaml:2:6  an alias inside of what it stands for'],
     ['a control character', 'a: b\nc: \u0007', 'a.yaml:2:4  a control character, expected text'],
     ['a list', '- a', 'a.yaml:1:1  expected a document with "apiVersion" and "kind"'],
     ['a key that is a list', '? [a]\n: b', 'a.yaml:1:3  a key that is not a word'],
