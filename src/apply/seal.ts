@@ -1,4 +1,4 @@
-import type { Apply, Armed, Attempt, Body, Clock, Credential, CredentialKind, Sealed } from '../core/index.ts'
+import type { Apply, Body, Clock, Credential, CredentialKind, Sealed } from '../core/index.ts'
 import type { Applier, Draft } from './applier.ts'
 
 /** One applier per kind of credential; a new kind does not compile until it has its row. */
@@ -29,26 +29,25 @@ export function createSeal({ host, needsBody, clock }: ApplyOptions, appliers: A
       const headers = ['host', host].concat(matched.headers)
       const length = lengthOf(body)
       if (length !== undefined) headers.push('content-length', String(length))
-      const draft: Draft = {
+      // One object is draft and sealed request in turn: it is made on each attempt of each request.
+      const draft = {
+        armed,
         method: matched.inbound.method,
         path: matched.backendPath,
         host,
         headers,
         body,
         nowMs: clock.now() + skewMs,
+        final: attempt.final,
       }
       applyTo(draft, armed.credential, appliers)
-      return seal(armed, attempt, draft)
+      return draft as unknown as Sealed
     },
     noteServerTime(serverTimeMs) {
       const skew = serverTimeMs - clock.now()
       if (Math.abs(skew) <= MAX_SKEW_MS) skewMs = skew
     },
   }
-}
-
-function seal(armed: Armed, attempt: Attempt, { method, path, headers, body }: Draft): Sealed {
-  return { armed, method, path, headers, body, final: attempt.final } as unknown as Sealed
 }
 
 function applyTo(draft: Draft, credential: Credential, appliers: Appliers): void {
