@@ -49,9 +49,9 @@ export const embeddedAuthServer = () =>
       storage: storage().optional().describe('Storage backend; in memory when absent.'),
       tokenLifespans: z
         .strictObject({
-          accessTokenLifespan: lifespan('1h'),
-          refreshTokenLifespan: lifespan('168h'),
-          authCodeLifespan: lifespan('10m'),
+          accessTokenLifespan: lifespan('1h').describe('Of access tokens.'),
+          refreshTokenLifespan: lifespan('168h').describe('Of refresh tokens; d is no unit.'),
+          authCodeLifespan: lifespan('10m').describe('Of authorization codes.'),
         })
         .optional()
         .describe('Validity durations.'),

@@ -32,9 +32,10 @@ const sentinelConfig = () =>
           namespace: namespaceName()
             .optional()
             .describe('Namespace of the sentinel service; the same one when absent.'),
-          port: int32(1, 65_535).default(26_379),
+          port: int32(1, 65_535).default(26_379).describe('Port of the sentinels.'),
         })
-        .optional(),
+        .optional()
+        .describe('Service of the sentinels; mutually exclusive with sentinelAddrs.'),
     }),
     [
       exclusive('sentinelAddrs', 'sentinelService'),
@@ -49,11 +50,13 @@ const sentinelConfig = () =>
 
 const kvstore = () =>
   z.strictObject({
-    aclUserConfig: z.strictObject({
-      usernameSecretRef: secretRef().describe('Access-control username.'),
-      passwordSecretRef: secretRef().describe('Access-control password.'),
-    }),
-    sentinelConfig: sentinelConfig(),
+    aclUserConfig: z
+      .strictObject({
+        usernameSecretRef: secretRef().describe('Access-control username.'),
+        passwordSecretRef: secretRef().describe('Access-control password.'),
+      })
+      .describe('User of the store.'),
+    sentinelConfig: sentinelConfig().describe('How the master is found.'),
     tls: storeTls().optional().describe('TLS toward the master; presence enables it.'),
     sentinelTls: storeTls().optional().describe('TLS toward the sentinels; presence enables it.'),
     dialTimeout: duration('5s').describe('Connection timeout.'),
@@ -68,7 +71,7 @@ const STORAGE_TYPES = ['memory', 'kvstore', 'redis'] as const
 export const storage = () =>
   withRules(
     z.strictObject({
-      type: z.enum(STORAGE_TYPES).default('memory'),
+      type: z.enum(STORAGE_TYPES).default('memory').describe('Where sessions and tokens are kept.'),
       kvstore: kvstore().optional().describe('Required when type is kvstore.'),
       redis: kvstore()
         .optional()

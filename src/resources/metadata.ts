@@ -33,4 +33,5 @@ export interface Metadata {
 }
 
 /** Reference to an object of the same namespace. */
-export const localReference = () => z.strictObject({ name: objectName() })
+export const localReference = () =>
+  z.strictObject({ name: objectName().describe('Name of an MCPExternalAuthConfig in the same namespace.') })

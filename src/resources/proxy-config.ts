@@ -17,8 +17,16 @@ export const listenAddress = () =>
 
 const listen = () =>
   z.strictObject({
-    address: listenAddress().default('127.0.0.1:8080'),
-    tls: z.strictObject({ certFile: filePath(), keyFile: filePath() }).optional(),
+    address: listenAddress()
+      .default('127.0.0.1:8080')
+      .describe('`host:port`, `:port` for all addresses, or `unix:/path`. A change needs a restart.'),
+    tls: z
+      .strictObject({
+        certFile: filePath().describe('Certificate and its chain, PEM; a renewed one is taken over.'),
+        keyFile: filePath().describe('Private key of the certificate, PEM.'),
+      })
+      .optional()
+      .describe('Serves https instead of http.'),
     allowedOrigins: z
       .array(
         z
@@ -29,7 +37,10 @@ const listen = () =>
           }),
       )
       .max(200)
-      .default([]),
+      .default([])
+      .describe(
+        'Origins of web pages that may call, such as `https://app.example.com`. On a loopback bind pages of this machine may call, too.',
+      ),
     allowedHosts: z
       .array(
         z
@@ -39,31 +50,49 @@ const listen = () =>
           .regex(/^[^\s/?#@\\]+$/, { error: 'expected a host or host:port' }),
       )
       .max(200)
-      .default([]),
-    headerLimit: size(1024, 1024 * 1024).prefault('16Ki'),
+      .default([])
+      .describe(
+        'Values of the `Host` header that are served, with or without port. Empty: any; on a loopback bind only names of this machine.',
+      ),
+    headerLimit: size(1024, 1024 * 1024)
+      .prefault('16Ki')
+      .describe('Largest request header section; more is answered with 431.'),
   })
 
 const admin = () =>
   z.strictObject({
-    address: listenAddress().default('127.0.0.1:8081'),
-    tokenFile: filePath().optional().describe('Bearer token for the guarded endpoints.'),
+    address: listenAddress()
+      .default('127.0.0.1:8081')
+      .describe('Where health, readiness, version and metrics are served. A change needs a restart.'),
+    tokenFile: filePath()
+      .optional()
+      .describe(
+        'File with the bearer for /config, /cache, /decisions and /reload; without it they are served on loopback only.',
+      ),
   })
 
 const timeouts = () =>
   z.strictObject({
-    connect: timerDuration().prefault('5s'),
-    firstByte: timerDuration().prefault('60s'),
-    idle: timerDuration().prefault('0s').describe('0s = none.'),
+    connect: timerDuration().prefault('5s').describe('For a connection to the backend, TLS included.'),
+    firstByte: timerDuration()
+      .prefault('60s')
+      .describe('From the end of the request to the first byte of the answer; 504 then.'),
+    idle: timerDuration().prefault('0s').describe('Longest silence within an answer; 0s = none.'),
   })
 
 const targetTls = () =>
   withRules(
     z.strictObject({
-      caCertPath: filePath().optional(),
-      clientCertFile: filePath().optional(),
-      clientKeyFile: filePath().optional(),
-      serverName: z.string().min(1).max(253).optional(),
-      insecureSkipVerify: z.boolean().default(false),
+      caCertPath: filePath().optional().describe('CA certificates that replace the system roots for this backend.'),
+      clientCertFile: filePath().optional().describe('Certificate that the proxy shows to the backend (mutual TLS).'),
+      clientKeyFile: filePath().optional().describe('Private key of that certificate.'),
+      serverName: z
+        .string()
+        .min(1)
+        .max(253)
+        .optional()
+        .describe('Name that the certificate of the backend must have; the host of the target when absent.'),
+      insecureSkipVerify: z.boolean().default(false).describe('Takes any certificate; for trying things out only.'),
     }),
     [needs('clientCertFile', 'clientKeyFile'), needs('clientKeyFile', 'clientCertFile')],
   )
@@ -87,18 +116,31 @@ export const route = () =>
       })
       .describe('Prefix, at a segment boundary; "/" matches all.'),
     target: httpUrl().describe('URL of the backend; its path and query are sent byte for byte.'),
-    externalAuthConfigRef: localReference(),
+    externalAuthConfigRef: localReference().describe('How the backend wants to be authenticated to.'),
     resourceUrl: httpUrl().optional().describe('URL of the protected resource; required unless the bind is loopback.'),
     auth: authSection(PROXY_DEFAULTS).optional().describe('Replaces the default for this route.'),
-    requiredScopes: scopes().default([]),
-    timeouts: timeouts().prefault({}),
-    limits: z.strictObject({ bufferedBody: size(0, 1024 * 1024 * 1024).prefault('10Mi') }).prefault({}),
+    requiredScopes: scopes().default([]).describe('Scopes that the token of a caller must have; 403 otherwise.'),
+    timeouts: timeouts().prefault({}).describe('Toward the backend.'),
+    limits: z
+      .strictObject({
+        bufferedBody: size(0, 1024 * 1024 * 1024)
+          .prefault('10Mi')
+          .describe('Largest request body of a type that signs it (cloudSts); more is answered with 413.'),
+      })
+      .prefault({})
+      .describe('Bounds of sizes.'),
     sseKeepAlive: timerDuration().prefault('0s').describe('Interval of SSE keep-alive comments; 0s = none.'),
-    http2: z.boolean().default(false),
-    allowUpgrade: z.boolean().default(false),
-    targetTls: targetTls().optional(),
-    onMatcherError: z.enum(['skip', 'deny']).default('skip'),
-    insecureAllowAnonymous: z.boolean().default(false),
+    http2: z.boolean().default(false).describe('Offers HTTP/2 to the backend.'),
+    allowUpgrade: z.boolean().default(false).describe('Lets connection upgrades (WebSocket) through; 501 otherwise.'),
+    targetTls: targetTls().optional().describe('TLS toward the backend, where the defaults do not do.'),
+    onMatcherError: z
+      .enum(['skip', 'deny'])
+      .default('skip')
+      .describe('When a CEL matcher cannot be evaluated for a caller: the mapping does not match, or 403.'),
+    insecureAllowAnonymous: z
+      .boolean()
+      .default(false)
+      .describe('Lets anonymous callers use a static credential on a bind that is not loopback.'),
   })
 
 /** Names and paths of routes are unique; each repetition is told where it is, beside other problems of the route. */
@@ -145,9 +187,11 @@ export const proxyConfig = () =>
     metadata: metadata(),
     spec: withRules(
       z.strictObject({
-        listen: listen().prefault({}),
-        admin: admin().prefault({}),
-        secretsDirectory: filePath().default('./secrets').describe('Relative to this file.'),
+        listen: listen().prefault({}).describe('Where callers connect to.'),
+        admin: admin().prefault({}).describe('The admin listener.'),
+        secretsDirectory: filePath()
+          .default('./secrets')
+          .describe('Where secrets are, as `<name>/<key>`. A change needs a restart.'),
         sessionKeySecretRef: secretRef()
           .optional()
           .describe('Key that binds session ids to callers; made at start when absent.'),
@@ -158,7 +202,8 @@ export const proxyConfig = () =>
           .array(route())
           .max(1000)
           .superRefine(eachOnce, { when: () => true })
-          .default([]),
+          .default([])
+          .describe('What is served: the longest path that fits a request wins.'),
       }),
       [authUnlessEveryRouteHasOne],
     ),

@@ -27,15 +27,15 @@ const registry = () =>
       .max(63)
       .regex(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, { error: 'expected letters, digits, "-", "_" and "."' })
       .describe('Segment of the path: /registry/{name}/v0.1/servers.'),
-    source: source(),
+    source: source().describe('Where the servers of this registry come from: one of the three.'),
   })
 
 /** The registry file (decisions §7). A missing `auth` is mode oauth without providers, which is an error. */
 export const registryConfig = () =>
   withRules(
     z.strictObject({
-      auth: authSection().prefault({}),
-      registries: z.array(registry()).min(1).max(100),
+      auth: authSection().prefault({}).describe('Who may call. Mode oauth when missing.'),
+      registries: z.array(registry()).min(1).max(100).describe('The registries that are served.'),
     }),
     [
       {

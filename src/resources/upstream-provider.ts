@@ -41,13 +41,13 @@ const fieldNames = (fallback: string) => z.array(z.string().min(1).max(256)).min
 const userInfo = () =>
   z.strictObject({
     endpointUrl: httpUrl().describe('User-info endpoint.'),
-    httpMethod: z.enum(['GET', 'POST']).default('GET'),
+    httpMethod: z.enum(['GET', 'POST']).default('GET').describe('Method of the user-info request.'),
     additionalHeaders: stringMap(32).optional().describe('Extra headers on the user-info request.'),
     fieldMapping: z
       .strictObject({
-        subjectFields: fieldNames('sub'),
-        nameFields: fieldNames('name'),
-        emailFields: fieldNames('email'),
+        subjectFields: fieldNames('sub').describe('Fields that may hold the subject.'),
+        nameFields: fieldNames('name').describe('Fields that may hold the name to show.'),
+        emailFields: fieldNames('email').describe('Fields that may hold the e-mail address.'),
       })
       .optional()
       .describe('Ordered field names; the first non-empty value is used.'),
@@ -80,16 +80,16 @@ const dotPath = () => z.string().min(1).max(256)
 const oauth2Config = () =>
   withRules(
     z.strictObject({
-      authorizationEndpoint: httpUrl(),
-      tokenEndpoint: httpUrl(),
+      authorizationEndpoint: httpUrl().describe('Where users log in.'),
+      tokenEndpoint: httpUrl().describe('Where codes and refresh tokens become access tokens.'),
       ...clientFields(),
       scopes: scopes().optional().describe('Scopes requested.'),
       tokenResponseMapping: z
         .strictObject({
           accessTokenPath: dotPath().describe('Dot-notation path of the access token.'),
-          expiresInPath: dotPath().default('expires_in'),
-          refreshTokenPath: dotPath().default('refresh_token'),
-          scopePath: dotPath().default('scope'),
+          expiresInPath: dotPath().default('expires_in').describe('Path of the lifetime in seconds.'),
+          refreshTokenPath: dotPath().default('refresh_token').describe('Path of the refresh token.'),
+          scopePath: dotPath().default('scope').describe('Path of the granted scopes.'),
         })
         .optional()
         .describe('Where a non-standard token response has its fields.'),
@@ -111,9 +111,9 @@ export const upstreamProvider = () =>
         .max(63)
         .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, { error: 'expected lower-case letters, digits and hyphens' })
         .describe('Unique; used for routing and session binding.'),
-      type: z.enum(UPSTREAM_TYPES),
-      oidcConfig: oidcConfig().optional(),
-      oauth2Config: oauth2Config().optional(),
+      type: z.enum(UPSTREAM_TYPES).describe('OpenID Connect with discovery, or plain OAuth 2.0.'),
+      oidcConfig: oidcConfig().optional().describe('Only with type oidc.'),
+      oauth2Config: oauth2Config().optional().describe('Only with type oauth2.'),
     }),
     [goesWithType('oidcConfig', 'oidc', UPSTREAM_TYPES), goesWithType('oauth2Config', 'oauth2', UPSTREAM_TYPES)],
   )

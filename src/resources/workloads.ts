@@ -8,8 +8,10 @@ export const WORKLOAD_KINDS = ['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry', 
 export type WorkloadKind = (typeof WORKLOAD_KINDS)[number]
 
 // Specs of workloads belong to other controllers: what is not ours is let through, here and in references.
-const reference = () => z.looseObject({ name: objectName() })
-const port = () => int32(1, 65_535).optional()
+const reference = () =>
+  z.looseObject({ name: objectName().describe('Name of an MCPExternalAuthConfig in the same namespace.') })
+const EXTERNAL_AUTH = 'How the workload authenticates to the external service.'
+const port = () => int32(1, 65_535).optional().describe('Port of the proxy on loopback, unless --listen is given.')
 
 const oneRemoteUrl: Rule = {
   message: 'missing, expected the URL of the remote MCP server',
@@ -19,25 +21,35 @@ const oneRemoteUrl: Rule = {
 }
 
 const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
-  withRules(z.looseObject({ remoteUrl: httpUrl().optional(), remoteURL: httpUrl().optional(), ...shape }), [
-    exclusive('remoteUrl', 'remoteURL'),
-    oneRemoteUrl,
-  ])
+  withRules(
+    z.looseObject({
+      remoteUrl: httpUrl().optional().describe('URL of the remote MCP server.'),
+      remoteURL: httpUrl().optional().describe('The same as remoteUrl.'),
+      ...shape,
+    }),
+    [exclusive('remoteUrl', 'remoteURL'), oneRemoteUrl],
+  )
 
 const authReferences = () => ({
-  externalAuthConfigRef: reference().optional(),
-  authServerRef: reference().optional(),
+  externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH),
+  authServerRef: reference().optional().describe('Embedded authorization server for the callers of the workload.'),
 })
 
 const SPECS = {
   MCPServer: () => z.looseObject({ port: port(), ...authReferences() }),
   MCPRemoteProxy: () => remote({ port: port(), ...authReferences() }),
-  MCPServerEntry: () => remote({ externalAuthConfigRef: reference().optional() }),
+  MCPServerEntry: () => remote({ externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH) }),
   VirtualMCPServer: () =>
     z.looseObject({
       outgoingAuth: z
-        .looseObject({ default: z.looseObject({ externalAuthConfigRef: reference().optional() }).optional() })
-        .optional(),
+        .looseObject({
+          default: z
+            .looseObject({ externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH) })
+            .optional()
+            .describe('For backends that say nothing else.'),
+        })
+        .optional()
+        .describe('How the workload authenticates to its backends.'),
     }),
 } satisfies Record<WorkloadKind, () => z.ZodType>
 
