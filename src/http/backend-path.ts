@@ -41,7 +41,9 @@ export function rewriteLocation(
   if (route.exactTarget) return url.pathname === route.targetPath ? route.path + suffix : undefined
   if (!isUnder(route.targetPath, url.pathname)) return undefined
   const rest = url.pathname.slice(withoutSlash(route.targetPath).length)
-  return (withoutSlash(route.path) + rest || '/') + suffix
+  const path = withoutSlash(route.path) + rest || '/'
+  // Two slashes at the start would make the rest of it a host (RFC 3986 §4.2).
+  return path.startsWith('//') ? undefined : path + suffix
 }
 
 const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path)

@@ -39,17 +39,23 @@ const DROPPED: ReadonlySet<string> = new Set([
 /** The same, by how the name begins. `x-forwarded-` covers X-Forwarded-Access-Token, -User and -Email (decisions §3.1). */
 const DROPPED_PREFIXES = ['x-forwarded-', 'x-amz-', 'x-amzn-oidc-', 'x-auth-request-']
 
+/** Read by their exact name here; under another spelling they would reach the backend as the caller wrote them. */
+const EXACT: ReadonlySet<string> = new Set(['mcp-session-id'])
+
 const AGENT_CORE_USER = /^x-amzn-bedrock-agentcore-(?:.+-)?user-id$/
 
 /** Names that are remembered per policy; beyond it the memory starts anew, so that random names cost time, not space. */
 const MAX_REMEMBERED = 1024
 const MAX_REMEMBERED_LENGTH = 64
 
+/** Shorter credentials are looked for in values only. */
+const MIN_LENGTH_IN_NAME = 16
+
 /**
  * A function that reads a request's header lines in one pass and gives what may be forwarded (decisions §3.1):
  * hop-by-hop headers and those named in `Connection`, the caller's credentials, forwarding headers and every copy of a
- * header that we set (`ownedNames`, lower case) are out, and so is each header whose value contains the raw credentials
- * of an `Authorization` line. Made once per route.
+ * header that we set (`ownedNames`, lower case) are out, and so is each header that contains the raw credentials of an
+ * `Authorization` line. Made once per route.
  */
 export function createHeaderPolicy(ownedNames: readonly string[]): (rawHeaders: readonly string[]) => RequestHeaders {
   const owned = new Set(ownedNames.map(normalise))
@@ -57,7 +63,8 @@ export function createHeaderPolicy(ownedNames: readonly string[]): (rawHeaders: 
 
   const learn = (raw: string): Rule => {
     const name = raw.toLowerCase()
-    const rule = { name, action: actionFor(normalise(name), owned) }
+    const plain = normalise(name)
+    const rule: Rule = { name, action: plain !== name && EXACT.has(plain) ? 'drop' : actionFor(plain, owned) }
     if (raw.length <= MAX_REMEMBERED_LENGTH) {
       if (remembered.size >= MAX_REMEMBERED) remembered.clear()
       remembered.set(raw, rule)
@@ -103,10 +110,14 @@ function actionFor(name: string, owned: ReadonlySet<string>): Action {
 
 const normalise = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
+/** Names have been made lower-case, so that a token in one is compared in lower case; a short one is there by chance. */
 function withoutCredentials(headers: string[], credentials: string): string[] {
   if (credentials === '') return headers
-  for (let index = 1; index < headers.length; index += 2) {
-    if ((headers[index] ?? '').includes(credentials)) return without(headers, (_, value) => value.includes(credentials))
+  const shortest = Math.max(MIN_LENGTH_IN_NAME, credentials.length)
+  const holds = (name: string, value: string): boolean =>
+    value.includes(credentials) || (name.length >= shortest && name.includes(credentials.toLowerCase()))
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    if (holds(headers[index] ?? '', headers[index + 1] ?? '')) return without(headers, holds)
   }
   return headers
 }

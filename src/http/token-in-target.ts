@@ -1,7 +1,7 @@
 import { Failure } from '../core/index.ts'
 import { credentialsOf } from './header-policy.ts'
 
-/** Shorter credentials are looked for in the query only: a path could hold them by chance. */
+/** Shorter credentials are looked for in the query only: a path or a host could hold them by chance. */
 const MIN_LENGTH_IN_PATH = 16
 
 /**
@@ -24,9 +24,22 @@ export function checkTokenInTarget(path: string, query: string, authorization: r
   }
 }
 
+/**
+ * Refuses a `Host` with the raw credentials of an `Authorization` line in it: backends are told the host that was asked
+ * for (decisions §3.1). Throws `bad_request`.
+ */
+export function checkTokenInHost(host: string, authorization: readonly string[]): void {
+  for (const value of authorization) {
+    const credentials = credentialsOf(value)
+    if (credentials.length >= MIN_LENGTH_IN_PATH && host.includes(credentials))
+      throw refused('the host contains the access token')
+  }
+}
+
 function hasAccessTokenParameter(query: string): boolean {
   if (!/token/i.test(query) && !query.includes('%')) return false
-  return query.split('&').some((pair) => {
+  // Some servers still take `;` for a separator.
+  return query.split(/[&;]/).some((pair) => {
     const equals = pair.indexOf('=')
     return decoded(equals === -1 ? pair : pair.slice(0, equals)).toLowerCase() === 'access_token'
   })

@@ -98,6 +98,19 @@ describe('the header policy', () => {
     expect(kept(...raw, 'X-Other', 'o')).toEqual(['x-other', 'o'])
   })
 
+  it('drops a header that has the raw credentials in its name', () => {
+    const opaque = 'Zm9vYmFyYmF6cXV4'
+    expect(kept('Authorization', `Bearer ${opaque}`, opaque, '1', `X-${opaque}`, '2', 'X-B', '3')).toEqual(['x-b', '3'])
+    expect(kept('Authorization', 'Bearer accept', 'Accept', 'text/html')).toEqual(['accept', 'text/html'])
+  })
+
+  it.each(['Mcp_Session_Id', 'mcp-session_id', 'MCP.Session.Id'])(
+    'drops %s: only the spelling that is bound to the caller may reach a backend',
+    (name) => {
+      expect(kept(name, 's-1', 'Mcp-Session-Id', 's-2')).toEqual(['mcp-session-id', 's-2'])
+    },
+  )
+
   it('looks at the credentials of every Authorization line', () => {
     expect(
       kept('Authorization', 'Bearer aaa', 'Authorization', 'Bearer bbb', 'X', 'bbb', 'Y', 'aaa', 'Z', 'z'),

@@ -127,6 +127,11 @@ describe('rewriteLocation', () => {
     const origin = { targetOrigin: 'http://b:1' }
     expect(rewriteLocation('/mcp', { ...mapping('/', '/mcp'), ...origin }, '/mcp')).toBe('/')
     expect(rewriteLocation('/x', { ...mapping('/', '/'), ...origin }, '/')).toBe('/x')
+    expect(rewriteLocation('http://b:1//evil.test/x', { ...mapping('/', '/'), ...origin }, '/')).toBeUndefined()
+    expect(rewriteLocation('/mcp//evil.test/x', { ...mapping('/', '/mcp'), ...origin }, '/mcp')).toBeUndefined()
+    expect(rewriteLocation('/mcp//evil.test/x', { ...mapping('/p', '/mcp'), ...origin }, '/mcp')).toBe(
+      '/p//evil.test/x',
+    )
     expect(rewriteLocation('/mcp?a', { ...mapping('/p', '/mcp', true), ...origin }, '/mcp')).toBe('/p?a')
     expect(rewriteLocation('/mcp/x', { ...mapping('/p', '/mcp', true), ...origin }, '/mcp')).toBeUndefined()
   })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkTokenInTarget } from '../../src/http/index.ts'
+import { checkTokenInHost, checkTokenInTarget } from '../../src/http/index.ts'
 
 const TOKEN = 'eyJhbGciOi.payload-x.sig'
 const check =
@@ -14,6 +14,7 @@ describe('a token in the request target', () => {
     'access%5Ftoken=x',
     '%61ccess_token',
     'Access_Token=x',
+    'a=b;access_token=x',
     `q=${TOKEN}`,
     `q=a${TOKEN}b&c`,
     `q=${TOKEN.replaceAll('.', '%2E')}`,
@@ -38,5 +39,12 @@ describe('a token in the request target', () => {
   it('is not seen where a path has a short word in common with it', () => {
     expect(check('/mcp', '', 'Bearer mcp')).not.toThrow()
     expect(check('/mcp', 'a=b')).not.toThrow()
+  })
+
+  it('is refused in the host, which backends are told', () => {
+    const checkHost = (host: string, authorization: string) => () => checkTokenInHost(host, [authorization])
+    expect(checkHost(`${TOKEN}.localhost:8080`, `Bearer ${TOKEN}`)).toThrow('bad_request')
+    expect(checkHost('localhost', `Bearer ${TOKEN}`)).not.toThrow()
+    expect(checkHost('localhost', 'Bearer localhost')).not.toThrow()
   })
 })

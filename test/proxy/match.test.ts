@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { createRoute, runtimeOf, startProxy } from './harness.ts'
@@ -6,7 +9,7 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 async function start(withRoot: boolean) {
-  const origin = await sockets.http((request, response) => void response.end(request.url))
+  const origin = await sockets.http((inbound, response) => void response.end(inbound.url))
   const routes = [
     createRoute(sockets, origin, { name: 'short', path: '/a', targetPath: '/short' }),
     createRoute(sockets, origin, { name: 'long', path: '/a/b', targetPath: '/long', targetQuery: 'toolset=x' }),
@@ -15,10 +18,11 @@ async function start(withRoot: boolean) {
   ]
   if (withRoot) routes.push(createRoute(sockets, origin, { name: 'root', path: '/', targetPath: '/' }))
   const proxy = await startProxy(sockets, runtimeOf(routes))
-  return async (target: string) => {
-    const response = await fetch(proxy.url + target)
+  return async (target: string, headers: Readonly<Record<string, string>> = {}) => {
+    const [response] = (await once(request(proxy.url + target, { headers }).end(), 'response')) as [IncomingMessage]
+    const sent = await text(response)
     const line = JSON.parse(proxy.log.lines.at(-1) ?? '{}') as { route?: string }
-    return { status: response.status, sent: await response.text(), route: line.route }
+    return { status: response.statusCode, sent, route: line.route }
   }
 }
 
@@ -27,6 +31,8 @@ describe('routes', () => {
     ['/a', 'short', '/short'],
     ['/a/', 'short', '/short/'],
     ['/a/x%20y?q=%2F', 'short', '/short/x%20y?q=%2F'],
+    ['/a?X-Amz-Signature=theirs&b=%2F', 'short', '/short?b=%2F'],
+    ['/a/b?x-amz-security-token=theirs', 'long', '/long?toolset=x'],
     ['/a/bc', 'short', '/short/bc'],
     ['/a/b', 'long', '/long?toolset=x'],
     ['/a/b/c?d=e', 'long', '/long/c?toolset=x&d=e'],
@@ -45,5 +51,14 @@ describe('routes', () => {
   it.each(['/', '/ab', '/A', '//a', '/x/a'])('%s is not found when no route holds it', async (target) => {
     const send = await start(false)
     expect(await send(target)).toMatchObject({ status: 404, route: '' })
+  })
+
+  it('are not asked when the Host, which backends are told, has the access token in it', async () => {
+    const send = await start(true)
+    const token = 'callers-own-token-0123456789'
+    expect(await send('/a', { host: `${token}.localhost`, authorization: `Bearer ${token}` })).toMatchObject({
+      status: 400,
+    })
+    expect(await send('/a', { host: 'x.localhost', authorization: `Bearer ${token}` })).toMatchObject({ status: 200 })
   })
 })
