@@ -26,7 +26,6 @@ export class Exchange implements Inbound {
   path = ''
   query = ''
   readonly responseHeaders: string[]
-  gone = false
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean
   readonly isUpgrade: boolean
@@ -67,10 +66,11 @@ export class Exchange implements Inbound {
     this.responseHeaders = ['x-request-id', id]
     this.expectsContinue = kind.expectsContinue
     this.isUpgrade = kind.isUpgrade
-    // `writableFinished` would be true too early on some transports; what was not ended by us was ended by the client.
-    response.on('close', () => {
-      if (!response.writableEnded) this.gone = true
-    })
+  }
+
+  /** A listener for `close` on each response costs more than asking when it matters. What was not ended by us was ended by the client. */
+  get gone(): boolean {
+    return this.response.destroyed && !this.response.writableEnded
   }
 
   /** True while an event stream runs that can be ended cleanly. */
