@@ -78,7 +78,9 @@ export function createMcpEndpoint(state: LabState): McpEndpoint {
     const id = request.headers.get('mcp-session-id')
     if (id !== null) {
       const session = sessions.get(id)
-      return session === undefined ? refusal(404, 'Session not found') : session.transport.handleRequest(request)
+      if (session === undefined) return refusal(404, 'Session not found')
+      const response = await session.transport.handleRequest(request)
+      return request.method === 'GET' ? withOpening(response) : response
     }
     if (request.method !== 'POST') return refusal(400, 'Mcp-Session-Id header is required')
     return (await opensSession(request.clone())) ? open(request) : refusal(400, 'Mcp-Session-Id header is required')
@@ -95,6 +97,18 @@ export function createMcpEndpoint(state: LabState): McpEndpoint {
       await Promise.all([...sessions.keys()].map(end))
     },
   }
+}
+
+/**
+ * An event stream that begins with a comment: the node handler sends the head together with the first bytes, and until
+ * the head is there a client does not know that its GET stream is open.
+ */
+function withOpening(response: Response): Response {
+  if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return response
+  const opening = new TransformStream<Uint8Array, Uint8Array>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode(': open\n\n')),
+  })
+  return new Response(response.body.pipeThrough(opening), response)
 }
 
 /** Whether the body is `initialize`; a body that is no JSON also goes to a transport, which knows how to refuse it. */

@@ -1,0 +1,94 @@
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { Secret } from '../../src/core/index.ts'
+import { type LabBackend, startLabBackend } from '../../src/lab/index.ts'
+import { INITIALIZE, post } from './lab.ts'
+import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'
+
+const [OLD, NEW] = ['the-old-value', 'the-new-value']
+let backend: LabBackend
+let proxy: RunningTestProxy
+
+const files = (name: string) => ({
+  'auth.json': authConfig(name, {
+    type: 'headerInjection',
+    headerInjection: { headerName: 'X-Api-Key', valueSecretRef: { name: 'api', key: 'key' } },
+  }),
+  'proxy.json': proxyConfig({
+    auth: { mode: 'anonymous' },
+    routes: ['old', 'new'].map((mount) => ({
+      name: `${mount}-${name}`,
+      path: `/${mount}`,
+      target: `${backend.url}/${mount}/mcp`,
+      externalAuthConfigRef: { name },
+    })),
+  }),
+})
+
+beforeAll(async () => {
+  backend = await startLabBackend({
+    port: 0,
+    mounts: {
+      '/old': { kind: 'header', name: 'X-Api-Key', value: new Secret(OLD) },
+      '/new': { kind: 'header', name: 'X-Api-Key', value: new Secret(NEW) },
+    },
+    clock: { now: () => Date.now() },
+  })
+})
+afterAll(() => backend.close())
+
+/** Writes a secret as the kubelet does: `key` → `..data/key`, and `..data` → a directory with a time in its name. */
+async function mount(directory: string, value: string, stamp: string): Promise<void> {
+  const secret = path.join(directory, 'secrets/api')
+  await mkdir(path.join(secret, `..${stamp}`), { recursive: true })
+  await writeFile(path.join(secret, `..${stamp}`, 'key'), value)
+  await symlink(`..${stamp}`, path.join(secret, `..data_${stamp}`))
+  await rename(path.join(secret, `..data_${stamp}`), path.join(secret, '..data'))
+  await symlink('..data/key', path.join(secret, 'key')).catch(() => undefined)
+}
+
+describe('a running proxy', () => {
+  it('answers every request while the configuration is replaced again and again', async () => {
+    proxy = await run({ ...files('a'), 'secrets/api/key': OLD })
+    const statuses: number[] = []
+    let isDone = false
+    const load = Array.from({ length: 8 }, async () => {
+      while (!isDone) {
+        const response = await post(`${proxy.url}/old`, INITIALIZE)
+        await response.text()
+        statuses.push(response.status)
+      }
+    })
+    for (let round = 0; round < 10; round++) {
+      const name = `round-${round}`
+      // Half of a change is broken for a moment: the route refers to a config that is not there yet.
+      await proxy.write('proxy.json', files(name)['proxy.json'])
+      await proxy.write('auth.json', files(name)['auth.json'])
+      expect(await proxy.reload()).toEqual({ ok: true })
+    }
+    isDone = true
+    await Promise.all(load)
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect(statuses.length).toBeGreaterThan(50)
+    await proxy.close()
+  })
+
+  it('takes up a secret that is mounted late and one that is swapped, without a restart', async () => {
+    proxy = await run(files('a'))
+    const status = async (route: string): Promise<number> => (await post(`${proxy.url}/${route}`, INITIALIZE)).status
+    const missing = await post(`${proxy.url}/old`, INITIALIZE)
+    expect(missing.status).toBe(500)
+    expect(await missing.json()).toMatchObject({ error: { data: { reason: 'secret_unavailable' } } })
+    expect((await fetch(`${proxy.adminUrl}/readiness`)).status).toBe(503)
+    await mount(proxy.directory, OLD, '2026_11_21_a')
+    await vi.waitFor(async () => expect(await status('old')).toBe(200), 10_000)
+    expect((await fetch(`${proxy.adminUrl}/readiness`)).status).toBe(200)
+    // The backend's own word: a 403 passes.
+    expect(await status('new')).toBe(403)
+    await mount(proxy.directory, NEW, '2026_11_21_b')
+    await vi.waitFor(async () => expect(await status('new')).toBe(200), 10_000)
+    expect(await status('old')).toBe(403)
+    await proxy.close()
+  })
+})
