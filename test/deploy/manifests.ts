@@ -141,8 +141,8 @@ function filesOf(
     const keys = found === undefined ? elsewhere[secret.secretName] : Object.keys(found.stringData)
     return (keys ?? []).map((key) => [key])
   }
-  return (projected?.sources ?? []).flatMap((source) => [
-    ...(source.serviceAccountToken === undefined ? [] : [[source.serviceAccountToken.path] as [string]]),
-    ...(source.configMap?.items ?? []).map((item) => [item.path] as [string]),
-  ])
+  const sources = projected?.sources ?? []
+  const tokens = sources.flatMap(({ serviceAccountToken }) => serviceAccountToken?.path ?? [])
+  const copied = sources.flatMap((source) => source.configMap?.items ?? []).map((item) => item.path)
+  return tokens.concat(copied).map((file) => [file])
 }
