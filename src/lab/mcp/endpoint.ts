@@ -80,7 +80,7 @@ export function createMcpEndpoint(state: LabState): McpEndpoint {
       const session = sessions.get(id)
       if (session === undefined) return refusal(404, 'Session not found')
       const response = await session.transport.handleRequest(request)
-      return request.method === 'GET' ? withOpening(response) : response
+      return request.method === 'GET' ? opened(response, request.signal) : response
     }
     if (request.method !== 'POST') return refusal(400, 'Mcp-Session-Id header is required')
     return (await opensSession(request.clone())) ? open(request) : refusal(400, 'Mcp-Session-Id header is required')
@@ -100,15 +100,24 @@ export function createMcpEndpoint(state: LabState): McpEndpoint {
 }
 
 /**
- * An event stream that begins with a comment: the node handler sends the head together with the first bytes, and until
- * the head is there a client does not know that its GET stream is open.
+ * A GET stream that begins with a comment and ends when its client goes. The node handler sends the head together with the
+ * first bytes and looks whether the client is there when it has some: without this a client would not know that its
+ * stream is open, and could not open another one after it was cut off.
  */
-function withOpening(response: Response): Response {
+function opened(response: Response, signal: AbortSignal): Response {
   if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return response
-  const opening = new TransformStream<Uint8Array, Uint8Array>({
+  const reader = response.body.getReader()
+  signal.addEventListener('abort', () => void reader.cancel(), { once: true })
+  const stream = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode(': open\n\n')),
+    pull: async (controller) => {
+      const { done, value } = await reader.read()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel: (reason) => reader.cancel(reason),
   })
-  return new Response(response.body.pipeThrough(opening), response)
+  return new Response(stream, response)
 }
 
 /** Whether the body is `initialize`; a body that is no JSON also goes to a transport, which knows how to refuse it. */
