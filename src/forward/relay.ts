@@ -32,6 +32,8 @@ export class Relay implements Dispatcher.DispatchHandler {
   /** The answer's head is written: from here on errors can only end the connection. */
   #isStreaming = false
   #hasBody = false
+  /** Bytes of a body that is known to come, while none has. */
+  #announced = -1
   #isPaused = false
   #status = 0
   #firstByteAtMs = 0
@@ -83,6 +85,8 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (status < 200) return this.#inform(status, headers)
     this.#status = status
     this.#firstByteAtMs = this.route.clock.now()
+    const length = headers['content-length']
+    if (length !== undefined) this.#announced = Number(length)
     const head = this.route.responsePolicy(headers)
     this.#follow(judge(status, headers, head, this.route, this.sealed), head, controller)
   }
@@ -97,12 +101,13 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.#peek !== undefined) this.#decide(controller)
     if (!this.#isStreaming || this.#isSettled) return
     // Trailers are dropped: whoever reads them decided on them without our header policy.
-    this.response.end()
+    if (!this.response.writableEnded) this.response.end()
     this.#done(false)
   }
 
   onResponseError(_controller: Controller, error: Error): void {
     if (this.#isSettled) return
+    if (this.response.writableEnded) return this.#done(false)
     if (this.#isStreaming) {
       // Not a clean end: the client must be able to tell a whole answer from a torn one.
       this.response.destroy()
@@ -176,6 +181,9 @@ export class Relay implements Dispatcher.DispatchHandler {
   #write(controller: Controller, chunk: Buffer): void {
     if (this.#isSettled) return
     this.#hasBody = true
+    // Most answers are there in one piece: head, body and end are then one write.
+    if (chunk.length === this.#announced) return void this.response.end(chunk)
+    this.#announced = -1
     if (!this.response.write(chunk)) this.#waitForDrain(controller)
     this.#keepAlive?.note(chunk)
   }
@@ -253,7 +261,9 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   #done(aborted: boolean): void {
-    this.#release()
+    // The response is over as well, so its listener costs nothing more and may stay.
+    this.#isSettled = true
+    this.#keepAlive?.stop()
     this.#resolve({ done: true, status: this.#status, firstByteAtMs: this.#firstByteAtMs, aborted })
   }
 
