@@ -114,7 +114,7 @@ const main = async (): Promise<void> => {
   const backend = await forkScript('backend.ts')
   const generator = await startGenerator()
   try {
-    const machine = `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; medians of ${rounds} rounds.`
+    const machine = `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${rounds} rounds; CPU: lower quartile, the rest: medians.`
     say(machine)
     if (peers.length === 0) say('The peers are not installed (npm ci --prefix bench); they are left out.')
     const parts = [machine]
