@@ -6,8 +6,9 @@
  * Budget: a warm verified request takes at most the CPU of five SHA-256 of 1 KiB; the exit code is 1 when it takes more.
  */
 import { generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto'
+import { createLocalJWKSet, jwtVerify } from 'jose'
 import { createAuthenticator } from '../../src/authenticate/index.ts'
-import type { Metrics, OutboundResponse } from '../../src/core/index.ts'
+import type { Caller, Metrics, OutboundResponse } from '../../src/core/index.ts'
 import { authSection } from '../../src/resources/index.ts'
 
 const ISSUER = 'https://id.example.com'
@@ -57,15 +58,23 @@ const authenticator = createAuthenticator(
 )
 await authenticator.start()
 
-const authenticate = (text: string): void => {
-  const caller = authenticator.authenticate([`Bearer ${text}`], '')
-  if (caller instanceof Promise) throw new Error('not synchronous')
+const authenticate = (text: string) => authenticator.authenticate([`Bearer ${text}`], '')
+const remembered = (text: string): void => {
+  if (authenticate(text) instanceof Promise) throw new Error('not synchronous')
 }
 
 /** CPU microseconds of this process per call. */
 function cpu(calls: number, run: (index: number) => void): number {
   const before = process.cpuUsage()
   for (let index = 0; index < calls; index++) run(index)
+  const used = process.cpuUsage(before)
+  return (used.user + used.system) / calls
+}
+
+/** The same for what has to be awaited. */
+async function cpuAsync(calls: number, run: (index: number) => Caller | Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage()
+  for (let index = 0; index < calls; index++) await run(index)
   const used = process.cpuUsage(before)
   return (used.user + used.system) / calls
 }
@@ -77,9 +86,9 @@ const fiveHashes = () => {
   for (let count = 0; count < 5; count++) hash('sha256', kibibyte, 'base64url')
 }
 const one = token('RS256')
-authenticate(one)
+await authenticate(one)
 const many = Array.from({ length: 10_000 }, () => token('ES256'))
-for (const text of many) authenticate(text)
+for (const text of many) await authenticate(text)
 
 // Alternating, so that what the machine does meanwhile falls on both.
 const samples = {
@@ -88,16 +97,22 @@ const samples = {
   many: [] as number[],
   rs256: [] as number[],
   es256: [] as number[],
+  joseRs256: [] as number[],
+  joseEs256: [] as number[],
 }
+const joseKeys = createLocalJWKSet({ keys })
+const joseVerify = (text: string) => jwtVerify(text, joseKeys, { issuer: ISSUER, audience: 'registry' })
 for (let round = 0; round < ROUNDS; round++) {
   samples.hashes.push(cpu(10_000, fiveHashes))
-  samples.warm.push(cpu(10_000, () => authenticate(one)))
-  samples.many.push(cpu(10_000, (index) => authenticate(many[(index * 7919) % many.length] ?? one)))
+  samples.warm.push(cpu(10_000, () => remembered(one)))
+  samples.many.push(cpu(10_000, (index) => remembered(many[(index * 7919) % many.length] ?? one)))
 }
 for (let round = 0; round < ROUNDS; round++) {
   const [rs256, es256] = (['RS256', 'ES256'] as const).map((alg) => Array.from({ length: 200 }, () => token(alg)))
-  samples.rs256.push(cpu(200, (index) => authenticate(rs256?.[index] ?? one)))
-  samples.es256.push(cpu(200, (index) => authenticate(es256?.[index] ?? one)))
+  samples.rs256.push(await cpuAsync(200, (index) => authenticate(rs256?.[index] ?? one)))
+  samples.es256.push(await cpuAsync(200, (index) => authenticate(es256?.[index] ?? one)))
+  samples.joseRs256.push(await cpuAsync(200, (index) => joseVerify(rs256?.[index] ?? one)))
+  samples.joseEs256.push(await cpuAsync(200, (index) => joseVerify(es256?.[index] ?? one)))
 }
 await authenticator.close()
 
@@ -113,6 +128,8 @@ const report = [
   line('warm, 10,000 distinct tokens', samples.many),
   line('cold, RS256', samples.rs256),
   line('cold, ES256', samples.es256),
+  line('peer: jose jwtVerify alone, RS256', samples.joseRs256),
+  line('peer: jose jwtVerify alone, ES256', samples.joseEs256),
 ]
 process.stdout.write(`${report.join('\n')}\n`)
 

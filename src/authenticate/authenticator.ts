@@ -16,9 +16,9 @@ export interface Authenticator {
   readonly mode: 'oauth' | 'anonymous'
   /**
    * The caller, from the values of the `Authorization` header lines and the raw query (without `?`). Synchronous when the
-   * token is remembered or verifies with keys at hand; the same object for the same token while it is remembered. Throws
-   * or rejects with `missing_token`, `invalid_token`, `expired_token` (401), `bad_request` (400),
-   * `identity_provider_unavailable`, `overloaded` (503), `identity_provider_error` (502), `secret_unavailable` (500).
+   * token is remembered, and then the same object for the same token. Throws or rejects with `missing_token`,
+   * `invalid_token`, `expired_token` (401), `bad_request` (400), `identity_provider_unavailable`, `overloaded` (503),
+   * `identity_provider_error` (502), `secret_unavailable` (500).
    */
   authenticate(authorization: readonly string[], query: string): Caller | Promise<Caller>
   /**

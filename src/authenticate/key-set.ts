@@ -1,19 +1,21 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { webcrypto } from 'node:crypto'
+import { type CryptoKey, importJWK } from 'jose'
 import type { ClaimValue, Claims } from '../core/index.ts'
-import { ALGORITHMS, type SignatureAlgorithm } from './algorithms.ts'
 
 /** One public key of a JWKS, with what its members say about its use (RFC 7517 §4). */
 export interface VerificationKey {
   readonly kid: string | undefined
   readonly alg: string | undefined
-  readonly keyType: string
-  readonly curve: string | undefined
-  readonly key: KeyObject
+  /**
+   * The key as `alg` uses it, imported at its first use and kept as long as the set; undefined when it is none for that
+   * algorithm: another type or curve, members that do not parse, an RSA key that is too short or too long.
+   */
+  importFor(alg: string): Promise<CryptoKey | undefined>
 }
 
 /** What the keys of a set say to a token's header. */
 export type KeyMatch =
-  | { readonly kind: 'one'; readonly key: VerificationKey }
+  | { readonly kind: 'one'; readonly key: CryptoKey }
   /** No key fits: perhaps the provider has rotated. */
   | { readonly kind: 'none' }
   /** Several fit and nothing says which. */
@@ -24,17 +26,19 @@ const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
 const MAX_KEYS = 100
 
-/** Public members per key type, in the order in which they identify a key (RFC 7638 §3.2). */
-const MEMBERS: Readonly<Record<string, readonly string[]>> = {
-  RSA: ['e', 'n'],
-  EC: ['crv', 'x', 'y'],
-  OKP: ['crv', 'x'],
-}
+/**
+ * All that is taken of a published key: the members that identify one (RFC 7638 §3.2). `k` is not among them, so that
+ * no symmetric key ever comes of a JWKS.
+ */
+const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e'] as const
+
+type PublicMembers = Partial<Record<(typeof PUBLIC_MEMBERS)[number], string>>
 
 /**
- * The usable keys of a JWKS document; undefined when the document is not one (no array `keys`). Keys that cannot verify
- * a signature here are left out one by one, as RFC 7517 §5 asks: unknown types, `use` other than sig, `key_ops`
- * without verify, RSA under 2048 bits (RFC 7518 §3.3) or over 8192, private keys, members that do not parse.
+ * The keys of a JWKS document; undefined when the document is not one (no array `keys`). Keys that may not verify a
+ * signature are left out one by one, as RFC 7517 §5 asks: `use` other than sig, `key_ops` without verify, private keys,
+ * members of the wrong type. jose's own key sets are not used because they refuse a set for one odd member, and take the
+ * same key listed twice for an ambiguity.
  */
 export function readKeySet(document: Claims): readonly VerificationKey[] | undefined {
   const { keys } = document
@@ -50,52 +54,60 @@ export function readKeySet(document: Claims): readonly VerificationKey[] | undef
 
 function readKey(jwk: ClaimValue): { identity: string; key: VerificationKey } | undefined {
   if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return undefined
-  const { kty, use, key_ops: operations, kid, alg, d, crv } = jwk as Claims
-  const members = typeof kty === 'string' && Object.hasOwn(MEMBERS, kty) ? MEMBERS[kty] : undefined
+  const { use, key_ops: operations, kid, alg, d } = jwk as Claims
   // A private key in a public place belongs to everybody by now.
-  if (typeof kty !== 'string' || members === undefined || d !== undefined) return undefined
+  if (d !== undefined) return undefined
   if (use !== undefined && use !== 'sig') return undefined
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return undefined
   if (kid !== undefined && typeof kid !== 'string') return undefined
   if (alg !== undefined && typeof alg !== 'string') return undefined
-  const material: Record<string, string> = { kty }
-  for (const name of members) {
+  const material: PublicMembers = {}
+  for (const name of PUBLIC_MEMBERS) {
     const value = (jwk as Claims)[name]
-    if (typeof value !== 'string') return undefined
-    material[name] = value
+    if (typeof value === 'string') material[name] = value
   }
-  const key = importKey(material)
-  if (key === undefined) return undefined
-  const curve = typeof crv === 'string' ? crv : undefined
-  return { identity: JSON.stringify([kid, alg, material]), key: { kid, alg, keyType: kty, curve, key } }
+  const imported = new Map<string, Promise<CryptoKey | undefined>>()
+  const importFor = (name: string): Promise<CryptoKey | undefined> => {
+    const key = imported.get(name) ?? importKey(material, name)
+    imported.set(name, key)
+    return key
+  }
+  return { identity: JSON.stringify([kid, alg, material]), key: { kid, alg, importFor } }
 }
 
-function importKey(material: Record<string, string>): KeyObject | undefined {
+async function importKey(material: PublicMembers, alg: string): Promise<CryptoKey | undefined> {
   try {
-    const key = createPublicKey({ key: material, format: 'jwk' })
-    if (material['kty'] !== 'RSA') return key
-    const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
-    const isSound = modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS && publicExponent > 1n
-    return isSound ? key : undefined
+    const key = await importJWK(material, alg)
+    return key instanceof Uint8Array || !isSound(key) ? undefined : key
   } catch {
     return undefined
   }
 }
 
-const fits = (key: VerificationKey, alg: string, algorithm: SignatureAlgorithm): boolean =>
-  key.keyType === algorithm.keyType &&
-  (algorithm.curves === undefined || (key.curve !== undefined && algorithm.curves.includes(key.curve))) &&
-  (key.alg === undefined || key.alg === alg || isSameEdwards(key, alg))
+/** jose looks at the length of an RSA key only when it verifies, and at no upper bound. */
+function isSound(key: CryptoKey): boolean {
+  const { modulusLength, publicExponent } = key.algorithm as Partial<webcrypto.RsaKeyAlgorithm>
+  if (modulusLength === undefined || publicExponent === undefined) return true
+  // The exponent comes without leading zeros. With 1, every text is its own signature.
+  const isExponentSound = publicExponent.length > 1 || (publicExponent[0] ?? 0) > 1
+  return modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS && isExponentSound
+}
 
-/** `EdDSA` with an Ed25519 key and `Ed25519` are one algorithm under two names (RFC 9864 §2.2). */
-const isSameEdwards = (key: VerificationKey, alg: string): boolean =>
-  key.curve === 'Ed25519' && (key.alg === 'EdDSA' || key.alg === 'Ed25519') && (alg === 'EdDSA' || alg === 'Ed25519')
+/** `EdDSA` and `Ed25519` are one algorithm under two names (RFC 9864 §2.2); jose knows EdDSA with no other curve. */
+const EDWARDS: ReadonlySet<string> = new Set(['EdDSA', 'Ed25519'])
+
+const isMeantFor = (key: VerificationKey, alg: string): boolean =>
+  key.alg === undefined || key.alg === alg || (EDWARDS.has(key.alg) && EDWARDS.has(alg))
 
 /** The key that a token's `alg` and `kid` name. Without `kid` exactly one key must fit (decisions §2.3). */
-export function findKey(keys: readonly VerificationKey[], alg: string, kid: string | undefined): KeyMatch {
-  const algorithm = ALGORITHMS.get(alg)
-  if (algorithm === undefined) return { kind: 'none' }
-  const fitting = keys.filter((key) => (kid === undefined || key.kid === kid) && fits(key, alg, algorithm))
+export async function findKey(
+  keys: readonly VerificationKey[],
+  alg: string,
+  kid: string | undefined,
+): Promise<KeyMatch> {
+  const named = keys.filter((key) => (kid === undefined || key.kid === kid) && isMeantFor(key, alg))
+  const imported = await Promise.all(named.map((key) => key.importFor(alg)))
+  const fitting = imported.filter((key) => key !== undefined)
   const [key] = fitting
   if (key === undefined) return { kind: 'none' }
   return fitting.length === 1 ? { kind: 'one', key } : { kind: 'several' }

@@ -5,9 +5,6 @@ import { parseJsonObject } from './strict-json.ts'
 export interface UnverifiedJwt {
   readonly header: Claims
   readonly payload: Claims
-  /** What was signed: the first two segments as they came. */
-  readonly signingInput: string
-  readonly signature: Buffer
 }
 
 export type TokenShape =
@@ -52,14 +49,9 @@ export function shapeOf(token: string): TokenShape {
   const header = objectText(first)
   const payload = header === undefined ? undefined : objectText(second)
   if (header === undefined || payload === undefined) return OPAQUE
-  const signature = decode(third)
-  if (signature === undefined) return MALFORMED
+  if (decode(third) === undefined) return MALFORMED
   try {
-    const signingInput = token.slice(0, first.length + 1 + second.length)
-    return {
-      kind: 'jwt',
-      jwt: { header: parseJsonObject(header), payload: parseJsonObject(payload), signingInput, signature },
-    }
+    return { kind: 'jwt', jwt: { header: parseJsonObject(header), payload: parseJsonObject(payload) } }
   } catch {
     return MALFORMED
   }

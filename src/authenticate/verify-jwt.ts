@@ -18,7 +18,7 @@ interface Case {
 
 /**
  * The verdict on a JWT (decisions §2.3). `iss`, unverified, picks the providers; a wrong header, `exp`, `nbf`, `aud` or
- * `iss` is final and costs no key; then the signature. Synchronous when the keys are at hand and one of them verifies.
+ * `iss` is final and costs no key, so that it is known without waiting; then the signature.
  */
 export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
   const byIssuer = Map.groupBy(providers, (provider) => provider.issuer)
@@ -36,15 +36,31 @@ export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
       .filter((_, at) => rules[at] === undefined)
       .map((provider) => ({ token, jwt, header, provider }))
     if (cases.length === 0) return refusedByRules(rules, jwt)
-    const checks: (SignatureCheck | undefined)[] = []
-    for (const one of cases) {
-      const keys = one.provider.keys.ready()
-      const check = keys === undefined ? undefined : checkSignature(jwt, header, keys)
-      if (check === 'good') return acceptCase(one, nowMs)
-      checks.push(check)
-    }
-    return firstAccepted(cases.map((one, at) => verifyAt(one, checks[at], clock)))
+    return verifyCases(cases, clock)
   }
+}
+
+/** What a set of keys says to the signature. */
+interface Look {
+  readonly keys: readonly VerificationKey[]
+  readonly check: SignatureCheck
+}
+
+const look = async ({ token, header }: Case, keys: readonly VerificationKey[]): Promise<Look> => ({
+  keys,
+  check: await checkSignature(token, header, keys),
+})
+
+/** The first provider whose keys are at hand and verify wins; otherwise each says what it can find out. */
+async function verifyCases(cases: readonly Case[], clock: Clock): Promise<Verdict> {
+  const looks: (Look | undefined)[] = []
+  for (const one of cases) {
+    const keys = one.provider.keys.ready()
+    const first = keys === undefined ? undefined : await look(one, keys)
+    if (first?.check === 'good') return acceptCase(one, clock)
+    looks.push(first)
+  }
+  return firstAccepted(cases.map((one, at) => verifyAt(one, looks[at], clock)))
 }
 
 /** Of providers that share an issuer, the one whose audience is met tells what is really wrong. */
@@ -57,14 +73,20 @@ function refusedByRules(rules: readonly (BrokenRule | undefined)[], jwt: Unverif
   return rule === 'nbf is still to come' ? { ...refusal, changesAtMs: Number(nbf) * 1000 } : refusal
 }
 
-const acceptCase = ({ token, jwt, provider }: Case, nowMs: number): Verdict =>
-  accept({ provider, token, format: 'jwt', claims: jwt.payload, isIntrospected: false, bytes: token.length }, nowMs)
+/** The signature is good. Waiting for it took time, so that the claims are looked at again. */
+function acceptCase({ token, jwt, provider }: Case, clock: Clock): Verdict {
+  const nowMs = clock.now()
+  const rule = brokenRule(jwt.payload, provider.jwtRules, nowMs)
+  if (rule !== undefined) return refusedByRule(rule)
+  const claims = jwt.payload
+  return accept({ provider, token, format: 'jwt', claims, isIntrospected: false, bytes: token.length }, nowMs)
+}
 
 /**
  * Signature with one refresh for an unknown key, then introspection where the provider has it. `first` is what the keys
  * at hand said, if there were any.
  */
-async function verifyAt(one: Case, first: SignatureCheck | undefined, clock: Clock): Promise<Verdict> {
+async function verifyAt(one: Case, first: Look | undefined, clock: Clock): Promise<Verdict> {
   const verdict = await verifySignature(one, first, clock)
   const { introspect } = one.provider
   if (verdict.kind === 'accepted' || introspect === undefined) return verdict
@@ -79,20 +101,16 @@ const SENTENCES: Readonly<Record<Exclude<SignatureCheck, 'good'>, string>> = {
   ambiguous_key: 'several keys of the provider fit and no kid says which',
 }
 
-async function verifySignature(one: Case, first: SignatureCheck | undefined, clock: Clock): Promise<Verdict> {
-  const { jwt, header, provider } = one
-  const check = (keys: readonly VerificationKey[]) => checkSignature(jwt, header, keys)
+async function verifySignature(one: Case, first: Look | undefined, clock: Clock): Promise<Verdict> {
+  const { keys } = one.provider
   try {
-    let result = first ?? check(await provider.keys.keys())
-    if (result === 'unknown_key') {
-      const refreshed = await provider.keys.refreshed()
-      if (refreshed !== undefined) result = check(refreshed)
+    let last = first ?? (await look(one, await keys.keys()))
+    if (last.check === 'unknown_key') {
+      // No refresh now may mean that there was one while the older keys were looked at.
+      const current = (await keys.refreshed()) ?? keys.ready()
+      if (current !== undefined && current !== last.keys) last = await look(one, current)
     }
-    if (result !== 'good') return refused(SENTENCES[result])
-    // Waiting for keys takes time.
-    const nowMs = clock.now()
-    const rule = brokenRule(jwt.payload, provider.jwtRules, nowMs)
-    return rule === undefined ? acceptCase(one, nowMs) : refusedByRule(rule)
+    return last.check === 'good' ? acceptCase(one, clock) : refused(SENTENCES[last.check])
   } catch (error) {
     return { kind: 'undecided', failure: asFailure(error) }
   }

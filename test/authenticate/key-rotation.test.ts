@@ -32,6 +32,8 @@ const token = (key: TestKey) => {
 }
 const accepted = async (key: TestKey) => (await callerOf(authenticator, await token(key))).subject
 const refused = async (key: TestKey) => refusalOf(authenticator, await token(key))
+/** An answer that never comes. */
+const silent = () => new Promise<never>(() => undefined)
 /** Lets what runs in the background finish. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -52,9 +54,10 @@ describe('keys', () => {
   it('are fetched at the start, ahead of the first token', async () => {
     await authenticator.start()
     expect(world.asked(JWKS_URL)).toBe(1)
-    // Nothing has to be waited for any more.
-    const caller = authenticator.authenticate([`Bearer ${await token(old)}`], '')
-    expect(caller).not.toBeInstanceOf(Promise)
+    // The provider has not to be waited for any more.
+    world.on(JWKS_URL, silent)
+    expect(await accepted(old)).toBe('alice')
+    expect(world.asked(JWKS_URL)).toBe(1)
     await authenticator.close()
   })
 
@@ -107,6 +110,27 @@ describe('keys', () => {
     expect(await accepted(old)).toBe('alice')
   })
 
+  it('that came while another provider was busy with the token are looked at too', async () => {
+    // Both providers may speak for this token; the second has another key under the same name.
+    const namesake = await rsaKey({ kid: 'fresh' })
+    const elsewhere = `${ISSUER}/other-jwks`
+    world.serveKeys([namesake], {}, elsewhere)
+    authenticator = world.authenticator([
+      provider(),
+      provider({ name: 'other', audience: 'other', jwksUrl: elsewhere }),
+    ])
+    await authenticator.start()
+    world.serveKeys([fresh])
+    const exp = world.nowSeconds() + 60
+    const header = { alg: 'RS256', kid: 'fresh' }
+    const forBoth = await signed(fresh, header, { iss: ISSUER, aud: [AUDIENCE, 'other'], sub: 'alice', exp })
+    const forOne = await signed(fresh, header, { iss: ISSUER, aud: AUDIENCE, sub: 'bob', exp })
+    const callers = await Promise.all([callerOf(authenticator, forBoth), callerOf(authenticator, forOne)])
+    expect(callers.map((caller) => caller.subject)).toEqual(['alice', 'bob'])
+    expect(world.asked(JWKS_URL)).toBe(2)
+    await authenticator.close()
+  })
+
   it('that cannot be refreshed for an unknown kid are an outage, not a bad token', async () => {
     await accepted(old)
     world.on(JWKS_URL, unreachable)
@@ -142,7 +166,8 @@ describe('keys that reach their age', () => {
     await settle()
     expect(world.asked(JWKS_URL)).toBe(1)
     world.clock.advance(1)
-    expect(authenticator.authenticate([`Bearer ${await token(old)}`], '')).not.toBeInstanceOf(Promise)
+    world.on(JWKS_URL, silent)
+    expect(await accepted(old)).toBe('alice')
     await settle()
     expect(world.asked(JWKS_URL)).toBe(2)
   })

@@ -22,7 +22,8 @@ export const rsaKey = (members: object = {}, modulusLength = 2048) =>
   made(generateKeyPairSync('rsa', { modulusLength }), members)
 export const ecKey = (namedCurve: string, members: object = {}) =>
   made(generateKeyPairSync('ec', { namedCurve }), members)
-export const edKey = (members: object = {}) => made(generateKeyPairSync('ed25519'), members)
+export const edKey = (members: object = {}, curve: 'ed25519' | 'ed448' = 'ed25519') =>
+  made(curve === 'ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ed448'), members)
 
 /** The same key, published with other members. */
 export const published = (key: TestKey, members: object): TestKey => ({

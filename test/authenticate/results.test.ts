@@ -147,6 +147,15 @@ describe('many requests with one cold token', () => {
     expect(world.metrics.value('extauth_authentications_total', 'accepted')).toBe(1)
   })
 
+  it('are one verification where nobody has to be asked', async () => {
+    await authenticator.start()
+    const token = await jwt()
+    const callers = await Promise.all(Array.from({ length: 100 }, () => callerOf(authenticator, token)))
+    expect(new Set(callers).size).toBe(1)
+    expect(world.metrics.value('extauth_authentications_total', 'accepted')).toBe(1)
+    await authenticator.close()
+  })
+
   it('share a failure too, and the next one asks anew', async () => {
     world.on(INTROSPECTION_URL, () => status(500))
     const failures = await Promise.all(Array.from({ length: 100 }, () => refusalOf(authenticator, 'good-1')))

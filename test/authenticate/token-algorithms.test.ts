@@ -11,6 +11,7 @@ const p256 = await ecKey('P-256')
 const p384 = await ecKey('P-384')
 const p521 = await ecKey('P-521')
 const ed = await edKey()
+const ed448 = await edKey({}, 'ed448')
 
 /** An authenticator whose provider publishes these keys. */
 const knowing = (...keys: readonly TestKey[]) => {
@@ -110,6 +111,8 @@ describe('algorithms that are refused', () => {
     ['an ES256 header over a P-384 key', 'ES256', p384],
     ['an ES384 header over a P-256 key', 'ES384', p256],
     ['an ES512 header over an Ed25519 key', 'ES512', ed],
+    ['an EdDSA header over an Ed448 key', 'EdDSA', ed448],
+    ['an Ed25519 header over an Ed448 key', 'Ed25519', ed448],
   ])('%s', async (_name, alg, key) => {
     const token = `${base64url({ alg })}.${base64url(payload)}.${'A'.repeat(86)}`
     expect(await refusalOf(knowing(key), token)).toMatchObject({ detail: 'no key of the provider fits' })
