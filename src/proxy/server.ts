@@ -49,13 +49,17 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
     handler.handle(request, response, connections.of(request.socket), plain),
   )
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    watchErrors(socket)
     const response = responseOn(request, head)
-    socket.on('error', () => socket.destroy())
-    handler.handle(request, response, connections.of(socket), upgrading)
+    // Sent before the answer to another request was out: whatever came now would land in the middle of that.
+    if (response === undefined) socket.destroy()
+    else handler.handle(request, response, connections.of(socket), upgrading)
   })
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
-    refuseConnection(socket, undefined, new Failure('method_not_allowed')),
-  )
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    watchErrors(socket)
+    if (connections.of(socket).active > 0) socket.destroy()
+    else refuseConnection(socket, undefined, new Failure('method_not_allowed'))
+  })
   server.on('clientError', (error: Error, socket: Duplex) => {
     const connection = connections.of(socket)
     const failure = parserFailure(error)
@@ -70,13 +74,25 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
   return server
 }
 
-/** A response on the raw socket of an upgrade request, for the case that there is no upgrade. */
-function responseOn(request: IncomingMessage, head: Buffer): ServerResponse {
+/** Node lets go of the connection of an upgrade or CONNECT, and of its errors; one that nobody hears ends the process. */
+function watchErrors(socket: Duplex): void {
+  socket.on('error', () => socket.destroy())
+}
+
+/**
+ * A response on the raw socket of an upgrade request, for the case that there is no upgrade; undefined while the answer to
+ * a request before it still has the socket.
+ */
+function responseOn(request: IncomingMessage, head: Buffer): ServerResponse | undefined {
   const { socket } = request
-  if (head.length > 0) socket.unshift(head)
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
-  response.assignSocket(socket)
+  try {
+    response.assignSocket(socket)
+  } catch {
+    return undefined
+  }
+  if (head.length > 0) socket.unshift(head)
   response.once('finish', () => socket.destroySoon())
   return response
 }

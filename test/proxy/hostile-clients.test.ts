@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { rawConnect } from '../support/raw.ts'
+import { createSockets } from '../support/sockets.ts'
+import { createRoute, runtimeOf, startProxy } from './harness.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+const HEAD = 'HTTP/1.1\r\nHost: localhost\r\n'
+const UPGRADE = `GET /ws ${HEAD}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`
+const CONNECT = `CONNECT elsewhere:1 ${HEAD}\r\n`
+
+/** A backend that never answers `/slow` and begins a stream at `/stream`; counts what it is still working on. */
+async function start() {
+  const open = new Set<string>()
+  const origin = await sockets.http((request, response) => {
+    const url = request.url ?? ''
+    open.add(url)
+    response.on('close', () => open.delete(url))
+    if (url === '/stream') response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hi\n\n')
+    else if (url !== '/slow') response.end('ok')
+  })
+  const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin, { allowUpgrade: true })]))
+  const until = async (isSettled: () => boolean): Promise<void> => {
+    for (let waited = 0; !isSettled() && waited < 2000; waited += 10) await new Promise((done) => setTimeout(done, 10))
+    expect(isSettled()).toBe(true)
+  }
+  const stillServes = async (): Promise<void> => expect(await (await fetch(`${proxy.url}/fine`)).text()).toBe('ok')
+  return { proxy, open, until, stillServes }
+}
+
+describe('a client that does not wait for the answer before', () => {
+  it.each([
+    ['an upgrade', UPGRADE],
+    ['CONNECT', CONNECT],
+  ])('loses the connection when it asks for %s, and nobody else does', async (_what, next) => {
+    const { proxy, open, until, stillServes } = await start()
+    const client = rawConnect(proxy.url, `GET /slow ${HEAD}\r\n`)
+    await until(() => open.has('/slow'))
+    client.socket.write(next)
+    await client.ended
+    expect(client.text()).toBe('')
+    await until(() => open.size === 0)
+    await stillServes()
+  })
+
+  it('does not get anything into the middle of a stream', async () => {
+    const { proxy, open, until, stillServes } = await start()
+    const client = rawConnect(proxy.url, `GET /stream ${HEAD}\r\n`)
+    await client.until(/: hi/)
+    client.socket.write(CONNECT)
+    await client.ended
+    expect(client.text()).not.toContain('405')
+    await until(() => open.size === 0)
+    await stillServes()
+  })
+
+  it('lets go of everything that it asked for when it leaves', async () => {
+    const { proxy, open, until } = await start()
+    const client = rawConnect(proxy.url, `GET /slow ${HEAD}\r\nGET /stream ${HEAD}\r\n`)
+    await until(() => open.size === 2)
+    client.socket.destroy()
+    await until(() => open.size === 0)
+    await until(() => proxy.log.lines.filter((line) => /client_gone|aborted/.test(line)).length === 2)
+  })
+})
+
+describe('a client that resets the connection', () => {
+  it.each([
+    ['CONNECT', CONNECT],
+    ['an upgrade', UPGRADE],
+    ['a request', `GET /fine ${HEAD}\r\n`],
+    ['nothing that is HTTP', '\0\r\n\r\n'],
+  ])('after %s disturbs nobody', async (_what, text) => {
+    const { proxy, stillServes } = await start()
+    const resets = Array.from({ length: 40 }, async (_, index) => {
+      const client = rawConnect(proxy.url, text)
+      await new Promise((done) => client.socket.once('connect', done))
+      await new Promise((done) => setTimeout(done, index % 8))
+      client.socket.resetAndDestroy()
+      await client.ended
+    })
+    await Promise.all(resets)
+    await stillServes()
+  })
+})
