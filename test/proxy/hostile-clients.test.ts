@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { rawConnect } from '../support/raw.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRoute, runtimeOf, startProxy } from './harness.ts'
@@ -21,12 +21,8 @@ async function start() {
     else if (url !== '/slow') response.end('ok')
   })
   const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin, { allowUpgrade: true })]))
-  const until = async (isSettled: () => boolean): Promise<void> => {
-    for (let waited = 0; !isSettled() && waited < 2000; waited += 10) await new Promise((done) => setTimeout(done, 10))
-    expect(isSettled()).toBe(true)
-  }
-  const stillServes = async (): Promise<void> => expect(await (await fetch(`${proxy.url}/fine`)).text()).toBe('ok')
-  return { proxy, open, until, stillServes }
+  const stillServes = async (): Promise<string> => (await fetch(`${proxy.url}/fine`)).text()
+  return { proxy, open, stillServes }
 }
 
 describe('a client that does not wait for the answer before', () => {
@@ -34,34 +30,34 @@ describe('a client that does not wait for the answer before', () => {
     ['an upgrade', UPGRADE],
     ['CONNECT', CONNECT],
   ])('loses the connection when it asks for %s, and nobody else does', async (_what, next) => {
-    const { proxy, open, until, stillServes } = await start()
+    const { proxy, open, stillServes } = await start()
     const client = rawConnect(proxy.url, `GET /slow ${HEAD}\r\n`)
-    await until(() => open.has('/slow'))
+    await vi.waitFor(() => expect(open).toContain('/slow'))
     client.socket.write(next)
     await client.ended
     expect(client.text()).toBe('')
-    await until(() => open.size === 0)
-    await stillServes()
+    await vi.waitFor(() => expect(open.size).toBe(0))
+    expect(await stillServes()).toBe('ok')
   })
 
   it('does not get anything into the middle of a stream', async () => {
-    const { proxy, open, until, stillServes } = await start()
+    const { proxy, open, stillServes } = await start()
     const client = rawConnect(proxy.url, `GET /stream ${HEAD}\r\n`)
     await client.until(/: hi/)
     client.socket.write(CONNECT)
     await client.ended
     expect(client.text()).not.toContain('405')
-    await until(() => open.size === 0)
-    await stillServes()
+    await vi.waitFor(() => expect(open.size).toBe(0))
+    expect(await stillServes()).toBe('ok')
   })
 
   it('lets go of everything that it asked for when it leaves', async () => {
-    const { proxy, open, until } = await start()
+    const { proxy, open } = await start()
     const client = rawConnect(proxy.url, `GET /slow ${HEAD}\r\nGET /stream ${HEAD}\r\n`)
-    await until(() => open.size === 2)
+    await vi.waitFor(() => expect(open.size).toBe(2))
     client.socket.destroy()
-    await until(() => open.size === 0)
-    await until(() => proxy.log.lines.filter((line) => /client_gone|aborted/.test(line)).length === 2)
+    await vi.waitFor(() => expect(open.size).toBe(0))
+    await vi.waitFor(() => expect(proxy.log.lines.filter((line) => /client_gone|aborted/.test(line))).toHaveLength(2))
   })
 })
 
@@ -81,6 +77,6 @@ describe('a client that resets the connection', () => {
       await client.ended
     })
     await Promise.all(resets)
-    await stillServes()
+    expect(await stillServes()).toBe('ok')
   })
 })
