@@ -1,11 +1,12 @@
 /**
- * What a signed request costs against one with a static bearer token, through the real proxy with the same verified
- * callers, CPU of the proxy's process, in alternating rounds:
+ * What the credential of a request costs, by type, through the real proxy: CPU of its process per request in alternating
+ * rounds, and ratios to `bearerToken` with the same verified callers:
  *
- *   node bench/load/signed.ts
+ *   node bench/load/credentials.ts
  *
- * Budgets: a signed 1 KiB POST at most 1.6 × the CPU of `bearerToken`; 200 callers no dearer than one (15 % for the noise
- * of the machine). Exit code 1 when exceeded.
+ * The exchanged token is as long as the static one, so that what differs is how it is come by. Budgets: a signed 1 KiB POST
+ * at most 1.6 × the CPU of `bearerToken`; 200 callers no dearer than one (15 % for the noise of the machine). Exit code 1
+ * when exceeded. What a cached exchange adds is too little to be judged here; `bench/micro/cache.ts` does.
  */
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync, sign } from 'node:crypto'
@@ -18,10 +19,12 @@ import path from 'node:path'
 import { Pool } from 'undici'
 import { cpuOf, forkScript } from '../processes.ts'
 
-const ROUNDS = 15
-const REQUESTS = 3_000
+const ROUNDS = 91
+const REQUESTS = 500
 const CONNECTIONS = 16
 const CALLERS = 200
+const STATIC_TOKEN = 'static-token'
+const EXCHANGED_TOKEN = 'issued-token'
 const ROLE = 'arn:aws:iam::123456789012:role/r'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -29,9 +32,21 @@ const jwks = JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), k
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 const expires = Math.floor(Date.now() / 1000) + 3600
 
+const exchanged = JSON.stringify({
+  access_token: EXCHANGED_TOKEN,
+  issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+  token_type: 'Bearer',
+  expires_in: 3600,
+})
+
+let exchanges = 0
 const services = createServer((request, response) => {
   request.resume()
   if (request.url === '/jwks') return void response.setHeader('content-type', 'application/json').end(jwks)
+  if (request.url === '/token') {
+    exchanges += 1
+    return void response.setHeader('content-type', 'application/json').end(exchanged)
+  }
   const credentials = `<AccessKeyId>ASIA${'A'.repeat(16)}</AccessKeyId><SecretAccessKey>${'s'.repeat(40)}</SecretAccessKey><SessionToken>${'t'.repeat(900)}</SessionToken><Expiration>${new Date(expires * 1000).toISOString()}</Expiration>`
   response.setHeader('content-type', 'text/xml')
   return void response.end(
@@ -55,6 +70,11 @@ spec: { type: bearerToken, bearerToken: { tokenSecretRef: { name: bench, key: to
 ---
 apiVersion: extauth.dev/v1alpha1
 kind: MCPExternalAuthConfig
+metadata: { name: exchange }
+spec: { type: tokenExchange, tokenExchange: { tokenUrl: "${url}/token", audience: backend, clientId: proxy, clientSecretRef: { name: bench, key: client-secret } } }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
 metadata: { name: signed }
 spec: { type: cloudSts, cloudSts: { region: eu-central-1, fallbackRoleArn: "${ROLE}" } }
 ---
@@ -66,15 +86,27 @@ spec:
   auth: { mode: oauth, oauth: { resourceUrl: "http://127.0.0.1:1", providers: [{ name: p, issuerUrl: "${url}", audience: bench, jwksUrl: "${url}/jwks", allowPrivateIP: true }] } }
   routes:
     - { name: bearer, path: /bearer, target: "${backend}/mcp", externalAuthConfigRef: { name: bearer } }
+    - { name: anonymous, path: /anonymous, target: "${backend}/mcp", externalAuthConfigRef: { name: bearer }, auth: { mode: anonymous } }
+    - { name: exchange, path: /exchange, target: "${backend}/mcp", externalAuthConfigRef: { name: exchange } }
     - { name: signed, path: /signed, target: "${backend}/mcp", externalAuthConfigRef: { name: signed } }
 `
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
 const directory = mkdtempSync(path.join(tmpdir(), 'extauth-bench-'))
 mkdirSync(path.join(directory, 'secrets', 'bench'), { recursive: true })
-writeFileSync(path.join(directory, 'secrets', 'bench', 'token'), 'a-token')
+writeFileSync(path.join(directory, 'secrets', 'bench', 'token'), STATIC_TOKEN)
+writeFileSync(path.join(directory, 'secrets', 'bench', 'client-secret'), 'a-secret')
 const backend = await forkScript('backend.ts')
 writeFileSync(path.join(directory, 'proxy.yaml'), manifests(backend.url))
-const port = 20_000 + (process.pid % 20_000)
+const port = await freePort()
 const proxy = spawn(
   process.execPath,
   [
@@ -85,7 +117,7 @@ const proxy = spawn(
     '--listen',
     `127.0.0.1:${port}`,
     '--admin',
-    `127.0.0.1:${port + 1}`,
+    '127.0.0.1:0',
     '--sts-endpoint',
     url,
     '--log-level',
@@ -97,9 +129,10 @@ const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS })
 const tokens = Array.from({ length: CALLERS }, (_, index) => token(index))
 const body = JSON.stringify('x'.repeat(1022))
 
+/** One request of a caller, or of nobody when there are no callers. */
 async function post(route: string, callers: number, index: number): Promise<void> {
   const headers = {
-    authorization: `Bearer ${tokens[index % callers]}`,
+    ...(callers === 0 ? {} : { authorization: `Bearer ${tokens[index % callers]}` }),
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
     'mcp-protocol-version': '2025-11-25',
@@ -136,27 +169,34 @@ const out = (text: string) => process.stdout.write(`${text}\n`)
 
 try {
   await untilReady()
-  const ways = [
-    { name: 'bearerToken, one caller', route: 'bearer', callers: 1, values: [] as number[] },
-    { name: 'cloudSts, one caller', route: 'signed', callers: 1, values: [] as number[] },
-    { name: `cloudSts, ${CALLERS} callers`, route: 'signed', callers: CALLERS, values: [] as number[] },
-  ]
+  const way = (name: string, route: string, callers: number) => ({ name, route, callers, values: [] as number[] })
+  const anonymous = way('bearerToken, anonymous', 'anonymous', 0)
+  const bearer = way('bearerToken, a verified caller', 'bearer', 1)
+  const exchange = way('tokenExchange cached, one caller', 'exchange', 1)
+  const signed = way('cloudSts, one caller', 'signed', 1)
+  const signedMany = way(`cloudSts, ${CALLERS} callers`, 'signed', CALLERS)
+  const ways = [anonymous, bearer, exchange, signed, signedMany]
   for (const { route, callers } of ways) await measure(route, callers)
   for (let round = 0; round < ROUNDS; round++) {
-    for (const { route, callers, values } of round % 2 === 0 ? ways : ways.toReversed())
+    // Each comes after each other as often as before it, and none always first.
+    const turned = ways.map((_, index) => ways[(index + round) % ways.length] ?? anonymous)
+    for (const { route, callers, values } of round % 2 === 0 ? turned : turned.toReversed())
       values.push(await measure(route, callers))
   }
+  out(`medians of ${ROUNDS} rounds of ${REQUESTS} requests of 1 KiB; ${exchanges} exchange(s)`)
   for (const { name, values } of ways)
-    out(`${name.padEnd(26)} ${median(values).toFixed(1).padStart(7)} µs CPU per request`)
-  const [bearer = [], one = [], many = []] = ways.map(({ values }) => values)
-  const ratio = (of: readonly number[], to: readonly number[]) =>
-    median(of.map((value, round) => value / (to[round] ?? Number.NaN)))
+    out(`  ${name.padEnd(32)} ${median(values).toFixed(1).padStart(7)} µs CPU per request`)
+  const ratio = (of: { values: readonly number[] }, to: { values: readonly number[] }) =>
+    median(of.values.map((value, round) => value / (to.values[round] ?? Number.NaN)))
+  out(`  bearerToken, a verified caller / anonymous: ${ratio(bearer, anonymous).toFixed(2)}`)
+  out(`  tokenExchange cached / bearerToken, the same caller: ${ratio(exchange, bearer).toFixed(2)}`)
   for (const [what, value, limit] of [
-    ['a signed 1 KiB POST / one with a bearer token', ratio(one, bearer), 1.6],
-    [`${CALLERS} callers / one`, ratio(many, one), 1.15],
+    ['a signed 1 KiB POST / one with a bearer token', ratio(signed, bearer), 1.6],
+    [`${CALLERS} callers / one`, ratio(signedMany, signed), 1.15],
   ] as const) {
-    out(`${value <= limit ? 'kept    ' : 'EXCEEDED'} ${what}: ${value.toFixed(2)} (at most ${limit})`)
-    if (value > limit) process.exitCode = 1
+    const isKept = value <= limit
+    out(`${isKept ? 'kept    ' : 'EXCEEDED'} ${what}: ${value.toFixed(2)} (at most ${limit})`)
+    if (!isKept) process.exitCode = 1
   }
 } finally {
   proxy.kill()
