@@ -1,5 +1,5 @@
 import type { Claims } from '../core/index.ts'
-import { parseJsonObject } from './strict-json.ts'
+import { parseJsonObject } from '../http/index.ts'
 
 /** A token that says it is a JWT; nothing in it is verified yet. */
 export interface UnverifiedJwt {

@@ -1,7 +1,7 @@
 import { createPrivateKey, randomUUID, type KeyObject } from 'node:crypto'
 import { importJWK, SignJWT, type CryptoKey, type JWK } from 'jose'
 import { Failure, type Clock, type SecretHandle } from '../core/index.ts'
-import { parseStrictObject } from './strict-json.ts'
+import { readJsonObject } from '../http/index.ts'
 
 const LIFETIME_SECONDS = 60
 const CURVE_ALGORITHMS: ReadonlyMap<unknown, string> = new Map([
@@ -30,8 +30,8 @@ async function importKey(text: string): Promise<SigningKey> {
     if (alg === undefined) throw new Error('no algorithm for this key')
     return { key, alg, kid: undefined }
   }
-  const members = parseStrictObject(Buffer.from(text))
-  const jwk: JWK & { kty: string } = { kty: '', ...Object.fromEntries(members ?? []) }
+  const members = readJsonObject(Buffer.from(text))
+  const jwk: JWK & { kty: string } = { kty: '', ...members }
   if (typeof jwk.d !== 'string') throw new Error('not a private key')
   const alg = jwk.alg ?? algorithmOf(createPrivateKey({ key: { ...jwk }, format: 'jwk' }))
   if (alg === undefined || !ALGORITHMS.test(alg)) throw new Error('no algorithm for this key')

@@ -1,5 +1,5 @@
 import { Failure, Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
-import { parseStrictObject } from './strict-json.ts'
+import { readJsonObject } from '../http/index.ts'
 
 const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
@@ -45,7 +45,7 @@ function isJson(response: OutboundResponse): boolean {
 function jwtExpiryMs(token: string): number | undefined {
   const [, payload, signature, rest] = token.split('.')
   if (payload === undefined || signature === undefined || rest !== undefined) return undefined
-  const exp = parseStrictObject(Buffer.from(payload, 'base64url'))?.get('exp')
+  const exp = readJsonObject(Buffer.from(payload, 'base64url'))?.['exp']
   return typeof exp === 'number' ? exp * 1_000 : undefined
 }
 
@@ -73,7 +73,7 @@ function refusal(response: OutboundResponse, nowMs: number): Failure {
     return new Failure('identity_provider_unavailable', { detail, retryAfterSeconds: wait })
   }
   if (status < 400) return malformed(`it answered ${status}`)
-  const error = isJson(response) ? parseStrictObject(response.body)?.get('error') : undefined
+  const error = isJson(response) ? readJsonObject(response.body)?.['error'] : undefined
   if (typeof error !== 'string' || error === '') return malformed(`it answered ${status} without an OAuth error`)
   // An error we don't know is still a refusal of this exchange.
   const code = OAUTH_ERRORS.get(error) ?? 'exchange_denied'
@@ -95,22 +95,22 @@ export function readExchangeResponse(
 ): ExchangedToken {
   if (response.status !== 200) throw refusal(response, nowMs)
   if (!isJson(response)) throw malformed('the answer is not application/json')
-  const members = parseStrictObject(response.body)
+  const members = readJsonObject(response.body)
   if (members === undefined) throw malformed('the answer is not a JSON object with distinct names')
-  if (members.has('error')) throw malformed('a 200 answer has an error')
-  const token = members.get('access_token')
+  if ('error' in members) throw malformed('a 200 answer has an error')
+  const token = members['access_token']
   if (typeof token !== 'string' || token === '') throw malformed('access_token is missing')
   if (token.length > MAX_TOKEN_LENGTH) throw malformed('access_token is longer than 16 KiB')
   if (!TOKEN.test(token)) throw malformed('access_token has characters that no header can carry')
-  const issuedType = members.get('issued_token_type')
+  const issuedType = members['issued_token_type']
   if (issuedType !== ACCESS_TOKEN_TYPE && issuedType !== JWT_TYPE && issuedType !== requestedType) {
     throw malformed('issued_token_type is missing or another than asked for')
   }
-  const tokenType = members.get('token_type')
+  const tokenType = members['token_type']
   if (typeof tokenType !== 'string' || !/^(?:bearer|n_a)$/i.test(tokenType)) {
     throw malformed('token_type is neither Bearer nor N_A')
   }
-  const lifetime = lifetimeMs(members.get('expires_in'))
+  const lifetime = lifetimeMs(members['expires_in'])
   const expiresAtMs =
     lifetime === undefined ? (jwtExpiryMs(token) ?? sentAtMs + DEFAULT_LIFETIME_MS) : sentAtMs + lifetime
   if (!(expiresAtMs > nowMs)) throw malformed('the token had expired when it arrived')

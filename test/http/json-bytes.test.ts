@@ -1,15 +1,15 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseStrictObject } from '../../src/obtain/strict-json.ts'
+import { readJsonObject } from '../../src/http/index.ts'
 
-const parse = (text: string) => parseStrictObject(Buffer.from(text))
+const parse = (text: string) => readJsonObject(Buffer.from(text))
 
 test('an object with distinct names is what JSON.parse says it is', () => {
   const check = () =>
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), (value) => {
         const text = JSON.stringify(value)
-        expect(parse(text)).toEqual(new Map(Object.entries(JSON.parse(text) as object)))
+        expect(JSON.stringify(parse(text))).toBe(JSON.stringify(JSON.parse(text)))
       }),
       { numRuns: 500, seed: 3 },
     )
@@ -45,7 +45,7 @@ test.each(['', 'null', '[]', '1', '"a"', '{', '{"a":1,}', "{'a':1}", '{"a":NaN}'
 
 test('a megabyte of nesting or of names is judged in reasonable time', () => {
   const names = `{${Array.from({ length: 60_000 }, (_, index) => `"n${index}":1`).join(',')}}`
-  expect(parse(names)?.size).toBe(60_000)
+  expect(Object.keys(parse(names) ?? {})).toHaveLength(60_000)
   const depth = 50_000
   const started = performance.now()
   parse(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { JsonError, parseJsonObject } from '../../src/authenticate/strict-json.ts'
+import { JsonError, parseJsonObject } from '../../src/http/index.ts'
 
 const parsed = (text: string): unknown => JSON.parse(JSON.stringify(parseJsonObject(text)))
 

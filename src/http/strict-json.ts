@@ -31,6 +31,17 @@ export function parseJsonObject(text: string): Claims {
   return value as Claims
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The same for bytes from outside; undefined for everything but UTF-8 text of such an object. */
+export function readJsonObject(bytes: Uint8Array): Claims | undefined {
+  try {
+    return parseJsonObject(utf8.decode(bytes))
+  } catch {
+    return undefined
+  }
+}
+
 class Reader {
   readonly #text: string
   #at = 0
