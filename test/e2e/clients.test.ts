@@ -11,10 +11,13 @@ beforeAll(async () => {
 })
 afterAll(() => lab.close())
 
-describe('the official clients through the proxy, type bearerToken', () => {
-  testEveryClient(() => ({
-    url: `${lab.url}/bearer-token`,
-    backend: lab.backend,
-    headers: { authorization: `Bearer ${token}` },
-  }))
-})
+describe.each(['unauthenticated', 'header-injection', 'bearer-token', 'token-exchange', 'cloud-sts'])(
+  'the official clients through the proxy, route %s',
+  (route) => {
+    testEveryClient(() => ({
+      url: `${lab.url}/${route}`,
+      backend: lab.backend,
+      headers: { authorization: `Bearer ${token}` },
+    }))
+  },
+)
