@@ -133,7 +133,7 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
     address: config.admin.address,
     version: VERSION,
     readiness: () => readinessOf(config, { secrets, isDraining }),
-    metrics: metrics.render,
+    metrics: () => metrics.render(),
     guarded: {
       endpoints: adminEndpoints({
         config: () => config,
@@ -156,7 +156,7 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
       await admin.close()
     }
   }
-  return { url: proxy.url, adminUrl: admin.url, reload: reloader.reload, close }
+  return { url: proxy.url, adminUrl: admin.url, reload: () => reloader.reload(), close }
 }
 
 /** The bearer of `admin.tokenFile`, read again when the file changes; undefined where there is no such file configured. */
