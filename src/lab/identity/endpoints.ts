@@ -128,11 +128,16 @@ async function clientCredentials(form: Form, client: LabClient, tokens: Tokens):
   if (client.secret === undefined || !client.may.includes('client_credentials')) {
     throw new OAuthRefusal('unauthorized_client', 'this client may not use client credentials')
   }
-  const asked = [form.get('audience'), ...form.all('resource')].filter((value) => value !== undefined)
-  if (!asked.every((value) => client.audiences?.includes(value) === true)) {
+  const audience = form.get('audience')
+  if (audience !== undefined && client.audiences?.includes(audience) !== true) {
     throw new OAuthRefusal('invalid_target', 'this client may not ask for this audience')
   }
-  return bearer(tokens, client.id, asked.length > 0 ? asked : [LAB_AUDIENCE], form.get('scope'), {
+  // MCP clients name the resource that they were refused at (RFC 8707), as in the authorization code grant.
+  const resources = form.all('resource')
+  if (!resources.every((resource) => URL.canParse(resource))) {
+    throw new OAuthRefusal('invalid_target', 'resource must be a URL')
+  }
+  return bearer(tokens, client.id, [audience ?? LAB_AUDIENCE, ...resources], form.get('scope'), {
     client_id: client.id,
   })
 }
