@@ -29,6 +29,16 @@ const join = async (client: Duplex, backend: Duplex): Promise<void> => {
 
 /** The exchange of an upgraded connection: on 101 both sockets are joined, any other answer is forwarded like all. */
 export class UpgradeRelay extends Relay {
+  /**
+   * No upgrade. Nobody reads this connection any more, so that nobody would see the client leave: what it still sends is
+   * thrown away for that.
+   */
+  override onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ParsedHeaders): void {
+    const client = this.response.socket
+    if (status >= 200 && client !== null) client.once('end', () => client.destroy()).resume()
+    super.onResponseStart(controller, status, headers)
+  }
+
   /** Only called where an upgrade was asked for. */
   onRequestUpgrade(
     _controller: Dispatcher.DispatchController,

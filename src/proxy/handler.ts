@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { asFailure, Failure, type Clock } from '../core/index.ts'
 import { CLIENT_GONE_STATUS } from '../forward/index.ts'
 import { admit } from './admission.ts'
@@ -29,6 +30,8 @@ export interface Handler {
   handle(request: IncomingMessage, response: ServerResponse, connection: Connection, kind: ExchangeKind): void
   /** From now on new requests get 503 and their connection is closed. */
   refuse(): void
+  /** Cuts a connection that Node has let go of, and tells every request on it, those that wait their turn as well. */
+  abandon(socket: Duplex): void
   /** Called whenever a request is over. */
   onFinished: (() => void) | undefined
 }
@@ -66,6 +69,10 @@ export function createHandler(options: HandlerOptions): Handler {
 
   const handler: Handler = {
     onFinished: undefined,
+    abandon(socket) {
+      for (const exchange of active) if (exchange.socket === socket) exchange.response.destroy()
+      socket.destroy()
+    },
     refuse() {
       isRefusing = true
       for (const { response } of active) response.shouldKeepAlive = false

@@ -52,12 +52,12 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
     watchErrors(socket)
     const response = responseOn(request, head)
     // Sent before the answer to another request was out: whatever came now would land in the middle of that.
-    if (response === undefined) socket.destroy()
+    if (response === undefined) handler.abandon(socket)
     else handler.handle(request, response, connections.of(socket), upgrading)
   })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     watchErrors(socket)
-    if (connections.of(socket).active > 0) socket.destroy()
+    if (connections.of(socket).active > 0) handler.abandon(socket)
     else refuseConnection(socket, undefined, new Failure('method_not_allowed'))
   })
   server.on('clientError', (error: Error, socket: Duplex) => {

@@ -40,6 +40,19 @@ describe('a client that does not wait for the answer before', () => {
     expect(await stillServes()).toBe('ok')
   })
 
+  it.each([
+    ['an upgrade', UPGRADE],
+    ['CONNECT', CONNECT],
+  ])('loses answers that had to wait their turn too, at %s', async (_what, next) => {
+    const { proxy, open, stillServes } = await start()
+    const client = rawConnect(proxy.url, `GET /slow ${HEAD}\r\nGET /stream ${HEAD}\r\n`)
+    await vi.waitFor(() => expect(open.size).toBe(2))
+    client.socket.write(next)
+    await client.ended
+    await vi.waitFor(() => expect(open.size).toBe(0))
+    expect(await stillServes()).toBe('ok')
+  })
+
   it('does not get anything into the middle of a stream', async () => {
     const { proxy, open, stillServes } = await start()
     const client = rawConnect(proxy.url, `GET /stream ${HEAD}\r\n`)
@@ -58,6 +71,16 @@ describe('a client that does not wait for the answer before', () => {
     client.socket.destroy()
     await vi.waitFor(() => expect(open.size).toBe(0))
     await vi.waitFor(() => expect(proxy.log.lines.filter((line) => /client_gone|aborted/.test(line))).toHaveLength(2))
+  })
+})
+
+describe('a client that asked for an upgrade and got a stream', () => {
+  it.each(['end', 'destroy'] as const)('ends the stream when it leaves (%s)', async (leave) => {
+    const { proxy, open } = await start()
+    const client = rawConnect(proxy.url, UPGRADE.replace('/ws', '/stream'))
+    await client.until(/: hi/)
+    client.socket[leave]()
+    await vi.waitFor(() => expect(open.size).toBe(0))
   })
 })
 
