@@ -17,7 +17,7 @@ export interface Plan {
   /** Role ARN, where there is one: purge and counters go by it. */
   readonly role?: string
   /** The credential may not outlive this (milliseconds since the epoch): for exchanges the end of the subject token. */
-  readonly notAfterMs?: number
+  readonly notAfterMs?: number | undefined
 }
 
 /** A credential with its own end, as the service that issued it says. */
