@@ -49,7 +49,7 @@ describe('docs/mcp-clients.md', () => {
       const { code, stdout, stderr } = await (language === 'js'
         ? run(process.execPath, [file])
         : run('bash', ['-euo', 'pipefail', '-c', script]))
-      expect(code, stderr).toBe(0)
+      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toContain('show_request')
       expect(stdout).not.toContain('"error"')
     },
