@@ -6,7 +6,7 @@ export { createHeaderPolicy, credentialsOf, type RequestHeaders } from './header
 export { isLoopbackHost, parseHost, type HostAndPort } from './host.ts'
 export { parseListenAddress, type ListenAddress } from './listen-address.ts'
 export { metadataPath, metadataUrl } from './metadata-url.ts'
-export { checkPath, checkQuery } from './path-check.ts'
+export { checkPath, checkQuery, readAsBackends } from './path-check.ts'
 export { withoutAmzParameters } from './query-policy.ts'
 export { readRequestTarget, type RequestTarget } from './request-target.ts'
 export { createResponsePolicy, isEventStream, type ParsedHeaders, type ResponseHead } from './response-policy.ts'

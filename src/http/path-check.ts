@@ -28,6 +28,16 @@ export function checkQuery(rawQuery: string): void {
     throw refused('the query has a fragment or a byte outside visible ASCII')
 }
 
+/**
+ * A checked path as the most lenient servers read it: percent-encodings decoded, what follows a semicolon in a segment
+ * left out, several slashes in a row as one. Only for comparing; what is sent stays byte for byte.
+ */
+export function readAsBackends(path: string): string {
+  let read = path
+  for (let round = 0; round < DECODINGS && read.includes('%'); round++) read = decodeOnce(read)
+  return read.replace(/;[^/]*/g, '').replace(/\/{2,}/g, '/')
+}
+
 function checkEncoded(rawPath: string): void {
   if (/%(?![0-9A-Fa-f]{2})/.test(rawPath)) throw refused('a percent sign is not followed by two hex digits')
   const slashes = count(rawPath)

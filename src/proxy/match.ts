@@ -5,6 +5,7 @@ import {
   checkTokenInTarget,
   createHeaderPolicy,
   isUnder,
+  readAsBackends,
   withoutAmzParameters,
 } from '../http/index.ts'
 import type { Exchange } from './exchange.ts'
@@ -17,18 +18,27 @@ export type Match = (exchange: Exchange) => Matched
 /**
  * Stage 1 for a set of routes: the longest prefix at a segment boundary wins. The caller's credentials leave the headers
  * here, before anything else sees them; true forwarding headers replace what the caller said. Throws `not_found`, and
- * `bad_request` for a token in the request target. The only place that mints `Matched`.
+ * `bad_request` for a token in the request target and for a path on an open route that may mean a protected one. The only place that mints `Matched`.
  */
 export function createMatch(routes: readonly Route[]): Match {
   const entries = routes
     .map((route) => ({ route, policy: createHeaderPolicy(route.ownedHeaders) }))
     .sort((one, other) => other.route.path.length - one.route.path.length)
 
+  const hasProtected = routes.some((route) => route.isProtected)
+  /** Whether the path, as a backend may read it, lies under a protected route. */
+  const isProtectedOtherwise = (path: string): boolean => {
+    const read = readAsBackends(path)
+    return read !== path && entries.find(({ route }) => isUnder(route.path, read))?.route.isProtected === true
+  }
+
   return (exchange) => {
     const entry = entries.find(({ route }) => isUnder(route.path, exchange.path))
     if (entry === undefined) throw new Failure('not_found', { detail: 'no route' })
     const { route, policy } = entry
     exchange.route = route
+    if (!route.isProtected && hasProtected && isProtectedOtherwise(exchange.path))
+      throw new Failure('bad_request', { detail: 'another spelling of a path that is protected' })
     const { headers, authorization } = policy(exchange.request.rawHeaders)
     const host = exchange.request.headers.host ?? ''
     checkTokenInTarget(exchange.path, exchange.query, authorization)

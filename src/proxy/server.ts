@@ -93,6 +93,10 @@ function responseOn(request: IncomingMessage, head: Buffer): ServerResponse | un
     return undefined
   }
   if (head.length > 0) socket.unshift(head)
+  // A client that leaves before it was answered; once the connection is another protocol's, its ends are that one's.
+  socket.once('end', () => {
+    if (response.socket !== null) socket.destroy()
+  })
   response.once('finish', () => socket.destroySoon())
   return response
 }

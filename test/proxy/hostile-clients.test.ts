@@ -84,6 +84,17 @@ describe('a client that asked for an upgrade and got a stream', () => {
   })
 })
 
+describe('a client that leaves before its upgrade is answered', () => {
+  it.each(['/slow', '/stream'])('is not waited for (%s)', async (target) => {
+    const { proxy, open } = await start()
+    const client = rawConnect(proxy.url, UPGRADE.replace('/ws', target))
+    client.socket.end()
+    await client.ended
+    await vi.waitFor(() => expect(proxy.log.lines.join()).toMatch(/client_gone|aborted/))
+    await vi.waitFor(() => expect(open.size).toBe(0))
+  })
+})
+
 describe('a client that resets the connection', () => {
   it.each([
     ['CONNECT', CONNECT],

@@ -61,4 +61,17 @@ describe('routes', () => {
     })
     expect(await send('/a', { host: 'x.localhost', authorization: `Bearer ${token}` })).toMatchObject({ status: 200 })
   })
+
+  it.each(['/%61dmin', '//admin', '/admin;x', '/admin;x/y', '/%2561dmin/x', '/x;y//'])(
+    'that are open do not take %s, which may mean a protected one',
+    async (target) => {
+      const origin = await sockets.http((inbound, response) => void response.end(inbound.url))
+      const admin = createRoute(sockets, origin, { name: 'admin', path: '/admin', isProtected: true })
+      const x = createRoute(sockets, origin, { name: 'x', path: '/x', isProtected: true })
+      const root = createRoute(sockets, origin, { name: 'root', path: '/' })
+      const proxy = await startProxy(sockets, runtimeOf([admin, x, root]))
+      expect((await fetch(proxy.url + target)).status).toBe(400)
+      expect((await fetch(`${proxy.url}/adm%69nistration;x//y`)).status).toBe(200)
+    },
+  )
 })
