@@ -1,2 +1,3 @@
 export type { OpsHandler, OpsReply, OpsRequest, Readiness } from './endpoint.ts'
 export { startOps, type Ops, type OpsOptions } from './server.ts'
+export { clearStaleSocket } from './unix-socket.ts'

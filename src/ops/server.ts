@@ -5,6 +5,7 @@ import type { Log, Secret } from '../core/index.ts'
 import { parseListenAddress } from '../http/index.ts'
 import { createDispatch } from './dispatch.ts'
 import type { Answer, OpsHandler, Readiness } from './endpoint.ts'
+import { clearStaleSocket } from './unix-socket.ts'
 
 export interface OpsOptions {
   /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 takes a free one. */
@@ -88,6 +89,8 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
     },
   )
   server.on('clientError', refuse)
+  // What a process that was killed has left behind must not keep the next one from starting.
+  if (listen.kind === 'unix') await clearStaleSocket(listen.path)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.once('listening', () => {

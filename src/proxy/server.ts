@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { causeOf, Failure, type Log } from '../core/index.ts'
 import type { ListenAddress } from '../http/index.ts'
+import { clearStaleSocket } from '../ops/index.ts'
 import { createConnections } from './connection.ts'
 import type { Handler } from './handler.ts'
 import type { Deadlines, TlsMaterial } from './options.ts'
 import { parserFailure, refuseConnection } from './refuse-connection.ts'
-import { clearStaleSocket, restrictSocket } from './unix-socket.ts'
+import { restrictSocket } from './unix-socket.ts'
 
 export interface ServerSettings {
   readonly headerLimitBytes: number

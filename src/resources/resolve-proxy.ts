@@ -68,6 +68,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     callers: overrides.callers ?? defaultCallers(proxy),
     // An address that is none is a problem of its own, from which nothing follows for the routes.
     isLocal: isLoopbackBind(address) || !listenAddress().safeParse(address).success,
+    isSocket: address.startsWith('unix:'),
   })
   problems.push(...resolved.problems)
   if (proxy !== undefined && overrides.callers === undefined) problems.push(...sectionProblems(proxy))

@@ -13,6 +13,8 @@ interface Inputs {
   /** Undefined when the ProxyConfig has no `auth`, because each of its routes has one. */
   readonly callers: AuthSection | undefined
   readonly isLocal: boolean
+  /** The bind has no URL of its own that could name a resource. */
+  readonly isSocket: boolean
 }
 
 interface Resolved {
@@ -38,11 +40,11 @@ export function resolveRoutes(inputs: Inputs): Resolved {
     resolved.problems.push(...routeProblems(facts))
     resolved.warnings.push(...routeWarnings(facts))
     const resourceUrl = resourceUrlOf(draft, callers, inputs)
-    if (resourceUrl === undefined && callers.mode === 'oauth' && !inputs.isLocal) {
+    if (resourceUrl === undefined && callers.mode === 'oauth' && (!inputs.isLocal || inputs.isSocket)) {
       resolved.problems.push(
         draft.problem(
           'resourceUrl',
-          'missing, expected the URL of this protected resource, because the bind is not loopback',
+          `missing, expected the URL of this protected resource, because the bind is ${inputs.isSocket ? 'a Unix socket' : 'not loopback'}`,
         ),
       )
     }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -135,6 +136,21 @@ describe('the admin listener on a Unix socket', () => {
     expect(statSync(socketPath).mode & 0o777).toBe(0o600)
     expect(await send({ socketPath }, '/config', { headers: LOCAL })).toMatchObject({ status: 200 })
     expect(await send({ socketPath }, '/config', { headers: { host: 'evil.example' } })).toMatchObject({ status: 403 })
+    rmSync(directory, { recursive: true })
+  })
+})
+
+describe('a Unix socket that is there already', () => {
+  it('is taken over from a process that is gone, and left to one that lives', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'ops-'))
+    const socketPath = join(directory, 'admin.sock')
+    const kill = `require('node:net').createServer().listen(${JSON.stringify(socketPath)}, () => process.kill(process.pid, 'SIGKILL'))`
+    spawnSync(process.execPath, ['-e', kill])
+    expect(statSync(socketPath).isSocket()).toBe(true)
+    ops = await start({ address: `unix:${socketPath}`, guarded: { endpoints } })
+    expect(await send({ socketPath }, '/health', { headers: LOCAL })).toMatchObject({ status: 200 })
+    await expect(start({ address: `unix:${socketPath}` })).rejects.toThrow('somebody listens')
+    expect(await send({ socketPath }, '/health', { headers: LOCAL })).toMatchObject({ status: 200 })
     rmSync(directory, { recursive: true })
   })
 })

@@ -115,11 +115,16 @@ describe('the protected resource', () => {
     expect(url({})).toBe('https://mcp.example.com')
   })
 
-  test('is required of each of several routes, unless the bind is loopback', () => {
+  test('is required of each of several routes, unless the bind has a loopback URL', () => {
     const { problems } = two(OAUTH, ':80', { resourceUrl: 'https://mcp.example.com/a' })
     expect(problems?.map((problem) => problem.path)).toEqual(
       ['spec.routes[0].resourceUrl', 'spec.routes[1].resourceUrl'].slice(1),
     )
+    expect(two(OAUTH, 'unix:/run/p.sock').problems?.map((problem) => problem.path)).toEqual([
+      'spec.routes[0].resourceUrl',
+      'spec.routes[1].resourceUrl',
+    ])
+    expect(two(ANONYMOUS, 'unix:/run/p.sock').problems).toBeUndefined()
     expect(two(OAUTH, '127.0.0.1:0').config?.routes.map((each) => each.resourceUrl)).toEqual([undefined, undefined])
     expect(two(ANONYMOUS, '127.0.0.1:0').config?.routes.map((each) => each.resourceUrl)).toEqual([undefined, undefined])
   })
