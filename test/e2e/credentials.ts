@@ -1,0 +1,152 @@
+import { type Clock, Secret } from '../../src/core/index.ts'
+import {
+  LAB_AUDIENCE,
+  type LabBackend,
+  type LabIdentityProvider,
+  type LabSts,
+  startLabBackend,
+  startLabIdentityProvider,
+  startLabSts,
+} from '../../src/lab/index.ts'
+import type { RunProxyOptions } from '../../src/commands/run-proxy.ts'
+import { post } from './lab.ts'
+import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'
+
+type Claims = Parameters<LabIdentityProvider['mint']>[0]
+
+/** The real proxy with two exchanges and one cloudSts, each with its own file, before the lab's stand-ins. */
+export interface CredentialsWorld {
+  readonly identity: LabIdentityProvider
+  readonly sts: LabSts
+  readonly backend: LabBackend
+  readonly proxy: RunningTestProxy
+  /** Headers of a caller. */
+  bearer(claims: Claims): Promise<Record<string, string>>
+  /** One tool call in one POST; the answer is read. */
+  call(route: string, headers: Record<string, string>): Promise<Response>
+  /** The same, only its status. */
+  status(route: string, headers: Record<string, string>): Promise<number>
+  /** JSON of the admin listener. */
+  admin(path: string, method?: string): Promise<{ status: number; json: Record<string, unknown> }>
+  close(): Promise<void>
+}
+
+export const ROLE = 'arn:cloud:iam::000000000000:role/'
+const NAMES = ['one', 'two'] as const
+const SECRET = 'a-secret-of-'
+
+/** The exchange of one of the two configs, with what a test wants different. */
+export const exchangeConfig = (name: string, tokenUrl: string, extra: object = {}): string =>
+  authConfig(name, {
+    type: 'tokenExchange',
+    tokenExchange: {
+      tokenUrl,
+      audience: name,
+      clientId: name,
+      clientSecretRef: { name, key: 'secret' },
+      ...extra,
+    },
+  })
+
+const CALL = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: {
+    name: 'test_simple_text',
+    arguments: {},
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'e2e', version: '1.0.0' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  },
+}
+const MCP = {
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': 'tools/call',
+  'mcp-name': 'test_simple_text',
+}
+
+/** Starts all of it on free ports; `clock` is everybody's. */
+export async function openCredentialsWorld(
+  options: Partial<RunProxyOptions> & { readonly clock?: Clock } = {},
+): Promise<CredentialsWorld> {
+  const { clock = { now: () => Date.now() } } = options
+  const identity = await startLabIdentityProvider({
+    port: 0,
+    clock,
+    clients: NAMES.map((id) => ({ id, secret: new Secret(`${SECRET}${id}`), may: ['exchange'], audiences: [id] })),
+  })
+  const roles = ['admin', 'developer', 'reader'].map((name) => ({ arn: `${ROLE}${name}`, audiences: [LAB_AUDIENCE] }))
+  const trust = { issuer: identity.url, keys: identity.jwks, roles }
+  const sts = await startLabSts({ port: 0, clock, trust, faults: identity.faults })
+  const exchanged = (audience: string) =>
+    ({ kind: 'jwt', issuer: identity.url, audience, keys: identity.jwks, isRevoked: identity.isRevoked }) as const
+  const backend = await startLabBackend({
+    port: 0,
+    clock,
+    keep: 2_000,
+    mounts: {
+      '/one': exchanged('one'),
+      '/two': exchanged('two'),
+      '/aws': { kind: 'sigv4', region: 'eu-west-1', service: 'aws-mcp', lookup: sts.lookup },
+    },
+  })
+  const proxy = await run(
+    {
+      'one.json': exchangeConfig('one', `${identity.url}/token`),
+      'two.json': exchangeConfig('two', `${identity.url}/token`),
+      'aws.json': authConfig('aws', {
+        type: 'awsSts',
+        awsSts: {
+          region: 'eu-west-1',
+          roleMappings: [
+            { claim: 'admins', roleArn: `${ROLE}admin` },
+            { matcher: '"dev" in claims.groups', roleArn: `${ROLE}developer` },
+          ],
+          fallbackRoleArn: `${ROLE}reader`,
+        },
+      }),
+      'proxy.json': proxyConfig({
+        auth: {
+          mode: 'oauth',
+          oauth: {
+            resourceUrl: 'http://127.0.0.1/',
+            providers: [{ name: 'lab', issuerUrl: identity.url, audience: LAB_AUDIENCE }],
+          },
+        },
+        routes: [...NAMES, 'aws'].map((name) => ({
+          name,
+          path: `/${name}`,
+          target: `${backend.url}/${name}/mcp`,
+          externalAuthConfigRef: { name },
+        })),
+      }),
+      ...Object.fromEntries(NAMES.map((name) => [`secrets/${name}/secret`, `${SECRET}${name}`])),
+    },
+    { stsEndpoint: sts.url, ...options, clock },
+  )
+  const call = async (route: string, headers: Record<string, string>): Promise<Response> => {
+    const response = await post(`${proxy.url}/${route}`, CALL, { ...MCP, ...headers })
+    const body = await response.text()
+    return new Response(body, { status: response.status, headers: response.headers })
+  }
+  return {
+    identity,
+    sts,
+    backend,
+    proxy,
+    call,
+    bearer: async (claims) => ({ authorization: `Bearer ${await identity.mint({ ttlSeconds: 3_600, ...claims })}` }),
+    status: async (route, headers) => (await call(route, headers)).status,
+    async admin(path, method = 'GET') {
+      const response = await fetch(`${proxy.adminUrl}${path}`, { method })
+      return { status: response.status, json: (await response.json()) as Record<string, unknown> }
+    },
+    async close() {
+      await proxy.close()
+      await Promise.all([backend.close(), sts.close(), identity.close()])
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type CredentialsWorld, openCredentialsWorld, ROLE } from './credentials.ts'
+
+let world: CredentialsWorld
+
+beforeAll(async () => {
+  world = await openCredentialsWorld()
+})
+afterAll(() => world.close())
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)
+const all = async (requests: readonly (readonly [route: string, headers: Record<string, string>])[]) =>
+  new Set(await Promise.all(requests.map(([route, headers]) => world.status(route, headers))))
+
+describe('concurrent requests through the proxy, nothing cached', () => {
+  it('a thousand of one caller make one exchange', async () => {
+    const alice = await world.bearer({ sub: 'alice' })
+    expect(await all(range(1_000).map(() => ['one', alice]))).toEqual(new Set([200]))
+    expect(world.identity.calls('exchange')).toBe(1)
+  }, 60_000)
+
+  it('a thousand of 100 callers make 100 exchanges, and everybody gets their own', async () => {
+    world.backend.forget()
+    const before = world.identity.calls('exchange')
+    const callers = await Promise.all(range(100).map((index) => world.bearer({ sub: `caller-${index}` })))
+    const requests = range(1_000).map((index) => ['two', callers[index % 100] ?? {}] as const)
+    expect(await all(requests)).toEqual(new Set([200]))
+    expect(world.identity.calls('exchange') - before).toBe(100)
+    const subjects = world.backend.requests('/two').map(({ verified }) => (verified?.['claims'] as { sub: string }).sub)
+    for (const index of range(100)) expect(subjects.filter((sub) => sub === `caller-${index}`)).toHaveLength(10)
+  }, 60_000)
+
+  it('a thousand of one caller make one call of STS', async () => {
+    const alice = await world.bearer({ sub: 'alice', groups: ['dev'] })
+    expect(await all(range(1_000).map(() => ['aws', alice]))).toEqual(new Set([200]))
+    expect(world.sts.calls()).toBe(1)
+  }, 60_000)
+
+  it('100 callers in three roles make 300 calls of STS, and each request is signed as its caller in its role', async () => {
+    world.backend.forget()
+    const before = world.sts.calls()
+    const roles = { admins: 'admin', dev: 'developer', others: 'reader' }
+    const pairs = range(100).flatMap((index) => Object.keys(roles).map((group) => [`user-${index}`, group] as const))
+    const callers = await Promise.all(pairs.map(([sub, group]) => world.bearer({ sub, groups: [group] })))
+    expect(await all([...callers, ...callers].map((headers) => ['aws', headers]))).toEqual(new Set([200]))
+    expect(world.sts.calls() - before).toBe(300)
+    const signed = world.backend.requests('/aws').map(({ verified }) => verified ?? {})
+    expect(signed).toHaveLength(600)
+    for (const { sessionName, subject } of signed) expect(sessionName).toBe(subject)
+    for (const role of Object.values(roles))
+      expect(signed.filter(({ roleArn }) => roleArn === `${ROLE}${role}`)).toHaveLength(200)
+  }, 60_000)
+})
+
+describe('a new token of a known caller', () => {
+  it('that has another role is signed with that role at once', async () => {
+    world.backend.forget()
+    const before = world.sts.calls()
+    for (const group of ['dev', 'admins', 'dev'])
+      expect(await world.status('aws', await world.bearer({ sub: 'promoted', groups: [group] }))).toBe(200)
+    const signed = world.backend.requests('/aws').map(({ verified }) => verified?.['roleArn'])
+    expect(signed).toEqual([`${ROLE}developer`, `${ROLE}admin`, `${ROLE}developer`])
+    // The third has what the first one got.
+    expect(world.sts.calls() - before).toBe(2)
+  })
+})
