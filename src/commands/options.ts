@@ -88,13 +88,19 @@ function explain(error: unknown, spec: CommandSpec): string {
   const message = error instanceof Error ? error.message : String(error)
   const unknown = /Unknown option '--?([^']+)'/.exec(message)?.[1]
   if (unknown !== undefined) {
-    const nearest = Object.keys(spec.options).sort((a, b) => distance(unknown, a) - distance(unknown, b))[0]
-    const hint = nearest !== undefined && distance(unknown, nearest) <= 3 ? ` Did you mean --${nearest}?` : ''
+    const meant = nearestOf(unknown, Object.keys(spec.options))
+    const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
     return `Unknown option --${unknown}.${hint} See ${spec.name} --help.`
   }
   const unexpected = /Unexpected argument '([^']*)'/.exec(message)?.[1]
   if (unexpected !== undefined) return `takes no argument ${JSON.stringify(unexpected)}. See ${spec.name} --help.`
   return `${message.split('\n')[0]?.replace(/\.?$/, '.')} See ${spec.name} --help.`
+}
+
+/** The known name that is at most three changes and half of its letters away, if any. */
+export function nearestOf(name: string, known: readonly string[]): string | undefined {
+  const nearest = known.toSorted((a, b) => distance(name, a) - distance(name, b))[0]
+  return nearest !== undefined && distance(name, nearest) <= Math.min(3, name.length / 2) ? nearest : undefined
 }
 
 function distance(a: string, b: string): number {

@@ -59,7 +59,8 @@ const isAboutObject = (value: unknown): boolean => typeof value === 'object' && 
 function explain(issue: Issue, value: unknown): string {
   switch (issue.code) {
     case 'invalid_type':
-      return typeProblem(kindName(issue.expected), value)
+      // A schema that says itself what it expects (a duration, a size) knows better than the name of its type.
+      return typeProblem(/^expected (.*)/.exec(issue.message)?.[1] ?? kindName(issue.expected), value)
     case 'invalid_value': {
       const choices = issue.values.map(String)
       const list = `expected ${choices.length === 1 ? '' : 'one of '}${choices.join(', ')}`

@@ -68,7 +68,7 @@ export const secondsBetween = (min: number, max: number) => int32(min, max).tran
 /** Go duration kept as text; the CRD keeps it too. */
 export const goDuration = () =>
   z
-    .string()
+    .string(expected('a Go duration such as "1h30m" (units ns, us, ms, s, m, h)'))
     .max(64)
     .regex(GO_DURATION, expected('a Go duration such as "1h30m" (units ns, us, ms, s, m, h)'))
     .refine((text) => parseGoDuration(text) !== undefined, expected('a duration that fits 64-bit nanoseconds'))
@@ -77,7 +77,7 @@ export const goDuration = () =>
 /** Go duration read as milliseconds, short enough for a timer. */
 export const timerDuration = () =>
   z
-    .string()
+    .string(expected('a Go duration such as "5s" (units ns, us, ms, s, m, h)'))
     .max(64)
     .regex(GO_DURATION, expected('a Go duration such as "5s" (units ns, us, ms, s, m, h)'))
     .refine((text) => (parseGoDuration(text) ?? Infinity) <= LONGEST_TIMER_MS, expected('at most 596h'))

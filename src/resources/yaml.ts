@@ -54,7 +54,7 @@ export function readYaml(text: string): { documents: TextDocument[]; problems: T
   const budget = { values: YAML_LIMITS.values }
   try {
     for (const document of compose(text, lines)) {
-      for (const error of [...document.errors, ...document.warnings]) add(error.pos[0], sentence(error.message))
+      for (const error of tellingErrors(document)) add(error.pos[0], sentence(error.message))
       if (document.errors.length > 0 || document.contents === null) continue
       const reader = new Reader(document, budget, add)
       const value = reader.read()
@@ -69,6 +69,12 @@ export function readYaml(text: string): { documents: TextDocument[]; problems: T
     add(error.offset, error.message)
   }
   return { documents, problems }
+}
+
+/** The errors and warnings of a document. Where a tab indents a line, the rest follows from it: the lines have no level. */
+function tellingErrors({ errors, warnings }: Document.Parsed): readonly { pos: [number, number]; message: string }[] {
+  const tab = errors.find((error) => error.code === 'TAB_AS_INDENT')
+  return [...errors.filter((error) => tab === undefined || error.pos[0] <= tab.pos[0]), ...warnings]
 }
 
 /** A bound was reached; nothing more of this text is read. */

@@ -53,6 +53,20 @@ describe('extauth', () => {
     expect(out).toMatch(/^mcp-extauth \d+\.\d+\.\d+ \(Node 24\.\d+\.\d+\)\n$/)
   })
 
+  it('names the command that was meant', async () => {
+    expect((await run('prxy')).err).toBe(
+      'extauth: there is no command "prxy". Did you mean proxy? See extauth --help.\n',
+    )
+    expect((await run('-x')).err).not.toContain('Did you mean')
+  })
+
+  it('names the argument that a command does not take, and the command once', async () => {
+    expect((await run('proxy', 'a.yaml')).err).toBe(
+      'extauth proxy: takes no argument "a.yaml". See extauth proxy --help.\n',
+    )
+    expect((await run('proxy')).err).toMatch(/^extauth proxy: needs --config PATH/)
+  })
+
   it.each(['constructor', 'prxy', '-x'])('refuses the unknown command %s with exit code 2', async (word) => {
     expect(await run(word)).toMatchObject({
       code: 2,

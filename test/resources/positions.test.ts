@@ -132,6 +132,19 @@ describe('texts that are no documents', () => {
     expect(check(text).join('\n')).toContain(problem)
   })
 
+  test('a number where a duration belongs is told what one looks like', () => {
+    const spec =
+      'auth: {mode: anonymous}, routes: [{name: a, path: /a, target: "https://b.example", externalAuthConfigRef: {name: c}, timeouts: {idle: 60}}]'
+    const text = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: {name: p}\nspec: {${spec}}`
+    expect(check(text)).toContainEqual(
+      expect.stringMatching(/timeouts\.idle {2}expected a Go duration such as "5s" .*, found a whole number$/),
+    )
+  })
+
+  test('a tab is told once, without what follows from it', () => {
+    expect(check('a:\n  - b: 1\n\tc: 2\n    d: 3\n')).toEqual(['a.yaml:3:1  tabs are not allowed as indentation'])
+  })
+
   test.each(['', '\n', '# nothing', '---\n---\n', '---\n...\n', '\uFEFF# nothing'])(
     '%j holds nothing, which is fine',
     (text) => {
