@@ -28,6 +28,7 @@ export async function runPipeline(
   if (exchange.isUpgrade) requireUpgradable(matched)
   const known = await route.authenticate(matched) // who is calling
   exchange.caller = known.caller
+  if (exchange.gone) return undefined // its body would never come
   sessions.bind(known) // whose session it is
   matched.body = await bodyOf(matched, exchange, bodyWatch) // only now: nobody unknown makes us keep anything
   const attempts = new Attempts(matched.body)

@@ -114,3 +114,22 @@ describe('a client that resets the connection', () => {
     expect(await stillServes()).toBe('ok')
   })
 })
+
+describe('a client that leaves while somebody finds out who it is', () => {
+  it('is forgotten at once, although its body never comes', async () => {
+    const { promise: isKnown, resolve: know } = Promise.withResolvers<undefined>()
+    const origin = await sockets.http((_request, response) => void response.end('ok'))
+    const caller = async () => {
+      await isKnown
+      return { kind: 'anonymous' } as const
+    }
+    const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin, { caller })]))
+    const client = rawConnect(proxy.url, `POST / ${HEAD}Content-Length: 10\r\n\r\nhalf`)
+    await new Promise((done) => setTimeout(done, 50))
+    client.socket.resetAndDestroy()
+    await client.ended
+    await new Promise((done) => setTimeout(done, 50))
+    know(undefined)
+    await vi.waitFor(() => expect(proxy.log.lines.join()).toContain('client_gone'))
+  })
+})
