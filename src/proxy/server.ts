@@ -62,6 +62,11 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
     else refuseConnection(socket, undefined, new Failure('method_not_allowed'))
   })
   server.on('clientError', (error: Error, socket: Duplex) => {
+    // Who leaves has sent nothing wrong; requests that were being answered end as those of a client that is gone.
+    if (GONE.has(causeOf(error).code ?? '')) {
+      socket.destroy()
+      return
+    }
     const connection = connections.of(socket)
     const failure = parserFailure(error)
     const exchange = connection.active === 0 ? undefined : connection.last
@@ -74,6 +79,9 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
   })
   return server
 }
+
+/** Codes of a connection that the client has broken off. */
+const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
 
 /** Node lets go of the connection of an upgrade or CONNECT, and of its errors; one that nobody hears ends the process. */
 function watchErrors(socket: Duplex): void {
