@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { testEveryClient } from '../lab/client-behaviours.ts'
 import { openLab, type TestLab } from './lab.ts'
 
@@ -19,5 +19,12 @@ describe.each(['unauthenticated', 'header-injection', 'bearer-token', 'token-exc
       backend: lab.backend,
       headers: { authorization: `Bearer ${token}` },
     }))
+
+    test('and every request of theirs was what the backend demands', () => {
+      const requests = lab.backend.requests(`/${route}`)
+      const methods = new Set(requests.map(({ method }) => method))
+      expect(methods).toEqual(new Set(['POST', 'GET', 'DELETE']))
+      expect(requests.filter(({ verified }) => verified === undefined)).toEqual([])
+    })
   },
 )

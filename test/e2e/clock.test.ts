@@ -30,6 +30,7 @@ describe('a backend whose clock is ten minutes off', () => {
       expect([401, 403, 502]).not.toContain(response.status)
       const [request] = lab.backend.requests('/cloud-sts')
       expect(request?.body.length).toBe(body.length)
+      expect(request?.verified).toBeDefined()
       expect(request?.headers).not.toContain('transfer-encoding')
     }
     lab.backend.forget()

@@ -48,13 +48,14 @@ type Call = (
   options?: { onprogress?: (progress: { progress: number }) => void; signal?: AbortSignal },
 ) => Promise<ToolAnswer>
 
-interface Connected {
+export interface Connected {
   readonly list: () => Promise<{ tools: { name: string }[] }>
   readonly call: Call
   readonly close: () => Promise<void>
 }
 
-const MODES: Readonly<Record<string, (target: ClientTarget) => Promise<Connected>>> = {
+/** The official clients, by package and revision. */
+export const MODES: Readonly<Record<string, (target: ClientTarget) => Promise<Connected>>> = {
   'sdk 1.x (2025-11-25)': async (target) => {
     const { client } = await connect1(target)
     return {
