@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:net'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { extauth, type Running } from './process.ts'
@@ -20,6 +21,12 @@ const TOUR: readonly Block[] = [...README.matchAll(/<!-- tour( fails)? -->\s+```
   mustFail: match[1] !== undefined,
 }))
 
+/** The commands below "Registry server": first those without, then those with callers. */
+const REGISTRY = [...(README.split('## Registry server')[1] ?? '').matchAll(/```sh\n(.*?)```/gs)]
+  .slice(0, 2)
+  .map((match) => (match[1] ?? '').trim().split('\n'))
+const REGISTRY_PORTS = [8090, 8091]
+
 const PORTS = { port: 8080, 'admin-port': 8081, 'idp-port': 8082, 'backend-port': 8083, 'sts-port': 8084 }
 /** Port in the README → port here: the same, unless something else on this machine has one of them. */
 const ports = new Map<number, number>(Object.values(PORTS).map((port) => [port, port]))
@@ -38,11 +45,11 @@ const isTaken = (port: number): Promise<boolean> =>
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(false)))
   })
 
+const withPorts = (text: string): string =>
+  text.replace(/(127\.0\.0\.1:)(\d+)/g, (_, host: string, port: string) => `${host}${ports.get(Number(port)) ?? port}`)
+
 function bash(text: string): Promise<{ code: number; stdout: string; stderr: string }> {
-  const script = text.replace(
-    /(127\.0\.0\.1:)(\d+)/g,
-    (_, host: string, port: string) => `${host}${ports.get(Number(port)) ?? port}`,
-  )
+  const script = withPorts(text)
   const env = { ...process.env, EXTAUTH_IDP_PORT: String(ports.get(8082)) }
   return new Promise((resolve) => {
     execFile('bash', ['-uo', 'pipefail', '-c', script], { cwd: ROOT, env, timeout: 60_000 }, (error, stdout, stderr) =>
@@ -102,6 +109,51 @@ describe("the README's tour, run word for word against npm start's lab", () => {
     expect(mistake).toMatch(/oops\.yaml:6:3 /)
     expect(inspector).toContain('show_request')
   }, 120_000)
+})
+
+describe('the registry as the README starts it', () => {
+  const servers = async (url: string): Promise<number> => {
+    const response = await fetch(`${url}/registry/default/v0.1/servers`)
+    return ((await response.json()) as { servers: unknown[] }).servers.length
+  }
+
+  it('npm run registry lists the sample servers to anybody, on a free port that the log tells', async () => {
+    expect(REGISTRY[0]).toEqual(['npm run registry'])
+    const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    const [node, bin, ...args] = scripts['registry']?.split(' ') ?? []
+    expect([node, bin]).toEqual(['node', 'bin/extauth.cjs'])
+    const registry = extauth(args, { cwd: ROOT })
+    const { url, mode } = (await registry.line('listening')) as { url: string; mode: string }
+    expect([mode, await servers(url)]).toEqual(['anonymous', 4])
+    registry.process.kill('SIGTERM')
+    expect(await registry.ended).toBe(0)
+  }, 30_000)
+
+  it("with the lab's identity provider refuses without a token and serves with one", async () => {
+    const [start = '', ...curls] = REGISTRY[1] ?? []
+    expect(curls).toHaveLength(2)
+    for (const port of REGISTRY_PORTS) if (await isTaken(port)) ports.set(port, await freePort())
+    // The file as it is, but for ports of which this machine has other uses.
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'extauth-readme-'))
+    const moved = path.join(folder, 'registry-oauth.yaml')
+    const text = readFileSync(path.join(ROOT, 'config/registry-oauth.yaml'), 'utf8')
+    writeFileSync(moved, withPorts(text).replaceAll(': ./', `: ${ROOT}/config/`))
+    const command = withPorts(start).replace('config/registry-oauth.yaml', moved)
+    const registry = extauth(command.replace('npm run extauth -- ', '').split(' '), { cwd: ROOT })
+    try {
+      await registry.line('listening')
+      const [refused, served] = await Promise.all(curls.map(bash))
+      expect(refused?.stdout).toContain('HTTP/1.1 401')
+      expect(refused?.stdout).toMatch(/www-authenticate: Bearer realm="mcp-registry", resource_metadata="http/i)
+      expect((JSON.parse(served?.stdout ?? '{}') as { servers: unknown[] }).servers).toHaveLength(4)
+    } finally {
+      registry.process.kill('SIGTERM')
+      rmSync(folder, { recursive: true })
+    }
+    expect(await registry.ended).toBe(0)
+  }, 30_000)
 })
 
 describe("the lab's own commands", () => {
