@@ -47,12 +47,17 @@ export function asFailure(error: unknown): Failure {
   return error instanceof Failure ? error : new Failure('internal_error', { cause: error })
 }
 
-/** What may be logged of a foreign error: its class and its code, never its text (it may quote what was sent). */
-export function causeOf(error: unknown): { name?: string; code?: string } {
+/**
+ * What may be logged of a foreign error: its class, its kind and its code (its cause's where it has none, such as
+ * ECONNREFUSED below a failed fetch); never its text, which may quote what was sent.
+ */
+export function causeOf(error: unknown): { name?: string; kind?: string; code?: string } {
   if (typeof error !== 'object' || error === null) return {}
-  const { name, code } = error as { name?: unknown; code?: unknown }
+  const { name, kind, code, cause } = error as { name?: unknown; kind?: unknown; code?: unknown; cause?: unknown }
+  const known = typeof code === 'string' || typeof code === 'number' ? String(code) : causeOf(cause).code
   return {
     ...(typeof name === 'string' ? { name } : {}),
-    ...(typeof code === 'string' || typeof code === 'number' ? { code: String(code) } : {}),
+    ...(typeof kind === 'string' ? { kind } : {}),
+    ...(known === undefined ? {} : { code: known }),
   }
 }

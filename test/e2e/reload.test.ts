@@ -52,9 +52,9 @@ describe('a running proxy', () => {
   it('answers every request while the configuration is replaced again and again', async () => {
     proxy = await run({ ...files('a'), 'secrets/api/key': OLD })
     const statuses: number[] = []
-    let isDone = false
+    const done = new AbortController()
     const load = Array.from({ length: 8 }, async () => {
-      while (!isDone) {
+      while (!done.signal.aborted) {
         const response = await post(`${proxy.url}/old`, INITIALIZE)
         await response.text()
         statuses.push(response.status)
@@ -67,7 +67,7 @@ describe('a running proxy', () => {
       await proxy.write('auth.json', files(name)['auth.json'])
       expect(await proxy.reload()).toEqual({ ok: true })
     }
-    isDone = true
+    done.abort()
     await Promise.all(load)
     expect(new Set(statuses)).toEqual(new Set([200]))
     expect(statuses.length).toBeGreaterThan(50)
