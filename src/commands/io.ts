@@ -22,6 +22,11 @@ export function processIo(): Io {
       })
     }
   })
+  // A reader that has gone (`| head`) wants no more; that is no failure of the command.
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error
+    })
   return {
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),

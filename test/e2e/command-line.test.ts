@@ -174,3 +174,12 @@ describe('wrong words', () => {
     expect(running.stderr()).toContain(expected)
   })
 })
+
+describe('a reader that wants no more', () => {
+  it('of a long output does not make the command fail', async () => {
+    running = extauth(['schema', '--all'])
+    running.process.stdout?.once('data', () => running?.process.stdout?.destroy())
+    expect(await running.ended).toBe(0)
+    expect(running.stderr()).toBe('')
+  })
+})
