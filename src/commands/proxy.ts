@@ -19,7 +19,11 @@ const SPEC: CommandSpec = {
     'secrets-dir': { type: 'string', value: 'DIR', help: 'Secrets, one file NAME/KEY each. Default ./secrets.' },
     namespace: { type: 'string', value: 'NAME', help: 'Serves this namespace where the files have several.' },
     'api-group': { type: 'string', value: 'GROUP', help: 'API group of the resources. Default extauth.dev.' },
-    'sts-endpoint': { type: 'string', value: 'URL', help: 'STS endpoint; else AWS_ENDPOINT_URL_STS, else by region.' },
+    'sts-endpoint': {
+      type: 'string',
+      value: 'URL',
+      help: 'STS for all; else stsEndpoint, AWS_ENDPOINT_URL_STS, the region.',
+    },
     'show-claims': { type: 'boolean', help: 'GET /decisions of the admin listener shows claim values.' },
     'drain-grace': { type: 'string', value: 'DURATION', help: 'How long streams go on after SIGTERM. Default 10s.' },
     'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default info.` },

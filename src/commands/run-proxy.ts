@@ -18,11 +18,12 @@ import { openMetrics } from './metrics.ts'
 import { readinessOf } from './readiness.ts'
 import { createReloader, type Reloader } from './reloader.ts'
 import { buildRuntime, type RouteDeps } from './routes.ts'
+import { stsEndpoints } from './sts-endpoint.ts'
 import { openTlsMaterial } from './tls-material.ts'
 import { VERSION } from './version.ts'
 
 export interface RunProxyOptions extends ProxySources {
-  /** Where STS is, for all routes; else `AWS_ENDPOINT_URL_STS`, else by region. */
+  /** Where STS is, for all routes; else as the config says, else `AWS_ENDPOINT_URL_STS`, else by region. */
   readonly stsEndpoint?: string | undefined
   /** `GET /decisions` shows claim values. Default false. */
   readonly showClaims?: boolean
@@ -76,7 +77,6 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
     createOutbound({ ...wanted, clock, metrics, ...(egressProxy === undefined ? {} : { egressProxy }) })
   const authenticators = createAuthenticators({ clock, log, metrics, outbound })
   closers.keep({ close: () => authenticators.retain([]) })
-  const stsEndpoint = options.stsEndpoint ?? (env['AWS_ENDPOINT_URL_STS'] || undefined)
   const deps: RouteDeps = {
     clock,
     authenticators,
@@ -91,7 +91,7 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
       cache,
       outbound,
       caCertificate: (path) => caFiles.certificate(path),
-      ...(stsEndpoint === undefined ? {} : { sts: { endpoint: stsEndpoint } }),
+      ...stsEndpoints(options.stsEndpoint, env),
     },
   }
 

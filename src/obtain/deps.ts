@@ -18,8 +18,8 @@ export interface ObtainDeps {
   readonly outbound: (options: SourceOutboundOptions) => Outbound
   /** The current content of a CA file (PEM) that a config names, kept current; undefined while it can't be read. */
   readonly caCertificate: (path: string) => () => Buffer | undefined
-  /** Where STS is, when not where the region says. */
-  readonly sts?: { readonly endpoint?: string }
+  /** Where STS is, when not where the region says: before a config's own `stsEndpoint`, and after it. */
+  readonly sts?: { readonly endpoint?: string; readonly ambientEndpoint?: string }
   /** What a role matcher that can't be evaluated means on this route: no match (default), or 403. */
   readonly onMatcherError?: 'skip' | 'deny'
   /** Where the role decisions of this route are kept for the admin listener. */

@@ -37,7 +37,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
   const outbound = deps.outbound({ name: auth.name, deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES })
-  const endpoint = deps.sts?.endpoint ?? spec.stsEndpoint
+  const endpoint = deps.sts?.endpoint ?? spec.stsEndpoint ?? deps.sts?.ambientEndpoint
   const assumeRole = createAssumeRole(spec, { clock: deps.clock, outbound, endpoint })
 
   return {

@@ -152,15 +152,30 @@ describe('where STS is', () => {
     expect(urls).toEqual([expected])
   })
 
-  test('the endpoint of the process goes before the one of the config', async () => {
-    const urls: string[] = []
-    const spec = { fallbackRoleArn: ROLE, stsEndpoint: 'https://config.example' }
-    for (const endpoint of [undefined, 'https://process.example']) {
-      const { deps } = depsOf(endpoint, { outbound: () => recorder(urls) })
+  test.each([
+    [{ endpoint: 'https://option.example', ambientEndpoint: 'https://variable.example' }, 'https://option.example'],
+    [{ ambientEndpoint: 'https://variable.example' }, 'https://config.example'],
+    [{}, 'https://config.example'],
+  ])(
+    'what the process was started with (%j) goes before the config, the variable after it: %s',
+    async (sts, expected) => {
+      const urls: string[] = []
+      const { deps } = depsOf(undefined, { outbound: () => recorder(urls), sts })
+      const spec = { fallbackRoleArn: 'arn:cloud:iam::123456789012:role/r', stsEndpoint: 'https://config.example' }
       const source = createCloudStsSource(authOf(spec), deps)
       await source.fetch(alice, source.plan(alice))
-    }
-    expect(urls.map((url) => url.split('/ ')[0])).toEqual(['https://config.example', 'https://process.example'])
+      // To an endpoint that was configured, ARNs go as they are written.
+      expect(urls).toEqual([`${expected}/ ${spec.fallbackRoleArn}`])
+    },
+  )
+
+  test('the variable counts where neither says anything', async () => {
+    const urls: string[] = []
+    const sts = { ambientEndpoint: 'https://variable.example' }
+    const { deps } = depsOf(undefined, { outbound: () => recorder(urls), sts })
+    const source = createCloudStsSource(authOf({ fallbackRoleArn: ROLE }), deps)
+    await source.fetch(alice, source.plan(alice))
+    expect(urls).toEqual([`https://variable.example/ ${ROLE}`])
   })
 
   test.each([
