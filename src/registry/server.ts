@@ -10,6 +10,8 @@ export interface RegistryOptions extends Omit<ApiOptions, 'documents'> {
   readonly address: string
   /** Discovery documents by path, made when the server's own URL is known. */
   readonly documentsFor: (url: string) => ReadonlyMap<string, object>
+  /** How long a client may take to send its headers, in milliseconds; 408 after it. Default 10 s, seen within a second. */
+  readonly headersTimeoutMs?: number
 }
 
 export interface RegistryServer {
@@ -78,7 +80,7 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEADERS_TIMEOUT_MS,
+      headersTimeout: options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: 1_000,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ANONYMOUS, type Caller } from '../../src/core/index.ts'
 import type { AccessPolicy } from '../../src/registry/index.ts'
+import { rawConnect } from '../support/raw.ts'
 import { entry, get, SERVERS, snapshotOf, start, stateOf } from './setup.ts'
 
 const items = [entry('com.example/a', '1.0.0')]
@@ -133,6 +134,17 @@ describe('startRegistry', () => {
     }
     for (const path of ['/v2', '/v1/', 's'])
       expect((await get(server, `/.well-known/oauth-protected-resource${path}`)).status).toBe(404)
+    await server.drain(0)
+  })
+})
+
+describe('a client that does not send its headers in time', () => {
+  it('gets 408 and loses its connection, and nobody else does', async () => {
+    const server = await start(items, { headersTimeoutMs: 100 })
+    const slow = rawConnect(server.url, `GET ${SERVERS} HTTP/1.1\r\nHost: x\r\n`)
+    await slow.ended
+    expect(slow.text()).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n.*"error":/s)
+    expect((await get(server, SERVERS)).status).toBe(200)
     await server.drain(0)
   })
 })
