@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { freePort, inspectable } from './inspector.ts'
 import { measureEvents, measureIdle, measureLoad, type StreamFigures, type Subject } from './measure.ts'
 import {
   forkScript,
@@ -32,18 +33,18 @@ const rounds = values.quick === true ? 3 : 7
 const roundMs = values.quick === true ? 800 : 1200
 const idleStreams = values.quick === true ? 300 : 1000
 const eventShape =
-  values.quick === true ? { streams: 50, ms: 1000, first: 300 } : { streams: 100, ms: 3000, first: 1500 }
+  values.quick === true ? { streams: 50, ms: 700, first: 200 } : { streams: 100, ms: 2000, first: 1000 }
 
 /** Each way to the backend: its name, how to start it, and the paths that are measured through it. */
 interface Way {
   readonly name: string
-  start(backend: string): Promise<Running>
+  start(backend: string, env?: NodeJS.ProcessEnv): Promise<Running>
   readonly paths: readonly { readonly name: string; readonly path: string }[]
 }
 
 const forked = (name: string, script: string): Way => ({
   name,
-  start: (backend) => forkScript(script, backend),
+  start: (backend, env) => forkScript(script, [backend], env),
   paths: [{ name, path: '/mcp' }],
 })
 const peers: readonly Way[] = existsSync(fileURLToPath(new URL('node_modules/http-proxy-3', import.meta.url)))
@@ -51,7 +52,7 @@ const peers: readonly Way[] = existsSync(fileURLToPath(new URL('node_modules/htt
   : []
 const extauth = (logLevel: string, suffix: string, types: readonly string[]): Way => ({
   name: `extauth${suffix}`,
-  start: (backend) => startProxyCommand(backend, logLevel),
+  start: (backend, env) => startProxyCommand(backend, logLevel, env),
   paths: types.map((type) => ({ name: `extauth ${type}${suffix}`, path: `/${type}` })),
 })
 const ways: readonly Way[] = [
@@ -93,13 +94,14 @@ const runStreams = async (generator: Generator, backend: string): Promise<string
     for (const way of ways) {
       // A process of its own for each, so that nothing was grown before by somebody else.
       for (const { name, path } of way.paths) {
-        const one = await way.start(backend)
-        memory.set(name, await measureIdle(generator, one, one.url + path, idleStreams))
+        const port = await freePort()
+        const one = await way.start(backend, inspectable(port))
+        memory.set(name, await measureIdle(generator, one.pid, port, one.url + path, idleStreams))
         delays.push([{ name, url: one.url + path, pid: one.pid }, one])
       }
     }
     const subjects = delays.map(([subject]) => subject)
-    const events = await measureEvents(generator, subjects, eventShape, values.quick === true ? 2 : 5)
+    const events = await measureEvents(generator, subjects, eventShape, values.quick === true ? 3 : 9)
     const figures = new Map<string, StreamFigures>()
     for (const [name, one] of events) figures.set(name, { ...one, bytesPerStream: memory.get(name) ?? Number.NaN })
     const text = streamTable(idleStreams, BARE, figures)
@@ -114,7 +116,7 @@ const main = async (): Promise<void> => {
   const backend = await forkScript('backend.ts')
   const generator = await startGenerator()
   try {
-    const machine = `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${rounds} rounds; CPU: lower quartile, the rest: medians.`
+    const machine = `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${rounds} rounds; lower quartiles for CPU and streams, medians for the rest.`
     say(machine)
     if (peers.length === 0) say('The peers are not installed (npm ci --prefix bench); they are left out.')
     const parts = [machine]

@@ -1,10 +1,11 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Command } from './commands.ts'
+import { freePort } from './inspector.ts'
 
 /** A process of the benchmark. */
 export interface Running {
@@ -28,9 +29,10 @@ const stopChild = async (child: ChildProcess): Promise<void> => {
 /** Forks a script of this directory and waits for its first message: the URL where it listens. */
 export const forkScript = async (
   script: string,
-  ...args: readonly string[]
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<Running & { child: ChildProcess }> => {
-  const child = fork(here(script), [...args], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const child = fork(here(script), [...args], { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
   const url = await new Promise<string>((resolve, reject) => {
     child.once('message', (message: string) => resolve(message))
     child.once('exit', (code) => reject(new Error(`${script} ended with ${code}`)))
@@ -83,7 +85,11 @@ const manifests = (backend: string): string => {
 /**
  * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`). Its log goes through a pipe to somebody who reads it, as it does in a container.
  */
-export const startProxyCommand = async (backend: string, logLevel: string): Promise<Running> => {
+export const startProxyCommand = async (
+  backend: string,
+  logLevel: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Running> => {
   const directory = mkdtempSync(join(tmpdir(), 'extauth-bench-'))
   mkdirSync(join(directory, 'secrets', 'bench'), { recursive: true })
   writeFileSync(join(directory, 'secrets', 'bench', 'key'), 'an-api-key')
@@ -92,6 +98,7 @@ export const startProxyCommand = async (backend: string, logLevel: string): Prom
   const port = await freePort()
   const config = ['--config', join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`, '--log-level', logLevel]
   const child = spawn(process.execPath, [here('../bin/extauth.cjs'), 'proxy', ...config], {
+    env,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let beginning = ''
@@ -109,14 +116,6 @@ export const startProxyCommand = async (backend: string, logLevel: string): Prom
   await stop()
   throw new Error(`the proxy did not start: ${beginning}`)
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 const isListening = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

@@ -15,6 +15,10 @@ export const CLIENT_GONE_STATUS = 499
 /** Bytes of an unwanted answer that are read so that its connection can be used again. */
 const DISCARD_BYTES = 64 * 1024
 const DISCARD_MS = 1000
+// Why a request is aborted; nobody reads where from, so they are made once.
+const CLIENT_GONE = new Error('client gone')
+const DISCARDED = new Error('answer discarded')
+const STREAM_ENDED = new Error('stream ended')
 
 /**
  * One exchange with a backend, straight from its connection into the response: nothing is buffered, each side waits for
@@ -77,7 +81,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Controller): void {
     this.#controller = controller
     // The client left while the connection was being made.
-    if (this.#isSettled) controller.abort(new Error('client gone'))
+    if (this.#isSettled) controller.abort(CLIENT_GONE)
   }
 
   onResponseStart(controller: Controller, status: number, headers: ParsedHeaders): void {
@@ -94,7 +98,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#isStreaming) this.#write(controller, chunk)
     else if (this.#peek !== undefined) this.#collect(controller, chunk)
-    else if ((this.#discarded += chunk.length) > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
+    else if ((this.#discarded += chunk.length) > DISCARD_BYTES) controller.abort(DISCARDED)
   }
 
   onResponseEnd(controller: Controller): void {
@@ -222,7 +226,7 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   /** The answer is nobody's: a little of it is read, so that the connection lives on. */
   #discardRest(controller: Controller): void {
-    const timer = setTimeout(() => controller.abort(new Error('answer discarded')), DISCARD_MS)
+    const timer = setTimeout(() => controller.abort(DISCARDED), DISCARD_MS)
     timer.unref()
   }
 
@@ -244,14 +248,14 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return
     this.response.end()
     this.#done(false)
-    this.#controller?.abort(new Error('stream ended'))
+    this.#controller?.abort(STREAM_ENDED)
   }
 
   #clientClosed(): void {
     if (this.#isSettled || this.response.writableEnded) return
     if (this.#status === 0) this.#status = CLIENT_GONE_STATUS
     this.#done(true)
-    this.#controller?.abort(new Error('client gone'))
+    this.#controller?.abort(CLIENT_GONE)
   }
 
   #release(): void {
