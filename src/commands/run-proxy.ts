@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createCredentialCache } from '../cache/index.ts'
 import { type Clock, type Credential, Failure, type Log, Secret } from '../core/index.ts'
 import { openWatchedFile } from '../files/index.ts'
-import { createOutbound } from '../net/index.ts'
+import { createOutbound, createProtections } from '../net/index.ts'
 import { createDecisionLog } from '../obtain/index.ts'
 import { startOps } from '../ops/index.ts'
 import { createProxy, type Runtime } from '../proxy/index.ts'
@@ -73,8 +73,9 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
   const caFiles = closers.keep(openCaFiles(log))
   const cache = createCredentialCache<Credential>({ clock, metrics, random: Math.random })
   const decisions = createDecisionLog({ clock, showClaims: options.showClaims ?? false })
+  const protections = createProtections({ clock, metrics })
   const outbound: RouteDeps['obtain']['outbound'] = (wanted) =>
-    createOutbound({ ...wanted, clock, metrics, ...(egressProxy === undefined ? {} : { egressProxy }) })
+    createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
   const authenticators = createAuthenticators({ clock, log, metrics, outbound })
   closers.keep({ close: () => authenticators.retain([]) })
   const deps: RouteDeps = {

@@ -18,7 +18,8 @@ import {
   type Resolver,
   systemResolver,
 } from './guard.ts'
-import { type BreakerOptions, createProtection } from './protection.ts'
+import type { BreakerOptions } from './protection.ts'
+import { createProtections, type Protections } from './protections.ts'
 
 export interface OutboundOptions {
   /** What is called, for metrics: a provider's or a resource's name, never a URL. */
@@ -34,6 +35,12 @@ export interface OutboundOptions {
   readonly caCert?: () => Buffer | undefined
   /** Which addresses may be connected to. Absent: the operator's own choice, anything. */
   readonly guard?: GuardOptions
+  /**
+   * What tells the service from others, such as its URL; shown nowhere. With `protections`, all clients of a service have
+   * one breaker and one concurrency bound between them, which outlive a reload. Default: each client has its own.
+   */
+  readonly service?: string
+  readonly protections?: Protections
   /** Circuit breaker; false for none. Default: five failures in a row. */
   readonly breaker?: BreakerOptions | boolean
   /** Exchanges at a time. Default 64. */
@@ -118,13 +125,12 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
   const random = options.random ?? Math.random
   const breaker = options.breaker === false ? false : options.breaker === true ? {} : (options.breaker ?? {})
-  const protect = createProtection({
-    name: options.name,
+  const { service, clock, metrics } = options
+  const shared = service === undefined ? undefined : options.protections
+  const { protect, release } = (shared ?? createProtections({ clock, metrics })).share(service ?? '', options.name, {
     breaker,
     maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
     maxQueued: options.maxQueued ?? DEFAULT_MAX_QUEUED,
-    clock: options.clock,
-    metrics: options.metrics,
   })
   const checkProxied = createProxiedCheck(options)
   let ca = options.caCert?.()
@@ -186,6 +192,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       })
     },
     close: async () => {
+      if (!isClosed) release()
       isClosed = true
       await connections.destroy()
     },

@@ -6,7 +6,7 @@ import {
   ConsecutiveBreaker,
   handleWhen,
 } from 'cockatiel'
-import { type Clock, type Metrics, OutboundError, type OutboundResponse } from '../core/index.ts'
+import { type Clock, OutboundError, type OutboundResponse } from '../core/index.ts'
 
 /** When the circuit opens and how it closes again. */
 export interface BreakerOptions {
@@ -19,7 +19,6 @@ export interface BreakerOptions {
 }
 
 export interface ProtectionOptions {
-  readonly name: string
   /** False for no breaker at all. */
   readonly breaker: BreakerOptions | false
   /** Exchanges at a time. */
@@ -27,14 +26,16 @@ export interface ProtectionOptions {
   /** Exchanges that may wait for their turn; one more is refused. */
   readonly maxQueued: number
   readonly clock: Clock
-  readonly metrics: Metrics | undefined
+  /** Called with the circuit's new state whenever it changes. */
+  readonly onState?: (state: BreakerState) => void
 }
 
 /** Runs an exchange inside the concurrency bound and the circuit breaker of one service. */
 export type Protect = (run: () => Promise<OutboundResponse>) => Promise<OutboundResponse>
 
-// Values of the gauge extauth_breaker_state.
-const CLOSED = 0
+/** Values of the gauge extauth_breaker_state. */
+export type BreakerState = 0 | 1 | 2
+export const CLOSED = 0
 const OPEN = 1
 const HALF_OPEN = 2
 
@@ -59,10 +60,6 @@ const createBreaker = (options: ProtectionOptions, settings: BreakerOptions): Br
       halfOpenAfter: 0,
     },
   )
-  const gauge = options.metrics
-    ?.gauge('extauth_breaker_state', 'Circuit breaker per service: 0 closed, 1 open, 2 probing.', ['name'])
-    .with(options.name)
-  gauge?.set(CLOSED)
   let isProbing = false
   policy.onStateChange((state) => {
     if (state === CircuitState.Open) {
@@ -70,7 +67,7 @@ const createBreaker = (options: ProtectionOptions, settings: BreakerOptions): Br
       openedAtMs = options.clock.now()
     }
     isProbing = state === CircuitState.HalfOpen
-    gauge?.set(state === CircuitState.Open ? OPEN : isProbing ? HALF_OPEN : CLOSED)
+    options.onState?.(state === CircuitState.Open ? OPEN : isProbing ? HALF_OPEN : CLOSED)
   })
   const refuse = (leftMs: number): never => {
     throw new OutboundError('breaker_open', { retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) })

@@ -4,7 +4,10 @@ import type { OutboundOptions } from '../net/index.ts'
 import type { RouteDecisions } from './cloud-sts/index.ts'
 
 /** What a source says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
-export type SourceOutboundOptions = Omit<OutboundOptions, 'clock' | 'metrics' | 'random' | 'resolver' | 'egressProxy'>
+export type SourceOutboundOptions = Omit<
+  OutboundOptions,
+  'clock' | 'metrics' | 'random' | 'resolver' | 'egressProxy' | 'protections'
+>
 
 /** Everything that the sources need from outside. */
 export interface ObtainDeps {

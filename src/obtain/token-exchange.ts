@@ -96,6 +96,8 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
   })
   const outbound = deps.outbound({
     name,
+    // With other roots it can fail where others reach it.
+    service: JSON.stringify([spec.tokenUrl, spec.caCertPath ?? '']),
     deadlineMs: DEADLINE_MS,
     maxBytes: MAX_BYTES,
     breaker: true,

@@ -4,6 +4,7 @@ import type { ObtainDeps } from '../deps.ts'
 import type { FetchingSource, Plan } from '../source.ts'
 import { createAssumeRole } from './assume-role.ts'
 import { decide, type Decision } from './decision.ts'
+import { stsEndpoint } from './endpoint.ts'
 import { keyParts } from './key-parts.ts'
 import { createReport } from './report.ts'
 import { createRoleMapper } from './role-mapper.ts'
@@ -36,8 +37,9 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const { onMatcherError = 'skip' } = deps
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
-  const outbound = deps.outbound({ name: auth.name, deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES })
   const endpoint = deps.sts?.endpoint ?? spec.stsEndpoint ?? deps.sts?.ambientEndpoint
+  const service = endpoint ?? stsEndpoint(spec.region)
+  const outbound = deps.outbound({ name: auth.name, service, deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES })
   const assumeRole = createAssumeRole(spec, { clock: deps.clock, outbound, endpoint })
 
   return {
