@@ -7,7 +7,7 @@ function scopesIn(claim: ClaimValue | undefined): readonly string[] {
 }
 
 /** The scopes of a caller's token, from `scope` and from `scp`, which some providers write instead. */
-export const scopesOf = (caller: AuthenticatedCaller): ReadonlySet<string> =>
+export const scopesOf = (caller: Pick<AuthenticatedCaller, 'claims'>): ReadonlySet<string> =>
   new Set([...scopesIn(caller.claims['scope']), ...scopesIn(caller.claims['scp'])])
 
 /**

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import type { Claims, ClaimValue } from '../core/index.ts'
+import { type Claims, type ClaimValue, Secret } from '../core/index.ts'
 import type { Io } from './io.ts'
 import { UsageError } from './options.ts'
 
@@ -9,6 +9,8 @@ export interface ExplainedCaller {
   readonly issuer: string
   readonly subject: string
   readonly format: 'jwt' | 'opaque'
+  /** SHA-256 of the token, where there is one. */
+  readonly tokenDigest?: string
 }
 
 /** As much as the largest answer of an introspection endpoint. */
@@ -28,8 +30,9 @@ export async function callerOfToken(file: string, io: Io): Promise<ExplainedCall
   const [header = '', payload = '', signature, ...more] = token.split('.')
   const isThreePart = signature !== undefined && more.length === 0
   const claims = isThreePart && parseClaims(decode(header)) !== undefined ? parseClaims(decode(payload)) : undefined
-  if (claims === undefined) return { claims: empty(), issuer: '', subject: '', format: 'opaque' }
-  return { claims, issuer: textOf(claims['iss']), subject: textOf(claims['sub']), format: 'jwt' }
+  const tokenDigest = new Secret(token).digest()
+  if (claims === undefined) return { claims: empty(), issuer: '', subject: '', format: 'opaque', tokenDigest }
+  return { claims, issuer: textOf(claims['iss']), subject: textOf(claims['sub']), format: 'jwt', tokenDigest }
 }
 
 async function read(file: string, io: Io): Promise<string> {

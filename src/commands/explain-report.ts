@@ -1,6 +1,7 @@
+import { scopesOf } from '../authenticate/index.ts'
 import { hashKey } from '../cache/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../obtain/index.ts'
-import type { AuthSection, ResolvedAuth, ResolvedAuthOf, ResolvedRoute, RunnableType } from '../resources/index.ts'
+import type { ResolvedAuth, ResolvedAuthOf, ResolvedRoute, RunnableType } from '../resources/index.ts'
 import type { ExplainedCaller } from './explain-input.ts'
 
 /** What `extauth explain` says; the JSON of `--output json`. */
@@ -25,15 +26,17 @@ export interface ExplainReport {
   /** Only for cloudSts. */
   readonly decision: Decision | undefined
   readonly headers: { readonly added: readonly string[]; readonly removed: readonly string[] }
-  /** SHA-256 of each part of the cache key, base64url, and of all of them; only where a role was found. */
+  /** SHA-256 of each part of the cache key that is known here, base64url; only where something would be fetched. */
   readonly cacheKey: Readonly<Record<string, string>> | undefined
 }
 
 /** The headers of a caller that no backend gets (decisions §3.1); `*` stands for the rest of a name. */
-const REMOVED = [
+export const REMOVED = [
   'authorization',
   'proxy-authorization',
   'cookie',
+  'forwarded',
+  'x-real-ip',
   'x-amz-*',
   'x-amzn-oidc-*',
   'x-amzn-bedrock-agentcore-*-user-id',
@@ -41,6 +44,9 @@ const REMOVED = [
   'x-auth-request-*',
   'any header whose value contains the access token',
 ]
+
+/** What every backend is told about where a request came from. */
+const ALWAYS_ADDED = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']
 
 /** Explains one request of one caller on one route; pure but for `nowMs`. Throws `Failure` for a matcher that is wrong. */
 export function explain(
@@ -57,11 +63,18 @@ export function explain(
     config: { name: config, type: auth.type, configHash: auth.configHash, ...auth.source },
     why: `route ${JSON.stringify(route.name)} (path ${route.path}) names it in externalAuthConfigRef`,
     caller: { issuer: caller.issuer, subject: caller.subject, format: caller.format, signature: 'not checked' },
-    notes: notesOn(route.callers, caller, nowMs),
+    notes: notesOn(route, caller, nowMs),
     decision,
-    headers: { added: addedBy(auth), removed: REMOVED },
-    cacheKey: decision === undefined ? undefined : cacheKeyOf(config, auth.configHash, caller, decision),
+    headers: headersOf(auth),
+    cacheKey: cacheKeyOf(config, auth, caller, decision),
   }
+}
+
+/** Copies of what is added are removed before, whoever sent them. */
+function headersOf(auth: ResolvedAuth): ExplainReport['headers'] {
+  const added = addedBy(auth)
+  const owned = added.map((header) => header.split(':', 1)[0] ?? '').filter((name) => !name.startsWith('x-amz-'))
+  return { added: [...added, ...ALWAYS_ADDED], removed: [...new Set([...REMOVED, ...owned])] }
 }
 
 function decisionOf(
@@ -98,7 +111,11 @@ function addedBy(auth: ResolvedAuth): readonly string[] {
   return row(auth as never)
 }
 
-function notesOn(callers: AuthSection, { claims, issuer, format }: ExplainedCaller, nowMs: number): readonly string[] {
+function notesOn(
+  { callers, requiredScopes }: Pick<ResolvedRoute, 'callers' | 'requiredScopes'>,
+  { claims, issuer, format }: ExplainedCaller,
+  nowMs: number,
+): readonly string[] {
   if (callers.mode !== 'oauth' || format === 'opaque') return []
   const { providers } = callers.oauth
   const ofIssuer = providers.filter(({ issuerUrl }) => issuerUrl === issuer)
@@ -111,17 +128,33 @@ function notesOn(callers: AuthSection, { claims, issuer, format }: ExplainedCall
   const { exp } = claims
   if (typeof exp !== 'number') notes.push('the claims have no exp: a JWT without it would be refused with 401')
   else if (exp * 1000 <= nowMs) notes.push('exp has passed: the token would be refused with 401')
+  const granted = scopesOf({ claims })
+  const missing = requiredScopes.filter((scope) => !granted.has(scope))
+  if (missing.length > 0) notes.push(`the route requires scopes that are not there (${missing.join(' ')}): 403`)
   return notes
 }
 
 function cacheKeyOf(
   config: string,
-  configHash: string,
-  { issuer, subject, claims }: ExplainedCaller,
-  { choice, session, refusal }: Decision,
+  auth: ResolvedAuth,
+  caller: ExplainedCaller,
+  decision: Decision | undefined,
 ): Readonly<Record<string, string>> | undefined {
+  const own = decision === undefined ? exchangeParts(auth, caller) : roleParts(decision, caller)
+  if (own === undefined) return undefined
+  const { issuer, subject } = caller
+  const parts = { config, configHash: auth.configHash, issuer, subject, ...own }
+  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, hashKey([part])]))
+}
+
+function roleParts({ choice, session, refusal }: Decision, { claims }: ExplainedCaller) {
   if (refusal !== undefined || choice.roleArn === undefined || session === undefined) return undefined
   const [role = '', sessionName = '', judged = ''] = keyParts(choice.roleArn, session.name, claims)
-  const parts = { config, configHash, issuer, subject, role, sessionName, claims: judged }
-  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, hashKey([part])]))
+  return { role, sessionName, claims: judged }
+}
+
+function exchangeParts(auth: ResolvedAuth, { tokenDigest }: ExplainedCaller) {
+  if (auth.type !== 'tokenExchange') return undefined
+  const { audience, scopes = [] } = auth.spec
+  return { audience, scopes: scopes.join(' '), ...(tokenDigest === undefined ? {} : { subjectToken: tokenDigest }) }
 }
