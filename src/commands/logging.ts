@@ -29,7 +29,8 @@ export function openLog(options: { level: LogLevel; fd?: number }): OpenLog {
       // A pipe that is full or closed: the lines stay buffered for the next flush or are lost with their reader.
     }
   }
-  setInterval(flush, FLUSH_MS).unref()
+  // Not `flushSync`, which also waits until the disk has it.
+  setInterval(() => destination.flush(), FLUSH_MS).unref()
   const atOnce =
     (write: (fields: object, message: string) => void) =>
     (fields: object, message: string): void => {

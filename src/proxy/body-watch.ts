@@ -2,6 +2,7 @@ import { Failure, type Clock } from '../core/index.ts'
 import type { Exchange } from './exchange.ts'
 import type { Deadlines } from './options.ts'
 import { refuseConnection } from './refuse-connection.ts'
+import type { Roster } from './roster.ts'
 
 /** Looks after bodies that arrive too slowly, with one timer for all requests instead of one for each. */
 export interface BodyWatch {
@@ -17,7 +18,7 @@ const SWEEP_MS = 1000
 
 /** Watches the bodies of the requests in `active`. */
 export function createBodyWatch(
-  active: ReadonlySet<Exchange>,
+  active: Roster<Exchange>,
   clock: Clock,
   deadlines: Pick<Deadlines, 'keptBodyMs' | 'bodyIdleMs'>,
 ): BodyWatch {

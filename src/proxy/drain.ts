@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Exchange } from './exchange.ts'
 import type { Handler } from './handler.ts'
+import type { Roster } from './roster.ts'
 
 /** How long streams that were ended may take to get their last bytes out, in milliseconds. */
 const LAST_BYTES_MS = 1000
@@ -13,7 +14,7 @@ const LAST_BYTES_MS = 1000
 export async function drainServer(
   server: Server,
   handler: Handler,
-  active: ReadonlySet<Exchange>,
+  active: Roster<Exchange>,
   graceMs: number,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => {

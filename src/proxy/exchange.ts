@@ -34,6 +34,8 @@ export class Exchange implements Inbound {
   route: Route | undefined = undefined
   caller: Caller | undefined = undefined
   attempts = 0
+  /** Its place among the requests that are being answered. */
+  slot = -1
   /** The failure that was written straight to the connection, past the response. */
   refusal: Failure | undefined = undefined
   /** For the watch over slow bodies: when the patience ends, what then, and how much of a stream had arrived. */

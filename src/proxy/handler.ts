@@ -11,12 +11,13 @@ import { Exchange, type ExchangeKind } from './exchange.ts'
 import type { Ending, Observer } from './observe.ts'
 import type { OriginRules } from './origins.ts'
 import { runPipeline, type Answered } from './pipeline.ts'
+import type { Roster } from './roster.ts'
 import type { Runtimes, Surface } from './runtimes.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface HandlerOptions {
   /** The requests that are being answered; the handler adds and removes. */
-  readonly active: Set<Exchange>
+  readonly active: Roster<Exchange>
   readonly rules: OriginRules
   readonly runtimes: Runtimes
   readonly sessions: Sessions

@@ -7,6 +7,7 @@ import { createObserver } from './observe.ts'
 import { DEFAULT_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
 import { createOriginRules } from './origins.ts'
 import { createRequestIds } from './request-ids.ts'
+import { Roster } from './roster.ts'
 import { createRuntimes } from './runtimes.ts'
 import { createHttpServer, followCertificate, listen } from './server.ts'
 import { createSessions } from './sessions.ts'
@@ -24,7 +25,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const address = parseListenAddress(options.listen.address)
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log)
-  const active = new Set<Exchange>()
+  const active = new Roster<Exchange>()
   const bodyWatch = createBodyWatch(active, clock, deadlines)
   const handler = createHandler({
     active,

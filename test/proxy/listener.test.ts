@@ -88,7 +88,10 @@ describe('Unix sockets', () => {
     await new Promise<void>((resolve) => server.listen(file, resolve))
     sockets.closing(server)
     await expect(serve({ address: `unix:${file}` })).rejects.toMatchObject({ code: 'config_error' })
-    connect(file).end()
+    // Still somebody's: it takes a connection.
+    const client = connect(file)
+    await new Promise((resolve, reject) => client.once('connect', resolve).once('error', reject))
+    client.on('error', () => undefined).destroy()
     const plain = path.join(directory, 'plain')
     writeFileSync(plain, 'kept')
     await expect(serve({ address: `unix:${plain}` })).rejects.toMatchObject({ code: 'config_error' })
