@@ -31,6 +31,12 @@ export function openLog(options: { level: LogLevel; fd?: number }): OpenLog {
   }
   // Not `flushSync`, which also waits until the disk has it.
   setInterval(() => destination.flush(), FLUSH_MS).unref()
+  // Every request has its line, and pino takes 2 to 5 µs for one (ADR 0007); the line is the one that pino would write.
+  const info = (fields: object, message: string): void => {
+    const line = renderLine(pino.levels.values['info'] ?? 30, fields, message)
+    if (line === undefined) logger.info(fields, message)
+    else destination.write(line)
+  }
   const atOnce =
     (write: (fields: object, message: string) => void) =>
     (fields: object, message: string): void => {
@@ -39,9 +45,24 @@ export function openLog(options: { level: LogLevel; fd?: number }): OpenLog {
     }
   return {
     debug: logger.debug.bind(logger),
-    info: logger.info.bind(logger),
+    info: logger.isLevelEnabled('info') ? info : () => undefined,
     warn: atOnce(logger.warn.bind(logger)),
     error: atOnce(logger.error.bind(logger)),
     flush,
+  }
+}
+
+/** A log line as pino writes it for plain data; undefined for what only pino can write (cycles, BigInt). */
+export function renderLine(
+  level: number,
+  fields: object,
+  message: string,
+  nowMs: number = Date.now(),
+): string | undefined {
+  try {
+    const body = JSON.stringify(fields).slice(1, -1)
+    return `{"level":${level},"time":${nowMs},${body}${body === '' ? '' : ','}"msg":${JSON.stringify(message)}}\n`
+  } catch {
+    return undefined
   }
 }
