@@ -6,9 +6,9 @@ let world: CredentialsWorld
 const COSTLY = 'claims.many.all(a, claims.many.all(b, a != "" && b != ""))'
 
 /** Routes by what is different about them; each has a fallback, which nobody may reach by a rule that fails. */
-const ROUTES: Readonly<Record<string, { readonly spec?: object; readonly route?: object }>> = {
+const ROUTES: Readonly<Record<string, { readonly spec?: object; readonly onMatcherError?: string }>> = {
   skip: {},
-  deny: { route: { onMatcherError: 'deny' } },
+  deny: { onMatcherError: 'deny' },
   costly: { spec: { roleMappings: [{ matcher: COSTLY, roleArn: `${ROLE}admin` }] } },
   unnamed: { spec: { sessionNameClaim: 'email' } },
   unmapped: { spec: { fallbackRoleArn: undefined } },
@@ -32,12 +32,12 @@ beforeAll(async () => {
     'proxy.json',
     proxyConfig({
       auth: { mode: 'oauth', oauth: { resourceUrl: 'http://127.0.0.1/', providers: [provider] } },
-      routes: Object.entries(ROUTES).map(([name, { route }]) => ({
+      routes: Object.entries(ROUTES).map(([name, { onMatcherError }]) => ({
         name,
         path: `/${name}`,
         target: `${world.backend.url}/aws/mcp`,
         externalAuthConfigRef: { name },
-        ...route,
+        onMatcherError: onMatcherError ?? 'skip',
       })),
     }),
   )
