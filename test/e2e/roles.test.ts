@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 describe('who gets a role', () => {
-  it.each([
+  it.each<[route: string, claims: Record<string, string | string[]>, status: number, outcome: string]>([
     ['skip', { dept: 'x' }, 200, `${ROLE}admin`],
     ['skip', {}, 200, `${ROLE}reader`],
     ['deny', { dept: 'x' }, 200, `${ROLE}admin`],
@@ -58,7 +58,7 @@ describe('who gets a role', () => {
     ['unnamed', { dept: 'x' }, 403, 'session_name_missing'],
     ['unmapped', {}, 403, 'no_role'],
     ['untrusted', {}, 403, 'role_denied'],
-  ] as const)('on the route %s with %j: %i %s', async (route, claims, status, outcome) => {
+  ])('on the route %s with %j: %i %s', async (route, claims, status, outcome) => {
     world.backend.forget()
     const before = world.sts.calls()
     const headers = await world.bearer({ sub: `${route}-${outcome}`, claims })
