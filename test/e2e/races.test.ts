@@ -41,9 +41,12 @@ describe('concurrent requests through the proxy, nothing cached', () => {
     world.backend.forget()
     const before = world.sts.calls()
     const roles = { admins: 'admin', dev: 'developer', others: 'reader' }
-    const pairs = range(100).flatMap((index) => Object.keys(roles).map((group) => [`user-${index}`, group] as const))
-    const callers = await Promise.all(pairs.map(([sub, group]) => world.bearer({ sub, groups: [group] })))
-    expect(await all([...callers, ...callers].map((headers) => ['aws', headers]))).toEqual(new Set([200]))
+    for (const group of Object.keys(roles)) {
+      const callers = await Promise.all(
+        range(100).map((index) => world.bearer({ sub: `user-${index}`, groups: [group] })),
+      )
+      expect(await all([...callers, ...callers].map((headers) => ['aws', headers]))).toEqual(new Set([200]))
+    }
     expect(world.sts.calls() - before).toBe(300)
     const signed = world.backend.requests('/aws').map(({ verified }) => verified ?? {})
     expect(signed).toHaveLength(600)
