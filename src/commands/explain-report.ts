@@ -140,6 +140,8 @@ function cacheKeyOf(
   caller: ExplainedCaller,
   decision: Decision | undefined,
 ): Readonly<Record<string, string>> | undefined {
+  // Whose token it is would only be known from introspection.
+  if (caller.format === 'opaque') return undefined
   const own = decision === undefined ? exchangeParts(auth, caller) : roleParts(decision, caller)
   if (own === undefined) return undefined
   const { issuer, subject } = caller

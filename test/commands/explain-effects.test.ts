@@ -83,6 +83,7 @@ test('the parts of the cache key of an exchange are hashed; the token is among t
   expect(fromOne.cacheKey?.['subjectToken']).not.toBe(fromOther.cacheKey?.['subjectToken'])
   expect(fromOne.cacheKey).toMatchObject(fromClaims.cacheKey ?? {})
   expect((await report('key', 'token-file', one)).cacheKey).toBeUndefined()
+  expect((await report('exchange', 'token-file', 'opaque-token')).cacheKey).toBeUndefined()
 })
 
 test('scopes that the route requires and the token lacks are noted', async () => {
