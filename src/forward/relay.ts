@@ -139,6 +139,11 @@ export class Relay implements Dispatcher.DispatchHandler {
     return headers
   }
 
+  /** For when the connection is no longer the response's: its end says nothing about the client any more. */
+  protected leaveResponse(): void {
+    this.response.off('close', this.#onClose)
+  }
+
   /** Ends the exchange as answered. */
   protected settle(status: number, aborted: boolean): void {
     this.#status = status

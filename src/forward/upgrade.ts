@@ -59,6 +59,7 @@ export class UpgradeRelay extends Relay {
     for (let index = 0; index + 1 < flat.length; index += 2) lines.push(`${flat[index]}: ${flat[index + 1]}`)
     // From here on the connection is no longer HTTP's.
     response.detachSocket(client)
+    this.leaveResponse()
     client.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
     this.inbound.onStream(() => {
       client.end()

@@ -8,7 +8,7 @@ export class Connection {
   readonly peer: string
   readonly proto: 'http' | 'https'
   /** Requests that are being answered; more than one when the client pipelines. */
-  active = 0
+  readonly active = new Set<Exchange>()
   last: Exchange | undefined = undefined
   #host: string | undefined = undefined
   #forwarded: readonly string[] = []
@@ -37,15 +37,20 @@ export class Connection {
   }
 }
 
-/** Connections by their socket; forgotten with it. */
-export function createConnections(proto: 'http' | 'https'): { of(socket: Duplex): Connection } {
+/** Connections by their socket; forgotten with it. `onClose` is called when a socket closes, before it is forgotten. */
+export function createConnections(
+  proto: 'http' | 'https',
+  onClose: (connection: Connection) => void,
+): { of(socket: Duplex): Connection } {
   const connections = new WeakMap<Duplex, Connection>()
   return {
     of(socket) {
       let connection = connections.get(socket)
       if (connection === undefined) {
-        connection = new Connection(socket, proto)
-        connections.set(socket, connection)
+        const made = new Connection(socket, proto)
+        connections.set(socket, made)
+        socket.once('close', () => onClose(made))
+        connection = made
       }
       return connection
     },

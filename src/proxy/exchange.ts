@@ -75,6 +75,25 @@ export class Exchange implements Inbound {
     return this.response.destroyed && !this.response.writableEnded
   }
 
+  /** The answer to a request before it still has the connection. */
+  get isQueued(): boolean {
+    return this.response.socket === null && !this.response.writableFinished
+  }
+
+  /**
+   * Lets what is left of the body flow away. Node would do it when the answer is out; while that waits its turn, a body
+   * that nobody reads stops the connection, and nobody would see the client leave.
+   */
+  discardBody(): void {
+    const { request, socket } = this
+    if (request.complete || socket.destroyed) return
+    if (request.destroyed) {
+      // undici has ended it, so that it takes nothing any more; the parser stops the connection when it does not.
+      request.push = () => true
+      if (!socket.writableNeedDrain) socket.resume()
+    } else request.resume()
+  }
+
   /** True while an event stream runs that can be ended cleanly. */
   get isStreaming(): boolean {
     return this.#endStream !== undefined

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { asFailure, Failure, type Clock } from '../core/index.ts'
 import { CLIENT_GONE_STATUS } from '../forward/index.ts'
 import { admit } from './admission.ts'
@@ -31,8 +30,8 @@ export interface Handler {
   handle(request: IncomingMessage, response: ServerResponse, connection: Connection, kind: ExchangeKind): void
   /** From now on new requests get 503 and their connection is closed. */
   refuse(): void
-  /** Cuts a connection that Node has let go of, and tells every request on it, those that wait their turn as well. */
-  abandon(socket: Duplex): void
+  /** Tells every request on a connection that is no more, those that wait their turn as well. */
+  abandon(connection: Connection): void
   /** Called whenever a request is over. */
   onFinished: (() => void) | undefined
 }
@@ -47,7 +46,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const lease = runtimes.lease()
     const { connection } = exchange
     active.add(exchange)
-    connection.active++
+    connection.active.add(exchange)
     connection.last = exchange
     let ending: Ending
     try {
@@ -59,9 +58,10 @@ export function createHandler(options: HandlerOptions): Handler {
     } catch (error) {
       ending = fail(exchange, asFailure(error), isRefusing)
     } finally {
-      connection.active--
+      connection.active.delete(exchange)
       active.delete(exchange)
       exchange.finish()
+      if (exchange.isQueued) exchange.discardBody()
       lease.release()
     }
     observer.finished(exchange, ending)
@@ -70,9 +70,8 @@ export function createHandler(options: HandlerOptions): Handler {
 
   const handler: Handler = {
     onFinished: undefined,
-    abandon(socket) {
-      for (const exchange of active) if (exchange.socket === socket) exchange.response.destroy()
-      socket.destroy()
+    abandon(connection) {
+      for (const { response } of connection.active) response.destroy()
     },
     refuse() {
       isRefusing = true

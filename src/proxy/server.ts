@@ -1,6 +1,6 @@
 import { createServer, ServerResponse, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { causeOf, Failure, type Log } from '../core/index.ts'
 import type { ListenAddress } from '../http/index.ts'
@@ -37,7 +37,8 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
   const server = tls === undefined ? createServer(options) : createTlsServer({ ...options, ...secureContext(tls) })
   // The size is bounded above; a bound on the number would silently leave out what comes after.
   server.maxHeadersCount = 0
-  const connections = createConnections(tls === undefined ? 'http' : 'https')
+  // Node tells an answer that its client is gone, but not one that has no connection yet, nor after an upgrade request.
+  const connections = createConnections(tls === undefined ? 'http' : 'https', (gone) => handler.abandon(gone))
 
   const plain = { expectsContinue: false, isUpgrade: false }
   const hesitant = { expectsContinue: true, isUpgrade: false }
@@ -51,14 +52,15 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
   )
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     watchErrors(socket)
-    const response = responseOn(request, head)
+    const connection = connections.of(socket)
     // Sent before the answer to another request was out: whatever came now would land in the middle of that.
-    if (response === undefined) handler.abandon(socket)
-    else handler.handle(request, response, connections.of(socket), upgrading)
+    const response = connection.active.size > 0 ? undefined : responseOn(request, head)
+    if (response === undefined) socket.destroy()
+    else handler.handle(request, response, connection, upgrading)
   })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     watchErrors(socket)
-    if (connections.of(socket).active > 0) handler.abandon(socket)
+    if (connections.of(socket).active.size > 0) socket.destroy()
     else refuseConnection(socket, undefined, new Failure('method_not_allowed'))
   })
   server.on('clientError', (error: Error, socket: Duplex) => {
@@ -69,12 +71,12 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
     }
     const connection = connections.of(socket)
     const failure = parserFailure(error)
-    const exchange = connection.active === 0 ? undefined : connection.last
+    const exchange = connection.active.size === 0 ? undefined : connection.last
     // What belongs to a request is in that request's line.
     if (exchange === undefined)
       settings.log.info({ status: failure.status, reason: failure.code, cause: causeOf(error) }, 'connection refused')
     // With several answers in progress, whatever is written now would land in the middle of one.
-    if (connection.active > 1) socket.destroy()
+    if (connection.active.size > 1) socket.destroy()
     else refuseConnection(socket, exchange, failure)
   })
   return server
@@ -88,13 +90,45 @@ function watchErrors(socket: Duplex): void {
   socket.on('error', () => socket.destroy())
 }
 
+/** Most bytes of the other protocol that a client may send before its backend has agreed to it; more ends the connection. */
+const EARLY_BYTES = 128 * 1024
+
+/**
+ * The answer to an upgrade request on its raw socket. Until it is out, the socket is read: a client that leaves is only
+ * seen by reading. What comes is kept for the other protocol, and thrown away when there is none.
+ */
+class UpgradeResponse extends ServerResponse {
+  readonly #early: Buffer[] = []
+  #bytes = 0
+  #client: Socket | undefined = undefined
+
+  override assignSocket(socket: Socket): void {
+    super.assignSocket(socket)
+    this.#client = socket
+    socket.on('data', this.#keep)
+  }
+
+  /** From here on the connection is the other protocol's. */
+  override detachSocket(socket: Socket): void {
+    super.detachSocket(socket)
+    socket.off('data', this.#keep).pause()
+    if (this.#bytes > 0) socket.unshift(Buffer.concat(this.#early))
+  }
+
+  readonly #keep = (chunk: Buffer): void => {
+    if (this.headersSent) return
+    this.#early.push(chunk)
+    if ((this.#bytes += chunk.length) > EARLY_BYTES) this.#client?.destroy()
+  }
+}
+
 /**
  * A response on the raw socket of an upgrade request, for the case that there is no upgrade; undefined while the answer to
  * a request before it still has the socket.
  */
 function responseOn(request: IncomingMessage, head: Buffer): ServerResponse | undefined {
   const { socket } = request
-  const response = new ServerResponse(request)
+  const response = new UpgradeResponse(request)
   response.shouldKeepAlive = false
   try {
     response.assignSocket(socket)

@@ -1,4 +1,6 @@
+import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { ANONYMOUS, type Caller, type Matched } from '../../src/core/index.ts'
 import { rawConnect } from '../support/raw.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRoute, runtimeOf, startProxy } from './harness.ts'
@@ -20,9 +22,14 @@ async function start() {
     if (url === '/stream') response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hi\n\n')
     else if (url !== '/slow') response.end('ok')
   })
-  const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin, { allowUpgrade: true })]))
+  const connections = new Set<Socket>()
+  const caller = ({ inbound }: Matched): Caller => {
+    connections.add(inbound.request.socket)
+    return ANONYMOUS
+  }
+  const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin, { allowUpgrade: true, caller })]))
   const stillServes = async (): Promise<string> => (await fetch(`${proxy.url}/fine`)).text()
-  return { proxy, open, stillServes }
+  return { proxy, open, connections, stillServes }
 }
 
 describe('a client that does not wait for the answer before', () => {
@@ -74,6 +81,32 @@ describe('a client that does not wait for the answer before', () => {
   })
 })
 
+describe('a client whose connection nobody would read any more', () => {
+  it('is seen leaving while an early answer to a long upload waits behind a stream', async () => {
+    const { proxy, open } = await start()
+    const upload = `POST /fine ${HEAD}Content-Length: 20000000\r\n\r\n`
+    const client = rawConnect(proxy.url, `GET /stream ${HEAD}\r\n${upload}${'x'.repeat(1_000_000)}`)
+    await client.until(/: hi/)
+    await vi.waitFor(() => expect(proxy.log.lines.join()).toContain('POST'))
+    client.socket.write('x'.repeat(1_000_000))
+    await new Promise((done) => setTimeout(done, 50))
+    client.socket.resetAndDestroy()
+    await vi.waitFor(() => expect(open.size).toBe(0))
+  })
+
+  it('takes answers with it that wait their turn and that Node has forgotten', async () => {
+    const { proxy, open, connections } = await start()
+    const client = rawConnect(proxy.url, `GET /slow ${HEAD}\r\nGET /stream ${HEAD}\r\n`)
+    await vi.waitFor(() => expect(open.size).toBe(2))
+    // As Node does with any upgrade request; it may come in between the end of an answer and that of the connection.
+    const [socket] = connections
+    for (const listener of socket?.listeners('close') ?? [])
+      if (listener.name === 'bound socketOnClose') socket?.off('close', listener as () => void)
+    client.socket.destroy()
+    await vi.waitFor(() => expect(open.size).toBe(0))
+  })
+})
+
 describe('a client that asked for an upgrade and got a stream', () => {
   it.each(['end', 'destroy'] as const)('ends the stream when it leaves (%s)', async (leave) => {
     const { proxy, open } = await start()
@@ -91,6 +124,22 @@ describe('a client that leaves before its upgrade is answered', () => {
     client.socket.end()
     await client.ended
     await vi.waitFor(() => expect(proxy.log.lines.join()).toMatch(/client_gone|aborted/))
+    await vi.waitFor(() => expect(open.size).toBe(0))
+  })
+
+  it.each(['end', 'resetAndDestroy'] as const)('is seen leaving behind bytes that nobody takes (%s)', async (leave) => {
+    const { proxy, open } = await start()
+    const client = rawConnect(proxy.url, `${UPGRADE.replace('/ws', '/slow')}early bytes`)
+    await vi.waitFor(() => expect(open.size).toBe(1))
+    client.socket[leave]()
+    await vi.waitFor(() => expect(open.size).toBe(0))
+  })
+
+  it('may not send more than 128 KiB ahead', async () => {
+    const { proxy, open } = await start()
+    const client = rawConnect(proxy.url, `${UPGRADE.replace('/ws', '/slow')}${'x'.repeat(400_000)}`)
+    await client.ended
+    expect(client.text()).toBe('')
     await vi.waitFor(() => expect(open.size).toBe(0))
   })
 })
