@@ -23,8 +23,8 @@ export interface ForwardDeps {
 
 /**
  * Sealed → streamed answer. `forward` and `upgrade` write into `inbound.response` or say `Again` before a byte of the
- * answer was sent; they throw `Failure` backend_unreachable, backend_timeout, backend_error, backend_rejected_credential
- * (a 401 in the last attempt) or bad_request. `Again` credential_rejected is said whatever the body is; redirect and
+ * answer was sent; they throw `Failure` backend_unreachable, backend_timeout, backend_error or bad_request. `Again`
+ * credential_rejected is said whatever the body is, and in the last attempt as well; redirect and
  * connection_lost only when the body can be sent again. A client that leaves gives an aborted outcome.
  */
 export const createForward = (options: ForwardOptions, deps: ForwardDeps): Forward => {

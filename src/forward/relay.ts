@@ -91,7 +91,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#firstByteAtMs = this.route.clock.now()
     const length = headers['content-length']
     if (length !== undefined) this.#announced = Number(length)
-    const head = this.route.responsePolicy(headers)
+    const head = this.route.responsePolicy(headers, status)
     this.#follow(judge(status, headers, head, this.route, this.sealed), head, controller)
   }
 

@@ -55,7 +55,7 @@ export class UpgradeRelay extends Relay {
     const lines = [`HTTP/1.1 ${HTTP_SWITCHING} ${STATUS_CODES[HTTP_SWITCHING]}`, 'connection: upgrade']
     const protocol = headers['upgrade']
     if (typeof protocol === 'string') lines.push(`upgrade: ${protocol}`)
-    const flat = this.headersFor(this.route.responsePolicy(headers), undefined)
+    const flat = this.headersFor(this.route.responsePolicy(headers, HTTP_SWITCHING), undefined)
     for (let index = 0; index + 1 < flat.length; index += 2) lines.push(`${flat[index]}: ${flat[index + 1]}`)
     // From here on the connection is no longer HTTP's.
     response.detachSocket(client)

@@ -20,6 +20,10 @@ const one = (value: string | readonly string[] | undefined): string | undefined 
 
 const isReplayable = (sealed: Sealed): boolean => sealed.body.kind !== 'stream'
 
+/** Whether it leads to the host of the backend, by whichever scheme and user. */
+const isOwn = (location: string, route: ForwardRoute, sealed: Sealed): boolean =>
+  URL.parse(location, route.targetOrigin + sealed.path)?.host === new URL(route.targetOrigin).host
+
 /** Path and query of a redirect that stays on the backend's origin; undefined for any other. */
 const ownPath = (location: string, route: ForwardRoute, sealed: Sealed): string | undefined => {
   const { origin } = new URL(route.targetOrigin)
@@ -54,9 +58,8 @@ export const judge = (
   const { location } = head
   if (status < 300 && location === undefined) return STREAM
   if (status === 401) {
-    return sealed.final
-      ? { kind: 'fail', failure: new Failure('backend_rejected_credential') }
-      : { kind: 'again', again: { reason: 'credential_rejected', status } }
+    // Also in the last attempt: what the caller gets then depends on the type, which is not known here.
+    return { kind: 'again', again: { reason: 'credential_rejected', status } }
   }
   if (location !== undefined && status >= 300 && status < 400 && status !== 304) {
     return judgeRedirect(status, location, route, sealed)
@@ -68,7 +71,10 @@ export const judge = (
     if (again === 'peek') return { kind: 'peek', rejection }
     if (again !== undefined) return { kind: 'again', again }
   }
-  // A `Location` that is no redirect (201): ours where it is under the route, as it is otherwise.
+  // A `Location` that is no redirect (201): ours where it is under the route, as it is on other origins. For the rest of
+  // the backend's own there is no address of ours, and its own is nobody's business.
   if (location === undefined) return STREAM
-  return { kind: 'stream', location: rewriteLocation(location, route, sealed.path) ?? location }
+  const ours = rewriteLocation(location, route, sealed.path)
+  if (ours !== undefined || isOwn(location, route, sealed)) return { kind: 'stream', location: ours }
+  return { kind: 'stream', location }
 }

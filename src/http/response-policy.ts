@@ -33,10 +33,12 @@ const DROPPED: ReadonlySet<string> = new Set([
 
 /**
  * A function that gives what of a backend's headers a client may see. Dropped: hop-by-hop headers and those named in
- * `Connection`, cookies, challenges, `Alt-Svc`, the backend's CORS headers and request id. The function keeps no state.
+ * `Connection`, cookies, challenges, `Alt-Svc`, the backend's CORS headers and request id; `Content-Length` where the
+ * status has no body (1xx, 204: RFC 9110 §8.6). The function keeps no state.
  */
-export function createResponsePolicy(): (headers: ParsedHeaders) => ResponseHead {
-  return (parsed) => {
+export function createResponsePolicy(): (headers: ParsedHeaders, status: number) => ResponseHead {
+  return (parsed, status) => {
+    const isBodiless = status < 200 || status === 204
     const headers: string[] = []
     const connection = parsed['connection']
     const named = connection === undefined ? undefined : connectionNames(joined(connection), undefined)
@@ -44,6 +46,7 @@ export function createResponsePolicy(): (headers: ParsedHeaders) => ResponseHead
       const value = parsed[name]
       if (value === undefined || DROPPED.has(name) || name.startsWith('access-control-')) continue
       if (name === 'location' || name === 'mcp-session-id' || named?.has(name) === true) continue
+      if (isBodiless && name === 'content-length') continue
       if (typeof value === 'string') headers.push(name, value)
       else for (const line of value) headers.push(name, line)
     }

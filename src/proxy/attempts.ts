@@ -49,6 +49,8 @@ export class Attempts implements IterableIterator<Attempt> {
         if (this.#mayRepeat()) return
         throw rejected(armed, again.status)
       case 'credential_rejected': {
+        // A fresh credential is refused like the one before: fetching more of them with each request helps nobody.
+        if (this.#repeats > 0) throw rejected(armed, again.status)
         // Told in any case, so that the next request starts with another one.
         const hasAnother = await route.obtain.reject(armed)
         if (hasAnother && this.#mayRepeat()) return

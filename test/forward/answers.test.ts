@@ -134,7 +134,7 @@ describe('an answer', () => {
 describe('a 401', () => {
   it.each([
     [false, 599, 'credential_rejected'],
-    [true, 502, 'backend_rejected_credential'],
+    [true, 599, 'credential_rejected'],
   ])('in the last attempt %s never reaches the caller', async (final, status, reason) => {
     const origin = await sockets.http((_request, response) => response.writeHead(401).end('log in'))
     const { url } = await startFront(sockets, { origin, final })

@@ -73,6 +73,13 @@ describe('other answers with a Location', () => {
     expect((await redirected(201, 'https://elsewhere.test/new')).location).toBe('https://elsewhere.test/new')
   })
 
+  it.each(['{origin}/internal/x', '/internal/x', '//{host}/internal', 'https://{host}/mcp/x', 'http://u:p@{host}/mcp'])(
+    '201 does not show what is the backend’s own and not under the route: %s',
+    async (location) => {
+      expect(await redirected(201, location)).toEqual({ status: 201, location: null, again: null })
+    },
+  )
+
   it('300 without a Location passes', async () => {
     const origin = await sockets.http((_request, response) => response.writeHead(300).end('choose'))
     const { url } = await startFront(sockets, { origin })

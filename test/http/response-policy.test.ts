@@ -14,7 +14,7 @@ describe('the response policy', () => {
     'x-amzn-errortype',
     'link',
   ])('sends %s on', (name) => {
-    expect(policy({ [name]: 'v' }).headers).toEqual([name, 'v'])
+    expect(policy({ [name]: 'v' }, 200).headers).toEqual([name, 'v'])
   })
 
   it.each([
@@ -35,19 +35,30 @@ describe('the response policy', () => {
     'access-control-expose-headers',
     'x-request-id',
   ])('drops %s', (name) => {
-    expect(policy({ [name]: ['a', 'b'], kept: '1' }).headers).toEqual(['kept', '1'])
+    expect(policy({ [name]: ['a', 'b'], kept: '1' }, 200).headers).toEqual(['kept', '1'])
   })
 
   it('drops what Connection names', () => {
-    expect(policy({ connection: ['close', 'X-A'], 'x-a': '1', 'x-b': '2' }).headers).toEqual(['x-b', '2'])
+    expect(policy({ connection: ['close', 'X-A'], 'x-a': '1', 'x-b': '2' }, 200).headers).toEqual(['x-b', '2'])
   })
 
   it('keeps repeated headers as lines of their own', () => {
-    expect(policy({ link: ['a', 'b'] }).headers).toEqual(['link', 'a', 'link', 'b'])
+    expect(policy({ link: ['a', 'b'] }, 200).headers).toEqual(['link', 'a', 'link', 'b'])
+  })
+
+  it.each([
+    [101, []],
+    [103, []],
+    [204, []],
+    [200, ['content-length', '5']],
+    [205, ['content-length', '5']],
+    [304, ['content-length', '5']],
+  ])('of status %i sends of a length what may be there: %j', (status, expected) => {
+    expect(policy({ 'content-length': '5' }, status).headers).toEqual(expected)
   })
 
   it('hands location, session id and content type to forward', () => {
-    expect(policy({ location: '/x', 'mcp-session-id': 's', 'content-type': 'text/event-stream' })).toEqual({
+    expect(policy({ location: '/x', 'mcp-session-id': 's', 'content-type': 'text/event-stream' }, 200)).toEqual({
       headers: ['content-type', 'text/event-stream'],
       location: '/x',
       sessionId: 's',

@@ -70,6 +70,19 @@ describe('repeats', () => {
     expect(seen).toHaveLength(2)
   })
 
+  it('asks for a login after the second 401 where a login helps, without throwing away the new credential', async () => {
+    const { url, seen, reject } = await start((response) => response.writeHead(401).end(), {
+      type: 'upstreamInject',
+      isProtected: true,
+      resourceUrl: 'https://mcp.example.com/r',
+    })
+    const response = await post(url)
+    expect([response.status, await reasonOf(response)]).toEqual([401, 'no_session'])
+    expect(response.headers.get('www-authenticate')).toContain('Bearer')
+    expect(seen).toHaveLength(2)
+    expect(reject).toHaveBeenCalledTimes(1)
+  })
+
   it('does not repeat when there is no other credential', async () => {
     const { url, seen, reject } = await start((response) => response.writeHead(401).end(), {})
     reject.mockReturnValue(false)
