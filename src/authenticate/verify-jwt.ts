@@ -90,9 +90,18 @@ async function verifyAt(one: Case, first: Look | undefined, clock: Clock): Promi
   const verdict = await verifySignature(one, first, clock)
   const { introspect } = one.provider
   if (verdict.kind === 'accepted' || introspect === undefined) return verdict
+  // The keys took time, and so does the answer: a token that has ended meanwhile is not asked about, nor accepted.
+  const ended = brokenNow(one, clock)
+  if (ended !== undefined) return ended
   const { exp } = one.jwt.payload
   const subject = { token: one.token, format: 'jwt', ...(typeof exp === 'number' ? { notAfter: exp } : {}) } as const
-  return introspectAt(one.provider, introspect, subject, clock)
+  const answer = await introspectAt(one.provider, introspect, subject, clock)
+  return answer.kind === 'accepted' ? (brokenNow(one, clock) ?? answer) : answer
+}
+
+function brokenNow({ jwt, provider }: Case, clock: Clock): Refused | undefined {
+  const rule = brokenRule(jwt.payload, provider.jwtRules, clock.now())
+  return rule === undefined ? undefined : refusedByRule(rule)
 }
 
 const SENTENCES: Readonly<Record<Exclude<SignatureCheck, 'good'>, string>> = {

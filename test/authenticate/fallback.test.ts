@@ -87,6 +87,30 @@ describe('a JWT of a provider that introspects', () => {
     expect(world.calls).toEqual([])
   })
 
+  it.each([
+    [60_000, 0],
+    [1000, 1],
+  ])('for whose keys %i ms were lost is introspected if it is still valid: %i', async (lostMs, times) => {
+    const { world, authenticator } = setUp()
+    world.on(JWKS_URL, (request) => {
+      world.clock.advance(lostMs)
+      return unreachable(request)
+    })
+    const jwt = await token(known, { exp: start + 10 })
+    if (times === 1) expect((await callerOf(authenticator, jwt)).subject).toBe('alice')
+    else expect((await refusalOf(authenticator, jwt)).code).toBe('expired_token')
+    expect(world.asked(INTROSPECTION_URL)).toBe(times)
+  })
+
+  it('that expires while it is introspected is not accepted', async () => {
+    const { world, authenticator } = setUp()
+    world.on(INTROSPECTION_URL, () => {
+      world.clock.advance(60_000)
+      return json(answer)
+    })
+    expect((await refusalOf(authenticator, await token(imposter, { exp: start + 10 }))).code).toBe('expired_token')
+  })
+
   it('ends with its own exp, whatever the answer says', async () => {
     const { authenticator } = setUp(() => json({ ...answer, exp: start + 86_400 }))
     expect((await callerOf(authenticator, await token(imposter))).expiresAtMs).toBe((start + 600) * 1000)
