@@ -6,10 +6,14 @@ export const MAX_TOKEN_BYTES = 16 * 1024
 /** `Bearer` in any case, one or more spaces, token68 (RFC 6750 §2.1, RFC 9110 §11.4). */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
 
+/** Says that a bearer token follows, whatever does. */
+const SCHEME = /^bearer(?:\s|$)/i
+
 /**
- * The access token in the values of the `Authorization` header lines; undefined when there is no such line. Throws
- * `bad_request` (challenge `invalid_request`) for more than one line, `invalid_token` for another scheme, a token that
- * is not token68 or one longer than 16 KiB (decisions §2.2).
+ * The access token in the values of the `Authorization` header lines; undefined when there is none: no such line, an empty
+ * one, or another scheme, which the challenge must not call an error (RFC 6750 §3.1). Throws `bad_request` (challenge
+ * `invalid_request`) for more than one line, `invalid_token` for a bearer token that is missing, not token68 or longer
+ * than 16 KiB (decisions §2.2).
  */
 export function parseBearer(values: readonly string[]): string | undefined {
   const [value] = values
@@ -19,6 +23,7 @@ export function parseBearer(values: readonly string[]): string | undefined {
       detail: 'more than one Authorization header',
       challenge: { error: 'invalid_request' },
     })
+  if (!SCHEME.test(value)) return undefined
   // The length first: what follows costs time in proportion to it.
   if (value.length > MAX_TOKEN_BYTES + 'Bearer '.length) throw unusable('the token is longer than 16 KiB')
   const token = BEARER.exec(value)?.[1]

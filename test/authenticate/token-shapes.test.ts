@@ -134,8 +134,14 @@ describe('the Authorization header', () => {
     expect(await asked(values)()).toMatchObject({ kind: 'authenticated', subject: 'alice' })
   })
 
-  it('that is missing is no error of the client: nothing in the challenge says so', async () => {
-    const failure = await failureOf(asked([]))
+  it.each<[string, readonly string[]]>([
+    ['missing', []],
+    ['empty', ['']],
+    ['of another scheme', ['Basic YWxpY2U6c2VjcmV0']],
+    ['of DPoP', [`DPoP ${good}`]],
+    ['a token alone', [good]],
+  ])('that is %s is no error of the client: nothing in the challenge says so', async (_name, values) => {
+    const failure = await failureOf(asked(values))
     expect(failure).toMatchObject({ code: 'missing_token', status: 401 })
     expect(failure.challenge?.error).toBeUndefined()
   })
@@ -143,13 +149,9 @@ describe('the Authorization header', () => {
   it.each<[string, readonly string[], string]>([
     ['twice', [`Bearer ${good}`, `Bearer ${good}`], 'bad_request'],
     ['twice with different tokens', [`Bearer ${good}`, 'Bearer x'], 'bad_request'],
-    ['with another scheme', ['Basic YWxpY2U6c2VjcmV0'], 'invalid_token'],
-    ['with DPoP', [`DPoP ${good}`], 'invalid_token'],
     ['without a token', ['Bearer'], 'invalid_token'],
     ['with an empty token', ['Bearer '], 'invalid_token'],
-    ['empty', [''], 'invalid_token'],
     ['with a tab', [`Bearer\t${good}`], 'invalid_token'],
-    ['with the token alone', [good], 'invalid_token'],
     ['with two tokens', [`Bearer ${good} ${good}`], 'invalid_token'],
     ['with two tokens and a comma', [`Bearer ${good},${good}`], 'invalid_token'],
     ['with a quoted token', [`Bearer "${good}"`], 'invalid_token'],

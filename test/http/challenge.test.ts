@@ -14,6 +14,11 @@ import {
 describe('parseBearer', () => {
   it.each([
     [[], undefined],
+    [[''], undefined],
+    [[' '], undefined],
+    [['Basic abc'], undefined],
+    [['Bearerabc'], undefined],
+    [['x'.repeat(100_000)], undefined],
     [['Bearer abc'], 'abc'],
     [['bEaReR   a-._~+/9=='], 'a-._~+/9=='],
     [[`Bearer ${'a'.repeat(16_384)}`], 'a'.repeat(16_384)],
@@ -22,16 +27,13 @@ describe('parseBearer', () => {
   })
 
   it.each([
-    [['Basic abc'], 'invalid_token'],
     [['Bearer'], 'invalid_token'],
     [['Bearer '], 'invalid_token'],
-    [['Bearerabc'], 'invalid_token'],
     [['Bearer a b'], 'invalid_token'],
     [['Bearer a,b'], 'invalid_token'],
     [['Bearer =a'], 'invalid_token'],
     [['Bearer ä'], 'invalid_token'],
     [['Bearer\tabc'], 'invalid_token'],
-    [[''], 'invalid_token'],
     [[`Bearer ${'a'.repeat(16_385)}`], 'invalid_token'],
     [[`Bearer ${' '.repeat(100_000)}a`], 'invalid_token'],
     [['Bearer a', 'Bearer a'], 'bad_request'],
