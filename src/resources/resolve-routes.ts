@@ -26,6 +26,7 @@ interface Resolved {
 /** Draft routes with their external auth, callers and resource URL; what breaks a rule is a problem of that route. */
 export function resolveRoutes(inputs: Inputs): Resolved {
   const resolved: Resolved = { routes: [], problems: uniqueAmongAll(inputs.drafts), warnings: [] }
+  const documents = new Map<string, ResolvedRoute>()
   for (const draft of inputs.drafts) {
     const callers = draft.ownCallers ?? inputs.callers
     if (callers === undefined) {
@@ -48,9 +49,23 @@ export function resolveRoutes(inputs: Inputs): Resolved {
         ),
       )
     }
-    resolved.routes.push({ ...draft.settings, auth, callers, resourceUrl })
+    const route = { ...draft.settings, auth, callers, resourceUrl }
+    if (callers.mode === 'oauth') resolved.problems.push(...sharedDocument(draft, route, documents))
+    resolved.routes.push(route)
   }
   return resolved
+}
+
+/** The document about a protected resource is found by the path alone (RFC 9728 §3.1): two hosts would take it from each other. */
+function sharedDocument(draft: DraftRoute, route: ResolvedRoute, documents: Map<string, ResolvedRoute>): Problem[] {
+  const url = URL.parse(route.resourceUrl ?? '')
+  if (url === null) return []
+  const place = url.pathname + url.search
+  const earlier = documents.get(place)
+  if (earlier === undefined) documents.set(place, route)
+  if (earlier?.resourceUrl === undefined || new URL(earlier.resourceUrl).origin === url.origin) return []
+  const message = `routes "${earlier.name}" and "${route.name}" are on different hosts and share the path "${place}", where only one RFC 9728 document can be; expected another path, or a process for each host`
+  return [draft.problem('resourceUrl', message)]
 }
 
 /** Routes of a ProxyConfig are unique among themselves by the check of the document; here those of manifests join. */

@@ -127,6 +127,28 @@ describe('resolveProxy', () => {
     )
   })
 
+  test('two protected resources on different hosts need different paths, for the sake of their documents', () => {
+    const judge = (one: string, other: string, auth: object = OAUTH): string =>
+      problemsOf([
+        externalAuth(SPECS.unauthenticated),
+        proxy({
+          auth,
+          routes: [
+            route({ name: 'one', path: '/1', resourceUrl: one }),
+            route({ name: 'other', path: '/2', resourceUrl: other }),
+          ],
+        }),
+      ])
+    const said = judge('https://a.example.com/mcp', 'https://b.example.com/mcp')
+    expect(said).toContain('routes "one" and "other" are on different hosts and share the path "/mcp"')
+    expect(said).toContain('routes[1].resourceUrl')
+    expect(judge('https://a.example.com', 'https://b.example.com/')).toContain('share the path "/"')
+    expect(judge('https://a.example.com/mcp', 'https://b.example.com/other')).toBe('')
+    expect(judge('https://a.example.com/mcp', 'https://b.example.com/mcp?x')).toBe('')
+    expect(judge('https://a.example.com/mcp', 'https://a.example.com/mcp')).toBe('')
+    expect(judge('https://a.example.com/mcp', 'https://b.example.com/mcp', ANONYMOUS)).toBe('')
+  })
+
   test('nothing to serve is a problem', () => {
     expect(problemsOf([proxy({ auth: OAUTH })])).toContain('there is nothing to serve')
     expect(problemsOf([externalAuth(SPECS.bearerToken)])).toContain('there is nothing to serve')
