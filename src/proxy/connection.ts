@@ -7,8 +7,7 @@ export class Connection {
   /** Address of the client as `Forwarded` wants it; `unknown` for Unix sockets (RFC 7239 §6). */
   readonly peer: string
   readonly proto: 'http' | 'https'
-  /** Requests that are being answered; more than one when the client pipelines. */
-  readonly active = new Set<Exchange>()
+  readonly #active: Exchange[] = []
   last: Exchange | undefined = undefined
   #host: string | undefined = undefined
   #forwarded: readonly string[] = []
@@ -16,6 +15,20 @@ export class Connection {
   constructor(socket: Duplex, proto: 'http' | 'https') {
     this.peer = (socket as Socket).remoteAddress?.replace(/^::ffff:(?=\d+\.)/i, '') ?? 'unknown'
     this.proto = proto
+  }
+
+  /** Requests that are being answered; more than one when the client pipelines. */
+  get active(): readonly Exchange[] {
+    return this.#active
+  }
+
+  begin(exchange: Exchange): void {
+    this.#active.push(exchange)
+  }
+
+  finish(exchange: Exchange): void {
+    const at = this.#active.indexOf(exchange)
+    if (at >= 0) this.#active.splice(at, 1)
   }
 
   /** True headers about where a request came from, flat; the same for every request with the same Host. */

@@ -46,7 +46,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const lease = runtimes.lease()
     const { connection } = exchange
     active.add(exchange)
-    connection.active.add(exchange)
+    connection.begin(exchange)
     connection.last = exchange
     let ending: Ending
     try {
@@ -58,7 +58,7 @@ export function createHandler(options: HandlerOptions): Handler {
     } catch (error) {
       ending = fail(exchange, asFailure(error), isRefusing)
     } finally {
-      connection.active.delete(exchange)
+      connection.finish(exchange)
       active.delete(exchange)
       exchange.finish()
       if (exchange.isQueued) exchange.discardBody()
@@ -71,7 +71,8 @@ export function createHandler(options: HandlerOptions): Handler {
   const handler: Handler = {
     onFinished: undefined,
     abandon(connection) {
-      for (const { response } of connection.active) response.destroy()
+      // A copy: a request may be over before the next one is looked at.
+      for (const { response } of [...connection.active]) response.destroy()
     },
     refuse() {
       isRefusing = true

@@ -54,13 +54,13 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
     watchErrors(socket)
     const connection = connections.of(socket)
     // Sent before the answer to another request was out: whatever came now would land in the middle of that.
-    const response = connection.active.size > 0 ? undefined : responseOn(request, head)
+    const response = connection.active.length > 0 ? undefined : responseOn(request, head)
     if (response === undefined) socket.destroy()
     else handler.handle(request, response, connection, upgrading)
   })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     watchErrors(socket)
-    if (connections.of(socket).active.size > 0) socket.destroy()
+    if (connections.of(socket).active.length > 0) socket.destroy()
     else refuseConnection(socket, undefined, new Failure('method_not_allowed'))
   })
   server.on('clientError', (error: Error, socket: Duplex) => {
@@ -71,12 +71,12 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
     }
     const connection = connections.of(socket)
     const failure = parserFailure(error)
-    const exchange = connection.active.size === 0 ? undefined : connection.last
+    const exchange = connection.active.length === 0 ? undefined : connection.last
     // What belongs to a request is in that request's line.
     if (exchange === undefined)
       settings.log.info({ status: failure.status, reason: failure.code, cause: causeOf(error) }, 'connection refused')
     // With several answers in progress, whatever is written now would land in the middle of one.
-    if (connection.active.size > 1) socket.destroy()
+    if (connection.active.length > 1) socket.destroy()
     else refuseConnection(socket, exchange, failure)
   })
   return server

@@ -122,13 +122,18 @@ describe('a connection that is lost before the answer', () => {
 
   it('is reused while it lives, and there are as many as requests at a time', async () => {
     const used = new Set<unknown>()
+    // Answers wait for each other, so that none is free when the next request comes.
+    const held: (() => void)[] = []
+    let together = 1
     const origin = await sockets.http((request, response) => {
       used.add(request.socket)
-      setTimeout(() => response.end('ok'), 20)
+      held.push(() => response.end('ok'))
+      if (held.length >= together) for (const answer of held.splice(0)) answer()
     })
     const { url } = await startFront(sockets, { origin })
     for (let index = 0; index < 3; index++) await reasonOf(url)
     expect(used.size).toBe(1)
+    together = 30
     await Promise.all(Array.from({ length: 30 }, () => reasonOf(url)))
     expect(used.size).toBe(30)
   })
