@@ -72,7 +72,7 @@ export function createHandler(options: HandlerOptions): Handler {
     onFinished: undefined,
     abandon(connection) {
       // A copy: a request may be over before the next one is looked at.
-      for (const { response } of [...connection.active]) response.destroy()
+      for (const { response } of connection.active.toReversed()) response.destroy()
     },
     refuse() {
       isRefusing = true
