@@ -25,3 +25,14 @@ export class Closers {
     if (errors.length > 0) throw errors[0]
   }
 }
+
+/** What `start` gives, or nothing at all: when it throws, what it had opened is closed first. */
+export async function whole<T>(start: (closers: Closers) => Promise<T>): Promise<T> {
+  const closers = new Closers()
+  try {
+    return await start(closers)
+  } catch (error) {
+    await closers.close()
+    throw error
+  }
+}

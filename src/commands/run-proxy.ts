@@ -11,7 +11,7 @@ import { openSecrets } from '../secrets/index.ts'
 import { adminEndpoints, type ReloadResult } from './admin.ts'
 import { createAuthenticators } from './authenticators.ts'
 import { openCaFiles } from './ca-files.ts'
-import { Closers } from './closers.ts'
+import { type Closers, whole } from './closers.ts'
 import { describeEgress, egressFrom } from './egress.ts'
 import { loadProxyConfig, type ProxySources } from './load-config.ts'
 import { openMetrics } from './metrics.ts'
@@ -52,14 +52,8 @@ const NOTHING: Runtime = { routes: [], documents: new Map(), close: () => Promis
  * Runs the proxy: reads the configuration, listens, and follows changes of every file that it read. Throws `ConfigError`
  * with all problems, and `Failure` config_error when an address can't be bound; nothing is left open then.
  */
-export async function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
-  const closers = new Closers()
-  try {
-    return await start(options, closers)
-  } catch (error) {
-    await closers.close()
-    throw error
-  }
+export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
+  return whole((closers) => start(options, closers))
 }
 
 async function start(options: RunProxyOptions, closers: Closers): Promise<RunningProxy> {

@@ -5,7 +5,7 @@ import { createOutbound } from '../net/index.ts'
 import { startOps } from '../ops/index.ts'
 import { type AccessPolicy, openSource, type Source, startRegistry } from '../registry/index.ts'
 import { type AuthSection, loadRegistryFile, renderProblem } from '../resources/index.ts'
-import { Closers } from './closers.ts'
+import { type Closers, whole } from './closers.ts'
 import { ConfigError } from './config-error.ts'
 import { describeEgress, egressFrom } from './egress.ts'
 import { openMetrics } from './metrics.ts'
@@ -44,14 +44,8 @@ const WELL_KNOWN = '/.well-known/oauth-protected-resource'
  * `ConfigError` with all problems of the file, and `Failure` config_error when an address can't be bound; nothing is left
  * open then.
  */
-export async function runRegistryServer(options: RunRegistryOptions): Promise<RunningRegistry> {
-  const closers = new Closers()
-  try {
-    return await start(options, closers)
-  } catch (error) {
-    await closers.close()
-    throw error
-  }
+export function runRegistryServer(options: RunRegistryOptions): Promise<RunningRegistry> {
+  return whole((closers) => start(options, closers))
 }
 
 async function start(options: RunRegistryOptions, closers: Closers): Promise<RunningRegistry> {
