@@ -1,5 +1,6 @@
+import { nearest } from '../core/index.ts'
 import { EXIT, type Io } from './io.ts'
-import { nearestOf, UsageError } from './options.ts'
+import { UsageError } from './options.ts'
 import { versionLine } from './version.ts'
 
 /** Runs one command to its exit code. Commands are loaded when they are called, so that `validate` starts no server code. */
@@ -55,7 +56,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   if (name === '--version') return main(['version'], io)
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (entry === undefined) {
-    const meant = nearestOf(name, Object.keys(COMMANDS))
+    const meant = nearest(name, Object.keys(COMMANDS))
     const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
     io.stderr(`extauth: there is no command ${JSON.stringify(name)}.${hint} See extauth --help.\n`)
     return EXIT.usage

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { nearest } from '../core/index.ts'
 
 /** One long option of a command. Its environment variable is `EXTAUTH_` and the name in capitals. */
 export interface OptionSpec {
@@ -88,32 +89,13 @@ function explain(error: unknown, spec: CommandSpec): string {
   const message = error instanceof Error ? error.message : String(error)
   const unknown = /Unknown option '--?([^']+)'/.exec(message)?.[1]
   if (unknown !== undefined) {
-    const meant = nearestOf(unknown, Object.keys(spec.options))
+    const meant = nearest(unknown, Object.keys(spec.options))
     const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
     return `Unknown option --${unknown}.${hint} See ${spec.name} --help.`
   }
   const unexpected = /Unexpected argument '([^']*)'/.exec(message)?.[1]
   if (unexpected !== undefined) return `takes no argument ${JSON.stringify(unexpected)}. See ${spec.name} --help.`
   return `${message.split('\n')[0]?.replace(/\.?$/, '.')} See ${spec.name} --help.`
-}
-
-/** The known name that is at most three changes and half of its letters away, if any. */
-export function nearestOf(name: string, known: readonly string[]): string | undefined {
-  const nearest = known.toSorted((a, b) => distance(name, a) - distance(name, b))[0]
-  return nearest !== undefined && distance(name, nearest) <= Math.min(3, name.length / 2) ? nearest : undefined
-}
-
-function distance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      current.push(Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution))
-    }
-    previous = current
-  }
-  return previous[b.length] ?? 0
 }
 
 /** The text of `--help`, made from the same table that parses. */

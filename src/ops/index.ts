@@ -1,3 +1,3 @@
 export type { OpsHandler, OpsReply, OpsRequest, Readiness } from './endpoint.ts'
 export { startOps, type Ops, type OpsOptions } from './server.ts'
-export { clearStaleSocket } from './unix-socket.ts'
+export { bind } from './bind.ts'

@@ -1,11 +1,10 @@
-import { chmodSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log, Secret } from '../core/index.ts'
 import { parseListenAddress } from '../http/index.ts'
+import { bind } from './bind.ts'
 import { createDispatch } from './dispatch.ts'
 import type { Answer, OpsHandler, Readiness } from './endpoint.ts'
-import { clearStaleSocket } from './unix-socket.ts'
 
 export interface OpsOptions {
   /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 takes a free one. */
@@ -89,19 +88,8 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
     },
   )
   server.on('clientError', refuse)
-  // What a process that was killed has left behind must not keep the next one from starting.
-  if (listen.kind === 'unix') await clearStaleSocket(listen.path)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.once('listening', () => {
-      server.removeListener('error', reject)
-      resolve()
-    })
-    if (listen.kind === 'unix') server.listen(listen.path)
-    else server.listen(listen.port, listen.host === '' ? undefined : listen.host)
-  })
   // The socket's permissions are the guard of what it serves.
-  if (listen.kind === 'unix') chmodSync(listen.path, 0o600)
+  await bind(server, listen, 0o600)
 
   const address = server.address()
   let url = options.address

@@ -4,12 +4,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { causeOf, Failure, type Log } from '../core/index.ts'
 import type { ListenAddress } from '../http/index.ts'
-import { clearStaleSocket } from '../ops/index.ts'
+import { bind } from '../ops/index.ts'
 import { createConnections } from './connection.ts'
 import type { Handler } from './handler.ts'
 import type { Deadlines, TlsMaterial } from './options.ts'
 import { parserFailure, refuseConnection } from './refuse-connection.ts'
-import { restrictSocket } from './unix-socket.ts'
 
 export interface ServerSettings {
   readonly headerLimitBytes: number
@@ -81,6 +80,9 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
   })
   return server
 }
+
+/** Owner and group may connect: the group is how a neighbour is let in. */
+const SOCKET_MODE = 0o660
 
 /** Codes of a connection that the client has broken off. */
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
@@ -163,24 +165,12 @@ export function followCertificate(server: Server, tls: TlsMaterial | undefined, 
 
 /** Listens and gives the URL to reach it by. Throws `config_error`; the cause has the system's code (`EADDRINUSE`). */
 export async function listen(server: Server, address: ListenAddress): Promise<string> {
-  if (address.kind === 'unix') await clearStaleSocket(address.path)
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  server.once('error', reject)
-  const listening = (): void => {
-    server.off('error', reject)
-    resolve()
-  }
-  if (address.kind === 'unix') server.listen(address.path, listening)
-  else if (address.host === '') server.listen(address.port, listening)
-  else server.listen(address.port, address.host, listening)
-  await promise.catch((cause: unknown) => {
+  await bind(server, address, SOCKET_MODE).catch((cause: unknown) => {
+    if (cause instanceof Failure) throw cause
     const code = causeOf(cause).code ?? 'unknown error'
     throw new Failure('config_error', { detail: `cannot listen on ${textOf(address)}: ${code}`, cause })
   })
-  if (address.kind === 'unix') {
-    await restrictSocket(address.path)
-    return `unix:${address.path}`
-  }
+  if (address.kind === 'unix') return `unix:${address.path}`
   const { port } = server.address() as AddressInfo
   const host = address.host === '' ? 'localhost' : address.host
   const scheme = server instanceof TlsServer ? 'https' : 'http'

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { parseListenAddress, type ListenAddress } from '../http/index.ts'
-import type { Readiness } from '../ops/index.ts'
+import { bind, type Readiness } from '../ops/index.ts'
 import { challengeOf } from './access.ts'
 import { createApi, type ApiOptions } from './api.ts'
 import { admit, refuseMalformed } from './gate.ts'
@@ -34,16 +34,8 @@ const MAX_HEADER_BYTES = 24 * 1024
 const DRAIN_GRACE_MS = 10_000
 const DRAIN_LOOK_MS = 50
 
-async function bind(server: Server, listen: ListenAddress): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.once('listening', () => {
-      server.removeListener('error', reject)
-      resolve()
-    })
-    if (listen.kind === 'unix') server.listen(listen.path)
-    else server.listen(listen.port, listen.host === '' ? undefined : listen.host)
-  })
+async function listenOn(server: Server, listen: ListenAddress): Promise<string> {
+  await bind(server, listen)
   if (listen.kind === 'unix') return `unix:${listen.path}`
   const address = server.address()
   if (address === null || typeof address === 'string') throw new TypeError('a listening TCP server has an address')
@@ -91,7 +83,7 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
     },
   )
   server.on('clientError', refuseMalformed)
-  const url = await bind(server, listen)
+  const url = await listenOn(server, listen)
   documents = new Map([...options.documentsFor(url)].map(([path, document]) => [path, JSON.stringify(document)]))
 
   const readiness = (): Readiness => {

@@ -1,5 +1,5 @@
 import type { Declared, Loading, LocatedAuth } from './loaded.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../core/index.ts'
 import type { Located } from './problem.ts'
 import { sectionWarnings } from './warnings.ts'
 import type { Workload } from './workloads.ts'

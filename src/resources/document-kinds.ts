@@ -1,4 +1,4 @@
-import { nearest } from './nearest.ts'
+import { nearest } from '../core/index.ts'
 import { WORKLOAD_KINDS } from './workloads.ts'
 
 /** Group of our resources unless `--api-group` says otherwise (decisions §1). */

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { nearest } from './nearest.ts'
+import { nearest } from '../core/index.ts'
 import { shorten, YAML_LIMITS } from './yaml.ts'
 
 /** One thing that is wrong at one path of a document. */
