@@ -1,4 +1,5 @@
-import type { AuthenticatedCaller } from './caller.ts'
+import type { KeyObject } from 'node:crypto'
+import type { AuthenticatedCaller, Claims } from './caller.ts'
 import type { Secret } from './secret.ts'
 
 /** Wall clock. `now()` is in milliseconds since the epoch. Passed in everywhere so that tests own the time. */
@@ -51,8 +52,38 @@ export interface Secrets {
   handle(ref: { readonly name: string; readonly key: string }): SecretHandle
 }
 
-/** The upstream tokens that the embedded authorization server holds for a caller's session. */
+/** One live token of an upstream provider. */
+export interface UpstreamToken {
+  readonly token: Secret
+  /** Milliseconds since the epoch; absent when the provider did not say: good until a backend refuses it. */
+  readonly expiresAtMs: number | undefined
+}
+
+/** The upstream tokens that the embedded authorization server holds for a caller's session (authserver.md §6). */
 export interface UpstreamTokens {
-  /** A live access token of `provider`, refreshed when it has under 60 s left; throws `no_session` when there is none. */
-  accessToken(caller: AuthenticatedCaller, provider: string): Promise<{ token: Secret; expiresAtMs: number }>
+  /**
+   * A live token of `provider`, refreshed when it has under 60 s left. Throws `no_session` when there is none to be had,
+   * `identity_provider_unavailable` when it can't be refreshed now.
+   */
+  current(caller: AuthenticatedCaller, provider: string, kind: 'access_token' | 'id_token'): Promise<UpstreamToken>
+  /** A backend refused this token: refresh it once. False when there can be no other (then the caller logs in again). */
+  reject(caller: AuthenticatedCaller, provider: string, refused: UpstreamToken): Promise<boolean>
+}
+
+/** A public key of an issuer that runs in this process, as `authenticate` needs it. */
+export interface IssuerKey {
+  /** RFC 7638 thumbprint. */
+  readonly kid: string
+  readonly alg: string
+  readonly publicKey: KeyObject
+}
+
+/** An issuer in this very process: its keys are handed over, never fetched (authserver.md §2.6). */
+export interface InProcessIssuer {
+  /** As in `iss`, byte for byte. */
+  readonly issuer: string
+  /** All keys that may still verify, the signing one first. */
+  keys(): readonly IssuerKey[]
+  /** True when this token's session was revoked; asked on each use of a verified token, so it must not wait for anything. */
+  isRevoked(claims: Claims): boolean
 }

@@ -58,7 +58,10 @@ function createSubjectToken(spec: TokenExchange, { upstreamTokens }: ObtainDeps)
       detail: 'tokenExchange with subjectProviderName needs an embedded authorization server',
     })
   }
-  return (caller: AuthenticatedCaller) => upstreamTokens.accessToken(caller, provider)
+  return async (caller: AuthenticatedCaller) => {
+    const { token, expiresAtMs = Infinity } = await upstreamTokens.current(caller, provider, 'access_token')
+    return { token, expiresAtMs }
+  }
 }
 
 function createLog(config: string, { log }: ObtainDeps) {

@@ -117,11 +117,12 @@ test('an anonymous caller has nothing to exchange', () => {
 test('the token of a named upstream provider is exchanged instead, and bounds what comes back', async () => {
   const rig = createRig(sockets, {
     upstreamTokens: {
-      accessToken: (caller, provider) =>
+      current: (caller, provider) =>
         Promise.resolve({
           token: new Secret(`${provider} token of ${caller.subject}`),
           expiresAtMs: START_MS + 60_000,
         }),
+      reject: () => Promise.resolve(false),
     },
   })
   const spec = { tokenUrl: endpoint.url, audience: 'a', subjectProviderName: 'google' }
