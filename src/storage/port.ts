@@ -1,0 +1,97 @@
+import type { Secret } from '../core/index.ts'
+
+/** One stored value with the version that compare-and-set goes by. */
+export interface StoredValue {
+  readonly value: Buffer
+  /** Changes with every write; opaque to callers. */
+  readonly version: string
+}
+
+/** A lock that is held: renewed by its maker while held, lost when the store can't be reached for its whole life. */
+export interface HeldLock {
+  /** Goes up with every holder of this lock: what is written under it can be told from what an earlier holder writes late. */
+  readonly fence: number
+  /** False once it was lost: whatever was being done must not be written any more. */
+  readonly isHeld: boolean
+  /** Lets go; only the owner's own hold is let go. Never rejects. */
+  release(): Promise<void>
+}
+
+/** What became of an addition to a bounded collection. */
+export type Admission = 'added' | 'full'
+
+/**
+ * Where state lives that outlasts a request (authserver.md §7): memory for one replica, Redis or Valkey through Sentinel for
+ * several. Every operation is one atomic step in the store, has a deadline, and throws `StoreError` when the store can't do it.
+ * Times are milliseconds; every key has a time to live. Keys are short ASCII names made by the caller, never secrets; values
+ * are at most 1 MiB and arrive sealed where they must not be read in the store (`seal.ts`).
+ */
+export interface Store {
+  get(key: string): Promise<StoredValue | undefined>
+  put(key: string, value: Buffer, ttlMs: number): Promise<void>
+  /** False when the key is there already. */
+  putIfAbsent(key: string, value: Buffer, ttlMs: number): Promise<boolean>
+  /** Reads and removes: of many at once exactly one gets it (codes, states, refresh tokens). */
+  take(key: string): Promise<StoredValue | undefined>
+  /**
+   * Writes when the stored version is still `version` (undefined: when there is no such key) and, with a fence, when no later
+   * holder of the lock has written. False when it is not.
+   */
+  compareAndSet(
+    key: string,
+    version: string | undefined,
+    value: Buffer,
+    ttlMs: number,
+    fence?: number,
+  ): Promise<boolean>
+  delete(...keys: readonly string[]): Promise<void>
+  /**
+   * A member of a collection of at most `most`, in one step. When it is full the oldest member that was never `touch`ed goes
+   * first; when all were, `full`. Members expire by their own `ttlMs`.
+   */
+  admit(collection: string, key: string, value: Buffer, ttlMs: number, most: number): Promise<Admission>
+  /** Says that a member was used and lives for `ttlMs` from now. */
+  touch(collection: string, key: string, ttlMs: number): Promise<void>
+  /**
+   * Waits at most `waitMs` for the lock; undefined when somebody else still has it. It is renewed until released and ends
+   * `ttlMs` after its owner died.
+   */
+  lock(name: string, options: { readonly ttlMs: number; readonly waitMs: number }): Promise<HeldLock | undefined>
+  /** Tells all replicas, this one included, within 2 s. Delivery is at most once: `onGap` says when something may be missed. */
+  publish(channel: string, message: string): Promise<void>
+  subscribe(channel: string, listener: StoreListener): { close(): void }
+  /** Whether the store answers now, for readiness; never rejects. */
+  health(): StoreHealth
+  close(): Promise<void>
+}
+
+export interface StoreListener {
+  onMessage(message: string): void
+  /** Messages may have been lost (a connection was): look at the store again. */
+  onGap(): void
+}
+
+export interface StoreHealth {
+  readonly isUp: boolean
+  /** `memory` or `kvstore`. */
+  readonly kind: 'memory' | 'kvstore'
+  /** For people: which part is down; no address, no credential. */
+  readonly detail: string | undefined
+}
+
+export type StoreErrorKind = 'unavailable' | 'timeout' | 'overloaded' | 'too_few_replicas' | 'refused'
+
+/** The store did not do it, or nobody knows whether it did. */
+export class StoreError extends Error {
+  readonly kind: StoreErrorKind
+  constructor(kind: StoreErrorKind, options: { cause?: unknown } = {}) {
+    super(`store ${kind}`, { cause: options.cause })
+    this.name = 'StoreError'
+    this.kind = kind
+  }
+}
+
+/** Keys that seal and open what is stored: the first seals, all open (authserver.md §5). */
+export interface SealingKeys {
+  current(): readonly Secret[]
+}
