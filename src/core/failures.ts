@@ -35,6 +35,7 @@ export const FAILURES = {
   expired_token: row(401, 'caller_token', false, 'invalid_token', 'The access token has expired.', 'The client gets a new token; if tokens expire at once, compare clocks.'),
   no_session: row(401, 'caller_token', false, 'invalid_token', 'There is no upstream session for this caller; log in again.', 'The caller logs in again through the authorization server.'),
   insufficient_scope: row(403, 'caller_rights', false, 'insufficient_scope', 'The access token lacks a required scope.', 'Grant the scopes in `requiredScopes` of the route.'),
+  login_refused: row(403, 'caller_rights', false, 'access_denied', 'The identity provider did not let this user log in.', 'The user cancelled, or a policy of the upstream identity provider refused; the log has its error code.'),
   no_role: row(403, 'caller_rights', false, 'access_denied', 'No role is mapped to this caller.', "Run `extauth explain` with the caller's claims; add a mapping or a `fallbackRoleArn`."),
   role_denied: row(403, 'caller_rights', false, 'access_denied', 'The role may not be assumed by this caller.', 'The trust policy of the role refuses this caller (STS said AccessDenied).'),
   rule_limit: row(403, 'caller_rights', false, 'access_denied', 'A role rule reached its evaluation limit.', "A matcher costs too much for this caller's claims; simplify it."),

@@ -1,0 +1,39 @@
+import type { Claims, UpstreamTokens } from '../../core/index.ts'
+import type { UpstreamLogin } from '../upstreams/upstream.ts'
+
+/** What a login is, when its first leg starts to be kept. */
+export interface NewUpstreamSession {
+  /** The name of the session in our tokens: at least 128 random bits. */
+  readonly tsid: string
+  /** `sub` of our tokens (authserver.md §4.6). */
+  readonly subject: string
+  readonly clientId: string
+  /** Name of the upstream that says who the user is. */
+  readonly firstProvider: string
+  /** The resource that the login was for. */
+  readonly resource: string
+  /** Nothing of the session outlives this; milliseconds since the epoch. */
+  readonly endsAtMs: number
+}
+
+/**
+ * The upstream tokens behind our own (authserver.md §6). As `UpstreamTokens` it answers for a caller whose token we issued:
+ * the session's subject and client must be those of the caller's token, else `no_session`. Methods that need the store
+ * throw `identity_provider_unavailable` with a Retry-After while it does not answer.
+ */
+export interface UpstreamSessions extends UpstreamTokens {
+  /** Throws `internal_error` for a `tsid` that is there already. */
+  create(session: NewUpstreamSession): Promise<void>
+  /** Keeps what a leg brought, in the place of what this provider gave before. Throws `no_session` when there is no session. */
+  addLeg(tsid: string, provider: string, login: UpstreamLogin): Promise<void>
+  /**
+   * Claims for a new access token when our refresh token is used: of the first upstream, refreshed when its tokens are due.
+   * Undefined when the session is over, here or at the upstream (then there is no new access token).
+   */
+  renewClaims(tsid: string): Promise<{ readonly claims: Claims } | undefined>
+  /** Ends it: its tokens are deleted, and all replicas refuse its `tsid` within 2 s. Ending twice, or what never was, is fine. */
+  end(tsid: string): Promise<void>
+  /** True when the session was ended, as far as this replica knows; never waits. */
+  isEnded(tsid: string): boolean
+  close(): Promise<void>
+}
