@@ -6,6 +6,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts/build.ts scripts/build.ts
 COPY src src
+COPY lab lab
 RUN node scripts/build.ts && npm prune --omit=dev --omit=optional --ignore-scripts
 
 FROM node:24-bookworm-slim

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 
-// Gives dist/, which runs under plain Node 24 with production dependencies only: `node dist/main.js`.
+// Gives dist/, which runs under plain Node 24 with production dependencies only: `node dist/src/main.js`.
 const root = path.join(import.meta.dirname, '..')
 rmSync(path.join(root, 'dist'), { recursive: true, force: true })
 const { status } = spawnSync(path.join(root, 'node_modules/.bin/tsc'), ['--project', 'tsconfig.build.json'], {

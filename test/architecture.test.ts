@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { mints, readRooms, readSources, violations } from './support/architecture.ts'
+import { labViolations, mints, readRooms, readSources, violations } from './support/architecture.ts'
 
 const root = path.join(import.meta.dirname, '..')
 const rooms = readRooms(readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8'))
@@ -18,6 +18,12 @@ describe('architecture', () => {
   it('imports only downwards, through doors, in small files with places of their own', () => {
     expect(sources.length).toBeGreaterThan(50)
     expect(violations(rooms, sources)).toEqual([])
+  })
+
+  it('keeps the lab out of the product', () => {
+    const lab = readSources(path.join(root, 'lab'))
+    expect(lab.length).toBeGreaterThan(10)
+    expect(labViolations(rooms, lab, sources)).toEqual([])
   })
 
   it('lists only lower rooms in the table', () => {
@@ -73,6 +79,22 @@ describe('the architecture check itself', () => {
 
   it('finds nothing but what was planted', () => {
     expect(planted.filter((sentence) => !expected.includes(sentence))).toEqual([])
+  })
+
+  it('finds what is planted in a lab', () => {
+    const fixture = (folder: string) => readSources(path.join(root, 'test/fixtures/architecture', folder))
+    expect(labViolations(rooms, fixture('lab'), fixture('with-lab')).sort()).toEqual(
+      [
+        'commands/eager.ts: loads the lab by a static import',
+        'lab/backdoor.ts: ../src/core/secret.ts is no door of a room',
+        'lab/backdoor.ts: ../src/commands/index.ts is no door of a room',
+        'lab/computed.ts: computed import',
+        'lab/computed.ts: only commands reads process.env',
+      ].sort(),
+    )
+    expect(violations(rooms, fixture('with-lab'))).toEqual([
+      'core/labelled.ts: imports ../../lab/index.ts, outside of src',
+    ])
   })
 
   it('sees a cast to a stage wherever it is written', () => {

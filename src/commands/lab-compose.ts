@@ -14,7 +14,7 @@ import {
   startLabBackend,
   startLabIdentityProvider,
   startLabSts,
-} from '../lab/index.ts'
+} from '../../lab/index.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { runProxy } from './run-proxy.ts'
 

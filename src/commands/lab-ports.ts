@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { PACKAGE_ROOT } from './package-root.ts'
 
 /** Ports on loopback; 0 takes a free one. */
 export interface LabPorts {
@@ -13,4 +14,4 @@ export interface LabPorts {
 export const LAB_PORTS: LabPorts = { proxy: 8080, admin: 8081, identity: 8082, backend: 8083, sts: 8084 }
 
 /** The folder that the lab runs. */
-export const LAB_CONFIG = path.join(import.meta.dirname, '../../config/lab')
+export const LAB_CONFIG = path.join(PACKAGE_ROOT, 'config/lab')

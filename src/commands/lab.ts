@@ -1,5 +1,4 @@
 import path from 'node:path'
-import { PortInUse } from '../lab/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
 import type { Lab } from './lab-compose.ts'
@@ -91,7 +90,6 @@ function levelOf(text: string | undefined): LogLevel {
 /** The port that was taken, wherever in the chain of causes the operating system says so. */
 function busyPort(error: unknown): number | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if (at instanceof PortInUse) return at.port
     const { code, port: taken } = at as NodeJS.ErrnoException & { port?: unknown }
     if (code === 'EADDRINUSE' && typeof taken === 'number') return taken
   }

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { PACKAGE_ROOT } from './package-root.ts'
 
 /** Version of this package, from its package.json. */
 export const VERSION: string = (
-  JSON.parse(readFileSync(path.join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string }
+  JSON.parse(readFileSync(path.join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }
 ).version
 
 /** What `extauth version` and `/version` say. */

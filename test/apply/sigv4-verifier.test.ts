@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { applyAws } from '../../src/apply/aws.ts'
-import { verifySigv4, type IssuedCredentials } from '../../src/lab/sigv4-verify.ts'
+import { verifySigv4, type IssuedCredentials } from '../../lab/sigv4-verify.ts'
 import { credentialOf, draftOf, keys, timeMs, unsigned, type Keys, type Unsigned } from './support/signing.ts'
 
 function verify(

@@ -7,7 +7,7 @@ import {
   startLabBackend,
   startLabIdentityProvider,
   startLabSts,
-} from '../../src/lab/index.ts'
+} from '../../lab/index.ts'
 import type { RunProxyOptions } from '../../src/commands/run-proxy.ts'
 import { post } from './lab.ts'
 import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'

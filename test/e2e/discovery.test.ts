@@ -8,7 +8,7 @@ import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotoc
 import { Provider } from 'oidc-provider'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
-import { type LabBackend, startLabBackend } from '../../src/lab/index.ts'
+import { type LabBackend, startLabBackend } from '../../lab/index.ts'
 import { authConfig, freePort, proxyConfig, run, type RunningTestProxy } from './run.ts'
 
 const CLIENT = { clientId: 'mcp-client', clientSecret: 'a-secret-of-the-client-that-is-long-enough' }

@@ -2,7 +2,7 @@ import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
-import { type LabBackend, startLabBackend } from '../../src/lab/index.ts'
+import { type LabBackend, startLabBackend } from '../../lab/index.ts'
 import { INITIALIZE, post } from './lab.ts'
 import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'
 

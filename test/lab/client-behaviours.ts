@@ -3,7 +3,7 @@ import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { expect, test, vi } from 'vitest'
-import type { LabBackend } from '../../src/lab/index.ts'
+import type { LabBackend } from '../../lab/index.ts'
 
 /** An MCP address to try the official clients on, and the backend that is behind it. */
 export interface ClientTarget {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type LabBackend, startLabBackend } from '../../src/lab/index.ts'
+import { type LabBackend, startLabBackend } from '../../lab/index.ts'
 import { testEveryClient } from './client-behaviours.ts'
 
 let backend: LabBackend

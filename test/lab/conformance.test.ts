@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type LabBackend, startLabBackend } from '../../src/lab/index.ts'
+import { type LabBackend, startLabBackend } from '../../lab/index.ts'
 import { passing, runConformance } from './conformance.ts'
 
 let backend: LabBackend

@@ -1,6 +1,6 @@
 import { decodeJwt, jwtVerify, createLocalJWKSet } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { LabIdentityProvider } from '../../src/lab/index.ts'
+import type { LabIdentityProvider } from '../../lab/index.ts'
 import { basic, movableClock, postForm, startProvider } from './standins.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type LabIdentityProvider, PortInUse, startLabIdentityProvider } from '../../src/lab/index.ts'
+import { type LabIdentityProvider, PortInUse, startLabIdentityProvider } from '../../lab/index.ts'
 import { basic, CLIENTS, movableClock, postForm, postJson, startProvider } from './standins.ts'
 
 const clock = movableClock()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { LabIdentityProvider } from '../../src/lab/index.ts'
+import type { LabIdentityProvider } from '../../lab/index.ts'
 import { movableClock, postForm, postJson, startProvider } from './standins.ts'
 
 const REDIRECT = 'http://127.0.0.1:1234/callback'

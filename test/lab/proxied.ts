@@ -1,7 +1,7 @@
 import { type Lab, startLab } from '../../src/commands/lab-compose.ts'
 import { openLog } from '../../src/commands/logging.ts'
 import type { Clock } from '../../src/core/index.ts'
-import type { RecordedRequest } from '../../src/lab/index.ts'
+import type { RecordedRequest } from '../../lab/index.ts'
 
 const ANY = { proxy: 0, admin: 0, identity: 0, backend: 0, sts: 0 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
-import { type LabBackend, type LabIdentityProvider, startLabBackend } from '../../src/lab/index.ts'
+import { type LabBackend, type LabIdentityProvider, startLabBackend } from '../../lab/index.ts'
 import { movableClock, startProvider } from './standins.ts'
 
 const clock = movableClock()

@@ -1,7 +1,7 @@
 import { Sha256 } from '@aws-crypto/sha256-js'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { describe, expect, test } from 'vitest'
-import { type IssuedCredentials, verifySigv4 } from '../../src/lab/index.ts'
+import { type IssuedCredentials, verifySigv4 } from '../../lab/index.ts'
 
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 const CREDENTIALS: IssuedCredentials = {

@@ -1,5 +1,5 @@
 import { Secret } from '../../src/core/index.ts'
-import { type LabClient, type LabRole, startLabIdentityProvider, startLabSts } from '../../src/lab/index.ts'
+import { type LabClient, type LabRole, startLabIdentityProvider, startLabSts } from '../../lab/index.ts'
 
 /** A clock that stands until it is moved, in milliseconds since the epoch. */
 export const movableClock = () => {

@@ -1,6 +1,6 @@
 import { AssumeRoleWithWebIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { LabIdentityProvider, LabSts } from '../../src/lab/index.ts'
+import type { LabIdentityProvider, LabSts } from '../../lab/index.ts'
 import { movableClock, ROLES, startProvider, startSts } from './standins.ts'
 
 const clock = movableClock()

@@ -1,7 +1,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { main } from '../../src/commands/index.ts'
-import type { LabIdentityProvider } from '../../src/lab/index.ts'
+import type { LabIdentityProvider } from '../../lab/index.ts'
 import { startProvider } from './standins.ts'
 
 let identity: LabIdentityProvider

@@ -8,7 +8,7 @@ import type { Io } from '../../src/commands/index.ts'
 import { runRegistry } from '../../src/commands/registry.ts'
 import { runRegistryServer, type RunningRegistry } from '../../src/commands/run-registry.ts'
 import { Secret } from '../../src/core/index.ts'
-import { startLabIdentityProvider, type LabIdentityProvider } from '../../src/lab/index.ts'
+import { startLabIdentityProvider, type LabIdentityProvider } from '../../lab/index.ts'
 import { get, idsOf, recordingLog, SERVERS, SILENT } from './setup.ts'
 
 const CONFIG = path.join(import.meta.dirname, '../../config')

@@ -15,6 +15,8 @@ export interface SourceFile {
   readonly path: string
   readonly lines: number
   readonly imports: readonly string[]
+  /** Those of `imports` that run as soon as this file does: neither types alone nor `import()`. */
+  readonly loads: readonly string[]
   /** Names of types that the file casts to with `as`. */
   readonly casts: readonly string[]
   readonly readsEnvironment: boolean
@@ -48,11 +50,16 @@ function parse(root: string, name: string): SourceFile {
   const text = readFileSync(path.join(root, name), 'utf8')
   const tree = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true)
   const imports: string[] = []
+  const loads: string[] = []
   const casts: string[] = []
   let readsEnvironment = false
   const visit = (node: ts.Node): void => {
     if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier !== undefined) {
-      if (ts.isStringLiteral(node.moduleSpecifier)) imports.push(node.moduleSpecifier.text)
+      if (ts.isStringLiteral(node.moduleSpecifier)) {
+        imports.push(node.moduleSpecifier.text)
+        const isType = ts.isImportDeclaration(node) ? node.importClause?.isTypeOnly === true : node.isTypeOnly
+        if (!isType) loads.push(node.moduleSpecifier.text)
+      }
     } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
       const [specifier] = node.arguments
       imports.push(specifier !== undefined && ts.isStringLiteral(specifier) ? specifier.text : '<computed>')
@@ -80,7 +87,7 @@ function parse(root: string, name: string): SourceFile {
     ts.forEachChild(node, visit)
   }
   visit(tree)
-  return { path: name, lines: text.split('\n').length - 1, imports, casts, readsEnvironment }
+  return { path: name, lines: text.split('\n').length - 1, imports, loads, casts, readsEnvironment }
 }
 
 const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'main')
@@ -90,12 +97,15 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
   undici: ['net', 'forward'],
   '@aws-sdk/client-sts': ['obtain'],
   '@bufbuild/cel': ['cel'],
-  jose: ['authenticate', 'obtain', 'lab', 'commands'],
+  jose: ['authenticate', 'obtain', 'commands'],
   pino: ['commands'],
   'prom-client': ['commands'],
-  fastify: ['registry', 'lab'],
-  '@modelcontextprotocol/server': ['lab'],
+  fastify: ['registry'],
+  '@modelcontextprotocol/server': [],
 }
+
+/** The one file that may import lab/: everything else of the product runs without it. */
+const LAB_IS_ENTERED_BY = 'commands/lab-compose.ts'
 
 const FORBIDDEN_NAMES = /(^|\/)(utils?|common|helpers?|shared|misc)(\.ts|\/|$)/
 
@@ -126,6 +136,9 @@ function judgeImport(file: SourceFile, room: Room, specifier: string, rooms: Rea
     return [`${file.path}: ${confined[0]} belongs to ${confined[1].join(', ')}`]
   }
   const target = path.posix.normalize(path.posix.join(path.posix.dirname(file.path), specifier))
+  if (target.startsWith('../lab/') && file.path === LAB_IS_ENTERED_BY) {
+    return target === '../lab/index.ts' ? [] : [`${file.path}: enters lab by ${target}, its door is index.ts`]
+  }
   if (target.startsWith('..')) return [`${file.path}: imports ${specifier}, outside of src`]
   const other = roomOf(target)
   if (other === room.name) return []
@@ -137,6 +150,35 @@ function judgeImport(file: SourceFile, room: Room, specifier: string, rooms: Rea
   if (otherRoom !== undefined && otherRoom.level >= room.level)
     problems.push(`${file.path}: ${other} is not below ${room.name}`)
   return problems
+}
+
+/**
+ * What breaks the rules of lab/, a sentence each: it uses rooms by their doors, no room uses it, and nothing but a
+ * dynamic import loads the one file of `commands` that does.
+ */
+export function labViolations(
+  rooms: readonly Room[],
+  lab: readonly SourceFile[],
+  src: readonly SourceFile[],
+): string[] {
+  const doors = new Set(rooms.filter((room) => room.level < 5).map((room) => `../src/${room.name}/index.ts`))
+  const found: string[] = []
+  for (const file of lab) {
+    if (file.lines > 300) found.push(`lab/${file.path}: ${file.lines} lines, 300 at most`)
+    if (FORBIDDEN_NAMES.test(file.path)) found.push(`lab/${file.path}: a thing has a room or it has no place`)
+    if (file.readsEnvironment) found.push(`lab/${file.path}: only commands reads process.env`)
+    for (const specifier of file.imports) {
+      const target = path.posix.normalize(path.posix.join(path.posix.dirname(file.path), specifier))
+      if (specifier === '<computed>') found.push(`lab/${file.path}: computed import`)
+      else if (specifier.startsWith('.') && target.startsWith('..') && !doors.has(target))
+        found.push(`lab/${file.path}: ${target} is no door of a room`)
+    }
+  }
+  for (const file of src) {
+    const loaded = file.loads.map((specifier) => path.posix.join(path.posix.dirname(file.path), specifier))
+    if (loaded.includes(LAB_IS_ENTERED_BY)) found.push(`${file.path}: loads the lab by a static import`)
+  }
+  return found
 }
 
 /** Stage brand → the files that cast to it. */

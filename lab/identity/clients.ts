@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { Secret } from '../../core/index.ts'
+import { Secret } from '../../src/core/index.ts'
 import { type Form, OAuthRefusal } from './oauth-error.ts'
 
 export type ClientRight = 'introspect' | 'exchange' | 'client_credentials' | 'authorization_code'

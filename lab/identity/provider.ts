@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { JSONWebKeySet } from 'jose'
 import { z } from 'zod'
-import type { Clock } from '../../core/index.ts'
+import type { Clock } from '../../src/core/index.ts'
 import { createLabFaults, FAULT_MODES, type LabFaults } from '../faults.ts'
 import { isFromThisMachine } from '../guard.ts'
 import { PortInUse } from '../listen.ts'

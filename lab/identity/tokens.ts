@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose'
-import type { Clock } from '../../core/index.ts'
+import type { Clock } from '../../src/core/index.ts'
 import type { SigningAlgorithm, SigningKeys } from './keys.ts'
 
 /** Every token of the lab is also meant for this audience, whatever resource it was asked for. */

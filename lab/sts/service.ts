@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../../core/index.ts'
+import type { Clock } from '../../src/core/index.ts'
 import { createLabFaults, type LabFaults } from '../faults.ts'
 import { listenOnLoopback } from '../listen.ts'
 import type { IssuedCredentials } from '../sigv4-verify.ts'

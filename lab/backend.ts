@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node'
-import type { Clock } from '../core/index.ts'
+import type { Clock } from '../src/core/index.ts'
 import { createMcpEndpoint, MAX_BODY_BYTES } from './mcp/endpoint.ts'
 import { FAIL_WITH_STATUS } from './mcp/lab-tools.ts'
 import { createLabState, type RecordedRequest, type WaitOutcome } from './mcp/state.ts'

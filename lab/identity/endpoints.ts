@@ -1,6 +1,6 @@
 import cors from '@fastify/cors'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Clock } from '../../core/index.ts'
+import type { Clock } from '../../src/core/index.ts'
 import type { LabFaults } from '../faults.ts'
 import { type LabUser, loginPage, type Logins } from './authorize.ts'
 import type { Clients, LabClient } from './clients.ts'

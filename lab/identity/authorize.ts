@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Clock } from '../../core/index.ts'
+import type { Clock } from '../../src/core/index.ts'
 import { type Clients, isRegisteredRedirect, type LabClient } from './clients.ts'
 import { type Form, OAuthRefusal } from './oauth-error.ts'
 

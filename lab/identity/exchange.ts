@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose'
-import type { Clock } from '../../core/index.ts'
+import type { Clock } from '../../src/core/index.ts'
 import type { LabClient } from './clients.ts'
 import { type Form, OAuthRefusal } from './oauth-error.ts'
 import type { Tokens } from './tokens.ts'

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
-import type { Clock, Secret } from '../core/index.ts'
+import type { Clock, Secret } from '../src/core/index.ts'
 import type { RecordedRequest } from './mcp/state.ts'
 import { type IssuedCredentials, verifySigv4 } from './sigv4-verify.ts'
 
