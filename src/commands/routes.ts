@@ -1,11 +1,11 @@
 import { createApply } from '../apply/index.ts'
 import { createRouteAuthenticate, protectedResourceMetadata } from '../authenticate/index.ts'
-import type { Clock, Route } from '../core/index.ts'
+import type { Clock, LocalHandler, Route } from '../core/index.ts'
 import { createForward } from '../forward/index.ts'
 import { metadataPath } from '../http/index.ts'
 import { createBackend, type EgressProxy } from '../net/index.ts'
 import { createObtain, type DecisionLog, type ObtainDeps, type OpenObtain } from '../obtain/index.ts'
-import type { Runtime } from '../proxy/index.ts'
+import { documentHandler, type Runtime } from '../proxy/index.ts'
 import type { AuthSection, ResolvedAuth, ResolvedProxy, ResolvedRoute, RunnableType } from '../resources/index.ts'
 import type { Authenticators } from './authenticators.ts'
 
@@ -61,7 +61,7 @@ export function buildRuntime(config: ResolvedProxy, listenUrl: string, deps: Rou
     void close()
     throw error
   }
-  return { routes: built.map(({ route }) => route), documents: documentsOf(config, listenUrl), close }
+  return { routes: built.map(({ route }) => route), localHandlers: documentsOf(config, listenUrl), close }
 }
 
 function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps): { route: Route; obtain: OpenObtain } {
@@ -121,10 +121,10 @@ function withScopes({ callers, requiredScopes }: ResolvedRoute): AuthSection {
 }
 
 /**
- * The RFC 9728 documents by path. Each protected route has its own; the one without a resource path belongs to the only
+ * The RFC 9728 documents. Each protected route has its own; the one without a resource path belongs to the only
  * protected route, or to the one at `/` (decisions §2.7).
  */
-function documentsOf(config: ResolvedProxy, listenUrl: string): Map<string, object> {
+function documentsOf(config: ResolvedProxy, listenUrl: string): readonly LocalHandler[] {
   const documents = new Map<string, object>()
   const isProtected = (route: ResolvedRoute): boolean => route.callers.mode === 'oauth'
   const shielded = config.routes.filter(isProtected)
@@ -137,5 +137,5 @@ function documentsOf(config: ResolvedProxy, listenUrl: string): Map<string, obje
     if (!documents.has(local)) documents.set(local, document)
     if (route.path === '/' || shielded.length === 1) documents.set(metadataPath(new URL('/', listenUrl).href), document)
   }
-  return documents
+  return [...documents].map(([address, document]) => documentHandler(address, document))
 }

@@ -46,7 +46,7 @@ export interface RunningProxy {
 const DEFAULT_DRAIN_GRACE_MS = 10_000
 const MAX_TOKEN_FILE_BYTES = 64 * 1024
 const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting down'] }
-const NOTHING: Runtime = { routes: [], documents: new Map(), close: () => Promise.resolve() }
+const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
 
 /**
  * Runs the proxy: reads the configuration, listens, and follows changes of every file that it read. Throws `ConfigError`

@@ -3,6 +3,7 @@ import { Failure } from '../core/index.ts'
 import { readRequestTarget } from '../http/index.ts'
 import type { Exchange } from './exchange.ts'
 import { isWellKnown } from './documents.ts'
+import type { LocalHandlers } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
 
 /** What browsers may read of an answer beside the usual. */
@@ -10,11 +11,11 @@ const EXPOSED = 'Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After'
 
 /**
  * The checks that need no route: framing and targets that two parties could read differently, `Host` against DNS
- * rebinding, `Origin` against foreign pages. Sets path and query of the exchange and its CORS headers. What Node's
+ * rebinding, `Origin` against foreign pages. Sets path, query and local handler of the exchange and its CORS headers. What Node's
  * parser refuses by itself (Content-Length with Transfer-Encoding, obs-fold, NUL) never gets here. Throws `bad_request`,
  * `bad_origin`, `method_not_allowed`.
  */
-export function admit(exchange: Exchange, rules: OriginRules): void {
+export function admit(exchange: Exchange, rules: OriginRules, localHandlers: LocalHandlers): void {
   const { request } = exchange
   const { headers } = request
   checkFraming(request)
@@ -29,8 +30,14 @@ export function admit(exchange: Exchange, rules: OriginRules): void {
   exchange.path = path
   exchange.query = query
   const { origin } = headers
-  if (isWellKnown(path)) exchange.responseHeaders.push('access-control-allow-origin', '*')
-  else if (origin !== undefined) admitOrigin(exchange, origin, rules)
+  const local = localHandlers.find(path, query)
+  exchange.localHandler = local
+  // What is not there is open as well: clients look for documents at several addresses.
+  const isOpen = local === undefined ? isWellKnown(path) : local.cors === 'everybody'
+  if (isOpen)
+    exchange.responseHeaders.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
+  else if (origin !== undefined && local?.ownOrigins?.includes(origin.toLowerCase()) !== true)
+    admitOrigin(exchange, origin, rules)
 }
 
 function admitOrigin(exchange: Exchange, origin: string, rules: OriginRules): void {

@@ -1,7 +1,7 @@
-import { challengeFor, mcpFailureBody, metadataUrl } from '../http/index.ts'
+import { challengeFor, mcpFailureBody, metadataUrl, oauthFailureBody } from '../http/index.ts'
 import type { Failure } from '../core/index.ts'
-import { isWellKnown } from './documents.ts'
 import type { Exchange } from './exchange.ts'
+import { allowedMethods } from './local-handlers.ts'
 
 /** Seconds after which a client may come back when nothing better is known. */
 const DEFAULT_RETRY_AFTER_SECONDS = 5
@@ -15,11 +15,11 @@ const METHODS = 'GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS'
 const HEADER_NAMES = /^[A-Za-z0-9\-_!#$%&'*+.^`|~, ]{1,4096}$/
 
 /**
- * Sends a failure in the shape of MCP routes (decisions §5): JSON-RPC error, challenge where one is due, Retry-After.
+ * Sends a failure in the shape of MCP routes, or of OAuth at endpoints of our own (decisions §5): challenge where one is due, Retry-After.
  * Cuts the connection when part of another answer is already out. `closes` ends the connection after it.
  */
 export function answerFailure(exchange: Exchange, failure: Failure, closes: boolean): void {
-  const { response, route } = exchange
+  const { response, route, localHandler } = exchange
   if (response.headersSent) {
     response.destroy()
     return
@@ -31,17 +31,19 @@ export function answerFailure(exchange: Exchange, failure: Failure, closes: bool
     const challenge = challengeFor(failure, { realm, requiredScopes, resourceMetadata })
     if (challenge !== undefined) headers.push('www-authenticate', challenge)
   }
-  if (failure.status === 503)
-    headers.push('retry-after', String(failure.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS))
-  if (failure.status === 405) headers.push('allow', isWellKnown(exchange.path) ? 'GET, HEAD, OPTIONS' : METHODS)
-  answer(exchange, failure.status, 'application/json', mcpFailureBody(failure, exchange.id), { headers, closes })
+  const retryAfterSeconds =
+    failure.retryAfterSeconds ?? (failure.status === 503 ? DEFAULT_RETRY_AFTER_SECONDS : undefined)
+  if (retryAfterSeconds !== undefined) headers.push('retry-after', String(retryAfterSeconds))
+  if (failure.status === 405) headers.push('allow', methodsOf(exchange))
+  const body = localHandler === undefined ? mcpFailureBody(failure, exchange.id) : oauthFailureBody(failure)
+  answer(exchange, failure.status, 'application/json', body, { headers, closes })
 }
 
 /** Answers a preflight from an origin that admission let through (Fetch standard, CORS protocol). */
 export function answerPreflight(exchange: Exchange): void {
   const { request } = exchange
   const asked = request.headers['access-control-request-headers']
-  const headers = ['access-control-allow-methods', METHODS, 'access-control-max-age', '600']
+  const headers = ['access-control-allow-methods', methodsOf(exchange), 'access-control-max-age', '600']
   // Names of MCP parameters are not known beforehand, so what is asked for is allowed; credentials mode never is.
   if (asked !== undefined && HEADER_NAMES.test(asked)) headers.push('access-control-allow-headers', asked)
   if (request.headers['access-control-request-private-network'] === 'true')
@@ -49,10 +51,8 @@ export function answerPreflight(exchange: Exchange): void {
   answer(exchange, 204, undefined, '', { headers, closes: false })
 }
 
-/** Serves a protected resource metadata document (RFC 9728 §3.2), open to every origin. */
-export function answerDocument(exchange: Exchange, document: Buffer): void {
-  answer(exchange, 200, 'application/json', document, { headers: ['cache-control', 'max-age=300'], closes: false })
-}
+const methodsOf = ({ localHandler }: Exchange): string =>
+  localHandler === undefined ? METHODS : allowedMethods(localHandler)
 
 function answer(
   exchange: Exchange,

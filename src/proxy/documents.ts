@@ -1,3 +1,5 @@
+import type { LocalHandler } from '../core/index.ts'
+
 /** A path under `/.well-known`, in any spelling that a backend could take for it; never forwarded (decisions §2.7). */
 export function isWellKnown(path: string): boolean {
   // Nearly every path is plain: a letter after the slash and nothing encoded.
@@ -11,7 +13,26 @@ export function isWellKnown(path: string): boolean {
 const decodeOnce = (text: string): string =>
   text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-/** The documents of a runtime, ready to send, by path and query. */
-export function renderDocuments(documents: ReadonlyMap<string, object>): ReadonlyMap<string, Buffer> {
-  return new Map([...documents].map(([path, document]) => [path, Buffer.from(JSON.stringify(document))]))
+/** Serves a discovery document at `address` (path, with `?query` where that belongs to it), open to every origin. */
+export function documentHandler(address: string, document: object): LocalHandler {
+  const mark = address.indexOf('?')
+  const body = Buffer.from(JSON.stringify(document))
+  const headers = [
+    'cache-control',
+    'max-age=300',
+    'content-type',
+    'application/json',
+    'content-length',
+    String(body.length),
+    'x-content-type-options',
+    'nosniff',
+  ]
+  return {
+    path: mark === -1 ? address : address.slice(0, mark),
+    ...(mark === -1 ? {} : { exactQuery: address.slice(mark + 1) }),
+    methods: ['GET'],
+    bodyLimitBytes: 0,
+    cors: 'everybody',
+    handle: ({ response }) => void response.writeHead(200, headers).end(body),
+  }
 }

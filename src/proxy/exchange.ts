@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Caller, Clock, Failure, Inbound, Route } from '../core/index.ts'
+import type { Caller, Clock, Failure, Inbound, LocalHandler, Route } from '../core/index.ts'
 import type { Connection } from './connection.ts'
 
 /** Longest delay that a timer takes; later ends are looked at again then. */
@@ -31,6 +31,7 @@ export class Exchange implements Inbound {
   readonly isUpgrade: boolean
 
   /** What is known so far; for the log, the metrics and the challenge. */
+  localHandler: LocalHandler | undefined = undefined
   route: Route | undefined = undefined
   caller: Caller | undefined = undefined
   attempts = 0

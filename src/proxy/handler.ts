@@ -1,17 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { asFailure, Failure, type Clock } from '../core/index.ts'
+import { asFailure, Failure, type Clock, type LocalHandler } from '../core/index.ts'
 import { CLIENT_GONE_STATUS } from '../forward/index.ts'
 import { admit } from './admission.ts'
-import { answerDocument, answerFailure, answerPreflight } from './answers.ts'
+import { answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
 import type { Connection } from './connection.ts'
 import { isWellKnown } from './documents.ts'
 import { Exchange, type ExchangeKind } from './exchange.ts'
 import type { Ending, Observer } from './observe.ts'
+import { runLocalHandler } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
 import { runPipeline, type Answered } from './pipeline.ts'
 import type { Roster } from './roster.ts'
-import type { Runtimes, Surface } from './runtimes.ts'
+import type { Runtimes } from './runtimes.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface HandlerOptions {
@@ -38,7 +39,7 @@ export interface Handler {
 
 /** Everything between a parsed request and its log line. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { active, rules, runtimes, observer, newRequestId } = options
+  const { active, rules, runtimes, bodyWatch, observer, newRequestId } = options
   const context = { clock: options.clock, activeStreams: observer.activeStreams }
   let isRefusing = false
 
@@ -50,11 +51,11 @@ export function createHandler(options: HandlerOptions): Handler {
     connection.last = exchange
     let ending: Ending
     try {
-      admit(exchange, rules)
+      admit(exchange, rules, lease.surface.localHandlers)
       if (isRefusing) throw new Failure('draining')
+      const ours = answeredByUs(exchange, bodyWatch)
       ending =
-        answeredByUs(exchange, lease.surface) ??
-        endingOf(exchange, await runPipeline(lease.surface.match, exchange, options))
+        ours === undefined ? endingOf(exchange, await runPipeline(lease.surface.match, exchange, options)) : await ours
     } catch (error) {
       ending = fail(exchange, asFailure(error), isRefusing)
     } finally {
@@ -87,8 +88,8 @@ export function createHandler(options: HandlerOptions): Handler {
   return handler
 }
 
-/** Preflights and discovery documents need no route. */
-function answeredByUs(exchange: Exchange, surface: Surface): Ending | undefined {
+/** Preflights and endpoints of our own need no route. */
+function answeredByUs(exchange: Exchange, watch: BodyWatch): Ending | undefined | Promise<Ending> {
   if (exchange.method === 'OPTIONS') {
     const { headers } = exchange.request
     if (headers['access-control-request-method'] !== undefined && headers.origin !== undefined) {
@@ -96,9 +97,14 @@ function answeredByUs(exchange: Exchange, surface: Surface): Ending | undefined 
       return answered(204)
     }
   }
-  if (!isWellKnown(exchange.path)) return undefined
-  answerDocument(exchange, documentFor(exchange, surface))
-  return answered(200)
+  if (exchange.localHandler !== undefined) return answeredLocally(exchange, exchange.localHandler, watch)
+  if (isWellKnown(exchange.path)) throw new Failure('not_found', { detail: 'no such discovery document' })
+  return undefined
+}
+
+async function answeredLocally(exchange: Exchange, handler: LocalHandler, watch: BodyWatch): Promise<Ending> {
+  await runLocalHandler(exchange, handler, watch)
+  return exchange.gone ? gone(exchange) : answered(exchange.response.statusCode)
 }
 
 const answered = (status: number): Ending => ({ status, reason: '', firstByteAtMs: undefined, failure: undefined })
@@ -108,15 +114,6 @@ function endingOf(exchange: Exchange, outcome: Answered | undefined): Ending {
     return gone(exchange)
   const { status, firstByteAtMs, aborted } = outcome
   return { status, reason: aborted ? 'aborted' : '', firstByteAtMs, failure: undefined }
-}
-
-function documentFor(exchange: Exchange, { documents }: Surface): Buffer {
-  if (exchange.method !== 'GET' && exchange.method !== 'HEAD')
-    throw new Failure('method_not_allowed', { detail: 'a discovery document is only read' })
-  const { path, query } = exchange
-  const document = documents.get(query === '' ? path : `${path}?${query}`) ?? documents.get(path)
-  if (document === undefined) throw new Failure('not_found', { detail: 'no such discovery document' })
-  return document
 }
 
 function fail(exchange: Exchange, failure: Failure, closes: boolean): Ending {

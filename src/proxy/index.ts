@@ -1,3 +1,4 @@
+export { documentHandler } from './documents.ts'
 export { createProxy } from './proxy.ts'
 export {
   DEFAULT_DEADLINES,

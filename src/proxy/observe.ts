@@ -44,7 +44,8 @@ interface RouteMetrics {
   readonly firstByte: Histogram
 }
 
-/** What is written about requests: never a token, a subject, a path or a query. Labels are route, type, status, reason. */
+/** What is written about requests: never a token, a subject, a query or a path
+ * that a caller chose. Labels are route, type, status, reason. */
 export function createObserver(options: {
   readonly log: Log
   readonly metrics: Metrics
@@ -120,6 +121,7 @@ export function createObserver(options: {
         route,
         type,
         method: exchange.method,
+        endpoint: exchange.localHandler?.path,
         caller: caller?.kind === 'authenticated' ? callerHash(caller) : undefined,
         status,
         reason: reason === '' ? undefined : reason,

@@ -1,10 +1,10 @@
-import type { Clock, Log, Metrics, Route, Secret } from '../core/index.ts'
+import type { Clock, LocalHandler, Log, Metrics, Route, Secret } from '../core/index.ts'
 
 /** Everything that a reload replaces: made whole before it is swapped in. */
 export interface Runtime {
   readonly routes: readonly Route[]
-  /** RFC 9728 documents by the path (and query) at which they are served. */
-  readonly documents: ReadonlyMap<string, object>
+  /** Endpoints of our own, decided before the routes; each address once. */
+  readonly localHandlers: readonly LocalHandler[]
   /** Called once, when the last request that uses it is done. */
   close(): Promise<void>
 }

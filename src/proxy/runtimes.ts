@@ -1,12 +1,12 @@
 import { causeOf, type Log } from '../core/index.ts'
-import { renderDocuments } from './documents.ts'
+import { createLocalHandlers, type LocalHandlers } from './local-handlers.ts'
 import { createMatch, type Match } from './match.ts'
 import type { Runtime } from './options.ts'
 
 /** A runtime in use: what is worked out from it once, and how many requests still need it. */
 export interface Surface {
   readonly match: Match
-  readonly documents: ReadonlyMap<string, Buffer>
+  readonly localHandlers: LocalHandlers
 }
 
 export interface Lease {
@@ -64,7 +64,7 @@ export function createRuntimes(first: Runtime, log: Log): Runtimes {
 }
 
 function open(runtime: Runtime, log: Log): Opened {
-  const surface = { match: createMatch(runtime.routes), documents: renderDocuments(runtime.documents) }
+  const surface = { match: createMatch(runtime.routes), localHandlers: createLocalHandlers(runtime.localHandlers) }
   const { promise: closed, resolve } = Promise.withResolvers<void>()
   let users = 0
   let isRetired = false

@@ -110,8 +110,8 @@ describe('ambiguous requests', () => {
     [
       'a discovery document that is written',
       'PUT /.well-known/x HTTP/1.1\r\nHost: localhost\r\n\r\n',
-      405,
-      'method_not_allowed',
+      404,
+      'not_found',
     ],
   ])('%s is refused', async (_, bytes, status, reason) => {
     const { answer, received } = await send(bytes)

@@ -13,7 +13,14 @@ import {
 } from '../../src/core/index.ts'
 import { createForward } from '../../src/forward/index.ts'
 import { createBackend } from '../../src/net/index.ts'
-import { createProxy, type ListenOptions, type Proxy, type ProxyOptions, type Runtime } from '../../src/proxy/index.ts'
+import {
+  createProxy,
+  documentHandler,
+  type ListenOptions,
+  type Proxy,
+  type ProxyOptions,
+  type Runtime,
+} from '../../src/proxy/index.ts'
 import {
   createManualClock,
   createRecordingLog,
@@ -82,7 +89,7 @@ export function createRoute(sockets: Sockets, origin: string, options: RouteOpti
 
 export const runtimeOf = (routes: readonly Route[], documents: Record<string, object> = {}): Runtime => ({
   routes,
-  documents: new Map(Object.entries(documents)),
+  localHandlers: Object.entries(documents).map(([address, document]) => documentHandler(address, document)),
   close: async () => {
     await Promise.all(routes.map((route) => route.forward.close()))
   },

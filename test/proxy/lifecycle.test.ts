@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Agent } from 'undici'
-import type { Runtime } from '../../src/proxy/index.ts'
+import { documentHandler, type Runtime } from '../../src/proxy/index.ts'
 import { rawConnect } from '../support/raw.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRoute, runtimeOf, startProxy } from './harness.ts'
@@ -58,9 +58,8 @@ describe('swap', () => {
   it('a runtime that cannot be used leaves the old one in place', async () => {
     const old = await runtime('old')
     const proxy = await startProxy(sockets, old)
-    const cyclic: Record<string, unknown> = {}
-    cyclic['self'] = cyclic
-    expect(() => proxy.swap({ ...old, documents: new Map([['/.well-known/x', cyclic]]) })).toThrow('circular')
+    const twice = documentHandler('/.well-known/x', {})
+    expect(() => proxy.swap({ ...old, localHandlers: [twice, twice] })).toThrow('two endpoints at /.well-known/x')
     expect(await (await fetch(proxy.url)).text()).toBe('old')
     expect(old.closed).toBe(false)
   })

@@ -1,0 +1,69 @@
+import { Failure, type LocalHandler } from '../core/index.ts'
+import { takeBody } from './body.ts'
+import type { BodyWatch } from './body-watch.ts'
+import type { Exchange } from './exchange.ts'
+
+/** The proxy's own endpoints by address. */
+export interface LocalHandlers {
+  find(path: string, query: string): LocalHandler | undefined
+}
+
+/** A body that means nothing to its endpoint is read away up to this many bytes; a larger one is refused. */
+const MEANINGLESS_BYTES = 64 * 1024
+const NO_BYTES = Buffer.alloc(0)
+
+/** The endpoints, ready to be found. Throws `config_error` when two are at one address. */
+export function createLocalHandlers(handlers: readonly LocalHandler[]): LocalHandlers {
+  const byAddress = new Map<string, LocalHandler>()
+  for (const handler of handlers) {
+    const address = addressOf(handler.path, handler.exactQuery)
+    if (byAddress.has(address)) throw new Failure('config_error', { detail: `two endpoints at ${address}` })
+    byAddress.set(address, handler)
+  }
+  return {
+    find(path, query) {
+      const exact = query === '' ? undefined : byAddress.get(addressOf(path, query))
+      return exact ?? byAddress.get(path)
+    },
+  }
+}
+
+const addressOf = (path: string, query: string | undefined): string => (query === undefined ? path : `${path}?${query}`)
+
+/** The methods of an endpoint as `Allow` lists them. */
+export function allowedMethods({ methods }: LocalHandler): string {
+  return [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))), 'OPTIONS'].join(
+    ', ',
+  )
+}
+
+/**
+ * Hands a request to the endpoint that it is for and waits for the answer. Throws `Failure`: `method_not_allowed`,
+ * `body_too_large`, `request_timeout`, and what the endpoint throws.
+ */
+export async function runLocalHandler(exchange: Exchange, handler: LocalHandler, watch: BodyWatch): Promise<void> {
+  const { request, response, connection, method } = exchange
+  if (!handler.methods.includes(method === 'HEAD' ? 'GET' : method))
+    throw new Failure('method_not_allowed', { detail: 'an endpoint of our own' })
+  const limitBytes = handler.bodyLimitBytes === 0 ? MEANINGLESS_BYTES : handler.bodyLimitBytes
+  const body = await takeBody(exchange, { mustKeep: true, limitBytes, watch })
+  if (exchange.gone) return
+  const { responseHeaders } = exchange
+  for (let index = 0; index + 1 < responseHeaders.length; index += 2)
+    response.setHeader(responseHeaders[index] ?? '', responseHeaders[index + 1] ?? '')
+  await handler.handle({
+    request,
+    response,
+    id: exchange.id,
+    method,
+    path: exchange.path,
+    query: exchange.query,
+    body: body.kind === 'kept' && handler.bodyLimitBytes > 0 ? body.bytes : NO_BYTES,
+    client: {
+      address: connection.peer === 'unknown' ? 'unix' : connection.peer,
+      isSecure: connection.proto === 'https',
+    },
+  })
+  if (!response.writableEnded && !response.destroyed)
+    throw new Failure('internal_error', { detail: 'an endpoint of our own did not end its answer' })
+}
