@@ -1,7 +1,6 @@
-import { Failure, OutboundError, type OutboundRequest, type OutboundResponse, type Outbound } from '../core/index.ts'
-import { basicCredentials, postForm } from '../net/index.ts'
+import { type Clock, Failure, type Outbound, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
+import { basicCredentials, busyFailure, outboundFailure, postForm, type ServiceFailures } from '../net/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
-import { retryAfterOf } from './freshness.ts'
 import type { ProviderFiles, SecretFile } from './provider-files.ts'
 
 /** The way to one provider, with the credentials that are meant for it. */
@@ -15,24 +14,18 @@ export interface Connection {
 const MAX_REDIRECTS = 3
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-const unusable = (detail: string) => new Failure('identity_provider_error', { detail })
-
-const later = (seconds: number | undefined) => (seconds === undefined ? {} : { retryAfterSeconds: seconds })
-
-/** An `OutboundError` as the failure that a caller sees (decisions §5). */
-function outboundFailure(error: unknown): Failure {
-  if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
-  const { kind, retryAfterSeconds } = error
-  if (kind === 'too_large') return new Failure('identity_provider_error', { detail: kind, cause: error })
-  return new Failure('identity_provider_unavailable', { detail: kind, cause: error, ...later(retryAfterSeconds) })
+const IDENTITY_PROVIDER: ServiceFailures = {
+  what: 'identity provider',
+  unavailable: 'identity_provider_unavailable',
+  unusable: 'identity_provider_error',
 }
 
+const unusable = (detail: string) => new Failure(IDENTITY_PROVIDER.unusable, { detail })
+
 /** Throws for every status but 200: 429 and 5xx pass by themselves, anything else needs somebody. */
-function expectOk(response: OutboundResponse): OutboundResponse {
+function expectOk(response: OutboundResponse, nowMs: number): OutboundResponse {
   if (response.status === 200) return response
-  const detail = `status ${response.status}`
-  if (response.status !== 429 && response.status < 500) throw unusable(detail)
-  throw new Failure('identity_provider_unavailable', { detail, ...later(retryAfterOf(response.headers)) })
+  throw busyFailure(response, IDENTITY_PROVIDER, nowMs) ?? unusable(`status ${response.status}`)
 }
 
 /**
@@ -40,7 +33,11 @@ function expectOk(response: OutboundResponse): OutboundResponse {
  * configured, never to one that a document or a redirect named, and never over client credentials (decisions §2.6). A 401
  * makes it look at the credential's file again, once.
  */
-export function createConnection(provider: ProviderSettings, files: ProviderFiles, outbound: Outbound): Connection {
+export function createConnection(
+  provider: ProviderSettings,
+  files: ProviderFiles,
+  { outbound, clock }: { readonly outbound: Outbound; readonly clock: Clock },
+): Connection {
   const ownOrigins = new Set(
     [provider.issuerUrl, provider.jwksUrl, provider.introspectionUrl]
       .filter((url) => url !== undefined)
@@ -67,7 +64,7 @@ export function createConnection(provider: ProviderSettings, files: ProviderFile
       try {
         return await request(headers)
       } catch (error) {
-        throw outboundFailure(error)
+        throw outboundFailure(error, IDENTITY_PROVIDER)
       }
     }
     const response = await attempt()
@@ -89,7 +86,7 @@ export function createConnection(provider: ProviderSettings, files: ProviderFile
       let at = url
       for (let redirects = 0; ; redirects++) {
         const response = await getOnce(at)
-        if (!REDIRECTS.has(response.status)) return expectOk(response)
+        if (!REDIRECTS.has(response.status)) return expectOk(response, clock.now())
         const { location = '' } = response.headers
         const next = URL.canParse(location, at) ? new URL(location, at) : undefined
         if (next === undefined || next.origin !== new URL(at).origin) throw unusable('redirected to another origin')
@@ -104,11 +101,11 @@ export function createConnection(provider: ProviderSettings, files: ProviderFile
         postForm(outbound, { url, form: fields, headers })
       if (clientId !== undefined && clientSecret !== undefined) {
         const basic = (file: SecretFile) => basicCredentials(clientId, file.current())
-        return expectOk(await send(clientSecret, post(form), basic))
+        return expectOk(await send(clientSecret, post(form), basic), clock.now())
       }
       // A client without a secret says who it is in the body (RFC 6749 §3.2.1).
       const fields = clientId === undefined ? form : { ...form, client_id: clientId }
-      return expectOk(await send(authTokenFor(url), post(fields), bearer))
+      return expectOk(await send(authTokenFor(url), post(fields), bearer), clock.now())
     },
   }
 }

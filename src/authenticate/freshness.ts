@@ -30,9 +30,3 @@ function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: number
   // `Expires: 0` and other texts that are no date mean "already stale" (RFC 9111 §5.3).
   return Number.isNaN(leftMs) ? 0 : leftMs
 }
-
-/** `Retry-After` in whole seconds, 1 to 60; undefined when the header is missing or is no number. */
-export function retryAfterOf(headers: Readonly<Record<string, string>>): number | undefined {
-  const seconds = /^\d{1,6}$/.exec(headers['retry-after'] ?? '')?.[0]
-  return seconds === undefined ? undefined : Math.min(60, Math.max(1, Number(seconds)))
-}

@@ -45,7 +45,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
     },
     ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
   })
-  const connection = createConnection(settings, files, outbound)
+  const connection = createConnection(settings, files, { outbound, clock: deps.clock })
   const health = createHealth(name, deps.log, deps.metrics)
   const keys = createKeyStore({
     clock: deps.clock,

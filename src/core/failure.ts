@@ -12,7 +12,7 @@ export interface FailureOptions {
   readonly detail?: string
   /** For the log only (its `code` and `name`, never its text). */
   readonly cause?: unknown
-  /** Whole seconds, sent as Retry-After; only meaningful with 429 and 503. */
+  /** Whole seconds, sent as Retry-After whatever the status. */
   readonly retryAfterSeconds?: number
   readonly challenge?: ChallengeHint
 }

@@ -1,5 +1,6 @@
 export { type AddressClass, classifyAddress } from './address.ts'
 export { type EgressProxy, egressProxyFor } from './egress.ts'
+export { busyFailure, outboundFailure, retryAfterSeconds, type ServiceFailures } from './failure.ts'
 export type { GuardOptions, Resolver } from './guard.ts'
 export { createOutbound, type OutboundOptions } from './outbound.ts'
 export type { BreakerOptions } from './protection.ts'

@@ -1,5 +1,6 @@
 import { Failure, Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
+import { busyFailure, retryAfterSeconds, type ServiceFailures } from '../net/index.ts'
 
 const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
@@ -11,7 +12,13 @@ const NUMERIC = /^\d{1,12}(?:\.\d{1,9})?$/
 const DEFAULT_LIFETIME_MS = 5 * 60_000
 /** Nobody keeps a token for longer, and a wrong unit must not make it eternal. */
 const MAX_LIFETIME_MS = 366 * 86_400_000
-const MAX_RETRY_AFTER_SECONDS = 3_600
+
+/** What goes wrong at a token endpoint, in the words of the error table. */
+export const TOKEN_ENDPOINT: ServiceFailures = {
+  what: 'token endpoint',
+  unavailable: 'identity_provider_unavailable',
+  unusable: 'exchange_failed',
+}
 
 /** What an OAuth error of the token endpoint means here (decisions §5). */
 const OAUTH_ERRORS: ReadonlyMap<string, FailureCode> = new Map<string, FailureCode>([
@@ -57,21 +64,11 @@ function lifetimeMs(expiresIn: unknown): number | undefined {
   return Math.min(seconds * 1_000, MAX_LIFETIME_MS)
 }
 
-/** Seconds of a Retry-After header (RFC 9110 §10.2.3: seconds or a date), between 1 and 3600; undefined when there is none. */
-export function retryAfterSeconds(value: string | undefined, nowMs: number): number | undefined {
-  if (value === undefined) return undefined
-  const seconds = /^\d{1,9}$/.test(value) ? Number(value) : (Date.parse(value) - nowMs) / 1_000
-  return Number.isFinite(seconds) ? Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(seconds))) : undefined
-}
-
 /** The failure that an answer other than 200 stands for (decisions §5). Names errors of our own table only. */
 function refusal(response: OutboundResponse, nowMs: number): Failure {
+  const busy = busyFailure(response, TOKEN_ENDPOINT, nowMs)
+  if (busy !== undefined) return busy
   const { status } = response
-  const wait = retryAfterSeconds(response.headers['retry-after'], nowMs) ?? 1
-  if (status === 429 || status >= 500) {
-    const detail = `token endpoint answered ${status}`
-    return new Failure('identity_provider_unavailable', { detail, retryAfterSeconds: wait })
-  }
   if (status < 400) return malformed(`it answered ${status}`)
   const error = isJson(response) ? readJsonObject(response.body)?.['error'] : undefined
   if (typeof error !== 'string' || error === '') return malformed(`it answered ${status} without an OAuth error`)
@@ -80,7 +77,9 @@ function refusal(response: OutboundResponse, nowMs: number): Failure {
   return new Failure(code, {
     detail: `token endpoint answered ${status} ${OAUTH_ERRORS.has(error) ? error : 'with another OAuth error'}`,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
-    ...(code === 'identity_provider_unavailable' ? { retryAfterSeconds: wait } : {}),
+    ...(code === 'identity_provider_unavailable'
+      ? { retryAfterSeconds: retryAfterSeconds(response.headers, nowMs) }
+      : {}),
   })
 }
 

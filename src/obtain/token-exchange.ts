@@ -6,33 +6,16 @@ import {
   type OutboundResponse,
   type SecretHandle,
 } from '../core/index.ts'
-import { postForm } from '../net/index.ts'
+import { outboundFailure, postForm } from '../net/index.ts'
 import { tokenTypeUrn, type SecretRef, type TokenExchange } from '../resources/index.ts'
 import { createClientAuthentication } from './client-authentication.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { FetchingSource, Plan } from './source.ts'
-import { readExchangeResponse } from './token-exchange-response.ts'
+import { readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const DEADLINE_MS = 10_000
 const MAX_BYTES = 1024 * 1024
-
-/** Why there was no answer, as a failure of ours (decisions §5). */
-function unanswered(error: unknown): Failure {
-  if (error instanceof Failure) return error
-  if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
-  const detail = `token endpoint: ${error.kind}`
-  switch (error.kind) {
-    case 'too_large':
-      return new Failure('exchange_failed', { detail })
-    case 'blocked_address':
-      return new Failure('config_error', { detail })
-    default: {
-      const retryAfterSeconds = error.retryAfterSeconds ?? 1
-      return new Failure('identity_provider_unavailable', { detail, cause: error.cause, retryAfterSeconds })
-    }
-  }
-}
 
 /** The parts of the form that are the same for every caller. */
 function fixedForm(spec: TokenExchange): (readonly [string, string])[] {
@@ -65,10 +48,11 @@ function createSubjectToken(spec: TokenExchange, { upstreamTokens }: ObtainDeps)
 }
 
 function createLog(config: string, { log }: ObtainDeps) {
-  return (failure: Failure, error: unknown) => {
+  return (failure: Failure) => {
     const fields = { config, reason: failure.code, detail: failure.detail }
     // An open circuit was logged by what opened it; a line per refused request would only bury that.
-    if (error instanceof OutboundError && error.kind === 'breaker_open') log.debug(fields, 'token exchange held back')
+    const { cause } = failure
+    if (cause instanceof OutboundError && cause.kind === 'breaker_open') log.debug(fields, 'token exchange held back')
     else if (failure.code === 'invalid_token' || failure.code === 'exchange_denied') {
       log.info(fields, 'token exchange refused')
     } else log.warn(fields, 'token exchange failed')
@@ -146,8 +130,8 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
           expiresAtMs: Math.min(exchanged.expiresAtMs, subject.expiresAtMs),
         }
       } catch (error) {
-        const failure = unanswered(error)
-        logFailure(failure, error)
+        const failure = outboundFailure(error, TOKEN_ENDPOINT)
+        logFailure(failure)
         throw failure
       }
     },

@@ -1,10 +1,8 @@
-import { challengeFor, mcpFailureBody, metadataUrl, oauthFailureBody } from '../http/index.ts'
+import { challengeFor, mcpFailureBody, metadataUrl, oauthFailureBody, retryAfterFor } from '../http/index.ts'
 import type { Failure } from '../core/index.ts'
 import type { Exchange } from './exchange.ts'
 import { allowedMethods } from './local-handlers.ts'
 
-/** Seconds after which a client may come back when nothing better is known. */
-const DEFAULT_RETRY_AFTER_SECONDS = 5
 /** An unread body of up to this size is read away, so that the connection can stay; a larger one costs the connection. */
 const DISCARDED_BYTES = 64 * 1024
 /** How much of a larger body is read away before the connection closes, in bytes, and for how long, in milliseconds. */
@@ -31,9 +29,8 @@ export function answerFailure(exchange: Exchange, failure: Failure, closes: bool
     const challenge = challengeFor(failure, { realm, requiredScopes, resourceMetadata })
     if (challenge !== undefined) headers.push('www-authenticate', challenge)
   }
-  const retryAfterSeconds =
-    failure.retryAfterSeconds ?? (failure.status === 503 ? DEFAULT_RETRY_AFTER_SECONDS : undefined)
-  if (retryAfterSeconds !== undefined) headers.push('retry-after', String(retryAfterSeconds))
+  const retryAfter = retryAfterFor(failure)
+  if (retryAfter !== undefined) headers.push('retry-after', retryAfter)
   if (failure.status === 405) headers.push('allow', methodsOf(exchange))
   const body = localHandler === undefined ? mcpFailureBody(failure, exchange.id) : oauthFailureBody(failure)
   answer(exchange, failure.status, 'application/json', body, { headers, closes })

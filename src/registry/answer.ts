@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Failure } from '../core/index.ts'
-import { registryFailureBody } from '../http/index.ts'
+import { registryFailureBody, retryAfterFor } from '../http/index.ts'
 
 /**
  * On every answer: no sniffing, and readable by pages of any origin. That is safe because only a bearer token opens
@@ -14,16 +14,15 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
 
 export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
 export const JSON_TYPE = 'application/json; charset=utf-8'
-const RETRY_AFTER_SECONDS = 5
 
 /** A failure as an answer: status and sentence from the table, never its cause. */
 export function failureHeaders(failure: Failure, challenge: string | undefined): Record<string, string> {
-  const retryAfter = failure.status === 503 ? (failure.retryAfterSeconds ?? RETRY_AFTER_SECONDS) : undefined
+  const retryAfter = retryAfterFor(failure)
   return {
     'content-type': JSON_TYPE,
     'cache-control': 'no-store',
     ...(challenge === undefined ? {} : { 'www-authenticate': challenge }),
-    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+    ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),
     ...(failure.status === 405 ? { allow: ALLOWED_METHODS } : {}),
   }
 }

@@ -12,6 +12,8 @@ export interface HeldState {
   readonly problem: SourceProblem | undefined
   /** When the served data were loaded, in milliseconds since the epoch. */
   readonly loadedAtMs: number | undefined
+  /** Whole seconds that the source asked to be left alone for, at the last look. */
+  readonly retryAfterSeconds?: number | undefined
 }
 
 /** The data of one registry, kept current. */
@@ -49,7 +51,7 @@ export function createHeld(options: HeldOptions): Held {
     try {
       const snapshot = await options.readAll()
       if (snapshot === 'unchanged') {
-        state = { ...state, problem: undefined }
+        state = { ...state, problem: undefined, retryAfterSeconds: undefined }
         loads.with(name, 'unchanged').add()
         return
       }
@@ -61,7 +63,7 @@ export function createHeld(options: HeldOptions): Held {
       const known =
         error instanceof SourceError ? error : new SourceError('failed', 'the data could not be built', error)
       const isNew = state.problem !== known.problem
-      state = { ...state, problem: known.problem }
+      state = { ...state, problem: known.problem, retryAfterSeconds: known.retryAfterSeconds }
       loads.with(name, known.problem).add()
       const fields = { registry: name, problem: known.problem, detail: known.detail, cause: causeOf(known.cause) }
       const consequence = state.snapshot === undefined ? 'there are no data' : 'the data from before stay'

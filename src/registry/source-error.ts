@@ -5,11 +5,14 @@ export type SourceProblem =
 export class SourceError extends Error {
   readonly problem: SourceProblem
   readonly detail: string
+  /** Whole seconds that the source asked to be left alone for. */
+  readonly retryAfterSeconds: number | undefined
 
-  constructor(problem: SourceProblem, detail: string, cause?: unknown) {
+  constructor(problem: SourceProblem, detail: string, cause?: unknown, retryAfterSeconds?: number) {
     super(`${problem}: ${detail}`, { cause })
     this.name = 'SourceError'
     this.problem = problem
     this.detail = detail
+    this.retryAfterSeconds = retryAfterSeconds
   }
 }

@@ -74,9 +74,10 @@ async function openWatched(held: Held, watch: (onChange: () => void) => { close(
 }
 
 async function openPolled(held: Held, outbound: Outbound, pollMs: number): Promise<Source> {
-  const looker = createLooker(held, () =>
-    held.state().snapshot === undefined ? Math.min(EMPTY_RETRY_MS, pollMs) : pollMs,
-  )
+  const looker = createLooker(held, () => {
+    const { snapshot, retryAfterSeconds = 0 } = held.state()
+    return Math.max(retryAfterSeconds * 1000, snapshot === undefined ? Math.min(EMPTY_RETRY_MS, pollMs) : pollMs)
+  })
   await looker.look()
   const close = (): Promise<void> => {
     looker.close()

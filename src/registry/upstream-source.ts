@@ -1,4 +1,5 @@
 import { OutboundError, type Clock, type Outbound, type OutboundResponse } from '../core/index.ts'
+import { busyFailure, outboundFailure, type ServiceFailures } from '../net/index.ts'
 import type { ReadAll } from './held.ts'
 import { MAX_ENTRIES, parseDocument, validateItems } from './parse.ts'
 import { buildSnapshot, type Listed } from './snapshot.ts'
@@ -7,6 +8,12 @@ import { SourceError } from './source-error.ts'
 /** One answer of the upstream: a page of the API, or a whole file somewhere on the web. */
 export const MAX_PAGE_BYTES = 64 * 1024 * 1024
 const MAX_PAGES = 1_000
+
+const UPSTREAM: ServiceFailures = {
+  what: 'upstream',
+  unavailable: 'registry_unavailable',
+  unusable: 'registry_unavailable',
+}
 
 interface Page {
   readonly etag: string | undefined
@@ -35,8 +42,14 @@ async function ask(outbound: Outbound, url: string, etag: string | undefined): P
     return await outbound.request({ method: 'GET', url, headers })
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error
-    throw new SourceError(error.kind === 'too_large' ? 'too_large' : 'unreachable', `upstream: ${error.kind}`, error)
+    const { detail = '', retryAfterSeconds } = outboundFailure(error, UPSTREAM)
+    throw new SourceError(error.kind === 'too_large' ? 'too_large' : 'unreachable', detail, error, retryAfterSeconds)
   }
+}
+
+function badStatus(response: OutboundResponse, clock: Clock): SourceError {
+  const wait = busyFailure(response, UPSTREAM, clock.now())?.retryAfterSeconds
+  return new SourceError('bad_status', `the upstream answered ${response.status}`, undefined, wait)
 }
 
 /** When the upstream says that an answer was made, for entries that carry no date. */
@@ -69,7 +82,7 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
         page = before
       } else {
         isUnchanged = false
-        if (response.status !== 200) throw new SourceError('bad_status', `the upstream answered ${response.status}`)
+        if (response.status !== 200) throw badStatus(response, clock)
         const { items, nextCursor } = parseDocument(response.body)
         const entries = await validateItems(items, `page ${seen.size + 1}`, lastModifiedMs(response, clock))
         page = { etag: response.headers['etag'], entries, nextCursor }

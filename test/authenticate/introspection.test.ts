@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { OutboundError } from '../../src/core/index.ts'
 import {
   AUDIENCE,
   callerOf,
@@ -116,6 +117,13 @@ describe('what is no answer', () => {
     world.on(INTROSPECTION_URL, () => json(active))
     expect((await callerOf(authenticator, 'opaque-1')).subject).toBe('alice')
   })
+})
+
+it('a provider that too many wait for is overloaded, which passes by itself', async () => {
+  const { authenticator } = setUp(() => {
+    throw new OutboundError('overloaded')
+  })
+  expect(await refusalOf(authenticator, 'opaque-1')).toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 })
 })
 
 describe('several providers', () => {

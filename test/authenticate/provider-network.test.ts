@@ -182,7 +182,9 @@ describe('the addresses of a provider', () => {
     const more = { allowPrivateIP: true, insecureAllowHttp: true }
     const resolver = () => Promise.resolve(['169.254.169.254'])
     const authenticator = sockets.closing(networked([entry(origin, more)], { resolver, deadlineMs: 500 }))
-    expect(await refusalOf(authenticator, await tokenOf(origin))).toMatchObject({ detail: 'blocked_address' })
+    expect(await refusalOf(authenticator, await tokenOf(origin))).toMatchObject({
+      detail: 'identity provider: blocked_address',
+    })
   })
 })
 

@@ -96,6 +96,16 @@ test('when the backend revokes a token, 100 requests that held it cause one exch
   expect(endpoint.received).toHaveLength(2)
 })
 
+test('where too many wait for the endpoint, the next one is told so and when to come back', async () => {
+  const { header } = createRig(sockets, { outbound: { maxConcurrent: 1, maxQueued: 0 } }).exchange({
+    tokenUrl: endpoint.url,
+    audience: 'a',
+  })
+  const [first, second] = await Promise.allSettled([header(callerOf(1)), header(callerOf(2))])
+  expect(first.status).toBe('fulfilled')
+  expect(second).toMatchObject({ status: 'rejected', reason: { code: 'overloaded', retryAfterSeconds: 1 } })
+})
+
 test('a slow endpoint holds up no caller whose credential is there', async () => {
   const { header } = createRig(sockets).exchange({ tokenUrl: endpoint.url, audience: 'a' })
   await header(callerOf(1))

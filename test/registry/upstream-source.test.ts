@@ -99,6 +99,24 @@ describe('an upstream registry as source', () => {
     expect(source.state().snapshot?.entries[0]?.version).toBe('2')
   })
 
+  it.each([
+    ['seconds', '900', 900],
+    ['nothing', undefined, undefined],
+  ])('that asks to be left alone (%s) is polled no sooner', async (_what, value, seconds) => {
+    vi.useFakeTimers()
+    const headers = value === undefined ? {} : { 'retry-after': value }
+    const { open, asked } = upstream((_request, count) =>
+      count === 1 ? { json: [entry('a/b', '1')] } : { status: 503, headers },
+    )
+    const opened = await open()
+    await opened.refresh()
+    expect(opened.state()).toMatchObject({ problem: 'bad_status' })
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(asked).toHaveLength(3)
+    await vi.advanceTimersByTimeAsync(899_000)
+    expect(asked.length).toBe(seconds === undefined ? 17 : 3)
+  })
+
   it('loads anew what another page changed, and takes the rest from before', async () => {
     let second = '"1"'
     const { open } = upstream(({ url, headers }) => {

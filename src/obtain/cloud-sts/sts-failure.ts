@@ -1,4 +1,5 @@
 import { Failure, OutboundError, type FailureCode } from '../../core/index.ts'
+import { busyFailure, outboundFailure, retryAfterSeconds, type ServiceFailures } from '../../net/index.ts'
 
 /** Error codes of STS and whose fault each is (decisions §5). Codes are compared without a trailing `Exception`. */
 const CODES: Readonly<Record<string, FailureCode>> = {
@@ -24,8 +25,12 @@ const CODES: Readonly<Record<string, FailureCode>> = {
   RequestTimeout: 'sts_unavailable',
 }
 
-const DEFAULT_RETRY_AFTER_SECONDS = 1
-const LONGEST_RETRY_AFTER_SECONDS = 3600
+const STS: ServiceFailures = {
+  what: 'STS',
+  unavailable: 'sts_unavailable',
+  throttled: 'sts_throttled',
+  unusable: 'sts_failed',
+}
 
 /** What of an error of `@aws-sdk/client-sts` says how the call ended. */
 interface SdkError {
@@ -37,18 +42,21 @@ interface SdkError {
 
 /** The failure that a failed call of STS stands for. Its detail has words and codes of our own tables only. */
 export function stsFailure(error: unknown, nowMs: number): Failure {
-  if (error instanceof Failure) return error
-  if (error instanceof OutboundError) return outboundFailure(error)
+  if (error instanceof Failure || error instanceof OutboundError) return outboundFailure(error, STS)
   const sdk: SdkError = typeof error === 'object' && error !== null ? error : {}
   const status = numberOf(sdk.$metadata?.httpStatusCode) ?? numberOf(sdk.$response?.statusCode)
   const known = [sdk.Code, sdk.name].map(codeOf).find((code) => code !== undefined)
-  const code = known === undefined ? codeOfStatus(status, sdk) : CODES[known]
-  const retryAfterSeconds = retryAfter(sdk.$response?.headers, nowMs)
+  const headers = headersOf(sdk)
+  if (known === undefined && status !== undefined) {
+    const busy = busyFailure({ status, headers }, STS, nowMs)
+    if (busy !== undefined) return busy
+  }
+  const code = known === undefined ? codeOfRefusal(status, sdk) : CODES[known]
   return new Failure(code ?? 'sts_failed', {
     detail: `STS answered ${status ?? 'something'}${known === undefined ? '' : ` ${known}`}`,
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
-    ...(code !== undefined && WAITS.has(code) ? { retryAfterSeconds } : {}),
+    ...(code !== undefined && WAITS.has(code) ? { retryAfterSeconds: retryAfterSeconds(headers, nowMs) } : {}),
   })
 }
 
@@ -59,31 +67,15 @@ function codeOf(value: unknown): string | undefined {
   return Object.hasOwn(CODES, code) ? code : undefined
 }
 
-function codeOfStatus(status: number | undefined, sdk: SdkError): FailureCode {
-  if (status === 429) return 'sts_throttled'
-  if (status !== undefined && status >= 500) return 'sts_unavailable'
-  // A refusal in STS's own shape that has no row above: a request that STS does not take as it is configured.
+/** A refusal in STS's own shape that has no row above: a request that STS does not take as it is configured. */
+function codeOfRefusal(status: number | undefined, sdk: SdkError): FailureCode {
   const isRefusal = status !== undefined && status >= 400 && typeof sdk.Code === 'string' && sdk.Code !== ''
   return isRefusal ? 'config_error' : 'sts_failed'
 }
 
-function outboundFailure(error: OutboundError): Failure {
-  const options = { detail: `STS: ${error.kind}`, cause: error.cause }
-  if (error.kind === 'too_large') return new Failure('sts_failed', options)
-  if (error.kind === 'blocked_address') return new Failure('config_error', options)
-  const retryAfterSeconds = error.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS
-  // timeout, unreachable and breaker_open: STS itself could not be asked.
-  const code = error.kind === 'overloaded' ? 'overloaded' : 'sts_unavailable'
-  return new Failure(code, { ...options, retryAfterSeconds })
-}
-
-/** Retry-After in seconds or as a date (RFC 9110 §10.2.3), between 1 and 3600; 1 when there is none. */
-function retryAfter(headers: Readonly<Record<string, unknown>> | undefined, nowMs: number): number {
-  const value = headers?.['retry-after']
-  if (typeof value !== 'string') return DEFAULT_RETRY_AFTER_SECONDS
-  const seconds = /^\d{1,9}$/.test(value) ? Number(value) : (Date.parse(value) - nowMs) / 1000
-  if (!Number.isFinite(seconds)) return DEFAULT_RETRY_AFTER_SECONDS
-  return Math.min(LONGEST_RETRY_AFTER_SECONDS, Math.max(1, Math.ceil(seconds)))
+function headersOf(sdk: SdkError): Record<string, string> {
+  const entries = Object.entries(sdk.$response?.headers ?? {})
+  return Object.fromEntries(entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])))
 }
 
 function numberOf(value: unknown): number | undefined {

@@ -1,0 +1,50 @@
+import { Failure, type FailureCode, OutboundError, type OutboundResponse } from '../core/index.ts'
+import { parseRetryAfter } from '../http/index.ts'
+
+/** What the error table calls the troubles of one kind of service (decisions §5). */
+export interface ServiceFailures {
+  /** In our words, for details in the log: `token endpoint`, `STS`. */
+  readonly what: string
+  /** It can't be asked, or says "not now". */
+  readonly unavailable: FailureCode
+  /** It says that it is asked too often. Default: as `unavailable`. */
+  readonly throttled?: FailureCode
+  /** It gives an answer of no use. */
+  readonly unusable: FailureCode
+}
+
+/** Seconds after which to come back to a service that did not say. */
+const DEFAULT_RETRY_AFTER_SECONDS = 1
+
+/**
+ * The failure that an error of an `Outbound` stands for: `overloaded` at its concurrency bound, `unusable` for an answer
+ * over the size bound, else `unavailable`, with the time to come back. A `Failure` passes as it is; anything else is
+ * `internal_error`.
+ */
+export function outboundFailure(error: unknown, service: ServiceFailures): Failure {
+  if (error instanceof Failure) return error
+  if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
+  const { kind } = error
+  const options = { detail: `${service.what}: ${kind}`, cause: error }
+  if (kind === 'too_large') return new Failure(service.unusable, options)
+  const retryAfterSeconds = error.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS
+  return new Failure(kind === 'overloaded' ? 'overloaded' : service.unavailable, { ...options, retryAfterSeconds })
+}
+
+/** The failure that an answer with 429 or 5xx stands for, with its `Retry-After`; undefined for any other answer. */
+export function busyFailure(
+  { status, headers }: Pick<OutboundResponse, 'status' | 'headers'>,
+  service: ServiceFailures,
+  nowMs: number,
+): Failure | undefined {
+  if (status !== 429 && status < 500) return undefined
+  const code = status === 429 ? (service.throttled ?? service.unavailable) : service.unavailable
+  return new Failure(code, {
+    detail: `${service.what} answered ${status}`,
+    retryAfterSeconds: retryAfterSeconds(headers, nowMs),
+  })
+}
+
+/** Seconds to wait as an answer's headers (lower-case names) say, 1 to 3600; 1 when they say nothing. */
+export const retryAfterSeconds = (headers: OutboundResponse['headers'], nowMs: number): number =>
+  parseRetryAfter(headers['retry-after'], nowMs) ?? DEFAULT_RETRY_AFTER_SECONDS
