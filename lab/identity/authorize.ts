@@ -30,15 +30,21 @@ export interface Logins {
   finish(login: string, subject: string): string
   /** Redeems a code once: same client, same redirect, PKCE S256. Throws `invalid_grant`. */
   redeem(form: Form, client: LabClient): Grant
+  /** A refresh token for what was granted: good once, for a day. */
+  refreshTokenFor(grant: Grant): string
+  /** What a refresh token of this client stands for; it is spent. Throws `invalid_grant`. */
+  renew(form: Form, client: LabClient): Grant
 }
 
 const LIFETIME_MS = 10 * 60_000
+const REFRESH_LIFETIME_MS = 24 * 3_600_000
 const MAX_OPEN = 1000
 
 /** The authorization-code flow with PKCE (OAuth 2.1) and a login without a password. */
 export function createLogins(issuer: () => string, clients: Clients, users: readonly LabUser[], clock: Clock): Logins {
   const pending = new Map<string, Pending>()
   const codes = new Map<string, Grant>()
+  const refreshTokens = new Map<string, Grant>()
 
   function keep<T>(map: Map<string, T>, value: T): string {
     const id = randomBytes(32).toString('base64url')
@@ -106,6 +112,14 @@ export function createLogins(issuer: () => string, clients: Clients, users: read
         (redirect !== undefined && redirect !== grant.redirectUri)
       ) {
         throw new OAuthRefusal('invalid_grant', 'the code is not valid for this client')
+      }
+      return grant
+    },
+    refreshTokenFor: (grant) => keep(refreshTokens, { ...grant, expiresAtMs: clock.now() + REFRESH_LIFETIME_MS }),
+    renew(form, client) {
+      const grant = take(refreshTokens, form.require('refresh_token'))
+      if (grant === undefined || grant.client.id !== client.id) {
+        throw new OAuthRefusal('invalid_grant', 'the refresh token is not valid for this client')
       }
       return grant
     },

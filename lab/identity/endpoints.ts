@@ -2,7 +2,7 @@ import cors from '@fastify/cors'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Clock } from '../../src/core/index.ts'
 import type { LabFaults } from '../faults.ts'
-import { type LabUser, loginPage, type Logins } from './authorize.ts'
+import { type Grant, type LabUser, loginPage, type Logins } from './authorize.ts'
 import type { Clients, LabClient } from './clients.ts'
 import { exchange, type ExchangePolicy, TOKEN_EXCHANGE } from './exchange.ts'
 import type { SigningKeys } from './keys.ts'
@@ -52,7 +52,7 @@ export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps
       ...(client.secret === undefined ? {} : { client_secret: client.secret.reveal(), client_secret_expires_at: 0 }),
       token_endpoint_auth_method: method,
       redirect_uris: client.redirectUris,
-      grant_types: ['authorization_code'],
+      grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
     })
   })
@@ -82,6 +82,7 @@ export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps
       ? { active: false }
       : { active: true, token_type: 'Bearer', username: claims.sub, ...claims }
   })
+  app.get('/userinfo', (request) => userInfo(request.headers.authorization, deps))
   app.post('/token', async (request, reply) => {
     const form = formOf(request.body)
     const grant = form.require('grant_type')
@@ -97,9 +98,26 @@ export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps
     count('token')
     const client = clients.authenticate(request.headers.authorization, form)
     if (grant === 'client_credentials') return clientCredentials(form, client, tokens)
-    if (grant === 'authorization_code') return authorizationCode(form, client, deps)
+    if (grant === 'authorization_code' || grant === 'refresh_token') {
+      if (!client.may.includes('authorization_code')) {
+        throw new OAuthRefusal('unauthorized_client', 'this client may not use the authorization code grant')
+      }
+      const granted = grant === 'refresh_token' ? logins.renew(form, client) : logins.redeem(form, client)
+      return tokensFor(granted, client, deps)
+    }
     throw new OAuthRefusal('unsupported_grant_type', 'this grant type is not supported')
   })
+}
+
+/** OpenID Connect Core §5.3: the claims of the user whose access token it is. Throws `invalid_token`. */
+async function userInfo(authorization: string | undefined, { tokens, users }: EndpointDeps): Promise<object> {
+  const token = /^Bearer ([\w.~+/=-]+)$/i.exec(authorization ?? '')?.[1]
+  const { sub } = (token === undefined ? undefined : await tokens.verify(token)) ?? {}
+  if (sub === undefined) {
+    const headers = { 'www-authenticate': 'Bearer realm="extauth-lab", error="invalid_token"' }
+    throw new OAuthRefusal('invalid_token', 'the access token is not valid', { status: 401, headers })
+  }
+  return { sub, ...users.find(({ subject }) => subject === sub)?.claims }
 }
 
 /** Discovery by OpenID Connect and by RFC 8414: one document. */
@@ -108,13 +126,14 @@ function metadata(issuer: string): object {
     issuer,
     authorization_endpoint: `${issuer}/authorize`,
     token_endpoint: `${issuer}/token`,
+    userinfo_endpoint: `${issuer}/userinfo`,
     introspection_endpoint: `${issuer}/introspect`,
     registration_endpoint: `${issuer}/register`,
     jwks_uri: `${issuer}/jwks`,
-    scopes_supported: ['openid', 'mcp:tools'],
+    scopes_supported: ['openid', 'offline_access', 'mcp:tools'],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    grant_types_supported: ['authorization_code', 'client_credentials', TOKEN_EXCHANGE],
+    grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials', TOKEN_EXCHANGE],
     code_challenge_methods_supported: ['S256'],
     token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
     introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
@@ -142,30 +161,19 @@ async function clientCredentials(form: Form, client: LabClient, tokens: Tokens):
   })
 }
 
-async function authorizationCode(form: Form, client: LabClient, deps: EndpointDeps): Promise<object> {
-  if (!client.may.includes('authorization_code')) {
-    throw new OAuthRefusal('unauthorized_client', 'this client may not use the authorization code grant')
-  }
-  const grant = deps.logins.redeem(form, client)
+/** The answer to a code or to a refresh token; `offline_access` gives another refresh token, `openid` an ID token. */
+async function tokensFor(grant: Grant, client: LabClient, deps: EndpointDeps): Promise<object> {
   const { subject, claims } = grant.user
+  const scopes = new Set(grant.scope?.split(' '))
   const audience = [LAB_AUDIENCE, ...grant.resources]
   const answer = await bearer(deps.tokens, subject, audience, grant.scope, { ...claims, client_id: client.id })
-  if (grant.scope?.split(' ').includes('openid') !== true) return answer
+  const refresh = scopes.has('offline_access') ? { refresh_token: deps.logins.refreshTokenFor(grant) } : {}
+  if (!scopes.has('openid')) return { ...answer, ...refresh }
   const nonce = grant.nonce === undefined ? {} : { nonce: grant.nonce }
   const now = Math.floor(deps.clock.now() / 1000)
-  const idToken = await deps.keys.sign(
-    {
-      ...claims,
-      ...nonce,
-      iss: deps.issuer(),
-      sub: subject,
-      aud: client.id,
-      iat: now,
-      exp: now + ACCESS_TOKEN_SECONDS,
-    },
-    'JWT',
-  )
-  return { ...answer, id_token: idToken }
+  const exp = now + ACCESS_TOKEN_SECONDS
+  const payload = { ...claims, ...nonce, iss: deps.issuer(), sub: subject, aud: client.id, iat: now, exp }
+  return { ...answer, ...refresh, id_token: await deps.keys.sign(payload, 'JWT') }
 }
 
 async function bearer(

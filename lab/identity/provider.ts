@@ -1,17 +1,17 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { JSONWebKeySet } from 'jose'
 import { z } from 'zod'
-import type { Clock } from '../../src/core/index.ts'
+import type { Clock, Secret } from '../../src/core/index.ts'
 import { createLabFaults, FAULT_MODES, type LabFaults } from '../faults.ts'
 import { isFromThisMachine } from '../guard.ts'
 import { PortInUse } from '../listen.ts'
 import { createLogins, type LabUser } from './authorize.ts'
 import { createClients, type LabClient } from './clients.ts'
 import { type Endpoint, registerEndpoints } from './endpoints.ts'
-import { createSigningKeys } from './keys.ts'
+import { createSigningKeys, type SigningKeys } from './keys.ts'
 import { MINT, mint } from './mint.ts'
 import { OAuthRefusal } from './oauth-error.ts'
-import { createTokens } from './tokens.ts'
+import { createTokens, type Tokens } from './tokens.ts'
 
 /** Who can be picked on the login page unless others are given. Nothing is ever exchanged for mallory. */
 export const LAB_USERS: readonly LabUser[] = [
@@ -21,9 +21,20 @@ export const LAB_USERS: readonly LabUser[] = [
   { subject: 'mallory', claims: { groups: ['dev'], email: 'mallory@example.com' } },
 ]
 
+/** Where a stand-in listens on TLS, and with what. */
+export interface LabTls {
+  /** Port on loopback; 0 takes a free one. */
+  readonly port: number
+  /** PEM. */
+  readonly certificate: string
+  readonly key: Secret
+}
+
 export interface LabIdentityProviderOptions {
   /** Port on loopback; 0 takes a free one. The issuer is `http://127.0.0.1:PORT`. */
   readonly port: number
+  /** Absent: plain http only. The second issuer is `https://127.0.0.1:PORT`. */
+  readonly tls?: LabTls
   readonly clients: readonly LabClient[]
   readonly clock: Clock
   readonly users?: readonly LabUser[]
@@ -36,6 +47,8 @@ export interface LabIdentityProviderOptions {
 export interface LabIdentityProvider {
   /** Also the issuer. */
   readonly url: string
+  /** The issuer on TLS; its tokens are its own. */
+  readonly tlsUrl?: string
   readonly faults: LabFaults
   readonly jwks: () => JSONWebKeySet
   readonly isRevoked: (jti: string) => boolean
@@ -59,64 +72,70 @@ const FAULTS = z.strictObject({
 /**
  * Starts the lab's identity provider on loopback: OpenID Connect discovery and RFC 8414, two keys that rotate on demand,
  * a login without password, dynamic registration, client credentials, token exchange (RFC 8693), introspection
- * (RFC 7662), and `/lab/token`, which mints whatever token is asked for. A stand-in for trying things out. Throws
- * `PortInUse`.
+ * (RFC 7662), and `/lab/token`, which mints whatever token is asked for. With `tls` it is a second issuer as well, with
+ * the same users, clients and keys. A stand-in for trying things out. Throws `PortInUse`.
  */
 export async function startLabIdentityProvider(options: LabIdentityProviderOptions): Promise<LabIdentityProvider> {
   const { clock, users = LAB_USERS, faults = createLabFaults() } = options
-  let url = ''
-  const issuer = () => url
   const keys = await createSigningKeys()
-  const tokens = createTokens(issuer, keys, clock)
   const clients = createClients(options.clients)
-  const logins = createLogins(issuer, clients, users, clock)
   const policy = { deniedSubjects: options.deniedSubjects ?? ['mallory'] }
   const asked = new Map<Endpoint, number>()
   const count = (endpoint: Endpoint) => void asked.set(endpoint, (asked.get(endpoint) ?? 0) + 1)
-  faults.onRevoking('exchange', () => tokens.revokeExchanged())
+  const issuers: Issuer[] = []
+  faults.onRevoking('exchange', () => issuers.forEach(({ tokens }) => tokens.revokeExchanged()))
+  const close = async () => {
+    await Promise.all(issuers.map(({ app }) => app.close()))
+  }
 
-  const app = createApp()
-  await app.register((scope) =>
-    registerEndpoints(scope, { issuer, keys, tokens, clients, logins, users, faults, policy, clock, count }),
-  )
-  await app.register(async (scope) => {
-    // The stand-in's own controls mint tokens for anybody, so pages in the user's browser must not reach them.
-    scope.addHook('onRequest', async (request, reply) => {
-      if (isFromThisMachine(request.headers.host, request.headers.origin)) return
-      await reply.code(403).send({ error: 'access_denied', error_description: 'only from this machine' })
-    })
-    scope.post('/lab/token', (request) => mint(parse(MINT, request.body), tokens))
-    scope.post('/lab/rotate', (request) => {
-      const rotation = parse(z.strictObject({ forget: z.boolean().default(false) }), request.body ?? {})
-      return keys.rotate(rotation).then(() => keys.jwks())
-    })
-    scope.post('/lab/revoke', (request) => {
-      const { token } = parse(z.strictObject({ token: z.string().max(16_384) }), request.body)
-      return tokens.revoke(token).then((revoked) => ({ revoked }))
-    })
-    scope.get('/lab/faults', () => faults.settings)
-    scope.post('/lab/faults', (request) => {
-      const given = Object.entries(parse(FAULTS, request.body)).filter(([, value]) => value !== undefined)
-      faults.set(Object.fromEntries(given))
-      return faults.settings
-    })
-  })
-  url = await listen(app, options.port)
+  async function openIssuer(port: number, app: FastifyInstance): Promise<Issuer> {
+    let url = ''
+    const issuer = () => url
+    const tokens = createTokens(issuer, keys, clock)
+    const logins = createLogins(issuer, clients, users, clock)
+    const opened: Issuer = { app, tokens, url: issuer }
+    issuers.push(opened)
+    await app.register((scope) =>
+      registerEndpoints(scope, { issuer, keys, tokens, clients, logins, users, faults, policy, clock, count }),
+    )
+    await app.register((scope) => registerControls(scope, { keys, tokens, faults }))
+    url = await listen(app, port)
+    return opened
+  }
 
-  return {
-    url,
-    faults,
-    jwks: keys.published,
-    isRevoked: tokens.isRevoked,
-    rotate: (rotation) => keys.rotate(rotation),
-    mint: async (input) => (await mint(MINT.parse(input), tokens)).access_token,
-    calls: (endpoint) => asked.get(endpoint) ?? 0,
-    close: () => app.close(),
+  try {
+    const plain = await openIssuer(options.port, createApp())
+    const { tls } = options
+    const secure = tls === undefined ? undefined : await openIssuer(tls.port, createApp(tls))
+    return {
+      url: plain.url(),
+      ...(secure === undefined ? {} : { tlsUrl: secure.url() }),
+      faults,
+      jwks: keys.published,
+      isRevoked: (jti) => issuers.some(({ tokens }) => tokens.isRevoked(jti)),
+      rotate: (rotation) => keys.rotate(rotation),
+      mint: async (input) => (await mint(MINT.parse(input), plain.tokens)).access_token,
+      calls: (endpoint) => asked.get(endpoint) ?? 0,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
-function createApp(): FastifyInstance {
-  const app = Fastify({ logger: false, forceCloseConnections: true, bodyLimit: 1024 * 1024 })
+interface Issuer {
+  readonly app: FastifyInstance
+  readonly tokens: Tokens
+  readonly url: () => string
+}
+
+function createApp(tls?: LabTls): FastifyInstance {
+  const options = { logger: false, forceCloseConnections: true, bodyLimit: 1024 * 1024 }
+  const app: FastifyInstance =
+    tls === undefined
+      ? Fastify(options)
+      : Fastify({ ...options, https: { key: tls.key.reveal(), cert: tls.certificate } })
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, new URLSearchParams(String(body))),
   )
@@ -134,6 +153,32 @@ function createApp(): FastifyInstance {
   return app
 }
 
+/** The stand-in's own controls: they mint tokens for anybody, so pages in the user's browser must not reach them. */
+function registerControls(
+  scope: FastifyInstance,
+  { keys, tokens, faults }: { readonly keys: SigningKeys; readonly tokens: Tokens; readonly faults: LabFaults },
+): void {
+  scope.addHook('onRequest', async (request, reply) => {
+    if (isFromThisMachine(request.headers.host, request.headers.origin)) return
+    await reply.code(403).send({ error: 'access_denied', error_description: 'only from this machine' })
+  })
+  scope.post('/lab/token', (request) => mint(parse(MINT, request.body), tokens))
+  scope.post('/lab/rotate', (request) => {
+    const rotation = parse(z.strictObject({ forget: z.boolean().default(false) }), request.body ?? {})
+    return keys.rotate(rotation).then(() => keys.jwks())
+  })
+  scope.post('/lab/revoke', (request) => {
+    const { token } = parse(z.strictObject({ token: z.string().max(16_384) }), request.body)
+    return tokens.revoke(token).then((revoked) => ({ revoked }))
+  })
+  scope.get('/lab/faults', () => faults.settings)
+  scope.post('/lab/faults', (request) => {
+    const given = Object.entries(parse(FAULTS, request.body)).filter(([, value]) => value !== undefined)
+    faults.set(Object.fromEntries(given))
+    return faults.settings
+  })
+}
+
 function parse<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
   const parsed = schema.safeParse(body)
   if (!parsed.success) throw new OAuthRefusal('invalid_request', z.prettifyError(parsed.error))
@@ -144,7 +189,6 @@ async function listen(app: FastifyInstance, port: number): Promise<string> {
   try {
     return await app.listen({ port, host: '127.0.0.1' })
   } catch (error) {
-    await app.close()
     throw (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? new PortInUse(port, { cause: error }) : error
   }
 }

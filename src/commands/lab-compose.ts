@@ -73,7 +73,17 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   try {
     const faults = createLabFaults()
     const identity = keep(
-      await startLabIdentityProvider({ port: ports.identity, clients: await readClients(), clock, faults }),
+      await startLabIdentityProvider({
+        port: ports.identity,
+        tls: {
+          port: ports.identityTls,
+          certificate: await readFile(path.join(LAB_CONFIG, 'secrets/lab-idp-tls/tls.crt'), 'utf8'),
+          key: await secretOf('lab-idp-tls', 'tls.key'),
+        },
+        clients: await readClients(),
+        clock,
+        faults,
+      }),
     )
     const trust = { issuer: identity.url, keys: identity.jwks, roles: ROLES }
     const sts = keep(await startLabSts({ port: ports.sts, trust, clock, faults }))
@@ -84,6 +94,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const copied = await configFor({
       [`127.0.0.1:${LAB_PORTS.proxy}`]: listen,
       [`127.0.0.1:${LAB_PORTS.identity}`]: new URL(identity.url).host,
+      [`127.0.0.1:${LAB_PORTS.identityTls}`]: new URL(identity.tlsUrl ?? '').host,
       [`127.0.0.1:${LAB_PORTS.backend}`]: new URL(backend.url).host,
     })
     keep(copied)

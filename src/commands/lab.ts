@@ -18,6 +18,7 @@ const SPEC: CommandSpec = {
     port: port('the proxy', LAB_PORTS.proxy),
     'admin-port': port("the proxy's health, readiness and metrics", LAB_PORTS.admin),
     'idp-port': port('the identity provider', LAB_PORTS.identity),
+    'idp-tls-port': port('the identity provider on TLS', LAB_PORTS.identityTls),
     'backend-port': port('the MCP server', LAB_PORTS.backend),
     'sts-port': port('the STS', LAB_PORTS.sts),
     'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default warn.` },
@@ -30,6 +31,7 @@ const OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
   proxy: 'port',
   admin: 'admin-port',
   identity: 'idp-port',
+  identityTls: 'idp-tls-port',
   backend: 'backend-port',
   sts: 'sts-port',
 }
@@ -46,6 +48,7 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
     proxy: portOf(options.text('port'), 'proxy'),
     admin: portOf(options.text('admin-port'), 'admin'),
     identity: portOf(options.text('idp-port'), 'identity'),
+    identityTls: portOf(options.text('idp-tls-port'), 'identityTls'),
     backend: portOf(options.text('backend-port'), 'backend'),
     sts: portOf(options.text('sts-port'), 'sts'),
   }
@@ -138,6 +141,7 @@ function describe(lab: Lab, ports: LabPorts): string {
     `  proxy              ${lab.url}`,
     `  health, metrics    ${lab.adminUrl}`,
     `  identity provider  ${identity.url}`,
+    `    the same on TLS  ${identity.tlsUrl}`,
     `  MCP server         ${backend.url}`,
     `  STS                ${sts.url}`,
     `  config             ${path.relative('.', lab.configDirectory) || '.'}`,

@@ -27,7 +27,11 @@ export interface TestLab extends Lab {
 /** The whole lab on free ports: the real proxy with config/lab and every stand-in. */
 export async function openLab(options: Partial<Parameters<typeof startLab>[0]> = {}): Promise<TestLab> {
   const log = recordLog()
-  const lab = await startLab({ ports: { proxy: 0, admin: 0, identity: 0, backend: 0, sts: 0 }, log, ...options })
+  const lab = await startLab({
+    ports: { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0 },
+    log,
+    ...options,
+  })
   return {
     ...lab,
     log,

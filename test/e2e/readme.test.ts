@@ -27,7 +27,14 @@ const REGISTRY = [...(README.split('## Registry server')[1] ?? '').matchAll(/```
   .map((match) => (match[1] ?? '').trim().split('\n'))
 const REGISTRY_PORTS = [8090, 8091]
 
-const PORTS = { port: 8080, 'admin-port': 8081, 'idp-port': 8082, 'backend-port': 8083, 'sts-port': 8084 }
+const PORTS = {
+  port: 8080,
+  'admin-port': 8081,
+  'idp-port': 8082,
+  'backend-port': 8083,
+  'sts-port': 8084,
+  'idp-tls-port': 8085,
+}
 /** Port in the README → port here: the same, unless something else on this machine has one of them. */
 const ports = new Map<number, number>(Object.values(PORTS).map((port) => [port, port]))
 

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 const BIN = path.join(ROOT, 'bin/extauth.cjs')
-const ANY_PORT = ['--port', '0', '--admin-port', '0', '--idp-port', '0', '--backend-port', '0', '--sts-port', '0']
+const PORTS = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port']
+const ANY_PORT = PORTS.flatMap((name) => [`--${name}`, '0'])
 
 function start(argv: readonly string[]) {
   const child = spawn(process.execPath, [BIN, 'lab', ...argv], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -29,7 +30,7 @@ describe('extauth lab', () => {
 
   test('says that it is a stand-in, and where everything is', () => {
     expect(lab.output.stdout).toContain('stand-in for trying things out')
-    expect(lab.output.stdout.match(/http:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(5)
+    expect(lab.output.stdout.match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(6)
     expect(lab.output.stderr).toBe('')
   })
 
@@ -57,6 +58,7 @@ describe('extauth lab that cannot start', () => {
     ['--port', 'proxy'],
     ['--admin-port', 'admin'],
     ['--idp-port', 'identity provider'],
+    ['--idp-tls-port', 'identity provider on TLS'],
     ['--backend-port', 'MCP server'],
     ['--sts-port', 'STS'],
   ])('a busy port is named with the option that moves it: %s', async (option) => {

@@ -75,6 +75,33 @@ describe('the login without a password', () => {
     expect(decodeJwt(String(json['id_token']))).toMatchObject({ sub: 'alice', aud: clientId, nonce: 'n' })
   })
 
+  test('with offline_access comes a refresh token, good once, for new tokens', async () => {
+    const first = (await redeem(await codeFor('alice', { scope: 'openid offline_access' }))).json
+    const renew = () =>
+      postForm(`${identity.url}/token`, {
+        grant_type: 'refresh_token',
+        client_id: clientId,
+        refresh_token: String(first['refresh_token']),
+      })
+    const second = (await renew()).json
+    expect(decodeJwt(String(second['access_token']))).toMatchObject({ sub: 'alice' })
+    expect(decodeJwt(String(second['id_token']))).toMatchObject({ sub: 'alice', aud: clientId })
+    expect(second['refresh_token']).not.toBe(first['refresh_token'])
+    expect((await renew()).json['error']).toBe('invalid_grant')
+  })
+
+  test('userinfo knows the user of an access token and nobody else', async () => {
+    const { json } = await redeem(await codeFor('bob'))
+    const userInfo = (token: unknown) =>
+      fetch(`${identity.url}/userinfo`, { headers: { authorization: `Bearer ${String(token)}` } })
+    expect(await (await userInfo(json['access_token'])).json()).toEqual({
+      sub: 'bob',
+      groups: ['dev'],
+      email: 'bob@example.com',
+    })
+    expect((await userInfo('wrong')).status).toBe(401)
+  })
+
   test('a code is good once', async () => {
     const code = await codeFor('bob')
     expect((await redeem(code)).status).toBe(200)
