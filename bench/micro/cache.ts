@@ -61,7 +61,8 @@ function caller(): AuthenticatedCaller {
   }
   const claims = Object.assign(Object.create(null) as object, { iss: issuer, sub: subject }) as Claims
   const token = new Secret(`h.${name}.s`)
-  const known = { kind: 'authenticated', provider: 'idp', issuer, subject, claims, format: 'jwt' } as const
+  const names = { issuer, subject, identity: `sub:${subject}` }
+  const known = { kind: 'authenticated', provider: 'idp', ...names, claims, format: 'jwt' } as const
   return { ...known, expiresAtMs: TOKENS_END_MS, token, tokenDigest: token.digest() }
 }
 const callersOf = (count: number): readonly AuthenticatedCaller[] => Array.from({ length: count }, caller)

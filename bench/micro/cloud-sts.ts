@@ -38,6 +38,7 @@ const caller = (): AuthenticatedCaller => {
     provider: 'idp',
     issuer: 'https://i',
     subject: `caller-${serial}`,
+    identity: `sub:caller-${serial}`,
     format: 'jwt',
   } as const
   return { ...shape, claims, expiresAtMs: undefined, token, tokenDigest: String(serial) }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type AuthenticatedCaller, type Claims, Secret } from '../core/index.ts'
+import { type AuthenticatedCaller, callerIdentity, type Claims, Secret } from '../core/index.ts'
 import type { Provider } from './provider.ts'
 import type { Accepted } from './verdict.ts'
 
@@ -28,15 +28,17 @@ export function accept(evidence: Evidence, nowMs: number): Accepted {
   const { exp, iss, sub } = claims
   const ends = [exp, evidence.notAfter].filter((end) => typeof end === 'number').map((end) => end * 1000)
   const expiresAtMs = ends.length === 0 ? undefined : Math.min(END_OF_TIME_MS, ...ends)
+  const tokenDigest = hash('sha256', token, 'base64url')
   const caller: AuthenticatedCaller = Object.freeze({
     kind: 'authenticated',
     provider: provider.name,
     issuer: typeof iss === 'string' ? iss : provider.issuer,
     subject: typeof sub === 'string' ? sub : '',
+    identity: callerIdentity(claims, tokenDigest),
     claims,
     expiresAtMs,
     token: new Secret(token),
-    tokenDigest: hash('sha256', token, 'base64url'),
+    tokenDigest,
     format,
   })
   const keptMs = nowMs + (isIntrospected ? INTROSPECTED_KEPT_MS : JWT_KEPT_MS)

@@ -37,7 +37,7 @@ export interface Entries<V> {
   all(): Iterable<Entry<V>>
 }
 
-/** The live credentials: bounded in number and per issuer + subject + config, least recently used first out. */
+/** The live credentials: bounded in number and per issuer + caller + config, least recently used first out. */
 export function createEntries<V>(options: EntriesOptions): Entries<V> {
   const owners = createOwners<Entry<V>>(options.maxPerOwner)
   let uses = 0

@@ -29,7 +29,7 @@ export interface Ownership {
 export interface CacheSlot<V> extends Ownership {
   /** From `hashKey`: everything that tells this credential from any other. */
   readonly key: string
-  /** Whom the bound per caller counts: the subject, or something else that is the caller's own where it has none. */
+  /** Whom the bound per caller counts, beside the issuer. */
   readonly ownerId: string
   /** No credential of this slot outlives this (milliseconds since the epoch). */
   readonly notAfterMs: number | undefined

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { type Claims, type ClaimValue, Secret } from '../core/index.ts'
+import { callerIdentity, type Claims, type ClaimValue, Secret } from '../core/index.ts'
 import type { Io } from './io.ts'
 import { UsageError } from './options.ts'
 
@@ -8,6 +8,7 @@ export interface ExplainedCaller {
   readonly claims: Claims
   readonly issuer: string
   readonly subject: string
+  readonly identity: string
   readonly format: 'jwt' | 'opaque'
   /** SHA-256 of the token, where there is one. */
   readonly tokenDigest?: string
@@ -20,7 +21,7 @@ const MAX_BYTES = 1024 * 1024
 export async function callerOfClaims(file: string, io: Io): Promise<ExplainedCaller> {
   const claims = parseClaims(await read(file, io))
   if (claims === undefined) throw new UsageError(`${file} does not hold a JSON object`)
-  return { claims, issuer: textOf(claims['iss']), subject: textOf(claims['sub']), format: 'jwt' }
+  return { ...namesOf(claims, ''), format: 'jwt' }
 }
 
 /** The caller of a file with an access token; `-` is standard input. Its signature is not checked. Throws `UsageError`. */
@@ -31,8 +32,8 @@ export async function callerOfToken(file: string, io: Io): Promise<ExplainedCall
   const isThreePart = signature !== undefined && more.length === 0
   const claims = isThreePart && parseClaims(decode(header)) !== undefined ? parseClaims(decode(payload)) : undefined
   const tokenDigest = new Secret(token).digest()
-  if (claims === undefined) return { claims: empty(), issuer: '', subject: '', format: 'opaque', tokenDigest }
-  return { claims, issuer: textOf(claims['iss']), subject: textOf(claims['sub']), format: 'jwt', tokenDigest }
+  if (claims === undefined) return { ...namesOf(empty(), tokenDigest), format: 'opaque', tokenDigest }
+  return { ...namesOf(claims, tokenDigest), format: 'jwt', tokenDigest }
 }
 
 async function read(file: string, io: Io): Promise<string> {
@@ -53,6 +54,12 @@ async function read(file: string, io: Io): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
+const namesOf = (claims: Claims, tokenDigest: string) => ({
+  claims,
+  issuer: textOf(claims['iss']),
+  subject: textOf(claims['sub']),
+  identity: callerIdentity(claims, tokenDigest),
+})
 const decode = (segment: string): string => Buffer.from(segment, 'base64url').toString('utf8')
 const textOf = (value: ClaimValue | undefined): string => (typeof value === 'string' ? value : '')
 const empty = (): Claims => Object.create(null) as Claims

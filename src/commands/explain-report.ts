@@ -113,7 +113,7 @@ function addedBy(auth: ResolvedAuth): readonly string[] {
 
 function notesOn(
   { callers, requiredScopes }: Pick<ResolvedRoute, 'callers' | 'requiredScopes'>,
-  { claims, issuer, format }: ExplainedCaller,
+  { claims, issuer, identity, format, tokenDigest }: ExplainedCaller,
   nowMs: number,
 ): readonly string[] {
   if (callers.mode !== 'oauth' || format === 'opaque') return []
@@ -125,6 +125,8 @@ function notesOn(
     notes.push('no provider of this route has this issuer: the token would be refused with 401')
   else if (!ofIssuer.some(({ audience }) => audiences.has(audience)))
     notes.push('the audience is not the one of the provider: the token would be refused with 401')
+  if (tokenDigest === undefined && identity.startsWith('token:'))
+    notes.push('the claims have no sub and name no client: each token is a caller, and what is derived from it differs')
   const { exp } = claims
   if (typeof exp !== 'number') notes.push('the claims have no exp: a JWT without it would be refused with 401')
   else if (exp * 1000 <= nowMs) notes.push('exp has passed: the token would be refused with 401')
@@ -144,8 +146,8 @@ function cacheKeyOf(
   if (caller.format === 'opaque') return undefined
   const own = decision === undefined ? exchangeParts(auth, caller) : roleParts(decision, caller)
   if (own === undefined) return undefined
-  const { issuer, subject } = caller
-  const parts = { config, configHash: auth.configHash, issuer, subject, ...own }
+  const { issuer, identity } = caller
+  const parts = { config, configHash: auth.configHash, issuer, identity, ...own }
   return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, hashKey([part])]))
 }
 

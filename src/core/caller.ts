@@ -22,8 +22,10 @@ export interface AuthenticatedCaller {
   readonly provider: string
   /** The issuer: `iss` of the token, or the provider's `issuerUrl` where an introspection answer has none. */
   readonly issuer: string
-  /** `sub` of the token; empty when it has none. */
+  /** `sub` of the token; empty when it has none. For people and filters: who somebody is says `identity`. */
   readonly subject: string
+  /** Who this is at the issuer, never empty (`callerIdentity`): for cache keys, bounds, session bindings and logs. */
+  readonly identity: string
   readonly claims: Claims
   /** End of the token in milliseconds since the epoch; absent when an introspection answer has no `exp`. */
   readonly expiresAtMs: number | undefined
@@ -32,6 +34,19 @@ export interface AuthenticatedCaller {
   readonly tokenDigest: string
   readonly format: 'jwt' | 'opaque'
 }
+
+/**
+ * Who a token stands for at its issuer (decisions §2.9): the subject; without one the client (`client_id`, else `azp`);
+ * without either the token itself. The kinds can't be mistaken for each other.
+ */
+export function callerIdentity(claims: Claims, tokenDigest: string): string {
+  const { sub, client_id: clientId, azp } = claims
+  if (isName(sub)) return `sub:${sub}`
+  if (isName(clientId)) return `client:${clientId}`
+  return isName(azp) ? `client:${azp}` : `token:${tokenDigest}`
+}
+
+const isName = (value: ClaimValue | undefined): value is string => typeof value === 'string' && value !== ''
 
 export type Caller = AnonymousCaller | AuthenticatedCaller
 

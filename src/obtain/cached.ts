@@ -33,7 +33,7 @@ class PlannedSlot<P extends Plan> implements CacheSlot<Credential> {
     this.scope = scope
     this.generation = generation
     const { configHash, secrets } = generation
-    this.key = hashKey([scope.config, configHash, secrets, caller.issuer, caller.subject, ...plan.keyParts])
+    this.key = hashKey([scope.config, configHash, secrets, caller.issuer, caller.identity, ...plan.keyParts])
   }
 
   get issuer(): string {
@@ -45,8 +45,7 @@ class PlannedSlot<P extends Plan> implements CacheSlot<Credential> {
   }
 
   get ownerId(): string {
-    // Callers without a subject are not one caller: each token has a bound of its own.
-    return this.#caller.subject === '' ? this.#caller.tokenDigest : this.#caller.subject
+    return this.#caller.identity
   }
 
   get role(): string | undefined {

@@ -95,7 +95,7 @@ export function createObserver(options: {
     let hash = hashes.get(caller)
     if (hash === undefined) {
       hash = createHash('sha256')
-        .update(JSON.stringify([caller.issuer, caller.subject]))
+        .update(JSON.stringify([caller.issuer, caller.identity]))
         .digest('hex')
         .slice(0, 16)
       hashes.set(caller, hash)

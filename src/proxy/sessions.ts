@@ -21,7 +21,7 @@ export interface Sessions {
 
 /**
  * Binds session ids to callers (decisions §7, Sessions): a client sees the backend's id + `.` + HMAC over issuer,
- * subject, route and that id. The id is under the HMAC too, so that nobody can put his own ending to another's id.
+ * caller's identity, route and that id. The id is under the HMAC too, so that nobody can put his own ending to another's id.
  */
 export function createSessions(key: () => Secret): Sessions {
   const checked = new WeakMap<Caller, Checked>()
@@ -60,16 +60,13 @@ function sessionHeaderAt({ headers }: Matched): number {
 
 function seal(key: Secret, caller: Caller, route: string, backend: string): string {
   return createHmac('sha256', key.reveal())
-    .update(JSON.stringify([...identityOf(caller), route, backend]))
+    .update(JSON.stringify([...ownerOf(caller), route, backend]))
     .digest('base64url')
 }
 
-/** Who a session belongs to. A token without subject stands for itself, or all such tokens would share sessions. */
-function identityOf(caller: Caller): readonly string[] {
-  if (caller.kind === 'anonymous') return ['anonymous']
-  if (caller.subject === '') return ['token', caller.issuer, caller.tokenDigest]
-  return ['subject', caller.issuer, caller.subject]
-}
+/** Who a session belongs to. */
+const ownerOf = (caller: Caller): readonly string[] =>
+  caller.kind === 'anonymous' ? ['anonymous'] : ['caller', caller.issuer, caller.identity]
 
 function equals(one: string, other: string): boolean {
   const [ours, theirs] = [Buffer.from(other), Buffer.from(one)]

@@ -15,13 +15,13 @@ export interface Finished {
 
 const HASH_LENGTH = 16
 
-/** One caller in many lines can be followed, and nobody is named: 16 hex of SHA-256 over issuer and subject. */
+/** One caller in many lines can be followed, and nobody is named: 16 hex of SHA-256 over issuer and caller's identity. */
 function createSubjectHash(): (caller: AuthenticatedCaller) => string {
   const known = new WeakMap<AuthenticatedCaller, string>()
   return (caller) => {
     let hash = known.get(caller)
     if (hash === undefined) {
-      const text = JSON.stringify([caller.issuer, caller.subject])
+      const text = JSON.stringify([caller.issuer, caller.identity])
       hash = createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH)
       known.set(caller, hash)
     }

@@ -43,6 +43,26 @@ describe('claims that are accepted', () => {
   })
 })
 
+describe('who the caller is', () => {
+  it.each<[string, object, unknown]>([
+    ['the subject', { client_id: 'job', azp: 'job' }, 'sub:alice'],
+    ['the client without a subject', { sub: undefined, client_id: 'job', azp: 'other' }, 'client:job'],
+    ['the authorized party without a client', { sub: undefined, azp: 'job' }, 'client:job'],
+    ['the client where the subject is empty', { sub: '', client_id: 'job' }, 'client:job'],
+    ['the token without either', { sub: undefined }, expect.stringMatching(/^token:[\w-]{43}$/)],
+    [
+      'the token where the client is no text',
+      { sub: undefined, client_id: 7, azp: ['a'] },
+      expect.stringMatching(/^token:[\w-]{43}$/),
+    ],
+    ['a subject that looks like a client', { sub: 'client:job' }, 'sub:client:job'],
+  ])('is %s', async (_name, changes, identity) => {
+    const caller = await callerOf(authenticator, await token(changes))
+    expect(caller.identity).toEqual(identity)
+    expect(Object.isFrozen(caller)).toBe(true)
+  })
+})
+
 describe('claims that are refused', () => {
   it.each<[string, object, string]>([
     ['no exp', { exp: undefined }, 'exp is missing'],

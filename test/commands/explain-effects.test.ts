@@ -74,7 +74,7 @@ test.each([
 
 test('the parts of the cache key of an exchange are hashed; the token is among them where it is known', async () => {
   const fromClaims = await report('exchange', 'claims', JSON.stringify(CLAIMS))
-  const common = ['config', 'configHash', 'issuer', 'subject', 'audience', 'scopes']
+  const common = ['config', 'configHash', 'issuer', 'identity', 'audience', 'scopes']
   expect(Object.keys(fromClaims.cacheKey ?? {})).toEqual(common)
   const [one, other] = [tokenOf(CLAIMS), tokenOf({ ...CLAIMS, jti: '2' })]
   const fromOne = await report('exchange', 'token-file', one)

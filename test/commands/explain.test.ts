@@ -180,7 +180,7 @@ describe('extauth explain', () => {
       'config',
       'configHash',
       'issuer',
-      'subject',
+      'identity',
       'role',
       'sessionName',
       'claims',

@@ -124,6 +124,20 @@ test('an anonymous caller is a config error', () => {
   expect(() => open().obtain(ANONYMOUS)).toThrow(expect.objectContaining({ code: 'config_error' }))
 })
 
+test('callers without a subject never get what another one of them got', async () => {
+  const { open, fetch } = createHarness({ plan: () => ({ keyParts: ['the same'] }) })
+  const source = open()
+  const of = (claims: Record<string, string>, token: string) => createCaller({ subject: '', claims, token })
+  await source.obtain(of({}, 'one'))
+  await source.obtain(of({}, 'two'))
+  await source.obtain(of({ client_id: 'job' }, 'three'))
+  await source.obtain(of({ client_id: 'other' }, 'four'))
+  expect(fetch).toHaveBeenCalledTimes(4)
+  await source.obtain(of({ client_id: 'job' }, 'five'))
+  await source.obtain(of({ azp: 'job' }, 'six'))
+  expect(fetch).toHaveBeenCalledTimes(4)
+})
+
 test('callers without a subject each have a bound of their own', async () => {
   const { open, cache } = createHarness()
   const source = open()

@@ -16,6 +16,11 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   other: createCaller({ subject: 'alice', issuer: 'https://other.example' }),
   nameless: createCaller({ subject: '', token: 'one' }),
   nameless2: createCaller({ subject: '', token: 'two' }),
+  job: createCaller({ subject: '', token: 'three', claims: { client_id: 'job' } }),
+  jobAgain: createCaller({ subject: '', token: 'four', claims: { azp: 'job' } }),
+  otherJob: createCaller({ subject: '', token: 'five', claims: { client_id: 'other' } }),
+  // A subject that is called like a client.
+  namesake: createCaller({ subject: 'job' }),
   anonymous: { kind: 'anonymous' },
 }
 
@@ -90,6 +95,15 @@ describe('sessions', () => {
     const { session } = await send('/a', 'nameless')
     expect((await send('/a', 'nameless', session)).status).toBe(200)
     expect((await send('/a', 'nameless2', session)).status).toBe(404)
+  })
+
+  it('a token without a subject stands for its client', async () => {
+    const { send } = await start()
+    const { session } = await send('/a', 'job')
+    expect((await send('/a', 'jobAgain', session)).status).toBe(200)
+    expect((await send('/a', 'otherJob', session)).status).toBe(404)
+    expect((await send('/a', 'namesake', session)).status).toBe(404)
+    expect((await send('/a', 'nameless', session)).status).toBe(404)
   })
 
   it('ids on open routes are left alone', async () => {

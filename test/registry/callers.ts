@@ -9,6 +9,7 @@ const alice: AuthenticatedCaller = {
   provider: 'main',
   issuer: 'https://issuer.example',
   subject: 'alice@example.com',
+  identity: 'sub:alice@example.com',
   claims: {},
   expiresAtMs: undefined,
   token: new Secret('good'),

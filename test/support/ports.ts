@@ -1,4 +1,5 @@
 import {
+  callerIdentity,
   Secret,
   type AuthenticatedCaller,
   type ClaimValue,
@@ -90,16 +91,20 @@ export interface CallerOptions {
 /** A caller whose token was accepted; a new object each time. */
 export function createCaller(options: CallerOptions = {}): AuthenticatedCaller {
   const token = options.token ?? `token-of-${options.subject ?? 'alice'}`
+  const subject = options.subject ?? 'alice'
+  const claims = Object.freeze({ sub: subject, ...options.claims })
+  const tokenDigest = createHash('sha256').update(token).digest('base64url')
   const expiresAtMs = 'expiresAtMs' in options ? options.expiresAtMs : START_MS + 86_400_000
   return {
     kind: 'authenticated',
     provider: 'corporate',
     issuer: options.issuer ?? 'https://id.example.com',
-    subject: options.subject ?? 'alice',
-    claims: Object.freeze({ ...options.claims }),
+    subject,
+    claims,
     expiresAtMs,
     token: new Secret(token),
-    tokenDigest: createHash('sha256').update(token).digest('base64url'),
+    identity: callerIdentity(claims, tokenDigest),
+    tokenDigest,
     format: options.format ?? 'jwt',
   }
 }

@@ -15,7 +15,7 @@ export interface Decision {
 }
 
 /** What of a caller is judged. */
-export type Judged = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'subject' | 'format'>
+export type Judged = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'identity' | 'format'>
 
 /** Decides for one caller; pure. With `all`, every mapping is evaluated for the trace. */
 export function decide(
@@ -28,7 +28,7 @@ export function decide(
   const { sessionNameClaim } = spec
   const choice = mapper.choose(caller.claims, options)
   const claim = Object.hasOwn(caller.claims, sessionNameClaim) ? caller.claims[sessionNameClaim] : undefined
-  const session = typeof claim === 'string' ? sessionNameOf(claim, caller.issuer, caller.subject) : undefined
+  const session = typeof claim === 'string' ? sessionNameOf(claim, caller.issuer, caller.identity) : undefined
   return { config, choice, sessionNameClaim, session, refusal: refusalOf(caller, choice, session) }
 }
 

@@ -1,11 +1,11 @@
 import type { Claims, ClaimValue } from '../../core/index.ts'
 
-/** Claims beside issuer and subject that STS and the trust policies of roles judge. */
+/** Claims beside those of the caller's identity that STS and the trust policies of roles judge. */
 const JUDGED = new Set(['aud', 'azp', 'client_id', 'amr', 'act'])
 const AWS_CLAIMS = 'https://aws.amazon.com/'
 
 /**
- * What tells credentials of one issuer and subject apart (decisions §4): the role, the session name, and every claim that
+ * What tells credentials of one caller apart (decisions §4): the role, the session name, and every claim that
  * STS judges or copies into the session, as canonical JSON. A token with another of these never gets what an earlier got.
  */
 export function keyParts(roleArn: string, sessionName: string, claims: Claims): readonly string[] {

@@ -16,10 +16,10 @@ export interface SessionName {
 
 /**
  * The role session name of a claim (decisions §3.5): what STS does not take becomes `-`; a name that was changed, is too
- * long or too short, or looks as if it had been derived, is cut and ends in 16 hex digits of SHA-256(issuer, subject), so
- * that two subjects never share one by being changed.
+ * long or too short, or looks as if it had been derived, is cut and ends in 16 hex digits of SHA-256 over issuer, caller's
+ * identity and the whole claim, so that neither two callers nor two values ever share one by being changed.
  */
-export function sessionNameOf(claim: string, issuer: string, subject: string): SessionName {
+export function sessionNameOf(claim: string, issuer: string, identity: string): SessionName {
   const legal = claim.replace(ILLEGAL, '-')
   const changes: SessionName['changes'][number][] = []
   if (legal !== claim) changes.push('characters_replaced')
@@ -27,9 +27,9 @@ export function sessionNameOf(claim: string, issuer: string, subject: string): S
   if (legal.length < SHORTEST) changes.push('too_short')
   if (LOOKS_DERIVED.test(legal)) changes.push('looks_derived')
   if (changes.length === 0) return { name: legal, changes }
-  // JSON, so that no issuer and subject run into each other.
+  // JSON, so that the parts can't run into each other.
   const digest = createHash('sha256')
-    .update(JSON.stringify([issuer, subject]))
+    .update(JSON.stringify([issuer, identity, claim]))
     .digest('hex')
     .slice(0, SUFFIX - 1)
   return { name: `${legal.slice(0, LONGEST - SUFFIX)}-${digest}`, changes }

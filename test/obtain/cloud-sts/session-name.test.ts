@@ -5,11 +5,8 @@ import { sessionNameOf } from '../../../src/obtain/cloud-sts/session-name.ts'
 
 const ISSUER = 'https://issuer.example'
 const LEGAL = /^[\w+=,.@-]{2,64}$/
-const digest = (issuer: string, subject: string) =>
-  createHash('sha256')
-    .update(JSON.stringify([issuer, subject]))
-    .digest('hex')
-    .slice(0, 16)
+const suffixOf = (...parts: string[]) =>
+  `-${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)}`
 
 describe('the role session name', () => {
   test.each([
@@ -25,7 +22,6 @@ describe('the role session name', () => {
     expect(sessionNameOf(claim, ISSUER, 'sub')).toEqual({ name: claim, changes: [] })
   })
 
-  const suffix = `-${digest(ISSUER, 'sub')}`
   test.each([
     ['auth0|5f7c8ec7', 'auth0-5f7c8ec7', ['characters_replaced']],
     ['user name', 'user-name', ['characters_replaced']],
@@ -43,15 +39,16 @@ describe('the role session name', () => {
     ['alice|0123456789abcdef', 'alice-0123456789abcdef', ['characters_replaced', 'looks_derived']],
     [`${'x'.repeat(47)}-0123456789abcdef`, 'x'.repeat(47), ['looks_derived']],
   ])('is changed and marked otherwise: %j', (claim, start, changes) => {
-    expect(sessionNameOf(claim, ISSUER, 'sub')).toEqual({ name: `${start}${suffix}`, changes })
+    expect(sessionNameOf(claim, ISSUER, 'sub')).toEqual({ name: `${start}${suffixOf(ISSUER, 'sub', claim)}`, changes })
   })
 
-  test('the mark is of issuer and subject, which do not run into each other', () => {
+  test('the mark is of issuer, caller and claim, which do not run into each other', () => {
     const names = [
       sessionNameOf('a b', 'https://i', 'sub'),
       sessionNameOf('a b', 'https://isu', 'b'),
       sessionNameOf('a b', 'https://i', 'sub2'),
       sessionNameOf('a b', 'https://i"', 'sub'),
+      sessionNameOf('a|b', 'https://i', 'sub'),
     ].map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
   })
@@ -76,6 +73,30 @@ describe('the role session name', () => {
       fc.property(fc.uniqueArray(text, { minLength: 2, maxLength: 40 }), (subjects) => {
         const names = subjects.map((subject) => sessionNameOf(subject, ISSUER, subject).name)
         expect(new Set(names).size).toBe(subjects.length)
+      }),
+      { numRuns: 500, seed: 5 },
+    )
+  })
+
+  test.each([
+    ['a|b@x', 'a/b@x'],
+    [`${'x'.repeat(64)}a`, `${'x'.repeat(64)}b`],
+    [`${'x'.repeat(60)}-0123456789abcdef`, `${'x'.repeat(61)}-0123456789abcdef`],
+    ['', '|'],
+    ['a', 'á'],
+  ])('of one caller differs for different claims: %j and %j', (one, other) => {
+    expect(sessionNameOf(one, ISSUER, 'token:x').name).not.toBe(sessionNameOf(other, ISSUER, 'token:x').name)
+  })
+
+  test('of different callers differs for the same claim that had to be changed', () => {
+    expect(sessionNameOf('a|b@x', ISSUER, 'token:x').name).not.toBe(sessionNameOf('a|b@x', ISSUER, 'token:y').name)
+  })
+
+  test('differs for different claims of one caller, whatever they are', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(text, { minLength: 2, maxLength: 40 }), (claims) => {
+        const names = claims.map((claim) => sessionNameOf(claim, ISSUER, 'token:x').name)
+        expect(new Set(names).size).toBe(claims.length)
       }),
       { numRuns: 500, seed: 5 },
     )

@@ -1,5 +1,6 @@
 import { createCredentialCache } from '../../../../src/cache/index.ts'
 import {
+  callerIdentity,
   Secret,
   type AuthenticatedCaller,
   type Claims,
@@ -55,6 +56,7 @@ export function callerOf(claims: object, rest: Partial<AuthenticatedCaller> = {}
     provider: 'test',
     issuer: 'https://issuer.example',
     subject,
+    identity: callerIdentity(claimsOf(claims), token.digest()),
     claims: claimsOf(claims),
     expiresAtMs: undefined,
     token,
