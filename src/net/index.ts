@@ -1,4 +1,11 @@
 export { type AddressClass, classifyAddress } from './address.ts'
+export {
+  type ApiClient,
+  type ApiClientOptions,
+  type ApiRequest,
+  type ApiStream,
+  createApiClient,
+} from './api-client.ts'
 export { type EgressProxy, egressProxyFor } from './egress.ts'
 export { busyFailure, outboundFailure, retryAfterSeconds, type ServiceFailures } from './failure.ts'
 export type { GuardOptions, Resolver } from './guard.ts'

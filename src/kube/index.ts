@@ -1,0 +1,24 @@
+export { type Informer, type InformerOptions, createInformer } from './informer.ts'
+export {
+  createKubeClient,
+  type KubeClient,
+  type KubeClientOptions,
+  type Selection,
+  type WatchEvent,
+  type WriteOptions,
+} from './client.ts'
+export { isExpired, isNotFound, isTransient, KubeError } from './kube-error.ts'
+export { electLeader, type LeaderElection, LEASES, type LeaseOptions } from './lease.ts'
+export {
+  apiVersionOf,
+  keyOf,
+  type KubeMetadata,
+  type KubeObject,
+  type OwnerReference,
+  pathOf,
+  type ResourceType,
+} from './object.ts'
+export { createQueue, type Queue, type QueueOptions } from './queue.ts'
+export { systemTimers, type Timers } from './timers.ts'
+export { type KubeConnection, openKubeConnection } from './connection.ts'
+export { inClusterSettings, type KubeSettings, readKubeconfig } from './settings.ts'

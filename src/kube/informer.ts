@@ -1,0 +1,161 @@
+import { causeOf, type Log } from '../core/index.ts'
+import { backoffMs } from './backoff.ts'
+import type { KubeClient, Selection } from './client.ts'
+import { isExpired, KubeError } from './kube-error.ts'
+import { keyOf, type KubeObject, type ResourceType } from './object.ts'
+import { pause, systemTimers, type Timers } from './timers.ts'
+
+export interface InformerOptions {
+  readonly client: KubeClient
+  readonly type: ResourceType
+  readonly selection?: Selection
+  /** Cuts an object down to what is needed before it is kept. */
+  readonly trim?: (object: KubeObject) => KubeObject
+  /** An object came, changed or went (`after` undefined). Called for each object of a new list that differs from before. */
+  readonly onChange: (key: string, before: KubeObject | undefined, after: KubeObject | undefined) => void
+  readonly log: Log
+  /** 0 ≤ n < 1. Default Math.random. */
+  readonly random?: () => number
+  readonly timers?: Timers
+  /** Longest silence of a watch in milliseconds; the server sends a bookmark about once a minute. Default 150,000. */
+  readonly silenceMs?: number
+  /** Told whenever a watch has to be made anew for another reason than its regular end. */
+  readonly onRestart?: (reason: 'expired' | 'lost' | 'refused') => void
+}
+
+/** A local copy of a collection that follows the API server whatever happens to connections and servers. */
+export interface Informer {
+  readonly type: ResourceType
+  get(key: string): KubeObject | undefined
+  list(): readonly KubeObject[]
+  /** True once the whole collection was read. */
+  readonly isSynced: boolean
+  /** Resolves at the first complete list. */
+  readonly synced: Promise<void>
+  /** Why the last list or watch failed; undefined while all is well. For readiness. */
+  readonly problem: string | undefined
+  close(): void
+}
+
+const FIRST_PAUSE_MS = 200
+const MOST_PAUSE_MS = 30_000
+const DEFAULT_SILENCE_MS = 150_000
+/** A watch ends by itself after 5 to 10 minutes, so that many of them are not renewed at once. */
+const WATCH_SECONDS = 300
+
+/** Lists, watches, and begins anew after every kind of end: cut, silent, refused, expired (410), half a line. */
+export function createInformer(options: InformerOptions): Informer {
+  const { client, type, selection = {}, trim = (object) => object, onChange, log } = options
+  const { random = Math.random, timers = systemTimers, silenceMs = DEFAULT_SILENCE_MS } = options
+  const objects = new Map<string, KubeObject>()
+  const stop = new AbortController()
+  const { promise: synced, resolve: markSynced } = Promise.withResolvers<void>()
+  let isSynced = false
+  let problem: string | undefined
+  let failures = 0
+
+  const keep = (object: KubeObject): void => {
+    const key = keyOf(object)
+    const before = objects.get(key)
+    if (before !== undefined && before.metadata.resourceVersion === object.metadata.resourceVersion) return
+    const after = trim(object)
+    objects.set(key, after)
+    onChange(key, before, after)
+  }
+  const forget = (key: string): void => {
+    const before = objects.get(key)
+    if (objects.delete(key)) onChange(key, before, undefined)
+  }
+  const replaceAll = (items: readonly KubeObject[]): void => {
+    const gone = new Set(objects.keys())
+    for (const item of items) {
+      gone.delete(keyOf(item))
+      keep(item)
+    }
+    for (const key of gone) forget(key)
+  }
+
+  /** Follows from a version until the server ends the watch; gives the version to go on from. */
+  const follow = async (from: string): Promise<string> => {
+    let version = from
+    const seconds = Math.round(WATCH_SECONDS * (1 + random()))
+    const events = client.watch(type, selection, { resourceVersion: version, seconds, silenceMs, signal: stop.signal })
+    for await (const { type: kind, object } of events) {
+      // The server works: the next failure is the first one again.
+      failures = 0
+      problem = undefined
+      version = object.metadata.resourceVersion ?? version
+      if (kind === 'DELETED') forget(keyOf(object))
+      else if (kind !== 'BOOKMARK') keep(object)
+    }
+    return version
+  }
+
+  const run = async (): Promise<void> => {
+    let version: string | undefined
+    while (!stop.signal.aborted) {
+      const startedMs = timers.now()
+      try {
+        if (version === undefined) {
+          const page = await client.list(type, selection)
+          if (stop.signal.aborted) return
+          version = page.resourceVersion
+          replaceAll(page.items)
+          problem = undefined
+          isSynced = true
+          markSynced()
+        }
+        version = await follow(version)
+        // Ended as agreed; one that ends at once, again and again, must not become a busy loop.
+        if (timers.now() - startedMs < 1000) await wait()
+        else failures = 0
+      } catch (error) {
+        if (stop.signal.aborted) return
+        if (isExpired(error)) {
+          version = undefined
+          options.onRestart?.('expired')
+          log.debug({ kind: type.kind }, 'watch expired, listing again')
+          if (failures > 0) await wait()
+          failures++
+          continue
+        }
+        const isRefused =
+          error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429
+        options.onRestart?.(isRefused ? 'refused' : 'lost')
+        problem = describe(error)
+        // Refused may mean that the kind is not installed or not allowed yet; what we know may be old by then.
+        if (isRefused) version = undefined
+        if (failures === 0) log.warn({ kind: type.kind, problem, cause: causeOf(error) }, 'watch lost, trying again')
+        await wait(error instanceof KubeError ? error.retryAfterSeconds : undefined)
+      }
+    }
+  }
+
+  const wait = (retryAfterSeconds = 0): Promise<void> => {
+    failures++
+    const ms = backoffMs(failures, { firstMs: FIRST_PAUSE_MS, mostMs: MOST_PAUSE_MS, random })
+    return pause(timers, Math.max(ms, Math.min(retryAfterSeconds * 1000, MOST_PAUSE_MS)), stop.signal)
+  }
+
+  void run()
+  return {
+    type,
+    get: (key) => objects.get(key),
+    list: () => [...objects.values()],
+    get isSynced() {
+      return isSynced
+    },
+    synced,
+    get problem() {
+      return problem
+    },
+    close: () => stop.abort(),
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof KubeError)) return 'internal'
+  return error.status === 0
+    ? `no answer (${error.reason === '' ? 'connection lost' : error.reason})`
+    : `${error.status} ${error.reason}`
+}

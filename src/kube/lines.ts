@@ -1,0 +1,28 @@
+import { KubeError } from './kube-error.ts'
+
+/** An object of etcd is at most 1.5 MiB, so an event longer than this is none. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024
+
+/**
+ * The lines of an answer as they are complete; a last one without an end is left out (the connection was cut inside it).
+ * Throws `KubeError` for a line of more than 16 MiB.
+ */
+export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let parts: Buffer[] = []
+  let length = 0
+  for await (const chunk of chunks) {
+    let start = 0
+    for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, start)) {
+      parts.push(chunk.subarray(start, end))
+      const line = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+      parts = []
+      length = 0
+      start = end + 1
+      if (line.length > 0) yield line.toString('utf8')
+    }
+    if (start === chunk.length) continue
+    parts.push(chunk.subarray(start))
+    length += chunk.length - start
+    if (length > MAX_LINE_BYTES) throw new KubeError(0, 'malformed')
+  }
+}

@@ -1,0 +1,100 @@
+import { buildConnector, Pool } from 'undici'
+import { OutboundError, type OutboundResponse } from '../core/index.ts'
+import { exchange } from './exchange.ts'
+
+/** How to reach one API server. A change of any of these needs another client. */
+export interface ApiClientOptions {
+  /** `https://host[:port]`. */
+  readonly origin: string
+  /** PEM certificates that replace the system roots. */
+  readonly ca?: Buffer | undefined
+  /** PEM client certificate and its key. */
+  readonly cert?: Buffer | undefined
+  readonly key?: Buffer | undefined
+  /** Name to verify instead of the host of `origin`. */
+  readonly serverName?: string | undefined
+  readonly insecureSkipVerify?: boolean | undefined
+  /** Milliseconds until a connection must stand. Default 5000. */
+  readonly connectMs?: number | undefined
+}
+
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Path and query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+}
+
+/** An answer that is read as it comes. */
+export interface ApiStream {
+  readonly status: number
+  /** Ends when the server ends the answer; throws when the connection is lost, or silent for too long. */
+  readonly chunks: AsyncIterable<Buffer>
+  /** Lets go of the connection. */
+  close(): void
+}
+
+/** Connections to one API server, for requests and for long answers. */
+export interface ApiClient {
+  /** Throws `OutboundError`. */
+  request(
+    request: ApiRequest,
+    bounds: { readonly deadlineMs: number; readonly maxBytes: number },
+  ): Promise<OutboundResponse>
+  /** `silenceMs` bounds the wait for the head and every silence after it. Throws `OutboundError`. */
+  stream(request: ApiRequest, bounds: { readonly silenceMs: number }): Promise<ApiStream>
+  /** Nothing new is sent; what runs may end. */
+  retire(): void
+  /** Ends everything at once. */
+  close(): Promise<void>
+}
+
+const DEFAULT_CONNECT_MS = 5000
+const KEEP_ALIVE_PROBE_MS = 15_000
+
+/** A client for one API server whose answers may be streams (Kubernetes): no guard, no circuit, no egress proxy. */
+export function createApiClient(options: ApiClientOptions): ApiClient {
+  const connect = buildConnector({
+    timeout: options.connectMs ?? DEFAULT_CONNECT_MS,
+    allowH2: false,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+    ...(options.cert === undefined ? {} : { cert: options.cert, key: options.key }),
+    ...(options.serverName === undefined ? {} : { servername: options.serverName }),
+    ...(options.insecureSkipVerify === true ? { rejectUnauthorized: false } : {}),
+  })
+  const pool = new Pool(options.origin, { connect, allowH2: false, headersTimeout: 0, bodyTimeout: 0, pipelining: 1 })
+  return {
+    request: ({ method, path, headers, body }, bounds) =>
+      exchange(
+        pool,
+        { method, url: `${options.origin}${path}`, headers, ...(body === undefined ? {} : { body }) },
+        bounds,
+      ),
+    async stream({ method, path, headers, body }, { silenceMs }) {
+      const abort = new AbortController()
+      try {
+        const answer = await pool.request({
+          method,
+          path,
+          headers,
+          body: body ?? null,
+          signal: abort.signal,
+          headersTimeout: silenceMs,
+          bodyTimeout: silenceMs,
+        })
+        // What is cut by `close` is no error to anybody.
+        answer.body.on('error', () => {})
+        return { status: answer.statusCode, chunks: answer.body, close: () => abort.abort() }
+      } catch (cause) {
+        const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+        const isLate = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_CONNECT_TIMEOUT'
+        throw new OutboundError(isLate ? 'timeout' : 'unreachable', { cause })
+      }
+    },
+    retire: () => void pool.close(),
+    close: () => pool.destroy(),
+  }
+}
