@@ -23,11 +23,13 @@ export type Admission = 'added' | 'full'
 /**
  * Where state lives that outlasts a request (authserver.md §7): memory for one replica, Redis or Valkey through Sentinel for
  * several. Every operation is one atomic step in the store, has a deadline, and throws `StoreError` when the store can't do it.
- * Times are milliseconds; every key has a time to live. Keys are short ASCII names made by the caller, never secrets; values
- * are at most 1 MiB and arrive sealed where they must not be read in the store (`seal.ts`).
+ * Times are whole milliseconds above zero; every key has a time to live. Keys, channels, collections and names of locks are
+ * at most 512 printable ASCII characters without spaces, made by the caller, never secrets; values are at most 1 MiB and arrive
+ * sealed where they must not be read in the store (`seal.ts`). What breaks these rules is a `RangeError`.
  */
 export interface Store {
   get(key: string): Promise<StoredValue | undefined>
+  /** Writes whatever is there, and forgets which fence wrote before. */
   put(key: string, value: Buffer, ttlMs: number): Promise<void>
   /** False when the key is there already. */
   putIfAbsent(key: string, value: Buffer, ttlMs: number): Promise<boolean>
@@ -46,15 +48,18 @@ export interface Store {
   ): Promise<boolean>
   delete(...keys: readonly string[]): Promise<void>
   /**
-   * A member of a collection of at most `most`, in one step. When it is full the oldest member that was never `touch`ed goes
-   * first; when all were, `full`. Members expire by their own `ttlMs`.
+   * A member of a collection of at most `most`, in one step; it is read by `get(key)` like any other. When the collection is
+   * full, the member that was never `touch`ed and ends soonest goes (the oldest, where all have one time to live); when all
+   * were, `full`. A member that is there already gets the new value and stays touched.
    */
   admit(collection: string, key: string, value: Buffer, ttlMs: number, most: number): Promise<Admission>
-  /** Says that a member was used and lives for `ttlMs` from now. */
+  /** Says that a member was used and lives for `ttlMs` from now; nothing happens when it is gone. */
   touch(collection: string, key: string, ttlMs: number): Promise<void>
+  /** Deletes a member, so that its place is free at once. */
+  remove(collection: string, key: string): Promise<void>
   /**
-   * Waits at most `waitMs` for the lock; undefined when somebody else still has it. It is renewed until released and ends
-   * `ttlMs` after its owner died.
+   * Waits at most `waitMs` (0: not at all) for the lock; undefined when somebody else still has it. It is renewed until
+   * released and ends `ttlMs` after its owner died.
    */
   lock(name: string, options: { readonly ttlMs: number; readonly waitMs: number }): Promise<HeldLock | undefined>
   /** Tells all replicas, this one included, within 2 s. Delivery is at most once: `onGap` says when something may be missed. */
@@ -79,7 +84,12 @@ export interface StoreHealth {
   readonly detail: string | undefined
 }
 
-export type StoreErrorKind = 'unavailable' | 'timeout' | 'overloaded' | 'too_few_replicas' | 'refused'
+/**
+ * `unavailable`: not connected, or the connection was lost. `timeout`: no answer in time. `overloaded`: too many commands wait,
+ * or a bounded store is full. `too_few_replicas`: done, but not yet where it survives the master. `refused`: the store said no
+ * (read-only, rights, memory). `unknown_key`: sealed with a secret that isn't configured here.
+ */
+export type StoreErrorKind = 'unavailable' | 'timeout' | 'overloaded' | 'too_few_replicas' | 'refused' | 'unknown_key'
 
 /** The store did not do it, or nobody knows whether it did. */
 export class StoreError extends Error {
@@ -91,7 +101,12 @@ export class StoreError extends Error {
   }
 }
 
-/** Keys that seal and open what is stored: the first seals, all open (authserver.md §5). */
+/** Secrets that seal and open what is stored: the first seals, all open (authserver.md §5). */
 export interface SealingKeys {
+  /** The secrets now, at least one. Throws `secret_unavailable` while the first can't be read. */
   current(): readonly Secret[]
+  /** Looks at their source at once: somebody else sealed with one that is not known here. */
+  refresh(): Promise<void>
+  /** True when nothing is configured: made at start, of no use to another process. */
+  readonly isEphemeral: boolean
 }

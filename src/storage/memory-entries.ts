@@ -1,0 +1,95 @@
+import type { Clock } from '../core/index.ts'
+import { StoreError } from './port.ts'
+
+/** What one entry costs beyond its key and value: two strings, a number or three and a place in a map. */
+const ENTRY_BYTES = 200
+/** Each write looks at so many old entries, so that what ended does not stay although nobody asks for it. */
+const SWEPT_PER_WRITE = 4
+/** A full store looks through everything at most this often before it refuses. */
+const FULL_SWEEP_PAUSE_MS = 1_000
+
+export interface MemoryEntry {
+  /** Latin-1: one byte in memory per byte of the value, and nobody else's to change. */
+  readonly bytes: string
+  readonly version: number
+  readonly fence: number
+  endMs: number
+}
+
+export interface MemoryEntries {
+  readonly count: number
+  readonly bytes: number
+  get(key: string): MemoryEntry | undefined
+  /** Throws `StoreError` `overloaded` when there is no room. */
+  set(key: string, value: Buffer, ttlMs: number, fence: number): void
+  delete(key: string): void
+}
+
+/** Entries with an end each, bounded in bytes; what is full refuses, because everything in it was promised to somebody. */
+export function createMemoryEntries(clock: Clock, maxBytes: number): MemoryEntries {
+  const kept = new Map<string, MemoryEntry>()
+  let bytes = 0
+  let writes = 0
+  let fullSweepAtMs = -Infinity
+  let sweeping = kept.entries()
+
+  const sizeOf = (key: string, length: number) => key.length + length + ENTRY_BYTES
+
+  const remove = (key: string, entry: MemoryEntry) => {
+    kept.delete(key)
+    bytes -= sizeOf(key, entry.bytes.length)
+  }
+
+  const sweep = (most: number) => {
+    const now = clock.now()
+    for (let looked = 0; looked < most; looked += 1) {
+      const next = sweeping.next()
+      if (next.done === true) {
+        sweeping = kept.entries()
+        return
+      }
+      const [key, entry] = next.value
+      if (entry.endMs <= now) remove(key, entry)
+    }
+  }
+
+  const sweepAll = () => {
+    const now = clock.now()
+    if (now < fullSweepAtMs) return
+    fullSweepAtMs = now + FULL_SWEEP_PAUSE_MS
+    for (const [key, entry] of kept) if (entry.endMs <= now) remove(key, entry)
+  }
+
+  const get = (key: string): MemoryEntry | undefined => {
+    const entry = kept.get(key)
+    if (entry === undefined || clock.now() < entry.endMs) return entry
+    remove(key, entry)
+    return undefined
+  }
+
+  return {
+    get count() {
+      return kept.size
+    },
+    get bytes() {
+      return bytes
+    },
+    get,
+    set(key, value, ttlMs, fence) {
+      sweep(SWEPT_PER_WRITE)
+      const old = get(key)
+      const oldSize = old === undefined ? 0 : sizeOf(key, old.bytes.length)
+      const size = sizeOf(key, value.length)
+      if (bytes - oldSize + size > maxBytes) sweepAll()
+      if (bytes - oldSize + size > maxBytes) throw new StoreError('overloaded')
+      if (old !== undefined) remove(key, old)
+      writes += 1
+      kept.set(key, { bytes: value.toString('latin1'), version: writes, fence, endMs: clock.now() + ttlMs })
+      bytes += size
+    },
+    delete(key) {
+      const entry = kept.get(key)
+      if (entry !== undefined) remove(key, entry)
+    },
+  }
+}

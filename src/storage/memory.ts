@@ -1,0 +1,123 @@
+import type { Clock, Log } from '../core/index.ts'
+import { createListeners } from './listeners.ts'
+import { createMemoryCollections } from './memory-collections.ts'
+import { createMemoryEntries, type MemoryEntry } from './memory-entries.ts'
+import { createMemoryLocks } from './memory-locks.ts'
+import { StoreError, type Store, type StoredValue } from './port.ts'
+import { check } from './rules.ts'
+
+export interface MemoryStoreOptions {
+  readonly clock: Clock
+  readonly log: Log
+  /** Keys, values and 200 bytes for each entry, together. Default 512 MiB; what is full refuses with `overloaded`. */
+  readonly maxBytes?: number
+}
+
+/** Gives the store, and how much is in it for those who measure. */
+export interface MemoryStore extends Store {
+  readonly entries: number
+  readonly bytes: number
+}
+
+/** State in this process's memory (authserver.md §7): for one replica, and gone with it. */
+export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
+  const entries = createMemoryEntries(options.clock, options.maxBytes ?? 512 * 1024 * 1024)
+  const collections = createMemoryCollections(entries)
+  const locks = createMemoryLocks()
+  const listeners = createListeners({
+    onError: (error) => {
+      const name = error instanceof Error ? error.name : 'unknown'
+      options.log.error({ error: name }, 'a listener of the store failed')
+    },
+  })
+  let isClosed = false
+
+  const stored = (entry: MemoryEntry | undefined): StoredValue | undefined =>
+    entry && { value: Buffer.from(entry.bytes, 'latin1'), version: String(entry.version) }
+
+  /** Everything happens in one turn: nothing can come between the look and the write. */
+  const atomically = async <T>(names: readonly string[], step: () => T): Promise<T> => {
+    if (isClosed) throw new StoreError('unavailable')
+    for (const name of names) check.name(name)
+    return step()
+  }
+
+  const write = (key: string, value: Buffer, ttlMs: number, fence = 0) => {
+    check.value(value)
+    check.ttl(ttlMs)
+    entries.set(key, value, ttlMs, fence)
+  }
+
+  return {
+    get entries() {
+      return entries.count
+    },
+    get bytes() {
+      return entries.bytes
+    },
+    get: (key) => atomically([key], () => stored(entries.get(key))),
+    put: (key, value, ttlMs) => atomically([key], () => write(key, value, ttlMs)),
+    putIfAbsent: (key, value, ttlMs) =>
+      atomically([key], () => {
+        if (entries.get(key) !== undefined) return false
+        write(key, value, ttlMs)
+        return true
+      }),
+    take: (key) =>
+      atomically([key], () => {
+        const found = stored(entries.get(key))
+        entries.delete(key)
+        return found
+      }),
+    compareAndSet: (key, version, value, ttlMs, fence) =>
+      atomically([key], () => {
+        const old = entries.get(key)
+        const oldVersion = old === undefined ? undefined : String(old.version)
+        const oldFence = old?.fence ?? 0
+        if (oldVersion !== version || (fence !== undefined && fence < oldFence)) return false
+        write(key, value, ttlMs, fence ?? oldFence)
+        return true
+      }),
+    delete: (...keys) =>
+      atomically(keys, () => {
+        for (const key of keys) entries.delete(key)
+      }),
+    admit: (collection, key, value, ttlMs, most) =>
+      atomically([collection, key], () => {
+        if (!collections.makeRoom(collection, key, most)) return 'full'
+        write(key, value, ttlMs)
+        collections.add(collection, key)
+        return 'added'
+      }),
+    touch: (collection, key, ttlMs) =>
+      atomically([collection, key], () => {
+        check.ttl(ttlMs)
+        const entry = entries.get(key)
+        if (entry === undefined) return collections.remove(collection, key)
+        entry.endMs = options.clock.now() + ttlMs
+        collections.touch(collection, key)
+      }),
+    remove: (collection, key) =>
+      atomically([collection, key], () => {
+        entries.delete(key)
+        collections.remove(collection, key)
+      }),
+    async lock(name, { ttlMs, waitMs }) {
+      await atomically([name], () => check.ttl(ttlMs))
+      return locks.acquire(name, waitMs)
+    },
+    async publish(channel, message) {
+      await atomically([channel], () => undefined)
+      listeners.message(channel, message)
+    },
+    subscribe(channel, listener) {
+      check.name(channel)
+      return listeners.add(channel, listener)
+    },
+    health: () => ({ isUp: !isClosed, kind: 'memory', detail: isClosed ? 'closed' : undefined }),
+    close() {
+      isClosed = true
+      return Promise.resolve()
+    },
+  }
+}

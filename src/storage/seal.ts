@@ -1,0 +1,134 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import type { Clock, Secret } from '../core/index.ts'
+import { StoreError, type SealingKeys } from './port.ts'
+
+/**
+ * A sealed value: format (1 byte), id of the secret (8), nonce (12), ciphertext, tag (16). AES-256-GCM under a key of its own
+ * for each record's name, so that random nonces last however often a fleet seals.
+ */
+const FORMAT = 1
+const ID_BYTES = 8
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const HEADER_BYTES = 1 + ID_BYTES + NONCE_BYTES
+
+/** An id that nobody here knows makes the secrets be read again at most this often. */
+const REFRESH_PAUSE_MS = 1_000
+
+export interface Opened {
+  readonly plain: Buffer
+  /** False when it was sealed with a secret that is not the first any more: seal it anew when it is next written. */
+  readonly isCurrent: boolean
+}
+
+/** Makes what lies in the store useless to whoever reads the store (authserver.md §5). */
+export interface Seal {
+  /** Seals for the record of this name and for no other. Throws what `SealingKeys.current` throws. */
+  seal(name: string, plain: Buffer): Buffer
+  /**
+   * What was sealed under this name; undefined when it was not: it is damaged, or comes from another record. Throws
+   * `StoreError` `unknown_key` when it was sealed with a secret that is not configured here, read anew.
+   */
+  open(name: string, sealed: Buffer): Promise<Opened | undefined>
+  /** Under which a secret is looked up in the store: a keyed hash (HMAC-SHA256, base64url) by the first sealing secret. */
+  lookupKey(kind: string, secret: string): string
+  /** The same by each sealing secret, the first one first: where it may lie after a rotation. */
+  lookupKeys(kind: string, secret: string): readonly string[]
+}
+
+interface Derived {
+  readonly id: Buffer
+  readonly sealing: Buffer
+  readonly lookup: Buffer
+}
+
+/** Builds the seal over `keys`; their values may change at any time. */
+export function createSeal(keys: SealingKeys, clock: Clock): Seal {
+  const derivedByDigest = new Map<string, Derived>()
+  let listed: readonly Secret[] = []
+  let derived: readonly Derived[] = []
+  let refreshing: Promise<void> | undefined
+  let refreshAfterMs = -Infinity
+
+  const current = (): readonly Derived[] => {
+    const secrets = keys.current()
+    if (secrets.length === listed.length && secrets.every((secret, index) => secret === listed[index])) return derived
+    const digests = secrets.map((secret) => secret.digest())
+    derived = secrets.map((secret, index) => derivedByDigest.get(digests[index] ?? '') ?? derive(secret))
+    derivedByDigest.clear()
+    for (const [index, digest] of digests.entries()) {
+      const entry = derived[index]
+      if (entry !== undefined) derivedByDigest.set(digest, entry)
+    }
+    listed = secrets
+    return derived
+  }
+
+  const first = (): Derived => {
+    const [entry] = current()
+    if (entry === undefined) throw new StoreError('unknown_key')
+    return entry
+  }
+
+  const refresh = (): Promise<void> => {
+    if (refreshing !== undefined) return refreshing
+    if (clock.now() < refreshAfterMs) return Promise.resolve()
+    refreshing = keys.refresh().finally(() => {
+      refreshing = undefined
+      refreshAfterMs = clock.now() + REFRESH_PAUSE_MS
+    })
+    return refreshing
+  }
+
+  const find = (id: Buffer) => current().find((entry) => entry.id.equals(id))
+
+  return {
+    seal(name, plain) {
+      const { id, sealing } = first()
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', recordKey(sealing, name), nonce)
+      cipher.setAAD(Buffer.from(name))
+      const body = [cipher.update(plain), cipher.final()]
+      return Buffer.concat([Buffer.of(FORMAT), id, nonce, ...body, cipher.getAuthTag()])
+    },
+    async open(name, sealed) {
+      if (sealed.length < HEADER_BYTES + TAG_BYTES || sealed[0] !== FORMAT) return undefined
+      const id = sealed.subarray(1, 1 + ID_BYTES)
+      if (find(id) === undefined) await refresh()
+      const entry = find(id)
+      if (entry === undefined) throw new StoreError('unknown_key')
+      const plain = decrypt(recordKey(entry.sealing, name), name, sealed)
+      return plain && { plain, isCurrent: entry === first() }
+    },
+    lookupKey: (kind, secret) => keyedHash(first().lookup, kind, secret),
+    lookupKeys: (kind, secret) => current().map((entry) => keyedHash(entry.lookup, kind, secret)),
+  }
+}
+
+/** Purposes are kept apart by HKDF's info (RFC 5869 §3.2); the id gives nothing away of the key. */
+function derive(secret: Secret): Derived {
+  const expand = (purpose: string, bytes: number) =>
+    Buffer.from(hkdfSync('sha256', secret.reveal(), '', `mcp-extauth storage ${purpose}`, bytes))
+  return { id: expand('key id', ID_BYTES), sealing: expand('sealing', 32), lookup: expand('lookup', 32) }
+}
+
+function recordKey(sealing: Buffer, name: string): Buffer {
+  return createHmac('sha256', sealing).update(name).digest()
+}
+
+function decrypt(key: Buffer, name: string, sealed: Buffer): Buffer | undefined {
+  const nonce = sealed.subarray(1 + ID_BYTES, HEADER_BYTES)
+  const tagAt = sealed.length - TAG_BYTES
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(Buffer.from(name))
+  decipher.setAuthTag(sealed.subarray(tagAt))
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES, tagAt)), decipher.final()])
+  } catch {
+    return undefined
+  }
+}
+
+function keyedHash(key: Buffer, kind: string, secret: string): string {
+  return createHmac('sha256', key).update(`${kind.length}:${kind}${secret}`).digest('base64url')
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import type { StoreMaker } from './suite.ts'
+import { atOnce, useWorlds } from './worlds.ts'
+
+export function lockTests(maker: StoreMaker): void {
+  describe('locks', () => {
+    const open = useWorlds(maker)
+
+    it('has one holder at a time, each with a higher fence than the one before', async () => {
+      const { replicas } = await open()
+      const fences: number[] = []
+      let holders = 0
+      await atOnce(20, async (index) => {
+        const held = await replicas[index % 2 === 0 ? 0 : 1].lock('a', { ttlMs: 5_000, waitMs: 15_000 })
+        holders += 1
+        expect(held?.isHeld).toBe(true)
+        fences.push(held?.fence ?? 0)
+        await new Promise((resolve) => setImmediate(resolve))
+        expect(holders).toBe(1)
+        holders -= 1
+        await held?.release()
+        expect(held?.isHeld).toBe(false)
+      })
+      expect(fences).toHaveLength(20)
+      expect(fences).toEqual([...new Set(fences)].toSorted((a, b) => a - b))
+    })
+
+    it('keeps others out until it is let go, and other names are other locks', async () => {
+      const { replicas } = await open()
+      const held = await replicas[0].lock('a', { ttlMs: 5_000, waitMs: 0 })
+      expect(held).toBeDefined()
+      expect(await replicas[0].lock('a', { ttlMs: 5_000, waitMs: 0 })).toBeUndefined()
+      expect(await replicas[1].lock('a', { ttlMs: 5_000, waitMs: 50 })).toBeUndefined()
+      const other = await replicas[1].lock('b', { ttlMs: 5_000, waitMs: 0 })
+      expect(other).toBeDefined()
+      await held?.release()
+      await held?.release()
+      const next = await replicas[1].lock('a', { ttlMs: 5_000, waitMs: 0 })
+      expect(next).toBeDefined()
+      await held?.release()
+      expect(await replicas[0].lock('a', { ttlMs: 5_000, waitMs: 0 }), 'let go by who no longer had it').toBeUndefined()
+      await next?.release()
+      await other?.release()
+    })
+
+    it('goes to who waits as soon as it is let go', async () => {
+      const { replicas } = await open()
+      const held = await replicas[0].lock('a', { ttlMs: 30_000, waitMs: 0 })
+      const waiting = replicas[1].lock('a', { ttlMs: 30_000, waitMs: 15_000 })
+      await held?.release()
+      const next = await waiting
+      expect(next?.fence).toBeGreaterThan(held?.fence ?? Infinity)
+      await next?.release()
+    })
+
+    it('lasts longer than its time to live as long as its owner lives', async () => {
+      const { replicas, advance } = await open()
+      const held = await replicas[0].lock('a', { ttlMs: 300, waitMs: 0 })
+      await advance(1_000)
+      expect(held?.isHeld).toBe(true)
+      expect(await replicas[1].lock('a', { ttlMs: 300, waitMs: 0 })).toBeUndefined()
+      await held?.release()
+    })
+
+    if (maker.canKill) {
+      it('ends with its owner: who waits gets it after the time to live, with a higher fence', async () => {
+        const { replicas, kill } = await open()
+        const held = await replicas[1].lock('a', { ttlMs: 300, waitMs: 0 })
+        kill?.()
+        expect(await replicas[0].lock('a', { ttlMs: 300, waitMs: 0 }), 'at once').toBeUndefined()
+        const next = await replicas[0].lock('a', { ttlMs: 300, waitMs: 15_000 })
+        expect(next?.fence).toBeGreaterThan(held?.fence ?? Infinity)
+        expect(held?.isHeld).toBe(false)
+        await next?.release()
+      })
+    }
+  })
+}
