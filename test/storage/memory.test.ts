@@ -13,7 +13,6 @@ function createWorld(maxBytes?: number) {
 
 storeSuite({
   name: 'the memory store',
-  canKill: false,
   open() {
     const { clock, store } = createWorld()
     return Promise.resolve({

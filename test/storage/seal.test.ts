@@ -45,7 +45,7 @@ describe('the seal', () => {
     const { seal } = createWorld(FIRST)
     const sealed = seal.seal('session:alice', bytes('a token'))
     for (const name of ['session:bob', 'session:alic', 'session:alice ', '']) {
-      expect(await seal.open(name, sealed), name).toBeUndefined()
+      expect(await seal.open(name, sealed), `as ${name}`).toBeUndefined()
     }
   })
 
@@ -73,7 +73,7 @@ describe('the seal', () => {
     const { seal } = createWorld(FIRST)
     const sealed = seal.seal('record', bytes('a token'))
     for (let length = 0; length < sealed.length; length += 1) {
-      expect(await seal.open('record', sealed.subarray(0, length)), String(length)).toBeUndefined()
+      expect(await seal.open('record', sealed.subarray(0, length)), `cut to ${length}`).toBeUndefined()
     }
     expect(await seal.open('record', Buffer.concat([sealed, Buffer.of(0)]))).toBeUndefined()
   })
@@ -143,7 +143,7 @@ describe('the sealing keys', () => {
     const keys = createSealingKeys([secrets.get('a/1'), secrets.get('b/2'), secrets.get('c/3')])
     expect(keys.current().map((secret) => secret.reveal())).toEqual([FIRST, SECOND])
     expect(keys.isEphemeral).toBe(false)
-    expect(() => createSealingKeys([secrets.get('b/2'), secrets.get('a/1')]).current()).toThrow()
+    expect(() => createSealingKeys([secrets.get('b/2'), secrets.get('a/1')]).current()).toThrow('no secret b/2')
   })
 
   it('are looked at again on demand', async () => {

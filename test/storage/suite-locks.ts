@@ -61,18 +61,23 @@ export function lockTests(maker: StoreMaker): void {
       expect(await replicas[1].lock('a', { ttlMs: 300, waitMs: 0 })).toBeUndefined()
       await held?.release()
     })
+  })
+}
 
-    if (maker.canKill) {
-      it('ends with its owner: who waits gets it after the time to live, with a higher fence', async () => {
-        const { replicas, kill } = await open()
-        const held = await replicas[1].lock('a', { ttlMs: 300, waitMs: 0 })
-        kill?.()
-        expect(await replicas[0].lock('a', { ttlMs: 300, waitMs: 0 }), 'at once').toBeUndefined()
-        const next = await replicas[0].lock('a', { ttlMs: 300, waitMs: 15_000 })
-        expect(next?.fence).toBeGreaterThan(held?.fence ?? Infinity)
-        expect(held?.isHeld).toBe(false)
-        await next?.release()
-      })
-    }
+/** For stores whose replicas can die: `kill` must be there. */
+export function ownerDeathTests(maker: StoreMaker): void {
+  describe('locks of the dead', () => {
+    const open = useWorlds(maker)
+
+    it('end with their owner: who waits gets one after the time to live, with a higher fence', async () => {
+      const { replicas, kill } = await open()
+      const held = await replicas[1].lock('a', { ttlMs: 300, waitMs: 0 })
+      kill?.()
+      expect(await replicas[0].lock('a', { ttlMs: 300, waitMs: 0 }), 'at once').toBeUndefined()
+      const next = await replicas[0].lock('a', { ttlMs: 300, waitMs: 15_000 })
+      expect(next?.fence).toBeGreaterThan(held?.fence ?? Infinity)
+      expect(held?.isHeld).toBe(false)
+      await next?.release()
+    })
   })
 }

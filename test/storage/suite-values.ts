@@ -48,9 +48,9 @@ export function valueTests(maker: StoreMaker): void {
       await store.compareAndSet('set', undefined, bytes('1'), 100)
       await store.admit('members', 'member', bytes('1'), 100, 10)
       const keys = ['put', 'absent', 'set', 'member']
-      for (const key of keys) expect(await store.get(key), key).toBeDefined()
+      for (const key of keys) expect(await store.get(key), `key ${key}`).toBeDefined()
       await advance(100)
-      for (const key of keys) expect(await store.get(key), key).toBeUndefined()
+      for (const key of keys) expect(await store.get(key), `key ${key}`).toBeUndefined()
       expect(await store.take('put')).toBeUndefined()
       expect(await store.putIfAbsent('absent', bytes('2'), 60_000)).toBe(true)
       expect(await store.compareAndSet('set', undefined, bytes('2'), 60_000)).toBe(true)
@@ -74,12 +74,12 @@ export function valueTests(maker: StoreMaker): void {
       const [store] = replicas
       const value = bytes('1')
       for (const name of ['', 'a b', 'a\n', 'ä', 'a'.repeat(513)]) {
-        await expect(store.get(name), JSON.stringify(name)).rejects.toThrow(RangeError)
+        await expect(store.get(name), `name ${JSON.stringify(name)}`).rejects.toThrow(RangeError)
         await expect(store.put(name, value, 1_000)).rejects.toThrow(RangeError)
         await expect(store.lock(name, { ttlMs: 1_000, waitMs: 0 })).rejects.toThrow(RangeError)
       }
       for (const ttlMs of [0, -1, 1.5, NaN, Infinity, 401 * 86_400_000]) {
-        await expect(store.put('a', value, ttlMs), String(ttlMs)).rejects.toThrow(RangeError)
+        await expect(store.put('a', value, ttlMs), `for ${ttlMs} ms`).rejects.toThrow(RangeError)
         await expect(store.putIfAbsent('a', value, ttlMs)).rejects.toThrow(RangeError)
         await expect(store.compareAndSet('a', undefined, value, ttlMs)).rejects.toThrow(RangeError)
         await expect(store.admit('c', 'a', value, ttlMs, 1)).rejects.toThrow(RangeError)

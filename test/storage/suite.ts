@@ -20,13 +20,11 @@ export interface StoreMaker {
   readonly name: string
   /** A world with nothing in it. */
   open(): Promise<StoreWorld>
-  /** Whether `kill` is there: a store in the process dies with its owner. */
-  readonly canKill: boolean
 }
 
 /** What every maker of `Store` must do, races included. */
 export function storeSuite(maker: StoreMaker): void {
-  describe(maker.name, () => {
+  describe(`every store: ${maker.name}`, () => {
     valueTests(maker)
     singleUseTests(maker)
     lockTests(maker)
