@@ -1,7 +1,7 @@
 import { scopesOf } from '../authenticate/index.ts'
 import { hashKey } from '../cache/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../obtain/index.ts'
-import type { ResolvedAuth, ResolvedAuthOf, ResolvedRoute, RunnableType } from '../resources/index.ts'
+import { headersSetBy, type ResolvedAuth, type ResolvedAuthOf, type ResolvedRoute } from '../resources/index.ts'
 import type { ExplainedCaller } from './explain-input.ts'
 
 /** What `extauth explain` says; the JSON of `--output json`. */
@@ -72,8 +72,9 @@ export function explain(
 
 /** Copies of what is added are removed before, whoever sent them. */
 function headersOf(auth: ResolvedAuth): ExplainReport['headers'] {
-  const added = addedBy(auth)
-  const owned = added.map((header) => header.split(':', 1)[0] ?? '').filter((name) => !name.startsWith('x-amz-'))
+  const sets = headersSetBy(auth)
+  const added = sets.map(({ name, shown }) => (shown === undefined ? name : `${name}: ${shown}`))
+  const owned = sets.map(({ name }) => name).filter((name) => !name.startsWith('x-amz-'))
   return { added: [...added, ...ALWAYS_ADDED], removed: [...new Set([...REMOVED, ...owned])] }
 }
 
@@ -85,30 +86,6 @@ function decisionOf(
 ): Decision {
   const mapper = createRoleMapper(auth.spec, { onMatcherError })
   return decide(`${auth.namespace}/${auth.name}`, auth.spec, mapper, caller, options)
-}
-
-type Added = { readonly [T in RunnableType]: (auth: Extract<ResolvedAuth, { type: T }>) => readonly string[] }
-
-/** What each type adds; the values are not read. */
-const ADDED = {
-  unauthenticated: () => [],
-  headerInjection: ({ spec }) => [`${spec.headerName.toLowerCase()}: (the secret)`],
-  bearerToken: () => ['authorization: Bearer (the secret)'],
-  tokenExchange: ({ spec }) => [
-    `${spec.externalTokenHeaderName?.toLowerCase() || 'authorization'}: Bearer (the exchanged token)`,
-  ],
-  cloudSts: ({ spec }) => [
-    `authorization: AWS4-HMAC-SHA256 (${spec.region}/${spec.service})`,
-    'x-amz-date',
-    'x-amz-security-token',
-    'x-amz-content-sha256',
-  ],
-} satisfies Added
-
-function addedBy(auth: ResolvedAuth): readonly string[] {
-  // The row of a type takes the config of that type; TypeScript can't follow one key through two unions.
-  const row: (auth: never) => readonly string[] = ADDED[auth.type]
-  return row(auth as never)
 }
 
 function notesOn(

@@ -1,20 +1,6 @@
 import { asFailure, type Secrets } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
-import type { ResolvedAuth, ResolvedProxy, SecretRef } from '../resources/index.ts'
-
-/** The secrets without which a route can answer nothing but 500. */
-function secretsOf(auth: ResolvedAuth): readonly SecretRef[] {
-  switch (auth.type) {
-    case 'headerInjection':
-      return [auth.spec.valueSecretRef]
-    case 'bearerToken':
-      return [auth.spec.tokenSecretRef]
-    case 'tokenExchange':
-      return [auth.spec.clientSecretRef, auth.spec.actorTokenSecretRef].filter((ref) => ref !== undefined)
-    default:
-      return []
-  }
-}
+import { secretsNamedBy, type ResolvedProxy } from '../resources/index.ts'
 
 /**
  * Ready as long as it does not drain and at least one route has all its secrets; degraded while another lacks one. An
@@ -27,7 +13,7 @@ export function readinessOf(
   if (isDraining) return { ok: false, detail: { draining: true } }
   const unusable = config.routes.flatMap((route) => {
     try {
-      for (const ref of secretsOf(route.auth)) secrets.handle(ref).current()
+      for (const ref of secretsNamedBy(route.auth)) secrets.handle(ref).current()
       return []
     } catch (error) {
       return [{ route: route.name, reason: asFailure(error).code }]

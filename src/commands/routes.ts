@@ -6,7 +6,13 @@ import { metadataPath } from '../http/index.ts'
 import { createBackend, type EgressProxy } from '../net/index.ts'
 import { createObtain, type DecisionLog, type ObtainDeps, type OpenObtain } from '../obtain/index.ts'
 import { documentHandler, type Runtime } from '../proxy/index.ts'
-import type { AuthSection, ResolvedAuth, ResolvedProxy, ResolvedRoute, RunnableType } from '../resources/index.ts'
+import {
+  type AuthSection,
+  headersSetBy,
+  type ResolvedProxy,
+  type ResolvedRoute,
+  TYPE_RECORDS,
+} from '../resources/index.ts'
 import type { Authenticators } from './authenticators.ts'
 
 /** What all routes of a process have in common. */
@@ -16,34 +22,6 @@ export interface RouteDeps {
   readonly decisions: DecisionLog
   readonly obtain: ObtainDeps
   readonly egressProxy: EgressProxy | undefined
-}
-
-type Traits = {
-  readonly [T in RunnableType]: {
-    /** Headers that the credential sets, lower case: caller-sent copies are dropped. */
-    owns(auth: Extract<ResolvedAuth, { type: T }>): readonly string[]
-    /** The body is hashed, so it has to be kept. */
-    readonly signsBody: boolean
-  }
-}
-
-/** What the other stages must know of a type; one row each, and a new type does not compile without its row. */
-const TRAITS = {
-  unauthenticated: { owns: () => [], signsBody: false },
-  headerInjection: { owns: ({ spec }) => [spec.headerName.toLowerCase()], signsBody: false },
-  bearerToken: { owns: () => ['authorization'], signsBody: false },
-  tokenExchange: {
-    owns: ({ spec }) => [spec.externalTokenHeaderName?.toLowerCase() || 'authorization'],
-    signsBody: false,
-  },
-  // X-Amz-* is dropped from every caller anyway.
-  cloudSts: { owns: () => ['authorization'], signsBody: true },
-} satisfies Traits
-
-function traitsOf(auth: ResolvedAuth): { owned: readonly string[]; signsBody: boolean } {
-  // The row of a type takes the config of that type; TypeScript can't follow one key through two unions.
-  const row: { owns(auth: never): readonly string[]; signsBody: boolean } = TRAITS[auth.type]
-  return { owned: row.owns(auth as never), signsBody: row.signsBody }
 }
 
 /**
@@ -66,7 +44,7 @@ export function buildRuntime(config: ResolvedProxy, listenUrl: string, deps: Rou
 
 function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps): { route: Route; obtain: OpenObtain } {
   const { auth, target, timeouts, callers } = resolved
-  const { owned, signsBody } = traitsOf(auth)
+  const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
   const isProtected = callers.mode === 'oauth'
   const mapping = { path: resolved.path, targetPath: target.path, exactTarget: resolved.exactTarget }
   const backend = createBackend({
@@ -88,7 +66,8 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps)
     targetQuery: target.query,
     targetHost: target.host,
     targetOrigin: target.origin,
-    ownedHeaders: owned,
+    ownedHeaders: headersSetBy(auth).map(({ name }) => name),
+    whenRejected,
     resourceUrl: isProtected ? resourceUrlOf(resolved, listenUrl) : undefined,
     isProtected,
     allowUpgrade: resolved.allowUpgrade,

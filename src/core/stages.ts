@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from './caller.ts'
 import type { Credential } from './credential.ts'
+import type { FailureCode } from './failures.ts'
 
 declare const stage: unique symbol
 
@@ -146,6 +147,8 @@ export interface Route {
   readonly targetOrigin: string
   /** Lower-case names of the headers that this route's credential sets: caller-sent copies are dropped. */
   readonly ownedHeaders: readonly string[]
+  /** What a caller gets when the backend refuses the last credential: `no_session` where a login gives another. */
+  readonly whenRejected: FailureCode
   /** The protected resource's URL; undefined only on a loopback bind that has none configured. */
   readonly resourceUrl: string | undefined
   /** False for mode `anonymous`: no challenge, no metadata document, no session binding. */

@@ -29,8 +29,8 @@ export class Attempts implements IterableIterator<Attempt> {
   }
 
   /**
-   * Makes ready for another try, or throws what the caller gets instead: `backend_rejected_credential` (for
-   * `upstreamInject` `no_session`, since there a login helps), `backend_unreachable`, `backend_error`.
+   * Makes ready for another try, or throws what the caller gets instead: the route's `whenRejected`,
+   * `backend_unreachable`, `backend_error`.
    */
   async allow(armed: Armed, again: Again): Promise<void> {
     const { matched } = armed.known
@@ -65,7 +65,5 @@ export class Attempts implements IterableIterator<Attempt> {
 }
 
 function rejected(armed: Armed, status: number): Failure {
-  const detail = `the backend answered ${status}`
-  if (armed.known.matched.route.type === 'upstreamInject') return new Failure('no_session', { detail })
-  return new Failure('backend_rejected_credential', { detail })
+  return new Failure(armed.known.matched.route.whenRejected, { detail: `the backend answered ${status}` })
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
 import { compileMatcher, MatcherError } from '../cel/index.ts'
 import { exclusive, isRecord, withRules } from './rules.ts'
+import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
 
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
 export const ROLE_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::\d{12}:role\/[\w+=,.@\-_/]+$/
@@ -137,3 +138,48 @@ function isPolicy(text: string): boolean {
 export type CloudSts = z.output<ReturnType<typeof cloudSts>>
 /** One entry of `roleMappings`. */
 export type RoleMapping = NonNullable<CloudSts['roleMappings']>[number]
+
+export const cloudStsRecord = {
+  ...ORDINARY,
+  ...named(() => cloudSts('cloud-mcp')),
+  summary: 'Only with type cloudSts.',
+  aliases: {
+    awsSts: {
+      schema: () => cloudSts('aws-mcp'),
+      summary: 'Only with type awsSts, the alias of cloudSts. Extends the specification.',
+    },
+  },
+  runsOn: 'route',
+  fetches: true,
+  urls: ({ stsEndpoint }) =>
+    stsEndpoint === undefined ? [] : [{ path: ['stsEndpoint'], url: stsEndpoint, insecureAllowHttp: undefined }],
+  sets: ({ region, service }) => [
+    { name: 'authorization', shown: `AWS4-HMAC-SHA256 (${region}/${service})` },
+    { name: 'x-amz-date' },
+    { name: 'x-amz-security-token' },
+    { name: 'x-amz-content-sha256' },
+  ],
+  signsBody: true,
+  remarks: rolesElsewhere,
+} satisfies TypeRecord<CloudSts>
+
+/** Roles that STS of this region can't give. */
+function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [] }: CloudSts): Remark[] {
+  const arns: (readonly [Remark['path'], string])[] = roleMappings.map(
+    (mapping, index) => [['roleMappings', index, 'roleArn'], mapping.roleArn] as const,
+  )
+  if (fallbackRoleArn !== undefined) arns.push([['fallbackRoleArn'], fallbackRoleArn])
+  const expected = partitionOf(region)
+  return arns
+    .filter(([, arn]) => arn.split(':')[1]?.replace(/^cloud/, 'aws') !== expected)
+    .map(([path]) => ({
+      path,
+      message: `a role of another partition than the region "${region}", which is in "${expected}"`,
+    }))
+}
+
+/** Partition that a region belongs to, by its name. */
+function partitionOf(region: string): string {
+  if (region.startsWith('cn-')) return 'aws-cn'
+  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws'
+}

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { storage } from './embedded-storage.ts'
 import { isRecord, withRules, type Rule } from './rules.ts'
 import { goDuration, secretRef } from './scalars.ts'
+import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
 import { upstreamProvider } from './upstream-provider.ts'
 
 /** RFC 8414 §2: no query, no fragment, and (specification) no trailing slash. */
@@ -75,3 +76,21 @@ export const embeddedAuthServer = () =>
 
 /** `spec.embeddedAuthServer` with its defaults. */
 export type EmbeddedAuthServer = z.output<ReturnType<typeof embeddedAuthServer>>
+
+export const embeddedAuthServerRecord = {
+  ...ORDINARY,
+  ...named(embeddedAuthServer),
+  summary: 'Only with type embeddedAuthServer.',
+  runsOn: 'nowhere',
+  fetches: false,
+  remarks: ephemeralKeys,
+} satisfies TypeRecord<EmbeddedAuthServer>
+
+function ephemeralKeys(spec: EmbeddedAuthServer): Remark[] {
+  return (['hmacSecretRefs', 'signingKeySecretRefs'] as const)
+    .filter((name) => (spec[name] ?? []).length === 0)
+    .map((name) => ({
+      path: [name],
+      message: 'not set: a key is made at start and lost at the next one, for development only',
+    }))
+}

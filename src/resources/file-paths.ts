@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { AuthSection } from './auth-section.ts'
-import type { ExternalAuthSpec } from './external-auth.ts'
+import { TYPE_RECORDS, type AuthType, type TypedSpec } from './auth-types.ts'
+import { withValueAt } from './marked.ts'
 
 /** A path of a document as an absolute one: relative to the file that names it (decisions §7). */
 export function besides(file: string, name: string): string {
@@ -18,9 +19,12 @@ export function anchorAuthSection(section: AuthSection, file: string): AuthSecti
 }
 
 /** The spec with the paths of its files made absolute. */
-export function anchorSpec(spec: ExternalAuthSpec, file: string): ExternalAuthSpec {
-  if (spec.type !== 'tokenExchange') return spec
-  return { ...spec, tokenExchange: { ...spec.tokenExchange, ...anchored(spec.tokenExchange, ['caCertPath'], file) } }
+export function anchorSpec<T extends AuthType>({ type, spec }: TypedSpec<T>, file: string): TypedSpec<T> {
+  const found = TYPE_RECORDS[type].files(spec)
+  return {
+    type,
+    spec: found.reduce((whole, { path: at, value }) => withValueAt(whole, at, besides(file, value)), spec),
+  }
 }
 
 /** Those of the named properties that are set, made absolute. */

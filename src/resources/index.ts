@@ -1,6 +1,9 @@
 // The schemas, and the types that come from them.
-export { AUTH_TYPES, externalAuthConfig, FETCHING_TYPES, RUNNABLE_TYPES } from './external-auth.ts'
-export type { AuthSpecs, AuthType, ExternalAuthSpec, MCPExternalAuthConfig, RunnableType } from './external-auth.ts'
+export { AUTH_TYPES, filesNamedBy, headersSetBy, secretsNamedBy, TYPE_RECORDS } from './auth-types.ts'
+export type { AuthSpecs, AuthType, ExternalAuthSpec, RunnableType } from './auth-types.ts'
+export type { TypeRecord } from './type-record.ts'
+export { externalAuthConfig } from './external-auth.ts'
+export type { MCPExternalAuthConfig } from './external-auth.ts'
 export { authSection, provider } from './auth-section.ts'
 export type { AnonymousSection, AuthSection, OAuthSection, Provider } from './auth-section.ts'
 export type { CloudSts, RoleMapping } from './cloud-sts.ts'

@@ -1,16 +1,16 @@
 import { configHash } from './config-hash.ts'
 import {
-  RUNNABLE_TYPES,
-  type AuthSpecs,
+  TYPE_RECORDS,
+  typedSpec,
+  upstreamProviderOf,
+  urlsCalledBy,
   type AuthType,
-  type ExternalAuthSpec,
   type RunnableType,
-} from './external-auth.ts'
+} from './auth-types.ts'
 import { anchorSpec } from './file-paths.ts'
 import type { LocatedAuth } from './loaded.ts'
-import { judgePlainHttp } from './plain-http.ts'
 import type { ResolvedAuth } from './resolved.ts'
-import { REFUSED_HTTP } from './warnings.ts'
+import { judgeCalledUrl, refusedHttpMessage } from './warnings.ts'
 
 /** What a route gets for the MCPExternalAuthConfig it names, or why it can't have it. */
 export type AuthResult =
@@ -18,36 +18,29 @@ export type AuthResult =
 
 /** The config as sources take it: the sub-object of its type, with absolute paths. */
 export function resolveAuth(located: LocatedAuth): AuthResult {
-  const { metadata, spec: written } = located.document
+  const { metadata, spec } = located.document
   const label = `MCPExternalAuthConfig "${metadata.name}" (${located.file}:${located.line})`
-  const spec = anchorSpec(written, located.file)
-  if (!isRunnable(spec.type))
-    return notRunnable(`${label} has type "${spec.type}", which this version loads but can not run yet`)
-  if (spec.type === 'tokenExchange') {
-    const { subjectProviderName, tokenUrl, insecureAllowHttp } = spec.tokenExchange
-    if (subjectProviderName !== undefined) {
-      return notRunnable(
-        `${label} has "subjectProviderName", whose tokens only the embedded authorization server holds; this version can not run it yet`,
-      )
-    }
-    if (judgePlainHttp(tokenUrl, insecureAllowHttp) === 'refuse') {
-      return { message: `${label}, "tokenUrl": ${REFUSED_HTTP}`, reason: 'config_error' }
-    }
+  const typed = anchorSpec(typedSpec(spec), located.file)
+  if (!isRunnable(typed.type))
+    return notRunnable(`${label} has type "${typed.type}", which this version loads but can not run yet`)
+  if (upstreamProviderOf(typed) !== undefined) {
+    return notRunnable(
+      `${label} uses the token of an upstream provider, which only the embedded authorization server holds; this version can not run it yet`,
+    )
   }
-  if (spec.type === 'cloudSts' && spec.cloudSts.stsEndpoint !== undefined) {
-    if (judgePlainHttp(spec.cloudSts.stsEndpoint, false) === 'refuse') {
-      return {
-        message: `${label}: "stsEndpoint" is plain http beyond loopback and in-cluster names, expected https`,
-        reason: 'config_error',
-      }
+  const refused = urlsCalledBy(typed).find((called) => judgeCalledUrl(called) === 'refuse')
+  if (refused !== undefined) {
+    return {
+      message: `${label}, "${refused.path.join('.')}": ${refusedHttpMessage(refused)}`,
+      reason: 'config_error',
     }
   }
   return {
+    // `spec` is the one that belongs to `type`; TypeScript can't follow one key through two unions.
     auth: {
       name: metadata.name,
       namespace: metadata.namespace,
-      type: spec.type,
-      spec: subObject(spec),
+      ...typed,
       configHash: located.configHash,
       source: { file: located.file, line: located.line },
     } as ResolvedAuth,
@@ -66,26 +59,6 @@ export function withoutExternalAuth(name: string, namespace: string, source: Res
   }
 }
 
-/** The sub-object that `type` names; `{}` for `unauthenticated`, which has none. */
-export function subObject(spec: ExternalAuthSpec): AuthSpecs[AuthType] {
-  switch (spec.type) {
-    case 'tokenExchange':
-      return spec.tokenExchange
-    case 'headerInjection':
-      return spec.headerInjection
-    case 'bearerToken':
-      return spec.bearerToken
-    case 'embeddedAuthServer':
-      return spec.embeddedAuthServer
-    case 'cloudSts':
-      return spec.cloudSts
-    case 'upstreamInject':
-      return spec.upstreamInject
-    default:
-      return {}
-  }
-}
-
-const isRunnable = (type: AuthType): type is RunnableType => RUNNABLE_TYPES.some((runnable) => runnable === type)
+const isRunnable = (type: AuthType): type is RunnableType => TYPE_RECORDS[type].runsOn === 'route'
 
 const notRunnable = (message: string): AuthResult => ({ message, reason: 'type_not_runnable' })

@@ -1,5 +1,5 @@
 import type { AuthSection } from './auth-section.ts'
-import type { AuthSpecs, RunnableType } from './external-auth.ts'
+import type { AuthSpecs, RunnableType } from './auth-types.ts'
 import type { SecretRef } from './scalars.ts'
 import type { Bytes, Milliseconds } from './units.ts'
 

@@ -1,6 +1,6 @@
 import type { AuthSection } from './auth-section.ts'
 import type { DraftRoute } from './draft-route.ts'
-import { FETCHING_TYPES } from './external-auth.ts'
+import { headersSetBy, TYPE_RECORDS } from './auth-types.ts'
 import { judgePlainHttp } from './plain-http.ts'
 import type { Problem } from './problem.ts'
 import type { ResolvedAuth } from './resolved.ts'
@@ -17,13 +17,16 @@ export interface RouteFacts {
 /** Rules between a route, its external auth, its callers and the bind (decisions §2.1); each gives its problems. */
 const RULES: readonly ((facts: RouteFacts) => Problem[])[] = [anonymousCallers, openPaths, scopesNeedCallers]
 
+/** Whether requests of the route carry more than their caller sent. */
+const addsCredential = (auth: ResolvedAuth): boolean => headersSetBy(auth).length > 0
+
 /** Everything that forbids this route to run. */
 export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((rule) => rule(facts))
 
 /** Anonymous callers get no fetched credential at all, and a static one only where nobody else can call. */
 function anonymousCallers({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
-  if (callers.mode !== 'anonymous' || auth.type === 'unauthenticated') return []
-  if (FETCHING_TYPES.includes(auth.type)) {
+  if (callers.mode !== 'anonymous' || !addsCredential(auth)) return []
+  if (TYPE_RECORDS[auth.type].fetches) {
     const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected an "auth" section of mode "oauth"`
     return [draft.problem('externalAuthConfigRef', message)]
   }
@@ -34,8 +37,7 @@ function anonymousCallers({ draft, auth, callers, isLocal }: RouteFacts): Proble
 
 /** A path without authentication must not hand out a credential. */
 function openPaths({ draft, auth, callers }: RouteFacts): Problem[] {
-  if (callers.mode === 'anonymous' || callers.oauth.publicPaths.length === 0 || auth.type === 'unauthenticated')
-    return []
+  if (callers.mode === 'anonymous' || callers.oauth.publicPaths.length === 0 || !addsCredential(auth)) return []
   const message = `"publicPaths" are only allowed on routes of type "unauthenticated", this one has "${auth.type}"`
   return [draft.problem('auth', message)]
 }
@@ -51,7 +53,7 @@ function scopesNeedCallers({ draft, callers }: RouteFacts): Problem[] {
 export function routeWarnings({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
   const found: Problem[] = []
   const { target, targetTls, insecureAllowAnonymous } = draft.settings
-  if (auth.type !== 'unauthenticated' && judgePlainHttp(`${target.origin}/`, false) !== 'fine') {
+  if (addsCredential(auth) && judgePlainHttp(`${target.origin}/`, false) !== 'fine') {
     found.push(draft.problem('target', 'the credential goes to this backend over plain http'))
   }
   if (targetTls?.insecureSkipVerify === true) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
 import type { Bytes, GoDuration, Milliseconds } from './units.ts'
+import { FILE_PATHS, SECRET_REFS, withMark } from './marked.ts'
 
 const expected = (what: string) => ({ error: `expected ${what}` })
 
@@ -16,15 +17,21 @@ export const namespaceName = () =>
 
 /** Reference to one key of one secret (specification, Secret reference; decisions §6 for what names may look like). */
 export const secretRef = () =>
-  z.strictObject({
-    name: objectName().describe('Name of the secret.'),
-    key: z
-      .string()
-      .min(1)
-      .max(253)
-      .regex(/^\.?[-_A-Za-z0-9][-._A-Za-z0-9]*$/, expected('letters, digits, "-", "_" and ".", not starting with ".."'))
-      .describe('Key within the secret.'),
-  })
+  withMark(
+    z.strictObject({
+      name: objectName().describe('Name of the secret.'),
+      key: z
+        .string()
+        .min(1)
+        .max(253)
+        .regex(
+          /^\.?[-_A-Za-z0-9][-._A-Za-z0-9]*$/,
+          expected('letters, digits, "-", "_" and ".", not starting with ".."'),
+        )
+        .describe('Key within the secret.'),
+    }),
+    SECRET_REFS,
+  )
 export type SecretRef = z.output<ReturnType<typeof secretRef>>
 
 /** Absolute http or https URL in ASCII, without user information or fragment. The text is kept as it is written. */
@@ -50,12 +57,15 @@ export const scopes = () => z.array(scope()).max(100)
 
 /** Path of a file; relative to the file that names it. */
 export const filePath = () =>
-  // oxlint-disable-next-line no-control-regex -- a NUL in a path is exactly what this refuses
-  z
-    .string()
-    .min(1)
-    .max(4096)
-    .regex(/^[^\0\r\n]+$/, expected('the path of a file on one line'))
+  withMark(
+    // oxlint-disable-next-line no-control-regex -- a NUL in a path is exactly what this refuses
+    z
+      .string()
+      .min(1)
+      .max(4096)
+      .regex(/^[^\0\r\n]+$/, expected('the path of a file on one line')),
+    FILE_PATHS,
+  )
 
 export const MAX_INT32 = 2_147_483_647
 

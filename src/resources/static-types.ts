@@ -1,11 +1,32 @@
 import { z } from 'zod'
 import { injectable, withRules } from './rules.ts'
 import { headerName, secretRef } from './scalars.ts'
+import { named, ORDINARY, type TypeRecord } from './type-record.ts'
+
+/** Type `unauthenticated`: nothing is added, and it has no sub-object. */
+export const unauthenticatedRecord = {
+  ...ORDINARY,
+  schema: undefined,
+  secrets: () => [],
+  files: () => [],
+  summary: '',
+  runsOn: 'route',
+  fetches: false,
+} satisfies TypeRecord<Readonly<Record<string, never>>>
 
 /** `spec.bearerToken`. */
 export const bearerToken = () =>
   z.strictObject({ tokenSecretRef: secretRef().describe('Secret holding the bearer token.') })
 export type BearerToken = z.output<ReturnType<typeof bearerToken>>
+
+export const bearerTokenRecord = {
+  ...ORDINARY,
+  ...named(bearerToken),
+  summary: 'Only with type bearerToken.',
+  runsOn: 'route',
+  fetches: false,
+  sets: () => [{ name: 'authorization', shown: 'Bearer (the secret)' }],
+} satisfies TypeRecord<BearerToken>
 
 /** `spec.headerInjection`. */
 export const headerInjection = () =>
@@ -18,6 +39,15 @@ export const headerInjection = () =>
   )
 export type HeaderInjection = z.output<ReturnType<typeof headerInjection>>
 
+export const headerInjectionRecord = {
+  ...ORDINARY,
+  ...named(headerInjection),
+  summary: 'Only with type headerInjection.',
+  runsOn: 'route',
+  fetches: false,
+  sets: (spec) => [{ name: spec.headerName.toLowerCase(), shown: '(the secret)' }],
+} satisfies TypeRecord<HeaderInjection>
+
 /** `spec.upstreamInject`. */
 export const upstreamInject = () =>
   z.strictObject({
@@ -28,3 +58,15 @@ export const upstreamInject = () =>
       .describe('Upstream provider whose access token is injected as Authorization: Bearer.'),
   })
 export type UpstreamInject = z.output<ReturnType<typeof upstreamInject>>
+
+export const upstreamInjectRecord = {
+  ...ORDINARY,
+  ...named(upstreamInject),
+  summary: 'Only with type upstreamInject.',
+  runsOn: 'nowhere',
+  fetches: true,
+  sets: () => [{ name: 'authorization', shown: 'Bearer (the upstream token)' }],
+  upstreamProvider: (spec) => spec.providerName,
+  // The one type where a login at our side gives another credential.
+  whenRejected: 'no_session',
+} satisfies TypeRecord<UpstreamInject>

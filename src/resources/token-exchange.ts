@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { filePath, httpUrl, scopes, secretRef } from './scalars.ts'
 import { injectable, needs, withRules } from './rules.ts'
+import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 
 /** Short and full names of subject token types, the empty one included (specification, `subjectTokenType`). */
 const SUBJECT_TOKEN_TYPE = /^(access_token|id_token|jwt|urn:ietf:params:oauth:token-type:(access_token|id_token|jwt))?$/
@@ -89,6 +90,19 @@ export const tokenExchange = () =>
 
 /** `spec.tokenExchange` with its defaults. */
 export type TokenExchange = z.output<ReturnType<typeof tokenExchange>>
+
+export const tokenExchangeRecord = {
+  ...ORDINARY,
+  ...named(tokenExchange),
+  summary: 'Only with type tokenExchange (RFC 8693).',
+  runsOn: 'route',
+  fetches: true,
+  urls: ({ tokenUrl, insecureAllowHttp }) => [{ path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp }],
+  sets: ({ externalTokenHeaderName = 'authorization' }) => [
+    { name: externalTokenHeaderName.toLowerCase(), shown: 'Bearer (the exchanged token)' },
+  ],
+  upstreamProvider: (spec) => spec.subjectProviderName,
+} satisfies TypeRecord<TokenExchange>
 
 /** The URN of a token type that may be written short (`access_token`). */
 export function tokenTypeUrn(type: string): string {

@@ -1,8 +1,9 @@
 import type { AuthSection } from './auth-section.ts'
-import type { CloudSts } from './cloud-sts.ts'
+import { remarksOn, typedSpec, urlsCalledBy } from './auth-types.ts'
 import type { MCPExternalAuthConfig } from './external-auth.ts'
-import { judgePlainHttp } from './plain-http.ts'
+import { judgePlainHttp, type PlainHttp } from './plain-http.ts'
 import type { Located, Problem } from './problem.ts'
+import type { CalledUrl } from './type-record.ts'
 
 type Path = readonly PropertyKey[]
 
@@ -10,55 +11,12 @@ const PROVIDER_URLS = ['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const
 
 /** What is allowed in an MCPExternalAuthConfig but should be known; `field` is what its sub-object is called in the file. */
 export function authWarnings(auth: Located<MCPExternalAuthConfig>, field: string): Problem[] {
-  const { spec } = auth.document
-  switch (spec.type) {
-    case 'cloudSts':
-      return cloudWarnings(auth, spec.cloudSts, ['spec', field])
-    case 'tokenExchange':
-      return plainHttpWarning(auth, spec.tokenExchange.tokenUrl, spec.tokenExchange.insecureAllowHttp, [
-        'spec',
-        'tokenExchange',
-        'tokenUrl',
-      ])
-    case 'embeddedAuthServer': {
-      const { hmacSecretRefs, signingKeySecretRefs } = spec.embeddedAuthServer
-      const isEphemeral = (refs: readonly unknown[] | undefined) => refs === undefined || refs.length === 0
-      return [
-        ...(isEphemeral(hmacSecretRefs) ? ['hmacSecretRefs' as const] : []),
-        ...(isEphemeral(signingKeySecretRefs) ? ['signingKeySecretRefs' as const] : []),
-      ].map((name) =>
-        auth.problem(
-          ['spec', 'embeddedAuthServer', name],
-          'not set: a key is made at start and lost at the next one, for development only',
-        ),
-      )
-    }
-    default:
-      return []
-  }
-}
-
-function cloudWarnings(auth: Located<MCPExternalAuthConfig>, sts: CloudSts, base: Path): Problem[] {
-  const arns: (readonly [Path, string])[] = (sts.roleMappings ?? []).map(
-    (mapping, index) => [[...base, 'roleMappings', index, 'roleArn'], mapping.roleArn] as const,
-  )
-  if (sts.fallbackRoleArn !== undefined) arns.push([[...base, 'fallbackRoleArn'], sts.fallbackRoleArn])
-  const expected = partitionOf(sts.region)
-  const found = arns
-    .filter(([, arn]) => arn.split(':')[1]?.replace(/^cloud/, 'aws') !== expected)
-    .map(([path]) =>
-      auth.problem(path, `a role of another partition than the region "${sts.region}", which is in "${expected}"`),
-    )
-  if (sts.stsEndpoint !== undefined) {
-    found.push(...plainHttpWarning(auth, sts.stsEndpoint, false, [...base, 'stsEndpoint']))
-  }
-  return found
-}
-
-/** Partition that a region belongs to, by its name. */
-function partitionOf(region: string): string {
-  if (region.startsWith('cn-')) return 'aws-cn'
-  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws'
+  const typed = typedSpec(auth.document.spec)
+  const base = ['spec', field]
+  return [
+    ...remarksOn(typed).map(({ path, message }) => auth.problem([...base, ...path], message)),
+    ...urlsCalledBy(typed).flatMap((called) => plainHttpWarning(auth, called, [...base, ...called.path])),
+  ]
 }
 
 /** What is allowed in an `auth` section but should be known. */
@@ -72,7 +30,9 @@ export function sectionWarnings(section: AuthSection, place: Located<unknown>, p
       : []),
     ...PROVIDER_URLS.flatMap((name) => {
       const url = provider[name]
-      return url === undefined ? [] : plainHttpWarning(place, url, provider.insecureAllowHttp, [...base, index, name])
+      if (url === undefined) return []
+      const { insecureAllowHttp } = provider
+      return plainHttpWarning(place, { url, insecureAllowHttp }, [...base, index, name])
     }),
   ])
 }
@@ -84,22 +44,30 @@ export function refusedHttp(section: AuthSection, place: Located<unknown>, path:
     PROVIDER_URLS.flatMap((name) => {
       const url = provider[name]
       if (url === undefined || judgePlainHttp(url, provider.insecureAllowHttp) !== 'refuse') return []
-      return [place.problem([...path, 'oauth', 'providers', index, name], REFUSED_HTTP)]
+      return [place.problem([...path, 'oauth', 'providers', index, name], refusedHttpMessage(provider))]
     }),
   )
 }
 
-function plainHttpWarning(place: Located<unknown>, url: string, insecureAllowHttp: boolean, path: Path): Problem[] {
-  switch (judgePlainHttp(url, insecureAllowHttp)) {
+function plainHttpWarning(place: Located<unknown>, called: Judged, path: Path): Problem[] {
+  switch (judgeCalledUrl(called)) {
     case 'warn':
       return [place.problem(path, 'plain http: whoever is on the network path can read and change what is sent')]
     case 'refuse':
-      return [place.problem(path, REFUSED_HTTP)]
+      return [place.problem(path, refusedHttpMessage(called))]
     default:
       return []
   }
 }
 
-/** Why a URL with `http` is not used (decisions §2.6). */
-export const REFUSED_HTTP =
-  'plain http is only used for loopback and in-cluster names, expected https or "insecureAllowHttp: true"'
+type Judged = Pick<CalledUrl, 'url' | 'insecureAllowHttp'>
+
+/** What may be done with a URL that this product calls (decisions §2.6). */
+export const judgeCalledUrl = ({ url, insecureAllowHttp = false }: Judged): PlainHttp =>
+  judgePlainHttp(url, insecureAllowHttp)
+
+/** Why a URL with `http` is not used, and what would help (decisions §2.6). */
+export function refusedHttpMessage({ insecureAllowHttp }: Pick<Judged, 'insecureAllowHttp'>): string {
+  const expected = insecureAllowHttp === undefined ? 'https' : 'https or "insecureAllowHttp: true"'
+  return `plain http is only used for loopback and in-cluster names, expected ${expected}`
+}

@@ -72,7 +72,7 @@ describe('repeats', () => {
 
   it('asks for a login after the second 401 where a login helps, without throwing away the new credential', async () => {
     const { url, seen, reject } = await start((response) => response.writeHead(401).end(), {
-      type: 'upstreamInject',
+      whenRejected: 'no_session',
       isProtected: true,
       resourceUrl: 'https://mcp.example.com/r',
     })
@@ -101,7 +101,7 @@ describe('repeats', () => {
 
   it('answers 401 with our challenge where a login helps', async () => {
     const { url } = await start((response) => response.writeHead(401).end(), {
-      type: 'upstreamInject',
+      whenRejected: 'no_session',
       isProtected: true,
       resourceUrl: 'https://mcp.example.com/x',
       caller: () => createCaller(),

@@ -66,6 +66,7 @@ export function createRoute(sockets: Sockets, origin: string, options: RouteOpti
     targetHost: new URL(origin).host,
     targetOrigin: origin,
     ownedHeaders: [],
+    whenRejected: 'backend_rejected_credential' as const,
     resourceUrl: undefined,
     isProtected: false,
     allowUpgrade: false,

@@ -172,7 +172,7 @@ describe('what loads but can not run yet', () => {
     [
       'subjectProviderName',
       { type: 'tokenExchange', tokenExchange: { ...SPECS.tokenExchange.tokenExchange, subjectProviderName: 'github' } },
-      'has "subjectProviderName"',
+      'uses the token of an upstream provider',
     ],
   ])('%s is refused when a route references it, naming the document', (_name, spec, message) => {
     const documents = [externalAuth(SPECS.bearerToken, 'other'), externalAuth(spec)]

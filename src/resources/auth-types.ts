@@ -1,0 +1,108 @@
+import type { z } from 'zod'
+import { cloudStsRecord } from './cloud-sts.ts'
+import { embeddedAuthServerRecord } from './embedded-auth-server.ts'
+import {
+  bearerTokenRecord,
+  headerInjectionRecord,
+  unauthenticatedRecord,
+  upstreamInjectRecord,
+} from './static-types.ts'
+import { tokenExchangeRecord } from './token-exchange.ts'
+import type { Found } from './marked.ts'
+import type { SecretRef } from './scalars.ts'
+import type { CalledUrl, Remark, SetHeader, TypeRecord } from './type-record.ts'
+
+/** All types of external auth, in the order of the specification. */
+export const AUTH_TYPES = [
+  'tokenExchange',
+  'headerInjection',
+  'bearerToken',
+  'unauthenticated',
+  'embeddedAuthServer',
+  'cloudSts',
+  'upstreamInject',
+] as const
+export type AuthType = (typeof AUTH_TYPES)[number]
+
+/** One record per type: a new type does not compile without its own, and without a source where it runs on routes. */
+const RECORDS = {
+  tokenExchange: tokenExchangeRecord,
+  headerInjection: headerInjectionRecord,
+  bearerToken: bearerTokenRecord,
+  unauthenticated: unauthenticatedRecord,
+  embeddedAuthServer: embeddedAuthServerRecord,
+  cloudSts: cloudStsRecord,
+  upstreamInject: upstreamInjectRecord,
+} satisfies { readonly [T in AuthType]: TypeRecord<unknown> }
+type Records = typeof RECORDS
+
+/** What each type is configured with: the sub-object of `spec` that `type` names; nothing for a type without one. */
+export type AuthSpecs = {
+  [T in AuthType]: Records[T]['schema'] extends (() => infer S extends z.ZodType)
+    ? z.output<S>
+    : Readonly<Record<string, never>>
+}
+
+/** The types that run for each request of a route: `obtain` has a source for each. */
+export type RunnableType = { [T in AuthType]: Records[T]['runsOn'] extends 'route' ? T : never }[AuthType]
+
+/** The record of each type, with the spec that belongs to it. */
+export const TYPE_RECORDS: { readonly [T in AuthType]: TypeRecord<AuthSpecs[T]> } = RECORDS
+
+/** `spec` as it is after loading: one type, its sub-object with defaults, aliases gone. */
+export type ExternalAuthSpec = { [T in AuthType]: SpecOf<T> }[AuthType]
+type SpecOf<T extends AuthType> = { readonly type: T } & (Records[T]['schema'] extends undefined
+  ? unknown
+  : { readonly [K in T]: AuthSpecs[K] })
+
+/** A type with its configuration, as the records take it. */
+export interface TypedSpec<T extends AuthType = AuthType> {
+  readonly type: T
+  readonly spec: AuthSpecs[T]
+}
+
+/** The sub-object that `type` names; `{}` for a type that has none. */
+export function typedSpec(spec: ExternalAuthSpec): TypedSpec {
+  const { type, ...subObjects }: { readonly type: AuthType } & Partial<AuthSpecs> = spec
+  return { type, spec: subObjects[type] ?? {} }
+}
+
+/** The headers that the credential of a config is put into. */
+export const headersSetBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly SetHeader[] =>
+  TYPE_RECORDS[type].sets(spec)
+
+/** Every secret that a config names. */
+export const secretsNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly SecretRef[] =>
+  TYPE_RECORDS[type].secrets(spec).map(({ value }) => value)
+
+/** Every file that a config names. */
+export const filesNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Found<string>[] =>
+  TYPE_RECORDS[type].files(spec)
+
+/** Every URL of a config that this product calls. */
+export const urlsCalledBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly CalledUrl[] =>
+  TYPE_RECORDS[type].urls(spec)
+
+/** The upstream provider whose token a config uses in place of the caller's; undefined where it names none. */
+export const upstreamProviderOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): string | undefined =>
+  TYPE_RECORDS[type].upstreamProvider(spec)
+
+/** What is allowed in a config but should be known. */
+export const remarksOn = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Remark[] =>
+  TYPE_RECORDS[type].remarks(spec)
+
+/** A type as `type` and sub-object are named in files, its aliases included. */
+export interface WrittenType {
+  readonly name: string
+  readonly type: AuthType
+  readonly schema: (() => z.ZodType) | undefined
+  readonly summary: string
+}
+
+/** All names that types have in files, in the order of the specification, aliases behind their original. */
+export const WRITTEN_TYPES: readonly WrittenType[] = AUTH_TYPES.flatMap((type) => {
+  const { schema, summary, aliases = {} }: TypeRecord<unknown> = TYPE_RECORDS[type]
+  const names: WrittenType[] = [{ name: type, type, schema, summary }]
+  for (const [name, alias] of Object.entries(aliases)) names.push({ name, type, ...alias })
+  return names
+})

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+
+/** What a field means to those who do not know its schema. */
+type Mark = z.core.$ZodRegistry<{ readonly isMarked: true }>
+
+/** Fields that refer to a secret. Registries of zod, because copies made by `.describe()` keep the marks of their original. */
+export const SECRET_REFS: Mark = z.registry()
+/** Fields that hold the path of a file. */
+export const FILE_PATHS: Mark = z.registry()
+
+/** `schema`, found again by `marked`. */
+export function withMark<S extends z.ZodType>(schema: S, mark: Mark): S {
+  mark.add(schema, { isMarked: true })
+  return schema
+}
+
+/** One value at a path. */
+export interface Found<T> {
+  readonly path: readonly PropertyKey[]
+  readonly value: T
+}
+
+/** All values of `value` whose schema has the mark. `value` has passed the schema, so that what is marked is a `T`. */
+export function marked<T>(schema: z.core.$ZodType, value: unknown, mark: Mark): Found<T>[] {
+  return [...walk(schema, value, mark, [])] as Found<T>[]
+}
+
+function* walk(
+  schema: z.core.$ZodType,
+  value: unknown,
+  mark: Mark,
+  path: readonly PropertyKey[],
+): Generator<Found<unknown>> {
+  if (value === undefined || value === null) return
+  if (mark.get(schema) !== undefined) {
+    yield { path, value }
+    return
+  }
+  const definition = (schema as z.core.$ZodTypes)._zod.def
+  switch (definition.type) {
+    case 'object':
+      for (const [name, field] of Object.entries(definition.shape)) {
+        yield* walk(field, (value as Readonly<Record<string, unknown>>)[name], mark, [...path, name])
+      }
+      return
+    case 'array':
+      for (const [index, item] of (value as readonly unknown[]).entries()) {
+        yield* walk(definition.element, item, mark, [...path, index])
+      }
+      return
+    case 'record':
+      for (const [name, item] of Object.entries(value)) yield* walk(definition.valueType, item, mark, [...path, name])
+      return
+    case 'optional':
+    case 'default':
+    case 'prefault':
+    case 'nullable':
+      yield* walk(definition.innerType, value, mark, path)
+      return
+    case 'pipe':
+      // What a transform makes has the names of what was written, or of one of its aliases.
+      yield* walk(definition.in, value, mark, path)
+      return
+    default:
+    // What has no parts has no marked parts.
+  }
+}
+
+/** A copy of `value` with what is at `path` replaced. */
+export function withValueAt<T>(value: T, [step, ...rest]: readonly PropertyKey[], replacement: unknown): T {
+  if (step === undefined) return replacement as T
+  const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<PropertyKey, unknown>
+  copy[step] = withValueAt(copy[step], rest, replacement)
+  return copy as T
+}
