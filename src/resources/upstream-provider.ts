@@ -114,6 +114,13 @@ export const upstreamProvider = () =>
       type: z.enum(UPSTREAM_TYPES).describe('OpenID Connect with discovery, or plain OAuth 2.0.'),
       oidcConfig: oidcConfig().optional().describe('Only with type oidc.'),
       oauth2Config: oauth2Config().optional().describe('Only with type oauth2.'),
+      caBundleRef: secretRef()
+        .optional()
+        .describe('CA certificates (PEM) that replace the system roots. Extends the specification.'),
+      allowPrivateIP: z
+        .boolean()
+        .default(false)
+        .describe('Allow private addresses; loopback by a loopback name is always allowed. Extends the specification.'),
     }),
     [goesWithType('oidcConfig', 'oidc', UPSTREAM_TYPES), goesWithType('oauth2Config', 'oauth2', UPSTREAM_TYPES)],
   )

@@ -97,7 +97,7 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
   undici: ['net', 'forward'],
   '@aws-sdk/client-sts': ['obtain'],
   '@bufbuild/cel': ['cel'],
-  jose: ['authenticate', 'obtain', 'commands'],
+  jose: ['authenticate', 'authserver', 'obtain', 'commands'],
   pino: ['commands'],
   'prom-client': ['commands'],
   fastify: ['registry'],

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto'
+import type { UpstreamLeg } from './upstream.ts'
+
+export interface AuthorizationRequest {
+  /** Its own query is kept (RFC 6749 §3.1). */
+  readonly endpoint: string
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  /** Undefined for OAuth2, which has none. */
+  readonly nonce: string | undefined
+  /** None of them is one of ours: the schema refuses those. */
+  readonly additional: Readonly<Record<string, string>> | undefined
+}
+
+/** The authorization request of a leg (RFC 6749 §4.1.1, RFC 7636 §4.3 with S256). */
+export function authorizationUrl(leg: UpstreamLeg, request: AuthorizationRequest): URL {
+  const url = new URL(request.endpoint)
+  const { searchParams } = url
+  for (const [name, value] of Object.entries(request.additional ?? {})) searchParams.set(name, value)
+  searchParams.set('response_type', 'code')
+  searchParams.set('client_id', request.clientId)
+  searchParams.set('redirect_uri', leg.redirectUri)
+  if (request.scopes.length > 0) searchParams.set('scope', request.scopes.join(' '))
+  searchParams.set('state', leg.state)
+  if (request.nonce !== undefined) searchParams.set('nonce', request.nonce)
+  searchParams.set('code_challenge', createHash('sha256').update(leg.codeVerifier.reveal()).digest('base64url'))
+  searchParams.set('code_challenge_method', 'S256')
+  return url
+}
+
+/** The form of the token request that takes a code (RFC 6749 §4.1.3, RFC 7636 §4.5). */
+export const codeForm = (code: string, leg: UpstreamLeg): readonly (readonly [string, string])[] => [
+  ['grant_type', 'authorization_code'],
+  ['code', code],
+  ['redirect_uri', leg.redirectUri],
+  ['code_verifier', leg.codeVerifier.reveal()],
+]

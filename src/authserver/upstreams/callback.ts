@@ -1,0 +1,34 @@
+import { unusable } from './connection.ts'
+import { refusal } from './refusal.ts'
+
+/** What the upstream's metadata say of its answers. */
+export interface CallbackRules {
+  /** The issuer, where there is one: an `iss` that names another is refused. */
+  readonly issuer: string | undefined
+  /** `authorization_response_iss_parameter_supported`: then `iss` must be there (RFC 9207 §2.4). */
+  readonly announcesIss: boolean
+}
+
+const MAX_CODE_LENGTH = 4096
+/** RFC 6749 appendix A.11. */
+const CODE = /^[\x20-\x7e]+$/
+
+/**
+ * The authorization code among the parameters that came back. `iss` is judged before anything else: an error of another
+ * server's is none of this one's. Throws `login_refused`, `config_error`, `identity_provider_unavailable`,
+ * `identity_provider_error`.
+ */
+export function readCallback(parameters: URLSearchParams, { issuer, announcesIss }: CallbackRules): string {
+  const one = (name: string): string | undefined => {
+    const values = parameters.getAll(name)
+    if (values.length > 1) throw unusable(`callback: ${name} is there more than once`)
+    return values[0]
+  }
+  const [iss, error, code] = [one('iss'), one('error'), one('code')]
+  if (issuer !== undefined && iss !== undefined && iss !== issuer) throw unusable('callback: iss is another issuer')
+  if (announcesIss && iss === undefined) throw unusable('callback: iss is missing')
+  if (error !== undefined) throw refusal('authorize', error, 'authorization endpoint')
+  if (code === undefined || !CODE.test(code)) throw unusable('callback: there is no code')
+  if (code.length > MAX_CODE_LENGTH) throw unusable('callback: the code is too long')
+  return code
+}

@@ -1,0 +1,118 @@
+import {
+  type Claims,
+  Failure,
+  type Outbound,
+  OutboundError,
+  type OutboundRequest,
+  type OutboundResponse,
+} from '../../core/index.ts'
+import { readJsonObject } from '../../http/index.ts'
+import type { SecretRef, UpstreamProvider } from '../../resources/index.ts'
+import type { UpstreamDeps } from './deps.ts'
+
+/** The ways to one upstream: a circuit each, so that a slow user-info endpoint stops no refresh. */
+export interface Connections {
+  /** Discovery and keys. */
+  readonly documents: Outbound
+  readonly tokens: Outbound
+  readonly userInfo: Outbound
+  close(): Promise<void>
+}
+
+const DOCUMENT_DEADLINE_MS = 5000
+const DEADLINE_MS = 10_000
+const MAX_RETRY_AFTER_SECONDS = 60
+
+/** PEM roots from a secret, in one buffer per value so that connections live as long as it does. */
+function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => Buffer | undefined {
+  const secret = secrets.handle(ref)
+  let version = 0
+  let pem: Buffer | undefined
+  return () => {
+    if (secret.version !== 0 && secret.version !== version) {
+      version = secret.version
+      pem = Buffer.from(secret.current().reveal())
+    }
+    return pem
+  }
+}
+
+/** The ways to an upstream, `configuredUrls` being those that its configuration names (decisions §2.6 for the guard). */
+export function createConnections(
+  provider: UpstreamProvider,
+  configuredUrls: readonly string[],
+  deps: UpstreamDeps,
+): Connections {
+  const { caBundleRef } = provider
+  const common = {
+    name: provider.name,
+    guard: { allowPrivateIP: provider.allowPrivateIP, configuredUrls },
+    ...(caBundleRef === undefined ? {} : { caCert: caCertificate(caBundleRef, deps) }),
+  }
+  const ca = caBundleRef === undefined ? '' : `${caBundleRef.name}/${caBundleRef.key}`
+  const service = (part: string) => JSON.stringify(['upstream', part, ...configuredUrls, ca])
+  const documents = deps.outbound({
+    ...common,
+    service: service('documents'),
+    deadlineMs: DOCUMENT_DEADLINE_MS,
+    retry: true,
+  })
+  // Codes and rotating refresh tokens are good for one request: what may have arrived is not sent again.
+  const tokens = deps.outbound({ ...common, service: service('tokens'), deadlineMs: DEADLINE_MS })
+  const userInfo = deps.outbound({ ...common, service: service('user info'), deadlineMs: DEADLINE_MS, retry: true })
+  return {
+    documents,
+    tokens,
+    userInfo,
+    close: async () => {
+      await Promise.all([documents.close(), tokens.close(), userInfo.close()])
+    },
+  }
+}
+
+/** Sends a request to `where` (our word for it). Throws `identity_provider_unavailable`, `identity_provider_error`, `config_error`. */
+export async function send(outbound: Outbound, request: OutboundRequest, where: string): Promise<OutboundResponse> {
+  try {
+    return await outbound.request(request)
+  } catch (error) {
+    throw unanswered(error, where)
+  }
+}
+
+/** Why there was no answer of `where`, as a failure. */
+export function unanswered(error: unknown, where: string): Failure {
+  if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
+  const detail = `${where}: ${error.kind}`
+  if (error.kind === 'too_large') return new Failure('identity_provider_error', { detail })
+  // Only the operator can say that this address is meant (`allowPrivateIP`).
+  if (error.kind === 'blocked_address') return new Failure('config_error', { detail })
+  const retryAfterSeconds = error.retryAfterSeconds ?? 1
+  return new Failure('identity_provider_unavailable', { detail, cause: error.cause, retryAfterSeconds })
+}
+
+/** What an upstream answered can't be used. */
+export const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
+
+/** Throws `identity_provider_unavailable` for an answer that passes by itself: 429 and 5xx. */
+export function expectWell({ status, headers }: OutboundResponse, where: string): void {
+  if (status !== 429 && status < 500) return
+  throw new Failure('identity_provider_unavailable', {
+    detail: `${where} answered ${status}`,
+    retryAfterSeconds: retryAfterSeconds(headers),
+  })
+}
+
+/** Seconds of a Retry-After header, 1 to 60; 1 when it is missing or is a date. */
+export function retryAfterSeconds(headers: OutboundResponse['headers']): number {
+  const seconds = /^\d{1,6}$/.exec(headers['retry-after'] ?? '')?.[0] ?? '1'
+  return Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, Number(seconds)))
+}
+
+/** The JSON object of a 200 answer. Throws `identity_provider_unavailable` and `identity_provider_error`. */
+export function jsonAnswer(response: OutboundResponse, where: string): Claims {
+  expectWell(response, where)
+  if (response.status !== 200) throw unusable(`${where} answered ${response.status}`)
+  const answer = readJsonObject(response.body)
+  if (answer === undefined) throw unusable(`${where}: the answer is not a JSON object with distinct names`)
+  return answer
+}

@@ -1,0 +1,17 @@
+import type { ClaimValue, Claims } from '../../core/index.ts'
+
+/**
+ * The value at a dot-notation path: a top-level member of exactly that name first, then member by member (numbers index
+ * arrays); undefined when there is none. Objects of answers have no prototype, so every name is just a name.
+ */
+export function valueAt(object: Claims, path: string): ClaimValue | undefined {
+  if (Object.hasOwn(object, path)) return object[path]
+  let value: ClaimValue | undefined = object
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined
+    if (Array.isArray(value))
+      value = /^\d{1,4}$/.test(name) ? (value as readonly ClaimValue[])[Number(name)] : undefined
+    else value = Object.hasOwn(value, name) ? (value as Claims)[name] : undefined
+  }
+  return value
+}

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { compactVerify, decodeProtectedHeader, errors, type CompactVerifyGetKey } from 'jose'
+import type { Claims, ClaimValue, Secret } from '../../core/index.ts'
+import { readJsonObject } from '../../http/index.ts'
+import { unusable } from './connection.ts'
+
+/** What is verified of an ID token besides its signature (OpenID Connect Core §3.1.3.7). */
+export interface IdTokenRules {
+  readonly issuer: string
+  readonly clientId: string
+  /** Of the leg; undefined at a refresh, whose ID token need not have one (§12.2). */
+  readonly nonce: string | undefined
+  /** The access token that came with it, for `at_hash`. */
+  readonly accessToken: Secret
+  /** What the provider signs with. */
+  readonly algorithms: readonly string[]
+  readonly nowMs: number
+}
+
+export interface VerifiedIdToken {
+  readonly subject: string
+  readonly claims: Claims
+  /** Milliseconds since the epoch. */
+  readonly expiresAtMs: number
+}
+
+/** Never `none`, never a shared secret. */
+export const ID_TOKEN_ALGORITHMS: readonly string[] =
+  'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
+
+const TOLERANCE_SECONDS = 5
+const MAX_SUBJECT_LENGTH = 1024
+
+const refused = (detail: string) => unusable(`ID token: ${detail}`)
+
+async function payloadOf(token: Secret, key: CompactVerifyGetKey, algorithms: readonly string[]): Promise<Uint8Array> {
+  try {
+    return (await compactVerify(token.reveal(), key, { algorithms: [...algorithms] })).payload
+  } catch (error) {
+    // What the keys could not be had for is a failure of its own.
+    if (error instanceof errors.JOSEError) throw refused(`not verified (${error.code})`)
+    throw error
+  }
+}
+
+/** Left half of the digest that goes with the signature (OpenID Connect Core §3.1.3.6). */
+function halfHash(accessToken: Secret, alg: string): string {
+  const bits = /^(?:RS|PS|ES)(256|384|512)$/.exec(alg)?.[1] ?? '512'
+  const digest = createHash(`sha${bits}`).update(accessToken.reveal()).digest()
+  return digest.subarray(0, digest.length / 2).toString('base64url')
+}
+
+function checkAudience({ aud, azp }: Claims, clientId: string): void {
+  const audiences: readonly ClaimValue[] = Array.isArray(aud) ? (aud as readonly ClaimValue[]) : [aud ?? null]
+  if (!audiences.includes(clientId)) throw refused('aud is not our client id')
+  if (audiences.length > 1 && azp === undefined) throw refused('several aud without azp')
+  if (azp !== undefined && azp !== clientId) throw refused('azp is another client')
+}
+
+function checkTimes({ exp, nbf, iat }: Claims, nowMs: number): number {
+  const now = nowMs / 1000
+  if (typeof exp !== 'number' || typeof iat !== 'number') throw refused('exp or iat is missing')
+  if (exp + TOLERANCE_SECONDS <= now) throw refused('it has expired')
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf - TOLERANCE_SECONDS <= now)) throw refused('nbf is to come')
+  return exp * 1000
+}
+
+/** Verifies an ID token. Throws `identity_provider_error` with the rule that failed, and what `key` throws. */
+export async function verifyIdToken(
+  token: Secret,
+  key: CompactVerifyGetKey,
+  rules: IdTokenRules,
+): Promise<VerifiedIdToken> {
+  const payload = await payloadOf(token, key, rules.algorithms)
+  const claims = readJsonObject(payload)
+  if (claims === undefined) throw refused('the claims are not a JSON object with distinct names')
+  const { iss, sub, nonce, at_hash: hash } = claims
+  if (iss !== rules.issuer) throw refused('iss is another issuer')
+  checkAudience(claims, rules.clientId)
+  const expiresAtMs = checkTimes(claims, rules.nowMs)
+  if (rules.nonce !== undefined && nonce !== rules.nonce) throw refused('nonce is not the one that was sent')
+  const { alg = '' } = decodeProtectedHeader(token.reveal())
+  if (hash !== undefined && hash !== halfHash(rules.accessToken, alg)) throw refused('at_hash is of another token')
+  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) throw refused('sub is missing')
+  return { subject: sub, claims, expiresAtMs }
+}

@@ -1,0 +1,64 @@
+import { Failure } from '../../core/index.ts'
+import type { OAuth2Config, UpstreamProvider } from '../../resources/index.ts'
+import { authorizationUrl, codeForm } from './authorization-url.ts'
+import { readCallback } from './callback.ts'
+import { createConnections, unusable } from './connection.ts'
+import type { UpstreamDeps } from './deps.ts'
+import { createTokenEndpoint } from './token-endpoint.ts'
+import type { TokenResponse } from './token-response.ts'
+import type { Upstream, UpstreamTokenSet } from './upstream.ts'
+import { fetchUserInfo } from './user-info.ts'
+
+const NO_CLAIMS = Object.freeze(Object.create(null) as Record<string, never>)
+
+/** What is missing in a new answer stays as it was. No ID token: nothing says what one from here would have to be. */
+const tokensOf = (
+  read: TokenResponse,
+  before: Pick<UpstreamTokenSet, 'refreshToken' | 'scopes'>,
+): UpstreamTokenSet => ({
+  accessToken: read.accessToken,
+  refreshToken: read.refreshToken ?? before.refreshToken,
+  idToken: undefined,
+  expiresAtMs: read.expiresAtMs,
+  idTokenExpiresAtMs: undefined,
+  scopes: read.scopes ?? before.scopes,
+})
+
+/** An upstream of type `oauth2`: endpoints from the configuration, identity from its user-info endpoint. */
+export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2Config, deps: UpstreamDeps): Upstream {
+  const { name } = provider
+  const { authorizationEndpoint, tokenEndpoint, userInfo, scopes = [] } = config
+  const connections = createConnections(provider, [tokenEndpoint, userInfo.endpointUrl], deps)
+  const ask = createTokenEndpoint(config, config.tokenResponseMapping, connections, deps)
+
+  return {
+    name,
+    identityProvider: userInfo.endpointUrl,
+    authorizationUrl: async (leg) =>
+      authorizationUrl(leg, {
+        endpoint: authorizationEndpoint,
+        clientId: config.clientId,
+        scopes,
+        nonce: undefined,
+        additional: config.additionalAuthorizationParams,
+      }),
+    async finish(leg, callback) {
+      const code = readCallback(callback, { issuer: undefined, announcesIss: false })
+      const read = await ask({ url: tokenEndpoint, step: 'code', form: codeForm(code, leg) })
+      const { subject, claims } = await fetchUserInfo(userInfo, read.accessToken, connections)
+      if (subject === undefined) throw unusable('user-info endpoint: none of the subject fields has a value')
+      return { tokens: tokensOf(read, { refreshToken: undefined, scopes }), subject, claims }
+    },
+    async refresh(tokens, subject) {
+      const { refreshToken } = tokens
+      if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} gave no refresh token` })
+      const form = [
+        ['grant_type', 'refresh_token'],
+        ['refresh_token', refreshToken.reveal()],
+      ] as const
+      const read = await ask({ url: tokenEndpoint, step: 'refresh', form })
+      return { tokens: tokensOf(read, tokens), subject, claims: NO_CLAIMS }
+    },
+    close: () => connections.close(),
+  }
+}

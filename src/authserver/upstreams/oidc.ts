@@ -1,0 +1,127 @@
+import { asFailure, type Claims, type ClaimValue, Failure } from '../../core/index.ts'
+import type { OidcConfig, UpstreamProvider } from '../../resources/index.ts'
+import { authorizationUrl, codeForm } from './authorization-url.ts'
+import { readCallback } from './callback.ts'
+import { createConnections, unusable } from './connection.ts'
+import type { UpstreamDeps } from './deps.ts'
+import { createDiscovery, type OidcMetadata } from './discovery.ts'
+import { verifyIdToken, type VerifiedIdToken } from './id-token.ts'
+import { createKeys } from './keys.ts'
+import { createTokenEndpoint } from './token-endpoint.ts'
+import type { TokenResponse } from './token-response.ts'
+import type { Upstream, UpstreamTokenSet } from './upstream.ts'
+import { fetchUserInfo } from './user-info.ts'
+
+const NO_CLAIMS: Claims = Object.freeze(Object.create(null) as Record<string, never>)
+
+type Kept = Pick<UpstreamTokenSet, 'refreshToken' | 'idToken' | 'idTokenExpiresAtMs' | 'scopes'>
+
+/** What is missing in a new answer stays as it was; an ID token counts only verified. */
+function tokensOf(read: TokenResponse, verified: VerifiedIdToken | undefined, before: Kept): UpstreamTokenSet {
+  return {
+    accessToken: read.accessToken,
+    refreshToken: read.refreshToken ?? before.refreshToken,
+    idToken: verified === undefined ? before.idToken : read.idToken,
+    expiresAtMs: read.expiresAtMs,
+    idTokenExpiresAtMs: verified === undefined ? before.idTokenExpiresAtMs : verified.expiresAtMs,
+    scopes: read.scopes ?? before.scopes,
+  }
+}
+
+const isMissing = (value: ClaimValue | undefined) => typeof value !== 'string' || value === ''
+
+/** The ID token's claims, which were signed, before those of user info. */
+function merge(signed: Claims, told: Claims): Claims {
+  const merged = Object.assign(Object.create(null) as Record<string, ClaimValue>, told, signed)
+  // Said of the other address.
+  if (signed['email_verified'] === undefined && merged['email'] !== told['email']) delete merged['email_verified']
+  return Object.freeze(merged)
+}
+
+/** An upstream of type `oidc` (OpenID Connect Core §3.1, §12; authserver.md §4.4). */
+export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfig, deps: UpstreamDeps): Upstream {
+  const { name } = provider
+  const { issuerUrl: issuer, clientId, scopes, userInfoOverride } = config
+  const { clock, log } = deps
+  const configured = userInfoOverride === undefined ? [issuer] : [issuer, userInfoOverride.endpointUrl]
+  const connections = createConnections(provider, configured, deps)
+  const discover = createDiscovery(issuer, connections, clock)
+  const keysAt = createKeys(connections, clock)
+  const ask = createTokenEndpoint(config, undefined, connections, deps)
+
+  const verify = async (read: TokenResponse, metadata: OidcMetadata, nonce: string | undefined) => {
+    const { idToken, accessToken } = read
+    if (idToken === undefined) throw unusable('token endpoint: there is no id_token in the answer')
+    const { algorithms, jwksUri } = metadata
+    const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs: clock.now() }
+    return verifyIdToken(idToken, keysAt(jwksUri), rules)
+  }
+
+  /** The ID token's claims; where it has no name or no e-mail, with what user info says beside. */
+  const claimsOf = async ({ subject, claims }: VerifiedIdToken, read: TokenResponse, metadata: OidcMetadata) => {
+    const { userInfoEndpoint } = metadata
+    const request = userInfoOverride ?? (userInfoEndpoint === undefined ? undefined : { endpointUrl: userInfoEndpoint })
+    if (request === undefined || !(isMissing(claims['name']) || isMissing(claims['email']))) return claims
+    const answer = await fetchUserInfo(request, read.accessToken, connections)
+    // §5.3.2: otherwise it may be about somebody else.
+    if (answer.subject !== subject) throw unusable('user-info endpoint: sub is another than in the ID token')
+    return merge(claims, answer.claims)
+  }
+
+  /**
+   * At a refresh the old tokens may be spent already, so that what goes wrong after must not lose the new ones: an ID token
+   * that can't be verified is left out. One of another user ends the session.
+   */
+  const renewed = async (read: TokenResponse, subject: string, tokens: UpstreamTokenSet) => {
+    if (read.idToken === undefined) return { tokens: tokensOf(read, undefined, tokens), subject, claims: NO_CLAIMS }
+    let verified: VerifiedIdToken
+    let metadata: OidcMetadata
+    try {
+      metadata = await discover()
+      verified = await verify(read, metadata, undefined)
+    } catch (error) {
+      const { code, detail } = asFailure(error)
+      log.warn({ upstream: name, reason: code, detail }, 'the ID token of a refresh is left out')
+      return { tokens: tokensOf(read, undefined, tokens), subject, claims: NO_CLAIMS }
+    }
+    if (verified.subject !== subject)
+      throw new Failure('no_session', { detail: 'the refreshed ID token is of another user' })
+    const claims = await claimsOf(verified, read, metadata).catch((error: unknown) => {
+      const { code, detail } = asFailure(error)
+      log.warn({ upstream: name, reason: code, detail }, 'user info is left out at a refresh')
+      return verified.claims
+    })
+    return { tokens: tokensOf(read, verified, tokens), subject, claims }
+  }
+
+  return {
+    name,
+    identityProvider: issuer,
+    async authorizationUrl(leg) {
+      const { authorizationEndpoint } = await discover()
+      const additional = config.additionalAuthorizationParams
+      return authorizationUrl(leg, { endpoint: authorizationEndpoint, clientId, scopes, nonce: leg.nonce, additional })
+    },
+    async finish(leg, callback) {
+      const metadata = await discover()
+      const code = readCallback(callback, { issuer, announcesIss: metadata.announcesIss })
+      const { tokenEndpoint: url, secretInBody } = metadata
+      const read = await ask({ url, step: 'code', form: codeForm(code, leg), secretInBody })
+      const verified = await verify(read, metadata, leg.nonce)
+      const claims = await claimsOf(verified, read, metadata)
+      const before = { refreshToken: undefined, idToken: undefined, idTokenExpiresAtMs: undefined, scopes }
+      return { tokens: tokensOf(read, verified, before), subject: verified.subject, claims }
+    },
+    async refresh(tokens, subject) {
+      const { refreshToken } = tokens
+      if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} gave no refresh token` })
+      const { tokenEndpoint: url, secretInBody } = await discover()
+      const form = [
+        ['grant_type', 'refresh_token'],
+        ['refresh_token', refreshToken.reveal()],
+      ] as const
+      return renewed(await ask({ url, step: 'refresh', form, secretInBody }), subject, tokens)
+    },
+    close: () => connections.close(),
+  }
+}

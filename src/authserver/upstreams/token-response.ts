@@ -1,0 +1,120 @@
+import { Secret, type ClaimValue, type Claims, type OutboundResponse } from '../../core/index.ts'
+import { readJsonObject } from '../../http/index.ts'
+import type { OAuth2Config } from '../../resources/index.ts'
+import { expectWell, retryAfterSeconds, unusable } from './connection.ts'
+import { valueAt } from './dot-path.ts'
+import { refusal, type Step } from './refusal.ts'
+
+export type TokenResponseMapping = NonNullable<OAuth2Config['tokenResponseMapping']>
+
+/** What a token endpoint gave, read but not judged. */
+export interface TokenResponse {
+  readonly accessToken: Secret
+  readonly refreshToken: Secret | undefined
+  /** Unverified. */
+  readonly idToken: Secret | undefined
+  /** Milliseconds since the epoch; undefined when the upstream did not say. */
+  readonly expiresAtMs: number | undefined
+  /** Undefined when the upstream did not say: what was asked for, or what was granted before. */
+  readonly scopes: readonly string[] | undefined
+}
+
+export interface ReadOptions {
+  readonly step: Step
+  /** Where a non-standard answer has its fields; absent: RFC 6749 §5.1. */
+  readonly mapping: TokenResponseMapping | undefined
+  /** When the request was sent: lifetimes count from there. */
+  readonly sentAtMs: number
+}
+
+const WHERE = 'token endpoint'
+const MAX_TOKEN_LENGTH = 16 * 1024
+/** An ID token never goes into a header of ours, and group lists make it long. */
+const MAX_ID_TOKEN_LENGTH = 64 * 1024
+const MAX_SCOPES_LENGTH = 8 * 1024
+/** Visible ASCII (RFC 6749 appendix A.12): anything else can't be sent in a header or would end the value early. */
+const TOKEN = /^[\x21-\x7e]+$/
+const NUMERIC = /^\d{1,12}(?:\.\d{1,9})?$/
+/** A wrong unit must not make a token eternal. */
+const MAX_LIFETIME_MS = 366 * 86_400_000
+
+const STANDARD: TokenResponseMapping = {
+  accessTokenPath: 'access_token',
+  expiresInPath: 'expires_in',
+  refreshTokenPath: 'refresh_token',
+  scopePath: 'scope',
+}
+
+const isAbsent = (value: ClaimValue | undefined): value is null | undefined | '' =>
+  value === undefined || value === null || value === ''
+
+function tokenOf(value: ClaimValue | undefined, name: string, max: number): Secret {
+  if (typeof value !== 'string') throw unusable(`${WHERE}: the ${name} is not a string`)
+  if (value.length > max) throw unusable(`${WHERE}: the ${name} is longer than ${max / 1024} KiB`)
+  if (!TOKEN.test(value)) throw unusable(`${WHERE}: the ${name} has characters that no header can carry`)
+  return new Secret(value)
+}
+
+function lifetimeMs(value: ClaimValue | undefined): number | undefined {
+  if (isAbsent(value)) return undefined
+  const seconds = typeof value === 'string' && NUMERIC.test(value) ? Number(value) : value
+  if (typeof seconds !== 'number') throw unusable(`${WHERE}: the lifetime is not a number`)
+  if (seconds <= 0) throw unusable(`${WHERE}: the lifetime is not positive`)
+  return Math.min(seconds * 1000, MAX_LIFETIME_MS)
+}
+
+/** RFC 6749 §3.3 has spaces; GitHub and Slack have commas, others a list. */
+function scopesOf(value: ClaimValue | undefined): readonly string[] | undefined {
+  if (isAbsent(value)) return undefined
+  const texts = Array.isArray(value) ? (value as readonly ClaimValue[]) : [value]
+  const isReadable = texts.every((text) => typeof text === 'string')
+  const joined = isReadable ? texts.join(' ') : undefined
+  if (joined === undefined || joined.length > MAX_SCOPES_LENGTH) throw unusable(`${WHERE}: the scopes can't be read`)
+  return joined.split(/[ ,]+/).filter((scope) => scope !== '')
+}
+
+/** The `error` of an answer; undefined when there is none to be read. */
+export function errorOf(response: OutboundResponse): string | undefined {
+  const error = readJsonObject(response.body)?.['error']
+  return typeof error === 'string' && error !== '' ? error : undefined
+}
+
+function membersOf(response: OutboundResponse, step: Step): Claims {
+  expectWell(response, WHERE)
+  const error = errorOf(response)
+  // Some answer 200 with an error in it (GitHub, Slack).
+  if (error !== undefined) throw refusal(step, error, WHERE, retryAfterSeconds(response.headers))
+  // A 401 without a word is about client authentication (RFC 6749 §5.2).
+  if (response.status === 401) throw refusal(step, 'invalid_client', WHERE)
+  if (response.status !== 200) throw unusable(`${WHERE} answered ${response.status} without an OAuth error`)
+  const members = readJsonObject(response.body)
+  if (members === undefined) throw unusable(`${WHERE}: the answer is not a JSON object with distinct names`)
+  return members
+}
+
+/**
+ * What is in a token endpoint's answer: RFC 6749 §5.1 to the letter, or with a mapping from the paths that it names, where
+ * `token_type` is taken as Bearer whatever it says (specification, `tokenResponseMapping`). Throws what an error answer
+ * stands for, and `identity_provider_error` for what can't be used.
+ */
+export function readTokenResponse(response: OutboundResponse, options: ReadOptions): TokenResponse {
+  const { step, mapping, sentAtMs } = options
+  const members = membersOf(response, step)
+  const paths = mapping ?? STANDARD
+  const at = (path: string) => (mapping === undefined ? members[path] : valueAt(members, path))
+  const access = at(paths.accessTokenPath)
+  if (isAbsent(access)) throw unusable(`${WHERE}: there is no access token in the answer`)
+  const accessToken = tokenOf(access, 'access token', MAX_TOKEN_LENGTH)
+  if (mapping === undefined && !isBearer(members['token_type'])) throw unusable(`${WHERE}: token_type is not Bearer`)
+  const [refresh, id] = [at(paths.refreshTokenPath), members['id_token']]
+  const lifetime = lifetimeMs(at(paths.expiresInPath))
+  return {
+    accessToken,
+    refreshToken: isAbsent(refresh) ? undefined : tokenOf(refresh, 'refresh token', MAX_TOKEN_LENGTH),
+    idToken: isAbsent(id) ? undefined : tokenOf(id, 'ID token', MAX_ID_TOKEN_LENGTH),
+    expiresAtMs: lifetime === undefined ? undefined : sentAtMs + lifetime,
+    scopes: scopesOf(at(paths.scopePath)),
+  }
+}
+
+const isBearer = (type: ClaimValue | undefined): boolean => typeof type === 'string' && /^bearer$/i.test(type)

@@ -1,0 +1,92 @@
+import type { Claims, ClaimValue, Secret } from '../../core/index.ts'
+import type { UserInfo } from '../../resources/index.ts'
+import { type Connections, jsonAnswer, send, unusable } from './connection.ts'
+import { valueAt } from './dot-path.ts'
+
+/** Where and how user info is asked for; `endpointUrl` alone when discovery named it. */
+export type UserInfoRequest = Pick<UserInfo, 'endpointUrl'> & Partial<UserInfo>
+
+/** Who the user-info endpoint says it is. */
+export interface UserInfoAnswer {
+  /** Undefined when none of the fields has one. */
+  readonly subject: string | undefined
+  /** The answer as it came, with `sub`, `name` and `email` as the field mapping finds them. */
+  readonly claims: Claims
+}
+
+const WHERE = 'user-info endpoint'
+const MAX_LENGTH = 1024
+const STANDARD = { subjectFields: ['sub'], nameFields: ['name'], emailFields: ['email'] }
+
+/** A value as text; undefined for what is neither text nor number, and for nothing but spaces. */
+function textOf(value: ClaimValue | undefined): string | undefined {
+  if (typeof value === 'number') {
+    // Beyond 2^53 two numbers are read as one, and two users would be.
+    if (!Number.isSafeInteger(value)) throw unusable(`${WHERE}: a number that can't be told from its neighbours`)
+    return String(value)
+  }
+  if (typeof value !== 'string' || value.trim() === '') return undefined
+  if (value.length > MAX_LENGTH) throw unusable(`${WHERE}: a field is longer than ${MAX_LENGTH} characters`)
+  return value
+}
+
+/** The first of the fields that has a value, with its name (specification, `fieldMapping`). */
+function find(
+  answer: Claims,
+  fields: readonly string[],
+): { readonly text: string; readonly field: string } | undefined {
+  for (const field of fields) {
+    const text = textOf(valueAt(answer, field))
+    if (text !== undefined) return { text, field }
+  }
+  return undefined
+}
+
+function read(answer: Claims, fields: NonNullable<UserInfo['fieldMapping']>): UserInfoAnswer {
+  const subject = find(answer, fields.subjectFields)
+  const name = find(answer, fields.nameFields)
+  const email = find(answer, fields.emailFields)
+  const claims = Object.assign(Object.create(null) as Record<string, ClaimValue>, answer)
+  const found = { sub: subject, name, email }
+  for (const claim of ['sub', 'name', 'email'] as const) {
+    const text = found[claim]?.text
+    if (text === undefined) delete claims[claim]
+    else claims[claim] = text
+  }
+  // What is said to be verified is the field of this very name.
+  if (email?.field !== 'email') delete claims['email_verified']
+  return { subject: subject?.text, claims: Object.freeze(claims) }
+}
+
+/**
+ * Asks who the user of an access token is (OpenID Connect Core §5.3, specification `userInfo`). Throws
+ * `identity_provider_unavailable` and `identity_provider_error`.
+ */
+export async function fetchUserInfo(
+  request: UserInfoRequest,
+  accessToken: Secret,
+  { userInfo }: Pick<Connections, 'userInfo'>,
+): Promise<UserInfoAnswer> {
+  const { endpointUrl, httpMethod = 'GET', additionalHeaders, fieldMapping = STANDARD } = request
+  const response = await send(
+    userInfo,
+    {
+      method: httpMethod,
+      url: endpointUrl,
+      headers: {
+        ...lowerCased(additionalHeaders ?? {}),
+        authorization: `Bearer ${accessToken.reveal()}`,
+      },
+      ...(httpMethod === 'POST' ? { body: '' } : {}),
+    },
+    WHERE,
+  )
+  return read(jsonAnswer(response, WHERE), fieldMapping)
+}
+
+/** Ours come first, so that a configured header replaces them; `authorization` is never replaced. */
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const lower: Record<string, string> = { accept: 'application/json', 'user-agent': 'mcp-extauth' }
+  for (const [name, value] of Object.entries(headers)) lower[name.toLowerCase()] = value
+  return lower
+}

@@ -1,0 +1,153 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { createHash, randomBytes } from 'node:crypto'
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { START_MS } from '../../support/ports.ts'
+import type { Sockets } from '../../support/sockets.ts'
+import { TLS } from '../../support/tls.ts'
+
+/** One answer of the identity provider. */
+export interface Answer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Text as it is, anything else as JSON. */
+  readonly body?: unknown
+  /** Nothing at all is answered: the connection is cut. */
+  readonly cut?: boolean
+}
+
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly form: Readonly<Record<string, string>>
+}
+
+export const SUBJECT = 'user-1'
+export const ACCESS = 'access-token-of-user-1'
+export const REFRESH = 'refresh-token-of-user-1'
+
+export interface SigningKey {
+  readonly jwk: JWK
+  sign(claims: Readonly<Record<string, unknown>>, header?: Readonly<Record<string, unknown>>): Promise<string>
+}
+
+export async function createKey(alg = 'RS256', kid = randomBytes(4).toString('hex')): Promise<SigningKey> {
+  const { publicKey, privateKey } = await generateKeyPair(alg)
+  const jwk = { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' }
+  return {
+    jwk,
+    sign: (claims, header = {}) =>
+      new SignJWT({ ...claims }).setProtectedHeader({ alg, kid, ...header }).sign(privateKey),
+  }
+}
+
+export const atHash = (token: string, bits = 256): string => {
+  const digest = createHash(`sha${bits}`).update(token).digest()
+  return digest.subarray(0, digest.length / 2).toString('base64url')
+}
+
+/** An identity provider on TLS whose every answer a test can replace; what is not replaced is right. */
+export async function startIdp(sockets: Sockets) {
+  const key = await createKey()
+  const asked: Asked[] = []
+  const idp = {
+    url: '',
+    key,
+    asked,
+    keys: [key.jwk] as unknown[],
+    /** Members that are put over those of the discovery document. */
+    metadata: {} as Record<string, unknown>,
+    discovery: undefined as Answer | undefined,
+    jwks: undefined as Answer | undefined,
+    /** Claims put over those of the ID token; undefined takes one out. */
+    claims: {} as Record<string, unknown>,
+    /** Members put over those of the token response. */
+    tokens: {} as Record<string, unknown>,
+    token: undefined as Answer | ((asked: Asked) => Answer) | undefined,
+    user: { sub: SUBJECT, name: 'User One', email: 'one@example.com' } as Record<string, unknown>,
+    userInfo: undefined as Answer | undefined,
+    nonce: 'nonce-of-the-leg',
+    /** How often a path was asked for. */
+    count: (path: string) => asked.filter((entry) => entry.path === path).length,
+    idToken: (claims: Readonly<Record<string, unknown>> = {}) => key.sign(idp.idClaims(claims)),
+    idClaims: (claims: Readonly<Record<string, unknown>> = {}) => ({
+      iss: idp.url,
+      sub: SUBJECT,
+      aud: 'us',
+      exp: START_MS / 1000 + 600,
+      iat: START_MS / 1000,
+      nonce: idp.nonce,
+      at_hash: atHash(ACCESS),
+      name: 'User One',
+      email: 'one@example.com',
+      ...claims,
+    }),
+  }
+
+  const right = async ({ path, form }: Asked): Promise<Answer> => {
+    if (path === '/.well-known/openid-configuration') {
+      const metadata = {
+        issuer: idp.url,
+        authorization_endpoint: `${idp.url}/authorize?tenant=a`,
+        token_endpoint: `${idp.url}/token`,
+        jwks_uri: `${idp.url}/jwks`,
+        userinfo_endpoint: `${idp.url}/userinfo`,
+        id_token_signing_alg_values_supported: ['RS256', 'ES256', 'EdDSA'],
+        authorization_response_iss_parameter_supported: true,
+        ...idp.metadata,
+      }
+      return { body: metadata }
+    }
+    if (path === '/jwks') return { body: { keys: idp.keys } }
+    if (path === '/token') {
+      const id_token = await idp.idToken(
+        form['grant_type'] === 'refresh_token' ? { nonce: undefined, ...idp.claims } : idp.claims,
+      )
+      const members = {
+        access_token: ACCESS,
+        token_type: 'Bearer',
+        expires_in: 3600,
+        refresh_token: REFRESH,
+        id_token,
+        ...idp.tokens,
+      }
+      return { body: members }
+    }
+    if (path === '/userinfo') return { body: idp.user }
+    return { status: 404 }
+  }
+
+  const replaced = (entry: Asked): Answer | undefined => {
+    switch (entry.path) {
+      case '/.well-known/openid-configuration':
+        return idp.discovery
+      case '/jwks':
+        return idp.jwks
+      case '/token':
+        return typeof idp.token === 'function' ? idp.token(entry) : idp.token
+      default:
+        return idp.userInfo
+    }
+  }
+
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const form = Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString()))
+      const { method = '', url = '', headers } = request
+      const entry = { method, path: url.split('?')[0] ?? '', headers, form }
+      asked.push(entry)
+      void (async () => {
+        const { status = 200, headers: more = {}, body, cut = false } = replaced(entry) ?? (await right(entry))
+        if (cut) request.socket.destroy()
+        response.writeHead(status, { 'content-type': 'application/json', ...more })
+        response.end(typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body))
+      })()
+    })
+  }
+  idp.url = await sockets.https(TLS.server, listener)
+  return idp
+}
+
+export type Idp = Awaited<ReturnType<typeof startIdp>>

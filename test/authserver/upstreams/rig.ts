@@ -1,0 +1,69 @@
+import { createUpstream, type UpstreamLeg } from '../../../src/authserver/index.ts'
+import { Secret } from '../../../src/core/index.ts'
+import { createOutbound, type OutboundOptions } from '../../../src/net/index.ts'
+import { upstreamProvider } from '../../../src/resources/upstream-provider.ts'
+import { createManualClock, createRecordingLog, createTestSecrets } from '../../support/ports.ts'
+import type { Sockets } from '../../support/sockets.ts'
+import { TLS } from '../../support/tls.ts'
+import type { Idp } from './idp.ts'
+
+export const SECRET = 'client secret: of/us'
+
+export const LEG: UpstreamLeg = {
+  state: 'state-of-the-leg',
+  nonce: 'nonce-of-the-leg',
+  codeVerifier: new Secret('verifier-of-the-leg-verifier-of-the-leg-1234'),
+  redirectUri: 'https://mcp.example.com/oauth/callback',
+}
+
+/** What comes back when all is well. */
+export const callback = (idp: Pick<Idp, 'url'>, parameters: Readonly<Record<string, string>> = {}): URLSearchParams =>
+  new URLSearchParams({ code: 'code-1', state: LEG.state, iss: idp.url, ...parameters })
+
+/** Everything around an upstream: real connections, ports that record. */
+export function createRig(sockets: Sockets, outbound: Partial<OutboundOptions> = {}) {
+  const clock = createManualClock()
+  const log = createRecordingLog()
+  const secrets = createTestSecrets({ 'idp/secret': SECRET, 'idp/ca': TLS.ca.toString() })
+  const open = (provider: Readonly<Record<string, unknown>>) =>
+    sockets.closing(
+      createUpstream(upstreamProvider().parse({ name: 'corp', caBundleRef: { name: 'idp', key: 'ca' }, ...provider }), {
+        clock,
+        log,
+        secrets,
+        outbound: (options) => createOutbound({ ...options, clock, breaker: false, retry: false, ...outbound }),
+      }),
+    )
+  return {
+    clock,
+    log,
+    secrets,
+    oidc: (
+      idp: Idp,
+      config: Readonly<Record<string, unknown>> = {},
+      provider: Readonly<Record<string, unknown>> = {},
+    ) =>
+      open({
+        type: 'oidc',
+        oidcConfig: { issuerUrl: idp.url, clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' }, ...config },
+        ...provider,
+      }),
+    oauth2: (
+      idp: Idp,
+      config: Readonly<Record<string, unknown>> = {},
+      provider: Readonly<Record<string, unknown>> = {},
+    ) =>
+      open({
+        type: 'oauth2',
+        oauth2Config: {
+          authorizationEndpoint: `${idp.url}/authorize`,
+          tokenEndpoint: `${idp.url}/token`,
+          clientId: 'us',
+          clientSecretRef: { name: 'idp', key: 'secret' },
+          userInfo: { endpointUrl: `${idp.url}/userinfo` },
+          ...config,
+        },
+        ...provider,
+      }),
+  }
+}
