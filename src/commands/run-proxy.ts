@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createCredentialCache } from '../cache/index.ts'
-import { type Clock, type Credential, Failure, type Log, Secret } from '../core/index.ts'
+import { type Clock, type Credential, type Log, Secret } from '../core/index.ts'
 import { openWatchedFile } from '../files/index.ts'
 import { createOutbound, createProtections } from '../net/index.ts'
 import { createDecisionLog } from '../obtain/index.ts'
@@ -139,8 +139,6 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
       ...(adminToken === undefined ? {} : { token: adminToken }),
     },
     log,
-  }).catch((cause: unknown) => {
-    throw new Failure('config_error', { detail: `cannot listen on ${config.admin.address} (admin)`, cause })
   })
   log.info({ url: proxy.url, admin: admin.url, routes: config.routes.length, version: VERSION }, 'listening')
   const close = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { createAuthenticator, isPublicPath, protectedResourceMetadata } from '../authenticate/index.ts'
-import { type Clock, Failure, type Log } from '../core/index.ts'
+import { type Clock, type Log } from '../core/index.ts'
 import { metadataPath, metadataUrl } from '../http/index.ts'
 import { createOutbound } from '../net/index.ts'
 import { startOps } from '../ops/index.ts'
@@ -77,7 +77,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     version: VERSION,
     log,
     metrics,
-  }).catch(cannotListen(options.address ?? DEFAULT_ADDRESS))
+  })
   const internalAddress = options.internalAddress ?? DEFAULT_INTERNAL_ADDRESS
   closers.keep({ close: () => server.drain(options.drainGraceMs) })
   const ops = await startOps({
@@ -86,7 +86,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     readiness: () => server.readiness(),
     metrics: () => metrics.render(),
     log,
-  }).catch(cannotListen(internalAddress))
+  })
   const fields = { url: server.url, internal: ops.url, mode: auth.mode, registries: registries.size, version: VERSION }
   log.info(fields, 'listening')
   return {
@@ -103,13 +103,6 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     },
   }
 }
-
-const cannotListen =
-  (address: string) =>
-  (cause: unknown): never => {
-    if (cause instanceof Failure) throw cause
-    throw new Failure('config_error', { detail: `cannot listen on ${address}`, cause })
-  }
 
 function accessOf(auth: AuthSection, tokens: ReturnType<typeof createAuthenticator>): AccessPolicy {
   if (auth.mode === 'anonymous') return { mode: 'anonymous' }

@@ -1,7 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { OutboundError } from '../core/index.ts'
-import { isLoopbackHost } from '../http/index.ts'
+import { isLoopbackHost, OutboundError } from '../core/index.ts'
 import { classifyAddress } from './address.ts'
 import type { Connect } from './connector.ts'
 

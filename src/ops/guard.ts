@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { Failure, type Secret } from '../core/index.ts'
-import { isLoopbackHost, parseBearer, parseHost } from '../http/index.ts'
+import { Failure, isLoopbackHost, parseHost, type Secret } from '../core/index.ts'
+import { parseBearer } from '../http/index.ts'
 
 export interface GuardOptions {
   /** The listener is bound to a loopback address or a Unix socket. */

@@ -1,3 +1,2 @@
 export type { OpsHandler, OpsReply, OpsRequest, Readiness } from './endpoint.ts'
 export { startOps, type Ops, type OpsOptions } from './server.ts'
-export { bind } from './bind.ts'

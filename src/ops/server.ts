@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log, Secret } from '../core/index.ts'
-import { parseListenAddress } from '../http/index.ts'
-import { bind } from './bind.ts'
+import { bind, parseListenAddress } from '../listen/index.ts'
 import { createDispatch } from './dispatch.ts'
 import type { Answer, OpsHandler, Readiness } from './endpoint.ts'
 
@@ -61,8 +60,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
 
 /**
  * Starts the admin listener (the specification's internal server): open `GET /health /readiness /version /metrics`, and
- * the guarded endpoints. Rejects with the
- * system's error when the address cannot be bound, with `config_error` when it is none.
+ * the guarded endpoints. Rejects with `config_error` when the address is none or can't be bound.
  */
 export async function startOps(options: OpsOptions): Promise<Ops> {
   const listen = parseListenAddress(options.address)
@@ -89,14 +87,7 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
   )
   server.on('clientError', refuse)
   // The socket's permissions are the guard of what it serves.
-  await bind(server, listen, 0o600)
-
-  const address = server.address()
-  let url = options.address
-  if (address !== null && typeof address === 'object') {
-    const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
-    url = `http://${host}:${address.port}`
-  }
+  const url = await bind(server, listen, { socketMode: 0o600 })
   const close = () =>
     new Promise<void>((resolve) => {
       const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS)

@@ -1,4 +1,5 @@
-import { isLoopbackHost, parseHost, type ListenAddress } from '../http/index.ts'
+import { isLoopbackHost, parseHost } from '../core/index.ts'
+import type { ListenAddress } from '../listen/index.ts'
 
 /** Answers about one listener's `Origin` and `Host` rules. */
 export interface OriginRules {

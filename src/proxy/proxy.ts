@@ -1,4 +1,4 @@
-import { parseListenAddress } from '../http/index.ts'
+import { bind, parseListenAddress } from '../listen/index.ts'
 import { createBodyWatch } from './body-watch.ts'
 import { drainServer } from './drain.ts'
 import { createHandler } from './handler.ts'
@@ -9,7 +9,7 @@ import { createOriginRules } from './origins.ts'
 import { createRequestIds } from './request-ids.ts'
 import { Roster } from './roster.ts'
 import { createRuntimes } from './runtimes.ts'
-import { createHttpServer, followCertificate, listen } from './server.ts'
+import { createHttpServer, followCertificate } from './server.ts'
 import { createSessions } from './sessions.ts'
 
 /** How long requests whose connection was cut may take to notice, in milliseconds. */
@@ -39,7 +39,8 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   })
   const server = createHttpServer(handler, { headerLimitBytes, tls, deadlines, log })
   const unfollow = followCertificate(server, tls, log)
-  const url = await listen(server, address).catch((error: unknown) => {
+  const scheme = tls === undefined ? 'http' : 'https'
+  const url = await bind(server, address, { scheme }).catch((error: unknown) => {
     unfollow()
     bodyWatch.close()
     throw error

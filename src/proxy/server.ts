@@ -1,10 +1,8 @@
 import { createServer, ServerResponse, type IncomingMessage, type Server, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { causeOf, Failure, type Log } from '../core/index.ts'
-import type { ListenAddress } from '../http/index.ts'
-import { bind } from '../ops/index.ts'
 import { createConnections } from './connection.ts'
 import type { Handler } from './handler.ts'
 import type { Deadlines, TlsMaterial } from './options.ts'
@@ -80,9 +78,6 @@ export function createHttpServer(handler: Handler, settings: ServerSettings): Se
   })
   return server
 }
-
-/** Owner and group may connect: the group is how a neighbour is let in. */
-const SOCKET_MODE = 0o660
 
 /** Codes of a connection that the client has broken off. */
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
@@ -162,20 +157,3 @@ export function followCertificate(server: Server, tls: TlsMaterial | undefined, 
     }
   })
 }
-
-/** Listens and gives the URL to reach it by. Throws `config_error`; the cause has the system's code (`EADDRINUSE`). */
-export async function listen(server: Server, address: ListenAddress): Promise<string> {
-  await bind(server, address, SOCKET_MODE).catch((cause: unknown) => {
-    if (cause instanceof Failure) throw cause
-    const code = causeOf(cause).code ?? 'unknown error'
-    throw new Failure('config_error', { detail: `cannot listen on ${textOf(address)}: ${code}`, cause })
-  })
-  if (address.kind === 'unix') return `unix:${address.path}`
-  const { port } = server.address() as AddressInfo
-  const host = address.host === '' ? 'localhost' : address.host
-  const scheme = server instanceof TlsServer ? 'https' : 'http'
-  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-const textOf = (address: ListenAddress): string =>
-  address.kind === 'unix' ? address.path : `${address.host === '' ? '*' : address.host}:${address.port}`

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
-import { parseListenAddress, type ListenAddress } from '../http/index.ts'
-import { bind, type Readiness } from '../ops/index.ts'
+import { bind, parseListenAddress } from '../listen/index.ts'
+import type { Readiness } from '../ops/index.ts'
 import { challengeOf } from './access.ts'
 import { createApi, type ApiOptions } from './api.ts'
 import { admit, refuseMalformed } from './gate.ts'
@@ -34,16 +34,6 @@ const MAX_HEADER_BYTES = 24 * 1024
 const DRAIN_GRACE_MS = 10_000
 const DRAIN_LOOK_MS = 50
 
-async function listenOn(server: Server, listen: ListenAddress): Promise<string> {
-  await bind(server, listen)
-  if (listen.kind === 'unix') return `unix:${listen.path}`
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new TypeError('a listening TCP server has an address')
-  // All interfaces have no name of their own; the one that always answers is this.
-  const host = listen.host === '' ? 'localhost' : address.family === 'IPv6' ? `[${address.address}]` : address.address
-  return `http://${host}:${address.port}`
-}
-
 function close(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     // A connection that was busy when the draining began becomes idle a moment later.
@@ -59,8 +49,7 @@ function close(server: Server, graceMs: number): Promise<void> {
 }
 
 /**
- * Starts the registry's main server. Rejects with the system's error when the address cannot be bound, with
- * `config_error` when it is none. The sources stay whoever opened them's to close.
+ * Starts the registry's main server. Rejects with `config_error` when the address is none or can't be bound. The sources stay whoever opened them's to close.
  */
 export async function startRegistry(options: RegistryOptions): Promise<RegistryServer> {
   const listen = parseListenAddress(options.address)
@@ -83,7 +72,7 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
     },
   )
   server.on('clientError', refuseMalformed)
-  const url = await listenOn(server, listen)
+  const url = await bind(server, listen)
   documents = new Map([...options.documentsFor(url)].map(([path, document]) => [path, JSON.stringify(document)]))
 
   const readiness = (): Readiness => {

@@ -1,3 +1,5 @@
+import { isLoopbackHost } from '../core/index.ts'
+
 /** What may be done with a URL whose scheme is `http` (decisions §2.6). */
 export type PlainHttp = 'fine' | 'warn' | 'refuse'
 
@@ -8,18 +10,8 @@ export type PlainHttp = 'fine' | 'warn' | 'refuse'
 export function judgePlainHttp(url: string, insecureAllowHttp: boolean): PlainHttp {
   if (!URL.canParse(url)) return 'refuse'
   const { protocol, hostname } = new URL(url)
-  if (protocol === 'https:' || isLoopbackName(hostname)) return 'fine'
+  if (protocol === 'https:' || isLoopbackHost(hostname)) return 'fine'
   return insecureAllowHttp || isInClusterName(hostname) ? 'warn' : 'refuse'
-}
-
-/** Whether a host can only be this machine; the same rule as the listener's. */
-export function isLoopbackName(host: string): boolean {
-  const name = host
-    .replace(/^\[|\]$/g, '')
-    .toLowerCase()
-    .replace(/\.$/, '')
-  if (name === 'localhost' || name.endsWith('.localhost')) return true
-  return /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/.test(name) || name === '::1' || name === '0:0:0:0:0:0:0:1'
 }
 
 /** Names that only a cluster's DNS resolves. An address is none. */
@@ -33,5 +25,5 @@ function isInClusterName(host: string): boolean {
 export function isLoopbackBind(address: string): boolean {
   if (address.startsWith('unix:')) return true
   const host = address.slice(0, address.lastIndexOf(':'))
-  return host !== '' && isLoopbackName(host)
+  return host !== '' && isLoopbackHost(host)
 }

@@ -102,7 +102,10 @@ describe('the admin listener, open to all', () => {
   it('refuses an address that is none and one that is taken', async () => {
     ops = await start()
     await expect(start({ address: 'nowhere' })).rejects.toMatchObject({ code: 'config_error' })
-    await expect(start({ address: `127.0.0.1:${new URL(ops.url).port}` })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await expect(start({ address: `127.0.0.1:${new URL(ops.url).port}` })).rejects.toMatchObject({
+      code: 'config_error',
+      cause: { code: 'EADDRINUSE' },
+    })
   })
 
   it('stops listening when closed', async () => {

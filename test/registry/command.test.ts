@@ -137,7 +137,7 @@ describe('extauth registry', () => {
       const config = path.join(CONFIG, 'registry.yaml')
       const running = call(['--config', config, option, address, other, FREE, '--log-level', 'silent'])
       expect(await running.code).toBe(1)
-      expect(running.err()).toContain(`cannot listen on ${address}. The address is in use`)
+      expect(running.err()).toContain(`cannot listen on ${address}: EADDRINUSE. The address is in use`)
     }
     taken.close()
   })

@@ -99,7 +99,10 @@ describe('draining', () => {
 describe('startRegistry', () => {
   it('refuses an address that is taken or none', async () => {
     const server = await start(items)
-    await expect(start(items, { address: new URL(server.url).host })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await expect(start(items, { address: new URL(server.url).host })).rejects.toMatchObject({
+      code: 'config_error',
+      cause: { code: 'EADDRINUSE' },
+    })
     await expect(start(items, { address: 'nowhere' })).rejects.toMatchObject({ code: 'config_error' })
     await server.drain(0)
   })

@@ -1,5 +1,4 @@
-import { Failure } from '../core/index.ts'
-import { isLoopbackHost, parseHost } from './host.ts'
+import { Failure, isLoopbackHost, parseHost } from '../core/index.ts'
 
 export type ListenAddress =
   | {
@@ -30,3 +29,7 @@ export function parseListenAddress(text: string): ListenAddress {
 
 const unreadable = (text: string): Failure =>
   new Failure('config_error', { detail: `"${text}" is not an address: host:port, :port or unix:/path` })
+
+/** An address for messages: `*:8080` for all interfaces. */
+export const addressText = (address: ListenAddress): string =>
+  address.kind === 'unix' ? address.path : `${address.host === '' ? '*' : address.host}:${address.port}`
