@@ -15,6 +15,8 @@ export const CLIENT_GONE_STATUS = 499
 /** Bytes of an unwanted answer that are read so that its connection can be used again. */
 const DISCARD_BYTES = 64 * 1024
 const DISCARD_MS = 1000
+/** Interim answers to one request; a backend that gives more will give no other. */
+const MAX_INTERIM = 32
 // Why a request is aborted; nobody reads where from, so they are made once.
 const CLIENT_GONE = new Error('client gone')
 const DISCARDED = new Error('answer discarded')
@@ -44,6 +46,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   #keepAlive: StreamKeepAlive | undefined
   #peek: { head: ResponseHead; rejection: Rejection; chunks: Buffer[]; length: number } | undefined
   #discarded = 0
+  #interim = 0
   readonly #onClose = (): void => this.#clientClosed()
 
   constructor(
@@ -86,7 +89,7 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Controller, status: number, headers: ParsedHeaders): void {
     if (this.#isSettled) return
-    if (status < 200) return this.#inform(status, headers)
+    if (status < 200) return this.#inform(controller, status, headers)
     this.#status = status
     this.#firstByteAtMs = this.route.clock.now()
     const length = headers['content-length']
@@ -235,7 +238,10 @@ export class Relay implements Dispatcher.DispatchHandler {
     timer.unref()
   }
 
-  #inform(status: number, headers: ParsedHeaders): void {
+  #inform(controller: Controller, status: number, headers: ParsedHeaders): void {
+    if (++this.#interim > MAX_INTERIM) {
+      return controller.abort(new Failure('backend_error', { detail: 'too many interim answers' }))
+    }
     const { request, response } = this.inbound
     if (request.httpVersionMinor === 0) return
     // RFC 9110 §15.2: a proxy forwards interim answers. 100 is ours and the rest would only confuse.

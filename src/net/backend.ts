@@ -2,6 +2,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { asConnector } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy } from './egress.ts'
 import { createTargetConnect, type TargetTls } from './target-tls.ts'
+import { correctStreams } from './undici-gaps.ts'
 
 export interface BackendOptions {
   /** `https://host[:port]`. */
@@ -60,6 +61,7 @@ const createPool = (options: BackendOptions, allowH2: boolean): Dispatcher => {
  * HTTP/2 where asked for and offered. Throws `Failure` config_error when a TLS file can't be read.
  */
 export const createBackend = (options: BackendOptions): Backend => {
+  if (options.http2) correctStreams()
   const dispatcher = createPool(options, options.http2)
   const upgrades = options.http2 ? createPool(options, false) : dispatcher
   return {

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { buildConnector } from 'undici'
 import { OutboundError } from '../core/index.ts'
+import { correctConnection } from './undici-gaps.ts'
 
 /** undici's connector as a promise: connectors are written in this form and turned back at the end. */
 export type Connect = (options: buildConnector.Options) => Promise<Socket>
@@ -26,6 +27,7 @@ export const asConnector = (connect: Connect): buildConnector.connector => {
       callback(error instanceof Error ? error : new OutboundError('unreachable'), null)
       return
     }
+    correctConnection(socket)
     callback(null, socket)
   }
   return (options, callback) => void run(options, callback)
