@@ -9,3 +9,7 @@ try {
   io.stderr(`extauth: unexpected ${name}\n${(stack ?? '').split('\n').slice(1).join('\n')}\n`)
   process.exitCode = EXIT.failed
 }
+
+/** Output that nobody reads would keep a server alive that was stopped; so long its reader may take for the last of it. */
+const LAST_OUTPUT_MS = 1000
+void io.stop.then(() => setTimeout(() => process.exit(), LAST_OUTPUT_MS).unref())

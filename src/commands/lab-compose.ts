@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
-import { type Clock, type Log, Secret } from '../core/index.ts'
+import { type Clock, Secret } from '../core/index.ts'
 import {
   createLabFaults,
   type LabBackend,
@@ -16,6 +16,7 @@ import {
   startLabSts,
 } from '../../lab/index.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
+import type { ReportingLog } from './logging.ts'
 import { runProxy } from './run-proxy.ts'
 
 /** A running lab: the real proxy and its stand-ins. */
@@ -35,7 +36,7 @@ export interface Lab {
 
 export interface LabOptions {
   readonly ports?: LabPorts
-  readonly log: Log
+  readonly log: ReportingLog
   /** The stand-ins' clocks; the backend's own may be off, to see signatures corrected. Default: the time. */
   readonly clock?: Clock
   readonly backendClock?: Clock

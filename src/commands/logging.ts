@@ -1,68 +1,87 @@
-import { pino } from 'pino'
-import type { Log } from '../core/index.ts'
+import type { Log, Metrics } from '../core/index.ts'
+import { LineWriter } from './line-writer.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+/** The numbers that readers of pino's lines know. */
+const NUMBERS: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50, silent: 100 }
+
+/** Says how many lines were lost since the start, and calls back for each further loss. */
+export interface LossReport {
+  onLost(listener: (lines: number) => void): void
+}
+
+/** A log that may be able to say what it lost. */
+export type ReportingLog = Log & Partial<LossReport>
+
+/** Counts what `log` loses, from the start of the process. */
+export function countLostLines(log: ReportingLog, metrics: Metrics): void {
+  const lost = metrics.counter('extauth_log_lines_lost_total', 'Log lines that nobody read.').with()
+  log.onLost?.((lines) => lost.add(lines))
+}
+
 /** A log and the way to get its last lines out before the process ends. */
-export interface OpenLog extends Log {
+export interface OpenLog extends Log, LossReport {
+  /** Waits up to half a second for a reader that does not read. */
   flush(): void
 }
 
-/** Lines are collected up to this many bytes before they are written; `FLUSH_MS` bounds how long they wait. */
-const BUFFER_BYTES = 8192
-const FLUSH_MS = 250
-
 /**
- * JSON lines on `fd` (default 2, standard error). Writing is synchronous, so nothing is lost at exit, and batched, so that a
- * busy proxy does not pay one system call per request; warnings and errors go out at once.
+ * JSON lines on `fd` (default 2, standard error), in pino's shape. They are written in batches, so that a busy proxy does
+ * not pay one system call per request; warnings and errors go out at once. A reader that has gone or does not read costs
+ * lines, never the process.
  */
 export function openLog(options: { level: LogLevel; fd?: number }): OpenLog {
-  const destination = pino.destination({ fd: options.fd ?? 2, sync: true, minLength: BUFFER_BYTES })
-  // A reader that has gone (`| head`) must not bring the proxy down.
-  destination.on('error', () => undefined)
-  const logger = pino({ level: options.level, base: null, timestamp: () => `,"time":${Date.now()}` }, destination)
-  const flush = (): void => {
-    try {
-      destination.flushSync()
-    } catch {
-      // A pipe that is full or closed: the lines stay buffered for the next flush or are lost with their reader.
+  let lost = 0
+  let onLost: ((lines: number) => void) | undefined
+  const writer = new LineWriter(options.fd ?? 2, {
+    renderLost: (lines) => renderLine(NUMBERS.warn, { lines }, 'log lines were lost, their reader did not read'),
+    onLost: (lines) => {
+      lost += lines
+      onLost?.(lines)
+    },
+  })
+  const silent = (): void => undefined
+  const at = (level: LogLevel, isUrgent: boolean): Log['info'] => {
+    if (NUMBERS[level] < NUMBERS[options.level]) return silent
+    return (fields, message) => {
+      writer.write(renderLine(NUMBERS[level], fields, message))
+      if (isUrgent) writer.flush()
     }
   }
-  // Not `flushSync`, which also waits until the disk has it.
-  setInterval(() => destination.flush(), FLUSH_MS).unref()
-  // Every request has its line, and pino takes 2 to 5 µs for one (ADR 0007); the line is the one that pino would write.
-  const info = (fields: object, message: string): void => {
-    const line = renderLine(pino.levels.values['info'] ?? 30, fields, message)
-    if (line === undefined) logger.info(fields, message)
-    else destination.write(line)
-  }
-  const atOnce =
-    (write: (fields: object, message: string) => void) =>
-    (fields: object, message: string): void => {
-      write(fields, message)
-      flush()
-    }
   return {
-    debug: logger.debug.bind(logger),
-    info: logger.isLevelEnabled('info') ? info : () => undefined,
-    warn: atOnce(logger.warn.bind(logger)),
-    error: atOnce(logger.error.bind(logger)),
-    flush,
+    debug: at('debug', false),
+    info: at('info', false),
+    warn: at('warn', true),
+    error: at('error', true),
+    flush: () => writer.finish(),
+    onLost(listener) {
+      onLost = listener
+      if (lost > 0) listener(lost)
+    },
   }
 }
 
-/** A log line as pino writes it for plain data; undefined for what only pino can write (cycles, BigInt). */
-export function renderLine(
-  level: number,
-  fields: object,
-  message: string,
-  nowMs: number = Date.now(),
-): string | undefined {
+/** A log line as pino writes it; fields that JSON cannot hold (cycles, BigInt) are left out. */
+export function renderLine(level: number, fields: object, message: string, nowMs: number = Date.now()): string {
+  const body = bodyOf(fields)
+  return `{"level":${level},"time":${nowMs},${body}${body === '' ? '' : ','}"msg":${JSON.stringify(message)}}\n`
+}
+
+function bodyOf(fields: object): string {
   try {
-    const body = JSON.stringify(fields).slice(1, -1)
-    return `{"level":${level},"time":${nowMs},${body}${body === '' ? '' : ','}"msg":${JSON.stringify(message)}}\n`
+    return JSON.stringify(fields).slice(1, -1)
   } catch {
-    return undefined
+    const one = Object.entries(fields).map(([name, value]) => memberOf(name, value))
+    return one.filter((member) => member !== '').join(',')
+  }
+}
+
+function memberOf(name: string, value: unknown): string {
+  try {
+    return JSON.stringify({ [name]: value }).slice(1, -1)
+  } catch {
+    return ''
   }
 }

@@ -14,6 +14,7 @@ import { openCaFiles } from './ca-files.ts'
 import { type Closers, whole } from './closers.ts'
 import { describeEgress, egressFrom } from './egress.ts'
 import { loadProxyConfig, type ProxySources } from './load-config.ts'
+import { countLostLines, type ReportingLog } from './logging.ts'
 import { openMetrics } from './metrics.ts'
 import { readinessOf } from './readiness.ts'
 import { createReloader, type Reloader } from './reloader.ts'
@@ -30,7 +31,7 @@ export interface RunProxyOptions extends ProxySources {
   /** How long streams may go on after a stop, in milliseconds. Default 10 s. */
   readonly drainGraceMs?: number
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly log: Log
+  readonly log: ReportingLog
   readonly clock?: Clock
 }
 
@@ -60,6 +61,7 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
   const { log, env, clock = { now: () => Date.now() } } = options
   let config: ResolvedProxy = await loadProxyConfig(options)
   const metrics = openMetrics()
+  countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
   if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
 

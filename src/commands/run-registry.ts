@@ -1,5 +1,5 @@
 import { createAuthenticator, isPublicPath, protectedResourceMetadata } from '../authenticate/index.ts'
-import { type Clock, type Log } from '../core/index.ts'
+import type { Clock } from '../core/index.ts'
 import { metadataPath, metadataUrl } from '../http/index.ts'
 import { createOutbound } from '../net/index.ts'
 import { startOps } from '../ops/index.ts'
@@ -8,6 +8,7 @@ import { type AuthSection, loadRegistryFile, renderProblem } from '../resources/
 import { type Closers, whole } from './closers.ts'
 import { ConfigError } from './config-error.ts'
 import { describeEgress, egressFrom } from './egress.ts'
+import { countLostLines, type ReportingLog } from './logging.ts'
 import { openMetrics } from './metrics.ts'
 import { VERSION } from './version.ts'
 
@@ -21,7 +22,7 @@ export interface RunRegistryOptions {
   /** How long answers under way may take after a stop, in milliseconds. Default 10 s. */
   readonly drainGraceMs?: number | undefined
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly log: Log
+  readonly log: ReportingLog
   readonly clock?: Clock
 }
 
@@ -56,6 +57,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   for (const warning of loaded.warnings) log.warn({}, warning)
 
   const metrics = openMetrics()
+  countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
   if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
   const outbound = (wanted: Omit<Parameters<typeof createOutbound>[0], 'clock'>) =>

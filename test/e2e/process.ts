@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
 import path from 'node:path'
 
 const BIN = path.join(import.meta.dirname, '../../bin/extauth.cjs')
@@ -14,26 +14,33 @@ export interface Running {
   readonly ended: Promise<number | null>
 }
 
-/** Starts `extauth` with these arguments; the test's environment without `EXTAUTH_*` and proxies. */
-export function extauth(
-  args: readonly string[],
-  options: { cwd?: string; env?: Record<string, string> } = {},
-): Running {
+export interface ProcessOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** The bare process with these arguments; the test's environment without `EXTAUTH_*` and proxies. */
+export function spawnExtauth(args: readonly string[], stdio: StdioOptions, options: ProcessOptions = {}): ChildProcess {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(name)),
   )
-  const child = spawn(process.execPath, [BIN, ...args], {
+  return spawn(process.execPath, [BIN, ...args], {
     env: { ...env, ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
+}
+
+/** Starts `extauth` with these arguments and reads what it prints. */
+export function extauth(args: readonly string[], options: ProcessOptions = {}): Running {
+  const child = spawnExtauth(args, ['ignore', 'pipe', 'pipe'], options)
   let [stdout, stderr] = ['', '']
   const listeners = new Set<() => void>()
-  child.stdout.on('data', (chunk: Buffer) => {
+  child.stdout?.on('data', (chunk: Buffer) => {
     stdout += chunk.toString()
     for (const listener of listeners) listener()
   })
-  child.stderr.on('data', (chunk: Buffer) => {
+  child.stderr?.on('data', (chunk: Buffer) => {
     stderr += chunk.toString()
     for (const listener of listeners) listener()
   })

@@ -98,7 +98,6 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/client-sts': ['obtain'],
   '@bufbuild/cel': ['cel'],
   jose: ['authenticate', 'authserver', 'obtain', 'commands'],
-  pino: ['commands'],
   'prom-client': ['commands'],
   fastify: ['registry'],
   '@modelcontextprotocol/server': [],
