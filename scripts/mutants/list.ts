@@ -1,0 +1,6 @@
+import { INBOUND } from './inbound.ts'
+import type { Mutation } from './mutation.ts'
+import { OUTBOUND } from './outbound.ts'
+
+/** Everything that `npm run mutants` plants, in the order of a request. */
+export const MUTATIONS: readonly Mutation[] = [...INBOUND, ...OUTBOUND]
