@@ -1,4 +1,6 @@
-export { createMemoryStore, type MemoryStoreOptions } from './memory.ts'
+export { createMemoryStore, type MemoryStore, type MemoryStoreOptions } from './memory.ts'
 export * from './port.ts'
+export type { Endpoint, RedisConfig, StoreTls } from './redis/config.ts'
 export { createSeal, type Opened, type Seal } from './seal.ts'
 export { createSealingKeys } from './sealing-keys.ts'
+export { createStores, type StorageConfig, type Stores, type StoresRuntime } from './stores.ts'

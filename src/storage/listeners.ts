@@ -5,7 +5,8 @@ export interface Listeners {
   add(channel: string, listener: StoreListener): { close(): void }
   /** One listener that throws keeps the others from nothing. */
   message(channel: string, message: string): void
-  gap(): void
+  /** On one channel, or on all. */
+  gap(channel?: string): void
   channels(): readonly string[]
 }
 
@@ -50,8 +51,9 @@ export function createListeners(options: ListenersOptions): Listeners {
       }
     },
     message: (channel, text) => tell(byChannel.get(channel) ?? [], (listener) => listener.onMessage(text)),
-    gap() {
-      for (const listeners of byChannel.values()) tell(listeners, (listener) => listener.onGap())
+    gap(channel) {
+      const some = channel === undefined ? byChannel.values() : [byChannel.get(channel) ?? []]
+      for (const listeners of some) tell(listeners, (listener) => listener.onGap())
     },
     channels: () => [...byChannel.keys()],
   }

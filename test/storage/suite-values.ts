@@ -93,7 +93,7 @@ export function valueTests(maker: StoreMaker): void {
     it('says that it is up, and after it was closed refuses everything', async () => {
       const { replicas } = await open()
       const [store] = replicas
-      expect(store.health()).toMatchObject({ isUp: true, detail: undefined })
+      await expect.poll(() => store.health(), { timeout: 10_000 }).toMatchObject({ isUp: true, detail: undefined })
       await store.close()
       expect(store.health().isUp).toBe(false)
       const refused = store.get('a')

@@ -99,6 +99,7 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
   '@bufbuild/cel': ['cel'],
   jose: ['authenticate', 'authserver', 'obtain', 'commands'],
   'prom-client': ['commands'],
+  ioredis: ['storage'],
   fastify: ['registry'],
   '@modelcontextprotocol/server': [],
 }

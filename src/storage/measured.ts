@@ -1,0 +1,46 @@
+import type { Metrics } from '../core/index.ts'
+import { StoreError, type Store } from './port.ts'
+
+/** Counts what a store is asked and how it ended; the answers are the store's own. */
+export function measureStore(store: Store, metrics: Metrics): Store {
+  const operations = metrics.counter('extauth_store_operations_total', 'Operations of the store by outcome.', [
+    'operation',
+    'outcome',
+  ])
+  const seconds = metrics.histogram(
+    'extauth_store_operation_seconds',
+    'How long operations of the store took.',
+    ['operation'],
+    [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
+  )
+
+  const measured = <T>(operation: string, work: Promise<T>): Promise<T> => {
+    const startedAt = performance.now()
+    const ended = (outcome: string) => {
+      operations.with(operation, outcome).add()
+      seconds.with(operation).observe((performance.now() - startedAt) / 1_000)
+    }
+    work.then(
+      () => ended('ok'),
+      (error: unknown) => ended(error instanceof StoreError ? error.kind : 'error'),
+    )
+    return work
+  }
+
+  return {
+    get: (key) => measured('get', store.get(key)),
+    put: (...args) => measured('put', store.put(...args)),
+    putIfAbsent: (...args) => measured('put_if_absent', store.putIfAbsent(...args)),
+    take: (key) => measured('take', store.take(key)),
+    compareAndSet: (...args) => measured('compare_and_set', store.compareAndSet(...args)),
+    delete: (...keys) => measured('delete', store.delete(...keys)),
+    admit: (...args) => measured('admit', store.admit(...args)),
+    touch: (...args) => measured('touch', store.touch(...args)),
+    remove: (...args) => measured('remove', store.remove(...args)),
+    lock: (...args) => measured('lock', store.lock(...args)),
+    publish: (...args) => measured('publish', store.publish(...args)),
+    subscribe: (...args) => store.subscribe(...args),
+    health: () => store.health(),
+    close: () => store.close(),
+  }
+}

@@ -1,0 +1,140 @@
+import { isIP } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import { Redis } from 'ioredis'
+import { StoreError } from '../port.ts'
+import type { Endpoint, StoreTls } from './config.ts'
+import { withDeadline } from './deadline.ts'
+import { toStoreError } from './reply-errors.ts'
+
+/** How often a connection is looked at: does it answer, does it take what is sent. */
+const LIVENESS_MS = 1_000
+
+export type Argument = string | Buffer | number
+export type Command = readonly [name: string, ...args: Argument[]]
+
+export interface ConnectionOptionsOfStore extends Endpoint {
+  /** The name that the certificate has to show; `host` when absent. */
+  readonly serverName?: string
+  readonly tls: StoreTls | undefined
+  readonly dialTimeoutMs: number
+  readonly readTimeoutMs: number
+  readonly writeTimeoutMs: number
+}
+
+/** One connection, from its start to its end: it never connects again and never repeats anything. */
+export interface Connection {
+  readonly endpoint: Endpoint
+  /** The reply; strings are buffers. Throws `StoreError`, after `timeoutMs` (default: the read timeout) `timeout`. */
+  call(command: Command, timeoutMs?: number): Promise<unknown>
+  /** Listens to a channel; only for a connection that does nothing else. */
+  subscribe(channel: string): Promise<void>
+  unsubscribe(channel: string): Promise<void>
+  onMessage(listener: (channel: string, message: string) => void): void
+  readonly isOpen: boolean
+  readonly closed: Promise<void>
+  /** Ends it at once; what waits for a reply fails with `unavailable`. */
+  destroy(): void
+}
+
+/** Connects within the dial timeout. Sends nothing: no credentials, no library name. Throws `StoreError` `unavailable`. */
+export async function openConnection(options: ConnectionOptionsOfStore): Promise<Connection> {
+  const { host, port, dialTimeoutMs, readTimeoutMs, writeTimeoutMs } = options
+  const redis = new Redis({
+    host,
+    port,
+    ...(options.tls === undefined ? {} : { tls: tlsOptions(options.tls, options.serverName ?? host) }),
+    lazyConnect: true,
+    protocol: 2,
+    connectTimeout: dialTimeoutMs,
+    disconnectTimeout: 0,
+    // What the library would do by itself after a loss or before it is ready is decided in `link.ts`.
+    retryStrategy: null,
+    enableOfflineQueue: false,
+    enableReadyCheck: false,
+    autoResubscribe: false,
+    autoResendUnfulfilledCommands: false,
+    disableClientInfo: true,
+  })
+  let firstError: unknown
+  redis.on('error', (error) => (firstError ??= error))
+  const closed = new Promise<void>((resolve) => redis.once('end', resolve))
+  try {
+    await withDeadline(redis.connect(), dialTimeoutMs, () => new StoreError('unavailable', { cause: 'ETIMEDOUT' }))
+  } catch (error) {
+    redis.disconnect()
+    throw toStoreError(firstError ?? error)
+  }
+
+  let isOpen = true
+  let waiting = 0
+  let lastReplyAt = performance.now()
+  let stuckSince: number | undefined
+  const destroy = () => {
+    isOpen = false
+    redis.disconnect()
+  }
+
+  const call = async (command: Command, timeoutMs = readTimeoutMs): Promise<unknown> => {
+    if (!isOpen) throw new StoreError('unavailable')
+    const [name, ...args] = command
+    waiting += 1
+    try {
+      const reply = await withDeadline(redis.callBuffer(name, ...args), timeoutMs, () => new StoreError('timeout'))
+      lastReplyAt = performance.now()
+      return reply
+    } catch (error) {
+      const failure = toStoreError(error)
+      if (failure.kind !== 'timeout' && failure.kind !== 'unavailable') lastReplyAt = performance.now()
+      throw failure
+    } finally {
+      waiting -= 1
+    }
+  }
+
+  const looking = setInterval(() => {
+    const now = performance.now()
+    stuckSince = redis.stream.writableLength === 0 ? undefined : (stuckSince ?? now)
+    const isStuck = stuckSince !== undefined && now - stuckSince >= writeTimeoutMs
+    const isSilent = now - lastReplyAt >= readTimeoutMs + LIVENESS_MS
+    if (isStuck || (isSilent && waiting > 0)) return destroy()
+    // Its own deadline is the silence that is judged above.
+    if (waiting === 0) call(['ping'], 2 * (readTimeoutMs + LIVENESS_MS)).catch(() => undefined)
+  }, LIVENESS_MS)
+  looking.unref()
+  void closed.finally(() => {
+    isOpen = false
+    clearInterval(looking)
+  })
+
+  return {
+    endpoint: { host, port },
+    call,
+    subscribe: (channel) => listening(redis.subscribe(channel), readTimeoutMs),
+    unsubscribe: (channel) => listening(redis.unsubscribe(channel), readTimeoutMs),
+    onMessage: (listener) => void redis.on('message', listener),
+    get isOpen() {
+      return isOpen
+    },
+    closed,
+    destroy,
+  }
+}
+
+/** TLS 1.2 at least. Where a CA is configured it is the only one; throws while it can't be read, so that no other is tried. */
+function tlsOptions(tls: StoreTls, serverName: string): ConnectionOptions {
+  return {
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: !tls.insecureSkipVerify,
+    ...(tls.ca === undefined ? {} : { ca: tls.ca.current().reveal() }),
+    // An address is no server name (RFC 6066 §3); it is then looked for among the addresses of the certificate.
+    ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
+  }
+}
+
+async function listening(work: Promise<unknown>, timeoutMs: number): Promise<void> {
+  try {
+    await withDeadline(work, timeoutMs, () => new StoreError('timeout'))
+  } catch (error) {
+    throw toStoreError(error)
+  }
+}

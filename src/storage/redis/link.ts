@@ -1,0 +1,171 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { StoreError } from '../port.ts'
+import type { RedisConfig, RedisRuntime } from './config.ts'
+import type { Connection } from './connection.ts'
+import { withDeadline } from './deadline.ts'
+import type { Master } from './master.ts'
+import { ReplyError } from './reply-errors.ts'
+
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 1_000
+/** A connection that lasted so long was a good one: the next attempt after it is not delayed. */
+const GOOD_FOR_MS = 5_000
+/** So long after a loss operations wait for the next connection; after that they fail at once until there is one. */
+const PATIENCE_MS = 10_000
+/** So many operations of one link wait for an answer or a connection at most. */
+const MOST_WAITING = 2_000
+
+export interface UseOptions {
+  /** Doing it twice is like doing it once: it is repeated when a connection is lost before the answer. */
+  readonly isRepeatable: boolean
+}
+
+/** A connection to the master that is made again whenever it is lost. */
+export interface Link {
+  /** Runs `work` on the connection. Throws `StoreError`, within the read and write timeouts together. */
+  use<T>(work: (connection: Connection) => Promise<T>, options: UseOptions): Promise<T>
+  readonly isUp: boolean
+  /** Why there is no connection, for people. */
+  readonly problem: string | undefined
+  close(): void
+}
+
+export interface LinkOptions {
+  readonly master: Master
+  readonly config: RedisConfig
+  readonly runtime: RedisRuntime
+  /** Says in logs and metrics which link it is. */
+  readonly purpose: 'commands' | 'messages' | 'durable writes'
+  /** A new connection is there, before anybody uses it; `isFirst` is false after a loss. */
+  onConnection?(connection: Connection, isFirst: boolean): Promise<void>
+}
+
+/** Connects at once and for ever: pauses grow from 50 ms to 1 s, spread so that a fleet doesn't come back in step. */
+export function createLink(options: LinkOptions): Link {
+  const { master, config, purpose } = options
+  const { log, metrics, random } = options.runtime
+  const connects = metrics.counter('extauth_store_connects_total', 'Attempts to connect to the store.', [
+    'purpose',
+    'outcome',
+  ])
+  const up = metrics.gauge('extauth_store_connected', 'Whether there is a connection to the store.', ['purpose'])
+  let connection: Connection | undefined
+  let failure: StoreError = new StoreError('unavailable', { cause: 'not connected yet' })
+  let patientUntil = Infinity
+  let arrivals: (() => void)[] = []
+  let waiting = 0
+  const ending = new AbortController()
+
+  const tellAll = () => {
+    const told = arrivals
+    arrivals = []
+    for (const tell of told) tell()
+  }
+
+  const attempt = async (isFirst: boolean): Promise<Connection | undefined> => {
+    let made: Connection | undefined
+    try {
+      made = await master.connect()
+      await options.onConnection?.(made, isFirst)
+      connects.with(purpose, 'ok').add()
+      return made
+    } catch (error) {
+      made?.destroy()
+      const next = error instanceof StoreError ? error : new StoreError('unavailable', { cause: 'secret_unavailable' })
+      const isNews = describe(next) !== describe(failure)
+      connects.with(purpose, next.kind).add()
+      failure = next
+      if (isNews) log.warn({ purpose, reason: describe(next) }, 'the store cannot be reached')
+      return undefined
+    }
+  }
+
+  const run = async () => {
+    let pauseMs = FIRST_PAUSE_MS
+    let isFirst = true
+    while (!ending.signal.aborted) {
+      const next = await attempt(isFirst)
+      if (next !== undefined && !ending.signal.aborted) {
+        const since = performance.now()
+        connection = next
+        up.with(purpose).set(1)
+        if (!isFirst) log.info({ purpose }, 'the store is connected again')
+        isFirst = false
+        tellAll()
+        await next.closed
+        connection = undefined
+        up.with(purpose).set(0)
+        failure = new StoreError('unavailable', { cause: 'the connection was lost' })
+        patientUntil = performance.now() + PATIENCE_MS
+        if (performance.now() - since >= GOOD_FOR_MS) pauseMs = FIRST_PAUSE_MS
+      } else {
+        next?.destroy()
+        if (isFirst || performance.now() > patientUntil) {
+          patientUntil = -Infinity
+          tellAll()
+        }
+      }
+      await pause(pauseMs * (0.5 + random()), undefined, { signal: ending.signal }).catch(() => undefined)
+      pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * pauseMs)
+    }
+  }
+  void run()
+
+  /** The connection, waiting for it as long as there is hope. */
+  const arrived = async (untilMs: number): Promise<Connection> => {
+    for (;;) {
+      if (ending.signal.aborted) throw new StoreError('unavailable', { cause: 'closed' })
+      if (connection?.isOpen === true) return connection
+      const leftMs = Math.min(untilMs, patientUntil) - performance.now()
+      if (leftMs <= 0) throw failure
+      let tell = () => {}
+      const arrival = new Promise<void>((resolve) => arrivals.push((tell = resolve)))
+      try {
+        await withDeadline(arrival, Math.min(leftMs, PATIENCE_MS), () => failure)
+      } finally {
+        arrivals = arrivals.filter((other) => other !== tell)
+      }
+    }
+  }
+
+  return {
+    async use(work, { isRepeatable }) {
+      if (waiting >= MOST_WAITING) throw new StoreError('overloaded')
+      waiting += 1
+      const untilMs = performance.now() + config.readTimeoutMs + config.writeTimeoutMs
+      try {
+        for (let isRepeated = false; ; isRepeated = true) {
+          const current = await arrived(untilMs)
+          try {
+            return await withDeadline(work(current), untilMs - performance.now(), () => new StoreError('timeout'))
+          } catch (error) {
+            if (error instanceof ReplyError && error.isElsewhere) current.destroy()
+            const isUndone = error instanceof ReplyError && error.kind === 'unavailable'
+            const isLost = error instanceof StoreError && error.kind === 'unavailable'
+            if (isRepeated || !(isUndone || (isLost && isRepeatable))) throw error
+          }
+        }
+      } finally {
+        waiting -= 1
+      }
+    },
+    get isUp() {
+      return connection?.isOpen === true
+    },
+    get problem() {
+      return connection?.isOpen === true ? undefined : describe(failure)
+    },
+    close() {
+      ending.abort()
+      connection?.destroy()
+      tellAll()
+    },
+  }
+}
+
+/** The cause as it was made in this room: never a text from outside. */
+function describe(failure: StoreError): string {
+  const { cause, kind } = failure
+  if (failure instanceof ReplyError) return `the store refuses (${failure.code})`
+  return typeof cause === 'string' ? cause : kind
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto'
+import type { Metrics } from '../../core/index.ts'
+import type { HeldLock } from '../port.ts'
+import type { Link } from './link.ts'
+import { LOCK, RELEASE, RENEW, runScript } from './scripts.ts'
+
+const FIRST_LOOK_MS = 10
+const LONGEST_LOOK_MS = 200
+/** A free lock remembers its last fence for so long, in case a clock is set back. */
+const FENCE_MEMORY_MS = 60_000
+
+export interface RedisLocks {
+  acquire(key: string, ttlMs: number, waitMs: number): Promise<HeldLock | undefined>
+}
+
+/** Locks with an owner each: `SET`, look and renewal are one script, so that nobody touches another's. */
+export function createRedisLocks(link: Link, metrics: Metrics, random: () => number): RedisLocks {
+  const waits = metrics.histogram(
+    'extauth_store_lock_wait_seconds',
+    'How long a lock was waited for.',
+    ['outcome'],
+    [0.005, 0.05, 0.5, 5],
+  )
+
+  const hold = (key: string, owner: string, fence: number, ttlMs: number, askedAt: number): HeldLock => {
+    const mark = `${fence}:${owner}`
+    // Counted from before the question was sent: the store's own count can only start later.
+    let endsAt = askedAt + ttlMs
+    let isOver = false
+    const end = () => {
+      isOver = true
+      clearInterval(renewing)
+    }
+    const renew = async () => {
+      const sentAt = performance.now()
+      const reply = await link.use((connection) => runScript(connection, RENEW, [key], [mark, ttlMs]), {
+        isRepeatable: true,
+      })
+      if (reply === 1) endsAt = sentAt + ttlMs
+      else end()
+    }
+    const renewing = setInterval(
+      () => {
+        if (performance.now() >= endsAt) return end()
+        renew().catch(() => undefined)
+      },
+      Math.max(1, Math.floor(ttlMs / 3)),
+    )
+    renewing.unref()
+    return {
+      fence,
+      get isHeld() {
+        return !isOver && performance.now() < endsAt
+      },
+      async release() {
+        if (isOver) return
+        end()
+        const args = [mark, `${fence}:`, FENCE_MEMORY_MS]
+        const letGo = link.use((connection) => runScript(connection, RELEASE, [key], args), { isRepeatable: true })
+        await letGo.catch(() => undefined)
+      },
+    }
+  }
+
+  return {
+    async acquire(key, ttlMs, waitMs) {
+      const owner = randomBytes(12).toString('base64url')
+      const startedAt = performance.now()
+      const waited = () => performance.now() - startedAt
+      for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 1.5)) {
+        const askedAt = performance.now()
+        const fence = await link.use((connection) => runScript(connection, LOCK, [key], [owner, ttlMs]), {
+          isRepeatable: true,
+        })
+        if (typeof fence === 'number' && fence > 0) {
+          if (waitMs > 0) waits.with('got').observe(waited() / 1_000)
+          return hold(key, owner, fence, ttlMs, askedAt)
+        }
+        const leftMs = waitMs - waited()
+        if (leftMs <= 0) {
+          if (waitMs > 0) waits.with('gave up').observe(waited() / 1_000)
+          return undefined
+        }
+        const pauseMs = Math.min(leftMs, lookMs * (0.5 + random()))
+        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
+    },
+  }
+}

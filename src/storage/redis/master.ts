@@ -1,0 +1,82 @@
+import { StoreError } from '../port.ts'
+import type { RedisConfig, RedisRuntime } from './config.ts'
+import { openConnection, type Connection } from './connection.ts'
+import { ReplyError } from './reply-errors.ts'
+import { createSentinels } from './sentinels.ts'
+
+/** How often it is asked whether the master is still the master: an old one that is cut off does not know. */
+const WATCH_MS = 5_000
+
+/** Opens connections to whatever is the master now. */
+export interface Master {
+  /** A connection that is logged in, on the right database, to a server that says it is a master. Throws `StoreError`. */
+  connect(): Promise<Connection>
+  close(): void
+}
+
+/** Finds the master by the sentinels, and ends connections to one that is not the master any more. */
+export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master {
+  const sentinels = createSentinels(config)
+  const open = new Set<Connection>()
+  const failovers = runtime.metrics
+    .counter('extauth_store_failovers_total', 'Times that the sentinels named another master than before.')
+    .with()
+  let last: string | undefined
+
+  const watch = async () => {
+    if (open.size === 0) return
+    const { host, port } = await sentinels.master()
+    for (const connection of open) {
+      const { endpoint } = connection
+      if (endpoint.host !== host || endpoint.port !== port) connection.destroy()
+    }
+  }
+  const watching = setInterval(() => {
+    // Nobody to ask is no reason to let a connection go that works.
+    watch().catch(() => undefined)
+  }, WATCH_MS)
+  watching.unref()
+
+  const note = (address: string) => {
+    if (last !== undefined && last !== address) {
+      failovers.add()
+      runtime.log.warn({}, 'the store has another master')
+    }
+    last = address
+  }
+
+  return {
+    async connect() {
+      const endpoint = await sentinels.master()
+      const connection = await openConnection({ ...config, ...endpoint })
+      try {
+        await logIn(connection, config)
+      } catch (error) {
+        connection.destroy()
+        throw error
+      }
+      note(`${endpoint.host} ${endpoint.port}`)
+      open.add(connection)
+      void connection.closed.finally(() => open.delete(connection))
+      return connection
+    },
+    close() {
+      clearInterval(watching)
+      for (const connection of open) connection.destroy()
+    },
+  }
+}
+
+async function logIn(connection: Connection, { username, password, db }: RedisConfig): Promise<void> {
+  try {
+    await connection.call(['auth', username.current().reveal(), password.current().reveal()])
+  } catch (error) {
+    // A rotated password is used with the next attempt.
+    if (error instanceof ReplyError) await Promise.all([username.refresh(), password.refresh()])
+    throw error
+  }
+  if (db !== 0) await connection.call(['select', db])
+  const role = await connection.call(['role'])
+  const name = Array.isArray(role) ? String(role[0]) : ''
+  if (name !== 'master') throw new StoreError('unavailable', { cause: 'what the sentinels name is not a master' })
+}

@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto'
+import type { StoredValue } from '../port.ts'
+
+const VERSION_BYTES = 12
+const FENCE_DIGITS = 16
+const HEAD_BYTES = VERSION_BYTES + FENCE_DIGITS
+
+/** A version that nobody wrote before. ASCII, because it is compared as text on its way back. */
+export function newVersion(): string {
+  return randomBytes((VERSION_BYTES / 4) * 3).toString('base64url')
+}
+
+/** What lies in Redis: version, fence of who wrote last under a lock, value. `scripts.ts` knows this order too. */
+export function encodeRecord(version: string, value: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(version + fenceDigits(0)), value])
+}
+
+/** Undefined for what was not written by us. */
+export function decodeRecord(reply: unknown): StoredValue | undefined {
+  if (!Buffer.isBuffer(reply) || reply.length < HEAD_BYTES) return undefined
+  return { version: reply.toString('latin1', 0, VERSION_BYTES), value: reply.subarray(HEAD_BYTES) }
+}
+
+export function fenceDigits(fence: number): string {
+  return String(fence).padStart(FENCE_DIGITS, '0')
+}

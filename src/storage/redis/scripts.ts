@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import type { Argument, Connection } from './connection.ts'
+import { ReplyError } from './reply-errors.ts'
+
+/** A Lua script: one atomic step on one master. Made to be run twice with the same outcome. */
+export interface Script {
+  readonly text: string
+  readonly sha: string
+}
+
+const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
+
+/** Runs a script by its digest, and with its text where the server doesn't know it yet (`SCRIPT LOAD` needs another right). */
+export async function runScript(
+  connection: Pick<Connection, 'call'>,
+  { text, sha }: Script,
+  keys: readonly string[],
+  args: readonly Argument[],
+): Promise<unknown> {
+  try {
+    return await connection.call(['evalsha', sha, keys.length, ...keys, ...args])
+  } catch (error) {
+    if (!(error instanceof ReplyError) || error.code !== 'NOSCRIPT') throw error
+    return await connection.call(['eval', text, keys.length, ...keys, ...args])
+  }
+}
+
+/**
+ * KEYS: record. ARGV: version that must be there ('' for none), new version, fence ('' for none), value, time to live in ms.
+ * Gives 1 when the record is as asked for now, else 0. A record is 12 bytes of version, 16 digits of fence, the value.
+ */
+export const COMPARE_AND_SET = script(`
+local head = redis.call('GETRANGE', KEYS[1], 0, 27)
+local version, fence = string.sub(head, 1, 12), string.sub(head, 13, 28)
+if version == ARGV[2] then return 1 end
+if version ~= ARGV[1] then return 0 end
+if fence == '' then fence = '0000000000000000' end
+if ARGV[3] ~= '' then
+  if tonumber(ARGV[3]) < tonumber(fence) then return 0 end
+  fence = ARGV[3]
+end
+redis.call('SET', KEYS[1], ARGV[2] .. fence .. ARGV[4], 'PX', ARGV[5])
+return 1
+`)
+
+/**
+ * KEYS: lock. ARGV: owner, time to live in ms. Gives the fence, or 0 while another owner has it. The fence is the time in
+ * microseconds, and one more than the last where the clock was set back; a lock that is free keeps its last fence for a while.
+ */
+export const LOCK = script(`
+local fence, owner = 0, ''
+local held = redis.call('GET', KEYS[1])
+if held then
+  fence, owner = string.match(held, '^(%d+):(.*)$')
+  fence = tonumber(fence)
+end
+if owner == ARGV[1] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return fence
+end
+if owner ~= '' then return 0 end
+local time = redis.call('TIME')
+fence = math.max(time[1] * 1000000 + time[2], fence + 1)
+redis.call('SET', KEYS[1], string.format('%.0f:%s', fence, ARGV[1]), 'PX', ARGV[2])
+return fence
+`)
+
+/** KEYS: lock. ARGV: what its holder wrote, time to live in ms. Gives 1 when the holder still has it. */
+export const RENEW = script(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+`)
+
+/** KEYS: lock. ARGV: what its holder wrote, what stays, for how many ms. */
+export const RELEASE = script(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1
+`)
+
+/**
+ * KEYS: member, members that were never used, members that were. ARGV: record, time to live in ms, bound. Gives 1 when it is a
+ * member now, 0 when all places are in use. Both sets go by the end of each member, in ms.
+ */
+export const ADMIT = script(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+local used = redis.call('ZSCORE', KEYS[3], KEYS[1])
+if not used and not redis.call('ZSCORE', KEYS[2], KEYS[1]) then
+  local free = ARGV[3] - redis.call('ZCARD', KEYS[2]) - redis.call('ZCARD', KEYS[3])
+  while free < 1 do
+    local first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+    if not first then return 0 end
+    redis.call('ZREM', KEYS[2], first)
+    redis.call('DEL', first)
+    free = free + 1
+  end
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+local set = used and KEYS[3] or KEYS[2]
+redis.call('ZADD', set, now + ARGV[2], KEYS[1])
+if redis.call('PTTL', set) < tonumber(ARGV[2]) then redis.call('PEXPIRE', set, ARGV[2]) end
+return 1
+`)
+
+/** KEYS as above. ARGV: time to live in ms. */
+export const TOUCH = script(`
+redis.call('ZREM', KEYS[2], KEYS[1])
+if redis.call('PEXPIRE', KEYS[1], ARGV[1]) == 0 then
+  redis.call('ZREM', KEYS[3], KEYS[1])
+  return 0
+end
+local time = redis.call('TIME')
+redis.call('ZADD', KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1], KEYS[1])
+if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[3], ARGV[1]) end
+return 1
+`)
+
+/** KEYS as above. */
+export const REMOVE = script(`
+redis.call('ZREM', KEYS[2], KEYS[1])
+redis.call('ZREM', KEYS[3], KEYS[1])
+return redis.call('DEL', KEYS[1])
+`)

@@ -1,0 +1,134 @@
+import type { Store } from '../port.ts'
+import { StoreError } from '../port.ts'
+import { check } from '../rules.ts'
+import type { Command, Connection } from './connection.ts'
+import type { RedisLocks } from './locks.ts'
+import type { Messages } from './messages.ts'
+import type { Link, UseOptions } from './link.ts'
+import { decodeRecord, encodeRecord, fenceDigits, newVersion } from './records.ts'
+import { ADMIT, COMPARE_AND_SET, REMOVE, runScript, TOUCH, type Script } from './scripts.ts'
+
+/** What all stores of one configuration share. */
+export interface RedisParts {
+  readonly link: Link
+  /** Runs a write where it lasts as long as it was configured to. */
+  write(work: (connection: Connection) => Promise<unknown>, options: UseOptions): Promise<unknown>
+  readonly locks: RedisLocks
+  readonly messages: Pick<Messages, 'subscribe'>
+  readonly db: number
+  /** What is down, for people; undefined when nothing is. */
+  readonly problem: string | undefined
+}
+
+const AGAIN: UseOptions = { isRepeatable: true }
+const ONCE: UseOptions = { isRepeatable: false }
+
+/**
+ * One user's part of a Redis or Valkey: its keys begin with `extauth:{scope}:`, where the braces keep them in one slot. `onClose`
+ * is called once.
+ */
+export function createRedisStore(parts: RedisParts, scope: string, onClose: () => Promise<void>): Store {
+  const { link, locks, messages } = parts
+  const prefix = `extauth:{${scope}}:`
+  const recordOf = (key: string) => {
+    check.name(key)
+    return `${prefix}v:${key}`
+  }
+  const setsOf = (collection: string) => {
+    check.name(collection)
+    return [`${prefix}c:${collection}:new`, `${prefix}c:${collection}:used`]
+  }
+  // Messages know no databases.
+  const channelOf = (channel: string) => {
+    check.name(channel)
+    return `${prefix}m:${parts.db}:${channel}`
+  }
+  const subscriptions = new Set<{ close(): void }>()
+  let isClosed = false
+
+  /** Turns what `step` throws into a rejection, and refuses after the end. */
+  const open = async <T>(step: () => Promise<T>): Promise<T> => {
+    if (isClosed) throw new StoreError('unavailable', { cause: 'closed' })
+    return step()
+  }
+  const read = (command: Command, options: UseOptions) => link.use((connection) => connection.call(command), options)
+  const write = (command: Command, options: UseOptions) =>
+    parts.write((connection) => connection.call(command), options)
+  const writeScript = (script: Script, keys: readonly string[], args: Parameters<typeof runScript>[3]) =>
+    parts.write((connection) => runScript(connection, script, keys, args), AGAIN)
+
+  const compareAndSet: Store['compareAndSet'] = (key, version, value, ttlMs, fence) =>
+    open(async () => {
+      const keys = [recordOf(key)]
+      check.value(value)
+      check.ttl(ttlMs)
+      const digits = fence === undefined ? '' : fenceDigits(fence)
+      const reply = await writeScript(COMPARE_AND_SET, keys, [version ?? '', newVersion(), digits, value, ttlMs])
+      return reply === 1
+    })
+
+  return {
+    get: (key) => open(async () => decodeRecord(await read(['get', recordOf(key)], AGAIN))),
+    put: (key, value, ttlMs) =>
+      open(async () => {
+        check.value(value)
+        check.ttl(ttlMs)
+        await write(['set', recordOf(key), encodeRecord(newVersion(), value), 'PX', ttlMs], AGAIN)
+      }),
+    putIfAbsent: (key, value, ttlMs) => compareAndSet(key, undefined, value, ttlMs),
+    // Not repeated: the first time may have been the one that counted.
+    take: (key) => open(async () => decodeRecord(await write(['getdel', recordOf(key)], ONCE))),
+    compareAndSet,
+    delete: (...keys) =>
+      open(async () => {
+        if (keys.length > 0) await write(['del', ...keys.map(recordOf)], AGAIN)
+      }),
+    admit: (collection, key, value, ttlMs, most) =>
+      open(async () => {
+        const keys = [recordOf(key), ...setsOf(collection)]
+        check.value(value)
+        check.ttl(ttlMs)
+        const reply = await writeScript(ADMIT, keys, [encodeRecord(newVersion(), value), ttlMs, most])
+        return reply === 1 ? 'added' : 'full'
+      }),
+    touch: (collection, key, ttlMs) =>
+      open(async () => {
+        check.ttl(ttlMs)
+        await writeScript(TOUCH, [recordOf(key), ...setsOf(collection)], [ttlMs])
+      }),
+    remove: (collection, key) =>
+      open(async () => {
+        await writeScript(REMOVE, [recordOf(key), ...setsOf(collection)], [])
+      }),
+    lock: (name, { ttlMs, waitMs }) =>
+      open(async () => {
+        check.name(name)
+        check.ttl(ttlMs)
+        return locks.acquire(`${prefix}l:${name}`, ttlMs, waitMs)
+      }),
+    publish: (channel, message) =>
+      open(async () => {
+        await read(['publish', channelOf(channel), message], AGAIN)
+      }),
+    subscribe(channel, listener) {
+      const subscription = messages.subscribe(channelOf(channel), listener)
+      subscriptions.add(subscription)
+      return {
+        close() {
+          subscriptions.delete(subscription)
+          subscription.close()
+        },
+      }
+    },
+    health() {
+      const detail = isClosed ? 'closed' : parts.problem
+      return { isUp: detail === undefined, kind: 'kvstore', detail }
+    },
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      for (const subscription of subscriptions) subscription.close()
+      await onClose()
+    },
+  }
+}

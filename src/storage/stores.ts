@@ -1,0 +1,90 @@
+import type { Clock } from '../core/index.ts'
+import { measureStore } from './measured.ts'
+import { createMemoryStore, type MemoryStore } from './memory.ts'
+import type { Store } from './port.ts'
+import type { RedisConfig, RedisRuntime, StoreTls } from './redis/config.ts'
+import { openParts, type OpenParts } from './redis/parts.ts'
+import { createRedisStore } from './redis/store.ts'
+
+/** What is asked for: memory, or the store of this configuration. */
+export type StorageConfig = { readonly type: 'memory' } | { readonly type: 'kvstore'; readonly kvstore: RedisConfig }
+
+export interface StoresRuntime extends RedisRuntime {
+  readonly clock: Clock
+}
+
+/** All stores of a process. */
+export interface Stores {
+  /**
+   * The store of one resource, whose keys are its own: `scope` is its `<namespace>/<name>`. Equal configurations share their
+   * connections, which end with the last store. Memory of one scope is the same memory for as long as this lives, so that a
+   * reload of the configuration forgets nothing. Never throws because a store can't be reached: its operations do.
+   */
+  open(config: StorageConfig, scope: string): Store
+  close(): Promise<void>
+}
+
+interface Shared {
+  readonly parts: OpenParts
+  users: number
+}
+
+/** Makes the stores; one per process. */
+export function createStores(runtime: StoresRuntime): Stores {
+  const memories = new Map<string, MemoryStore>()
+  const shared = new Map<string, Shared>()
+
+  const memory = (scope: string): Store => {
+    const kept = memories.get(scope) ?? createMemoryStore(runtime)
+    memories.set(scope, kept)
+    // It stays for whoever opens it next.
+    return { ...measureStore(kept, runtime.metrics), close: () => Promise.resolve() }
+  }
+
+  const redis = (config: RedisConfig, scope: string): Store => {
+    const key = identityOf(config)
+    const one = shared.get(key) ?? { parts: openParts(config, runtime), users: 0 }
+    if (one.users === 0) warn(config)
+    shared.set(key, one)
+    one.users += 1
+    const release = () => {
+      one.users -= 1
+      if (one.users === 0) {
+        shared.delete(key)
+        one.parts.close()
+      }
+      return Promise.resolve()
+    }
+    return measureStore(createRedisStore(one.parts, scope, release), runtime.metrics)
+  }
+
+  const warn = ({ tls, sentinelTls }: RedisConfig) => {
+    const careless = { tls, sentinelTls }
+    for (const [field, options] of Object.entries(careless)) {
+      if (options?.insecureSkipVerify !== true) continue
+      runtime.log.warn({ field }, 'insecureSkipVerify: whoever is between this process and the store can pose as it')
+    }
+  }
+
+  return {
+    open: (config, scope) => (config.type === 'memory' ? memory(scope) : redis(config.kvstore, scope)),
+    async close() {
+      for (const { parts } of shared.values()) parts.close()
+      shared.clear()
+      for (const store of memories.values()) await store.close()
+      memories.clear()
+    },
+  }
+}
+
+/** Two configurations are one when everything in them is equal, secrets by their references. */
+function identityOf(config: RedisConfig): string {
+  const tls = (options: StoreTls | undefined) => options && [options.ca?.label, options.insecureSkipVerify]
+  const { username, password, masterName, db, sentinels, waitReplicas } = config
+  return JSON.stringify([
+    [username.label, password.label, masterName, db, waitReplicas],
+    sentinels.map(({ host, port }) => [host, port]),
+    [tls(config.tls) ?? null, tls(config.sentinelTls) ?? null],
+    [config.dialTimeoutMs, config.readTimeoutMs, config.writeTimeoutMs],
+  ])
+}
