@@ -65,6 +65,7 @@ export const FAILURES = {
   backend_timeout: row(504, 'backend', true, 'temporarily_unavailable', 'The backend did not answer in time.', 'Raise `timeouts.firstByte` of the route if the backend is meant to be slow.'),
   backend_rejected_credential: row(502, 'backend', false, 'server_error', 'The backend refused the credential that the proxy has for it.', 'The credential in the MCPExternalAuthConfig is wrong or revoked; logging in again does not help.'),
   registry_unavailable: row(503, 'backend', true, 'temporarily_unavailable', 'This registry has no data yet.', 'The source of the registry has never given data that can be served; the log and `/readiness` say why.'),
+  store_unavailable: row(503, 'proxy', true, 'temporarily_unavailable', 'The store of the authorization server cannot be used now.', '`/readiness` and the log say which part of the store is down; nothing is wrong with the request.'),
   draining: row(503, 'proxy', true, 'temporarily_unavailable', 'The proxy is shutting down.', 'Retry; another replica answers.'),
   overloaded: row(503, 'proxy', true, 'temporarily_unavailable', 'Too much is waiting for this dependency.', 'The concurrency bound of a token endpoint or identity provider is reached.'),
   internal_error: row(500, 'proxy', false, 'server_error', 'Something went wrong inside the proxy.', 'A bug; report it with the request id.'),

@@ -55,6 +55,8 @@ export interface Secrets {
 /** One live token of an upstream provider. */
 export interface UpstreamToken {
   readonly token: Secret
+  /** Until then it may be used without asking again, as long as the session lasts; milliseconds since the epoch. */
+  readonly freshUntilMs: number
   /** Milliseconds since the epoch; absent when the provider did not say: good until a backend refuses it. */
   readonly expiresAtMs: number | undefined
 }
@@ -63,7 +65,7 @@ export interface UpstreamToken {
 export interface UpstreamTokens {
   /**
    * A live token of `provider`, refreshed when it has under 60 s left. Throws `no_session` when there is none to be had,
-   * `identity_provider_unavailable` when it can't be refreshed now.
+   * `identity_provider_unavailable` or `store_unavailable` when it can't be had now.
    */
   current(caller: AuthenticatedCaller, provider: string, kind: 'access_token' | 'id_token'): Promise<UpstreamToken>
   /** A backend refused this token: refresh it once. False when there can be no other (then the caller logs in again). */

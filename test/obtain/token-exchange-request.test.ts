@@ -121,6 +121,7 @@ test('the token of a named upstream provider is exchanged instead, and bounds wh
         Promise.resolve({
           token: new Secret(`${provider} token of ${caller.subject}`),
           expiresAtMs: START_MS + 60_000,
+          freshUntilMs: START_MS + 48_000,
         }),
       reject: () => Promise.resolve(false),
     },

@@ -19,7 +19,7 @@ export interface NewUpstreamSession {
 /**
  * The upstream tokens behind our own (authserver.md §6). As `UpstreamTokens` it answers for a caller whose token we issued:
  * the session's subject and client must be those of the caller's token, else `no_session`. Methods that need the store
- * throw `identity_provider_unavailable` with a Retry-After while it does not answer.
+ * throw `store_unavailable` with a Retry-After while it does not answer.
  */
 export interface UpstreamSessions extends UpstreamTokens {
   /** Throws `internal_error` for a `tsid` that is there already. */
@@ -28,12 +28,18 @@ export interface UpstreamSessions extends UpstreamTokens {
   addLeg(tsid: string, provider: string, login: UpstreamLogin): Promise<void>
   /**
    * Claims for a new access token when our refresh token is used: of the first upstream, refreshed when its tokens are due.
-   * Undefined when the session is over, here or at the upstream (then there is no new access token).
+   * Undefined when the session is over, here or at the upstream (then there is no new access token). Throws
+   * `identity_provider_unavailable` when they are due and can't be had now.
    */
   renewClaims(tsid: string): Promise<{ readonly claims: Claims } | undefined>
   /** Ends it: its tokens are deleted, and all replicas refuse its `tsid` within 2 s. Ending twice, or what never was, is fine. */
   end(tsid: string): Promise<void>
-  /** True when the session was ended, as far as this replica knows; never waits. */
+  /**
+   * True when the session was ended, as far as this replica knows; never waits. Throws `store_unavailable` until the list of
+   * ended sessions was read once.
+   */
   isEnded(tsid: string): boolean
+  /** Resolves when the store was asked for that list for the first time, whatever it answered; worth waiting for at start. */
+  opened(): Promise<void>
   close(): Promise<void>
 }

@@ -1,0 +1,93 @@
+import { Secret, type Claims, type ClaimValue } from '../../core/index.ts'
+import { readJsonObject } from '../../http/index.ts'
+import type { UpstreamTokenSet } from '../upstreams/upstream.ts'
+import type { NewUpstreamSession } from './session.ts'
+
+/** What one provider gave, and when. */
+export interface HeldTokens extends UpstreamTokenSet {
+  /** The provider's own name for the user. */
+  readonly user: string
+  /** Another with each refresh: tells what is in the store from what was read before. */
+  readonly generation: string
+  readonly obtainedAtMs: number
+}
+
+/** A session as the store holds it, opened. */
+export interface SessionRecord extends Omit<NewUpstreamSession, 'tsid'> {
+  /** Of the first provider, as far as our tokens take them over. */
+  readonly claims: Claims
+  readonly providers: ReadonlyMap<string, HeldTokens>
+}
+
+/** Short names: a session should be little more than its tokens. */
+interface Written {
+  s: string
+  c: string
+  f: string
+  r: string
+  e: number
+  k: Claims
+  p: Record<string, WrittenTokens>
+}
+
+interface WrittenTokens {
+  u: string
+  g: string
+  o: number
+  a: string
+  r?: string
+  i?: string
+  x?: number
+  ix?: number
+  sc: readonly string[]
+}
+
+/** The text of a record; the tokens are in it, so it is sealed before it goes anywhere. */
+export function writeRecord(record: SessionRecord): Buffer {
+  const { subject: s, clientId: c, firstProvider: f, resource: r, endsAtMs: e, claims: k, providers } = record
+  const p: Written['p'] = Object.fromEntries([...providers].map(([name, held]) => [name, writeTokens(held)]))
+  return Buffer.from(JSON.stringify({ s, c, f, r, e, k, p } satisfies Written))
+}
+
+const writeTokens = (held: HeldTokens): WrittenTokens => ({
+  u: held.user,
+  g: held.generation,
+  o: held.obtainedAtMs,
+  a: held.accessToken.reveal(),
+  ...(held.refreshToken === undefined ? {} : { r: held.refreshToken.reveal() }),
+  ...(held.idToken === undefined ? {} : { i: held.idToken.reveal() }),
+  ...(held.expiresAtMs === undefined ? {} : { x: held.expiresAtMs }),
+  ...(held.idTokenExpiresAtMs === undefined ? {} : { ix: held.idTokenExpiresAtMs }),
+  sc: held.scopes,
+})
+
+/** The record in an opened value. Only what we wrote opens, so it has the shape that we wrote. */
+export function readRecord(plain: Buffer): SessionRecord | undefined {
+  const written = readJsonObject(plain) as unknown as Written | undefined
+  if (written === undefined) return undefined
+  const { s: subject, c: clientId, f: firstProvider, r: resource, e: endsAtMs, k: claims, p } = written
+  const providers = new Map(Object.entries(p).map(([name, tokens]) => [name, readTokens(tokens)]))
+  return { subject, clientId, firstProvider, resource, endsAtMs, claims, providers }
+}
+
+const readTokens = ({ u, g, o, a, r, i, x, ix, sc }: WrittenTokens): HeldTokens => ({
+  user: u,
+  generation: g,
+  obtainedAtMs: o,
+  accessToken: new Secret(a),
+  refreshToken: r === undefined ? undefined : new Secret(r),
+  idToken: i === undefined ? undefined : new Secret(i),
+  expiresAtMs: x,
+  idTokenExpiresAtMs: ix,
+  scopes: sc,
+})
+
+/** The claims of these names, without a prototype and frozen. */
+export function pickClaims(claims: Claims, names: ReadonlySet<string>): Claims {
+  const picked = Object.create(null) as Record<string, ClaimValue>
+  for (const name of names) {
+    const value = claims[name]
+    if (value !== undefined) picked[name] = value
+  }
+  return Object.freeze(picked)
+}

@@ -1,0 +1,94 @@
+import { createTtlLru } from '../../cache/index.ts'
+import { asFailure, Failure, type Clock, type Log } from '../../core/index.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
+import type { EndedSessions } from './ended.ts'
+import type { LiveTokens } from './live.ts'
+import type { Refreshed, RefreshRequest } from './refresh.ts'
+
+/** A session is of no use any more: 401 with our challenge. */
+export const noSession = (detail: string): Failure =>
+  new Failure('no_session', { detail, challenge: { error: 'invalid_token' } })
+
+export interface RenewalOptions {
+  /** By name. */
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly refresh: (request: RefreshRequest) => Promise<Refreshed | undefined>
+  readonly live: LiveTokens
+  readonly ended: EndedSessions
+  readonly end: (tsid: string) => Promise<void>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Refreshes as one process asks for them. */
+export interface Renewal {
+  /**
+   * One refresh at a time for each session and provider: what asks meanwhile takes its result. A failure is remembered for
+   * two seconds. Throws `no_session`, after which the session is gone everywhere, and what a refresh throws.
+   */
+  renew(tsid: string, provider: string, needs: RefreshRequest['needs']): Promise<Refreshed>
+  /**
+   * Nothing but a new login helps: the session ends, so that our own refresh token is refused too and clients log in again
+   * by themselves. Throws `failure`.
+   */
+  lose(tsid: string, failure: Failure): Promise<never>
+  /** Waits for what is under way. */
+  settle(): Promise<void>
+}
+
+const FAILURE_PAUSE_MS = 2000
+const MOST_REMEMBERED = 10_000
+
+export function createRenewal(options: RenewalOptions): Renewal {
+  const { upstreams, refresh, live, ended, end, clock, log } = options
+  const flights = new Map<string, Promise<Refreshed>>()
+  const failures = createTtlLru<Failure>({ clock, maxEntries: MOST_REMEMBERED })
+  // Sessions whose tokens in the store can't be refreshed any more: they end when those in this process do.
+  const unsaved = createTtlLru<true>({ clock, maxEntries: MOST_REMEMBERED })
+
+  const lose = async (tsid: string, failure: Failure): Promise<never> => {
+    await end(tsid).catch((error: unknown) => {
+      log.warn({ reason: asFailure(error).code }, 'a session that is over could not be removed from the store')
+    })
+    throw failure
+  }
+
+  const run = async (tsid: string, provider: string, needs: RefreshRequest['needs']): Promise<Refreshed> => {
+    const upstream = upstreams.get(provider)
+    if (upstream === undefined) throw new Failure('config_error', { detail: `there is no upstream ${provider}` })
+    if (unsaved.get(tsid) === true) throw noSession('the tokens that could not be stored have ended')
+    const result = await refresh({ tsid, upstream, needs })
+    if (result === undefined || ended.has(tsid)) throw noSession('the session has ended meanwhile')
+    if (!result.isStored) unsaved.set(tsid, true, result.record.endsAtMs)
+    live.keep(tsid, provider, result.held, result.record)
+    return result
+  }
+
+  const start = async (key: string, tsid: string, provider: string, needs: RefreshRequest['needs']) => {
+    try {
+      return await run(tsid, provider, needs)
+    } catch (error) {
+      const failure = asFailure(error)
+      if (failure.code === 'no_session') return await lose(tsid, failure)
+      failures.set(key, failure, clock.now() + FAILURE_PAUSE_MS)
+      throw failure
+    } finally {
+      flights.delete(key)
+    }
+  }
+
+  return {
+    async renew(tsid, provider, needs) {
+      const key = `${provider} ${tsid}`
+      const failure = failures.get(key)
+      if (failure !== undefined) throw failure
+      const flight = flights.get(key) ?? start(key, tsid, provider, needs)
+      flights.set(key, flight)
+      return flight
+    },
+    lose,
+    async settle() {
+      await Promise.allSettled(flights.values())
+    },
+  }
+}

@@ -1,0 +1,108 @@
+import { asFailure, Failure, type Clock, type Log, type Metrics } from '../../core/index.ts'
+import type { Seal, Store } from '../../storage/index.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
+import { createSessionCounters } from './counters.ts'
+import { createEndedSessions } from './ended.ts'
+import { createLiveTokens, tokenOf } from './live.ts'
+import { pickClaims, type HeldTokens, type SessionRecord } from './record.ts'
+import { createSessionRecords } from './records.ts'
+import { createRefresh, heldOf, withLogin } from './refresh.ts'
+import { createRenewal, noSession } from './renewal.ts'
+import type { UpstreamSessions } from './session.ts'
+import { createTokenUse } from './token-use.ts'
+
+export interface UpstreamSessionsOptions {
+  /** `iss` of the tokens whose callers these sessions are for. */
+  readonly issuer: string
+  /** By name. */
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  /** Claims of the first upstream that are kept for our tokens; everything else is forgotten at once. */
+  readonly claimNames: readonly string[]
+  /** Longest life of an access token of ours, milliseconds: for so long it is remembered that a session was ended. */
+  readonly accessTokenMs: number
+  /** The state of this server and of no other. */
+  readonly store: Store
+  readonly seal: Seal
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Sessions whose live tokens are kept in this process. Default 10,000. */
+  readonly maxLiveSessions?: number
+}
+
+const WRITE_TRIES = 8
+const DEFAULT_LIVE_SESSIONS = 10_000
+
+/** What an ID token said is as good as the ID token. */
+const isDueForClaims = (held: HeldTokens, { endsAtMs }: SessionRecord, nowMs: number): boolean =>
+  nowMs >= (tokenOf(held, 'access_token', endsAtMs)?.freshUntilMs ?? 0) ||
+  nowMs >= (held.idTokenExpiresAtMs ?? Infinity)
+
+/** The upstream sessions of one authorization server (authserver.md §6). */
+export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
+  const { issuer, upstreams, store, clock, log } = options
+  const claimNames = new Set(options.claimNames)
+  const count = createSessionCounters(options.metrics)
+  const records = createSessionRecords(store, options.seal, clock)
+  const live = createLiveTokens(clock, options.maxLiveSessions ?? DEFAULT_LIVE_SESSIONS)
+  const keepMs = options.accessTokenMs
+  const ended = createEndedSessions({ store, clock, log, keepMs, onEnded: (tsid) => live.forget(tsid) })
+  const refresh = createRefresh({ store, records, clock, log, claimNames, count: count.refresh })
+  const end = async (tsid: string): Promise<void> => {
+    // Both, whatever becomes of one: without its tokens a session is of no use, and its name must be refused.
+    const results = await Promise.allSettled([ended.add(tsid), records.remove(tsid)])
+    for (const result of results) if (result.status === 'rejected') throw result.reason
+  }
+  const lose = async (tsid: string): Promise<void> => {
+    count.session('lost')
+    await end(tsid)
+  }
+  const renewal = createRenewal({ upstreams, refresh, live, ended, end: lose, clock, log })
+
+  return {
+    ...createTokenUse({ issuer, records, live, ended, renewal, clock, count }),
+    async create({ tsid, ...session }) {
+      const record: SessionRecord = { ...session, claims: pickClaims({}, claimNames), providers: new Map() }
+      if (!(await records.add(tsid, record)))
+        throw new Failure('internal_error', { detail: 'two sessions of one name' })
+      count.session('created')
+    },
+    async addLeg(tsid, provider, login) {
+      const held = heldOf(login, clock.now())
+      for (let tries = 0; tries < WRITE_TRIES; tries++) {
+        const loaded = await records.load(tsid)
+        if (loaded === undefined || ended.has(tsid)) throw noSession('there is no such session')
+        const record = withLogin(loaded.record, provider, held, login.claims, claimNames)
+        if (await records.replace(tsid, loaded.version, record)) return
+      }
+      throw new Failure('store_unavailable', { detail: 'the session changes too often', retryAfterSeconds: 1 })
+    },
+    async renewClaims(tsid) {
+      if (ended.has(tsid)) return undefined
+      const loaded = await records.load(tsid)
+      const held = loaded?.record.providers.get(loaded.record.firstProvider)
+      if (loaded === undefined || held === undefined) return undefined
+      const { claims, firstProvider } = loaded.record
+      // Without a refresh token nothing can be newer; the family's own end stays.
+      if (held.refreshToken === undefined || !isDueForClaims(held, loaded.record, clock.now())) return { claims }
+      try {
+        const needs = (now: HeldTokens, record: SessionRecord) => isDueForClaims(now, record, clock.now())
+        return { claims: (await renewal.renew(tsid, firstProvider, needs)).record.claims }
+      } catch (error) {
+        if (asFailure(error).code === 'no_session') return undefined
+        throw error
+      }
+    },
+    async end(tsid) {
+      count.session('ended')
+      await end(tsid)
+    },
+    opened: () => ended.opened(),
+    isEnded: (tsid) => ended.has(tsid),
+    async close() {
+      ended.close()
+      await renewal.settle()
+      live.clear()
+    },
+  }
+}

@@ -1,0 +1,119 @@
+import {
+  asFailure,
+  type AuthenticatedCaller,
+  type Clock,
+  type UpstreamToken,
+  type UpstreamTokens,
+} from '../../core/index.ts'
+import type { SessionCounters } from './counters.ts'
+import type { EndedSessions } from './ended.ts'
+import { tokenOf, type LiveTokens, type TokenKind } from './live.ts'
+import type { HeldTokens, SessionRecord } from './record.ts'
+import type { SessionRecords } from './records.ts'
+import { noSession, type Renewal } from './renewal.ts'
+
+export interface TokenUseOptions {
+  readonly issuer: string
+  readonly records: SessionRecords
+  readonly live: LiveTokens
+  readonly ended: EndedSessions
+  readonly renewal: Renewal
+  readonly clock: Clock
+  readonly count: SessionCounters
+}
+
+/** A token that was refused although it is this new is not refreshed again: the backend means it. */
+const REFUSAL_PAUSE_MS = 30_000
+
+const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
+  const held = record.providers.get(provider)
+  if (held === undefined) throw noSession(`the session has nothing of the upstream ${provider}`)
+  return held
+}
+
+/** What callers' requests use of their sessions. */
+export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
+  const { issuer, records, live, ended, renewal, clock, count } = options
+
+  const tsidOf = (caller: AuthenticatedCaller): string => {
+    const { tsid } = caller.claims
+    if (caller.issuer !== issuer || typeof tsid !== 'string') throw noSession('the caller did not log in here')
+    if (ended.has(tsid)) throw noSession('the session was ended')
+    return tsid
+  }
+
+  /** Subject and client of the session are those of the caller's token, or it is somebody else's (authserver.md §6). */
+  const check = ({ subject, claims }: AuthenticatedCaller, session: Pick<SessionRecord, 'subject' | 'clientId'>) => {
+    if (session.subject === subject && session.clientId === claims['client_id']) return
+    count.session('mismatch')
+    throw noSession('the session is of another user or client')
+  }
+
+  const load = async (caller: AuthenticatedCaller, tsid: string): Promise<SessionRecord> => {
+    const loaded = await records.load(tsid)
+    if (loaded === undefined) throw noSession('there is no such session')
+    check(caller, loaded.record)
+    return loaded.record
+  }
+
+  const isOver = (token: UpstreamToken): boolean => clock.now() >= (token.expiresAtMs ?? Infinity)
+
+  /** A due token is refreshed; while that is not possible it goes on to its end. */
+  const renewed = async (
+    tsid: string,
+    provider: string,
+    kind: TokenKind,
+    due: UpstreamToken,
+  ): Promise<UpstreamToken> => {
+    const isDue = (held: HeldTokens, { endsAtMs }: SessionRecord) =>
+      clock.now() >= (tokenOf(held, kind, endsAtMs)?.freshUntilMs ?? -Infinity)
+    try {
+      const { held, record } = await renewal.renew(tsid, provider, isDue)
+      const token = tokenOf(held, kind, record.endsAtMs)
+      if (token !== undefined && !isOver(token)) return token
+    } catch (error) {
+      if (asFailure(error).code === 'no_session' || isOver(due)) throw error
+      return due
+    }
+    return renewal.lose(tsid, noSession(`the refresh at ${provider} brought no ${kind}`))
+  }
+
+  /** The token of a session that is not in this process, or due. */
+  const fromStore = async (caller: AuthenticatedCaller, tsid: string, provider: string, kind: TokenKind) => {
+    const record = await load(caller, tsid)
+    const held = heldIn(record, provider)
+    const token = tokenOf(held, kind, record.endsAtMs)
+    if (token === undefined) throw noSession(`the upstream ${provider} gave no ${kind}`)
+    if (clock.now() < token.freshUntilMs) {
+      if (!ended.has(tsid)) live.keep(tsid, provider, held, record)
+      return token
+    }
+    if (held.refreshToken !== undefined) return renewed(tsid, provider, kind, token)
+    return isOver(token) ? renewal.lose(tsid, noSession(`the upstream ${provider} gave no refresh token`)) : token
+  }
+
+  return {
+    async current(caller, provider, kind) {
+      const tsid = tsidOf(caller)
+      const known = live.get(tsid, provider, kind)
+      if (known === undefined) return fromStore(caller, tsid, provider, kind)
+      check(caller, known)
+      return known
+    },
+    async reject(caller, provider, refused) {
+      const tsid = tsidOf(caller)
+      const record = await load(caller, tsid)
+      live.forget(tsid, provider)
+      const held = heldIn(record, provider)
+      const isRefused = ({ accessToken, idToken }: HeldTokens) =>
+        accessToken.equals(refused.token) || idToken?.equals(refused.token) === true
+      if (!isRefused(held)) return true
+      if (held.refreshToken === undefined) {
+        return renewal.lose(tsid, noSession(`a backend refused a token that ${provider} can't renew`))
+      }
+      if (clock.now() < held.obtainedAtMs + REFUSAL_PAUSE_MS) return false
+      await renewal.renew(tsid, provider, isRefused)
+      return true
+    },
+  }
+}
