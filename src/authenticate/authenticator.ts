@@ -15,12 +15,13 @@ import { createVerifyOpaque } from './verify-opaque.ts'
 export interface Authenticator {
   readonly mode: 'oauth' | 'anonymous'
   /**
-   * The caller, from the values of the `Authorization` header lines and the raw query (without `?`). Synchronous when the
-   * token is remembered, and then the same object for the same token. Throws or rejects with `missing_token`,
+   * The caller, from the values of the `Authorization` header lines and the raw query (without `?`). `peer` is the address
+   * that the request came from; introspection is fair between these. Synchronous when the token is remembered, and then
+   * the same object for the same token. Throws or rejects with `missing_token`,
    * `invalid_token`, `expired_token` (401), `bad_request` (400), `identity_provider_unavailable`, `overloaded` (503),
    * `identity_provider_error` (502), `secret_unavailable` (500).
    */
-  authenticate(authorization: readonly string[], query: string): Caller | Promise<Caller>
+  authenticate(authorization: readonly string[], query: string, peer?: string): Caller | Promise<Caller>
   /**
    * Fetches keys ahead of the first token and keeps them current from then on. Settles when every provider has answered
    * or failed, and never rejects; nothing has to wait for it.
@@ -60,10 +61,10 @@ function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: Authentica
   const count = { remembered: outcomes.with('remembered'), missing: outcomes.with('missing_token') }
   let renewal: NodeJS.Timeout | undefined
 
-  const verify = (token: string): Verdict | Promise<Verdict> => {
+  const verify = (token: string, peer: string | undefined): Verdict | Promise<Verdict> => {
     const shape = shapeOf(token)
-    if (shape.kind === 'jwt') return verifyJwt(token, shape.jwt)
-    return shape.kind === 'opaque' ? verifyOpaque(token) : refused('the token is a JWT that is not well-formed')
+    if (shape.kind === 'jwt') return verifyJwt(token, shape.jwt, peer)
+    return shape.kind === 'opaque' ? verifyOpaque(token, peer) : refused('the token is a JWT that is not well-formed')
   }
 
   /** Remembers a verdict and turns it into what `authenticate` gives. */
@@ -77,9 +78,13 @@ function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: Authentica
     throw verdict.failure
   }
 
-  const lookInto = (key: string, token: string): AuthenticatedCaller | Promise<AuthenticatedCaller> => {
+  const lookInto = (
+    key: string,
+    token: string,
+    peer: string | undefined,
+  ): AuthenticatedCaller | Promise<AuthenticatedCaller> => {
     if (flights.size >= MAX_IN_FLIGHT) throw new Failure('overloaded', { retryAfterSeconds: 1 })
-    const verdict = verify(token)
+    const verdict = verify(token, peer)
     if (!(verdict instanceof Promise)) return conclude(key, verdict)
     const flight = verdict.then((one) => conclude(key, one)).finally(() => flights.delete(key))
     flights.set(key, flight)
@@ -88,7 +93,7 @@ function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: Authentica
 
   return {
     mode: 'oauth',
-    authenticate(authorization, query) {
+    authenticate(authorization, query, peer) {
       // Paths are the router's; a query is looked at here too, for servers that have no such check of their own.
       if (query !== '') checkTokenInTarget('', query, authorization)
       const token = parseBearer(authorization)
@@ -107,7 +112,7 @@ function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: Authentica
         outcomes.with(refusal.code).add()
         throw refusal
       }
-      return flights.get(key) ?? lookInto(key, token)
+      return flights.get(key) ?? lookInto(key, token, peer)
     },
     async start() {
       renewal ??= setInterval(() => {

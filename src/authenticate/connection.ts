@@ -1,4 +1,11 @@
-import { type Clock, Failure, type Outbound, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
+import {
+  type Clock,
+  Failure,
+  type OnBehalf,
+  type Outbound,
+  type OutboundRequest,
+  type OutboundResponse,
+} from '../core/index.ts'
 import { basicCredentials, busyFailure, outboundFailure, postForm, type ServiceFailures } from '../net/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { ProviderFiles, SecretFile } from './provider-files.ts'
@@ -8,7 +15,7 @@ export interface Connection {
   /** The 200 answer to a GET, redirects within the origin followed. Throws `Failure` for everything else. */
   get(url: string): Promise<OutboundResponse>
   /** The 200 answer to a form POST with the introspection credentials. Throws `Failure` for everything else. */
-  post(url: string, form: Readonly<Record<string, string>>): Promise<OutboundResponse>
+  post(url: string, form: Readonly<Record<string, string>>, onBehalfOf: OnBehalf): Promise<OutboundResponse>
 }
 
 const MAX_REDIRECTS = 3
@@ -29,14 +36,14 @@ function expectOk(response: OutboundResponse, nowMs: number): OutboundResponse {
 }
 
 /**
- * A connection that knows which credentials go where: `authTokenFile` only to the origins of the URLs that were
+ * A connection that knows which credentials go where (by `get` for documents and keys, by `post` for introspection): `authTokenFile` only to the origins of the URLs that were
  * configured, never to one that a document or a redirect named, and never over client credentials (decisions §2.6). A 401
  * makes it look at the credential's file again, once.
  */
 export function createConnection(
   provider: ProviderSettings,
   files: ProviderFiles,
-  { outbound, clock }: { readonly outbound: Outbound; readonly clock: Clock },
+  { get, post, clock }: { readonly get: Outbound; readonly post: Outbound; readonly clock: Clock },
 ): Connection {
   const ownOrigins = new Set(
     [provider.issuerUrl, provider.jwksUrl, provider.introspectionUrl]
@@ -76,7 +83,7 @@ export function createConnection(
   const getOnce = (url: string) => {
     const request = (headers: Record<string, string>): Promise<OutboundResponse> => {
       const sent: OutboundRequest = { method: 'GET', url, headers: { ...headers, accept: 'application/json' } }
-      return outbound.request(sent)
+      return get.request(sent)
     }
     return send(authTokenFor(url), request, bearer)
   }
@@ -94,18 +101,18 @@ export function createConnection(
         at = next.href
       }
     },
-    async post(url, form) {
+    async post(url, form, onBehalfOf) {
       const { clientId } = provider
       const { clientSecret } = files
-      const post = (fields: Readonly<Record<string, string>>) => (headers: Record<string, string>) =>
-        postForm(outbound, { url, form: fields, headers })
+      const request = (fields: Readonly<Record<string, string>>) => (headers: Record<string, string>) =>
+        postForm(post, { url, form: fields, headers, onBehalfOf })
       if (clientId !== undefined && clientSecret !== undefined) {
         const basic = (file: SecretFile) => basicCredentials(clientId, file.current())
-        return expectOk(await send(clientSecret, post(form), basic), clock.now())
+        return expectOk(await send(clientSecret, request(form), basic), clock.now())
       }
       // A client without a secret says who it is in the body (RFC 6749 §3.2.1).
       const fields = clientId === undefined ? form : { ...form, client_id: clientId }
-      return expectOk(await send(authTokenFor(url), post(fields), bearer), clock.now())
+      return expectOk(await send(authTokenFor(url), request(fields), bearer), clock.now())
     },
   }
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type Claims, Failure } from '../core/index.ts'
 import type { Connection } from './connection.ts'
 import { jsonAnswer } from './json-answer.ts'
@@ -8,8 +9,8 @@ export type Introspection =
   /** All members of the answer; `bytes` is its length, for bounding what is kept. */
   | { readonly isActive: true; readonly claims: Claims; readonly bytes: number }
 
-/** Asks one provider about a token. Throws `Failure` when there is no answer to rely on. */
-export type Introspect = (token: string) => Promise<Introspection>
+/** Asks one provider about a token that came from `peer`. Throws `Failure` when there is no answer to rely on. */
+export type Introspect = (token: string, peer: string | undefined) => Promise<Introspection>
 
 /**
  * Introspection at `url`. Whatever is not a well-formed answer is 503 `identity_provider_unavailable` (decisions §2.3:
@@ -17,9 +18,13 @@ export type Introspect = (token: string) => Promise<Introspection>
  * credential file has never been readable.
  */
 export function createIntrospect(url: string, connection: Connection): Introspect {
-  return async (token) => {
+  return async (token, peer) => {
     try {
-      const response = await connection.post(url, { token, token_type_hint: 'access_token' })
+      const digest = hash('sha256', token, 'base64url')
+      // Who it is nobody knows yet; what comes over a Unix socket has no address.
+      const caller = peer === undefined || peer === 'unknown' ? digest : peer
+      const form = { token, token_type_hint: 'access_token' }
+      const response = await connection.post(url, form, { caller, token: digest })
       const claims = jsonAnswer(response)
       const { active } = claims
       if (typeof active !== 'boolean')

@@ -25,27 +25,25 @@ export interface Provider {
 
 const DEADLINE_MS = 5000
 const MAX_ANSWER_BYTES = 1024 * 1024
-/** Exchanges at a time with one provider: a provider that hangs holds up at most these and those that queue for it. */
-const MAX_CONCURRENT = 64
-const MAX_QUEUED = 1024
 
 /** Opens files and connections of one provider (decisions §2.6); nothing is fetched yet. */
 export function createProvider(settings: ProviderSettings, toleranceSeconds: number, deps: AuthenticateDeps): Provider {
   const { name, issuerUrl, audience, jwksUrl, introspectionUrl } = settings
   const files = openProviderFiles(settings, deps)
-  const outbound = deps.outbound({
-    name,
-    deadlineMs: DEADLINE_MS,
-    maxBytes: MAX_ANSWER_BYTES,
-    maxConcurrent: MAX_CONCURRENT,
-    maxQueued: MAX_QUEUED,
-    guard: {
-      allowPrivateIP: settings.allowPrivateIP,
-      configuredUrls: [issuerUrl, jwksUrl, introspectionUrl].filter((url) => url !== undefined),
-    },
-    ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
-  })
-  const connection = createConnection(settings, files, { outbound, clock: deps.clock })
+  const open = (what: 'keys' | 'introspection') =>
+    deps.outbound({
+      name: `${name} ${what}`,
+      deadlineMs: DEADLINE_MS,
+      maxBytes: MAX_ANSWER_BYTES,
+      guard: {
+        allowPrivateIP: settings.allowPrivateIP,
+        configuredUrls: [issuerUrl, jwksUrl, introspectionUrl].filter((url) => url !== undefined),
+      },
+      ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
+    })
+  // A circuit each: tokens that make introspection fail keep nobody away from the keys (decisions §2.10).
+  const [get, post] = [open('keys'), open('introspection')]
+  const connection = createConnection(settings, files, { get, post, clock: deps.clock })
   const health = createHealth(name, deps.log, deps.metrics)
   const keys = createKeyStore({
     clock: deps.clock,
@@ -58,9 +56,9 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
   const ask = introspectionUrl === undefined ? undefined : createIntrospect(introspectionUrl, connection)
   const introspect: Introspect | undefined =
     ask &&
-    (async (token) => {
+    (async (token, peer) => {
       try {
-        const answer = await ask(token)
+        const answer = await ask(token, peer)
         health.note('introspection', undefined)
         return answer
       } catch (error) {
@@ -88,7 +86,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
     },
     async close() {
       files.close()
-      await outbound.close()
+      await Promise.all([get.close(), post.close()])
     },
   }
 }

@@ -29,9 +29,9 @@ export function createRouteAuthenticate(authenticator: Authenticator, options: R
   }
 
   return (matched) => {
-    const { path, query } = matched.inbound
+    const { path, query, peer } = matched.inbound
     if (publicPaths.length > 0 && isPublicPath(publicPaths, path)) return known(matched, ANONYMOUS)
-    const caller = authenticator.authenticate(matched.authorization, query)
+    const caller = authenticator.authenticate(matched.authorization, query, peer)
     return caller instanceof Promise ? caller.then((one) => checked(matched, one)) : checked(matched, caller)
   }
 }

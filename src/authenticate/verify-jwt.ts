@@ -11,6 +11,7 @@ import { introspectAt } from './verify-opaque.ts'
 /** One JWT on its way through one provider. */
 interface Case {
   readonly token: string
+  readonly peer: string | undefined
   readonly jwt: UnverifiedJwt
   readonly header: SignatureHeader
   readonly provider: Provider
@@ -23,7 +24,7 @@ interface Case {
 export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
   const byIssuer = Map.groupBy(providers, (provider) => provider.issuer)
 
-  return (token: string, jwt: UnverifiedJwt): Verdict | Promise<Verdict> => {
+  return (token: string, jwt: UnverifiedJwt, peer: string | undefined): Verdict | Promise<Verdict> => {
     const header = readHeader(jwt)
     if (typeof header === 'string') return refused(header)
     const { iss } = jwt.payload
@@ -34,7 +35,7 @@ export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
     const rules = issuers.map((provider) => brokenRule(jwt.payload, provider.jwtRules, nowMs))
     const cases = issuers
       .filter((_, at) => rules[at] === undefined)
-      .map((provider) => ({ token, jwt, header, provider }))
+      .map((provider) => ({ token, peer, jwt, header, provider }))
     if (cases.length === 0) return refusedByRules(rules, jwt)
     return verifyCases(cases, clock)
   }
@@ -94,7 +95,8 @@ async function verifyAt(one: Case, first: Look | undefined, clock: Clock): Promi
   const ended = brokenNow(one, clock)
   if (ended !== undefined) return ended
   const { exp } = one.jwt.payload
-  const subject = { token: one.token, format: 'jwt', ...(typeof exp === 'number' ? { notAfter: exp } : {}) } as const
+  const { token, peer } = one
+  const subject = { token, peer, format: 'jwt', ...(typeof exp === 'number' ? { notAfter: exp } : {}) } as const
   const answer = await introspectAt(one.provider, introspect, subject, clock)
   return answer.kind === 'accepted' ? (brokenNow(one, clock) ?? answer) : answer
 }

@@ -8,6 +8,8 @@ import { combine, firstAccepted, refused, refusedByRule, type Verdict } from './
 /** What is to be introspected. */
 export interface Introspectable {
   readonly token: string
+  /** Address that the token came from. */
+  readonly peer: string | undefined
   readonly format: 'jwt' | 'opaque'
   /** `exp` of a JWT, which ends it whatever the provider says. Seconds since the epoch. */
   readonly notAfter?: number
@@ -21,7 +23,7 @@ export async function introspectAt(
   clock: Clock,
 ): Promise<Verdict> {
   try {
-    const answer = await introspect(subject.token)
+    const answer = await introspect(subject.token, subject.peer)
     if (!answer.isActive) return refused('the provider says that the token is not active')
     const { claims, bytes } = answer
     const nowMs = clock.now()
@@ -38,11 +40,11 @@ export function createVerifyOpaque(providers: readonly Provider[], clock: Clock)
   const introspecting = providers.flatMap((provider) =>
     provider.introspect === undefined ? [] : [{ provider, introspect: provider.introspect }],
   )
-  return (token: string): Verdict | Promise<Verdict> => {
+  return (token: string, peer: string | undefined): Verdict | Promise<Verdict> => {
     if (introspecting.length === 0) return combine([])
     return firstAccepted(
       introspecting.map(({ provider, introspect }) =>
-        introspectAt(provider, introspect, { token, format: 'opaque' }, clock),
+        introspectAt(provider, introspect, { token, peer, format: 'opaque' }, clock),
       ),
     )
   }

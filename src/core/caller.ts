@@ -1,3 +1,4 @@
+import type { OnBehalf } from './outbound.ts'
 import type { Secret } from './secret.ts'
 
 /** A JSON value as a claim holds it. Objects in it have no prototype. */
@@ -47,6 +48,12 @@ export function callerIdentity(claims: Claims, tokenDigest: string): string {
 }
 
 const isName = (value: ClaimValue | undefined): value is string => typeof value === 'string' && value !== ''
+
+/** Whose call it is when something is fetched for a caller. */
+export const onBehalfOf = ({ issuer, identity, tokenDigest }: AuthenticatedCaller): OnBehalf => ({
+  caller: JSON.stringify([issuer, identity]),
+  token: tokenDigest,
+})
 
 export type Caller = AnonymousCaller | AuthenticatedCaller
 

@@ -1,9 +1,19 @@
+/** Whose request to a service it is, so that nobody's requests keep others' away. */
+export interface OnBehalf {
+  /** Issuer and identity of a caller; for one who is not known yet, the address of the peer. */
+  readonly caller: string
+  /** Digest of the token that the request is about. */
+  readonly token: string
+}
+
 /** One request to a service that is not a backend: identity provider, token endpoint, STS, registry source. */
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
+  /** Absent: the proxy's own. */
+  readonly onBehalfOf?: OnBehalf
 }
 
 /** Its answer, read whole within the size bound. Header names are lower-case; repeated ones are joined by `, `. */
@@ -22,9 +32,11 @@ export type OutboundErrorKind =
   | 'too_large'
   /** The address guard refused the resolved address. */
   | 'blocked_address'
-  /** The circuit breaker is open. */
+  /** The circuit is open, or the service asked for rest: for everybody, for this caller or for this token. */
   | 'breaker_open'
-  /** The concurrency bound is reached. */
+  /** The client was closed. */
+  | 'closed'
+  /** The concurrency bound is reached, and the turn did not come. */
   | 'overloaded'
 
 /** Why there is no answer at all. Answers with any status are answers, not errors. */
@@ -32,12 +44,18 @@ export class OutboundError extends Error {
   readonly kind: OutboundErrorKind
   /** When to come back, in whole seconds, for `breaker_open`. */
   readonly retryAfterSeconds: number | undefined
+  /** For `timeout` and `unreachable`: a connection stood, and the request was sent or begun to be. */
+  readonly isSent: boolean
 
-  constructor(kind: OutboundErrorKind, options: { cause?: unknown; retryAfterSeconds?: number } = {}) {
+  constructor(
+    kind: OutboundErrorKind,
+    options: { cause?: unknown; retryAfterSeconds?: number; isSent?: boolean } = {},
+  ) {
     super(kind, { cause: options.cause })
     this.name = 'OutboundError'
     this.kind = kind
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.isSent = options.isSent ?? false
   }
 }
 

@@ -24,6 +24,8 @@ export interface Inbound {
   /** Request id: ours, unguessable enough for support, in logs, errors and `X-Request-Id`. */
   readonly id: string
   readonly receivedAtMs: number
+  /** Address of the client; `unknown` for Unix sockets. */
+  readonly peer: string
   readonly method: string
   /** Raw path, checked (decisions §2.8), without query. */
   readonly path: string

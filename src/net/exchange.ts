@@ -44,7 +44,10 @@ class Reader implements Dispatcher.DispatchHandler {
     this.#resolve = resolve
     this.#reject = reject
     this.#maxBytes = bounds.maxBytes
-    this.#timer = setTimeout(() => this.fail(new OutboundError('timeout')), Math.max(0, bounds.deadlineMs))
+    this.#timer = setTimeout(
+      () => this.fail(new OutboundError('timeout', { isSent: this.#controller !== undefined })),
+      Math.max(0, bounds.deadlineMs),
+    )
   }
 
   fail(error: OutboundError): void {
@@ -62,7 +65,7 @@ class Reader implements Dispatcher.DispatchHandler {
   }
 
   onRequestUpgrade(): void {
-    this.fail(new OutboundError('unreachable'))
+    this.fail(new OutboundError('unreachable', { isSent: true }))
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
@@ -86,7 +89,8 @@ class Reader implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.fail(error instanceof OutboundError ? error : new OutboundError(kindOf(error), { cause: error }))
+    const isSent = this.#controller !== undefined
+    this.fail(error instanceof OutboundError ? error : new OutboundError(kindOf(error), { cause: error, isSent }))
   }
 }
 

@@ -13,8 +13,9 @@ export interface ServiceFailures {
   readonly unusable: FailureCode
 }
 
-/** Seconds after which to come back to a service that did not say. */
+/** Seconds after which to come back to a service that did not say; after a 5xx it is not asked sooner (decisions §2.10). */
 const DEFAULT_RETRY_AFTER_SECONDS = 1
+const SERVER_ERROR_REST_SECONDS = 5
 
 /**
  * The failure that an error of an `Outbound` stands for: `overloaded` at its concurrency bound, `unusable` for an answer
@@ -33,18 +34,24 @@ export function outboundFailure(error: unknown, service: ServiceFailures): Failu
 
 /** The failure that an answer with 429 or 5xx stands for, with its `Retry-After`; undefined for any other answer. */
 export function busyFailure(
-  { status, headers }: Pick<OutboundResponse, 'status' | 'headers'>,
+  response: Pick<OutboundResponse, 'status' | 'headers'>,
   service: ServiceFailures,
   nowMs: number,
 ): Failure | undefined {
+  const { status } = response
   if (status !== 429 && status < 500) return undefined
   const code = status === 429 ? (service.throttled ?? service.unavailable) : service.unavailable
   return new Failure(code, {
     detail: `${service.what} answered ${status}`,
-    retryAfterSeconds: retryAfterSeconds(headers, nowMs),
+    retryAfterSeconds: retryAfterSeconds(response, nowMs),
   })
 }
 
-/** Seconds to wait as an answer's headers (lower-case names) say, 1 to 3600; 1 when they say nothing. */
-export const retryAfterSeconds = (headers: OutboundResponse['headers'], nowMs: number): number =>
-  parseRetryAfter(headers['retry-after'], nowMs) ?? DEFAULT_RETRY_AFTER_SECONDS
+/** Seconds to wait as an answer's `Retry-After` says, 1 to 3600, after a 5xx at least 5; 1 when it says nothing. */
+export function retryAfterSeconds(
+  { status, headers }: Pick<OutboundResponse, 'status' | 'headers'>,
+  nowMs: number,
+): number {
+  const asked = parseRetryAfter(headers['retry-after'], nowMs)
+  return status >= 500 ? Math.max(SERVER_ERROR_REST_SECONDS, asked ?? 0) : (asked ?? DEFAULT_RETRY_AFTER_SECONDS)
+}

@@ -10,9 +10,15 @@ export { type EgressProxy, egressProxyFor } from './egress.ts'
 export { busyFailure, outboundFailure, retryAfterSeconds, type ServiceFailures } from './failure.ts'
 export type { GuardOptions, Resolver } from './guard.ts'
 export { createOutbound, type OutboundOptions } from './outbound.ts'
-export type { BreakerOptions } from './protection.ts'
+export type { BreakerOptions } from './circuit.ts'
 export { createProtections, type Protections } from './protections.ts'
-export { createSmithyHandler, type SmithyHandler, type SmithyRequest, type SmithyResponse } from './smithy-handler.ts'
+export {
+  createSmithyHandler,
+  type SmithyCallOptions,
+  type SmithyHandler,
+  type SmithyRequest,
+  type SmithyResponse,
+} from './smithy-handler.ts'
 export { basicCredentials, type FormPost, postForm } from './token-endpoint.ts'
 export { type Backend, type BackendOptions, createBackend } from './backend.ts'
 export type { TargetTls } from './target-tls.ts'

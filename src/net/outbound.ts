@@ -18,7 +18,7 @@ import {
   type Resolver,
   systemResolver,
 } from './guard.ts'
-import type { BreakerOptions } from './protection.ts'
+import type { BreakerOptions } from './circuit.ts'
 import { createProtections, type Protections } from './protections.ts'
 
 export interface OutboundOptions {
@@ -41,11 +41,11 @@ export interface OutboundOptions {
    */
   readonly service?: string
   readonly protections?: Protections
-  /** Circuit breaker; false for none. Default: five failures in a row. */
-  readonly breaker?: BreakerOptions | boolean
-  /** Exchanges at a time. Default 64. */
+  /** Circuit breaker; false for none. Default: as `BreakerOptions` has it. */
+  readonly breaker?: BreakerOptions | false
+  /** Calls at a time. Default 64. */
   readonly maxConcurrent?: number
-  /** Exchanges that wait for their turn before the next one is refused. Default 1024. */
+  /** Calls that wait for their turn; what is beyond is refused, of whoever has most waiting first. Default 1024. */
   readonly maxQueued?: number
   /** One retry with jitter after a connection error or a 502, 503 or 504, within the same deadline. Default false. */
   readonly retry?: boolean
@@ -116,6 +116,17 @@ const createProxiedCheck = (options: OutboundOptions): ((url: string) => Promise
   }
 }
 
+/** Rejects with `OutboundError` timeout when `work` has not ended then, by `performance.now()`. */
+async function within<T>(work: Promise<T>, endsAtMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new OutboundError('timeout')), endsAtMs - performance.now())
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /**
  * A client for one service that is not a backend: identity provider, token endpoint, STS, registry source. Every bound
  * is built in (see the options); redirects are answers. `request` throws `OutboundError` and nothing else.
@@ -124,11 +135,10 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   const deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
   const random = options.random ?? Math.random
-  const breaker = options.breaker === false ? false : options.breaker === true ? {} : (options.breaker ?? {})
   const { service, clock, metrics } = options
   const shared = service === undefined ? undefined : options.protections
   const { protect, release } = (shared ?? createProtections({ clock, metrics })).share(service ?? '', options.name, {
-    breaker,
+    breaker: options.breaker ?? {},
     maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
     maxQueued: options.maxQueued ?? DEFAULT_MAX_QUEUED,
   })
@@ -138,7 +148,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   let isClosed = false
 
   const current = (): Dispatcher => {
-    if (isClosed) throw new OutboundError('unreachable')
+    if (isClosed) throw new OutboundError('closed')
     if (options.caCert === undefined) return connections
     const now = options.caCert()
     // Fail closed: the system roots must not stand in for the ones that were configured.
@@ -155,8 +165,13 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
 
   const attempt = async (request: OutboundRequest, endsAtMs: number): Promise<OutboundResponse> => {
     const dispatcher = current()
-    await checkProxied?.(request.url)
-    return exchange(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
+    if (checkProxied !== undefined) await within(checkProxied(request.url), endsAtMs)
+    try {
+      return await exchange(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
+    } catch (error) {
+      // It was we who gave it up, which says nothing about the service.
+      throw isClosed ? new OutboundError('closed', { cause: error }) : error
+    }
   }
 
   const isWorthRepeating = (result: OutboundResponse | OutboundError): boolean =>
@@ -179,17 +194,14 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   }
 
   return {
-    request: (request) => {
+    async request(request) {
       const endsAtMs = performance.now() + deadlineMs
-      return new Promise((resolve, reject) => {
-        // Waiting for a turn counts too; what was already sent has the same end of its own.
-        const timer = setTimeout(() => reject(new OutboundError('timeout')), deadlineMs)
-        protect(() => attempts(request, endsAtMs))
-          .then(resolve, (error: unknown) =>
-            reject(error instanceof OutboundError ? error : new OutboundError('unreachable', { cause: error })),
-          )
-          .finally(() => clearTimeout(timer))
-      })
+      const { onBehalfOf } = request
+      try {
+        return await protect({ onBehalfOf, deadlineMs, endsAtMs, run: () => attempts(request, endsAtMs) })
+      } catch (error) {
+        throw error instanceof OutboundError ? error : new OutboundError('unreachable', { cause: error })
+      }
     },
     close: async () => {
       if (!isClosed) release()

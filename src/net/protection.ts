@@ -1,105 +1,170 @@
+import { createTtlLru } from '../cache/index.ts'
+import { type Clock, type OnBehalf, OutboundError, type OutboundResponse } from '../core/index.ts'
+import { parseRetryAfter } from '../http/index.ts'
 import {
-  bulkhead,
-  BulkheadRejectedError,
-  CircuitState,
-  circuitBreaker,
-  ConsecutiveBreaker,
-  handleWhen,
-} from 'cockatiel'
-import { type Clock, OutboundError, type OutboundResponse } from '../core/index.ts'
-
-/** When the circuit opens and how it closes again. */
-export interface BreakerOptions {
-  /** Consecutive failures that open it. Default 5. */
-  readonly failures?: number
-  /** Milliseconds until the first probe; doubles with every failed probe. Default 1000. */
-  readonly firstPauseMs?: number
-  /** Longest pause between probes in milliseconds. Default 10,000. */
-  readonly longestPauseMs?: number
-}
+  type BreakerOptions,
+  type BreakerState,
+  type CallOutcome,
+  CLOSED,
+  type Circuit,
+  createCircuit,
+} from './circuit.ts'
+import { createTurns } from './turns.ts'
 
 export interface ProtectionOptions {
   /** False for no breaker at all. */
   readonly breaker: BreakerOptions | false
-  /** Exchanges at a time. */
+  /** Calls at a time. */
   readonly maxConcurrent: number
-  /** Exchanges that may wait for their turn; one more is refused. */
+  /** Calls that may wait for their turn. */
   readonly maxQueued: number
   readonly clock: Clock
-  /** Called with the circuit's new state whenever it changes. */
+  /** Called with the state of the service's circuit whenever it changes. */
   readonly onState?: (state: BreakerState) => void
 }
 
-/** Runs an exchange inside the concurrency bound and the circuit breaker of one service. */
-export type Protect = (run: () => Promise<OutboundResponse>) => Promise<OutboundResponse>
+/** A call to be protected. */
+export interface ProtectedCall {
+  readonly onBehalfOf: OnBehalf | undefined
+  /** Milliseconds for everything, waiting included. */
+  readonly deadlineMs: number
+  /** When these are over, by `performance.now()`. */
+  readonly endsAtMs: number
+  readonly run: () => Promise<OutboundResponse>
+}
 
-/** Values of the gauge extauth_breaker_state. */
-export type BreakerState = 0 | 1 | 2
-export const CLOSED = 0
-const OPEN = 1
-const HALF_OPEN = 2
+/** Runs a call inside the concurrency bound and the circuits of one service. Throws `OutboundError`. */
+export type Protect = (call: ProtectedCall) => Promise<OutboundResponse>
 
-/** Only timeouts, connections that fail or break, and 5xx say that a service is unwell; a refusal or 429 does not. */
-const countsAsFailure = (error: unknown): boolean =>
-  error instanceof OutboundError && (error.kind === 'timeout' || error.kind === 'unreachable')
+/** Of a service's calls at a time, those of one caller (decisions §2.10). */
+const MAX_PER_CALLER = 4
+/** For so long a token that got a 5xx is not asked about again (decisions §2.10). */
+const TOKEN_REST_MS = 5000
+/** A service that asks for rest gets at most so much of it (decisions §4). */
+const LONGEST_REST_MS = 30_000
+const MOST_REMEMBERED = 10_000
+/** Circuits of single callers are forgotten so long after their last trouble. */
+const CALLER_MEMORY_MS = 60_000
 
-type Breaker = Protect & { refuseIfOpen(): void }
+const refusal = (leftMs: number): OutboundError =>
+  new OutboundError('breaker_open', { retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) })
 
-const createBreaker = (options: ProtectionOptions, settings: BreakerOptions): Breaker => {
-  const firstPauseMs = settings.firstPauseMs ?? 1000
-  const longestPauseMs = Math.max(firstPauseMs, settings.longestPauseMs ?? 10_000)
-  let pauseMs = firstPauseMs
-  let openedAtMs = 0
-  const policy = circuitBreaker(
-    handleWhen(countsAsFailure).orWhenResult(
-      (result) => typeof result === 'object' && result !== null && 'status' in result && Number(result.status) >= 500,
-    ),
-    {
-      breaker: new ConsecutiveBreaker(settings.failures ?? 5),
-      // The pause is ours, by the clock that was passed in (`refuseIfOpen`); cockatiel reads Date.now().
-      halfOpenAfter: 0,
-    },
-  )
-  let isProbing = false
-  policy.onStateChange((state) => {
-    if (state === CircuitState.Open) {
-      pauseMs = isProbing ? Math.min(longestPauseMs, pauseMs * 2) : firstPauseMs
-      openedAtMs = options.clock.now()
-    }
-    isProbing = state === CircuitState.HalfOpen
-    options.onState?.(state === CircuitState.Open ? OPEN : isProbing ? HALF_OPEN : CLOSED)
-  })
-  const refuse = (leftMs: number): never => {
-    throw new OutboundError('breaker_open', { retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) })
+function outcomeOf(result: OutboundResponse | OutboundError): CallOutcome {
+  if (!(result instanceof OutboundError)) return result.status >= 500 ? 'server_error' : 'answered'
+  switch (result.kind) {
+    case 'too_large':
+      return 'answered'
+    case 'timeout':
+    case 'unreachable':
+      return result.isSent ? 'no_answer' : 'no_connection'
+    default:
+      return 'not_made'
   }
-  // cockatiel would let the others wait for the probe's result; here they are told to come back.
-  const refuseIfOpen = (): void => {
-    if (policy.state === CircuitState.HalfOpen) refuse(0)
-    const leftMs = openedAtMs + pauseMs - options.clock.now()
-    if (policy.state === CircuitState.Open && leftMs > 0) refuse(leftMs)
-  }
-  const protect = async (run: () => Promise<OutboundResponse>): Promise<OutboundResponse> => {
-    refuseIfOpen()
-    return policy.execute(run)
-  }
-  return Object.assign(protect, { refuseIfOpen })
 }
 
 /**
- * The concurrency bound and the circuit breaker of one service. Throws `OutboundError` overloaded when the queue is full
- * and breaker_open (with `retryAfterSeconds`) while the circuit is open; one probe at a time goes through after a pause.
+ * Rest that a service asks for by `Retry-After` with a 429 or 503: it holds for everybody (decisions §4) as soon as a
+ * second caller is told so, because the first one alone, or its token, may be what is too much.
  */
-export const createProtection = (options: ProtectionOptions): Protect => {
-  const bound = bulkhead(options.maxConcurrent, options.maxQueued)
-  const breaker = options.breaker === false ? undefined : createBreaker(options, options.breaker)
-  return async (run) => {
-    // Before the queue as well, so that an open circuit answers at once.
-    breaker?.refuseIfOpen()
+function createRest(clock: Clock) {
+  let untilMs = 0
+  let first: { readonly caller: string | undefined; readonly untilMs: number } | undefined
+  return {
+    check(): void {
+      const leftMs = untilMs - clock.now()
+      if (leftMs > 0) throw refusal(leftMs)
+    },
+    note({ status, headers }: OutboundResponse, caller: string | undefined): void {
+      if (status !== 429 && status !== 503) return
+      const seconds = parseRetryAfter(headers['retry-after'], clock.now())
+      if (seconds === undefined) return
+      const endMs = clock.now() + Math.min(LONGEST_REST_MS, seconds * 1000)
+      const isShared = first !== undefined && first.untilMs > clock.now() && first.caller !== caller
+      if (isShared || caller === undefined) untilMs = Math.max(untilMs, endMs)
+      else first = { caller, untilMs: endMs }
+    },
+  }
+}
+
+/**
+ * The concurrency bound and the circuits of one service (decisions §2.10): one of the service, in which each caller is a
+ * source of trouble, and one for each caller that has trouble, in which its tokens are; so that neither a caller's tokens
+ * nor a token's repetition keep anybody else away. `OutboundError` overloaded when the turn never comes, breaker_open
+ * (with `retryAfterSeconds`) while nothing may be sent.
+ */
+export function createProtection(options: ProtectionOptions): Protect {
+  const { clock, breaker } = options
+  const turns = createTurns({ ...options, maxPerCaller: MAX_PER_CALLER })
+  const resting = createTtlLru<number>({ clock, maxEntries: MOST_REMEMBERED })
+  const ofCallers = createTtlLru<Circuit>({ clock, maxEntries: MOST_REMEMBERED })
+  const rest = createRest(clock)
+
+  const recovered = (): void => {
+    resting.clear()
+    ofCallers.clear()
+  }
+  const service = breaker === false ? undefined : createCircuit({ ...breaker, clock, onState })
+  function onState(state: BreakerState): void {
+    if (state === CLOSED) recovered()
+    options.onState?.(state)
+  }
+
+  const restToken = (token: string): void => {
+    const untilMs = clock.now() + TOKEN_REST_MS
+    resting.set(token, untilMs, untilMs)
+  }
+
+  const check = (by: OnBehalf | undefined): void => {
+    if (breaker === false) return
+    const untilMs = by === undefined ? undefined : resting.peek(by.token)
+    if (untilMs !== undefined) throw refusal(untilMs - clock.now())
+    rest.check()
+    if (by !== undefined) ofCallers.peek(by.caller)?.check(by.token)
+    service?.check(by?.caller)
+  }
+
+  const circuitOf = (caller: string): Circuit | undefined => {
+    if (breaker === false) return undefined
+    const circuit = ofCallers.peek(caller) ?? createCircuit({ ...breaker, clock })
+    ofCallers.set(caller, circuit, clock.now() + CALLER_MEMORY_MS)
+    return circuit
+  }
+
+  const send = async ({ onBehalfOf: by, deadlineMs, endsAtMs, run }: ProtectedCall): Promise<OutboundResponse> => {
+    check(by)
+    // Neither throws now, so that no probe is begun without an end.
+    const ends = [service?.begin(by?.caller), by && circuitOf(by.caller)?.begin(by.token)]
+    const hasTime = endsAtMs - performance.now() > deadlineMs / 2
+    let outcome: CallOutcome = 'not_made'
     try {
-      return await bound.execute(() => (breaker === undefined ? run() : breaker(run)))
+      const response = await run()
+      outcome = outcomeOf(response)
+      rest.note(response, by?.caller)
+      return response
     } catch (error) {
-      if (error instanceof BulkheadRejectedError) throw new OutboundError('overloaded', { cause: error })
+      // A call that waited long for its turn may run out of time although the service is well.
+      if (error instanceof OutboundError && (hasTime || error.kind !== 'timeout')) outcome = outcomeOf(error)
       throw error
+    } finally {
+      if (by !== undefined && outcome === 'server_error') restToken(by.token)
+      for (const end of ends) end?.(outcome)
+    }
+  }
+
+  return async (call) => {
+    // Before the queue as well, so that an open circuit answers at once.
+    check(call.onBehalfOf)
+    const place = turns.take(call.onBehalfOf?.caller)
+    const timer = setTimeout(() => place.leave(), call.endsAtMs - performance.now())
+    try {
+      await place.turn
+    } finally {
+      clearTimeout(timer)
+    }
+    try {
+      return await send(call)
+    } finally {
+      place.leave()
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock, Metrics } from '../core/index.ts'
-import { type BreakerState, CLOSED, createProtection, type Protect, type ProtectionOptions } from './protection.ts'
+import { type BreakerState, CLOSED } from './circuit.ts'
+import { createProtection, type Protect, type ProtectionOptions } from './protection.ts'
 
 /** Breaker and concurrency bound of a service, as one of its clients has them. */
 export interface SharedProtection {

@@ -1,4 +1,4 @@
-import type { Outbound } from '../core/index.ts'
+import type { OnBehalf, Outbound } from '../core/index.ts'
 
 /** What `@aws-sdk` clients hand to a request handler, as far as it is used here. */
 export interface SmithyRequest {
@@ -12,6 +12,13 @@ export interface SmithyRequest {
   readonly body?: unknown
 }
 
+/** Options of one `send`, which the clients hand through. */
+export interface SmithyCallOptions {
+  readonly onBehalfOf?: OnBehalf
+  /** Of the SDK's own options the one that says that these are such; the deadline is the outbound's. */
+  readonly requestTimeout?: number
+}
+
 /** What they take back: with a whole body as bytes, which their collectors accept. */
 export interface SmithyResponse {
   readonly statusCode: number
@@ -22,7 +29,7 @@ export interface SmithyResponse {
 /** Fits `requestHandler` of an AWS SDK client. */
 export interface SmithyHandler {
   readonly metadata: { readonly handlerProtocol: string }
-  handle(request: SmithyRequest): Promise<{ response: SmithyResponse }>
+  handle(request: SmithyRequest, options?: SmithyCallOptions): Promise<{ response: SmithyResponse }>
   destroy(): void
   updateHttpClientConfig(): void
   httpHandlerConfigs(): Record<string, never>
@@ -46,7 +53,7 @@ const queryOf = (query: SmithyRequest['query']): string => {
  */
 export const createSmithyHandler = (outbound: Outbound): SmithyHandler => ({
   metadata: { handlerProtocol: 'http/1.1' },
-  handle: async (request) => {
+  handle: async (request, { onBehalfOf } = {}) => {
     const { body } = request
     if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
       throw new TypeError('the body of an STS request must be a string or bytes')
@@ -57,6 +64,7 @@ export const createSmithyHandler = (outbound: Outbound): SmithyHandler => ({
       url: `${request.protocol}//${request.hostname}${port}${request.path}${queryOf(request.query)}`,
       headers: request.headers,
       ...(body === undefined ? {} : { body }),
+      ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
     })
     return { response: { statusCode: response.status, headers: { ...response.headers }, body: response.body } }
   },

@@ -1,10 +1,11 @@
-import type { Outbound, OutboundResponse, Secret } from '../core/index.ts'
+import type { OnBehalf, Outbound, OutboundResponse, Secret } from '../core/index.ts'
 
 export interface FormPost {
   readonly url: string
   /** Names and values in the order in which they are sent; names may repeat (`audience`, `resource`). */
   readonly form: readonly (readonly [string, string])[] | Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
+  readonly onBehalfOf?: OnBehalf
 }
 
 const formEncode = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
@@ -27,5 +28,6 @@ export const postForm = (outbound: Outbound, post: FormPost): Promise<OutboundRe
     url: post.url,
     headers: { ...post.headers, 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
     body: body.toString(),
+    ...(post.onBehalfOf === undefined ? {} : { onBehalfOf: post.onBehalfOf }),
   })
 }

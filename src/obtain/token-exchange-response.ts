@@ -77,9 +77,7 @@ function refusal(response: OutboundResponse, nowMs: number): Failure {
   return new Failure(code, {
     detail: `token endpoint answered ${status} ${OAUTH_ERRORS.has(error) ? error : 'with another OAuth error'}`,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
-    ...(code === 'identity_provider_unavailable'
-      ? { retryAfterSeconds: retryAfterSeconds(response.headers, nowMs) }
-      : {}),
+    ...(code === 'identity_provider_unavailable' ? { retryAfterSeconds: retryAfterSeconds(response, nowMs) } : {}),
   })
 }
 

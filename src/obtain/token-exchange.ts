@@ -1,6 +1,7 @@
 import {
   Failure,
   OutboundError,
+  onBehalfOf,
   Secret,
   type AuthenticatedCaller,
   type OutboundResponse,
@@ -84,10 +85,9 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
   const outbound = deps.outbound({
     name,
     // With other roots it can fail where others reach it.
-    service: JSON.stringify([spec.tokenUrl, spec.caCertPath ?? '']),
+    service: JSON.stringify(['token endpoint', spec.tokenUrl, spec.caCertPath ?? '']),
     deadlineMs: DEADLINE_MS,
     maxBytes: MAX_BYTES,
-    breaker: true,
     retry: true,
     ...(spec.caCertPath === undefined ? {} : { caCert: deps.caCertificate(spec.caCertPath) }),
   })
@@ -105,12 +105,13 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
           ['actor_token_type', tokenTypeUrn(spec.actorTokenType ?? 'access_token')],
         ]
 
-  const post = async (subjectToken: Secret): Promise<OutboundResponse> => {
+  const post = async (caller: AuthenticatedCaller, subjectToken: Secret): Promise<OutboundResponse> => {
     const client = await authenticateClient()
     return postForm(outbound, {
       url: spec.tokenUrl,
       form: [...form, ['subject_token', subjectToken.reveal()], ...actor(), ...client.form],
       headers: client.headers,
+      onBehalfOf: onBehalfOf(caller),
     })
   }
 
@@ -123,7 +124,7 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
         const subject = await subjectTokenOf(caller)
         // The lifetime counts from here: the answer's way back is part of it.
         const sentAtMs = clock.now()
-        const response = await post(subject.token)
+        const response = await post(caller, subject.token)
         const exchanged = readExchangeResponse(response, { requestedType, sentAtMs, nowMs: clock.now() })
         return {
           credential: { kind: 'header', name: header, value: new Secret(`Bearer ${exchanged.token.reveal()}`) },

@@ -71,6 +71,10 @@ export class Exchange implements Inbound {
     this.isUpgrade = kind.isUpgrade
   }
 
+  get peer(): string {
+    return this.connection.peer
+  }
+
   /** A listener for `close` on each response costs more than asking when it matters. What was not ended by us was ended by the client. */
   get gone(): boolean {
     return this.response.destroyed && !this.response.writableEnded

@@ -5,7 +5,7 @@ import { challengeFor } from '../http/index.ts'
 /** What the registry needs of an authenticator. */
 export interface TokenCheck {
   /** Who sent these `Authorization` lines; at once when it is known already. Throws or rejects with `Failure`. */
-  authenticate(authorization: readonly string[], query: string): Caller | Promise<Caller>
+  authenticate(authorization: readonly string[], query: string, peer?: string): Caller | Promise<Caller>
 }
 
 /** Who may read the registry (specification A). */
@@ -67,7 +67,8 @@ export function authorize(policy: AccessPolicy, request: MatchedRequest): Caller
   const { route } = request
   if (route !== undefined && (OPEN_ROUTES.has(route) || policy.isPublicPath(canonicalPath(route, request.params))))
     return ANONYMOUS
-  return policy.tokens.authenticate(authorizationOf(request.raw), queryOf(request.raw.url ?? ''))
+  const { raw } = request
+  return policy.tokens.authenticate(authorizationOf(raw), queryOf(raw.url ?? ''), raw.socket.remoteAddress)
 }
 
 /** The challenge that a failure calls for; none in mode `anonymous`, where a token would change nothing. */

@@ -142,7 +142,7 @@ describe('several providers', () => {
   it('are asked at once, with the token and its kind', async () => {
     const { world, authenticator } = setUpTwo(inactive, yes)
     expect(await callerOf(authenticator, 'opaque-1')).toMatchObject({ provider: 'second', issuer: OTHER })
-    expect(world.calls.map((call) => call.name)).toEqual(['opaque', 'second'])
+    expect(world.calls.map((call) => call.name)).toEqual(['opaque introspection', 'second introspection'])
     for (const { request } of world.calls) {
       expect(tokenIn(request)).toBe('opaque-1')
       expect(request).toMatchObject({ method: 'POST', body: 'token=opaque-1&token_type_hint=access_token' })

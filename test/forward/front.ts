@@ -75,6 +75,7 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
       response,
       id: 'id-1',
       receivedAtMs: 0,
+      peer: '127.0.0.1',
       method: request.method ?? '',
       path,
       query,

@@ -39,7 +39,7 @@ describe('an answer', () => {
     [429, {}, 'sts_throttled', 1],
     [429, { 'retry-after': '17' }, 'sts_throttled', 17],
     [500, { 'retry-after': new Date(NOW_MS + 8000).toUTCString() }, 'sts_unavailable', 8],
-    [599, { 'retry-after': 'later' }, 'sts_unavailable', 1],
+    [599, { 'retry-after': 'later' }, 'sts_unavailable', 5],
   ])('with %i %j is %s', (status, headers, code, retryAfterSeconds) => {
     expect(busyFailure({ status, headers }, STS, NOW_MS)).toMatchObject({ code, retryAfterSeconds })
   })

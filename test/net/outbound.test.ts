@@ -97,7 +97,7 @@ describe('an exchange', () => {
     const url = await sockets.http((_request, response) => response.end())
     const client = outbound()
     await client.close()
-    expect((await failure(client.request({ method: 'GET', url }))).kind).toBe('unreachable')
+    expect((await failure(client.request({ method: 'GET', url }))).kind).toBe('closed')
   })
 })
 

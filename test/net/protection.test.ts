@@ -31,7 +31,7 @@ const gaugeMetrics = (seen: string[]): Metrics => ({
 })
 
 describe('the breaker', () => {
-  it('opens after five failures, refuses with a time to come back, lets one probe through and closes', async () => {
+  it('opens, refuses with a time to come back, lets one probe through and closes, as the gauge says', async () => {
     let now = 1_000_000
     let requests = 0
     let status = 500
@@ -42,18 +42,15 @@ describe('the breaker', () => {
     const states: string[] = []
     const client = outbound({ clock: { now: () => now }, metrics: gaugeMetrics(states) })
     const get = () => client.request({ method: 'GET', url })
-    for (let i = 0; i < 5; i++) expect((await get()).status).toBe(500)
+    await Promise.all(Array.from({ length: 20 }, get))
     const refused = await failure(get())
-    expect([refused.kind, refused.retryAfterSeconds, requests]).toEqual(['breaker_open', 1, 5])
+    expect([refused.kind, refused.retryAfterSeconds, requests]).toEqual(['breaker_open', 1, 20])
 
     now += 1001
     const probes = await Promise.allSettled([get(), get(), get()])
     expect(probes.map((probe) => probe.status)).toEqual(['fulfilled', 'rejected', 'rejected'])
-    expect(requests).toBe(6)
+    expect(requests).toBe(21)
     now += 1001
-    expect((await failure(get())).retryAfterSeconds).toBe(1)
-
-    now += 1000
     status = 200
     expect((await get()).status).toBe(200)
     expect((await Promise.all([get(), get(), get()])).map((answer) => answer.status)).toEqual([200, 200, 200])
@@ -63,7 +60,7 @@ describe('the breaker', () => {
   it.each([400, 401, 403, 404, 429])('is not opened by %i', async (status) => {
     const url = await sockets.http((_request, response) => response.writeHead(status).end())
     const client = outbound()
-    for (let i = 0; i < 12; i++) expect((await client.request({ method: 'GET', url })).status).toBe(status)
+    for (let i = 0; i < 24; i++) expect((await client.request({ method: 'GET', url })).status).toBe(status)
   })
 
   it('is opened by timeouts and by connections that fail', async () => {
@@ -105,7 +102,83 @@ describe('the concurrency bound', () => {
     const client = outbound({ maxConcurrent: 1, deadlineMs: 60, breaker: false })
     const startedAt = performance.now()
     const errors = await Promise.all(Array.from({ length: 5 }, () => failure(client.request({ method: 'GET', url }))))
-    expect(errors.map((error) => error.kind)).toEqual(Array(5).fill('timeout'))
+    const kinds = errors.map((error) => error.kind)
+    expect(kinds[0]).toBe('timeout')
+    expect(kinds.filter((kind) => kind === 'overloaded').length).toBeGreaterThanOrEqual(3)
     expect(performance.now() - startedAt).toBeLessThan(1000)
+  })
+})
+
+describe('callers of one service', () => {
+  /** A service that treats each token as it begins, and a client that asks about tokens. */
+  const tried = async () => {
+    let nowMs = 1_000_000
+    const seen: string[] = []
+    const url = await sockets.http((request, response) => {
+      const token = request.url?.slice(1) ?? ''
+      seen.push(token)
+      if (token.startsWith('broken')) response.writeHead(500).end()
+      else if (/^(?:429|503)$/.test(token)) response.writeHead(Number(token), { 'retry-after': '20' }).end()
+      else if (!token.startsWith('hanging')) response.end()
+    })
+    const client = outbound({ clock: { now: () => nowMs }, deadlineMs: 400 })
+    const ask = async (caller: string, token: string): Promise<string> => {
+      try {
+        const onBehalfOf = { caller, token }
+        return String((await client.request({ method: 'GET', url: `${url}/${token}`, onBehalfOf })).status)
+      } catch (error) {
+        return error instanceof OutboundError ? error.kind : 'a bug'
+      }
+    }
+    return { seen, ask, advance: (ms: number) => (nowMs += ms) }
+  }
+
+  it('have trouble of their own: whose tokens fail is kept away, and nobody else is', async () => {
+    const { ask } = await tried()
+    for (let count = 0; count < 30; count++) await ask('mallory', `broken-${count}`)
+    expect(await ask('mallory', 'broken-new')).toBe('breaker_open')
+    expect(await ask('alice', 'good')).toBe('200')
+  })
+
+  it('are all kept away when five of them have it', async () => {
+    const { ask } = await tried()
+    for (let count = 0; count < 20; count++) await ask(`caller-${count % 5}`, `broken-${count}`)
+    expect(await ask('alice', 'good')).toBe('breaker_open')
+  })
+
+  it('hear nothing new of a token that got a 5xx for five seconds, or until the service is well again', async () => {
+    const { ask, seen, advance } = await tried()
+    expect(await ask('mallory', 'broken')).toBe('500')
+    expect([await ask('mallory', 'broken'), await ask('another', 'broken')]).toEqual(['breaker_open', 'breaker_open'])
+    advance(4999)
+    expect(await ask('mallory', 'broken')).toBe('breaker_open')
+    advance(1)
+    expect(await ask('mallory', 'broken')).toBe('500')
+    expect(seen).toEqual(['broken', 'broken'])
+  })
+
+  it('take at most four places each, so that hanging calls of one are nobody else’s', async () => {
+    const { ask, seen } = await tried()
+    const hanging = Array.from({ length: 80 }, (_, index) => ask('mallory', `hanging-${index}`))
+    const others = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`caller-${index}`, `good-${index}`)))
+    expect(new Set(others)).toEqual(new Set(['200']))
+    expect(seen.filter((token) => token.startsWith('hanging'))).toHaveLength(4)
+    await Promise.all(hanging)
+    expect(await ask('alice', 'good')).toBe('200')
+  })
+
+  it.each(['429', '503'])('rest for as long as the service asks, once a second one was told so: %s', async (token) => {
+    const { ask, advance } = await tried()
+    for (let count = 0; count < 2; count++) {
+      expect(await ask('mallory', token)).toBe(token)
+      expect(await ask('alice', 'good')).toBe('200')
+      advance(5000)
+    }
+    expect(await ask('bob', token)).toBe(token)
+    expect(await ask('alice', 'good')).toBe('breaker_open')
+    advance(19_999)
+    expect(await ask('alice', 'good')).toBe('breaker_open')
+    advance(1)
+    expect(await ask('alice', 'good')).toBe('200')
   })
 })

@@ -25,7 +25,7 @@ function open(clock = { now: () => 1_000_000 }) {
 
 /** Breaks the circuit of a client's service. */
 async function breakCircuit(client: ReturnType<typeof createOutbound>, url: string): Promise<void> {
-  for (let request = 0; request < 5; request++) await client.request({ method: 'GET', url })
+  for (let request = 0; request < 20; request++) await client.request({ method: 'GET', url })
 }
 const kindOf = (request: Promise<unknown>): Promise<unknown> =>
   request.then(

@@ -1,6 +1,6 @@
 import { AssumeRoleWithWebIdentityCommand, STSClient, type Credentials } from '@aws-sdk/client-sts'
-import { Failure, Secret, type AwsCredential, type Clock, type Outbound } from '../../core/index.ts'
-import { createSmithyHandler } from '../../net/index.ts'
+import { Failure, Secret, type AwsCredential, type Clock, type OnBehalf, type Outbound } from '../../core/index.ts'
+import { createSmithyHandler, type SmithyCallOptions } from '../../net/index.ts'
 import type { CloudSts } from '../../resources/index.ts'
 import type { Fetched } from '../source.ts'
 import { stsEndpoint, toAwsPartition } from './endpoint.ts'
@@ -20,6 +20,7 @@ export interface AssumeRoleRequest {
   readonly sessionName: string
   /** The caller's own token: a JWT that STS verifies again. */
   readonly token: Secret
+  readonly onBehalfOf?: OnBehalf
 }
 
 /** Exchanges a caller's token for credentials of a role. Throws `Failure` (decisions §5). */
@@ -36,7 +37,7 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
   const policies =
     spec.policyArns === undefined ? {} : { PolicyArns: spec.policyArns.map((text) => ({ arn: arn(text) })) }
 
-  return async ({ roleArn, sessionName, token }) => {
+  return async ({ roleArn, sessionName, token, onBehalfOf }) => {
     const command = new AssumeRoleWithWebIdentityCommand({
       RoleArn: arn(roleArn),
       RoleSessionName: sessionName,
@@ -45,8 +46,9 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
       ...policy,
       ...policies,
     })
+    const options: SmithyCallOptions = onBehalfOf === undefined ? {} : { onBehalfOf }
     try {
-      const { Credentials } = await client.send(command)
+      const { Credentials } = await client.send(command, options)
       return fetched(Credentials, spec, clock.now())
     } catch (error) {
       throw stsFailure(error, clock.now())

@@ -1,4 +1,4 @@
-import { Failure, type AuthenticatedCaller } from '../../core/index.ts'
+import { Failure, onBehalfOf, type AuthenticatedCaller } from '../../core/index.ts'
 import type { ResolvedAuthOf } from '../../resources/index.ts'
 import type { ObtainDeps } from '../deps.ts'
 import type { FetchingSource, Plan } from '../source.ts'
@@ -38,7 +38,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
   const endpoint = deps.sts?.endpoint ?? spec.stsEndpoint ?? deps.sts?.ambientEndpoint
-  const service = endpoint ?? stsEndpoint(spec.region)
+  const service = JSON.stringify(['STS', endpoint ?? stsEndpoint(spec.region)])
   const outbound = deps.outbound({ name: auth.name, service, deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES })
   const assumeRole = createAssumeRole(spec, { clock: deps.clock, outbound, endpoint })
 
@@ -49,7 +49,8 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
       report(decision)
       return planOf(decision, caller)
     },
-    fetch: (caller, { role, sessionName }) => assumeRole({ roleArn: role, sessionName, token: caller.token }),
+    fetch: (caller, { role, sessionName }) =>
+      assumeRole({ roleArn: role, sessionName, token: caller.token, onBehalfOf: onBehalfOf(caller) }),
     close: () => outbound.close(),
   }
 }

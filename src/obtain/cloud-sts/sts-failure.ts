@@ -56,7 +56,9 @@ export function stsFailure(error: unknown, nowMs: number): Failure {
     detail: `STS answered ${status ?? 'something'}${known === undefined ? '' : ` ${known}`}`,
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
-    ...(code !== undefined && WAITS.has(code) ? { retryAfterSeconds: retryAfterSeconds(headers, nowMs) } : {}),
+    ...(code !== undefined && WAITS.has(code)
+      ? { retryAfterSeconds: retryAfterSeconds({ status: status ?? 0, headers }, nowMs) }
+      : {}),
   })
 }
 

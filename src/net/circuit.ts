@@ -1,0 +1,149 @@
+import { type Clock, OutboundError } from '../core/index.ts'
+
+/** How a call ended, as far as it tells how the service is. */
+export type CallOutcome =
+  /** With any status below 500, or with more than we read: the service is well. */
+  | 'answered'
+  | 'server_error'
+  /** It was sent, and then came nothing: time-out or reset. The request itself may be the reason. */
+  | 'no_answer'
+  /** It could not be sent: DNS, connect, TLS. */
+  | 'no_connection'
+  /** It was not even tried, or given up by ourselves. */
+  | 'not_made'
+
+/** Values of the gauge extauth_breaker_state. */
+export type BreakerState = 0 | 1 | 2
+export const CLOSED = 0
+const OPEN = 1
+const HALF_OPEN = 2
+
+export interface BreakerOptions {
+  /** Failed calls in a row that open it. Default 5. */
+  readonly failures?: number
+  /** Milliseconds from the opening, and from a probe that failed, to the next probe. Default 1000. */
+  readonly pauseMs?: number
+}
+
+export interface CircuitOptions extends BreakerOptions {
+  readonly clock: Clock
+  /** Called with the new state whenever it changes. */
+  readonly onState?: (state: BreakerState) => void
+}
+
+/** Keeps calls away from a service that is not well. `source` says on whose behalf a call is; absent: a call of its own. */
+export interface Circuit {
+  /** Throws `OutboundError` breaker_open, with the time to come back, while the circuit is open. */
+  check(source: string | undefined): void
+  /** The same, for a call that starts now: it may be the probe. The function it gives must be called once. */
+  begin(source: string | undefined): (outcome: CallOutcome) => void
+}
+
+const DEFAULT_FAILURES = 5
+const DEFAULT_PAUSE_MS = 1000
+/** Whoever sent the last probe comes after others: nobody keeps a circuit open with requests that must fail. */
+const REPEATED_PROBE_SHARE = 1.5
+// By 5xx it opens when they are at least half of at least 20 answers in 10 s, from at least 5 sources (decisions §2.10).
+const WINDOW_MS = 10_000
+const LEAST_ANSWERS = 20
+const LEAST_SOURCES = 5
+/** Answers that are remembered: where there are more, fewer seconds tell enough. */
+const MOST_ANSWERS = 200
+
+interface Answer {
+  readonly atMs: number
+  readonly isError: boolean
+  readonly source: string | undefined
+}
+
+/** Whether 5xx are as many, among the answers of the last ten seconds and from so many sources, that the service is unwell. */
+function areErrorsMany(answers: readonly Answer[]): boolean {
+  const errors = answers.filter(({ isError }) => isError)
+  if (answers.length < LEAST_ANSWERS || errors.length * 2 < answers.length) return false
+  const named = new Set(errors.map(({ source }) => source).filter((source) => source !== undefined))
+  return named.size + errors.filter(({ source }) => source === undefined).length >= LEAST_SOURCES
+}
+
+/**
+ * A circuit opens after so many calls in a row that got no answer, of which those of one source count once where the
+ * request itself may be the reason, and on 5xx by ratio. While it is open a probe goes through one pause after the last;
+ * the first that is answered closes it.
+ */
+export function createCircuit(options: CircuitOptions): Circuit {
+  const { clock, failures = DEFAULT_FAILURES, pauseMs = DEFAULT_PAUSE_MS } = options
+  let state: BreakerState = CLOSED
+  let inARow = 0
+  const silent = new Set<string>()
+  let answers: Answer[] = []
+  let nextProbeAtMs = 0
+  let lastProbe: string | undefined
+  let probes = 0
+
+  const change = (next: BreakerState): void => {
+    if (next === state) return
+    state = next
+    inARow = 0
+    silent.clear()
+    answers = []
+    if (next === CLOSED) lastProbe = undefined
+    options.onState?.(next)
+  }
+
+  const open = (): void => {
+    nextProbeAtMs = clock.now() + pauseMs
+    change(OPEN)
+  }
+
+  const check = (source: string | undefined): void => {
+    if (state === CLOSED) return
+    const isRepeated = source !== undefined && source === lastProbe
+    const leftMs = nextProbeAtMs + (isRepeated ? pauseMs * (REPEATED_PROBE_SHARE - 1) : 0) - clock.now()
+    if (leftMs <= 0) return
+    throw new OutboundError('breaker_open', { retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) })
+  }
+
+  const noteAnswer = (answer: Answer): void => {
+    inARow = 0
+    silent.clear()
+    answers.push(answer)
+    const since = answer.atMs - WINDOW_MS
+    while (answers.length > MOST_ANSWERS || (answers[0]?.atMs ?? since) < since) answers.shift()
+    if (answer.isError && areErrorsMany(answers)) open()
+  }
+
+  const note = (outcome: CallOutcome, source: string | undefined): void => {
+    if (outcome === 'answered' || outcome === 'server_error') {
+      return noteAnswer({ atMs: clock.now(), isError: outcome === 'server_error', source })
+    }
+    if (outcome === 'not_made') return
+    if (outcome === 'no_answer' && source !== undefined) {
+      if (silent.has(source)) return
+      silent.add(source)
+    }
+    inARow += 1
+    if (inARow >= failures) open()
+  }
+
+  const probe = (source: string | undefined): ((outcome: CallOutcome) => void) => {
+    nextProbeAtMs = clock.now() + pauseMs
+    change(HALF_OPEN)
+    lastProbe = source
+    probes += 1
+    return (outcome) => {
+      probes -= 1
+      if (state === CLOSED) return
+      if (outcome === 'answered') change(CLOSED)
+      else if (probes === 0) change(OPEN)
+    }
+  }
+
+  return {
+    check,
+    begin(source) {
+      check(source)
+      if (state !== CLOSED) return probe(source)
+      // What was under way when it opened says nothing new.
+      return (outcome) => (state === CLOSED ? note(outcome, source) : undefined)
+    },
+  }
+}

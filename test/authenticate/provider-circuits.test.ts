@@ -1,0 +1,86 @@
+import type { RequestListener } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { asFailure } from '../../src/core/index.ts'
+import { createSockets } from '../support/sockets.ts'
+import { jwks, rsaKey, signed } from './keys.ts'
+import { networked } from './network.ts'
+import { AUDIENCE, bearer } from './world.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+const key = await rsaKey({ kid: 'one' })
+
+/** A provider whose introspection endpoint does with each token what it begins with. */
+async function provided() {
+  const asked: string[] = []
+  const listener: RequestListener = (request, response) => {
+    if (request.url === '/jwks') {
+      response.end(JSON.stringify(jwks([key])))
+      return
+    }
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const token = new URLSearchParams(body).get('token') ?? ''
+      asked.push(token)
+      if (token.startsWith('broken')) response.writeHead(500).end()
+      else if (!token.startsWith('hanging')) {
+        const exp = Math.floor(Date.now() / 1000) + 600
+        response.end(JSON.stringify({ active: true, sub: token, aud: AUDIENCE, exp }))
+      }
+    })
+  }
+  const origin = await sockets.http(listener)
+  const entry = {
+    name: 'idp',
+    issuerUrl: origin,
+    audience: AUDIENCE,
+    jwksUrl: `${origin}/jwks`,
+    introspectionUrl: `${origin}/introspect`,
+  }
+  const authenticator = sockets.closing(networked([entry], { deadlineMs: 1000 }))
+  const ask = async (token: string, peer: string): Promise<string> => {
+    try {
+      const caller = await authenticator.authenticate(bearer(token), '', peer)
+      return caller.kind === 'authenticated' ? caller.subject : caller.kind
+    } catch (error) {
+      return asFailure(error).code
+    }
+  }
+  return { asked, ask, origin }
+}
+
+const range = (length: number): number[] => Array.from({ length }, (_, index) => index)
+const STRANGER = '203.0.113.9'
+const FRIEND = '198.51.100.7'
+
+describe('a stranger whose tokens', () => {
+  it('make introspection fail opens no circuit for others, and none for the keys', async () => {
+    const { ask, asked, origin } = await provided()
+    for (const index of range(40)) await ask(`broken-${index}`, STRANGER)
+    expect(asked.length).toBeLessThan(40)
+    expect(await ask('other', STRANGER)).toBe('identity_provider_unavailable')
+    expect(await ask('alice', FRIEND)).toBe('alice')
+    const claims = { iss: origin, aud: AUDIENCE, sub: 'bob', exp: Math.floor(Date.now() / 1000) + 600 }
+    const jwt = await signed(key, { alg: 'RS256', kid: 'one' }, claims)
+    expect(await ask(jwt, STRANGER)).toBe('bob')
+  })
+
+  it('make introspection hang holds up nobody else', async () => {
+    const { ask, asked } = await provided()
+    const hanging = range(100).map((index) => ask(`hanging-${index}`, STRANGER))
+    expect(await Promise.all(range(100).map((index) => ask(`good-${index}`, FRIEND)))).toEqual(
+      range(100).map((index) => `good-${index}`),
+    )
+    expect(asked.filter((token) => token.startsWith('hanging'))).toHaveLength(4)
+    expect(new Set(await Promise.all(hanging))).toEqual(new Set(['identity_provider_unavailable', 'overloaded']))
+  })
+})
+
+it('a token that made introspection fail is not asked about again for five seconds, wherever it comes from', async () => {
+  const { ask, asked } = await provided()
+  expect(await ask('broken', STRANGER)).toBe('identity_provider_unavailable')
+  expect(await ask('broken', FRIEND)).toBe('identity_provider_unavailable')
+  expect(asked).toHaveLength(1)
+})
