@@ -1,35 +1,47 @@
 import { type Authenticator, createAuthenticator } from '../authenticate/index.ts'
+import { RefCountedPool } from '../core/index.ts'
 import type { AuthSection } from '../resources/index.ts'
 
 type AuthenticateDeps = Parameters<typeof createAuthenticator>[1]
 
-/** Authenticators shared by all routes with the same `auth` section, and kept over reloads that do not change it. */
-export interface Authenticators {
-  /** The authenticator of a section; started when it is new. */
+/** The authenticators of one configuration; routes with the same `auth` section share one. */
+export interface HeldAuthenticators {
+  /** The authenticator of a section; nothing is fetched for it yet. */
   get(section: AuthSection): Authenticator
-  /** Closes those that no section of `current` needs any more. */
-  retain(current: readonly AuthSection[]): Promise<void>
+  /** The configuration is in force: keys are fetched ahead of the first caller. */
+  start(): void
+  release(): Promise<void>
+}
+
+/** Authenticators that are kept over reloads which do not change their section, closed with the last that has it. */
+export interface Authenticators {
+  hold(): HeldAuthenticators
 }
 
 /** Keeps one authenticator per different section. */
 export function createAuthenticators(deps: AuthenticateDeps): Authenticators {
-  const byText = new Map<string, Authenticator>()
+  const pool = new RefCountedPool<Authenticator>((authenticator) => authenticator.close())
+  const started = new WeakSet<Authenticator>()
   return {
-    get(section) {
-      const text = JSON.stringify(section)
-      const existing = byText.get(text)
-      if (existing !== undefined) return existing
-      const made = createAuthenticator(section, deps)
-      byText.set(text, made)
-      // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
-      void made.start()
-      return made
-    },
-    async retain(current) {
-      const wanted = new Set(current.map((section) => JSON.stringify(section)))
-      const gone = [...byText].filter(([text]) => !wanted.has(text))
-      for (const [text] of gone) byText.delete(text)
-      await Promise.all(gone.map(([, authenticator]) => authenticator.close()))
+    hold() {
+      const held = pool.hold()
+      const used = new Set<Authenticator>()
+      return {
+        get(section) {
+          const authenticator = held.get(JSON.stringify(section), () => createAuthenticator(section, deps))
+          used.add(authenticator)
+          return authenticator
+        },
+        start() {
+          for (const authenticator of used) {
+            if (started.has(authenticator)) continue
+            started.add(authenticator)
+            // What fails is logged there and tried again.
+            void authenticator.start()
+          }
+        },
+        release: () => held.release(),
+      }
     },
   }
 }

@@ -1,25 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { createCredentialCache } from '../cache/index.ts'
-import { type Clock, type Credential, type Log, Secret } from '../core/index.ts'
-import { openWatchedFile } from '../files/index.ts'
-import { createOutbound, createProtections } from '../net/index.ts'
-import { createDecisionLog } from '../obtain/index.ts'
+import { type Clock, Secret } from '../core/index.ts'
 import { startOps } from '../ops/index.ts'
-import { createProxy, type Runtime } from '../proxy/index.ts'
+import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
-import { openSecrets } from '../secrets/index.ts'
 import { adminEndpoints, type ReloadResult } from './admin.ts'
-import { createAuthenticators } from './authenticators.ts'
-import { openCaFiles } from './ca-files.ts'
+import { openAdminToken } from './admin-token.ts'
+import { buildCandidate, type Candidate } from './candidate.ts'
 import { type Closers, whole } from './closers.ts'
-import { describeEgress, egressFrom } from './egress.ts'
 import { loadProxyConfig, type ProxySources } from './load-config.ts'
-import { countLostLines, type ReportingLog } from './logging.ts'
-import { openMetrics } from './metrics.ts'
+import type { ReportingLog } from './logging.ts'
+import { createServices, type Services } from './proxy-services.ts'
 import { readinessOf } from './readiness.ts'
 import { createReloader, type Reloader } from './reloader.ts'
-import { buildRuntime, type RouteDeps } from './routes.ts'
-import { stsEndpoints } from './sts-endpoint.ts'
 import { openTlsMaterial } from './tls-material.ts'
 import { VERSION } from './version.ts'
 
@@ -45,7 +37,6 @@ export interface RunningProxy {
 }
 
 const DEFAULT_DRAIN_GRACE_MS = 10_000
-const MAX_TOKEN_FILE_BYTES = 64 * 1024
 const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting down'] }
 const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
 
@@ -58,82 +49,33 @@ export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
 }
 
 async function start(options: RunProxyOptions, closers: Closers): Promise<RunningProxy> {
-  const { log, env, clock = { now: () => Date.now() } } = options
-  let config: ResolvedProxy = await loadProxyConfig(options)
-  const metrics = openMetrics()
-  countLostLines(log, metrics)
-  const egressProxy = egressFrom(env)
-  if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
+  const { log, clock = { now: () => Date.now() } } = options
+  const first = await loadProxyConfig(options)
+  const services = createServices({ ...options, secretsDirectory: first.secretsDirectory, clock })
+  const { metrics, cache, decisions } = services
+  const proxy = await listen(first, services, closers)
+  let isDraining = false
+  closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
 
-  const secrets = closers.keep(openSecrets(config.secretsDirectory, { log, metrics, clock }))
-  const caFiles = closers.keep(openCaFiles(log))
-  const cache = createCredentialCache<Credential>({ clock, metrics, random: Math.random })
-  const decisions = createDecisionLog({ clock, showClaims: options.showClaims ?? false })
-  const protections = createProtections({ clock, metrics })
-  const outbound: RouteDeps['obtain']['outbound'] = (wanted) =>
-    createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
-  const authenticators = createAuthenticators({ clock, log, metrics, outbound })
-  closers.keep({ close: () => authenticators.retain([]) })
-  const deps: RouteDeps = {
-    clock,
-    authenticators,
-    decisions,
-    egressProxy,
-    obtain: {
-      clock,
+  let current = install(first, proxy, services)
+  const reloader = closers.keep(
+    createReloader({
+      sources: options,
+      current: () => current.config,
+      install: (next) => void (current = install(next, proxy, services)),
       log,
       metrics,
-      random: Math.random,
-      secrets,
-      cache,
-      outbound,
-      caCertificate: (path) => caFiles.certificate(path),
-      ...stsEndpoints(options.stsEndpoint, env),
-    },
-  }
-
-  const ephemeralKey = new Secret(randomBytes(32).toString('base64url'))
-  const { sessionKeySecretRef } = config
-  const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef)
-  const { tls, ...listen } = config.listen
-  const tlsMaterial = tls === undefined ? undefined : closers.keep(openTlsMaterial(tls, { log, clock }))
-  const proxy = await createProxy({
-    listen: { ...listen, tls: tlsMaterial },
-    runtime: NOTHING,
-    clock,
-    log,
-    metrics,
-    sessionKey: () => sessionKey?.current() ?? ephemeralKey,
-  })
-  const grace = options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS
-  let isDraining = false
-  closers.keep({ close: () => ((isDraining = true), proxy.drain(grace)) })
-
-  const install = (next: ResolvedProxy): void => {
-    const runtime = buildRuntime(next, proxy.url, deps)
-    proxy.swap({
-      ...runtime,
-      close: async () => {
-        await runtime.close()
-        await authenticators.retain(config.routes.map((route) => route.callers))
-      },
-    })
-    config = next
-    cache.retireConfigs(new Map(next.routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth.configHash])))
-    for (const warning of next.warnings) log.warn({}, warning)
-  }
-  install(config)
-
-  const reloader = closers.keep(createReloader({ sources: options, current: () => config, install, log, metrics }))
-  const adminToken = openAdminToken(config.admin.tokenFile, closers, log)
+    }),
+  )
+  const adminToken = openAdminToken(first.admin.tokenFile, closers, log)
   const admin = await startOps({
-    address: config.admin.address,
+    address: first.admin.address,
     version: VERSION,
-    readiness: () => readinessOf(config, { secrets, isDraining }),
+    readiness: () => readinessOf(current.config, { secrets: current.secrets, isDraining }),
     metrics: () => metrics.render(),
     guarded: {
       endpoints: adminEndpoints({
-        config: () => config,
+        config: () => current.config,
         cache,
         reload: () => (isDraining ? Promise.resolve(STOPPING) : reloader.reload()),
         decisions: () => decisions.list(),
@@ -142,7 +84,7 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
     },
     log,
   })
-  log.info({ url: proxy.url, admin: admin.url, routes: config.routes.length, version: VERSION }, 'listening')
+  log.info({ url: proxy.url, admin: admin.url, routes: first.routes.length, version: VERSION }, 'listening')
   const close = async (): Promise<void> => {
     // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.
     try {
@@ -154,17 +96,38 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
   return { url: proxy.url, adminUrl: admin.url, reload: () => reloader.reload(), close }
 }
 
-/** The bearer of `admin.tokenFile`, read again when the file changes; undefined where there is no such file configured. */
-function openAdminToken(path: string | undefined, closers: Closers, log: Log): (() => Secret | undefined) | undefined {
-  if (path === undefined) return undefined
-  const file = closers.keep(
-    openWatchedFile(path, {
-      maxBytes: MAX_TOKEN_FILE_BYTES,
-      onProblem: (reason) => log.warn({ file: path, reason }, 'admin.tokenFile cannot be read'),
-    }),
-  )
-  return () => {
-    const text = file.read()?.toString('utf8').trim()
-    return text === undefined || text === '' ? undefined : new Secret(text)
+/** The listener, which serves nothing yet: what routes are called there depends on where it is. */
+async function listen(config: ResolvedProxy, services: Services, closers: Closers): Promise<Proxy> {
+  const { clock, log, metrics } = services
+  const secrets = services.secrets.hold()
+  closers.keep({ close: () => secrets.release() })
+  const ephemeralKey = new Secret(randomBytes(32).toString('base64url'))
+  const { sessionKeySecretRef } = config
+  const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef)
+  const { tls, ...address } = config.listen
+  const tlsMaterial = tls === undefined ? undefined : closers.keep(openTlsMaterial(tls, { log, clock }))
+  return createProxy({
+    listen: { ...address, tls: tlsMaterial },
+    runtime: NOTHING,
+    clock,
+    log,
+    metrics,
+    sessionKey: () => sessionKey?.current() ?? ephemeralKey,
+  })
+}
+
+/** Puts a configuration in force as a whole. Throws before anything has changed when it can't be. */
+function install(next: ResolvedProxy, proxy: Proxy, services: Services): Candidate {
+  const { cache, log } = services
+  const candidate = buildCandidate(next, proxy.url, services)
+  try {
+    proxy.swap(candidate.runtime)
+  } catch (error) {
+    candidate.refuse()
+    throw error
   }
+  candidate.adopt()
+  cache.retireConfigs(new Map(next.routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth.configHash])))
+  for (const warning of next.warnings) log.warn({}, warning)
+  return candidate
 }

@@ -1,4 +1,4 @@
-import type { Clock, Log, Metrics, Secrets } from '../core/index.ts'
+import { type Clock, type Log, type Metrics, RefCountedPool, type Secrets } from '../core/index.ts'
 import { openSecretFile, type SecretFile } from './secret-file.ts'
 import { labelOf } from './secret-ref.ts'
 
@@ -10,13 +10,18 @@ export interface SecretsOptions {
   readonly pollMs?: number
 }
 
-export interface OpenSecrets extends Secrets {
-  close(): void
+/** The secrets that one holder uses: those that nobody uses any more are neither watched nor kept. */
+export interface HeldSecrets extends Secrets {
+  release(): void
+}
+
+export interface OpenSecrets {
+  hold(): HeldSecrets
 }
 
 /**
  * The secrets in a directory, one file `<directory>/<name>/<key>` each, as Kubernetes mounts them (decisions §6). A
- * reference gives the same handle each time; its file is read at once and then whenever it changes. `handle` throws
+ * reference gives every holder the same handle; its file is read at once and then whenever it changes. `handle` throws
  * `config_error` for a name or key that is not valid; a file that is missing is `secret_unavailable` until it appears.
  */
 export function openSecrets(directory: string, options: SecretsOptions): OpenSecrets {
@@ -29,7 +34,7 @@ export function openSecrets(directory: string, options: SecretsOptions): OpenSec
     'Secrets that could not be read when they were looked at; the value from before goes on serving.',
     ['reason'],
   )
-  const files = new Map<string, SecretFile>()
+  const files = new RefCountedPool<SecretFile>((file) => file.close())
 
   const open = (label: string): SecretFile =>
     openSecretFile(directory, label, {
@@ -46,15 +51,16 @@ export function openSecrets(directory: string, options: SecretsOptions): OpenSec
     })
 
   return {
-    handle(ref) {
-      const label = labelOf(ref)
-      const file = files.get(label) ?? open(label)
-      files.set(label, file)
-      return file
-    },
-    close() {
-      for (const file of files.values()) file.close()
-      files.clear()
+    hold() {
+      const held = files.hold()
+      return {
+        handle(ref) {
+          const label = labelOf(ref)
+          return held.get(label, () => open(label))
+        },
+        // Closing a watched file waits for nothing.
+        release: () => void held.release(),
+      }
     },
   }
 }

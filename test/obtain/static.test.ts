@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ANONYMOUS, type Known } from '../../src/core/index.ts'
 import { createObtain } from '../../src/obtain/index.ts'
-import { openSecrets, type OpenSecrets } from '../../src/secrets/index.ts'
+import { openSecrets, type HeldSecrets } from '../../src/secrets/index.ts'
 import { createCaller } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRig } from './harness.ts'
 
 const sockets = createSockets()
 let directory: string
-let secrets: OpenSecrets | undefined
+let secrets: HeldSecrets | undefined
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'static-'))
 })
 afterEach(async () => {
-  secrets?.close()
+  secrets?.release()
   rmSync(directory, { recursive: true, force: true })
   await sockets.closeAll()
 })
@@ -32,7 +32,7 @@ const put = (value: string) => {
 /** A stage over secrets in real files. */
 function open(type: 'headerInjection' | 'bearerToken', headerName = 'X-Api-Key') {
   const rig = createRig(sockets)
-  secrets = openSecrets(directory, rig)
+  secrets = openSecrets(directory, rig).hold()
   const common = { name: 'a', namespace: 'default', configHash: 'h', source }
   const deps = { ...rig.deps, secrets }
   const stage =

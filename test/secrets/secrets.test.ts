@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { openSecrets, type OpenSecrets } from '../../src/secrets/index.ts'
+import { openSecrets, type HeldSecrets } from '../../src/secrets/index.ts'
 import { createManualClock, createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
 
 let directory: string
-let secrets: OpenSecrets
+let secrets: HeldSecrets
 let log: ReturnType<typeof createRecordingLog>
 let metrics: ReturnType<typeof createRecordingMetrics>
 
@@ -14,10 +14,10 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'secrets-'))
   log = createRecordingLog()
   metrics = createRecordingMetrics()
-  secrets = openSecrets(directory, { log, metrics, clock: createManualClock() })
+  secrets = openSecrets(directory, { log, metrics, clock: createManualClock() }).hold()
 })
 afterEach(() => {
-  secrets.close()
+  secrets.release()
   rmSync(directory, { recursive: true, force: true })
 })
 
@@ -139,4 +139,25 @@ test('no value is in what is logged, counted or thrown', async () => {
   const output = [...log.lines, metrics.text(), JSON.stringify(handle), String(handle.current())].join('\n')
   expect(output).toContain('github/token')
   expect(output).not.toContain('hunter2')
+})
+
+test('a secret that nobody uses any more is not watched, one that somebody else uses is', async () => {
+  put('github', 'token', 'one')
+  put('github', 'other', 'one')
+  const opened = openSecrets(directory, { log, metrics, clock: createManualClock(), pollMs: 20 })
+  const [gone, stays] = [opened.hold(), opened.hold()]
+  gone.handle(TOKEN)
+  const shared = gone.handle({ name: 'github', key: 'other' })
+  expect(stays.handle({ name: 'github', key: 'other' })).toBe(shared)
+  gone.release()
+  put('github', 'token', 'two')
+  put('github', 'other', 'two')
+  await vi.waitFor(() => expect(shared.current().reveal()).toBe('two'), { timeout: 5_000, interval: 10 })
+  const loads = log.lines.filter((line) => line.includes('secret loaded'))
+  expect(loads.map((line) => (JSON.parse(line) as { secret: string }).secret)).toEqual([
+    'github/token',
+    'github/other',
+    'github/other',
+  ])
+  stays.release()
 })

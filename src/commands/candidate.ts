@@ -1,0 +1,56 @@
+import { causeOf, type Route, type Secrets } from '../core/index.ts'
+import type { Runtime } from '../proxy/index.ts'
+import type { ResolvedProxy } from '../resources/index.ts'
+import type { Services } from './proxy-services.ts'
+import { resourceDocuments } from './resource-documents.ts'
+import { buildRoute, type Keep } from './routes.ts'
+
+/** A configuration that can be put in force: everything is built and opened, nothing was fetched for it. */
+export interface Candidate {
+  readonly config: ResolvedProxy
+  /** Closing it lets go of all that no other configuration uses. */
+  readonly runtime: Runtime
+  /** The secrets that this configuration names. */
+  readonly secrets: Secrets
+  /** It is in force: what fetches ahead of the first request begins. */
+  adopt(): void
+  /** It will never be: what only this had opened is let go of. */
+  refuse(): void
+}
+
+/** Builds what a configuration needs. Throws `Failure` for what cannot run, and then nothing of it stays open. */
+export function buildCandidate(config: ResolvedProxy, listenUrl: string, services: Services): Candidate {
+  const { clock, log, decisions, egressProxy } = services
+  const secrets = services.secrets.hold()
+  const caFiles = services.caFiles.hold()
+  const authenticators = services.authenticators.hold()
+  const obtain = { ...services.obtain, secrets, caCertificate: (path: string) => caFiles.certificate(path) }
+  const deps = { clock, authenticators, decisions, egressProxy, obtain }
+
+  const opened: { close(): Promise<void> }[] = []
+  const close = async (): Promise<void> => {
+    try {
+      await Promise.all(opened.map((part) => part.close()))
+    } finally {
+      secrets.release()
+      caFiles.release()
+      await authenticators.release()
+    }
+  }
+  const refuse = (): void => {
+    close().catch((cause: unknown) => log.error({ cause: causeOf(cause) }, 'a refused configuration did not close'))
+  }
+  try {
+    const keep: Keep = (part) => {
+      opened.push(part)
+      return part
+    }
+    const routes: Route[] = config.routes.map((resolved) => buildRoute(resolved, listenUrl, deps, keep))
+    const localHandlers = resourceDocuments(config, listenUrl)
+    const runtime = { routes, localHandlers, close }
+    return { config, runtime, secrets, adopt: () => authenticators.start(), refuse }
+  } catch (error) {
+    refuse()
+    throw error
+  }
+}

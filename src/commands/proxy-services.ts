@@ -1,0 +1,60 @@
+import { type CredentialCache, createCredentialCache } from '../cache/index.ts'
+import type { Clock, Credential, Log } from '../core/index.ts'
+import { createOutbound, createProtections, type EgressProxy } from '../net/index.ts'
+import { createDecisionLog, type DecisionLog, type ObtainDeps } from '../obtain/index.ts'
+import { openSecrets, type OpenSecrets } from '../secrets/index.ts'
+import { type Authenticators, createAuthenticators } from './authenticators.ts'
+import { type CaFiles, openCaFiles } from './ca-files.ts'
+import { describeEgress, egressFrom } from './egress.ts'
+import { countLostLines, type ReportingLog } from './logging.ts'
+import { openMetrics, type OpenMetrics } from './metrics.ts'
+import { stsEndpoints } from './sts-endpoint.ts'
+
+/** What lives as long as the process, whatever configuration is in force. */
+export interface Services {
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: OpenMetrics
+  readonly egressProxy: EgressProxy | undefined
+  readonly secrets: OpenSecrets
+  readonly caFiles: CaFiles
+  readonly authenticators: Authenticators
+  readonly cache: CredentialCache<Credential>
+  readonly decisions: DecisionLog
+  /** For the sources of credentials, without what each configuration holds for itself. */
+  readonly obtain: Omit<ObtainDeps, 'secrets' | 'caCertificate' | 'decisions' | 'onMatcherError'>
+}
+
+export interface ServicesOptions {
+  readonly secretsDirectory: string
+  readonly stsEndpoint?: string | undefined
+  readonly showClaims?: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: ReportingLog
+  readonly clock: Clock
+}
+
+/** Makes them; nothing is opened or fetched. Throws `config_error` for an STS endpoint that is none. */
+export function createServices(options: ServicesOptions): Services {
+  const { clock, log, env } = options
+  const metrics = openMetrics()
+  countLostLines(log, metrics)
+  const egressProxy = egressFrom(env)
+  if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
+  const cache = createCredentialCache<Credential>({ clock, metrics, random: Math.random })
+  const protections = createProtections({ clock, metrics })
+  const outbound: ObtainDeps['outbound'] = (wanted) =>
+    createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
+  return {
+    clock,
+    log,
+    metrics,
+    egressProxy,
+    secrets: openSecrets(options.secretsDirectory, { log, metrics, clock }),
+    caFiles: openCaFiles(log),
+    authenticators: createAuthenticators({ clock, log, metrics, outbound }),
+    cache,
+    decisions: createDecisionLog({ clock, showClaims: options.showClaims ?? false }),
+    obtain: { clock, log, metrics, random: Math.random, cache, outbound, ...stsEndpoints(options.stsEndpoint, env) },
+  }
+}
