@@ -75,6 +75,8 @@ async function logIn(connection: Connection, { username, password, db }: RedisCo
     if (error instanceof ReplyError) await Promise.all([username.refresh(), password.refresh()])
     throw error
   }
+  // Fails while the server still loads its data.
+  await connection.call(['ping'])
   if (db !== 0) await connection.call(['select', db])
   const role = await connection.call(['role'])
   const name = Array.isArray(role) ? String(role[0]) : ''

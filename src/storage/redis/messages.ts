@@ -28,7 +28,8 @@ export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions
       )
     },
     onLast(channel) {
-      current?.unsubscribe(channel).catch(() => undefined)
+      const connection = current
+      connection?.unsubscribe(channel).catch(() => connection.destroy())
     },
     onError(error) {
       log.error({ error: error instanceof Error ? error.name : 'unknown' }, 'a listener of the store failed')
