@@ -49,6 +49,7 @@ export const FAILURES = {
   method_not_allowed: row(405, 'request', false, 'invalid_request', 'This method is not allowed here.', 'See the `Allow` header.'),
   request_timeout: row(408, 'request', true, 'temporarily_unavailable', 'The request did not arrive in time.', 'The client sent headers or body too slowly.'),
   body_too_large: row(413, 'request', false, 'invalid_request', 'The request body is too large.', 'Raise `limits.bufferedBody` of the route if bodies of this size are meant.'),
+  rate_limited: row(429, 'request', true, 'temporarily_unavailable', 'Too many requests from this address; try again later.', 'One address calls the authorization server faster than `embeddedAuthServer.limits` allows; behind a proxy, see `listen.trustedProxies`.'),
   headers_too_large: row(431, 'request', false, 'invalid_request', 'The request headers are too large.', 'Raise `listen.headerLimit` if headers of this size are meant.'),
   upgrade_refused: row(501, 'request', false, 'invalid_request', 'Connection upgrades are not enabled here.', 'Set `allowUpgrade: true` on the route if the backend needs it.'),
   config_error: row(500, 'configuration', false, 'server_error', 'The proxy is not configured correctly for this backend.', 'The log has the cause: client authentication at the token endpoint, trust of the issuer at STS, or an invalid setting.'),

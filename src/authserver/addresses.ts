@@ -1,0 +1,100 @@
+import { Failure } from '../core/index.ts'
+import type { AuthServerConfig } from './config.ts'
+
+/** Where an upstream sends the browser back to, and where the pages of that login are. */
+export interface Callback {
+  /** `redirect_uri` as it is registered at the upstream. */
+  readonly url: string
+  readonly origin: string
+  readonly path: string
+  /** Beside it, on the same origin, as cookies have to be: shows the consent and takes its form. */
+  readonly continueUrl: string
+  readonly continuePath: string
+}
+
+/** One way of a login through the upstreams of a resource, in order. */
+export interface ChainLink {
+  readonly provider: string
+  readonly callback: Callback
+}
+
+/** All addresses of a server, worked out once. */
+export interface Addresses {
+  readonly issuer: string
+  readonly jwksUrl: string
+  readonly authorizeUrl: string
+  readonly tokenUrl: string
+  readonly registerUrl: string
+  readonly revokeUrl: string
+  /** Raw paths at which `authorize` is served: the issuer's, and the one that is advertised. */
+  readonly authorizePaths: readonly string[]
+  /** The paths of RFC 8414 §3.1 … */
+  readonly metadataPaths: readonly string[]
+  /** … and of OpenID Connect Discovery §4.1, in both spellings for an issuer with a path. */
+  readonly openidPaths: readonly string[]
+  readonly jwksPath: string
+  /** Every callback that can be reached, each once. */
+  readonly callbacks: readonly Callback[]
+  /** The upstreams that a login for this resource (as configured) visits, in order; the first one says who it is. */
+  chainOf(resourceUrl: string): readonly ChainLink[]
+}
+
+/**
+ * Works out the addresses of a server (authserver.md §2, §3). Throws `config_error` when the callbacks of one chain are not
+ * on one origin: the browser's cookie could not follow.
+ */
+export function addressesOf({ spec, resources }: AuthServerConfig): Addresses {
+  const { issuer } = spec
+  const root = new URL(issuer)
+  const path = root.pathname === '/' ? '' : root.pathname
+  const authorizeUrl = `${spec.authorizationEndpointBaseUrl ?? issuer}/oauth/authorize`
+  const own = callbackOf(`${issuer}/oauth/callback`)
+  const chains = new Map<string, readonly ChainLink[]>()
+  for (const resource of resources) chains.set(resource.url, chainFor(spec, resource))
+  const callbacks = new Map([[own.url, own]])
+  for (const { callback } of [...chains.values()].flat()) callbacks.set(callback.url, callback)
+  return {
+    issuer,
+    jwksUrl: `${issuer}/.well-known/jwks.json`,
+    authorizeUrl,
+    tokenUrl: `${issuer}/oauth/token`,
+    registerUrl: `${issuer}/oauth/register`,
+    revokeUrl: `${issuer}/oauth/revoke`,
+    authorizePaths: unique([`${path}/oauth/authorize`, new URL(authorizeUrl).pathname]),
+    metadataPaths: [`/.well-known/oauth-authorization-server${path}`],
+    openidPaths: unique([`${path}/.well-known/openid-configuration`, `/.well-known/openid-configuration${path}`]),
+    jwksPath: `${path}/.well-known/jwks.json`,
+    callbacks: [...callbacks.values()],
+    chainOf: (resourceUrl) => chains.get(resourceUrl) ?? [],
+  }
+}
+
+type Spec = AuthServerConfig['spec']
+
+function chainFor(spec: Spec, resource: AuthServerConfig['resources'][number]): readonly ChainLink[] {
+  const chain = spec.upstreamProviders
+    .filter(({ name }, index) => index === 0 || resource.providers.includes(name))
+    .map((provider) => {
+      const { redirectUri } = provider.oidcConfig ?? provider.oauth2Config ?? {}
+      return { provider: provider.name, callback: callbackOf(redirectUri ?? defaultRedirectUri(resource.url)) }
+    })
+  if (new Set(chain.map(({ callback }) => callback.origin)).size > 1)
+    throw new Failure('config_error', {
+      detail: `the redirect URIs of the upstreams for ${resource.url} are on different origins; one login needs one origin`,
+    })
+  return chain
+}
+
+/** `{resourceUrl}/oauth/callback`, one trailing slash removed (specification, `redirectUri`). */
+export function defaultRedirectUri(resourceUrl: string): string {
+  const { origin, pathname } = new URL(resourceUrl)
+  return `${origin}${pathname.replace(/\/$/, '')}/oauth/callback`
+}
+
+function callbackOf(url: string): Callback {
+  const { origin, pathname } = new URL(url)
+  const continuePath = `${pathname.slice(0, pathname.lastIndexOf('/'))}/continue`
+  return { url, origin, path: pathname, continueUrl: `${origin}${continuePath}`, continuePath }
+}
+
+const unique = (texts: readonly string[]): readonly string[] => [...new Set(texts)]

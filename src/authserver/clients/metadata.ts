@@ -1,0 +1,156 @@
+import type { ClaimValue, Claims } from '../../core/index.ts'
+import { OAuthError } from '../oauth-error.ts'
+import {
+  ASSERTION_ALGORITHMS,
+  AUTH_METHODS,
+  GRANT_TYPES,
+  type AuthMethod,
+  type ClientMetadata,
+  type GrantType,
+} from './client.ts'
+import { redirectKind } from './redirect-uri.ts'
+
+const MOST_REDIRECT_URIS = 10
+const MOST_NAME = 256
+const MOST_URL = 2_048
+const MOST_KEYS = 20
+const MOST_LIST = 32
+
+/** Members that would make us call somebody, or rely on what we don't do. */
+const REFUSED = ['sector_identifier_uri', 'request_uris'] as const
+
+/**
+ * What of a client's metadata is kept (RFC 7591 §2, authserver.md §3). Grants, response types and scopes that we don't have are
+ * left out, so that the answer says what was registered; everything else that we can't honour is refused. `from` is where it
+ * was read: in a document there are neither private-use schemes nor shared secrets, and `client_id` must be known already.
+ * Throws `OAuthError`: `invalid_redirect_uri`, `invalid_client_metadata`.
+ */
+export function readClientMetadata(
+  document: Claims,
+  { from, scopes }: { readonly from: 'registration' | 'document'; readonly scopes: ReadonlySet<string> },
+): ClientMetadata {
+  for (const name of REFUSED) if (given(document, name) !== undefined) throw invalid(`${name} is not supported`)
+  const redirectUris = readRedirectUris(document, from)
+  const authMethod = readAuthMethod(document, from)
+  return {
+    name: readName(document),
+    redirectUris,
+    authMethod,
+    grantTypes: readGrantTypes(document),
+    scope: readScope(document, scopes),
+    applicationType: readApplicationType(document),
+    ...readKeys(document, authMethod),
+  }
+}
+
+/** The member's value; what is null counts as absent (RFC 7591 §2). */
+const given = (document: Claims, name: string): ClaimValue | undefined => document[name] ?? undefined
+
+const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
+
+function readRedirectUris(document: Claims, from: 'registration' | 'document'): readonly string[] {
+  const value = given(document, 'redirect_uris')
+  const refuse = (why: string) => new OAuthError('invalid_redirect_uri', `redirect_uris ${why}`)
+  if (!Array.isArray(value)) throw refuse('must be an array')
+  const uris = [...new Set(value as readonly ClaimValue[])]
+  if (uris.length === 0 || uris.length > MOST_REDIRECT_URIS) throw refuse(`must have 1 to ${MOST_REDIRECT_URIS} members`)
+  return uris.map((uri) => {
+    const kind = typeof uri === 'string' ? redirectKind(uri) : undefined
+    if (typeof uri !== 'string' || kind === undefined)
+      throw refuse('may be https URLs, http loopback URLs or URIs with a private-use scheme, without fragment')
+    if (kind === 'private' && from === 'document') throw refuse('of a metadata document may not have a private-use scheme')
+    return uri
+  })
+}
+
+function readName(document: Claims): string | undefined {
+  const name = given(document, 'client_name')
+  if (name === undefined || name === '') return undefined
+  if (typeof name !== 'string' || name.length > MOST_NAME || /\p{Cc}/u.test(name))
+    throw invalid(`client_name must be text of at most ${MOST_NAME} characters`)
+  return name
+}
+
+function readAuthMethod(document: Claims, from: 'registration' | 'document'): AuthMethod {
+  const method = given(document, 'token_endpoint_auth_method') ?? 'none'
+  const known = AUTH_METHODS.find((one) => one === method)
+  if (known === undefined) throw invalid(`token_endpoint_auth_method must be one of ${AUTH_METHODS.join(', ')}`)
+  if (from === 'document' && known.startsWith('client_secret'))
+    throw invalid('a client known by its metadata document has no shared secret')
+  return known
+}
+
+/** A list of short strings, or undefined when the member is absent. */
+function readList(document: Claims, name: string): readonly string[] | undefined {
+  const value = given(document, name)
+  if (value === undefined) return undefined
+  const isList = Array.isArray(value) && value.length <= MOST_LIST
+  const texts = isList ? (value as readonly ClaimValue[]).filter((one) => typeof one === 'string') : []
+  if (!isList || texts.length !== value.length) throw invalid(`${name} must be an array of strings`)
+  return texts
+}
+
+function readGrantTypes(document: Claims): readonly GrantType[] {
+  const asked = readList(document, 'grant_types') ?? ['authorization_code']
+  const kept = GRANT_TYPES.filter((type) => asked.includes(type))
+  if (!kept.includes('authorization_code')) throw invalid('grant_types must have authorization_code')
+  const responses = readList(document, 'response_types') ?? ['code']
+  if (!responses.includes('code')) throw invalid('response_types must have code')
+  return kept
+}
+
+function readScope(document: Claims, scopes: ReadonlySet<string>): string | undefined {
+  const scope = given(document, 'scope')
+  if (scope === undefined) return undefined
+  if (typeof scope !== 'string') throw invalid('scope must be a string')
+  const kept = [...new Set(scope.split(' '))].filter((one) => scopes.has(one))
+  return kept.length === 0 ? undefined : kept.join(' ')
+}
+
+function readApplicationType(document: Claims): 'native' | 'web' {
+  const type = given(document, 'application_type') ?? 'native'
+  if (type !== 'native' && type !== 'web') throw invalid('application_type must be native or web')
+  return type
+}
+
+type Keys = Pick<ClientMetadata, 'jwks' | 'jwksUri' | 'assertionAlgorithm'>
+
+/** Where the keys of a client are that signs its assertions; of any other client they are of no use. */
+function readKeys(document: Claims, authMethod: AuthMethod): Keys {
+  if (authMethod !== 'private_key_jwt') return { jwks: undefined, jwksUri: undefined, assertionAlgorithm: undefined }
+  const jwks = given(document, 'jwks')
+  const jwksUri = given(document, 'jwks_uri')
+  if ((jwks === undefined) === (jwksUri === undefined)) throw invalid('private_key_jwt needs jwks or jwks_uri, one of them')
+  if (jwks !== undefined && !isKeySet(jwks)) throw invalid(`jwks must be a set of 1 to ${MOST_KEYS} public keys`)
+  if (jwksUri !== undefined && !isHttpsUrl(jwksUri)) throw invalid('jwks_uri must be an https URL')
+  const algorithm = given(document, 'token_endpoint_auth_signing_alg')
+  if (algorithm !== undefined && !ASSERTION_ALGORITHMS.some((one) => one === algorithm))
+    throw invalid('token_endpoint_auth_signing_alg must be an asymmetric algorithm')
+  return {
+    jwks: jwks as Claims | undefined,
+    jwksUri: jwksUri as string | undefined,
+    assertionAlgorithm: algorithm as string | undefined,
+  }
+}
+
+/** Members of private and symmetric keys: who publishes one has lost it. */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'] as const
+
+function isKeySet(value: ClaimValue): boolean {
+  const keys = typeof value === 'object' && value !== null ? (value as Claims).keys : undefined
+  if (!Array.isArray(keys) || keys.length === 0 || keys.length > MOST_KEYS) return false
+  return (keys as readonly ClaimValue[]).every(
+    (key) =>
+      typeof key === 'object' &&
+      key !== null &&
+      !Array.isArray(key) &&
+      typeof (key as Claims).kty === 'string' &&
+      PRIVATE_MEMBERS.every((member) => (key as Claims)[member] === undefined),
+  )
+}
+
+function isHttpsUrl(value: ClaimValue): boolean {
+  if (typeof value !== 'string' || value.length > MOST_URL || !value.startsWith('https://')) return false
+  const url = URL.parse(value)
+  return url !== null && url.username === '' && url.password === '' && url.hash === ''
+}

@@ -1,0 +1,47 @@
+import { readJsonObject } from '../../http/index.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { Client } from './client.ts'
+import type { ClientDirectory } from './directory.ts'
+import { readClientMetadata } from './metadata.ts'
+
+/** Largest registration request, in bytes. */
+export const REGISTRATION_BYTES = 64 * 1024
+
+/**
+ * Answers a registration request (RFC 7591 §3): what was registered, without a registration access token. Throws `OAuthError`
+ * and what the directory throws.
+ */
+export async function registerClient(
+  request: { readonly contentType: string | undefined; readonly body: Buffer },
+  { clients, scopes }: { readonly clients: ClientDirectory; readonly scopes: ReadonlySet<string> },
+): Promise<object> {
+  const type = request.contentType?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/json') throw new OAuthError('invalid_request', 'the content type must be application/json')
+  const document = readJsonObject(request.body)
+  if (document === undefined)
+    throw new OAuthError('invalid_client_metadata', 'the body must be a JSON object with distinct names')
+  const { client, secret } = await clients.register(readClientMetadata(document, { from: 'registration', scopes }))
+  return {
+    ...publicMetadata(client),
+    ...(secret === undefined ? {} : { client_secret: secret.reveal(), client_secret_expires_at: 0 }),
+  }
+}
+
+/** A client's metadata with the names of RFC 7591 §2, without its secret. */
+export function publicMetadata(client: Client): Record<string, unknown> {
+  const { name, scope, jwks, jwksUri, assertionAlgorithm } = client
+  return {
+    client_id: client.id,
+    client_id_issued_at: client.issuedAt,
+    ...(name === undefined ? {} : { client_name: name }),
+    redirect_uris: client.redirectUris,
+    grant_types: client.grantTypes,
+    response_types: ['code'],
+    token_endpoint_auth_method: client.authMethod,
+    application_type: client.applicationType,
+    ...(scope === undefined ? {} : { scope }),
+    ...(jwksUri === undefined ? {} : { jwks_uri: jwksUri }),
+    ...(jwks === undefined ? {} : { jwks }),
+    ...(assertionAlgorithm === undefined ? {} : { token_endpoint_auth_signing_alg: assertionAlgorithm }),
+  }
+}

@@ -1,0 +1,15 @@
+import type { Clock, Log, Metrics, Secrets } from '../core/index.ts'
+import type { Store } from '../storage/index.ts'
+import type { UpstreamDeps } from './upstreams/deps.ts'
+
+/** Everything that an authorization server needs from outside. */
+export interface AuthServerDeps {
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly secrets: Secrets
+  /** Makes the client for one service; `createOutbound` of net with what only the composition knows. */
+  readonly outbound: UpstreamDeps['outbound']
+  /** The state of this server and of no other. */
+  readonly store: Store
+}

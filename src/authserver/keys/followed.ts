@@ -1,0 +1,38 @@
+import { asFailure, type Log, type SecretHandle } from '../../core/index.ts'
+
+/** A value that is made from secrets, and made anew when they change. */
+export interface Followed<T> {
+  /** The value for what the secrets are now. Throws what `make` threw while there has never been one. */
+  current(): T
+  /** Looks at the sources of all secrets at once. */
+  refresh(): Promise<void>
+}
+
+/**
+ * Follows secrets: `make` is called again when one of them has changed. When it throws, the value from before goes on
+ * serving and the log says so once (decisions §6).
+ */
+export function follow<T>(handles: readonly SecretHandle[], make: () => T, what: string, log: Log): Followed<T> {
+  let made: { readonly value: T } | undefined
+  let seen: string | undefined
+
+  return {
+    current() {
+      const versions = handles.map(({ version }) => version).join()
+      if (made !== undefined && versions === seen) return made.value
+      try {
+        made = { value: make() }
+        if (seen !== undefined) log.info({ what }, 'secrets changed, the new ones are in use')
+        seen = versions
+      } catch (error) {
+        if (made === undefined) throw error
+        if (versions !== seen) log.error({ what, problem: asFailure(error).detail }, 'changed secrets cannot be used, the ones before stay')
+        seen = versions
+      }
+      return made.value
+    },
+    async refresh() {
+      await Promise.all(handles.map((handle) => handle.refresh()))
+    },
+  }
+}

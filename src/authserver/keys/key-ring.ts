@@ -1,0 +1,48 @@
+import { Failure, type IssuerKey, type Log, type SecretHandle } from '../../core/index.ts'
+import { follow } from './followed.ts'
+import { makeSigningKey, readSigningKey, type SigningKey } from './signing-key.ts'
+
+/** The keys of our tokens: the first signs, all verify (authserver.md §5). */
+export interface KeyRing {
+  /** Throws `secret_unavailable` or `config_error` while there has never been a usable first key. */
+  keys(): readonly SigningKey[]
+  /** The key set document (RFC 7517 §5), rendered; the same object as long as the keys are the same. */
+  document(): Buffer
+  /** True when no key is configured: tokens end with this process and other replicas don't know them. */
+  readonly isEphemeral: boolean
+}
+
+/** Follows `signingKeySecretRefs`; without any, one key is made now. */
+export function createKeyRing(handles: readonly SecretHandle[], log: Log): KeyRing {
+  const isEphemeral = handles.length === 0
+  const made = isEphemeral ? [makeSigningKey()] : []
+  const ring = follow(handles, () => render(isEphemeral ? made : readAll(handles)), 'signing keys', log)
+  return { isEphemeral, keys: () => ring.current().keys, document: () => ring.current().document }
+}
+
+function readAll(handles: readonly SecretHandle[]): readonly SigningKey[] {
+  const byId = new Map<string, SigningKey>()
+  for (const [index, handle] of handles.entries()) {
+    const key = index === 0 ? readSigningKey(handle.current(), handle.label) : readLater(handle)
+    // The same key named twice is one key.
+    if (key !== undefined && !byId.has(key.kid)) byId.set(key.kid, key)
+  }
+  return [...byId.values()]
+}
+
+/** A key that only verifies may be missing (it was taken away, or is still to come); one that is no key may not. */
+function readLater(handle: SecretHandle): SigningKey | undefined {
+  try {
+    return readSigningKey(handle.current(), handle.label)
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'secret_unavailable') return undefined
+    throw error
+  }
+}
+
+function render(keys: readonly SigningKey[]): { keys: readonly SigningKey[]; document: Buffer } {
+  return { keys, document: Buffer.from(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })) }
+}
+
+/** What `authenticate` needs of the ring. */
+export const publicKeysOf = (ring: KeyRing): readonly IssuerKey[] => ring.keys()

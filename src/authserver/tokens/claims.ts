@@ -1,0 +1,39 @@
+import type { ClaimValue, Claims } from '../../core/index.ts'
+
+/** What of the first upstream's claims goes into our tokens without being named (authserver.md §4.7). */
+const FORWARDED = ['name', 'email', 'email_verified', 'preferred_username', 'groups', 'roles', 'acr', 'amr'] as const
+
+/** Claims that are ours to make, whatever `forwardClaims` says. */
+const OURS: ReadonlySet<string> = new Set(
+  'iss sub aud exp nbf iat jti client_id scope auth_time tsid azp cnf act may_act nonce at_hash c_hash sid'.split(' '),
+)
+
+const MOST_ENTRIES = 200
+const MOST_BYTES = 4 * 1024
+
+export interface SelectedClaims {
+  readonly claims: Claims
+  /** Names of the claims that were too large to be taken along. */
+  readonly left: readonly string[]
+}
+
+/**
+ * The upstream's claims for our token, in the order in which they are named: arrays of at most 200 entries, all together at most
+ * 4 KiB as JSON; what is more is left out whole. `forward` names more than the usual ones.
+ */
+export function selectClaims(claims: Claims, forward: readonly string[]): SelectedClaims {
+  const selected: (readonly [string, ClaimValue])[] = []
+  const left: string[] = []
+  let bytes = 0
+  for (const name of new Set([...FORWARDED, ...forward])) {
+    const value = OURS.has(name) ? undefined : claims[name]
+    if (value === undefined || value === null) continue
+    const size = Buffer.byteLength(JSON.stringify({ [name]: value }))
+    if ((Array.isArray(value) && value.length > MOST_ENTRIES) || bytes + size > MOST_BYTES) left.push(name)
+    else {
+      bytes += size
+      selected.push([name, value])
+    }
+  }
+  return { claims: Object.fromEntries(selected), left }
+}

@@ -1,0 +1,46 @@
+import { Secret, type Claims } from '../../core/index.ts'
+import type { UpstreamLogin } from '../upstreams/upstream.ts'
+
+/** One leg of a login as it waits, sealed, for the legs after it and for the code to be redeemed. */
+export interface StoredLogin {
+  readonly provider: string
+  readonly subject: string
+  readonly claims: Claims
+  readonly accessToken: string
+  readonly refreshToken: string | undefined
+  readonly idToken: string | undefined
+  readonly expiresAtMs: number | undefined
+  readonly idTokenExpiresAtMs: number | undefined
+  readonly scopes: readonly string[]
+}
+
+/** The plain text of a login; goes into what is sealed and nowhere else. */
+export function storedLogin(provider: string, { subject, claims, tokens }: UpstreamLogin): StoredLogin {
+  const { expiresAtMs, idTokenExpiresAtMs, scopes } = tokens
+  return {
+    provider,
+    subject,
+    claims,
+    accessToken: tokens.accessToken.reveal(),
+    refreshToken: tokens.refreshToken?.reveal(),
+    idToken: tokens.idToken?.reveal(),
+    expiresAtMs,
+    idTokenExpiresAtMs,
+    scopes,
+  }
+}
+
+/** The login of a stored one. */
+export function loginOf(stored: StoredLogin): UpstreamLogin {
+  const { subject, claims, expiresAtMs, idTokenExpiresAtMs, scopes } = stored
+  const secret = (text: string | undefined): Secret | undefined => (text === undefined ? undefined : new Secret(text))
+  const tokens = {
+    accessToken: new Secret(stored.accessToken),
+    refreshToken: secret(stored.refreshToken),
+    idToken: secret(stored.idToken),
+    expiresAtMs,
+    idTokenExpiresAtMs,
+    scopes,
+  }
+  return { subject, claims, tokens }
+}

@@ -1,0 +1,216 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Claims, Clock, Log, Metrics } from '../../core/index.ts'
+import type { Client } from '../clients/client.ts'
+import type { KeyRing } from '../keys/key-ring.ts'
+import { FAMILY_MS, type Lifespans } from '../lifespans.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { ResourceNames } from '../resource-names.ts'
+import type { UpstreamSessions } from '../sessions/session.ts'
+import { signAccessToken } from './access-token.ts'
+import { selectClaims } from './claims.ts'
+import type { CodeGrant, Codes } from './codes.ts'
+import type { Families, FamilyGrant } from './families.ts'
+import { loginOf } from './stored-login.ts'
+
+/** The parameters of a token request that count, each at most once but `resource`. */
+export interface TokenParameters {
+  readonly code?: string | undefined
+  readonly code_verifier?: string | undefined
+  readonly redirect_uri?: string | undefined
+  readonly refresh_token?: string | undefined
+  readonly scope?: string | undefined
+  readonly resource?: string | readonly string[] | undefined
+}
+
+/** RFC 6749 §5.1. */
+export interface TokenAnswer {
+  readonly access_token: string
+  readonly token_type: 'Bearer'
+  readonly expires_in: number
+  readonly scope?: string
+  readonly refresh_token?: string
+}
+
+export interface TokenServiceOptions {
+  readonly issuer: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly lifespans: Lifespans
+  readonly forwardClaims: readonly string[]
+  readonly resources: ResourceNames
+  readonly ring: KeyRing
+  readonly codes: Codes
+  readonly families: Families
+  readonly sessions: UpstreamSessions
+}
+
+/** What the token endpoint does for a client that is known by now. Both throw `OAuthError`, `Failure` and `StoreError`. */
+export interface TokenService {
+  redeem(client: Client, parameters: TokenParameters): Promise<TokenAnswer>
+  refresh(client: Client, parameters: TokenParameters): Promise<TokenAnswer>
+  /** The family of a refresh token of this server, to be revoked; undefined for anything else. */
+  familyOf(token: string): Promise<FamilyGrant | undefined>
+  /** Ends a login: its refresh family, its upstream tokens, and its access tokens on all replicas (authserver.md §3). */
+  end(tsid: string): Promise<void>
+}
+
+const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/
+
+export function createTokenService(options: TokenServiceOptions): TokenService {
+  const { clock, log, lifespans, resources, codes, families, sessions } = options
+  const issued = options.metrics.counter('extauth_authserver_tokens_total', 'Token requests, by grant and outcome.', [
+    'grant',
+    'outcome',
+  ])
+  const replays = options.metrics.counter(
+    'extauth_authserver_replays_total',
+    'Codes and refresh tokens that were shown again after their time; the login they belong to was ended.',
+    ['kind'],
+  )
+
+  const end = async (tsid: string): Promise<void> => {
+    await Promise.all([families.end(tsid), sessions.end(tsid)])
+  }
+
+  const replayed = async (kind: string, tsid: string, client: Client): Promise<never> => {
+    replays.with(kind).add()
+    log.warn({ kind, client: client.id, session: tsid }, 'a credential of a login was shown twice; the login is ended')
+    await end(tsid)
+    throw new OAuthError('invalid_grant', 'the grant is not valid any more')
+  }
+
+  const accessToken = async (
+    grant: Pick<FamilyGrant, 'tsid' | 'clientId' | 'subject' | 'authenticatedAtMs' | 'resource' | 'endsAtMs'>,
+    scope: readonly string[],
+    claims: Claims,
+  ): Promise<TokenAnswer> => {
+    const nowMs = clock.now()
+    const selected = selectClaims(claims, options.forwardClaims)
+    if (selected.left.length > 0)
+      log.warn({ claims: selected.left }, 'claims of the identity provider are too large for our tokens and left out')
+    const lifespanMs = Math.max(1_000, Math.min(lifespans.accessMs, grant.endsAtMs - nowMs))
+    const { tsid, clientId, subject, authenticatedAtMs } = grant
+    const input = { tsid, clientId, subject, authenticatedAtMs, scope, nowMs, lifespanMs }
+    const [key] = options.ring.keys()
+    if (key === undefined) throw new OAuthError('server_error', 'there is no signing key')
+    const token = await signAccessToken(
+      { ...input, issuer: options.issuer, audience: grant.resource, claims: selected.claims },
+      key,
+    )
+    return {
+      access_token: token,
+      token_type: 'Bearer',
+      expires_in: Math.floor(lifespanMs / 1000),
+      ...(scope.length === 0 ? {} : { scope: scope.join(' ') }),
+    }
+  }
+
+  const begin = async (client: Client, code: CodeGrant, scope: readonly string[]): Promise<TokenAnswer> => {
+    const { tsid, subject, resource, authenticatedAtMs, logins } = code
+    const hasRefresh = client.grantTypes.includes('refresh_token')
+    // Without a refresh token nothing can use the upstream's tokens once ours has ended.
+    const endsAtMs = hasRefresh ? authenticatedAtMs + FAMILY_MS : clock.now() + lifespans.accessMs
+    const [first] = logins
+    if (first === undefined) throw new OAuthError('server_error', 'a code without a login')
+    await sessions.create({ tsid, subject, clientId: client.id, firstProvider: first.provider, resource, endsAtMs })
+    for (const login of logins) await sessions.addLeg(tsid, login.provider, loginOf(login))
+    const grant: FamilyGrant = { tsid, subject, resource, authenticatedAtMs, endsAtMs, clientId: client.id, scope: code.scope }
+    const refreshToken = hasRefresh ? await families.start(grant) : undefined
+    const answer = await accessToken(grant, scope, first.claims)
+    return { ...answer, ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }) }
+  }
+
+  const redeem: TokenService['redeem'] = async (client, parameters) => {
+    const code = required(parameters.code, 'code')
+    const verifier = required(parameters.code_verifier, 'code_verifier')
+    const found = await codes.find(code)
+    if (found === undefined || found.grant.clientId !== client.id) throw new OAuthError('invalid_grant', 'the code is not valid')
+    const { grant } = found
+    checkRedirectUri(parameters.redirect_uri, grant)
+    checkVerifier(verifier, grant.challenge)
+    // Everything is right but the time: whoever asks has the verifier too (OAuth 2.1 §4.1.3).
+    if (found.isSpent) return replayed('code', grant.tsid, client)
+    checkResource(parameters.resource, grant.resource, resources)
+    const scope = narrowed(parameters.scope, grant.scope)
+    if (!(await codes.spend(found))) return replayed('code', grant.tsid, client)
+    return begin(client, grant, scope)
+  }
+
+  const refresh: TokenService['refresh'] = async (client, parameters) => {
+    const token = required(parameters.refresh_token, 'refresh_token')
+    const found = await families.find(token)
+    if (found === undefined || found.standing === 'expired')
+      throw new OAuthError('invalid_grant', 'the refresh token is not valid')
+    const { family, standing } = found
+    if (standing === 'stale' || family.clientId !== client.id) return replayed('refresh_token', family.tsid, client)
+    checkResource(parameters.resource, family.resource, resources)
+    const scope = narrowed(parameters.scope, family.scope)
+    // Before the token is spent: an upstream that is down now costs nobody a login.
+    const renewed = await sessions.renewClaims(family.tsid)
+    if (renewed === undefined) {
+      await end(family.tsid)
+      throw new OAuthError('invalid_grant', 'the session at the identity provider has ended')
+    }
+    const next = await families.next(token)
+    if (next === undefined) throw new OAuthError('invalid_grant', 'the refresh token is not valid any more')
+    return { ...(await accessToken(family, scope, renewed.claims)), refresh_token: next }
+  }
+
+  const counted =
+    (name: string, work: TokenService['redeem']): TokenService['redeem'] =>
+    async (client, parameters) => {
+      try {
+        const answer = await work(client, parameters)
+        issued.with(name, 'issued').add()
+        return answer
+      } catch (error) {
+        issued.with(name, error instanceof OAuthError ? error.error : 'failed').add()
+        throw error
+      }
+    }
+
+  return {
+    redeem: counted('authorization_code', redeem),
+    refresh: counted('refresh_token', refresh),
+    familyOf: async (token) => (await families.find(token))?.family,
+    end,
+  }
+}
+
+function required(value: string | undefined, name: string): string {
+  if (value === undefined || value === '') throw new OAuthError('invalid_request', `${name} is missing`)
+  return value
+}
+
+/** What was requested must be repeated (RFC 6749 §4.1.3). */
+function checkRedirectUri(given: string | undefined, grant: CodeGrant): void {
+  if (given === grant.redirectUri || (given === undefined && !grant.isRedirectGiven)) return
+  if (given === undefined) throw new OAuthError('invalid_request', 'redirect_uri is missing')
+  throw new OAuthError('invalid_grant', 'redirect_uri is not the one of the authorization request')
+}
+
+/** RFC 7636 §4.6. */
+function checkVerifier(verifier: string, challenge: string): void {
+  if (!VERIFIER.test(verifier)) throw new OAuthError('invalid_request', 'code_verifier is not 43 to 128 unreserved characters')
+  const computed = createHash('sha256').update(verifier).digest('base64url')
+  if (computed.length !== challenge.length || !timingSafeEqual(Buffer.from(computed), Buffer.from(challenge)))
+    throw new OAuthError('invalid_grant', 'code_verifier does not match code_challenge')
+}
+
+/** `resource` may repeat what was granted, never widen it (RFC 8707 §2.2). */
+function checkResource(given: TokenParameters['resource'], granted: string, resources: ResourceNames): void {
+  const indicators = given === undefined ? [] : typeof given === 'string' ? [given] : given
+  if (indicators.some((indicator) => resources.find(indicator)?.url !== granted))
+    throw new OAuthError('invalid_target', 'resource is not the one that was granted')
+  // A resource that no route has any more is nobody's audience.
+  if (resources.find(granted) === undefined) throw new OAuthError('invalid_target', 'the resource is not served any more')
+}
+
+/** `scope` may narrow what was granted, never widen it (RFC 6749 §6). */
+function narrowed(given: string | undefined, granted: readonly string[]): readonly string[] {
+  if (given === undefined || given === '') return granted
+  const scope = [...new Set(given.split(' '))]
+  if (scope.some((one) => !granted.includes(one))) throw new OAuthError('invalid_scope', 'scope is more than was granted')
+  return scope
+}
