@@ -1,5 +1,6 @@
 import type { Clock, Log, Metrics, Secrets } from '../core/index.ts'
 import type { Store } from '../storage/index.ts'
+import type { EphemeralKeys } from './keys/ephemeral.ts'
 import type { UpstreamDeps } from './upstreams/deps.ts'
 
 /** Everything that an authorization server needs from outside. */
@@ -12,4 +13,6 @@ export interface AuthServerDeps {
   readonly outbound: UpstreamDeps['outbound']
   /** The state of this server and of no other. */
   readonly store: Store
+  /** What stands in for keys that are not configured. */
+  readonly ephemeral: EphemeralKeys
 }

@@ -25,16 +25,18 @@ export interface ClientDirectory {
   /** Registers a client; the secret is given out here and never again. Throws `overloaded` when all places are taken by used ones. */
   register(metadata: ClientMetadata): Promise<{ readonly client: Client; readonly secret: Secret | undefined }>
   /** Somebody logged in through this client, or it got a token: it keeps its place. */
-  noteUse(client: Client): Promise<void>
+  noteUse(client: Pick<Client, 'id' | 'kind'>): Promise<void>
 }
 
 export function createClientDirectory(options: {
   readonly store: Store
   readonly documents: ClientDocuments
   readonly clock: Clock
+  /** Registered clients that are kept. Default 10,000. */
+  readonly most?: number
 }): ClientDirectory {
-  const { store, documents, clock } = options
-  const noted = createTtlLru<true>({ clock, maxEntries: MOST_CLIENTS })
+  const { store, documents, clock, most = MOST_CLIENTS } = options
+  const noted = createTtlLru<true>({ clock, maxEntries: most })
   const keyOf = (id: string): string => `client:${id}`
 
   const findRegistered = async (id: string): Promise<Client | undefined> => {
@@ -62,7 +64,7 @@ export function createClientDirectory(options: {
       }
       let admission
       try {
-        admission = await store.admit(COLLECTION, keyOf(client.id), writeClient(client), CLIENT_MS, MOST_CLIENTS)
+        admission = await store.admit(COLLECTION, keyOf(client.id), writeClient(client), CLIENT_MS, most)
       } catch (error) {
         throw storeFailure(error)
       }

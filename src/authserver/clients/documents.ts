@@ -12,9 +12,9 @@ const MOST_CACHED_MS = 24 * 3_600_000
 /** A document that can't be had is not asked for again at once: anybody may name any URL. */
 const REFUSED_MS = 15_000
 
-/** Bounds of fetching a metadata document (authserver.md §3). */
+/** Milliseconds that fetching a document may take (authserver.md §3). */
 export const DOCUMENT_DEADLINE_MS = 5_000
-export const DOCUMENT_BYTES = 10 * 1024
+const DOCUMENT_BYTES = 10 * 1024
 
 /**
  * Whether a `client_id` is the URL of a metadata document: https with a path, without fragment, user information, dot segments
@@ -85,6 +85,7 @@ const refused = (description: string): OAuthError => new OAuthError('invalid_cli
 
 function readDocument(id: string, response: OutboundResponse, scopes: ReadonlySet<string>): Client {
   if (response.status !== 200) throw refused('the client metadata document cannot be fetched')
+  if (response.body.length > DOCUMENT_BYTES) throw refused('the client metadata document is too large')
   const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
   if (type !== 'application/json' && !/^application\/[^\s;]+\+json$/.test(type))
     throw refused('the client metadata document is not JSON')

@@ -1,6 +1,6 @@
-import { Failure, type IssuerKey, type Log, type SecretHandle } from '../../core/index.ts'
+import { Failure, type Log, type SecretHandle } from '../../core/index.ts'
 import { follow } from './followed.ts'
-import { makeSigningKey, readSigningKey, type SigningKey } from './signing-key.ts'
+import { readSigningKey, type SigningKey } from './signing-key.ts'
 
 /** The keys of our tokens: the first signs, all verify (authserver.md §5). */
 export interface KeyRing {
@@ -12,11 +12,10 @@ export interface KeyRing {
   readonly isEphemeral: boolean
 }
 
-/** Follows `signingKeySecretRefs`; without any, one key is made now. */
-export function createKeyRing(handles: readonly SecretHandle[], log: Log): KeyRing {
+/** Follows `signingKeySecretRefs`; without any, the key that was made at start. */
+export function createKeyRing(handles: readonly SecretHandle[], made: () => SigningKey, log: Log): KeyRing {
   const isEphemeral = handles.length === 0
-  const made = isEphemeral ? [makeSigningKey()] : []
-  const ring = follow(handles, () => render(isEphemeral ? made : readAll(handles)), 'signing keys', log)
+  const ring = follow(handles, () => render(isEphemeral ? [made()] : readAll(handles)), 'signing keys', log)
   return { isEphemeral, keys: () => ring.current().keys, document: () => ring.current().document }
 }
 
@@ -43,6 +42,3 @@ function readLater(handle: SecretHandle): SigningKey | undefined {
 function render(keys: readonly SigningKey[]): { keys: readonly SigningKey[]; document: Buffer } {
   return { keys, document: Buffer.from(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })) }
 }
-
-/** What `authenticate` needs of the ring. */
-export const publicKeysOf = (ring: KeyRing): readonly IssuerKey[] => ring.keys()

@@ -6,12 +6,12 @@ import { follow } from './followed.ts'
 const LEAST_BYTES = 32
 
 /**
- * The secrets of `hmacSecretRefs` as sealing keys: the first seals and must have at least 32 bytes, all open. Without any, one
- * is made now. `current` throws `secret_unavailable` or `config_error` while there has never been a usable first one.
+ * The secrets of `hmacSecretRefs` as sealing keys: the first seals and must have at least 32 bytes, all open. Without any, the one
+ * that was made at start does. `current` throws `secret_unavailable` or `config_error` while there has never been a usable first one.
  */
-export function createSealingSecrets(handles: readonly SecretHandle[], log: Log): SealingKeys {
+export function createSealingSecrets(handles: readonly SecretHandle[], made: () => SealingKeys, log: Log): SealingKeys {
+  if (handles.length === 0) return made()
   const keys = createSealingKeys(handles)
-  if (keys.isEphemeral) return keys
   const checked = follow(handles, () => check(keys.current(), handles[0]?.label ?? ''), 'HMAC secrets', log)
   return { isEphemeral: false, current: () => checked.current(), refresh: () => checked.refresh() }
 }

@@ -11,6 +11,10 @@ const OURS: ReadonlySet<string> = new Set(
 const MOST_ENTRIES = 200
 const MOST_BYTES = 4 * 1024
 
+/** The names of the claims that our tokens take over, in the order in which there is room for them. */
+export const claimNames = (forward: readonly string[]): readonly string[] =>
+  [...new Set([...FORWARDED, ...forward])].filter((name) => !OURS.has(name))
+
 export interface SelectedClaims {
   readonly claims: Claims
   /** Names of the claims that were too large to be taken along. */
@@ -25,8 +29,8 @@ export function selectClaims(claims: Claims, forward: readonly string[]): Select
   const selected: (readonly [string, ClaimValue])[] = []
   const left: string[] = []
   let bytes = 0
-  for (const name of new Set([...FORWARDED, ...forward])) {
-    const value = OURS.has(name) ? undefined : claims[name]
+  for (const name of claimNames(forward)) {
+    const value = claims[name]
     if (value === undefined || value === null) continue
     const size = Buffer.byteLength(JSON.stringify({ [name]: value }))
     if ((Array.isArray(value) && value.length > MOST_ENTRIES) || bytes + size > MOST_BYTES) left.push(name)

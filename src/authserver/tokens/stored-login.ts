@@ -4,6 +4,8 @@ import type { UpstreamLogin } from '../upstreams/upstream.ts'
 /** One leg of a login as it waits, sealed, for the legs after it and for the code to be redeemed. */
 export interface StoredLogin {
   readonly provider: string
+  /** When the user came back from there, milliseconds since the epoch. */
+  readonly atMs: number
   readonly subject: string
   readonly claims: Claims
   readonly accessToken: string
@@ -15,10 +17,11 @@ export interface StoredLogin {
 }
 
 /** The plain text of a login; goes into what is sealed and nowhere else. */
-export function storedLogin(provider: string, { subject, claims, tokens }: UpstreamLogin): StoredLogin {
+export function storedLogin(provider: string, { subject, claims, tokens }: UpstreamLogin, atMs: number): StoredLogin {
   const { expiresAtMs, idTokenExpiresAtMs, scopes } = tokens
   return {
     provider,
+    atMs,
     subject,
     claims,
     accessToken: tokens.accessToken.reveal(),

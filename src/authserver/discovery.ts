@@ -1,0 +1,45 @@
+import type { Addresses } from './addresses.ts'
+import { ASSERTION_ALGORITHMS, AUTH_METHODS, GRANT_TYPES } from './clients/client.ts'
+import type { SigningKey } from './keys/signing-key.ts'
+import type { ResourceNames } from './resource-names.ts'
+
+/** The authorization server metadata (RFC 8414 §2): what is served here, and nothing else. */
+export function serverMetadata(addresses: Addresses, resources: ResourceNames): Record<string, unknown> {
+  const authMethods = {
+    token_endpoint_auth_methods_supported: AUTH_METHODS,
+    token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+    revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+  }
+  return {
+    issuer: addresses.issuer,
+    authorization_endpoint: addresses.authorizeUrl,
+    token_endpoint: addresses.tokenUrl,
+    registration_endpoint: addresses.registerUrl,
+    revocation_endpoint: addresses.revokeUrl,
+    jwks_uri: addresses.jwksUrl,
+    scopes_supported: [...resources.scopes],
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: GRANT_TYPES,
+    code_challenge_methods_supported: ['S256'],
+    ...authMethods,
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: true,
+  }
+}
+
+/**
+ * The same as an OpenID provider configuration, for clients that look only there: with the members that OpenID Connect Discovery
+ * §3 requires. No ID token is ever issued (`openid` is not among the scopes); the algorithms are those of the keys.
+ */
+export function openidConfiguration(metadata: Record<string, unknown>, keys: readonly SigningKey[]): Record<string, unknown> {
+  return {
+    ...metadata,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: [...new Set(keys.map(({ alg }) => alg))],
+    // These count as supported where they are absent (OpenID Connect Discovery §3).
+    request_uri_parameter_supported: false,
+    claims_parameter_supported: false,
+  }
+}

@@ -1,0 +1,142 @@
+import { asFailure, Failure, type Clock, type LocalHandler, type LocalRequest, type Log } from '../core/index.ts'
+import type { Addresses, Callback } from './addresses.ts'
+import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
+import type { ClientDirectory } from './clients/directory.ts'
+import { openidConfiguration, serverMetadata } from './discovery.ts'
+import type { KeyRing } from './keys/key-ring.ts'
+import type { LibraryCall } from './library/call.ts'
+import type { Authorize } from './login/authorize.ts'
+import { readCookies } from './login/browser.ts'
+import { CONSENT_FORM_BYTES, type ConsentStep } from './login/consent.ts'
+import type { Legs } from './login/legs.ts'
+import { failurePage } from './login/outcome.ts'
+import type { Visit } from './login/parts.ts'
+import { OAuthError } from './oauth-error.ts'
+import type { Limit } from './rates.ts'
+import { sendDocument, sendJson, sendReply, type Reply } from './reply.ts'
+import type { ResourceNames } from './resource-names.ts'
+import { storeFailure } from './store-failure.ts'
+
+/** Largest form at the token and revocation endpoints, in bytes; the library's own bound is not below it. */
+const TOKEN_FORM_BYTES = 56 * 1024
+
+export interface EndpointParts {
+  readonly addresses: Addresses
+  readonly resources: ResourceNames
+  readonly clients: ClientDirectory
+  readonly ring: KeyRing
+  readonly library: LibraryCall
+  readonly authorize: Authorize
+  readonly consent: ConsentStep
+  readonly legs: Legs
+  readonly limits: { readonly registration: Limit; readonly authorize: Limit; readonly token: Limit }
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Every endpoint of a server (authserver.md §3). */
+export function createEndpoints(parts: EndpointParts): readonly LocalHandler[] {
+  return [...documentEndpoints(parts), ...clientEndpoints(parts), ...browserEndpoints(parts)]
+}
+
+function documentEndpoints({ addresses, resources, ring }: EndpointParts): LocalHandler[] {
+  const document = (path: string, render: () => Buffer): LocalHandler => ({
+    path,
+    methods: ['GET'],
+    bodyLimitBytes: 0,
+    cors: 'everybody',
+    handle: (request) => sendDocument(request, render()),
+  })
+  const metadata = serverMetadata(addresses, resources)
+  const rendered = Buffer.from(JSON.stringify(metadata))
+  const openid = (): Buffer => Buffer.from(JSON.stringify(openidConfiguration(metadata, ring.keys())))
+  return [
+    ...addresses.metadataPaths.map((path) => document(path, () => rendered)),
+    ...addresses.openidPaths.map((path) => document(path, openid)),
+    document(addresses.jwksPath, () => ring.document()),
+  ]
+}
+
+function clientEndpoints(parts: EndpointParts): LocalHandler[] {
+  const { addresses, library, limits, clients, resources } = parts
+  const post = (url: string, bodyLimitBytes: number, limit: Limit, work: LocalHandler['handle']): LocalHandler => ({
+    path: new URL(url).pathname,
+    methods: ['POST'],
+    bodyLimitBytes,
+    cors: 'everybody',
+    async handle(request) {
+      limit(request.client.address)
+      try {
+        await work(request)
+      } catch (error) {
+        if (!(error instanceof OAuthError)) throw storeFailure(error)
+        sendJson(request, error.status, { error: error.error, error_description: error.description })
+      }
+    },
+  })
+  const viaLibrary = async (request: LocalRequest): Promise<void> => {
+    const { authorization, 'content-type': contentType } = request.request.headers
+    const path = request.path.slice(new URL(addresses.issuer).pathname.replace(/\/$/, '').length)
+    const { status, body, challenge } = await library({ path, contentType, authorization, body: request.body })
+    sendJson(request, status, body, challenge === undefined ? {} : { 'www-authenticate': challenge })
+  }
+  return [
+    post(addresses.tokenUrl, TOKEN_FORM_BYTES, limits.token, viaLibrary),
+    post(addresses.revokeUrl, TOKEN_FORM_BYTES, limits.token, viaLibrary),
+    post(addresses.registerUrl, REGISTRATION_BYTES, limits.registration, async (request) => {
+      const contentType = request.request.headers['content-type']
+      const answer = await registerClient({ contentType, body: request.body }, { clients, scopes: resources.scopes })
+      sendJson(request, 201, answer)
+    }),
+  ]
+}
+
+function browserEndpoints(parts: EndpointParts): LocalHandler[] {
+  const { addresses, limits, authorize, consent, legs, log } = parts
+  const ownOrigins = [
+    ...new Set([new URL(addresses.authorizeUrl).origin, ...addresses.callbacks.map(({ origin }) => origin)]),
+  ]
+  const browser = (path: string, work: (request: LocalRequest, visit: Visit) => Promise<Reply>): LocalHandler => ({
+    path,
+    methods: ['GET'],
+    bodyLimitBytes: 0,
+    cors: 'allowed_origins',
+    ownOrigins,
+    async handle(request) {
+      const visit: Visit = { requestId: request.id, cookies: readCookies(request.request.headers.cookie) }
+      try {
+        limits.authorize(request.client.address)
+        sendReply(request, await work(request, visit))
+      } catch (error) {
+        const failure = asFailure(storeFailure(error))
+        // Somebody looks at a browser.
+        log.warn({ reason: failure.code, detail: failure.detail, request: request.id }, 'a page of the login could not be shown')
+        sendReply(request, failurePage(failure, request.id))
+      }
+    },
+  })
+  const byPath = (pathOf: (callback: Callback) => string): [string, readonly Callback[]][] => [
+    ...Map.groupBy(addresses.callbacks, pathOf),
+  ]
+  return [
+    ...addresses.authorizePaths.map((path) => browser(path, ({ query }, visit) => authorize(query, visit))),
+    ...byPath(({ path }) => path).map(([path, callbacks]) =>
+      browser(path, ({ query }, visit) => legs.comeBack(query, callbacks, visit)),
+    ),
+    ...byPath(({ continuePath }) => continuePath).map(([path, callbacks]) => ({
+      ...browser(path, async (request, visit) => {
+        if (request.method !== 'POST') return consent.handedOver(request.query, visit)
+        return consent.submit(readForm(request), callbacks, visit)
+      }),
+      methods: ['GET', 'POST'],
+      bodyLimitBytes: CONSENT_FORM_BYTES,
+    })),
+  ]
+}
+
+function readForm({ request, body }: LocalRequest): URLSearchParams {
+  const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/x-www-form-urlencoded')
+    throw new Failure('bad_request', { detail: 'a consent form of another content type' })
+  return new URLSearchParams(body.toString('utf8'))
+}

@@ -1,0 +1,72 @@
+import { errors, type Adapter, type AdapterPayload } from 'oidc-provider'
+import { hashKey } from '../../cache/index.ts'
+import type { Store } from '../../storage/index.ts'
+import type { Client } from '../clients/client.ts'
+import type { ClientDirectory } from '../clients/directory.ts'
+import { publicMetadata } from '../clients/registration.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { TokenService } from '../tokens/token-service.ts'
+
+export interface AdapterParts {
+  readonly clients: ClientDirectory
+  readonly tokens: TokenService
+  readonly store: Store
+}
+
+/**
+ * What the server library may see of our state: clients, so that it authenticates them; refresh tokens, so that it revokes them;
+ * and the identifiers of assertions, so that each is used once. Codes and tokens are never written through it: its find-then-write
+ * is two steps, and two replicas would both win (docs/adr/0045).
+ */
+export function createAdapter(model: string, parts: AdapterParts): Adapter {
+  const none: Adapter = {
+    upsert: () => Promise.reject(new Error(`nothing is stored as ${model}`)),
+    find: () => Promise.resolve(undefined),
+    findByUserCode: () => Promise.resolve(undefined),
+    findByUid: () => Promise.resolve(undefined),
+    consume: () => Promise.resolve(),
+    destroy: () => Promise.resolve(),
+    revokeByGrantId: () => Promise.resolve(),
+  }
+  if (model === 'Client') return { ...none, find: (id) => findClient(id, parts.clients) }
+  if (model === 'RefreshToken') return { ...none, ...refreshTokens(parts.tokens) }
+  if (model === 'ReplayDetection') return { ...none, upsert: (id, _payload, ttl) => useOnce(id, ttl, parts.store) }
+  return none
+}
+
+async function findClient(id: string, clients: ClientDirectory): Promise<AdapterPayload | undefined> {
+  try {
+    const client = await clients.find(id)
+    return client === undefined ? undefined : { ...publicMetadata(client), ...secretOf(client) }
+  } catch (error) {
+    // Whatever is wrong with a metadata document, here it means that the client is not known.
+    if (error instanceof OAuthError) throw new errors.InvalidClientAuth(error.description)
+    throw error
+  }
+}
+
+/** The library compares secrets through us (`compareClientSecret`), so that the hash takes the secret's place. */
+const secretOf = ({ secretHash }: Client): AdapterPayload =>
+  secretHash === undefined ? {} : { client_secret: secretHash, client_secret_expires_at: 0 }
+
+function refreshTokens(tokens: TokenService): Pick<Adapter, 'find' | 'destroy'> {
+  return {
+    async find(token) {
+      const family = await tokens.familyOf(token)
+      return family && { kind: 'RefreshToken', jti: token, clientId: family.clientId, grantId: family.tsid }
+    },
+    async destroy(token) {
+      const family = await tokens.familyOf(token)
+      if (family !== undefined) await tokens.end(family.tsid)
+    },
+  }
+}
+
+const MOST_SECONDS = 3_600
+
+/** RFC 7523 §3, `jti`: the first one with this identifier passes. `seconds` is when the assertion ends. */
+async function useOnce(id: string, seconds: number | undefined, store: Store): Promise<void> {
+  const ttlMs = Math.max(1, Math.min(seconds ?? MOST_SECONDS, MOST_SECONDS)) * 1_000
+  if (!(await store.putIfAbsent(`assertion:${hashKey([id])}`, Buffer.alloc(0), ttlMs)))
+    throw new errors.InvalidClientAuth('client assertion tokens must only be used once')
+}

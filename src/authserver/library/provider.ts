@@ -1,0 +1,113 @@
+import { createHash, generateKeyPairSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { errors, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import type { Outbound } from '../../core/index.ts'
+import { ASSERTION_ALGORITHMS, AUTH_METHODS, type Client, type GrantType } from '../clients/client.ts'
+import type { ClientDirectory } from '../clients/directory.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { TokenAnswer, TokenParameters } from '../tokens/token-service.ts'
+import { createAdapter, type AdapterParts } from './adapter.ts'
+
+export interface ProviderParts extends AdapterParts {
+  readonly issuer: string
+  /** Where the library's paths are below the issuer. */
+  readonly paths: { readonly token: string; readonly revocation: string }
+  /** For the `jwks_uri` of clients: through the address guard. */
+  readonly outbound: Outbound
+}
+
+/** Longest life of a client assertion, seconds: as long as its identifier is remembered. */
+const MOST_ASSERTION_SECONDS = 3_600
+
+/**
+ * The server library, as far as it is used: the token endpoint with all client authentication, and revocation. It signs nothing
+ * and keeps nothing (docs/adr/0045); what it answers to authorization requests is never reached.
+ */
+export function createProvider(parts: ProviderParts): Provider {
+  const provider = new Provider(parts.issuer, configurationOf(parts))
+  // What comes is made by `call.ts`, which says the scheme and host of the issuer.
+  provider.proxy = true
+  // Redirect URIs are judged when a client is registered, by our rules.
+  const { Schema } = provider.Client as unknown as { readonly Schema: { readonly prototype: object } }
+  Object.defineProperty(Schema.prototype, 'redirectUris', { value: () => {} })
+  Object.defineProperty(provider.Client.prototype, 'compareClientSecret', { value: compareHashed })
+  const { tokens, clients } = parts
+  registerGrant(provider, clients, 'authorization_code', ['code', 'code_verifier', 'redirect_uri'], (client, parameters) =>
+    tokens.redeem(client, parameters),
+  )
+  registerGrant(provider, clients, 'refresh_token', ['refresh_token', 'scope'], (client, parameters) =>
+    tokens.refresh(client, parameters),
+  )
+  return provider
+}
+
+function configurationOf(parts: ProviderParts): Configuration {
+  const off = { enabled: false }
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return {
+    adapter: (model) => createAdapter(model, parts),
+    clientAuthMethods: [...AUTH_METHODS],
+    clientBasedCORS: () => true,
+    clientDefaults: { id_token_signed_response_alg: 'ES256', token_endpoint_auth_method: 'none' },
+    clockTolerance: 5,
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    enabledJWA: { clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS], idTokenSigningAlgValues: ['ES256'] },
+    features: {
+      devInteractions: off,
+      dPoP: off,
+      pushedAuthorizationRequests: off,
+      resourceIndicators: off,
+      revocation: { enabled: true },
+      rpInitiatedLogout: off,
+      userinfo: off,
+    },
+    fetch: (url, options) => guardedFetch(parts.outbound, url, options),
+    // Never used: the library wants one.
+    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }) }] },
+    responseTypes: ['code'],
+    routes: parts.paths,
+    scopes: [],
+    assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => {
+      // No other audience: the library would also accept URLs made of the Host header.
+      const audiences = [claims.aud].flat()
+      const own = [parts.issuer, `${parts.issuer}${parts.paths.token}`, `${parts.issuer}${parts.paths.revocation}`]
+      if (!audiences.every((audience) => typeof audience === 'string' && own.includes(audience)))
+        throw new errors.InvalidClientAuth('the assertion is for somebody else, too')
+      if (Number(claims.exp) > Date.now() / 1000 + MOST_ASSERTION_SECONDS)
+        throw new errors.InvalidClientAuth('the assertion lives too long')
+      return Promise.resolve()
+    },
+  }
+}
+
+function compareHashed(this: { clientSecret?: string }, given: string): boolean {
+  const expected = Buffer.from(this.clientSecret ?? '')
+  const hashed = Buffer.from(createHash('sha256').update(given).digest('base64url'))
+  return expected.length === hashed.length && timingSafeEqual(expected, hashed)
+}
+
+type Work = (client: Client, parameters: TokenParameters) => Promise<TokenAnswer>
+
+function registerGrant(provider: Provider, clients: ClientDirectory, type: GrantType, names: string[], work: Work): void {
+  const handler = async (ctx: KoaContextWithOIDC): Promise<void> => {
+    const client = await clients.find(ctx.oidc.client?.clientId ?? '')
+    if (client === undefined) throw new errors.InvalidClientAuth('client not found')
+    try {
+      ctx.body = await work(client, ctx.oidc.params as TokenParameters)
+    } catch (error) {
+      throw error instanceof OAuthError ? refusalOf(error) : error
+    }
+    await clients.noteUse(client)
+  }
+  provider.registerGrantType(type, handler, [...names, 'resource'], ['resource'])
+}
+
+function refusalOf({ error, description, status }: OAuthError): Error {
+  const refusal = new errors.CustomOIDCProviderError(error, description)
+  return status < 500 ? Object.assign(refusal, { status, statusCode: status }) : new Error(error)
+}
+
+async function guardedFetch(outbound: Outbound, url: Request | URL | string, options: RequestInit | undefined): Promise<Response> {
+  const headers = Object.fromEntries(new Headers(options?.headers))
+  const { status, headers: answered, body } = await outbound.request({ method: 'GET', url: url instanceof Request ? url.url : String(url), headers })
+  return new Response(Uint8Array.from(body), { status, headers: { ...answered } })
+}

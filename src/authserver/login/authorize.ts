@@ -1,0 +1,39 @@
+import { Failure } from '../../core/index.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { Reply } from '../reply.ts'
+import type { ConsentStep } from './consent.ts'
+import { judgeRequest } from './login-request.ts'
+import { answerClient, refusalPage } from './outcome.ts'
+import type { LoginParts, Visit } from './parts.ts'
+
+/** The authorization endpoint (RFC 6749 §3.1). Throws `Failure` for what is no fault of the request. */
+export type Authorize = (query: string, visit: Visit) => Promise<Reply>
+
+export function createAuthorize(parts: LoginParts, consent: ConsentStep): Authorize {
+  const { addresses, tickets, remembered, log } = parts
+  const ownOrigin = new URL(addresses.authorizeUrl).origin
+
+  return async (query, visit) => {
+    const judged = await judgeRequest(query, parts)
+    if (judged.kind !== 'login') {
+      const { error, description } = judged.error
+      log.info({ error, description, request: visit.requestId }, 'authorization request refused')
+      if (judged.kind === 'page') return refusalPage(judged.error, visit.requestId)
+      return { kind: 'redirect', url: answerClient(judged, judged.error, addresses.issuer) }
+    }
+    const { request, isSilent } = judged
+    const [link] = addresses.chainOf(request.resource)
+    if (link === undefined) throw new Failure('config_error', { detail: `no upstream for ${request.resource}` })
+    const { callback } = link
+    if (isSilent) {
+      const isKnown = (await remembered.find(request, visit.cookies, callback.origin)) !== undefined
+      // There is no session of ours that could answer without the user.
+      const error = new OAuthError(isKnown ? 'login_required' : 'consent_required', 'the user has to take part')
+      return { kind: 'redirect', url: answerClient(request, error, addresses.issuer) }
+    }
+    if (callback.origin === ownOrigin) return consent.present(request, callback, visit)
+    // The cookie has to be where the upstream sends the browser back to.
+    const ticket = tickets.write('handover', request)
+    return { kind: 'redirect', url: `${callback.continueUrl}?${new URLSearchParams({ ticket }).toString()}` }
+  }
+}

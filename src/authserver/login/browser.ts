@@ -1,0 +1,81 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { LOGIN_MS } from '../lifespans.ts'
+
+/** At most this many logins of one browser at a time; the oldest is given up for one more. */
+const MOST_LOGINS = 8
+
+/** One login in one browser: its number is in the name of a cookie, so that two tabs are two logins. */
+export interface Flow {
+  readonly id: string
+  /** What only this browser has. */
+  readonly secret: string
+}
+
+const FLOW_ID = /^[0-9a-z]{7}[A-Za-z0-9_-]{11}$/
+const PREFIX = 'extauth-login-'
+
+/** Cookies of a request: the first of a name counts, as browsers send the most specific first (RFC 6265 §5.4). */
+export function readCookies(header: string | undefined): ReadonlyMap<string, string> {
+  const cookies = new Map<string, string>()
+  for (const pair of header?.split(';') ?? []) {
+    const at = pair.indexOf('=')
+    const name = pair.slice(0, at).trim()
+    if (at > 0 && !cookies.has(name)) cookies.set(name, pair.slice(at + 1).trim())
+  }
+  return cookies
+}
+
+/**
+ * `Set-Cookie` for this host and nothing else: `__Host-` wherever there is TLS; http is loopback, where browsers refuse the
+ * prefix. Gone after `maxAgeMs`, or with the browser's session.
+ */
+export function setCookie(name: string, value: string, origin: string, maxAgeMs: number | undefined): string {
+  const life = maxAgeMs === undefined ? '' : `; Max-Age=${Math.floor(maxAgeMs / 1000)}`
+  const secure = isSecure(origin) ? '; Secure' : ''
+  return `${cookieName(name, origin)}=${value}; Path=/${life}; HttpOnly; SameSite=Lax${secure}`
+}
+
+/** The cookie's name in full, for an origin. */
+export const cookieName = (name: string, origin: string): string => (isSecure(origin) ? `__Host-${name}` : name)
+
+const isSecure = (origin: string): boolean => origin.startsWith('https:')
+
+/** A new login, and the cookies that bind it to this browser. */
+export function beginFlow(
+  cookies: ReadonlyMap<string, string>,
+  origin: string,
+  nowMs: number,
+): { readonly flow: Flow; readonly setCookies: readonly string[] } {
+  const time = Math.floor(nowMs / 1000).toString(36).padStart(7, '0')
+  const flow = { id: time + randomBytes(8).toString('base64url'), secret: randomBytes(32).toString('base64url') }
+  const prefix = cookieName(PREFIX, origin)
+  // Their numbers begin with the time.
+  const older = [...cookies.keys()].filter((name) => name.startsWith(prefix)).sort()
+  const given = older.slice(0, Math.max(0, older.length - MOST_LOGINS + 1)).map((name) => name.slice(prefix.length))
+  return {
+    flow,
+    setCookies: [
+      ...given.filter((id) => FLOW_ID.test(id)).map((id) => endFlow(id, origin)),
+      setCookie(PREFIX + flow.id, flow.secret, origin, LOGIN_MS),
+    ],
+  }
+}
+
+/** The login with this number, if this browser has it. */
+export function flowOf(id: string, cookies: ReadonlyMap<string, string>, origin: string): Flow | undefined {
+  const secret = FLOW_ID.test(id) ? cookies.get(cookieName(PREFIX + id, origin)) : undefined
+  return secret === undefined || !/^[A-Za-z0-9_-]{43}$/.test(secret) ? undefined : { id, secret }
+}
+
+/** `Set-Cookie` that takes a login's cookie away: it was good for one. */
+export const endFlow = (id: string, origin: string): string => setCookie(PREFIX + id, '', origin, 0)
+
+/** What may be shown in a page of a flow's secret. */
+export const flowDigest = ({ secret }: Flow): string => createHash('sha256').update(secret).digest('base64url')
+
+/** Whether this is the flow of which the digest is. */
+export function isFlowOf(flow: Flow, digest: string): boolean {
+  const own = Buffer.from(flowDigest(flow))
+  const other = Buffer.from(digest)
+  return own.length === other.length && timingSafeEqual(own, other)
+}

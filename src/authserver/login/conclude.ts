@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { Failure } from '../../core/index.ts'
+import { consentPage } from '../pages/consent-page.ts'
+import { errorPage } from '../pages/error-page.ts'
+import type { Reply } from '../reply.ts'
+import { subjectOf } from '../tokens/subject.ts'
+import { endFlow, type Flow } from './browser.ts'
+import type { LoginRequest } from './login-request.ts'
+import { answerClient, answerFor, explain } from './outcome.ts'
+import { loginCounter, type LoginParts, type Visit } from './parts.ts'
+import type { PendingLogin } from './pending.ts'
+import { shortHash } from './remembered.ts'
+
+/** The end of a login. */
+export interface Conclude {
+  /**
+   * All upstreams have been visited: the code, or the question of consent once more, when what is remembered was given for
+   * somebody else (authserver.md §4.1).
+   */
+  finish(login: PendingLogin, flow: Flow, visit: Visit): Promise<Reply>
+  /** The code; consent has been given. */
+  issue(login: PendingLogin, visit: Visit): Promise<Reply>
+  /** A page for the human from which the client gets its error; nothing is left of the login. */
+  fail(request: LoginRequest, flowId: string, failure: Failure, visit: Visit): Reply
+  /** The user pressed cancel. */
+  cancel(request: LoginRequest, flowId: string, error: Parameters<typeof answerClient>[1]): Reply
+}
+
+export function createConclude(parts: LoginParts): Conclude {
+  const { addresses, clock, log, upstreams, pending, remembered, codes, clients } = parts
+  const count = loginCounter(parts.metrics)
+  const firstCallback = (resource: string) => {
+    const [link] = addresses.chainOf(resource)
+    if (link === undefined) throw new Failure('config_error', { detail: `no upstream for ${resource}` })
+    return link.callback
+  }
+
+  const subjectFor = ({ logins }: PendingLogin): string => {
+    const [first] = logins
+    const upstream = upstreams.get(first?.provider ?? '')
+    if (first === undefined || upstream === undefined)
+      throw new Failure('config_error', { detail: 'the first upstream of a pending login is not configured any more' })
+    return subjectOf(upstream.identityProvider, first.subject)
+  }
+
+  const issue: Conclude['issue'] = async (login, visit) => {
+    const { request, logins, flowId } = login
+    const { client, redirectUri, isRedirectGiven, challenge, scope, resource } = request
+    const { origin } = firstCallback(resource)
+    const subject = subjectFor(login)
+    const code = await codes.issue({
+      clientId: client.id,
+      redirectUri,
+      isRedirectGiven,
+      challenge,
+      scope,
+      resource,
+      subject,
+      authenticatedAtMs: logins[0]?.atMs ?? clock.now(),
+      tsid: randomBytes(16).toString('base64url'),
+      logins,
+    })
+    await clients.noteUse(client)
+    count('completed')
+    log.info({ client: client.id, resource, request: visit.requestId }, 'login completed')
+    const setCookies = [endFlow(flowId, origin), await remembered.add(request, subject, visit.cookies, origin)]
+    return { kind: 'redirect', url: answerClient(request, { code }, addresses.issuer), setCookies }
+  }
+
+  return {
+    issue,
+    async finish(login, flow, visit) {
+      const { consent, request, logins } = login
+      if (consent === 'given' || consent.rememberedFor === shortHash(subjectFor(login))) return issue(login, visit)
+      const token = randomBytes(32).toString('base64url')
+      await pending.put('confirm', token, flow, { ...login, consent: 'given' }, Math.max(1, login.endsAtMs - clock.now()))
+      const { name, email, preferred_username: userName } = logins[0]?.claims ?? {}
+      const user = [name, email, userName].find((one) => typeof one === 'string' && one !== '')
+      const action = firstCallback(request.resource).continuePath
+      const field = { name: 'confirm', value: `${flow.id}.${token}` } as const
+      const html = consentPage({ request, next: undefined, user: typeof user === 'string' ? user : 'another user', action, field })
+      return { kind: 'page', status: 200, html }
+    },
+    fail(request, flowId, failure, { requestId }) {
+      count('failed')
+      const { code, detail } = failure
+      log.warn({ reason: code, detail, client: request.client.id, request: requestId }, 'login failed')
+      const back = {
+        name: request.client.name ?? 'the application',
+        url: answerClient(request, answerFor(failure), addresses.issuer),
+      }
+      const setCookies = [endFlow(flowId, firstCallback(request.resource).origin)]
+      return { kind: 'page', status: failure.status, html: errorPage({ ...explain(failure), requestId, back }), setCookies }
+    },
+    cancel(request, flowId, error) {
+      count('cancelled')
+      const setCookies = [endFlow(flowId, firstCallback(request.resource).origin)]
+      return { kind: 'redirect', url: answerClient(request, error, addresses.issuer), setCookies }
+    },
+  }
+}

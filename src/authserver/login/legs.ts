@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { asFailure, Failure, Secret } from '../../core/index.ts'
+import type { Callback, ChainLink } from '../addresses.ts'
+import type { Reply } from '../reply.ts'
+import { storeFailure } from '../store-failure.ts'
+import { storedLogin } from '../tokens/stored-login.ts'
+import type { Upstream, UpstreamLeg } from '../upstreams/upstream.ts'
+import { flowOf, type Flow } from './browser.ts'
+import type { Conclude } from './conclude.ts'
+import { lostPage } from './outcome.ts'
+import { loginCounter, type LoginParts, type Visit } from './parts.ts'
+import type { PendingLeg, PendingLogin } from './pending.ts'
+
+/** The ways to the upstreams and back, one after the other (authserver.md §4.3 to §4.5). */
+export interface Legs {
+  /** Sends the browser to the upstream that follows what the login has so far. */
+  go(login: PendingLogin, flow: Flow, visit: Visit): Promise<Reply>
+  /** The browser comes back to one of these callbacks (those of one path). */
+  comeBack(query: string, callbacks: readonly Callback[], visit: Visit): Promise<Reply>
+}
+
+const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
+
+export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
+  const { addresses, clock, upstreams, pending } = parts
+  const count = loginCounter(parts.metrics)
+
+  const linkAt = (resource: string, index: number): { link: ChainLink; upstream: Upstream } | undefined => {
+    const link = addresses.chainOf(resource)[index]
+    const upstream = link === undefined ? undefined : upstreams.get(link.provider)
+    return link === undefined || upstream === undefined ? undefined : { link, upstream }
+  }
+
+  const send = async (login: PendingLogin, flow: Flow): Promise<Reply> => {
+    const index = login.logins.length
+    const next = linkAt(login.request.resource, index)
+    if (next === undefined) throw new Failure('config_error', { detail: 'an upstream of a pending login is not configured' })
+    const { link, upstream } = next
+    // The flow's number goes along, so that the cookie of this login is found among those of others.
+    const state = `${flow.id}.${random(32)}`
+    const nonce = random(16)
+    const codeVerifier = random(32)
+    const redirectUri = link.callback.url
+    const url = await upstream.authorizationUrl({ state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri })
+    const leg: PendingLeg = { ...login, index, provider: link.provider, redirectUri, nonce, codeVerifier }
+    await pending.put('leg', state, flow, leg, Math.max(1, login.endsAtMs - clock.now()))
+    return { kind: 'redirect', url: url.href }
+  }
+
+  const go: Legs['go'] = async (login, flow, visit) => {
+    try {
+      return await send(login, flow)
+    } catch (error) {
+      return conclude.fail(login.request, flow.id, asFailure(storeFailure(error)), visit)
+    }
+  }
+
+  const finishLeg = async (pendingLeg: PendingLeg, state: string, query: URLSearchParams): Promise<PendingLogin> => {
+    const { index, provider, redirectUri, nonce, codeVerifier, ...login } = pendingLeg
+    const at = linkAt(login.request.resource, index)
+    if (at === undefined || at.link.provider !== provider)
+      throw new Failure('config_error', { detail: 'an upstream of a pending login is not configured any more' })
+    const leg: UpstreamLeg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri }
+    const came = await at.upstream.finish(leg, query)
+    return { ...login, logins: [...login.logins, storedLogin(provider, came, clock.now())] }
+  }
+
+  return {
+    go,
+    async comeBack(text, callbacks, visit) {
+      const query = new URLSearchParams(text)
+      const [state = '', ...others] = query.getAll('state')
+      const flowId = state.split('.', 1)[0] ?? ''
+      const [flow] = callbacks.flatMap(({ origin }) => flowOf(flowId, visit.cookies, origin) ?? [])
+      const leg =
+        flow === undefined || others.length > 0 ? undefined : await pending.take<PendingLeg>('leg', state, flow)
+      if (flow === undefined || leg === undefined || clock.now() >= leg.endsAtMs) {
+        count('lost')
+        return lostPage(visit.requestId)
+      }
+      let login: PendingLogin
+      try {
+        // An answer for one upstream at the address of another: mix-up (RFC 9700 §4.4).
+        if (callbacks.every(({ url }) => url !== leg.redirectUri))
+          throw new Failure('identity_provider_error', { detail: 'the answer came back to the address of another upstream' })
+        login = await finishLeg(leg, state, query)
+        if (login.logins.length === addresses.chainOf(login.request.resource).length)
+          return await conclude.finish(login, flow, visit)
+      } catch (error) {
+        return conclude.fail(leg.request, flow.id, asFailure(storeFailure(error)), visit)
+      }
+      return go(login, flow, visit)
+    },
+  }
+}

@@ -1,0 +1,40 @@
+import type { Clock, Log, Metrics } from '../../core/index.ts'
+import type { Addresses } from '../addresses.ts'
+import type { ClientDirectory } from '../clients/directory.ts'
+import type { ResourceNames } from '../resource-names.ts'
+import type { Codes } from '../tokens/codes.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
+import type { PendingLogins } from './pending.ts'
+import type { RememberedConsents } from './remembered.ts'
+import type { Tickets } from './tickets.ts'
+
+/** What the steps of a login share. */
+export interface LoginParts {
+  readonly addresses: Addresses
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly clients: ClientDirectory
+  readonly resources: ResourceNames
+  /** By name. */
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly pending: PendingLogins
+  readonly tickets: Tickets
+  readonly remembered: RememberedConsents
+  readonly codes: Codes
+}
+
+/** What a browser brings along. */
+export interface Visit {
+  readonly requestId: string
+  readonly cookies: ReadonlyMap<string, string>
+}
+
+/** How logins end, for metrics: nothing per user. */
+export type LoginOutcome = 'completed' | 'cancelled' | 'failed' | 'lost'
+
+/** Counts how logins end. */
+export const loginCounter = (metrics: Metrics): ((outcome: LoginOutcome) => void) => {
+  const logins = metrics.counter('extauth_authserver_logins_total', 'Logins that came to an end, by outcome.', ['outcome'])
+  return (outcome) => logins.with(outcome).add()
+}

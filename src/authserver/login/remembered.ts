@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import { hashKey } from '../../cache/index.ts'
+import type { Clock } from '../../core/index.ts'
+import { StoreError, type Seal } from '../../storage/index.ts'
+import { portless, redirectKind } from '../clients/redirect-uri.ts'
+import { cookieName, setCookie } from './browser.ts'
+import type { LoginRequest } from './login-request.ts'
+
+/** Consent is remembered this long. */
+const REMEMBERED_MS = 30 * 24 * 3_600_000
+/** As many as fit into a cookie of 4 KiB. */
+const MOST_ENTRIES = 40
+
+/** What was consented to, by whom (shortened hashes), and when (seconds since the epoch). */
+type Entry = readonly [what: string, who: string, atSeconds: number]
+
+/**
+ * Consent that this browser gave before (authserver.md §4.1): per client, redirect URI, scopes and resource, in a sealed cookie;
+ * nothing is kept here. Of loopback and private-use clients, whom anybody on the device can pretend to be, it ends with the
+ * browser's session.
+ */
+export interface RememberedConsents {
+  /** The subject (shortened hash) for whom this was consented to; undefined when it was not, or not by this browser. */
+  find(request: LoginRequest, cookies: ReadonlyMap<string, string>, origin: string): Promise<string | undefined>
+  /** `Set-Cookie` with this consent beside the others. */
+  add(request: LoginRequest, subject: string, cookies: ReadonlyMap<string, string>, origin: string): Promise<string>
+}
+
+/** How a consent names whom it was given for. */
+export const shortHash = (text: string): string => createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
+
+export function createRememberedConsents(issuer: string, seal: Seal, clock: Clock): RememberedConsents {
+  // Servers of one host have cookies of their own.
+  const base = `extauth-consents-${createHash('sha256').update(issuer).digest('hex').slice(0, 8)}`
+  const nameFor = (request: LoginRequest): string =>
+    redirectKind(request.redirectUri) === 'web' ? base : `${base}-session`
+
+  const read = async (name: string, cookies: ReadonlyMap<string, string>, origin: string): Promise<readonly Entry[]> => {
+    const value = cookies.get(cookieName(name, origin))
+    if (value === undefined) return []
+    try {
+      const opened = await seal.open(name, Buffer.from(value, 'base64url'))
+      const entries = opened === undefined ? [] : (JSON.parse(opened.plain.toString('utf8')) as readonly Entry[])
+      const nowSeconds = clock.now() / 1000
+      return entries.filter(([, , at]) => at + REMEMBERED_MS / 1000 > nowSeconds)
+    } catch (error) {
+      // The secret that sealed it was taken away: the user is asked again.
+      if (error instanceof StoreError) return []
+      throw error
+    }
+  }
+
+  return {
+    async find(request, cookies, origin) {
+      const what = consentTo(request)
+      return (await read(nameFor(request), cookies, origin)).find(([one]) => one === what)?.[1]
+    },
+    async add(request, subject, cookies, origin) {
+      const name = nameFor(request)
+      const what = consentTo(request)
+      const others = (await read(name, cookies, origin)).filter(([one]) => one !== what).slice(1 - MOST_ENTRIES)
+      const entry: Entry = [what, shortHash(subject), Math.floor(clock.now() / 1000)]
+      const value = seal.seal(name, Buffer.from(JSON.stringify([...others, entry]))).toString('base64url')
+      return setCookie(name, value, origin, name === base ? REMEMBERED_MS : undefined)
+    },
+  }
+}
+
+const consentTo = ({ client, redirectUri, scope, resource }: LoginRequest): string =>
+  shortHash(hashKey([client.id, portless(redirectUri) ?? redirectUri, scope.toSorted().join(' '), resource]))

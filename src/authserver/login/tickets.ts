@@ -1,0 +1,49 @@
+import type { Clock } from '../../core/index.ts'
+import { StoreError, type Seal } from '../../storage/index.ts'
+import { LOGIN_MS } from '../lifespans.ts'
+import type { LoginRequest } from './login-request.ts'
+
+/**
+ * A login before it has cost anything, on its way through the browser: from `authorize` to the page of the callback's origin
+ * (`handover`), or in the form of the consent page (`consent`), there bound to the browser's cookie. Sealed, so that nobody can
+ * make one; nothing of it is in the store, so that requests without a user behind them cost no memory.
+ */
+export interface Ticket {
+  readonly request: LoginRequest
+  readonly expiresAtMs: number
+  /** Only of `consent`: the number of the flow and the digest of its secret. */
+  readonly flow: { readonly id: string; readonly digest: string } | undefined
+}
+
+export type TicketKind = 'handover' | 'consent'
+
+export interface Tickets {
+  /** Good for ten minutes. */
+  write(kind: TicketKind, request: LoginRequest, flow?: { readonly id: string; readonly digest: string }): string
+  /** Undefined when it is none of this kind, or too old. */
+  read(kind: TicketKind, text: string): Promise<Ticket | undefined>
+}
+
+const MOST_TEXT = 16 * 1024
+
+export function createTickets(seal: Seal, clock: Clock): Tickets {
+  const nameOf = (kind: TicketKind): string => `ticket:${kind}`
+  return {
+    write(kind, request, flow) {
+      const ticket: Ticket = { request, expiresAtMs: clock.now() + LOGIN_MS, flow }
+      return seal.seal(nameOf(kind), Buffer.from(JSON.stringify(ticket))).toString('base64url')
+    },
+    async read(kind, text) {
+      if (text.length > MOST_TEXT || !/^[A-Za-z0-9_-]+$/.test(text)) return undefined
+      try {
+        const opened = await seal.open(nameOf(kind), Buffer.from(text, 'base64url'))
+        if (opened === undefined) return undefined
+        const ticket = JSON.parse(opened.plain.toString('utf8')) as Ticket
+        return clock.now() < ticket.expiresAtMs ? ticket : undefined
+      } catch (error) {
+        if (error instanceof StoreError) return undefined
+        throw error
+      }
+    },
+  }
+}

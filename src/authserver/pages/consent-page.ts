@@ -1,0 +1,62 @@
+import { redirectKind } from '../clients/redirect-uri.ts'
+import type { LoginRequest } from '../login/login-request.ts'
+import { html, NOTHING, type Markup } from './html.ts'
+import { renderPage } from './layout.ts'
+
+export interface ConsentPageParts {
+  readonly request: LoginRequest
+  /** The upstream that follows, and its host; undefined when the user has logged in there already. */
+  readonly next: { readonly name: string; readonly host: string } | undefined
+  /** Who has logged in, as the upstream calls them; only when consent is asked again after the login. */
+  readonly user: string | undefined
+  /** Path of the form. */
+  readonly action: string
+  /** What goes back with the form. */
+  readonly field: { readonly name: 'ticket' | 'confirm'; readonly value: string }
+}
+
+/** The page that asks before anything is sent anywhere (authserver.md §4.1). */
+export function consentPage({ request, next, user, action, field }: ConsentPageParts): string {
+  const name = request.client.name ?? 'An application without a name'
+  const title = 'Allow access?'
+  const body = html`<h1>Allow <bdi>${name}</bdi> to use this service as you?</h1>
+${user === undefined ? NOTHING : html`<p class="note">You are signed in as <bdi>${user}</bdi>.</p>`}
+<dl>
+<dt>Application</dt>
+<dd><bdi>${name}</bdi>${identity(request)}</dd>
+<dt>Sends you back to</dt>
+<dd>${destination(request.redirectUri)}</dd>
+<dt>Service</dt>
+<dd>${request.resource}</dd>
+${request.scope.length === 0 ? NOTHING : html`<dt>Access</dt>
+<dd><ul>${request.scope.map((scope) => html`<li>${scope}</li>`)}</ul></dd>`}
+${next === undefined ? NOTHING : html`<dt>Next you sign in at</dt>
+<dd>${next.name}<small>${next.host}</small></dd>`}
+</dl>
+<p>Go on only if you started this yourself, in that application, just now.</p>
+<form method="post" action="${action}">
+<input type="hidden" name="${field.name}" value="${field.value}" />
+<button class="primary" name="decision" value="continue">Continue</button>
+<button name="decision" value="cancel">Cancel</button>
+</form>`
+  return renderPage({ title, body })
+}
+
+/** How far a client's name can be believed. */
+function identity({ client }: LoginRequest): Markup {
+  if (client.kind === 'document') return html`<small>published at ${client.id}</small>`
+  return html`<small><strong>Unverified.</strong> The application chose this name itself; anybody could.</small>`
+}
+
+/** Where the code goes: the host in full; what stays on this device says so. */
+function destination(redirectUri: string): Markup {
+  const { host, protocol } = new URL(redirectUri)
+  switch (redirectKind(redirectUri)) {
+    case 'loopback':
+      return html`this device<small>a program that listens at ${host}</small>`
+    case 'private':
+      return html`this device<small>the program that opens ${protocol} links</small>`
+    default:
+      return html`${host}`
+  }
+}

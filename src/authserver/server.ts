@@ -1,0 +1,218 @@
+import {
+  asFailure,
+  type Claims,
+  type InProcessIssuer,
+  type LocalHandler,
+  type SecretHandle,
+  type UpstreamTokens,
+} from '../core/index.ts'
+import { createSeal } from '../storage/index.ts'
+import { addressesOf, type Addresses } from './addresses.ts'
+import { createClientDirectory } from './clients/directory.ts'
+import { createClientDocuments, DOCUMENT_DEADLINE_MS } from './clients/documents.ts'
+import type { AuthServerConfig } from './config.ts'
+import type { AuthServerDeps } from './deps.ts'
+import { createEndpoints } from './endpoints.ts'
+import { createKeyRing } from './keys/key-ring.ts'
+import { createSealingSecrets } from './keys/sealing-secrets.ts'
+import { createLibraryCall } from './library/call.ts'
+import { createProvider } from './library/provider.ts'
+import { lifespansOf } from './lifespans.ts'
+import { createAuthorize } from './login/authorize.ts'
+import { createConclude } from './login/conclude.ts'
+import { createConsentStep } from './login/consent.ts'
+import { createLegs } from './login/legs.ts'
+import type { LoginParts } from './login/parts.ts'
+import { createPendingLogins } from './login/pending.ts'
+import { createRememberedConsents } from './login/remembered.ts'
+import { createTickets } from './login/tickets.ts'
+import { createLimit } from './rates.ts'
+import { resourceNamesOf } from './resource-names.ts'
+import { createUpstreamSessions } from './sessions/sessions.ts'
+import { claimNames } from './tokens/claims.ts'
+import { createCodes } from './tokens/codes.ts'
+import { createFamilies } from './tokens/families.ts'
+import { createTokenService } from './tokens/token-service.ts'
+import { createUpstream } from './upstreams/upstreams.ts'
+
+/** What a server says of itself for `/readiness`. */
+export interface AuthServerReadiness {
+  /** False while nobody can log in: a secret or the store is missing. */
+  readonly isReady: boolean
+  /** What is missing, and what holds for one replica only; a sentence each. */
+  readonly remarks: readonly string[]
+}
+
+/** One embedded authorization server with one configuration; its state is in the store, which outlives it. */
+export interface AuthServer {
+  readonly addresses: Addresses
+  readonly handlers: readonly LocalHandler[]
+  readonly issuer: InProcessIssuer
+  readonly upstreamTokens: UpstreamTokens
+  readiness(): AuthServerReadiness
+  /** What should be known before somebody relies on it; a sentence each. */
+  readonly warnings: readonly string[]
+  close(): Promise<void>
+}
+
+/**
+ * Opens a server: nothing is fetched. Throws `config_error` for keys, secrets, lifespans and redirect URIs that can't be used;
+ * secrets that are missing are waited for.
+ */
+export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): AuthServer {
+  const { spec } = config
+  const { clock, log, metrics, store, ephemeral } = deps
+  const addresses = addressesOf(config)
+  const resources = resourceNamesOf(config)
+  const lifespans = lifespansOf(spec)
+  const handlesOf = (refs: typeof spec.hmacSecretRefs): readonly SecretHandle[] =>
+    (refs ?? []).map((ref) => deps.secrets.handle(ref))
+  const ring = createKeyRing(handlesOf(spec.signingKeySecretRefs), ephemeral.signing, log)
+  const secrets = createSealingSecrets(handlesOf(spec.hmacSecretRefs), ephemeral.sealing, log)
+  for (const look of [() => ring.keys(), () => secrets.current()]) checkAtStart(look)
+  const seal = createSeal(secrets, clock)
+
+  const upstreams = new Map(spec.upstreamProviders.map((provider) => [provider.name, createUpstream(provider, deps)]))
+  const forwardClaims = spec.forwardClaims ?? []
+  const sessions = createUpstreamSessions({
+    issuer: spec.issuer,
+    upstreams,
+    claimNames: claimNames(forwardClaims),
+    accessTokenMs: lifespans.accessMs,
+    store,
+    seal,
+    clock,
+    log,
+    metrics,
+  })
+  const outbound = openClientOutbound(config, deps)
+  const documents = createClientDocuments({ outbound, scopes: resources.scopes, clock, log })
+  const most = spec.limits?.registeredClients
+  const clients = createClientDirectory({ store, documents, clock, ...(most === undefined ? {} : { most }) })
+  const codes = createCodes(store, seal, lifespans.codeMs)
+  const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
+  const tokens = createTokenService({
+    issuer: spec.issuer,
+    clock,
+    log,
+    metrics,
+    lifespans,
+    forwardClaims,
+    resources,
+    ring,
+    codes,
+    families,
+    sessions,
+  })
+  const paths = { token: '/oauth/token', revocation: '/oauth/revoke' }
+  const provider = createProvider({ issuer: spec.issuer, paths, outbound, clients, tokens, store })
+
+  const login: LoginParts = {
+    addresses,
+    clock,
+    log,
+    metrics,
+    clients,
+    resources,
+    upstreams,
+    pending: createPendingLogins(store, seal),
+    tickets: createTickets(seal, clock),
+    remembered: createRememberedConsents(spec.issuer, seal, clock),
+    codes,
+  }
+  const conclude = createConclude(login)
+  const legs = createLegs(login, conclude)
+  const consent = createConsentStep(login, legs, conclude)
+  const { registration, authorize, token } = spec.limits ?? DEFAULT_LIMITS
+  const handlers = createEndpoints({
+    addresses,
+    resources,
+    clients,
+    ring,
+    library: createLibraryCall(provider, spec.issuer),
+    authorize: createAuthorize(login, consent),
+    consent,
+    legs,
+    limits: {
+      registration: createLimit(registration, clock),
+      authorize: createLimit(authorize, clock),
+      token: createLimit(token, clock),
+    },
+    clock,
+    log,
+  })
+
+  const isAlone = store.health().kind === 'kvstore' && (ring.isEphemeral || secrets.isEphemeral)
+  const oneReplica = 'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
+  return {
+    addresses,
+    handlers,
+    issuer: { issuer: spec.issuer, keys: () => ring.keys(), isRevoked: (claims) => isRevoked(claims) },
+    upstreamTokens: sessions,
+    warnings: isAlone ? [`authorization server ${config.name}: ${oneReplica}`] : [],
+    readiness() {
+      const missing = [() => ring.keys(), () => secrets.current()].flatMap((look) => problemOf(look))
+      const { isUp, detail } = store.health()
+      const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
+      return { isReady: missing.length + down.length === 0, remarks: [...missing, ...down, ...(isAlone ? [oneReplica] : [])] }
+    },
+    async close() {
+      await sessions.close()
+      await Promise.all([outbound.close(), ...[...upstreams.values()].map((upstream) => upstream.close())])
+    },
+  }
+
+  function isRevoked({ tsid }: Claims): boolean {
+    // A token of ours without a session never existed.
+    return typeof tsid !== 'string' || sessions.isEnded(tsid)
+  }
+}
+
+/** Largest answer that is read of what a client names: a key set; documents have a bound of their own. */
+const CLIENT_BYTES = 64 * 1024
+
+const DEFAULT_LIMITS = {
+  registration: { perSecond: 1, burst: 10 },
+  authorize: { perSecond: 5, burst: 50 },
+  token: { perSecond: 20, burst: 100 },
+} as const
+
+/** Throws what no waiting mends; a secret that is missing may still come. */
+function checkAtStart(look: () => unknown): void {
+  try {
+    look()
+  } catch (error) {
+    if (asFailure(error).code !== 'secret_unavailable') throw error
+  }
+}
+
+function problemOf(look: () => unknown): string[] {
+  try {
+    look()
+    return []
+  } catch (error) {
+    const { code, detail } = asFailure(error)
+    return [detail ?? code]
+  }
+}
+
+/** The way to what clients name: their metadata documents and key sets, through the address guard (authserver.md §3). */
+function openClientOutbound({ name, spec }: AuthServerConfig, { outbound, secrets }: AuthServerDeps) {
+  const { allowPrivateIP = false, caBundleRef } = spec.clientMetadata ?? {}
+  const bundle = caBundleRef === undefined ? undefined : secrets.handle(caBundleRef)
+  let pem: { readonly version: number; readonly bytes: Buffer } | undefined
+  const caCert = (): Buffer | undefined => {
+    if (bundle !== undefined && bundle.version !== 0 && bundle.version !== pem?.version)
+      pem = { version: bundle.version, bytes: Buffer.from(bundle.current().reveal()) }
+    return pem?.bytes
+  }
+  return outbound({
+    name: `clients of ${name}`,
+    deadlineMs: DOCUMENT_DEADLINE_MS,
+    maxBytes: CLIENT_BYTES,
+    // One client whose host is down says nothing about the others.
+    breaker: false,
+    guard: { allowPrivateIP, configuredUrls: allowPrivateIP ? ['https://localhost/'] : [] },
+    ...(bundle === undefined ? {} : { caCert }),
+  })
+}

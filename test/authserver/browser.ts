@@ -1,0 +1,63 @@
+/** What a browser got: the page, or where it was sent. */
+export interface Seen {
+  readonly status: number
+  readonly url: string
+  readonly html: string
+  readonly location: string | undefined
+  readonly headers: Headers
+}
+
+/** A browser without script: keeps cookies per host as browsers do, sends forms with their origin, follows nothing by itself. */
+export class Browser {
+  readonly cookies = new Map<string, Map<string, string>>()
+
+  async get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Seen> {
+    return this.#send(url, { headers })
+  }
+
+  /** Presses a button of the page's form. */
+  async press(page: Seen, decision: string): Promise<Seen> {
+    const action = /<form method="post" action="([^"]+)"/.exec(page.html)?.[1]
+    if (action === undefined) throw new Error(`no form in ${page.html}`)
+    const fields = [...page.html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+    const form = new URLSearchParams(fields.map(([, name = '', value = '']): [string, string] => [name, value]))
+    form.set('decision', decision)
+    const url = new URL(action, page.url)
+    return this.#send(url.href, { method: 'POST', body: form, headers: { origin: url.origin } })
+  }
+
+  /** Names of the cookies that the host has set here. */
+  names(url: string): string[] {
+    return [...(this.cookies.get(new URL(url).host)?.keys() ?? [])]
+  }
+
+  async #send(url: string, init: RequestInit): Promise<Seen> {
+    const { host } = new URL(url)
+    const jar = this.cookies.get(host) ?? new Map<string, string>()
+    this.cookies.set(host, jar)
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+    const headers = { ...(init.headers as Record<string, string>), ...(cookie === '' ? {} : { cookie }) }
+    const response = await fetch(url, { ...init, headers, redirect: 'manual' })
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = '', ...attributes] = line.split('; ')
+      const [name = '', value = ''] = pair.split('=')
+      if (attributes.includes('Max-Age=0')) jar.delete(name)
+      else jar.set(name, value)
+    }
+    const location = response.headers.get('location') ?? undefined
+    return { status: response.status, url, html: await response.text(), location, headers: response.headers }
+  }
+}
+
+/** The text of a page as a human reads it. */
+export const textOf = (page: Seen): string =>
+  page.html
+    .replace(/<style>[\s\S]*?<\/style>/g, '')
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/&#39;/g, "'")
+    .replace(/&quot;/g, '"')
+    .replace(/&lt;/g, '<')
+    .replace(/&gt;/g, '>')
+    .replace(/&amp;/g, '&')
+    .replace(/\s+/g, ' ')
+    .trim()

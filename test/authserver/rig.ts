@@ -1,0 +1,188 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createEphemeralKeys, openAuthServer, type AuthServer, type AuthServerConfig } from '../../src/authserver/index.ts'
+import { createOutbound, type Resolver } from '../../src/net/index.ts'
+import { embeddedAuthServer } from '../../src/resources/embedded-auth-server.ts'
+import { createMemoryStore, type Store } from '../../src/storage/index.ts'
+import { runtimeOf, startProxy } from '../proxy/harness.ts'
+import { createTestSecrets, type ManualClock, type RecordingLog } from '../support/ports.ts'
+import type { Sockets } from '../support/sockets.ts'
+import { TLS } from '../support/tls.ts'
+import { Browser, type Seen } from './browser.ts'
+import { startIdp, type Idp } from './upstreams/idp.ts'
+
+export const REDIRECT = 'http://127.0.0.1:7777/callback'
+export const HMAC = 'an HMAC secret of more than thirty-two bytes'
+export const SECRETS = { 'idp/secret': 'of us', 'idp/ca': TLS.ca.toString(), 'as/hmac': HMAC }
+
+export interface RigOptions {
+  /** Put over the spec of a server with one OIDC upstream. */
+  readonly spec?: Readonly<Record<string, unknown>>
+  /** Path of the issuer. */
+  readonly path?: string
+  readonly resources?: (url: string) => AuthServerConfig['resources']
+  readonly secrets?: Readonly<Record<string, string>>
+  readonly store?: (rig: { readonly clock: ManualClock; readonly log: RecordingLog }) => Store
+  readonly resolver?: Resolver
+}
+
+export const upstreamOf = (idp: Idp, name = 'corp', more: Readonly<Record<string, unknown>> = {}) => ({
+  name,
+  type: 'oidc',
+  caBundleRef: { name: 'idp', key: 'ca' },
+  oidcConfig: { issuerUrl: idp.url, clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' }, ...more },
+})
+
+/** A server on the real listener, with an identity provider that is as a test wants it. */
+export async function startRig(sockets: Sockets, options: RigOptions = {}) {
+  const idp = await startIdp(sockets)
+  const proxy = await startProxy(sockets, runtimeOf([]))
+  const { clock, log, metrics, url } = proxy
+  const secrets = createTestSecrets({ ...SECRETS, ...options.secrets })
+  const store = options.store?.({ clock, log }) ?? createMemoryStore({ clock, log })
+  const issuer = `${url}${options.path ?? ''}`
+  const spec = embeddedAuthServer().parse({
+    issuer,
+    upstreamProviders: [upstreamOf(idp)],
+    hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
+    ...options.spec,
+  })
+  const resources = options.resources?.(url) ?? [{ url: `${url}/mcp`, scopes: ['mcp:read', 'mcp:write'], providers: [] }]
+  const ephemeral = createEphemeralKeys()
+  const { resolver } = options
+  const deps = {
+    clock,
+    log,
+    metrics,
+    secrets,
+    store,
+    ephemeral,
+    outbound: (wanted: Parameters<Parameters<typeof openAuthServer>[1]['outbound']>[0]) =>
+      createOutbound({ ...wanted, clock, retry: false, ...(resolver === undefined ? {} : { resolver }) }),
+  }
+  const open = (config: Partial<AuthServerConfig> = {}): AuthServer => {
+    const server = sockets.closing(openAuthServer({ name: 'default/as', spec, resources, ...config }, deps))
+    proxy.swap({ ...runtimeOf([]), localHandlers: server.handlers })
+    return server
+  }
+  const server = open()
+  return { idp, proxy, url, issuer, clock, log, metrics, secrets, store, server, spec, resources, open, deps }
+}
+
+export type Rig = Awaited<ReturnType<typeof startRig>>
+
+export interface TestClient {
+  readonly id: string
+  readonly secret: string | undefined
+}
+
+/** Registers a client as an official one does. */
+export async function register(rig: Pick<Rig, 'issuer'>, metadata: object = {}): Promise<TestClient> {
+  const response = await postJson(`${rig.issuer}/oauth/register`, {
+    client_name: 'Test Client',
+    redirect_uris: [REDIRECT],
+    grant_types: ['authorization_code', 'refresh_token'],
+    ...metadata,
+  })
+  const body = (await response.json()) as { client_id: string; client_secret?: string }
+  if (response.status !== 201) throw new Error(JSON.stringify(body))
+  return { id: body.client_id, secret: body.client_secret }
+}
+
+export const postJson = (url: string, body: unknown): Promise<Response> =>
+  fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+
+export const postForm = (url: string, form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(url, { method: 'POST', headers, body: new URLSearchParams(form) })
+
+export interface Pkce {
+  readonly verifier: string
+  readonly challenge: string
+}
+
+export function makePkce(): Pkce {
+  const verifier = randomBytes(32).toString('base64url')
+  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
+}
+
+/** The address of an authorization request; undefined takes a parameter out. */
+export function authorizeUrl(rig: Rig, client: TestClient, pkce: Pkce, more: Readonly<Record<string, string | undefined>> = {}): string {
+  const url = new URL(rig.server.addresses.authorizeUrl)
+  const parameters = {
+    response_type: 'code',
+    client_id: client.id,
+    redirect_uri: REDIRECT,
+    code_challenge: pkce.challenge,
+    code_challenge_method: 'S256',
+    state: 'state-of-the-client',
+    scope: 'mcp:read',
+    resource: rig.resources[0]?.url,
+    ...more,
+  }
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
+  return url.href
+}
+
+/** What the identity provider does with a browser that was sent to it: it comes back with a code. */
+export async function atUpstream(rig: Pick<Rig, 'idp'>, browser: Browser, sent: Seen, more: Readonly<Record<string, string>> = {}): Promise<Seen> {
+  return browser.get(backFrom(rig.idp, sent, more))
+}
+
+/** The address to which an identity provider sends a browser back. */
+export function backFrom(idp: Idp, sent: Seen, more: Readonly<Record<string, string>> = {}): string {
+  const there = new URL(sent.location ?? '')
+  if (there.origin !== idp.url) throw new Error(`sent to ${there.href} (${sent.status}): ${sent.html}`)
+  idp.nonce = there.searchParams.get('nonce') ?? ''
+  const back = new URL(there.searchParams.get('redirect_uri') ?? '')
+  const parameters = { code: 'code-1', state: there.searchParams.get('state') ?? '', iss: idp.url, ...more }
+  for (const [name, value] of Object.entries(parameters)) if (value !== '') back.searchParams.set(name, value)
+  return back.href
+}
+
+/** From the authorization request to what the client gets. */
+export async function logIn(
+  rig: Rig,
+  client: TestClient,
+  options: { readonly browser?: Browser; readonly pkce?: Pkce; readonly more?: Readonly<Record<string, string | undefined>> } = {},
+): Promise<{ readonly answer: URLSearchParams; readonly pkce: Pkce; readonly browser: Browser }> {
+  const { browser = new Browser(), pkce = makePkce() } = options
+  const asked = await browser.get(authorizeUrl(rig, client, pkce, options.more))
+  const sent = asked.status === 200 ? await browser.press(asked, 'continue') : asked
+  const back = await atUpstream(rig, browser, sent)
+  return { answer: new URL(back.location ?? '').searchParams, pkce, browser }
+}
+
+export interface Tokens {
+  readonly access_token: string
+  readonly refresh_token?: string
+  readonly scope?: string
+  readonly expires_in: number
+  readonly token_type: string
+}
+
+/** A code for tokens. */
+export function redeem(rig: Pick<Rig, 'issuer'>, client: TestClient, code: string, pkce: Pkce, more: Readonly<Record<string, string>> = {}) {
+  return postForm(`${rig.issuer}/oauth/token`, {
+    grant_type: 'authorization_code',
+    client_id: client.id,
+    code,
+    code_verifier: pkce.verifier,
+    redirect_uri: REDIRECT,
+    ...more,
+  })
+}
+
+export const refresh = (rig: Pick<Rig, 'issuer'>, client: TestClient, token: string, more: Readonly<Record<string, string>> = {}) =>
+  postForm(`${rig.issuer}/oauth/token`, { grant_type: 'refresh_token', client_id: client.id, refresh_token: token, ...more })
+
+/** A whole login: the tokens of a client. */
+export async function getTokens(rig: Rig, client: TestClient, options: Parameters<typeof logIn>[2] = {}): Promise<Tokens> {
+  const { answer, pkce } = await logIn(rig, client, options)
+  const response = await redeem(rig, client, answer.get('code') ?? '', pkce)
+  const body = (await response.json()) as Tokens
+  if (response.status !== 200) throw new Error(JSON.stringify(body))
+  return body
+}
