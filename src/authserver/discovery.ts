@@ -33,7 +33,10 @@ export function serverMetadata(addresses: Addresses, resources: ResourceNames): 
  * The same as an OpenID provider configuration, for clients that look only there: with the members that OpenID Connect Discovery
  * §3 requires. No ID token is ever issued (`openid` is not among the scopes); the algorithms are those of the keys.
  */
-export function openidConfiguration(metadata: Record<string, unknown>, keys: readonly SigningKey[]): Record<string, unknown> {
+export function openidConfiguration(
+  metadata: Record<string, unknown>,
+  keys: readonly SigningKey[],
+): Record<string, unknown> {
   return {
     ...metadata,
     subject_types_supported: ['public'],

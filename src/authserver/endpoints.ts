@@ -96,10 +96,13 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
   const ownOrigins = [
     ...new Set([new URL(addresses.authorizeUrl).origin, ...addresses.callbacks.map(({ origin }) => origin)]),
   ]
-  const browser = (path: string, work: (request: LocalRequest, visit: Visit) => Promise<Reply>): LocalHandler => ({
+  const browser = (
+    path: string,
+    work: (request: LocalRequest, visit: Visit) => Promise<Reply>,
+    accepts: Pick<LocalHandler, 'methods' | 'bodyLimitBytes'> = { methods: ['GET'], bodyLimitBytes: 0 },
+  ): LocalHandler => ({
     path,
-    methods: ['GET'],
-    bodyLimitBytes: 0,
+    ...accepts,
     cors: 'allowed_origins',
     ownOrigins,
     async handle(request) {
@@ -110,7 +113,8 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
       } catch (error) {
         const failure = asFailure(storeFailure(error))
         // Somebody looks at a browser.
-        log.warn({ reason: failure.code, detail: failure.detail, request: request.id }, 'a page of the login could not be shown')
+        const { code: reason, detail } = failure
+        log.warn({ reason, detail, request: request.id }, 'a page of the login could not be shown')
         sendReply(request, failurePage(failure, request.id))
       }
     },
@@ -118,19 +122,19 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
   const byPath = (pathOf: (callback: Callback) => string): [string, readonly Callback[]][] => [
     ...Map.groupBy(addresses.callbacks, pathOf),
   ]
+  const withForm = { methods: ['GET', 'POST'], bodyLimitBytes: CONSENT_FORM_BYTES }
   return [
     ...addresses.authorizePaths.map((path) => browser(path, ({ query }, visit) => authorize(query, visit))),
     ...byPath(({ path }) => path).map(([path, callbacks]) =>
       browser(path, ({ query }, visit) => legs.comeBack(query, callbacks, visit)),
     ),
-    ...byPath(({ continuePath }) => continuePath).map(([path, callbacks]) => ({
-      ...browser(path, async (request, visit) => {
-        if (request.method !== 'POST') return consent.handedOver(request.query, visit)
-        return consent.submit(readForm(request), callbacks, visit)
-      }),
-      methods: ['GET', 'POST'],
-      bodyLimitBytes: CONSENT_FORM_BYTES,
-    })),
+    ...byPath(({ continuePath }) => continuePath).map(([path, callbacks]) => {
+      const work = (request: LocalRequest, visit: Visit): Promise<Reply> =>
+        request.method === 'POST'
+          ? consent.submit(readForm(request), callbacks, visit)
+          : consent.handedOver(request.query, visit)
+      return browser(path, work, withForm)
+    }),
   ]
 }
 

@@ -3,7 +3,13 @@ import { PAGE_HEADERS } from './pages/layout.ts'
 
 /** What a browser gets: a page, or the way on. */
 export type Reply =
-  | { readonly kind: 'page'; readonly status: number; readonly html: string; readonly setCookies?: readonly string[]; readonly retryAfterSeconds?: number | undefined }
+  | {
+      readonly kind: 'page'
+      readonly status: number
+      readonly html: string
+      readonly setCookies?: readonly string[]
+      readonly retryAfterSeconds?: number | undefined
+    }
   | { readonly kind: 'redirect'; readonly url: string; readonly setCookies?: readonly string[] }
 
 /** Redirects are never kept, and say to the next server only where the page was, not what was in its address. */
@@ -23,11 +29,18 @@ export function sendReply({ response }: LocalRequest, reply: Reply): void {
 }
 
 /** A JSON answer that nobody keeps (RFC 6749 §5.1). */
-export function sendJson({ response }: LocalRequest, status: number, body: object | undefined, headers: Readonly<Record<string, string>> = {}): void {
+export function sendJson(
+  { response }: LocalRequest,
+  status: number,
+  body: object | undefined,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const text = body === undefined ? '' : JSON.stringify(body)
   const type = body === undefined ? {} : { 'content-type': 'application/json' }
   const common = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
-  response.writeHead(status, { ...common, ...type, ...headers, 'content-length': String(Buffer.byteLength(text)) }).end(text)
+  response
+    .writeHead(status, { ...common, ...type, ...headers, 'content-length': String(Buffer.byteLength(text)) })
+    .end(text)
 }
 
 /** A document that is the same for everybody, ready to send; kept for five minutes. */

@@ -67,8 +67,8 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const lifespans = lifespansOf(spec)
   const handlesOf = (refs: typeof spec.hmacSecretRefs): readonly SecretHandle[] =>
     (refs ?? []).map((ref) => deps.secrets.handle(ref))
-  const ring = createKeyRing(handlesOf(spec.signingKeySecretRefs), ephemeral.signing, log)
-  const secrets = createSealingSecrets(handlesOf(spec.hmacSecretRefs), ephemeral.sealing, log)
+  const ring = createKeyRing(handlesOf(spec.signingKeySecretRefs), () => ephemeral.signing(), log)
+  const secrets = createSealingSecrets(handlesOf(spec.hmacSecretRefs), () => ephemeral.sealing(), log)
   for (const look of [() => ring.keys(), () => secrets.current()]) checkAtStart(look)
   const seal = createSeal(secrets, clock)
 
@@ -143,7 +143,8 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   })
 
   const isAlone = store.health().kind === 'kvstore' && (ring.isEphemeral || secrets.isEphemeral)
-  const oneReplica = 'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
+  const oneReplica =
+    'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
   return {
     addresses,
     handlers,
@@ -154,7 +155,10 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
       const missing = [() => ring.keys(), () => secrets.current()].flatMap((look) => problemOf(look))
       const { isUp, detail } = store.health()
       const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
-      return { isReady: missing.length + down.length === 0, remarks: [...missing, ...down, ...(isAlone ? [oneReplica] : [])] }
+      return {
+        isReady: missing.length + down.length === 0,
+        remarks: [...missing, ...down, ...(isAlone ? [oneReplica] : [])],
+      }
     },
     async close() {
       await sessions.close()

@@ -23,7 +23,10 @@ afterAll(() => sockets.closeAll())
 
 type Change = Readonly<Record<string, string | undefined>>
 /** Adds a parameter once more. */
-const twice = (name: string, value = 'x') => (url: URL) => url.searchParams.append(name, value)
+const twice =
+  (name: string, value = 'x') =>
+  (url: URL) =>
+    url.searchParams.append(name, value)
 
 const ask = (change: Change, edit?: (url: URL) => void, who: TestClient = client) => {
   const url = new URL(authorizeUrl(rig, who, pkce, { resource: `${rig.url}/mcp`, ...change }))
@@ -61,7 +64,11 @@ describe('an authorization request that nobody can be told about', () => {
     ['with localhost for 127.0.0.1', { redirect_uri: 'http://localhost:7777/callback' }, 'invalid_redirect_uri'],
     ['with https for http', { redirect_uri: 'https://127.0.0.1:7777/callback' }, 'invalid_redirect_uri'],
     ['with an escaped path', { redirect_uri: 'http://127.0.0.1:7777/call%62ack' }, 'invalid_redirect_uri'],
-    ['with user information in redirect_uri', { redirect_uri: 'http://u@127.0.0.1:7777/callback' }, 'invalid_redirect_uri'],
+    [
+      'with user information in redirect_uri',
+      { redirect_uri: 'http://u@127.0.0.1:7777/callback' },
+      'invalid_redirect_uri',
+    ],
     ['with an impossible port', { redirect_uri: 'http://127.0.0.1:77777/callback' }, 'invalid_redirect_uri'],
     ['with javascript: as redirect_uri', { redirect_uri: 'javascript:alert(1)' }, 'invalid_redirect_uri'],
     ['that is too long', { nonce: 'x'.repeat(9000) }, 'invalid_request'],
@@ -105,16 +112,40 @@ describe('an authorization request that is refused to its client', () => {
     ['with code_challenge_method s256', { code_challenge_method: 's256' }, 'invalid_request'],
     ['with code_challenge_method S512', { code_challenge_method: 'S512' }, 'invalid_request'],
     ['with code_challenge_method twice', {}, 'invalid_request', twice('code_challenge_method', 'S256')],
-    ['with neither challenge nor method', { code_challenge: undefined, code_challenge_method: undefined }, 'invalid_request'],
+    [
+      'with neither challenge nor method',
+      { code_challenge: undefined, code_challenge_method: undefined },
+      'invalid_request',
+    ],
     ['without resource, where there are several', { resource: undefined }, 'invalid_target'],
     ['with an unknown resource', { resource: 'https://other.example/mcp' }, 'invalid_target'],
     ['with a resource that is no URL', { resource: 'mcp' }, 'invalid_target'],
     ['with several resources', {}, 'invalid_target', (url) => url.searchParams.append('resource', `${rig.url}/other`)],
-    ['with the same resource twice', {}, 'invalid_target', (url) => url.searchParams.append('resource', `${rig.url}/mcp`)],
-    ['with a resource in other letters', {}, 'invalid_target', (url) => url.searchParams.set('resource', `${rig.url}/MCP`)],
-    ['with a path below the resource', {}, 'invalid_target', (url) => url.searchParams.set('resource', `${rig.url}/mcp/x`)],
+    [
+      'with the same resource twice',
+      {},
+      'invalid_target',
+      (url) => url.searchParams.append('resource', `${rig.url}/mcp`),
+    ],
+    [
+      'with a resource in other letters',
+      {},
+      'invalid_target',
+      (url) => url.searchParams.set('resource', `${rig.url}/MCP`),
+    ],
+    [
+      'with a path below the resource',
+      {},
+      'invalid_target',
+      (url) => url.searchParams.set('resource', `${rig.url}/mcp/x`),
+    ],
     ['with two trailing slashes', {}, 'invalid_target', (url) => url.searchParams.set('resource', `${rig.url}/mcp//`)],
-    ['with a fragment in resource', {}, 'invalid_target', (url) => url.searchParams.set('resource', `${rig.url}/mcp#x`)],
+    [
+      'with a fragment in resource',
+      {},
+      'invalid_target',
+      (url) => url.searchParams.set('resource', `${rig.url}/mcp#x`),
+    ],
     ['with a query in resource', {}, 'invalid_target', (url) => url.searchParams.set('resource', `${rig.url}/mcp?x`)],
     ['with scope twice', {}, 'invalid_request', twice('scope')],
     ['with a quote in scope', { scope: 'mcp:read "x"' }, 'invalid_scope'],
@@ -172,7 +203,10 @@ describe('an authorization request that is let through', () => {
     ['without the trailing slash of a resource', {}, (url) => url.searchParams.set('resource', `${rig.url}/other`)],
     ['with prompt login', { prompt: 'login' }],
     ['with prompt select_account consent', { prompt: 'select_account consent' }],
-    ['with parameters of OpenID Connect', { nonce: 'n', max_age: '0', ui_locales: 'de', claims: '{}', acr_values: 'x' }],
+    [
+      'with parameters of OpenID Connect',
+      { nonce: 'n', max_age: '0', ui_locales: 'de', claims: '{}', acr_values: 'x' },
+    ],
     ['with a parameter that nobody knows', { unknown: 'x' }, twice('unknown')],
     ['with a state of 2,048 characters', { state: 's'.repeat(2048) }],
   ]

@@ -1,5 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createEphemeralKeys, openAuthServer, type AuthServer, type AuthServerConfig } from '../../src/authserver/index.ts'
+import {
+  createEphemeralKeys,
+  openAuthServer,
+  type AuthServer,
+  type AuthServerConfig,
+} from '../../src/authserver/index.ts'
 import { createOutbound, type Resolver } from '../../src/net/index.ts'
 import { embeddedAuthServer } from '../../src/resources/embedded-auth-server.ts'
 import { createMemoryStore, type Store } from '../../src/storage/index.ts'
@@ -46,7 +51,9 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
     ...options.spec,
   })
-  const resources = options.resources?.(url) ?? [{ url: `${url}/mcp`, scopes: ['mcp:read', 'mcp:write'], providers: [] }]
+  const resources = options.resources?.(url) ?? [
+    { url: `${url}/mcp`, scopes: ['mcp:read', 'mcp:write'], providers: [] },
+  ]
   const ephemeral = createEphemeralKeys()
   const { resolver } = options
   const deps = {
@@ -95,8 +102,11 @@ export const postJson = (url: string, body: unknown): Promise<Response> =>
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
 
-export const postForm = (url: string, form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
-  fetch(url, { method: 'POST', headers, body: new URLSearchParams(form) })
+export const postForm = (
+  url: string,
+  form: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+) => fetch(url, { method: 'POST', headers, body: new URLSearchParams(form) })
 
 export interface Pkce {
   readonly verifier: string
@@ -109,7 +119,12 @@ export function makePkce(): Pkce {
 }
 
 /** The address of an authorization request; undefined takes a parameter out. */
-export function authorizeUrl(rig: Rig, client: TestClient, pkce: Pkce, more: Readonly<Record<string, string | undefined>> = {}): string {
+export function authorizeUrl(
+  rig: Rig,
+  client: TestClient,
+  pkce: Pkce,
+  more: Readonly<Record<string, string | undefined>> = {},
+): string {
   const url = new URL(rig.server.addresses.authorizeUrl)
   const parameters = {
     response_type: 'code',
@@ -127,7 +142,12 @@ export function authorizeUrl(rig: Rig, client: TestClient, pkce: Pkce, more: Rea
 }
 
 /** What the identity provider does with a browser that was sent to it: it comes back with a code. */
-export async function atUpstream(rig: Pick<Rig, 'idp'>, browser: Browser, sent: Seen, more: Readonly<Record<string, string>> = {}): Promise<Seen> {
+export async function atUpstream(
+  rig: Pick<Rig, 'idp'>,
+  browser: Browser,
+  sent: Seen,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Seen> {
   return browser.get(backFrom(rig.idp, sent, more))
 }
 
@@ -146,7 +166,11 @@ export function backFrom(idp: Idp, sent: Seen, more: Readonly<Record<string, str
 export async function logIn(
   rig: Rig,
   client: TestClient,
-  options: { readonly browser?: Browser; readonly pkce?: Pkce; readonly more?: Readonly<Record<string, string | undefined>> } = {},
+  options: {
+    readonly browser?: Browser
+    readonly pkce?: Pkce
+    readonly more?: Readonly<Record<string, string | undefined>>
+  } = {},
 ): Promise<{ readonly answer: URLSearchParams; readonly pkce: Pkce; readonly browser: Browser }> {
   const { browser = new Browser(), pkce = makePkce() } = options
   const asked = await browser.get(authorizeUrl(rig, client, pkce, options.more))
@@ -164,7 +188,13 @@ export interface Tokens {
 }
 
 /** A code for tokens. */
-export function redeem(rig: Pick<Rig, 'issuer'>, client: TestClient, code: string, pkce: Pkce, more: Readonly<Record<string, string>> = {}) {
+export function redeem(
+  rig: Pick<Rig, 'issuer'>,
+  client: TestClient,
+  code: string,
+  pkce: Pkce,
+  more: Readonly<Record<string, string>> = {},
+) {
   return postForm(`${rig.issuer}/oauth/token`, {
     grant_type: 'authorization_code',
     client_id: client.id,
@@ -175,11 +205,25 @@ export function redeem(rig: Pick<Rig, 'issuer'>, client: TestClient, code: strin
   })
 }
 
-export const refresh = (rig: Pick<Rig, 'issuer'>, client: TestClient, token: string, more: Readonly<Record<string, string>> = {}) =>
-  postForm(`${rig.issuer}/oauth/token`, { grant_type: 'refresh_token', client_id: client.id, refresh_token: token, ...more })
+export const refresh = (
+  rig: Pick<Rig, 'issuer'>,
+  client: TestClient,
+  token: string,
+  more: Readonly<Record<string, string>> = {},
+) =>
+  postForm(`${rig.issuer}/oauth/token`, {
+    grant_type: 'refresh_token',
+    client_id: client.id,
+    refresh_token: token,
+    ...more,
+  })
 
 /** A whole login: the tokens of a client. */
-export async function getTokens(rig: Rig, client: TestClient, options: Parameters<typeof logIn>[2] = {}): Promise<Tokens> {
+export async function getTokens(
+  rig: Rig,
+  client: TestClient,
+  options: Parameters<typeof logIn>[2] = {},
+): Promise<Tokens> {
   const { answer, pkce } = await logIn(rig, client, options)
   const response = await redeem(rig, client, answer.get('code') ?? '', pkce)
   const body = (await response.json()) as Tokens

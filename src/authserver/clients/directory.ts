@@ -69,7 +69,10 @@ export function createClientDirectory(options: {
         throw storeFailure(error)
       }
       if (admission === 'full')
-        throw new Failure('overloaded', { detail: 'too many registered clients', retryAfterSeconds: FULL_RETRY_SECONDS })
+        throw new Failure('overloaded', {
+          detail: 'too many registered clients',
+          retryAfterSeconds: FULL_RETRY_SECONDS,
+        })
       return { client, secret }
     },
     async noteUse({ id, kind }) {

@@ -53,12 +53,14 @@ function readRedirectUris(document: Claims, from: 'registration' | 'document'): 
   const refuse = (why: string) => new OAuthError('invalid_redirect_uri', `redirect_uris ${why}`)
   if (!Array.isArray(value)) throw refuse('must be an array')
   const uris = [...new Set(value as readonly ClaimValue[])]
-  if (uris.length === 0 || uris.length > MOST_REDIRECT_URIS) throw refuse(`must have 1 to ${MOST_REDIRECT_URIS} members`)
+  if (uris.length === 0 || uris.length > MOST_REDIRECT_URIS)
+    throw refuse(`must have 1 to ${MOST_REDIRECT_URIS} members`)
   return uris.map((uri) => {
     const kind = typeof uri === 'string' ? redirectKind(uri) : undefined
     if (typeof uri !== 'string' || kind === undefined)
       throw refuse('may be https URLs, http loopback URLs or URIs with a private-use scheme, without fragment')
-    if (kind === 'private' && from === 'document') throw refuse('of a metadata document may not have a private-use scheme')
+    if (kind === 'private' && from === 'document')
+      throw refuse('of a metadata document may not have a private-use scheme')
     return uri
   })
 }
@@ -120,7 +122,8 @@ function readKeys(document: Claims, authMethod: AuthMethod): Keys {
   if (authMethod !== 'private_key_jwt') return { jwks: undefined, jwksUri: undefined, assertionAlgorithm: undefined }
   const jwks = given(document, 'jwks')
   const jwksUri = given(document, 'jwks_uri')
-  if ((jwks === undefined) === (jwksUri === undefined)) throw invalid('private_key_jwt needs jwks or jwks_uri, one of them')
+  if ((jwks === undefined) === (jwksUri === undefined))
+    throw invalid('private_key_jwt needs jwks or jwks_uri, one of them')
   if (jwks !== undefined && !isKeySet(jwks)) throw invalid(`jwks must be a set of 1 to ${MOST_KEYS} public keys`)
   if (jwksUri !== undefined && !isHttpsUrl(jwksUri)) throw invalid('jwks_uri must be an https URL')
   const algorithm = given(document, 'token_endpoint_auth_signing_alg')

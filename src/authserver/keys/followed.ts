@@ -26,7 +26,8 @@ export function follow<T>(handles: readonly SecretHandle[], make: () => T, what:
         seen = versions
       } catch (error) {
         if (made === undefined) throw error
-        if (versions !== seen) log.error({ what, problem: asFailure(error).detail }, 'changed secrets cannot be used, the ones before stay')
+        if (versions !== seen)
+          log.error({ what, problem: asFailure(error).detail }, 'changed secrets cannot be used, the ones before stay')
         seen = versions
       }
       return made.value

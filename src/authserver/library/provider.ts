@@ -31,8 +31,12 @@ export function createProvider(parts: ProviderParts): Provider {
   Object.defineProperty(Schema.prototype, 'redirectUris', { value: () => {} })
   Object.defineProperty(provider.Client.prototype, 'compareClientSecret', { value: compareHashed })
   const { tokens, clients } = parts
-  registerGrant(provider, clients, 'authorization_code', ['code', 'code_verifier', 'redirect_uri'], (client, parameters) =>
-    tokens.redeem(client, parameters),
+  registerGrant(
+    provider,
+    clients,
+    'authorization_code',
+    ['code', 'code_verifier', 'redirect_uri'],
+    (client, parameters) => tokens.redeem(client, parameters),
   )
   registerGrant(provider, clients, 'refresh_token', ['refresh_token', 'scope'], (client, parameters) =>
     tokens.refresh(client, parameters),
@@ -69,8 +73,9 @@ function configurationOf(parts: ProviderParts): Configuration {
     assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => {
       // No other audience: the library would also accept URLs made of the Host header.
       const audiences = [claims.aud].flat()
-      const own = [parts.issuer, `${parts.issuer}${parts.paths.token}`, `${parts.issuer}${parts.paths.revocation}`]
-      if (!audiences.every((audience) => typeof audience === 'string' && own.includes(audience)))
+      const { token, revocation } = parts.paths
+      const own: ReadonlySet<unknown> = new Set(['', token, revocation].map((path) => parts.issuer + path))
+      if (!audiences.every((audience) => own.has(audience)))
         throw new errors.InvalidClientAuth('the assertion is for somebody else, too')
       if (Number(claims.exp) > Date.now() / 1000 + MOST_ASSERTION_SECONDS)
         throw new errors.InvalidClientAuth('the assertion lives too long')
@@ -87,7 +92,13 @@ function compareHashed(this: { clientSecret?: string }, given: string): boolean 
 
 type Work = (client: Client, parameters: TokenParameters) => Promise<TokenAnswer>
 
-function registerGrant(provider: Provider, clients: ClientDirectory, type: GrantType, names: string[], work: Work): void {
+function registerGrant(
+  provider: Provider,
+  clients: ClientDirectory,
+  type: GrantType,
+  names: string[],
+  work: Work,
+): void {
   const handler = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const client = await clients.find(ctx.oidc.client?.clientId ?? '')
     if (client === undefined) throw new errors.InvalidClientAuth('client not found')
@@ -106,8 +117,16 @@ function refusalOf({ error, description, status }: OAuthError): Error {
   return status < 500 ? Object.assign(refusal, { status, statusCode: status }) : new Error(error)
 }
 
-async function guardedFetch(outbound: Outbound, url: Request | URL | string, options: RequestInit | undefined): Promise<Response> {
+async function guardedFetch(
+  outbound: Outbound,
+  url: Request | URL | string,
+  options: RequestInit | undefined,
+): Promise<Response> {
   const headers = Object.fromEntries(new Headers(options?.headers))
-  const { status, headers: answered, body } = await outbound.request({ method: 'GET', url: url instanceof Request ? url.url : String(url), headers })
+  const {
+    status,
+    headers: answered,
+    body,
+  } = await outbound.request({ method: 'GET', url: url instanceof Request ? url.url : String(url), headers })
   return new Response(Uint8Array.from(body), { status, headers: { ...answered } })
 }

@@ -46,7 +46,9 @@ export function beginFlow(
   origin: string,
   nowMs: number,
 ): { readonly flow: Flow; readonly setCookies: readonly string[] } {
-  const time = Math.floor(nowMs / 1000).toString(36).padStart(7, '0')
+  const time = Math.floor(nowMs / 1000)
+    .toString(36)
+    .padStart(7, '0')
   const flow = { id: time + randomBytes(8).toString('base64url'), secret: randomBytes(32).toString('base64url') }
   const prefix = cookieName(PREFIX, origin)
   // Their numbers begin with the time.

@@ -73,12 +73,24 @@ export function createConclude(parts: LoginParts): Conclude {
       const { consent, request, logins } = login
       if (consent === 'given' || consent.rememberedFor === shortHash(subjectFor(login))) return issue(login, visit)
       const token = randomBytes(32).toString('base64url')
-      await pending.put('confirm', token, flow, { ...login, consent: 'given' }, Math.max(1, login.endsAtMs - clock.now()))
+      await pending.put(
+        'confirm',
+        token,
+        flow,
+        { ...login, consent: 'given' },
+        Math.max(1, login.endsAtMs - clock.now()),
+      )
       const { name, email, preferred_username: userName } = logins[0]?.claims ?? {}
       const user = [name, email, userName].find((one) => typeof one === 'string' && one !== '')
       const action = firstCallback(request.resource).continuePath
       const field = { name: 'confirm', value: `${flow.id}.${token}` } as const
-      const html = consentPage({ request, next: undefined, user: typeof user === 'string' ? user : 'another user', action, field })
+      const html = consentPage({
+        request,
+        next: undefined,
+        user: typeof user === 'string' ? user : 'another user',
+        action,
+        field,
+      })
       return { kind: 'page', status: 200, html }
     },
     fail(request, flowId, failure, { requestId }) {
@@ -90,7 +102,12 @@ export function createConclude(parts: LoginParts): Conclude {
         url: answerClient(request, answerFor(failure), addresses.issuer),
       }
       const setCookies = [endFlow(flowId, firstCallback(request.resource).origin)]
-      return { kind: 'page', status: failure.status, html: errorPage({ ...explain(failure), requestId, back }), setCookies }
+      return {
+        kind: 'page',
+        status: failure.status,
+        html: errorPage({ ...explain(failure), requestId, back }),
+        setCookies,
+      }
     },
     cancel(request, flowId, error) {
       count('cancelled')

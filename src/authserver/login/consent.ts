@@ -37,7 +37,13 @@ export function createConsentStep(parts: LoginParts, legs: Legs, conclude: Concl
     const { flow, setCookies } = beginFlow(visit.cookies, origin, clock.now())
     const rememberedFor = request.mustAsk ? undefined : await remembered.find(request, visit.cookies, origin)
     if (rememberedFor !== undefined) {
-      const login = { request, consent: { rememberedFor }, flowId: flow.id, endsAtMs: clock.now() + LOGIN_MS, logins: [] }
+      const login = {
+        request,
+        consent: { rememberedFor },
+        flowId: flow.id,
+        endsAtMs: clock.now() + LOGIN_MS,
+        logins: [],
+      }
       const reply = await legs.go(login, flow, visit)
       return reply.kind === 'redirect' ? { ...reply, setCookies } : reply
     }
@@ -79,7 +85,13 @@ export function createConsentStep(parts: LoginParts, legs: Legs, conclude: Concl
         return lostPage(visit.requestId)
       const { request } = ticket
       if (decision === 'cancel') return conclude.cancel(request, flow.id, cancelled)
-      const login = { request, consent: 'given', flowId: flow.id, endsAtMs: clock.now() + LOGIN_MS, logins: [] } as const
+      const login = {
+        request,
+        consent: 'given',
+        flowId: flow.id,
+        endsAtMs: clock.now() + LOGIN_MS,
+        logins: [],
+      } as const
       return legs.go(login, flow, visit)
     },
   }

@@ -34,7 +34,8 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
   const send = async (login: PendingLogin, flow: Flow): Promise<Reply> => {
     const index = login.logins.length
     const next = linkAt(login.request.resource, index)
-    if (next === undefined) throw new Failure('config_error', { detail: 'an upstream of a pending login is not configured' })
+    if (next === undefined)
+      throw new Failure('config_error', { detail: 'an upstream of a pending login is not configured' })
     const { link, upstream } = next
     // The flow's number goes along, so that the cookie of this login is found among those of others.
     const state = `${flow.id}.${random(32)}`
@@ -82,7 +83,9 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
       try {
         // An answer for one upstream at the address of another: mix-up (RFC 9700 §4.4).
         if (callbacks.every(({ url }) => url !== leg.redirectUri))
-          throw new Failure('identity_provider_error', { detail: 'the answer came back to the address of another upstream' })
+          throw new Failure('identity_provider_error', {
+            detail: 'the answer came back to the address of another upstream',
+          })
         login = await finishLeg(leg, state, query)
         if (login.logins.length === addresses.chainOf(login.request.resource).length)
           return await conclude.finish(login, flow, visit)

@@ -22,7 +22,12 @@ export interface LoginRequest {
 export type Judgement =
   | { readonly kind: 'login'; readonly request: LoginRequest; readonly isSilent: boolean }
   | { readonly kind: 'page'; readonly error: OAuthError }
-  | { readonly kind: 'answer'; readonly redirectUri: string; readonly state: string | undefined; readonly error: OAuthError }
+  | {
+      readonly kind: 'answer'
+      readonly redirectUri: string
+      readonly state: string | undefined
+      readonly error: OAuthError
+    }
 
 /** Longest query of an authorization request, in characters; what comes of it has to fit in a URL again. */
 const MOST_QUERY = 8_192
@@ -73,14 +78,21 @@ export async function judgeRequest(
     const { isSilent, ...rest } = readParameters(parameters, resources)
     const { id, kind, name } = client
     const isRedirectGiven = given !== undefined
-    return { kind: 'login', isSilent, request: { client: { id, kind, name }, redirectUri, isRedirectGiven, state, ...rest } }
+    return {
+      kind: 'login',
+      isSilent,
+      request: { client: { id, kind, name }, redirectUri, isRedirectGiven, state, ...rest },
+    }
   } catch (error) {
     if (error instanceof OAuthError) return { kind: 'answer', redirectUri, state, error }
     throw error
   }
 }
 
-const page = (...of: ConstructorParameters<typeof OAuthError>): Judgement => ({ kind: 'page', error: new OAuthError(...of) })
+const page = (...of: ConstructorParameters<typeof OAuthError>): Judgement => ({
+  kind: 'page',
+  error: new OAuthError(...of),
+})
 
 /** A parameter without a value counts as absent (RFC 6749 §3.1). */
 const one = (parameters: URLSearchParams, name: string): string | undefined => parameters.get(name) || undefined
@@ -111,7 +123,9 @@ function readParameters(parameters: URLSearchParams, resources: ResourceNames): 
   const resource = readResource(parameters.getAll('resource'), resources)
   const asked = readScope(one(parameters, 'scope'))
   // What no resource has is not granted; a request that names nothing gets what the resource has (RFC 6749 §3.3).
-  const scope = asked?.filter((name) => resource.scopes.includes(name) || name === OFFLINE_ACCESS) ?? [...resource.scopes]
+  const scope = asked?.filter((name) => resource.scopes.includes(name) || name === OFFLINE_ACCESS) ?? [
+    ...resource.scopes,
+  ]
   const prompts = readPrompt(one(parameters, 'prompt'))
   return {
     challenge,
@@ -133,7 +147,10 @@ function readChallenge(parameters: URLSearchParams): string {
   return challenge
 }
 
-function readResource(indicators: readonly string[], resources: ResourceNames): { url: string; scopes: readonly string[] } {
+function readResource(
+  indicators: readonly string[],
+  resources: ResourceNames,
+): { url: string; scopes: readonly string[] } {
   if (indicators.length > 1) throw new OAuthError('invalid_target', 'resource may be there once')
   const [indicator] = indicators
   if (indicator === undefined) {
@@ -141,7 +158,8 @@ function readResource(indicators: readonly string[], resources: ResourceNames): 
     return resources.only
   }
   const resource = resources.find(indicator)
-  if (resource === undefined) throw new OAuthError('invalid_target', 'resource is not served with this authorization server')
+  if (resource === undefined)
+    throw new OAuthError('invalid_target', 'resource is not served with this authorization server')
   return resource
 }
 

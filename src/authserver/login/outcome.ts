@@ -1,4 +1,4 @@
-import { Failure } from '../../core/index.ts'
+import type { Failure } from '../../core/index.ts'
 import { withAnswer } from '../clients/redirect-uri.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { errorPage } from '../pages/error-page.ts'
@@ -21,8 +21,10 @@ export function answerClient(
 
 /** What a failure at an upstream is called to the client (authserver.md §4.4). */
 export function answerFor(failure: Failure): OAuthError {
-  if (failure.code === 'login_refused') return new OAuthError('access_denied', 'the identity provider did not let the user log in')
-  if (failure.status === 503) return new OAuthError('temporarily_unavailable', 'a service that the login needs cannot be reached')
+  if (failure.code === 'login_refused')
+    return new OAuthError('access_denied', 'the identity provider did not let the user log in')
+  if (failure.status === 503)
+    return new OAuthError('temporarily_unavailable', 'a service that the login needs cannot be reached')
   return new OAuthError('server_error', 'the login could not be completed')
 }
 
@@ -34,9 +36,15 @@ export function explain(failure: Failure): { readonly title: string; readonly te
       text: 'The identity provider did not complete the sign-in: it was cancelled there, or you may not use this application.',
     }
   if (failure.code === 'rate_limited')
-    return { title: 'Too many attempts', text: 'There were too many requests from your address. Wait a moment, then start again in the application.' }
+    return {
+      title: 'Too many attempts',
+      text: 'There were too many requests from your address. Wait a moment, then start again in the application.',
+    }
   if (failure.status === 503)
-    return { title: 'Sign-in is not available now', text: 'A service that is needed to sign you in cannot be reached. Try again in a moment.' }
+    return {
+      title: 'Sign-in is not available now',
+      text: 'A service that is needed to sign you in cannot be reached. Try again in a moment.',
+    }
   return {
     title: 'Sign-in did not work',
     text: 'Something that you can’t change went wrong on the way. Whoever runs this service finds the cause in its log.',
@@ -57,7 +65,11 @@ export function failurePage(failure: Failure, requestId: string): Reply {
 export function lostPage(requestId: string): Reply {
   const text =
     'It was started in another browser, was used before, or took too long. Nothing was changed. Go back to your application and start again.'
-  return { kind: 'page', status: 400, html: errorPage({ title: 'This sign-in can’t be continued here', text, requestId }) }
+  return {
+    kind: 'page',
+    status: 400,
+    html: errorPage({ title: 'This sign-in can’t be continued here', text, requestId }),
+  }
 }
 
 /** A request that can't be answered to its client, because nobody knows whether that is who it says. */
@@ -67,6 +79,11 @@ export function refusalPage(error: OAuthError, requestId: string): Reply {
   return {
     kind: 'page',
     status: 400,
-    html: errorPage({ title: 'The application can’t be let in', text, requestId, code: `${error.error}: ${error.description}` }),
+    html: errorPage({
+      title: 'The application can’t be let in',
+      text,
+      requestId,
+      code: `${error.error}: ${error.description}`,
+    }),
   }
 }

@@ -35,6 +35,8 @@ export type LoginOutcome = 'completed' | 'cancelled' | 'failed' | 'lost'
 
 /** Counts how logins end. */
 export const loginCounter = (metrics: Metrics): ((outcome: LoginOutcome) => void) => {
-  const logins = metrics.counter('extauth_authserver_logins_total', 'Logins that came to an end, by outcome.', ['outcome'])
+  const logins = metrics.counter('extauth_authserver_logins_total', 'Logins that came to an end, by outcome.', [
+    'outcome',
+  ])
   return (outcome) => logins.with(outcome).add()
 }

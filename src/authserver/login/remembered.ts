@@ -27,7 +27,8 @@ export interface RememberedConsents {
 }
 
 /** How a consent names whom it was given for. */
-export const shortHash = (text: string): string => createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
+export const shortHash = (text: string): string =>
+  createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
 
 export function createRememberedConsents(issuer: string, seal: Seal, clock: Clock): RememberedConsents {
   // Servers of one host have cookies of their own.
@@ -35,7 +36,11 @@ export function createRememberedConsents(issuer: string, seal: Seal, clock: Cloc
   const nameFor = (request: LoginRequest): string =>
     redirectKind(request.redirectUri) === 'web' ? base : `${base}-session`
 
-  const read = async (name: string, cookies: ReadonlyMap<string, string>, origin: string): Promise<readonly Entry[]> => {
+  const read = async (
+    name: string,
+    cookies: ReadonlyMap<string, string>,
+    origin: string,
+  ): Promise<readonly Entry[]> => {
     const value = cookies.get(cookieName(name, origin))
     if (value === undefined) return []
     try {

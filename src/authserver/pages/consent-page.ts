@@ -20,25 +20,37 @@ export function consentPage({ request, next, user, action, field }: ConsentPageP
   const name = request.client.name ?? 'An application without a name'
   const title = 'Allow access?'
   const body = html`<h1>Allow <bdi>${name}</bdi> to use this service as you?</h1>
-${user === undefined ? NOTHING : html`<p class="note">You are signed in as <bdi>${user}</bdi>.</p>`}
-<dl>
-<dt>Application</dt>
-<dd><bdi>${name}</bdi>${identity(request)}</dd>
-<dt>Sends you back to</dt>
-<dd>${destination(request.redirectUri)}</dd>
-<dt>Service</dt>
-<dd>${request.resource}</dd>
-${request.scope.length === 0 ? NOTHING : html`<dt>Access</dt>
-<dd><ul>${request.scope.map((scope) => html`<li>${scope}</li>`)}</ul></dd>`}
-${next === undefined ? NOTHING : html`<dt>Next you sign in at</dt>
-<dd>${next.name}<small>${next.host}</small></dd>`}
-</dl>
-<p>Go on only if you started this yourself, in that application, just now.</p>
-<form method="post" action="${action}">
-<input type="hidden" name="${field.name}" value="${field.value}" />
-<button class="primary" name="decision" value="continue">Continue</button>
-<button name="decision" value="cancel">Cancel</button>
-</form>`
+    ${user === undefined ? NOTHING : html`<p class="note">You are signed in as <bdi>${user}</bdi>.</p>`}
+    <dl>
+      <dt>Application</dt>
+      <dd><bdi>${name}</bdi>${identity(request)}</dd>
+      <dt>Sends you back to</dt>
+      <dd>${destination(request.redirectUri)}</dd>
+      <dt>Service</dt>
+      <dd>${request.resource}</dd>
+      ${
+        request.scope.length === 0
+          ? NOTHING
+          : html`<dt>Access</dt>
+              <dd>
+                <ul>
+                  ${request.scope.map((scope) => html`<li>${scope}</li>`)}
+                </ul>
+              </dd>`
+      }
+      ${
+        next === undefined
+          ? NOTHING
+          : html`<dt>Next you sign in at</dt>
+              <dd>${next.name}<small>${next.host}</small></dd>`
+      }
+    </dl>
+    <p>Go on only if you started this yourself, in that application, just now.</p>
+    <form method="post" action="${action}">
+      <input type="hidden" name="${field.name}" value="${field.value}" />
+      <button class="primary" name="decision" value="continue">Continue</button>
+      <button name="decision" value="cancel">Cancel</button>
+    </form>`
   return renderPage({ title, body })
 }
 

@@ -20,15 +20,17 @@ const GOES_ON_AFTER_SECONDS = 8
 /** A page for the human who can't go on (authserver.md §4.4). Nothing in it is from an upstream. */
 export function errorPage({ title, text, requestId, code, back }: ErrorPageParts): string {
   const body = html`<h1>${title}</h1>
-<p>${text}</p>
-${code === undefined ? NOTHING : html`<p><code>${code}</code></p>`}
-${
-  back === undefined
-    ? NOTHING
-    : html`<p><a class="button primary" href="${back.url}">Back to <bdi>${back.name}</bdi></a></p>
-<p><small>You get there by yourself in a few seconds.</small></p>`
-}
-<p><small>Request ${requestId}</small></p>`
+    <p>${text}</p>
+    ${code === undefined ? NOTHING : html`<p><code>${code}</code></p>`}
+    ${
+      back === undefined
+        ? NOTHING
+        : html`<p>
+              <a class="button primary" href="${back.url}">Back to <bdi>${back.name}</bdi></a>
+            </p>
+            <p><small>You get there by yourself in a few seconds.</small></p>`
+    }
+    <p><small>Request ${requestId}</small></p>`
   const goesOn = back === undefined ? undefined : { url: back.url, afterSeconds: GOES_ON_AFTER_SECONDS }
   return renderPage({ title, body, ...(goesOn === undefined ? {} : { goesOn }) })
 }

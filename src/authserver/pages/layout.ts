@@ -53,20 +53,19 @@ export function renderPage({ title, body, goesOn }: PageParts): string {
       ? new Markup('')
       : html`<meta http-equiv="refresh" content="${String(goesOn.afterSeconds)};url=${goesOn.url}" />`
   return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8" />
-<meta name="viewport" content="width=device-width, initial-scale=1" />
-<meta name="robots" content="noindex" />
-${refresh}
-<title>${title}</title>
-<style>${new Markup(STYLE)}</style>
-</head>
-<body>
-<main>
-${body}
-</main>
-</body>
-</html>
-`.text
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        ${refresh}
+        <title>${title}</title>
+        <style>
+          ${new Markup(STYLE)}
+        </style>
+      </head>
+      <body>
+        <main>${body}</main>
+      </body>
+    </html> `.text
 }

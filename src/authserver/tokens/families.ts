@@ -111,7 +111,8 @@ export function createFamilies(store: Store, seal: Seal, options: { clock: Clock
     },
     async next(token) {
       const tsid = tsidOf(token)
-      for (let attempt = 0; tsid !== undefined && attempt < TRIES; attempt++) {
+      if (tsid === undefined) return undefined
+      for (let attempt = 0; attempt < TRIES; attempt++) {
         const loaded = await load(tsid)
         if (loaded === undefined) return undefined
         const standing = standingOf(token, loaded.record)

@@ -115,7 +115,15 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     if (first === undefined) throw new OAuthError('server_error', 'a code without a login')
     await sessions.create({ tsid, subject, clientId: client.id, firstProvider: first.provider, resource, endsAtMs })
     for (const login of logins) await sessions.addLeg(tsid, login.provider, loginOf(login))
-    const grant: FamilyGrant = { tsid, subject, resource, authenticatedAtMs, endsAtMs, clientId: client.id, scope: code.scope }
+    const grant: FamilyGrant = {
+      tsid,
+      subject,
+      resource,
+      authenticatedAtMs,
+      endsAtMs,
+      clientId: client.id,
+      scope: code.scope,
+    }
     const refreshToken = hasRefresh ? await families.start(grant) : undefined
     const answer = await accessToken(grant, scope, first.claims)
     return { ...answer, ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }) }
@@ -125,7 +133,8 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     const code = required(parameters.code, 'code')
     const verifier = required(parameters.code_verifier, 'code_verifier')
     const found = await codes.find(code)
-    if (found === undefined || found.grant.clientId !== client.id) throw new OAuthError('invalid_grant', 'the code is not valid')
+    if (found === undefined || found.grant.clientId !== client.id)
+      throw new OAuthError('invalid_grant', 'the code is not valid')
     const { grant } = found
     checkRedirectUri(parameters.redirect_uri, grant)
     checkVerifier(verifier, grant.challenge)
@@ -192,7 +201,8 @@ function checkRedirectUri(given: string | undefined, grant: CodeGrant): void {
 
 /** RFC 7636 §4.6. */
 function checkVerifier(verifier: string, challenge: string): void {
-  if (!VERIFIER.test(verifier)) throw new OAuthError('invalid_request', 'code_verifier is not 43 to 128 unreserved characters')
+  if (!VERIFIER.test(verifier))
+    throw new OAuthError('invalid_request', 'code_verifier is not 43 to 128 unreserved characters')
   const computed = createHash('sha256').update(verifier).digest('base64url')
   if (computed.length !== challenge.length || !timingSafeEqual(Buffer.from(computed), Buffer.from(challenge)))
     throw new OAuthError('invalid_grant', 'code_verifier does not match code_challenge')
@@ -204,13 +214,15 @@ function checkResource(given: TokenParameters['resource'], granted: string, reso
   if (indicators.some((indicator) => resources.find(indicator)?.url !== granted))
     throw new OAuthError('invalid_target', 'resource is not the one that was granted')
   // A resource that no route has any more is nobody's audience.
-  if (resources.find(granted) === undefined) throw new OAuthError('invalid_target', 'the resource is not served any more')
+  if (resources.find(granted) === undefined)
+    throw new OAuthError('invalid_target', 'the resource is not served any more')
 }
 
 /** `scope` may narrow what was granted, never widen it (RFC 6749 §6). */
 function narrowed(given: string | undefined, granted: readonly string[]): readonly string[] {
   if (given === undefined || given === '') return granted
   const scope = [...new Set(given.split(' '))]
-  if (scope.some((one) => !granted.includes(one))) throw new OAuthError('invalid_scope', 'scope is more than was granted')
+  if (scope.some((one) => !granted.includes(one)))
+    throw new OAuthError('invalid_scope', 'scope is more than was granted')
   return scope
 }
