@@ -46,9 +46,12 @@ export const atHash = (token: string, bits = 256): string => {
   return digest.subarray(0, digest.length / 2).toString('base64url')
 }
 
+// Making one takes a while, and they are all alike.
+let known: Promise<SigningKey> | undefined
+
 /** An identity provider on TLS whose every answer a test can replace; what is not replaced is right. */
 export async function startIdp(sockets: Sockets) {
-  const key = await createKey()
+  const key = await (known ??= createKey())
   const asked: Asked[] = []
   const idp = {
     url: '',
