@@ -11,7 +11,7 @@ const INTROSPECTED_KEPT_MS = 60_000
 const END_OF_TIME_MS = 8.64e15
 
 export interface Evidence {
-  readonly provider: Provider
+  readonly provider: Pick<Provider, 'name' | 'issuer' | 'jwtRules'>
   readonly token: string
   readonly format: 'jwt' | 'opaque'
   readonly claims: Claims

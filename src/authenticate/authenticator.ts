@@ -8,6 +8,7 @@ import { createProvider } from './provider.ts'
 import { createResults } from './results.ts'
 import { shapeOf } from './token-shape.ts'
 import { refused, type Verdict } from './verdict.ts'
+import { createVerifyInProcess, type InProcessProvider } from './verify-in-process.ts'
 import { createVerifyJwt } from './verify-jwt.ts'
 import { createVerifyOpaque } from './verify-opaque.ts'
 
@@ -35,9 +36,20 @@ const RENEW_EVERY_MS = 30_000
 /** Cold tokens that are looked into at the same time; each may wait seconds for its provider. */
 const MAX_IN_FLIGHT = 4096
 
-/** The authenticator for `auth` (specification §A, decisions §2). Opens files; fetches nothing before `start` or a token. */
-export function createAuthenticator(auth: AuthSection, deps: AuthenticateDeps): Authenticator {
-  return auth.mode === 'oauth' ? createOAuthAuthenticator(auth.oauth, deps) : ANONYMOUS_AUTHENTICATOR
+/**
+ * The authenticator for `auth` (specification §A, decisions §2). Opens files; fetches nothing before `start` or a token.
+ * Tokens of `inProcess` issuers are accepted beside those of the section's providers, which may then be none, and come
+ * before a provider of the same issuer (authserver.md §2.3, §2.6). Throws `config_error` when callers are anonymous all
+ * the same.
+ */
+export function createAuthenticator(
+  auth: AuthSection,
+  deps: AuthenticateDeps,
+  inProcess: readonly InProcessProvider[] = [],
+): Authenticator {
+  if (auth.mode === 'oauth') return createOAuthAuthenticator(auth.oauth, deps, inProcess)
+  if (inProcess.length === 0) return ANONYMOUS_AUTHENTICATOR
+  throw new Failure('config_error', { detail: 'an authorization server for callers that are anonymous' })
 }
 
 /** Credentials are not looked at in mode `anonymous` (specification, Authentication 7). */
@@ -48,9 +60,15 @@ const ANONYMOUS_AUTHENTICATOR: Authenticator = {
   close: () => Promise.resolve(),
 }
 
-function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: AuthenticateDeps): Authenticator {
+function createOAuthAuthenticator(
+  oauth: OAuthSection['oauth'],
+  deps: AuthenticateDeps,
+  inProcess: readonly InProcessProvider[],
+): Authenticator {
   const { clock, metrics } = deps
-  const providers = oauth.providers.map((settings) => createProvider(settings, oauth.toleranceSeconds, deps))
+  const { toleranceSeconds } = oauth
+  const providers = oauth.providers.map((settings) => createProvider(settings, toleranceSeconds, deps))
+  const own = inProcess.length === 0 ? undefined : createVerifyInProcess(inProcess, { toleranceSeconds, clock })
   const verifyJwt = createVerifyJwt(providers, clock)
   const verifyOpaque = createVerifyOpaque(providers, clock)
   const results = createResults(clock)
@@ -63,7 +81,7 @@ function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: Authentica
 
   const verify = (token: string, peer: string | undefined): Verdict | Promise<Verdict> => {
     const shape = shapeOf(token)
-    if (shape.kind === 'jwt') return verifyJwt(token, shape.jwt, peer)
+    if (shape.kind === 'jwt') return own?.verify(token, shape.jwt) ?? verifyJwt(token, shape.jwt, peer)
     return shape.kind === 'opaque' ? verifyOpaque(token, peer) : refused('the token is a JWT that is not well-formed')
   }
 
@@ -104,6 +122,7 @@ function createOAuthAuthenticator(oauth: OAuthSection['oauth'], deps: Authentica
       const key = hash('sha256', configHash + token, 'base64url')
       const caller = results.accepted(key)
       if (caller !== undefined) {
+        own?.checkRevoked(caller)
         count.remembered.add()
         return caller
       }

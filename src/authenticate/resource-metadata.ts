@@ -13,6 +13,8 @@ export interface ResourceMetadataOptions {
   /** The URL that names the resource, as configured. */
   readonly resourceUrl: string
   readonly auth: AuthSection
+  /** Issuers in this process whose tokens are accepted too; they are named first (authserver.md §2.6). Default none. */
+  readonly ownIssuers?: readonly string[]
   /** Default: `resourceDocumentation` of the `auth` section, else none. */
   readonly resourceDocumentation?: string | undefined
 }
@@ -22,9 +24,9 @@ export interface ResourceMetadataOptions {
  * once; in mode `anonymous` there are no authorization servers (decisions §2.7).
  */
 export function protectedResourceMetadata(options: ResourceMetadataOptions): ProtectedResourceMetadata {
-  const { resourceUrl, auth } = options
+  const { resourceUrl, auth, ownIssuers = [] } = options
   const oauth = auth.mode === 'oauth' ? auth.oauth : undefined
-  const issuers = [...new Set(oauth?.providers.map((provider) => provider.issuerUrl))]
+  const issuers = [...new Set([...ownIssuers, ...(oauth?.providers ?? []).map((provider) => provider.issuerUrl)])]
   const scopes = oauth?.scopesSupported ?? []
   const documentation = options.resourceDocumentation ?? oauth?.resourceDocumentation
   return {

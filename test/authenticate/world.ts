@@ -1,7 +1,12 @@
 import type { OutboundRequest, OutboundResponse } from '../../src/core/index.ts'
 import { OutboundError } from '../../src/core/index.ts'
 import { asFailure, type AuthenticatedCaller, type Caller, type Failure } from '../../src/core/index.ts'
-import { type Authenticator, createAuthenticator } from '../../src/authenticate/index.ts'
+import {
+  type AuthenticateDeps,
+  type Authenticator,
+  createAuthenticator,
+  type InProcessProvider,
+} from '../../src/authenticate/index.ts'
 import { authSection } from '../../src/resources/index.ts'
 import { createManualClock, createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
 import { jwks, type TestKey } from './keys.ts'
@@ -58,12 +63,16 @@ export function createWorld() {
     /** How often a URL was asked. */
     asked: (url: string) => calls.filter((call) => call.url === url).length,
     nowSeconds: () => clock.now() / 1000,
-    authenticator(providers: readonly object[], more: object = {}): Authenticator {
+    authenticator(
+      providers: readonly object[],
+      more: object = {},
+      inProcess: readonly InProcessProvider[] = [],
+    ): Authenticator {
       const section = authSection().parse({
         mode: 'oauth',
         oauth: { resourceUrl: 'https://registry.example.com', providers, ...more },
       })
-      return createAuthenticator(section, {
+      const deps: AuthenticateDeps = {
         clock,
         log,
         metrics,
@@ -76,7 +85,8 @@ export function createWorld() {
           },
           close: () => Promise.resolve(),
         }),
-      })
+      }
+      return createAuthenticator(section, deps, inProcess)
     },
   }
   return world

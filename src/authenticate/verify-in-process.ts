@@ -1,0 +1,114 @@
+import { compactVerify, errors } from 'jose'
+import {
+  type AuthenticatedCaller,
+  type Claims,
+  type Clock,
+  Failure,
+  type InProcessIssuer,
+  type IssuerKey,
+} from '../core/index.ts'
+import { accept } from './accept.ts'
+import { brokenRule, type ClaimRules } from './claim-rules.ts'
+import type { UnverifiedJwt } from './token-shape.ts'
+import { refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
+
+/** Tokens of an issuer that runs in this process, for one audience. */
+export interface InProcessProvider {
+  readonly issuer: InProcessIssuer
+  /** What `aud` must name: the resource URL of the route. */
+  readonly audience: string
+}
+
+/** Name of the provider in logs. */
+const NAME = 'embedded'
+/** RFC 9068 §2.1: what says that a JWT is an access token; RFC 7515 §4.1.9: in any case, with or without the prefix. */
+const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i
+
+const REVOKED = 'the session of the token was revoked'
+
+/** Verifies the tokens of issuers in this process, without HTTP (authserver.md §2.6). */
+export interface VerifyInProcess {
+  /** The verdict on a token whose `iss` is one of these issuers; undefined for any other. */
+  verify(token: string, jwt: UnverifiedJwt): Promise<Verdict> | Refused | undefined
+  /** To be called on each use of a remembered caller. Throws `invalid_token` when the session was revoked since. */
+  checkRevoked(caller: AuthenticatedCaller): void
+}
+
+const keyFor = (keys: readonly IssuerKey[], { alg, kid }: UnverifiedJwt['header']): IssuerKey | undefined =>
+  keys.find((key) => key.kid === kid && key.alg === alg)
+
+const isSignedBy = async (token: string, { alg, publicKey }: IssuerKey): Promise<boolean> => {
+  try {
+    await compactVerify(token, publicKey, { algorithms: [alg] })
+    return true
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return false
+    throw error
+  }
+}
+
+/**
+ * Access tokens of these issuers are verified with their own keys: `typ` at+jwt, `alg` and `kid` of one of them, then the
+ * claims as for any JWT. Of several entries with one issuer each stands for one more audience.
+ */
+export function createVerifyInProcess(
+  providers: readonly InProcessProvider[],
+  { toleranceSeconds, clock }: { readonly toleranceSeconds: number; readonly clock: Clock },
+): VerifyInProcess {
+  const byIssuer = Map.groupBy(providers, ({ issuer }) => issuer.issuer)
+
+  const rulesOf = ({ issuer, audience }: InProcessProvider): ClaimRules => ({
+    issuer: issuer.issuer,
+    audience,
+    toleranceSeconds,
+    isIntrospected: false,
+    requireAudience: true,
+  })
+
+  const isRevoked = (issuer: string, claims: Claims): boolean =>
+    byIssuer.get(issuer)?.[0]?.issuer.isRevoked(claims) === true
+
+  /** The entry whose rules the claims keep, or why there is none; of several, a broken rule beside the audience tells more. */
+  const entryFor = (claims: Claims, entries: readonly InProcessProvider[]): ClaimRules | Refused => {
+    let refusal: Refused | undefined
+    for (const rules of entries.map(rulesOf)) {
+      const rule = brokenRule(claims, rules, clock.now())
+      if (rule === undefined) return rules
+      if (refusal === undefined || !rule.startsWith('aud')) refusal = refusedByRule(rule)
+    }
+    return refusal ?? refused('iss names no provider')
+  }
+
+  const verifyWith = async (token: string, { header, payload }: UnverifiedJwt, rules: ClaimRules): Promise<Verdict> => {
+    const key = keyFor(byIssuer.get(rules.issuer)?.[0]?.issuer.keys() ?? [], header)
+    if (key === undefined || !(await isSignedBy(token, key))) return refused('it is not signed by our own issuer')
+    if (isRevoked(rules.issuer, payload)) return refused(REVOKED)
+    const provider = { name: NAME, issuer: rules.issuer, jwtRules: rules }
+    const evidence = {
+      provider,
+      token,
+      format: 'jwt',
+      claims: payload,
+      isIntrospected: false,
+      bytes: token.length,
+    } as const
+    return accept(evidence, clock.now())
+  }
+
+  return {
+    verify(token, jwt) {
+      const { iss } = jwt.payload
+      const entries = typeof iss === 'string' ? byIssuer.get(iss) : undefined
+      if (entries === undefined) return undefined
+      const { typ, crit } = jwt.header
+      if (typeof typ !== 'string' || !ACCESS_TOKEN.test(typ)) return refused('typ is not at+jwt')
+      if (crit !== undefined) return refused('crit names an extension that is not understood')
+      const rules = entryFor(jwt.payload, entries)
+      return 'kind' in rules ? rules : verifyWith(token, jwt, rules)
+    },
+    checkRevoked({ issuer, claims }) {
+      if (isRevoked(issuer, claims))
+        throw new Failure('invalid_token', { detail: REVOKED, challenge: { error: 'invalid_token' } })
+    },
+  }
+}
