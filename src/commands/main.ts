@@ -20,6 +20,10 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Runs the registry server, which lists MCP servers to authenticated callers.',
     load: async () => (await import('./registry.ts')).runRegistry,
   },
+  operator: {
+    summary: 'Runs the Kubernetes operator: controller and admission webhooks.',
+    load: async () => (await import('./operator.ts')).runOperatorCommand,
+  },
   lab: {
     summary: 'Runs the proxy with local stand-ins for everything it talks to; `lab token` prints a token.',
     load: async () => (await import('./lab.ts')).runLab,

@@ -238,11 +238,13 @@ function jsonOf(answer: OutboundResponse): unknown {
 /** A page; items of a list come without kind and version, which belong to all of them. */
 function pageOf(answer: unknown, type: ResourceType): ListPage & { readonly next: string } {
   const { items, metadata } = answer as { items?: unknown; metadata?: { resourceVersion?: string; continue?: string } }
-  if (!Array.isArray(items) || metadata === undefined) throw new KubeError(0, 'malformed')
+  // An empty list of metadata has no items at all.
+  const found: unknown = items ?? []
+  if (!Array.isArray(found) || metadata === undefined) throw new KubeError(0, 'malformed')
   const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`
   return {
     // The answer is ours alone, so its items are completed in place.
-    items: items.map((item) => Object.assign(item as KubeObject, { apiVersion, kind: type.kind })),
+    items: found.map((item) => Object.assign(item as KubeObject, { apiVersion, kind: type.kind })),
     resourceVersion: metadata.resourceVersion ?? '',
     next: metadata.continue ?? '',
   }

@@ -3,6 +3,9 @@ export interface KubeObject {
   readonly apiVersion: string
   readonly kind: string
   readonly metadata: KubeMetadata
+  readonly spec?: unknown
+  readonly status?: unknown
+  readonly data?: unknown
   readonly [field: string]: unknown
 }
 

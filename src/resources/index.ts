@@ -1,5 +1,13 @@
 // The schemas, and the types that come from them.
-export { AUTH_TYPES, filesNamedBy, headersSetBy, secretsNamedBy, TYPE_RECORDS } from './auth-types.ts'
+export {
+  AUTH_TYPES,
+  filesNamedBy,
+  headersSetBy,
+  secretsNamedBy,
+  TYPE_RECORDS,
+  typedSpec,
+  urlsCalledBy,
+} from './auth-types.ts'
 export type { AuthSpecs, AuthType, ExternalAuthSpec, RunnableType } from './auth-types.ts'
 export type { TypeRecord } from './type-record.ts'
 export { externalAuthConfig } from './external-auth.ts'
@@ -27,7 +35,7 @@ export type { Bytes, GoDuration, Milliseconds, Seconds } from './units.ts'
 export { loadFiles } from './load-files.ts'
 export { loadCallersFile, loadRegistryFile } from './load-single.ts'
 export type { SingleResult } from './load-single.ts'
-export { parseDocuments } from './parse-documents.ts'
+export { parseDocuments, parseObjects } from './parse-documents.ts'
 export type { ParseOptions, SourceText } from './parse-documents.ts'
 export type { Declared, Loaded, LocatedAuth } from './loaded.ts'
 export { renderProblem } from './problem.ts'

@@ -53,6 +53,26 @@ export function parseDocuments(files: readonly SourceText[], options: ParseOptio
   return loading
 }
 
+/**
+ * The same for objects that are at hand, such as those of a cluster: there is no text, so every place is line 1. References
+ * between them are followed only with `references`; alone, an object is judged for itself. Never throws.
+ */
+export function parseObjects(
+  objects: readonly unknown[],
+  options: ParseOptions & { readonly references?: boolean } = {},
+): Loaded {
+  const loading = nothingLoaded()
+  const start = { line: 1, column: 1 }
+  for (const value of objects)
+    addDocument(
+      new Reader(loading, '(object)', { value, start, locate: () => start }, options.apiGroup ?? DEFAULT_API_GROUP),
+      value,
+      [],
+    )
+  if (options.references === true) crossCheck(loading)
+  return loading
+}
+
 const inOrder = (files: ReadonlyMap<string, number>, a: Problem, b: Problem): number =>
   (files.get(a.file) ?? 0) - (files.get(b.file) ?? 0) || a.line - b.line || a.column - b.column
 

@@ -1,0 +1,38 @@
+import type { KubeObject, ResourceType } from '../kube/index.ts'
+
+/** Something worth an event: one per change of a condition, never a value of a secret. */
+export interface EventNote {
+  readonly regarding: KubeObject
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly note: string
+}
+
+/** A write that the shell carries out, in order. */
+export type Action =
+  /** Server-side apply of exactly these fields; owners of others keep theirs. */
+  | { readonly do: 'apply'; readonly type: ResourceType; readonly object: KubeObject }
+  | { readonly do: 'apply_status'; readonly type: ResourceType; readonly object: KubeObject }
+  | { readonly do: 'remove'; readonly type: ResourceType; readonly object: KubeObject }
+  /** Sets annotations and nothing else; an object that is gone is fine. */
+  | {
+      readonly do: 'annotate'
+      readonly type: ResourceType
+      readonly object: KubeObject
+      readonly annotations: Readonly<Record<string, string>>
+    }
+  /** The finalizers of an object, whole; guarded by its resource version. */
+  | {
+      readonly do: 'set_finalizers'
+      readonly type: ResourceType
+      readonly object: KubeObject
+      readonly finalizers: readonly string[]
+    }
+
+/** What has to be done so that what is observed becomes what is wanted. */
+export interface Plan {
+  readonly actions: readonly Action[]
+  readonly events: readonly EventNote[]
+  /** Milliseconds after which to look again without an event; absent: never. */
+  readonly requeueAfterMs?: number
+}

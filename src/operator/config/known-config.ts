@@ -1,0 +1,70 @@
+import type { KubeObject } from '../../kube/index.ts'
+import { type ExternalAuthSpec, parseObjects, secretsNamedBy, typedSpec, urlsCalledBy } from '../../resources/index.ts'
+import { wordsOf } from '../webhook/validate.ts'
+
+/** What an MCPExternalAuthConfig of the cluster is to us: its problems, or what it needs. */
+export type KnownConfig =
+  | { readonly problems: readonly string[]; readonly valid?: undefined }
+  | { readonly problems: readonly []; readonly valid: ValidConfig }
+
+export interface ValidConfig {
+  readonly spec: ExternalAuthSpec
+  readonly configHash: string
+  /** Keys of Secrets that it names, by Secret. */
+  readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>
+  /** URLs that the proxy will call for it. */
+  readonly urls: readonly string[]
+  /** Ports of the store and its sentinels, where it has one. */
+  readonly storePorts: readonly number[]
+}
+
+/** Judges a stored config by the rules of `validate`. Kept per object: an informer hands out the same one until it changes. */
+export function createKnownConfigs(apiGroup: string): (object: KubeObject) => KnownConfig {
+  const known = new WeakMap<KubeObject, KnownConfig>()
+  return (object) => {
+    let result = known.get(object)
+    if (result === undefined) known.set(object, (result = judge(object, apiGroup)))
+    return result
+  }
+}
+
+function judge(object: KubeObject, apiGroup: string): KnownConfig {
+  // Status is ours and metadata the server's: only what a person wrote is judged.
+  const { apiVersion, kind, metadata, spec } = object
+  const { name, namespace } = metadata
+  const loaded = parseObjects([{ apiVersion, kind, metadata: { name, namespace }, spec }], { apiGroup })
+  const [auth] = loaded.auths
+  if (auth === undefined || loaded.problems.length > 0)
+    return {
+      problems: loaded.problems.length === 0 ? ['not a configuration'] : [...new Set(loaded.problems.map(wordsOf))],
+    }
+  const typed = typedSpec(auth.document.spec)
+  const secretKeys = new Map<string, Set<string>>()
+  for (const ref of secretsNamedBy(typed))
+    secretKeys.set(ref.name, (secretKeys.get(ref.name) ?? new Set()).add(ref.key))
+  const urls = urlsCalledBy(typed).map(({ url }) => url)
+  return {
+    problems: [],
+    valid: {
+      spec: auth.document.spec,
+      configHash: auth.configHash,
+      secretKeys,
+      urls,
+      storePorts: storePortsOf(auth.document.spec),
+    },
+  }
+}
+
+const SENTINEL_PORT = 26_379
+const MASTER_PORT = 6379
+
+/** Sentinels name the master's port at run time; the usual one is let through, others by `spec.egress`. */
+function storePortsOf(spec: ExternalAuthSpec): number[] {
+  if (spec.type !== 'embeddedAuthServer') return []
+  const { storage } = spec.embeddedAuthServer
+  if (storage?.type !== 'kvstore') return []
+  const sentinel = storage.kvstore.sentinelConfig
+  const named = (sentinel.sentinelAddrs ?? []).map((address) => Number(address.slice(address.lastIndexOf(':') + 1)))
+  const service = sentinel.sentinelService === undefined ? [] : [sentinel.sentinelService.port ?? SENTINEL_PORT]
+  return [MASTER_PORT, ...named, ...service].filter((port) => Number.isInteger(port) && port > 0)
+}

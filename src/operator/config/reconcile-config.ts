@@ -1,0 +1,176 @@
+import { canonicalJson } from '../../resources/index.ts'
+import type { KubeObject, ResourceType } from '../../kube/index.ts'
+import type { Action, Plan } from '../actions.ts'
+import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
+import { eventOf } from '../events.ts'
+import type { ReferringKind } from '../kinds.ts'
+
+/** What is known about one MCPExternalAuthConfig when it is looked at. */
+export interface ConfigSnapshot {
+  readonly object: KubeObject
+  readonly type: ResourceType
+  /** What the rules say of its spec, as `validate` words it; `configHash` where it is valid. */
+  readonly verdict: { readonly problems: readonly string[]; readonly configHash: string | undefined }
+  /** Workloads of its namespace that refer to it. */
+  readonly workloads: readonly { readonly kind: ReferringKind; readonly name: string }[]
+  /** Names of pods of its namespace that were injected for it and have not ended. */
+  readonly pods: readonly string[]
+  /** Secrets that it names: `unknown` where the operator may not look. */
+  readonly secrets: 'unknown' | { readonly missing: readonly string[] }
+  readonly isNamespaceTerminating: boolean
+  /** The group's finalizer. */
+  readonly finalizer: string
+  /** False beside another operator of the same group: only conditions with our own prefix are written (kubernetes.md §1). */
+  readonly ownsKind: boolean
+  readonly now: Date
+}
+
+export interface ConfigStatus {
+  readonly observedGeneration?: number
+  readonly configHash?: string
+  readonly referencingWorkloads?: readonly { readonly kind: string; readonly name: string }[]
+  readonly conditions: readonly Condition[]
+}
+
+/** Prefix of condition types where the kind belongs to another operator. */
+const GUEST_PREFIX = 'extauth.dev/'
+
+/** Observed → wanted for one MCPExternalAuthConfig (kubernetes.md §2). Pure: no I/O, no clock. */
+export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
+  const { object, type, workloads, ownsKind } = snapshot
+  const isDeleting = object.metadata.deletionTimestamp !== undefined
+  const finalizers = object.metadata.finalizers ?? []
+  const isHeld = ownsKind && workloads.length > 0 && !snapshot.isNamespaceTerminating
+  const actions: Action[] = []
+  const wanted = wantedFinalizers(snapshot, isDeleting, isHeld)
+  if (isDeleting && !wanted.includes(snapshot.finalizer) && finalizers.includes(snapshot.finalizer)) {
+    // It goes with this write; there is no status to write any more.
+    return { actions: [{ do: 'set_finalizers', type, object, finalizers: wanted }], events: [] }
+  }
+  if (wanted.length !== finalizers.length) actions.push({ do: 'set_finalizers', type, object, finalizers: wanted })
+
+  const before = conditionsOf(object)
+  const findings = findingsOf(snapshot, isDeleting && isHeld, ownsKind ? '' : GUEST_PREFIX)
+  const conditions = conditionsFrom(findings, before, object.metadata.generation, snapshot.now)
+  const status = ownsKind ? statusOf(snapshot, conditions) : { conditions }
+  if (canonicalJson(status) !== canonicalJson(ours(object, conditions, ownsKind)))
+    actions.push({ do: 'apply_status', type, object: withStatus(object, status) })
+  return { actions, events: changedConditions(conditions, before).map((condition) => eventOf(object, condition)) }
+}
+
+/** Ours is there while the object lives, so that a deletion can be held; others' stay as they are. */
+function wantedFinalizers(
+  { object, finalizer, ownsKind }: ConfigSnapshot,
+  isDeleting: boolean,
+  isHeld: boolean,
+): readonly string[] {
+  const finalizers = object.metadata.finalizers ?? []
+  if (!ownsKind) return finalizers
+  const isThere = finalizers.includes(finalizer)
+  if (isDeleting) return isThere && !isHeld ? finalizers.filter((name) => name !== finalizer) : finalizers
+  return isThere ? finalizers : [...finalizers, finalizer]
+}
+
+function findingsOf(snapshot: ConfigSnapshot, isBlocked: boolean, prefix: string): Finding[] {
+  const { problems } = snapshot.verdict
+  const isValid = problems.length === 0
+  const valid: Finding = isValid
+    ? { type: 'Valid', status: 'True', reason: 'ValidationSucceeded', message: 'the configuration is valid' }
+    : { type: 'Valid', status: 'False', reason: 'ValidationFailed', message: problems.join('\n') }
+  const secrets = secretsFinding(snapshot)
+  const ready: Finding = !isValid
+    ? {
+        type: 'Ready',
+        status: 'False',
+        reason: 'ValidationFailed',
+        message: 'the configuration is not valid; see Valid',
+      }
+    : secrets.status === 'False'
+      ? { type: 'Ready', status: 'False', reason: secrets.reason, message: secrets.message }
+      : { type: 'Ready', status: 'True', reason: 'ConfigReady', message: 'the configuration can be used' }
+  const all = [valid, secrets, ready, deletionFinding(snapshot, isBlocked)]
+  return prefix === ''
+    ? all
+    : all.map(({ type, status, reason, message }) => ({ type: prefix + type, status, reason, message }))
+}
+
+function secretsFinding({ secrets, verdict }: ConfigSnapshot): Finding {
+  const type = 'SecretsResolved'
+  if (verdict.problems.length > 0)
+    return {
+      type,
+      status: 'Unknown',
+      reason: 'ValidationFailed',
+      message: 'not looked at while the configuration is not valid',
+    }
+  if (secrets === 'unknown')
+    return {
+      type,
+      status: 'Unknown',
+      reason: 'SecretsNotWatched',
+      message: 'the operator does not read Secrets; a missing one shows in the readiness of the pods',
+    }
+  if (secrets.missing.length === 0)
+    return { type, status: 'True', reason: 'SecretsFound', message: 'every Secret that is named exists' }
+  return { type, status: 'False', reason: 'SecretsMissing', message: `missing: ${secrets.missing.join(', ')}` }
+}
+
+function deletionFinding({ workloads, pods }: ConfigSnapshot, isBlocked: boolean): Finding {
+  const type = 'DeletionBlocked'
+  if (!isBlocked) return { type, status: 'False', reason: 'NotReferenced', message: '' }
+  const named = workloads.map(({ kind, name }) => `${kind}/${name}`).join(', ')
+  const injected = pods.length === 0 ? '' : `; injected pods: ${shortened(pods)}`
+  return {
+    type,
+    status: 'True',
+    reason: 'ReferencedByWorkloads',
+    message: `deletion waits until nothing refers to it: ${named}${injected}`,
+  }
+}
+
+const MOST_NAMED = 20
+
+const shortened = (names: readonly string[]): string =>
+  names.length <= MOST_NAMED
+    ? names.join(', ')
+    : `${names.slice(0, MOST_NAMED).join(', ')} and ${names.length - MOST_NAMED} more`
+
+function statusOf({ object, verdict, workloads }: ConfigSnapshot, conditions: readonly Condition[]): ConfigStatus {
+  const before = (object['status'] ?? {}) as ConfigStatus
+  // An invalid spec has no hash of its own; the one of the last good spec says what workloads still run.
+  const configHash = verdict.configHash ?? before.configHash
+  return {
+    ...(object.metadata.generation === undefined ? {} : { observedGeneration: object.metadata.generation }),
+    ...(configHash === undefined ? {} : { configHash }),
+    referencingWorkloads: sorted(workloads),
+    conditions,
+  }
+}
+
+function sorted(workloads: ConfigSnapshot['workloads']): { kind: string; name: string }[] {
+  const byKey = new Map(workloads.map(({ kind, name }) => [`${kind}/${name}`, { kind, name }]))
+  return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, workload]) => workload)
+}
+
+/** What the status says now of what we would write. */
+function ours(object: KubeObject, conditions: readonly Condition[], ownsKind: boolean): ConfigStatus {
+  const status = (object['status'] ?? {}) as ConfigStatus
+  const types = new Set(conditions.map(({ type }) => type))
+  const written = conditions.map(({ type }) => type)
+  const kept = conditionsOf(object)
+    .filter(({ type }) => types.has(type))
+    .sort((a, b) => written.indexOf(a.type) - written.indexOf(b.type))
+  if (!ownsKind) return { conditions: kept }
+  const { observedGeneration, configHash, referencingWorkloads } = status
+  return {
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+    ...(configHash === undefined ? {} : { configHash }),
+    ...(referencingWorkloads === undefined ? {} : { referencingWorkloads }),
+    conditions: kept,
+  }
+}
+
+function withStatus({ apiVersion, kind, metadata }: KubeObject, status: object): KubeObject {
+  const { name, namespace } = metadata
+  return { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status }
+}

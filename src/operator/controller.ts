@@ -1,0 +1,232 @@
+import type { Clock, Log, Metrics } from '../core/index.ts'
+import {
+  createQueue,
+  type KubeClient,
+  KubeError,
+  type KubeObject,
+  type Queue,
+  type ResourceType,
+} from '../kube/index.ts'
+import type { Action, Plan } from './actions.ts'
+import { createKnownConfigs, type KnownConfig } from './config/known-config.ts'
+import { reconcileConfig } from './config/reconcile-config.ts'
+import { createExecutor } from './executor.ts'
+import { injectionConfigMap } from './injection/config-map.ts'
+import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
+import { observe, type Observed } from './observed.ts'
+import { createReferenceIndex, type ReferenceIndex } from './reference-index.ts'
+import { podKeys } from './references.ts'
+import { reconcileRemoteProxy } from './remote-proxy/reconcile-remote-proxy.ts'
+import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
+import { isAsWanted, stamped } from './wanted.ts'
+
+export interface ControllerOptions {
+  readonly client: KubeClient
+  readonly types: OwnTypes
+  readonly settings: SnapshotSettings
+  readonly namespace: string | undefined
+  readonly watchSecrets: boolean
+  /** False: the group belongs to another operator, whose objects get no finalizers and only conditions of our own. */
+  readonly ownsKinds: boolean
+  /** Our conditions are written at all (always in our own group). */
+  readonly writesStatus: boolean
+  /** Asked before every write. */
+  readonly isLeader: () => boolean
+  readonly instance: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+export interface Controller {
+  /** Looks at everything: after leadership was acquired. */
+  start(): void
+  readonly observed: Observed
+  readonly known: (object: KubeObject) => KnownConfig
+  /** Resolves when nothing is waiting; for tests. */
+  idle(): Promise<void>
+  close(): Promise<void>
+}
+
+const CONFIG = 'config:'
+const PROXY = 'proxy:'
+const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
+
+/** Follows the cluster and carries out what the pure core says, one key at a time. */
+export function createController(options: ControllerOptions): Controller {
+  const { client, types, clock, log, metrics, settings } = options
+  const keys = podKeys(settings.apiGroup)
+  const references = createReferenceIndex(keys)
+  const known = createKnownConfigs(settings.apiGroup)
+  const reconciles = metrics.counter('extauth_operator_reconciles_total', 'Looks at objects by kind and outcome.', [
+    'kind',
+    'outcome',
+  ])
+  const duration = metrics.histogram(
+    'extauth_operator_reconcile_duration_seconds',
+    'Time of one look, writes included.',
+    ['kind'],
+    SECONDS,
+  )
+  const depth = metrics.gauge('extauth_operator_queue_depth', 'Objects that wait to be looked at.').with()
+  const restarts = metrics.counter(
+    'extauth_operator_watch_restarts_total',
+    'Watches that had to be made anew, by kind and reason.',
+    ['kind', 'reason'],
+  )
+  const executor = createExecutor({ client, clock, instance: options.instance, mayWrite: options.isLeader, log })
+
+  const work = async (key: string): Promise<number | undefined> => {
+    if (!options.isLeader()) return undefined
+    const startedMs = clock.now()
+    const kind = key.startsWith(CONFIG) ? 'MCPExternalAuthConfig' : 'MCPRemoteProxy'
+    try {
+      const plan = planFor(key)
+      if (plan === undefined) return undefined
+      await executor.run(plan)
+      reconciles.with(kind, 'ok').add()
+      return plan.requeueAfterMs
+    } catch (error) {
+      reconciles.with(kind, error instanceof KubeError && error.status === 409 ? 'conflict' : 'failed').add()
+      throw error
+    } finally {
+      depth.set(queue.depth)
+      duration.with(kind).observe((clock.now() - startedMs) / 1000)
+    }
+  }
+  const queue: Queue = createQueue({
+    work,
+    log,
+    concurrency: 8,
+    retryAfterMs: (error) =>
+      error instanceof KubeError && error.retryAfterSeconds !== undefined ? error.retryAfterSeconds * 1000 : undefined,
+  })
+  const add = (key: string): void => {
+    // Nobody looks before leadership is there; `start` looks at everything then.
+    if (!options.isLeader()) return
+    queue.add(key)
+    depth.set(queue.depth)
+  }
+
+  const planFor = (key: string): Plan | undefined => {
+    const [namespace = '', name = ''] = key.slice(key.indexOf(':') + 1).split('/')
+    return key.startsWith(CONFIG) ? planConfig(namespace, name) : planProxy(namespace, name)
+  }
+
+  const planConfig = (namespace: string, name: string): Plan | undefined => {
+    const object = observed.config(namespace, name)
+    if (object === undefined) return undefined
+    const key = `${namespace}/${name}`
+    const { problems, valid } = known(object)
+    const pods = references.podsOf(key)
+    const plan =
+      options.ownsKinds || options.writesStatus
+        ? reconcileConfig({
+            object,
+            type: types.MCPExternalAuthConfig,
+            verdict: { problems, configHash: valid?.configHash },
+            workloads: references.workloadsOf(key),
+            pods,
+            secrets: missingSecrets(observed, namespace, [...(valid?.secretKeys.keys() ?? [])]),
+            isNamespaceTerminating: observed.isTerminating(namespace),
+            finalizer: `${settings.apiGroup}/external-auth-references`,
+            ownsKind: options.ownsKinds,
+            now: new Date(clock.now()),
+          })
+        : { actions: [], events: [] }
+    const isStaying = object.metadata.deletionTimestamp === undefined
+    // An invalid edit keeps the last good ConfigMap.
+    if (pods.length === 0 || valid === undefined || !isStaying) return plan
+    const wanted = stamped(injectionConfigMap(object))
+    if (isAsWanted(wanted, observed.owned(CLUSTER_TYPES.ConfigMap, namespace, wanted.metadata.name))) return plan
+    const apply: Action = { do: 'apply', type: CLUSTER_TYPES.ConfigMap, object: wanted }
+    return { ...plan, actions: [apply, ...plan.actions] }
+  }
+
+  const planProxy = (namespace: string, name: string): Plan | undefined => {
+    const object = observed.remoteProxy(namespace, name)
+    if (object === undefined || !options.ownsKinds) return undefined
+    const snapshot = remoteProxySnapshot(object, { observed, known, types, settings, now: new Date(clock.now()) })
+    return reconcileRemoteProxy({
+      ...snapshot,
+      secrets: missingSecrets(observed, namespace, snapshot.secretNames),
+    })
+  }
+
+  const onChange = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined): void => {
+    for (const key of touchedBy(type, before, after, references)) add(key)
+    if (type.kind === 'Namespace' && after?.metadata.deletionTimestamp !== undefined) addNamespace(after.metadata.name)
+    if (type.kind === 'Secret' && (before === undefined || after === undefined)) {
+      const { namespace = '' } = (after ?? before)?.metadata ?? { name: '' }
+      addNamespace(namespace)
+    }
+  }
+  const addNamespace = (namespace: string): void => {
+    for (const { metadata } of observed.configs())
+      if (metadata.namespace === namespace) add(`${CONFIG}${namespace}/${metadata.name}`)
+    for (const { metadata } of observed.workloads('MCPRemoteProxy'))
+      if (metadata.namespace === namespace) add(`${PROXY}${namespace}/${metadata.name}`)
+  }
+  const observed = observe({
+    client,
+    types,
+    keys,
+    namespace: options.namespace,
+    watchSecrets: options.watchSecrets,
+    onChange,
+    onRestart: (kind, reason) => restarts.with(kind, reason).add(),
+    log,
+  })
+
+  return {
+    observed,
+    known,
+    start() {
+      for (const { metadata } of observed.configs()) queue.add(`${CONFIG}${metadata.namespace}/${metadata.name}`)
+      for (const { metadata } of observed.workloads('MCPRemoteProxy'))
+        queue.add(`${PROXY}${metadata.namespace}/${metadata.name}`)
+    },
+    idle: () => queue.idle(),
+    async close() {
+      observed.close()
+      await queue.close()
+    },
+  }
+}
+
+/** Keys of what has to be looked at because an object changed. */
+function touchedBy(
+  type: ResourceType,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+  references: ReferenceIndex,
+): string[] {
+  const object = after ?? before
+  if (object === undefined) return []
+  const { namespace = 'default', name } = object.metadata
+  const key = `${namespace}/${name}`
+  if (type.kind === 'MCPExternalAuthConfig') {
+    const proxies = references.workloadsOf(key).filter(({ kind }) => kind === 'MCPRemoteProxy')
+    return [`${CONFIG}${key}`, ...proxies.map((proxy) => `${PROXY}${namespace}/${proxy.name}`)]
+  }
+  if (isReferring(type.kind)) {
+    const configs = references.workload(type.kind, before, after).map((config) => `${CONFIG}${config}`)
+    return type.kind === 'MCPRemoteProxy' ? [...configs, `${PROXY}${key}`] : configs
+  }
+  if (type.kind === 'Pod') return references.pod(before, after).map((config) => `${CONFIG}${config}`)
+  const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true)
+  if (owner?.kind === 'MCPRemoteProxy') return [`${PROXY}${namespace}/${owner.name}`]
+  return owner?.kind === 'MCPExternalAuthConfig' ? [`${CONFIG}${namespace}/${owner.name}`] : []
+}
+
+const isReferring = (kind: string): kind is ReferringKind => REFERRING_KINDS.some((one) => one === kind)
+
+function missingSecrets(
+  observed: Observed,
+  namespace: string,
+  names: readonly string[],
+): 'unknown' | { missing: string[] } {
+  const { hasSecret } = observed
+  if (hasSecret === undefined) return 'unknown'
+  return { missing: [...new Set(names)].filter((name) => !hasSecret(namespace, name)).sort() }
+}

@@ -1,0 +1,25 @@
+import { stringify } from 'yaml'
+import type { KubeObject } from '../../kube/index.ts'
+import { injectionConfigMapName } from './pod-patch.ts'
+
+/** The ConfigMap from which injected pods read their config; its owner is the config. */
+export function injectionConfigMap(config: KubeObject): KubeObject {
+  const { apiVersion, kind, metadata, spec } = config
+  const { name, namespace, uid = '' } = metadata
+  const document = { apiVersion, kind, metadata: { name, namespace }, spec }
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: injectionConfigMapName(name),
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: {
+        'app.kubernetes.io/name': 'mcp-extauth',
+        'app.kubernetes.io/component': 'sidecar',
+        'app.kubernetes.io/managed-by': 'mcp-extauth-operator',
+      },
+      ownerReferences: [{ apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: false }],
+    },
+    data: { 'auth.yaml': stringify(document, { lineWidth: 0, aliasDuplicateObjects: false }) },
+  }
+}

@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto'
+import type { KubeObject } from '../../kube/index.ts'
+import type { PodKeys } from '../references.ts'
+import { ADMIN_PORT, PATHS } from '../remote-proxy/remote-proxy.ts'
+import { RESTRICTED, secretMounts } from '../remote-proxy/pod.ts'
+import { CALLERS_KEY, type InjectionRequest } from './request.ts'
+
+export const CONTAINER = 'extauth'
+const CALLERS_PATH = '/etc/extauth-callers'
+/** The pod's group is not ours to set, so everybody in it may read; the mounts are this container's alone. */
+const MODE = 0o444
+const CLUSTER_VOLUME = 'extauth-cluster'
+
+/** The ConfigMap that the controller makes for a config when a pod asks for it: its documents and nothing of one pod. */
+export const injectionConfigMapName = (config: string): string => `extauth-inject-${config}`
+
+export interface InjectionSettings {
+  readonly image: string
+  readonly keys: PodKeys
+  /** Keys of Secrets that the config names, by Secret; empty where the config is not known yet. */
+  readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>
+  /** `limits` and `requests` of the sidecar. */
+  readonly resources?: object
+}
+
+export interface PatchOperation {
+  readonly op: 'add' | 'replace'
+  readonly path: string
+  readonly value: unknown
+}
+
+interface Named {
+  readonly name?: string
+}
+
+interface PodSpec {
+  readonly initContainers?: readonly Named[]
+  readonly volumes?: readonly Named[]
+}
+
+/**
+ * JSON patch (RFC 6902) that puts the proxy into a pod as a native sidecar: first among the init containers, restarted
+ * always, with a startup probe that holds back the others. Applied to its own result it changes nothing.
+ */
+export function injectionPatch(
+  pod: Pick<KubeObject, 'metadata' | 'spec'>,
+  request: InjectionRequest,
+  settings: InjectionSettings,
+): PatchOperation[] {
+  const spec = (pod.spec ?? {}) as PodSpec
+  const volumes = volumesOf(request, settings)
+  const container = containerOf(request, settings, volumes)
+  const hash = createHash('sha256')
+    .update(JSON.stringify([container, volumes]))
+    .digest('hex')
+    .slice(0, 16)
+  const others = (spec.initContainers ?? []).filter(({ name }) => name !== CONTAINER)
+  const ours = new Set(volumes.map(({ volume }) => volume.name))
+  const kept = (spec.volumes ?? []).filter(({ name }) => !(name !== undefined && ours.has(name)))
+  const wanted: PatchOperation[] = [
+    set('/spec/initContainers', [container, ...others], spec.initContainers !== undefined),
+    set('/spec/volumes', [...kept, ...volumes.map(({ volume }) => volume)], spec.volumes !== undefined),
+  ]
+  const { annotations } = pod.metadata
+  if (annotations === undefined) wanted.push(set('/metadata/annotations', { [settings.keys.injected]: hash }, false))
+  else
+    wanted.push(
+      set(`/metadata/annotations/${escape(settings.keys.injected)}`, hash, settings.keys.injected in annotations),
+    )
+  // A second pass over its own result (reinvocation) has nothing to say.
+  return annotations?.[settings.keys.injected] === hash && spec.initContainers?.[0]?.name === CONTAINER ? [] : wanted
+}
+
+const set = (path: string, value: unknown, isThere: boolean): PatchOperation => ({
+  op: isThere ? 'replace' : 'add',
+  path,
+  value,
+})
+
+/** A name as a step of a JSON pointer (RFC 6901 §3). */
+const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+interface Mounted {
+  readonly volume: { readonly name: string; readonly [source: string]: unknown }
+  readonly path: string
+}
+
+function volumesOf({ config, callers }: InjectionRequest, { secretKeys }: InjectionSettings): Mounted[] {
+  return [
+    // Not optional: the kubelet waits until the controller has made it.
+    { volume: { name: 'extauth-config', configMap: { name: injectionConfigMapName(config) } }, path: PATHS.config },
+    {
+      volume: {
+        name: 'extauth-callers',
+        configMap: { name: callers, items: [{ key: CALLERS_KEY, path: CALLERS_KEY }] },
+      },
+      path: CALLERS_PATH,
+    },
+    ...secretMounts(secretKeys, 'extauth-secret', MODE),
+    {
+      volume: {
+        name: CLUSTER_VOLUME,
+        projected: {
+          defaultMode: MODE,
+          sources: [
+            { serviceAccountToken: { path: 'token', expirationSeconds: 3600 } },
+            { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+          ],
+        },
+      },
+      path: PATHS.cluster,
+    },
+  ]
+}
+
+function containerOf(
+  { config, targetPort, listenPort }: InjectionRequest,
+  settings: InjectionSettings,
+  volumes: readonly Mounted[],
+): object {
+  const probe = (path: string) => ({ httpGet: { path, port: ADMIN_PORT } })
+  return {
+    name: CONTAINER,
+    image: settings.image,
+    // What is different from pod to pod is said here, so that one ConfigMap serves all.
+    args: [
+      'proxy',
+      '--target',
+      `http://127.0.0.1:${targetPort}`,
+      '--external-auth',
+      `${PATHS.config}/auth.yaml#${config}`,
+      '--callers',
+      `${CALLERS_PATH}/${CALLERS_KEY}`,
+      '--listen',
+      `:${listenPort}`,
+      '--admin',
+      `:${ADMIN_PORT}`,
+      '--secrets-dir',
+      PATHS.secrets,
+      '--drain-grace',
+      '30s',
+    ],
+    restartPolicy: 'Always',
+    ports: [
+      { name: 'extauth', containerPort: listenPort, protocol: 'TCP' },
+      { name: 'extauth-admin', containerPort: ADMIN_PORT, protocol: 'TCP' },
+    ],
+    startupProbe: { ...probe('/health'), periodSeconds: 1, failureThreshold: 60 },
+    readinessProbe: { ...probe('/readiness'), periodSeconds: 5 },
+    livenessProbe: { ...probe('/health'), periodSeconds: 10, failureThreshold: 3 },
+    resources: settings.resources ?? { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '384Mi' } },
+    securityContext: {
+      ...RESTRICTED,
+      runAsUser: 65532,
+      runAsGroup: 65532,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    volumeMounts: volumes.map(({ volume, path }) => ({ name: volume.name, mountPath: path, readOnly: true })),
+  }
+}

@@ -1,0 +1,113 @@
+import {
+  createInformer,
+  type Informer,
+  type KubeClient,
+  type KubeObject,
+  type ResourceType,
+  type Selection,
+} from '../kube/index.ts'
+import type { Log } from '../core/index.ts'
+import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
+import { OWNED_TYPES } from './remote-proxy/objects.ts'
+import type { PodKeys } from './references.ts'
+
+export type Change = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined) => void
+
+export interface ObservedOptions {
+  readonly client: KubeClient
+  readonly types: OwnTypes
+  readonly keys: PodKeys
+  /** Absent: all namespaces. */
+  readonly namespace: string | undefined
+  readonly watchSecrets: boolean
+  readonly onChange: Change
+  readonly onRestart: (kind: string, reason: string) => void
+  readonly log: Log
+}
+
+/** Label of everything that the operator owns. */
+const OWNED_SELECTOR = 'app.kubernetes.io/managed-by=mcp-extauth-operator'
+
+/** Local copies of everything that decisions are made from. */
+export interface Observed {
+  config(namespace: string, name: string): KubeObject | undefined
+  configs(): readonly KubeObject[]
+  remoteProxy(namespace: string, name: string): KubeObject | undefined
+  workloads(kind: ReferringKind): readonly KubeObject[]
+  /** Pods with the injection label. */
+  pods(): readonly KubeObject[]
+  /** Pods of a proxy that have not ended. */
+  proxyPods(namespace: string, name: string): readonly KubeObject[]
+  owned(type: ResourceType, namespace: string, name: string): KubeObject | undefined
+  isTerminating(namespace: string): boolean
+  /** Undefined where Secrets are not watched. */
+  hasSecret: ((namespace: string, name: string) => boolean) | undefined
+  readonly synced: Promise<void>
+  /** What is not there yet, for readiness; empty when all is. */
+  problems(): readonly string[]
+  close(): void
+}
+
+/** Cuts off what is large and never looked at. */
+const trim = (object: KubeObject): KubeObject => {
+  const { managedFields: _fields, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+export function observe(options: ObservedOptions): Observed {
+  const { client, types, keys, namespace, onChange, onRestart, log } = options
+  const follow = (type: ResourceType, selection: Selection = {}): Informer =>
+    createInformer({
+      client,
+      type,
+      selection: { ...selection, ...(type.isNamespaced ? { namespace } : {}) },
+      trim,
+      onChange: (_key, before, after) => onChange(type, before, after),
+      onRestart: (reason) => onRestart(type.kind, reason),
+      log,
+    })
+  const configs = follow(types.MCPExternalAuthConfig)
+  const workloads = new Map<ReferringKind, Informer>(REFERRING_KINDS.map((kind) => [kind, follow(types[kind])]))
+  const pods = follow(CLUSTER_TYPES.Pod, { labelSelector: `${keys.inject}=true` })
+  const proxyPods = follow(CLUSTER_TYPES.Pod, { labelSelector: 'app.kubernetes.io/component=mcp-remote-proxy' })
+  const owned = new Map(OWNED_TYPES.map((type) => [type.kind, follow(type, { labelSelector: OWNED_SELECTOR })]))
+  // A Role can't grant namespaces: whoever watches one only learns from the deletion of its objects.
+  const namespaces = namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
+  const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }) : undefined
+  const all = [configs, ...workloads.values(), pods, proxyPods, ...owned.values(), namespaces, secrets].filter(
+    (informer): informer is Informer => informer !== undefined,
+  )
+  return {
+    config: (space, name) => configs.get(`${space}/${name}`),
+    configs: () => configs.list(),
+    remoteProxy: (space, name) => workloads.get('MCPRemoteProxy')?.get(`${space}/${name}`),
+    workloads: (kind) => workloads.get(kind)?.list() ?? [],
+    pods: () => pods.list(),
+    proxyPods: (space, name) =>
+      proxyPods
+        .list()
+        .filter(
+          ({ metadata, status }) =>
+            metadata.namespace === space &&
+            metadata.labels?.['app.kubernetes.io/instance'] === name &&
+            metadata.deletionTimestamp === undefined &&
+            !['Succeeded', 'Failed'].includes(String((status as { phase?: unknown } | undefined)?.phase)),
+        ),
+    owned: (type, space, name) => owned.get(type.kind)?.get(`${space}/${name}`),
+    isTerminating: (name) => namespaces?.get(name)?.metadata.deletionTimestamp !== undefined,
+    hasSecret: secrets === undefined ? undefined : (space, name) => secrets.get(`${space}/${name}`) !== undefined,
+    synced: allOf(all.map((informer) => informer.synced)),
+    problems: () =>
+      all.flatMap((informer) => {
+        if (informer.problem !== undefined) return [`${informer.type.kind}: ${informer.problem}`]
+        return informer.isSynced ? [] : [`${informer.type.kind}: not read yet`]
+      }),
+    close: () => {
+      for (const informer of all) informer.close()
+    },
+  }
+}
+
+async function allOf(promises: readonly Promise<void>[]): Promise<void> {
+  await Promise.all(promises)
+}

@@ -1,0 +1,215 @@
+import { causeOf, type Clock, Failure, type Log, type Metrics } from '../core/index.ts'
+import { electLeader, type KubeClient, type KubeObject } from '../kube/index.ts'
+import { type Controller, createController } from './controller.ts'
+import { ownTypes, REFERRING_KINDS } from './kinds.ts'
+import { podKeys, referencedConfigs } from './references.ts'
+import type { Certificate } from './webhook/certificates.ts'
+import { type CertificateKeeper, keepCertificate } from './webhook/certificate-keeper.ts'
+import { decideInjection } from './webhook/mutate.ts'
+import type { AdmissionRequest } from './webhook/review.ts'
+import { startWebhookServer, type WebhookServer } from './webhook/server.ts'
+import { decideValidation } from './webhook/validate.ts'
+
+export interface OperatorOptions {
+  readonly client: KubeClient
+  readonly apiGroup: string
+  /** Watches this namespace only; absent: all. */
+  readonly namespace?: string | undefined
+  /** Where the operator itself runs: Lease and certificate. */
+  readonly ownNamespace: string
+  /** Tells replicas and starts apart. */
+  readonly identity: string
+  /** Image of proxies and sidecars. */
+  readonly image: string
+  readonly watchSecrets: boolean
+  readonly restrictPodTemplate: boolean
+  /** False beside another operator of the same group. */
+  readonly ownsKinds: boolean
+  readonly writesStatus: boolean
+  /** Undefined: no webhooks. */
+  readonly webhook: WebhookOptions | undefined
+  /** Leadership was lost for good: the process has to end. */
+  readonly onLost: () => void
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+export interface WebhookOptions {
+  /** `host:port`. */
+  readonly address: string
+  /** Names that the API server asks under: those of the Service, or an address. */
+  readonly names: readonly string[]
+  readonly lifetimeMs?: number | undefined
+  /** A certificate from files (cert-manager) instead of a self-made one. */
+  readonly files?: { current(): Certificate | undefined; onChange(listener: () => void): () => void } | undefined
+}
+
+export interface Operator {
+  readonly isLeader: boolean
+  /** Undefined without webhooks. */
+  readonly webhookPort: number | undefined
+  readiness(): { readonly ok: boolean; readonly detail: object }
+  /** Resolves when all collections were read. */
+  readonly synced: Promise<void>
+  idle(): Promise<void>
+  /** Lets go of leadership, so that another replica goes on within seconds. */
+  close(): Promise<void>
+}
+
+export const NAMES = { lease: 'extauth-operator', secret: 'extauth-webhook-certificate', webhooks: 'extauth' } as const
+
+/** Controller and webhooks in one process; every replica answers webhooks, the leader acts (kubernetes.md §1). */
+export function startOperator(options: OperatorOptions): Operator {
+  const { client, apiGroup, clock, log, metrics } = options
+  const types = ownTypes(apiGroup)
+  const keys = podKeys(apiGroup)
+  const leads = metrics.gauge('extauth_operator_leader', '1 while this replica acts.').with()
+  leads.set(0)
+  let isLeader = false
+  const controller: Controller = createController({
+    client,
+    types,
+    settings: { apiGroup, image: options.image, restrictPodTemplate: options.restrictPodTemplate },
+    namespace: options.namespace,
+    watchSecrets: options.watchSecrets,
+    ownsKinds: options.ownsKinds,
+    writesStatus: options.writesStatus,
+    isLeader: () => isLeader && election.isLeader,
+    instance: options.identity,
+    clock,
+    log,
+    metrics,
+  })
+  const { observed } = controller
+
+  const missing = (object: KubeObject, namespace: string): string[] => {
+    const kind = REFERRING_KINDS.find((one) => one === object.kind)
+    const names = kind === undefined ? [] : referencedConfigs(kind, object)
+    return names.filter((name) => observed.config(namespace, name) === undefined)
+  }
+  const injectable = (namespace: string, name: string) => {
+    const object = observed.config(namespace, name)
+    if (object === undefined) return undefined
+    const { problems, valid } = controller.known(object)
+    const problem =
+      valid === undefined
+        ? problems.join('; ')
+        : valid.spec.type === 'embeddedAuthServer'
+          ? 'an embedded authorization server needs a URL that browsers reach; use an MCPRemoteProxy'
+          : undefined
+    return { secretKeys: valid?.secretKeys ?? new Map<string, Set<string>>(), problem }
+  }
+
+  const decisions = {
+    validate: (request: AdmissionRequest) => decideValidation(request, { apiGroup, missing }),
+    mutate: (request: AdmissionRequest) => decideInjection(request, { keys, image: options.image, config: injectable }),
+    log,
+    metrics,
+    now: () => clock.now(),
+  }
+  let webhook: WebhookServer | undefined
+  let keeper: CertificateKeeper | undefined
+  let stopFollowing = (): void => {}
+  let isClosed = false
+  let starting: Promise<void> = Promise.resolve()
+  /** Serves with this certificate from now on; the first one starts the server. */
+  const serve = (certificate: Certificate, { address }: WebhookOptions): void => {
+    starting = serveNext(starting, certificate, address)
+  }
+  const serveNext = async (before: Promise<void>, certificate: Certificate, address: string): Promise<void> => {
+    await before
+    if (isClosed) return
+    try {
+      if (webhook === undefined) webhook = await startWebhookServer({ ...decisions, address, certificate })
+      else webhook.use(certificate)
+    } catch (error) {
+      const detail = error instanceof Failure ? error.detail : undefined
+      log.error({ cause: causeOf(error), detail }, 'the webhook cannot be served')
+      options.onLost()
+    }
+  }
+  /** A replica that knows no configs would refuse pods for it: webhooks wait for the caches. */
+  const startWebhooks = async (wanted: WebhookOptions): Promise<void> => {
+    await observed.synced
+    if (isClosed) return
+    const { files } = wanted
+    if (files === undefined) {
+      keeper = await keepCertificate({
+        client,
+        namespace: options.ownNamespace,
+        secretName: NAMES.secret,
+        configurationName: NAMES.webhooks,
+        names: wanted.names,
+        lifetimeMs: wanted.lifetimeMs,
+        isLeader: () => isLeader && election.isLeader,
+        onCertificate: (certificate) => serve(certificate, wanted),
+        clock,
+        log,
+        metrics,
+      })
+      return
+    }
+    const follow = (): void => {
+      const certificate = files.current()
+      if (certificate !== undefined) serve(certificate, wanted)
+    }
+    stopFollowing = files.onChange(follow)
+    follow()
+  }
+
+  const election = electLeader({
+    client,
+    namespace: options.ownNamespace,
+    name: NAMES.lease,
+    identity: options.identity,
+    onAcquired: () => {
+      isLeader = true
+      leads.set(1)
+      void keeper?.look()
+      void observed.synced.then(() => controller.start())
+    },
+    onLost: () => {
+      isLeader = false
+      leads.set(0)
+      options.onLost()
+    },
+    log,
+  })
+
+  const close = async (): Promise<void> => {
+    isClosed = true
+    keeper?.close()
+    stopFollowing()
+    isLeader = false
+    await controller.close()
+    await election.release()
+    await starting
+    await webhook?.close()
+  }
+  if (options.webhook !== undefined) void startWebhooks(options.webhook)
+
+  return {
+    get isLeader() {
+      return election.isLeader
+    },
+    get webhookPort() {
+      return webhook?.port
+    },
+    readiness() {
+      const unsynced = observed.problems()
+      const isServing = options.webhook === undefined || (webhook !== undefined && keeper?.isValid !== false)
+      return {
+        ok: unsynced.length === 0 && isServing,
+        detail: {
+          leader: election.isLeader,
+          caches: unsynced,
+          webhook: isServing ? 'serving' : 'no valid certificate',
+        },
+      }
+    },
+    synced: observed.synced,
+    idle: () => controller.idle(),
+    close,
+  }
+}

@@ -1,0 +1,65 @@
+import type { KubeObject } from '../kube/index.ts'
+import type { ReferringKind } from './kinds.ts'
+
+/** Names of pod annotations and labels, in the operator's group. */
+export const podKeys = (apiGroup: string) => ({
+  /** Label that asks for injection. */
+  inject: `${apiGroup}/inject`,
+  externalAuth: `${apiGroup}/external-auth`,
+  targetPort: `${apiGroup}/target-port`,
+  listenPort: `${apiGroup}/listen-port`,
+  callers: `${apiGroup}/callers`,
+  /** Set by injection: hash of what was injected. */
+  injected: `${apiGroup}/injected`,
+})
+
+export type PodKeys = ReturnType<typeof podKeys>
+
+type Json = Readonly<Record<string, unknown>>
+
+const member = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json)[name] : undefined
+
+const nameIn = (reference: unknown): string[] => {
+  const name = typeof reference === 'string' ? reference : member(reference, 'name')
+  return typeof name === 'string' && name !== '' ? [name] : []
+}
+
+const members = (value: unknown): unknown[] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : []
+
+/**
+ * Names of the MCPExternalAuthConfig objects that a workload refers to, in its own namespace, each once
+ * (specification, Referenced by; kubernetes.md §2, References).
+ */
+export function referencedConfigs(kind: ReferringKind, object: KubeObject): string[] {
+  const spec = object['spec']
+  const direct = nameIn(member(spec, 'externalAuthConfigRef'))
+  switch (kind) {
+    case 'MCPServerEntry':
+      return direct
+    case 'MCPServer':
+    case 'MCPRemoteProxy':
+      return unique([...direct, ...nameIn(member(spec, 'authServerRef'))])
+    default: {
+      const outgoing = member(spec, 'outgoingAuth')
+      const discovered = member(object['status'], 'discoveredBackends')
+      return unique([
+        ...nameIn(member(member(outgoing, 'default'), 'externalAuthConfigRef')),
+        ...members(member(outgoing, 'backends')).flatMap((one) => nameIn(member(one, 'externalAuthConfigRef'))),
+        ...(Array.isArray(discovered) ? discovered : []).flatMap((one) => nameIn(member(one, 'authConfigRef'))),
+        ...nameIn(member(spec, 'authServerRef')),
+      ])
+    }
+  }
+}
+
+/** The config that a pod was, or is to be, injected for. */
+export function injectedConfig(pod: KubeObject, keys: PodKeys): string | undefined {
+  const { labels, annotations } = pod.metadata
+  if (labels?.[keys.inject] !== 'true') return undefined
+  const name = annotations?.[keys.externalAuth]
+  return name === undefined || name === '' ? undefined : name
+}
+
+const unique = (names: readonly string[]): string[] => [...new Set(names)]

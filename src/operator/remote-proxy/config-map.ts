@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { stringify } from 'yaml'
+import type { KubeObject } from '../../kube/index.ts'
+import { ADMIN_PORT, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
+
+/**
+ * The documents that the pods of a proxy run, as files of one ConfigMap: a ProxyConfig (listener, callers), the manifest of
+ * the proxy itself (its route), and each MCPExternalAuthConfig that it refers to.
+ */
+export function configMapOf(proxy: RemoteProxy): KubeObject {
+  return owned(proxy, 'v1', 'ConfigMap', { data: filesOf(proxy) })
+}
+
+/** Hash of the files: an annotation of the pods is touched when it changes, so that kubelets bring them at once. */
+export const configMapHash = (configMap: KubeObject): string =>
+  createHash('sha256').update(JSON.stringify(configMap['data'])).digest('hex').slice(0, 16)
+
+function filesOf(proxy: RemoteProxy): Record<string, string> {
+  const files: Record<string, string> = {
+    'proxy.yaml': yaml(proxyConfigOf(proxy)),
+    'route.yaml': yaml(bare(proxy.manifest)),
+  }
+  for (const document of proxy.documents) files[`auth-${document.metadata.name}.yaml`] = yaml(bare(document))
+  return files
+}
+
+function proxyConfigOf(proxy: RemoteProxy): object {
+  return {
+    apiVersion: proxy.object.apiVersion,
+    kind: 'ProxyConfig',
+    metadata: { name: proxy.name, namespace: proxy.namespace },
+    spec: {
+      listen: {
+        address: `:${proxy.port}`,
+        ...(proxy.allowedOrigins.length === 0 ? {} : { allowedOrigins: proxy.allowedOrigins }),
+      },
+      admin: { address: `:${ADMIN_PORT}` },
+      secretsDirectory: PATHS.secrets,
+      routes: [],
+    },
+  }
+}
+
+/** What the loader reads of an object: nothing that the server added. */
+const bare = ({ apiVersion, kind, metadata, ...fields }: KubeObject): object => {
+  const { status: _status, ...rest } = fields
+  return { apiVersion, kind, metadata: { name: metadata.name, namespace: metadata.namespace }, ...rest }
+}
+
+const yaml = (document: object): string => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })

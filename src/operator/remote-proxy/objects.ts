@@ -1,0 +1,76 @@
+import type { KubeObject, ResourceType } from '../../kube/index.ts'
+import { CLUSTER_TYPES } from '../kinds.ts'
+import { configMapHash, configMapOf } from './config-map.ts'
+import { networkPolicyOf } from './network-policy.ts'
+import { podTemplateOf } from './pod.ts'
+import { owned, ownedName, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
+import { strategicMerge } from './strategic-merge.ts'
+
+/** Annotation of the Deployment (not of its pods): hash of the ConfigMap that it was written beside. */
+export const CONFIG_HASH = 'extauth.dev/config-hash'
+
+export interface WantedObject {
+  readonly type: ResourceType
+  readonly object: KubeObject
+}
+
+/** Everything that one MCPRemoteProxy owns, in the order in which it is applied. */
+export function ownedObjects(proxy: RemoteProxy): WantedObject[] {
+  const configMap = configMapOf(proxy)
+  return [
+    ...(proxy.serviceAccountName === undefined
+      ? [{ type: CLUSTER_TYPES.ServiceAccount, object: serviceAccountOf(proxy) }]
+      : []),
+    { type: CLUSTER_TYPES.ConfigMap, object: configMap },
+    { type: CLUSTER_TYPES.NetworkPolicy, object: networkPolicyOf(proxy) },
+    { type: CLUSTER_TYPES.Deployment, object: deploymentOf(proxy, configMapHash(configMap)) },
+    { type: CLUSTER_TYPES.Service, object: serviceOf(proxy) },
+    ...(proxy.replicas !== undefined && proxy.replicas > 1
+      ? [{ type: CLUSTER_TYPES.PodDisruptionBudget, object: budgetOf(proxy) }]
+      : []),
+  ]
+}
+
+/** Kinds that a proxy may own: what of them is not wanted (any more) is removed. */
+export const OWNED_TYPES: readonly ResourceType[] = [
+  CLUSTER_TYPES.ServiceAccount,
+  CLUSTER_TYPES.ConfigMap,
+  CLUSTER_TYPES.NetworkPolicy,
+  CLUSTER_TYPES.Deployment,
+  CLUSTER_TYPES.Service,
+  CLUSTER_TYPES.PodDisruptionBudget,
+]
+
+const serviceAccountOf = (proxy: RemoteProxy): KubeObject =>
+  owned(proxy, 'v1', 'ServiceAccount', { automountServiceAccountToken: false })
+
+function deploymentOf(proxy: RemoteProxy, configHash: string): KubeObject {
+  const object = owned(proxy, 'apps/v1', 'Deployment', {
+    spec: {
+      ...(proxy.replicas === undefined ? {} : { replicas: proxy.replicas }),
+      revisionHistoryLimit: 5,
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      selector: { matchLabels: selectorLabels(proxy) },
+      template: strategicMerge(podTemplateOf(proxy), proxy.podTemplateSpec),
+    },
+  })
+  return { ...object, metadata: { ...object.metadata, annotations: { [CONFIG_HASH]: configHash } } }
+}
+
+const serviceOf = (proxy: RemoteProxy): KubeObject =>
+  owned(proxy, 'v1', 'Service', {
+    spec: {
+      type: 'ClusterIP',
+      selector: selectorLabels(proxy),
+      ports: [{ name: 'mcp', port: proxy.port, targetPort: 'mcp', protocol: 'TCP', appProtocol: 'http' }],
+    },
+  })
+
+const budgetOf = (proxy: RemoteProxy): KubeObject =>
+  owned(proxy, 'policy/v1', 'PodDisruptionBudget', {
+    spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(proxy) } },
+  })
+
+/** URL under which the pods of the cluster reach the proxy. */
+export const serviceUrl = (proxy: RemoteProxy): string =>
+  `http://${ownedName(proxy)}.${proxy.namespace}.svc.cluster.local:${proxy.port}`

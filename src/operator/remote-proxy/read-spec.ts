@@ -1,0 +1,105 @@
+import type { KubeObject } from '../../kube/index.ts'
+import { PATHS } from './remote-proxy.ts'
+
+interface KeyRef {
+  readonly name: string
+  readonly key: string
+}
+
+/** What the operator reads of the spec of an MCPRemoteProxy. The rules have judged it before; here nothing throws. */
+export interface RemoteProxySpec {
+  readonly port: number
+  readonly externalAuth: string | undefined
+  readonly authServer: { readonly kind: string; readonly name: string } | undefined
+  readonly replicas: number | undefined
+  readonly image: string | undefined
+  readonly resources: object | undefined
+  readonly podTemplateSpec: object | undefined
+  readonly serviceAccountName: string | undefined
+  readonly metricsFrom: readonly object[]
+  readonly egress: readonly object[]
+  readonly allowedOrigins: readonly string[]
+  /** Secrets that the callers' part names. */
+  readonly secretRefs: readonly KeyRef[]
+  readonly caBundleKeys: ReadonlyMap<string, ReadonlySet<string>>
+  readonly needsClusterToken: boolean
+  readonly urls: readonly string[]
+  /** The fields that the proxy itself reads. */
+  readonly routeFields: object
+}
+
+export const DEFAULT_PORT = 8080
+/** Fields that are about pods, or about the listener, which the ProxyConfig beside the manifest has. */
+const POD_FIELDS: ReadonlySet<string> = new Set([
+  'replicas',
+  'image',
+  'resources',
+  'podTemplateSpec',
+  'serviceAccountName',
+  'metricsFrom',
+  'egress',
+  'allowedOrigins',
+  'port',
+])
+const API_SERVER = 'https://kubernetes.default.svc'
+
+type Json = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+const objectIn = (value: unknown): object | undefined => (isObject(value) ? value : undefined)
+const textIn = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
+  const spec: Json = isObject(object.spec) ? object.spec : {}
+  const callers = [spec['auth'], spec['oidcConfig']].filter((part) => part !== undefined)
+  const found = callers.flatMap((part) => keyRefsIn(part))
+  const caBundleKeys = new Map<string, Set<string>>()
+  for (const { from, ref } of found)
+    if (from === 'configMapRef') caBundleKeys.set(ref.name, (caBundleKeys.get(ref.name) ?? new Set()).add(ref.key))
+  const authServer = isObject(spec['authServerRef']) ? spec['authServerRef'] : undefined
+  const isCluster = isObject(spec['oidcConfig']) && spec['oidcConfig']['type'] === 'kubernetes'
+  return {
+    port: typeof spec['port'] === 'number' ? spec['port'] : DEFAULT_PORT,
+    externalAuth: isObject(spec['externalAuthConfigRef']) ? textIn(spec['externalAuthConfigRef']['name']) : undefined,
+    authServer:
+      authServer === undefined
+        ? undefined
+        : { kind: textIn(authServer['kind']) ?? 'MCPExternalAuthConfig', name: textIn(authServer['name']) ?? '' },
+    replicas: typeof spec['replicas'] === 'number' ? spec['replicas'] : undefined,
+    image: textIn(spec['image']),
+    resources: objectIn(spec['resources']),
+    podTemplateSpec: objectIn(spec['podTemplateSpec']),
+    serviceAccountName: textIn(spec['serviceAccountName']),
+    metricsFrom: listIn(spec['metricsFrom']).filter(isObject),
+    egress: listIn(spec['egress']).filter(isObject),
+    allowedOrigins: listIn(spec['allowedOrigins']).filter((origin) => typeof origin === 'string'),
+    secretRefs: found.filter(({ from }) => from !== 'configMapRef').map(({ ref }) => ref),
+    caBundleKeys,
+    needsClusterToken: isCluster || JSON.stringify(callers).includes(PATHS.cluster),
+    urls: [
+      ...[spec['remoteUrl'], spec['remoteURL']].flatMap((url) => textIn(url) ?? []),
+      ...callers.flatMap((part) => urlsIn(part)),
+      ...(isCluster ? [API_SERVER] : []),
+    ],
+    routeFields: Object.fromEntries(Object.entries(spec).filter(([name]) => !POD_FIELDS.has(name))),
+  }
+}
+
+/** Every `{name, key}` under a field that ends in `Ref`, and which field it was. */
+function keyRefsIn(value: unknown, field = ''): { readonly from: string; readonly ref: KeyRef }[] {
+  if (Array.isArray(value)) return value.flatMap((item) => keyRefsIn(item, field))
+  if (!isObject(value)) return []
+  const { name, key } = value
+  if (field.endsWith('Ref') && typeof name === 'string' && typeof key === 'string')
+    return [{ from: field, ref: { name, key } }]
+  return Object.entries(value).flatMap(([member, inner]) => keyRefsIn(inner, member))
+}
+
+/** Every URL in it that is called: what identifies a resource is not. */
+function urlsIn(value: unknown, field = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => urlsIn(item, field))
+  if (isObject(value)) return Object.entries(value).flatMap(([name, inner]) => urlsIn(inner, name))
+  if (typeof value !== 'string' || !/^https?:\/\//.test(value)) return []
+  return /^(issuer|issuerUrl|jwksUrl|introspectionUrl)$/.test(field) ? [value] : []
+}

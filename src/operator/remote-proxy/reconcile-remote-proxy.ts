@@ -1,0 +1,238 @@
+import type { KubeObject, ResourceType } from '../../kube/index.ts'
+import { canonicalJson } from '../../resources/index.ts'
+import type { Action, Plan } from '../actions.ts'
+import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
+import { eventOf } from '../events.ts'
+import { isAsWanted, stamped } from '../wanted.ts'
+import { configMapHash } from './config-map.ts'
+import { OWNED_TYPES, ownedObjects, serviceUrl, type WantedObject } from './objects.ts'
+import type { RemoteProxy } from './remote-proxy.ts'
+
+/** What a reference of a proxy leads to. */
+export type ReferenceState =
+  | { readonly is: 'valid'; readonly configHash: string }
+  | {
+      readonly is: 'not_found' | 'invalid' | 'wrong_kind' | 'wrong_type' | 'too_many_upstreams'
+      readonly message: string
+    }
+
+/** What is known about one MCPRemoteProxy when it is looked at. */
+export interface RemoteProxySnapshot {
+  readonly object: KubeObject
+  readonly type: ResourceType
+  /** What can be run; the problems of its own spec otherwise. */
+  readonly wanted: RemoteProxy | { readonly problems: readonly string[] }
+  /** Undefined where there is no such reference. */
+  readonly externalAuth: ReferenceState | undefined
+  readonly authServer: ReferenceState | undefined
+  readonly secrets: 'unknown' | { readonly missing: readonly string[] }
+  /** Objects of the kinds that it owns, with its name. */
+  readonly owned: readonly WantedObject[]
+  /** Its pods that run, and what their annotation says of the ConfigMap. */
+  readonly pods: readonly KubeObject[]
+  readonly now: Date
+}
+
+/** Annotation of pods: touched so that the kubelet syncs the mounted ConfigMap at once; no rollout. */
+export const POD_CONFIG_HASH = 'extauth.dev/config-hash'
+
+/** Observed → wanted for one MCPRemoteProxy (kubernetes.md §3). Pure: no I/O, no clock. */
+export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
+  const { object, type, wanted } = snapshot
+  // The garbage collector removes what it owns.
+  if (object.metadata.deletionTimestamp !== undefined) return { actions: [], events: [] }
+  const references = [snapshot.externalAuth, snapshot.authServer].filter((state) => state !== undefined)
+  const isRunnable = !('problems' in wanted) && references.every(({ is }) => is === 'valid')
+  // What can't run never replaces what runs: then nothing but the status is written.
+  const actions: Action[] = isRunnable ? objectActions(snapshot, wanted) : []
+  const before = conditionsOf(object)
+  const conditions = conditionsFrom(findingsOf(snapshot), before, object.metadata.generation, snapshot.now)
+  const status = statusOf(snapshot, conditions)
+  if (canonicalJson(status) !== canonicalJson(writtenStatus(object, conditions)))
+    actions.push({ do: 'apply_status', type, object: withStatus(object, status) })
+  return { actions, events: changedConditions(conditions, before).map((condition) => eventOf(object, condition)) }
+}
+
+function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Action[] {
+  const wanted = ownedObjects(proxy)
+  const observedOf = (type: ResourceType): KubeObject | undefined =>
+    snapshot.owned.find((one) => one.type.kind === type.kind)?.object
+  const applies = wanted.flatMap(({ type, object }): Action[] => {
+    const marked = stamped(object)
+    return isAsWanted(marked, observedOf(type)) ? [] : [{ do: 'apply', type, object: marked }]
+  })
+  const kinds = new Set(wanted.map(({ type }) => type.kind))
+  const removals = OWNED_TYPES.filter(({ kind }) => !kinds.has(kind)).flatMap((type): Action[] => {
+    const object = observedOf(type)
+    return object === undefined || !isOwned(object, snapshot.object) ? [] : [{ do: 'remove', type, object }]
+  })
+  return [...applies, ...removals, ...touches(snapshot, wanted)]
+}
+
+/** Pods that still say that they have another ConfigMap. */
+function touches({ pods }: RemoteProxySnapshot, wanted: readonly WantedObject[]): Action[] {
+  const configMap = wanted.find(({ type }) => type.kind === 'ConfigMap')
+  if (configMap === undefined) return []
+  const hash = configMapHash(configMap.object)
+  return pods
+    .filter(({ metadata }) => metadata.annotations?.[POD_CONFIG_HASH] !== hash)
+    .map((object) => ({ do: 'annotate', type: PODS, object, annotations: { [POD_CONFIG_HASH]: hash } }))
+}
+
+const PODS: ResourceType = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', isNamespaced: true }
+
+const isOwned = (object: KubeObject, owner: KubeObject): boolean =>
+  object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true
+
+const EXTERNAL_REASONS = {
+  not_found: 'ExternalAuthConfigNotFound',
+  invalid: 'ExternalAuthConfigInvalid',
+  wrong_kind: 'ExternalAuthConfigInvalid',
+  wrong_type: 'ExternalAuthConfigInvalid',
+  too_many_upstreams: 'MultiUpstreamNotSupported',
+} as const
+const SERVER_REASONS = {
+  not_found: 'AuthServerRefNotFound',
+  invalid: 'AuthServerRefInvalid',
+  wrong_kind: 'AuthServerRefInvalidKind',
+  wrong_type: 'AuthServerRefInvalidType',
+  too_many_upstreams: 'MultiUpstreamNotSupported',
+} as const
+
+function findingsOf(snapshot: RemoteProxySnapshot): Finding[] {
+  const { externalAuth, authServer, secrets } = snapshot
+  const found: Finding[] = []
+  if (externalAuth !== undefined)
+    found.push(
+      referenceFinding('ExternalAuthConfigValidated', externalAuth, 'ExternalAuthConfigValid', EXTERNAL_REASONS),
+    )
+  if (authServer !== undefined)
+    found.push(referenceFinding('AuthServerRefValidated', authServer, 'AuthServerRefValid', SERVER_REASONS))
+  found.push(
+    secrets === 'unknown'
+      ? {
+          type: 'SecretsResolved',
+          status: 'Unknown',
+          reason: 'SecretsNotWatched',
+          message: 'the operator does not read Secrets; a missing one shows in the readiness of the pods',
+        }
+      : secrets.missing.length === 0
+        ? {
+            type: 'SecretsResolved',
+            status: 'True',
+            reason: 'SecretsFound',
+            message: 'every Secret that is named exists',
+          }
+        : {
+            type: 'SecretsResolved',
+            status: 'False',
+            reason: 'SecretsMissing',
+            message: `missing: ${secrets.missing.join(', ')}`,
+          },
+  )
+  return [readyFinding(snapshot, found), ...found]
+}
+
+function referenceFinding(
+  type: string,
+  state: ReferenceState,
+  valid: string,
+  reasons: Readonly<Record<Exclude<ReferenceState['is'], 'valid'>, string>>,
+): Finding {
+  return state.is === 'valid'
+    ? { type, status: 'True', reason: valid, message: 'the referenced configuration is valid' }
+    : { type, status: 'False', reason: reasons[state.is], message: state.message }
+}
+
+interface DeploymentStatus {
+  readonly observedGeneration?: number
+  readonly updatedReplicas?: number
+  readonly readyReplicas?: number
+  readonly availableReplicas?: number
+  readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[]
+}
+
+/** The first thing that is missing, in the order in which it has to be there. */
+function readyFinding(snapshot: RemoteProxySnapshot, references: readonly Finding[]): Finding {
+  const type = 'Ready'
+  const no = (reason: string, message: string): Finding => ({ type, status: 'False', reason, message })
+  if ('problems' in snapshot.wanted) return no('SpecInvalid', snapshot.wanted.problems.join('\n'))
+  const failed = references.find(({ status }) => status === 'False')
+  if (failed !== undefined) return no(failed.reason, failed.message)
+  const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
+  if (deployment === undefined) return no('DeploymentMissing', 'the Deployment is not there yet')
+  const status = (deployment.status ?? {}) as DeploymentStatus
+  const wanted = (deployment.spec as { replicas?: number } | undefined)?.replicas ?? 1
+  const failure = status.conditions?.find(
+    (one) =>
+      (one.type === 'ReplicaFailure' && one.status === 'True') ||
+      (one.type === 'Progressing' && one.status === 'False'),
+  )
+  if (failure !== undefined) return no('DeploymentFailing', failure.message ?? failure.type)
+  if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0))
+    return no('DeploymentPending', 'the Deployment was not looked at yet')
+  const { updatedReplicas = 0, availableReplicas = 0 } = status
+  if (updatedReplicas < wanted) return no('RollingOut', `${updatedReplicas} of ${wanted} replicas are up to date`)
+  if (availableReplicas < wanted)
+    return no('ReplicasUnavailable', `${availableReplicas} of ${wanted} replicas are available`)
+  return {
+    type,
+    status: 'True',
+    reason: 'ProxyReady',
+    message: `${availableReplicas} of ${wanted} replicas are available`,
+  }
+}
+
+function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[]): object {
+  const { object, wanted, externalAuth, authServer } = snapshot
+  const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
+  const { readyReplicas } = (deployment?.status ?? {}) as DeploymentStatus
+  const before = (object.status ?? {}) as Readonly<Record<string, unknown>>
+  const url = 'problems' in wanted ? before['url'] : serviceUrl(wanted)
+  // Of a config that can't be used the hash stays: it is the one that the pods still run.
+  const hash = (state: ReferenceState | undefined, field: string): unknown =>
+    state === undefined ? undefined : state.is === 'valid' ? state.configHash : before[field]
+  return present({
+    observedGeneration: object.metadata.generation,
+    url,
+    externalAuthConfigHash: hash(externalAuth, 'externalAuthConfigHash'),
+    authServerConfigHash: hash(authServer, 'authServerConfigHash'),
+    replicas: readyReplicas ?? 0,
+    conditions,
+  })
+}
+
+const STATUS_FIELDS = [
+  'observedGeneration',
+  'url',
+  'externalAuthConfigHash',
+  'authServerConfigHash',
+  'replicas',
+] as const
+
+function writtenStatus(object: KubeObject, conditions: readonly Condition[]): object {
+  const status = (object.status ?? {}) as Readonly<Record<string, unknown>>
+  const order = conditions.map(({ type }) => type)
+  const kept = conditionsOf(object).filter(({ type }) => OUR_CONDITIONS.has(type))
+  return present({
+    ...Object.fromEntries(STATUS_FIELDS.map((name) => [name, status[name]])),
+    conditions: kept.toSorted((a, b) => order.indexOf(a.type) - order.indexOf(b.type)),
+  })
+}
+
+const OUR_CONDITIONS: ReadonlySet<string> = new Set([
+  'Ready',
+  'ExternalAuthConfigValidated',
+  'AuthServerRefValidated',
+  'SecretsResolved',
+])
+
+const present = (fields: Readonly<Record<string, unknown>>): object =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+const withStatus = ({ apiVersion, kind, metadata: { name, namespace } }: KubeObject, status: object): KubeObject => ({
+  apiVersion,
+  kind,
+  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  status,
+})

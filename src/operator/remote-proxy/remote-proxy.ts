@@ -1,0 +1,84 @@
+import type { KubeObject, OwnerReference } from '../../kube/index.ts'
+
+/** What an MCPRemoteProxy of the cluster says about the pods that serve it; what it says about requests is in `manifest`. */
+export interface RemoteProxy {
+  readonly object: KubeObject
+  readonly name: string
+  readonly namespace: string
+  /** Port that pods and Service listen on. */
+  readonly port: number
+  /** Absent: somebody else (an autoscaler) decides. */
+  readonly replicas: number | undefined
+  readonly image: string
+  readonly resources: object | undefined
+  readonly podTemplateSpec: object | undefined
+  readonly serviceAccountName: string | undefined
+  /** Who may read metrics: peers of a NetworkPolicy. */
+  readonly metricsFrom: readonly object[]
+  /** More egress rules of the NetworkPolicy. */
+  readonly egress: readonly object[]
+  /** The MCPRemoteProxy as the proxy reads it: without fields that are about pods. */
+  readonly manifest: KubeObject
+  readonly allowedOrigins: readonly string[]
+  /** Keys of Secrets that the pods mount, by Secret. */
+  readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>
+  /** Keys of ConfigMaps that hold CA certificates, by ConfigMap; found beside the secrets. */
+  readonly caBundleKeys: ReadonlyMap<string, ReadonlySet<string>>
+  /** The pods need a token of their service account (a provider that is the cluster itself). */
+  readonly needsClusterToken: boolean
+  /** URLs that the pods connect to, for the NetworkPolicy. */
+  readonly urls: readonly string[]
+  /** `host:port` of sentinels, and the port of the store. */
+  readonly storePorts: readonly number[]
+  /** MCPExternalAuthConfig documents that it needs, valid ones. */
+  readonly documents: readonly KubeObject[]
+}
+
+export const PATHS = {
+  config: '/etc/extauth',
+  secrets: '/etc/extauth-secrets',
+  /** Where a kubelet puts what a pod is to the API server; mounted only where it is needed. */
+  cluster: '/var/run/secrets/kubernetes.io/serviceaccount',
+} as const
+
+export const ADMIN_PORT = 8081
+
+/** Labels of everything that belongs to a proxy; the first two select its pods and never change. */
+export const selectorLabels = ({ name }: RemoteProxy): Record<string, string> => ({
+  'app.kubernetes.io/name': 'mcp-extauth',
+  'app.kubernetes.io/instance': name,
+})
+
+export const ownedLabels = (proxy: RemoteProxy): Record<string, string> => ({
+  ...selectorLabels(proxy),
+  'app.kubernetes.io/component': 'mcp-remote-proxy',
+  'app.kubernetes.io/managed-by': 'mcp-extauth-operator',
+})
+
+/** Names of what a proxy owns: its own, so that people find them. */
+export const ownedName = ({ name }: RemoteProxy): string => name
+
+/** What makes the garbage collector remove it with the proxy. */
+export function ownerOf({ object }: RemoteProxy): OwnerReference {
+  return {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    name: object.metadata.name,
+    uid: object.metadata.uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  }
+}
+
+/** An object that belongs to a proxy. */
+export const owned = (proxy: RemoteProxy, apiVersion: string, kind: string, fields: object): KubeObject => ({
+  apiVersion,
+  kind,
+  metadata: {
+    name: ownedName(proxy),
+    namespace: proxy.namespace,
+    labels: ownedLabels(proxy),
+    ownerReferences: [ownerOf(proxy)],
+  },
+  ...fields,
+})

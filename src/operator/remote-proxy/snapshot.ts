@@ -1,0 +1,150 @@
+import type { KubeObject } from '../../kube/index.ts'
+import { judgeObject } from '../webhook/validate.ts'
+import type { KnownConfig, ValidConfig } from '../config/known-config.ts'
+import type { OwnTypes } from '../kinds.ts'
+import type { Observed } from '../observed.ts'
+import { OWNED_TYPES } from './objects.ts'
+import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
+import type { RemoteProxySnapshot, ReferenceState } from './reconcile-remote-proxy.ts'
+import type { RemoteProxy } from './remote-proxy.ts'
+
+/** What the operator was told and does not read from the cluster. */
+export interface SnapshotSettings {
+  readonly apiGroup: string
+  /** Image of pods whose spec names none. */
+  readonly image: string
+  /** Refuses pod templates, service accounts and images that a proxy brings (who may create one may create pods). */
+  readonly restrictPodTemplate: boolean
+}
+
+export interface SnapshotDeps {
+  readonly observed: Observed
+  readonly known: (object: KubeObject) => KnownConfig
+  readonly types: OwnTypes
+  readonly settings: SnapshotSettings
+  readonly now: Date
+}
+
+interface Reference {
+  readonly state: ReferenceState
+  readonly object: KubeObject | undefined
+  readonly valid: ValidConfig | undefined
+}
+
+/** Everything that is known about one proxy, but whether its Secrets are there. */
+export function remoteProxySnapshot(
+  object: KubeObject,
+  deps: SnapshotDeps,
+): Omit<RemoteProxySnapshot, 'secrets'> & { readonly secretNames: readonly string[] } {
+  const { observed, settings } = deps
+  const { name, namespace = 'default' } = object.metadata
+  const spec = readRemoteProxySpec(object)
+  const externalAuth = spec.externalAuth === undefined ? undefined : lookUp(spec.externalAuth, namespace, deps)
+  const authServer = spec.authServer === undefined ? undefined : lookUpServer(spec.authServer, namespace, deps)
+  const problems = [...judgeObject(bare(object), settings.apiGroup).problems, ...restricted(spec, settings)]
+  const references = [externalAuth, authServer].filter((reference) => reference !== undefined)
+  const proxy = proxyOf(object, spec, references, settings)
+  return {
+    object,
+    type: deps.types.MCPRemoteProxy,
+    wanted: problems.length > 0 ? { problems } : proxy,
+    externalAuth: externalAuth?.state,
+    authServer: authServer?.state,
+    secretNames: [...proxy.secretKeys.keys()],
+    owned: OWNED_TYPES.flatMap((type) => {
+      const found = observed.owned(type, namespace, name)
+      return found === undefined ? [] : [{ type, object: found }]
+    }),
+    pods: observed.proxyPods(namespace, name),
+    now: deps.now,
+  }
+}
+
+function restricted(spec: RemoteProxySpec, { restrictPodTemplate }: SnapshotSettings): string[] {
+  if (!restrictPodTemplate) return []
+  const used = (['podTemplateSpec', 'serviceAccountName', 'image'] as const).filter(
+    (field) => spec[field] !== undefined,
+  )
+  return used.map((field) => `spec.${field}: the operator runs with --restrict-pod-template, so it may not be set`)
+}
+
+function lookUp(name: string, namespace: string, { observed, known }: SnapshotDeps): Reference {
+  const object = observed.config(namespace, name)
+  if (object === undefined) {
+    const message = `there is no MCPExternalAuthConfig "${name}" in namespace "${namespace}"`
+    return { state: { is: 'not_found', message }, object: undefined, valid: undefined }
+  }
+  const { problems, valid } = known(object)
+  if (valid === undefined) {
+    const message = `MCPExternalAuthConfig "${name}" is not valid: ${problems.join('; ')}`
+    return { state: { is: 'invalid', message }, object, valid }
+  }
+  const { spec } = valid
+  if (spec.type === 'embeddedAuthServer' && spec.embeddedAuthServer.upstreamProviders.length > 1) {
+    const message = `"${name}" has ${spec.embeddedAuthServer.upstreamProviders.length} upstream providers, MCPRemoteProxy supports one; use a VirtualMCPServer`
+    return { state: { is: 'too_many_upstreams', message }, object, valid }
+  }
+  return { state: { is: 'valid', configHash: valid.configHash }, object, valid }
+}
+
+function lookUpServer(
+  { kind, name }: { readonly kind: string; readonly name: string },
+  namespace: string,
+  deps: SnapshotDeps,
+): Reference {
+  if (kind !== 'MCPExternalAuthConfig') {
+    const message = `authServerRef names a ${kind}, expected an MCPExternalAuthConfig`
+    return { state: { is: 'wrong_kind', message }, object: undefined, valid: undefined }
+  }
+  const found = lookUp(name, namespace, deps)
+  const type = found.valid?.spec.type
+  if (type === undefined || type === 'embeddedAuthServer') return found
+  const message = `"${name}" has type "${type}", expected "embeddedAuthServer"`
+  return { ...found, state: { is: 'wrong_type', message } }
+}
+
+function proxyOf(
+  object: KubeObject,
+  spec: RemoteProxySpec,
+  references: readonly Reference[],
+  settings: SnapshotSettings,
+): RemoteProxy {
+  const valid = references.flatMap((reference) => (reference.valid === undefined ? [] : [reference.valid]))
+  const secretKeys = new Map<string, Set<string>>()
+  const add = (name: string, key: string): unknown => secretKeys.set(name, (secretKeys.get(name) ?? new Set()).add(key))
+  for (const one of valid) for (const [name, keys] of one.secretKeys) for (const key of keys) add(name, key)
+  for (const { name, key } of spec.secretRefs) add(name, key)
+  const { name, namespace = 'default' } = object.metadata
+  const documents = new Map(
+    references.flatMap((one) => (one.object === undefined ? [] : [[one.object.metadata.name, one.object]])),
+  )
+  return {
+    object,
+    name,
+    namespace,
+    port: spec.port,
+    replicas: spec.replicas,
+    image: spec.image ?? settings.image,
+    resources: spec.resources,
+    podTemplateSpec: spec.podTemplateSpec,
+    serviceAccountName: spec.serviceAccountName,
+    metricsFrom: spec.metricsFrom,
+    egress: spec.egress,
+    manifest: { ...bare(object), spec: spec.routeFields },
+    allowedOrigins: spec.allowedOrigins,
+    secretKeys,
+    caBundleKeys: spec.caBundleKeys,
+    needsClusterToken: spec.needsClusterToken,
+    urls: [...spec.urls, ...valid.flatMap(({ urls }) => urls)],
+    storePorts: valid.flatMap(({ storePorts }) => storePorts),
+    documents: [...documents.values()].map(bare),
+  }
+}
+
+/** What a person wrote: nothing of the server, no status. */
+const bare = ({ apiVersion, kind, metadata: { name, namespace }, spec }: KubeObject): KubeObject => ({
+  apiVersion,
+  kind,
+  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  spec,
+})

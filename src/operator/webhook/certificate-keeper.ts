@@ -1,0 +1,196 @@
+import { causeOf, type Clock, type Log, type Metrics, Secret } from '../../core/index.ts'
+import { isNotFound, type KubeClient, KubeError, type KubeObject, systemTimers, type Timers } from '../../kube/index.ts'
+import { CLUSTER_TYPES } from '../kinds.ts'
+import {
+  type Certificate,
+  DEFAULT_LIFETIME_MS,
+  isDue,
+  issueCertificates,
+  mergeBundles,
+  readCertificate,
+} from './certificates.ts'
+
+export interface CertificateKeeperOptions {
+  readonly client: KubeClient
+  readonly namespace: string
+  /** Of the Secret, and of both webhook configurations. */
+  readonly secretName: string
+  readonly configurationName: string
+  /** DNS names that the API server asks under. */
+  readonly names: readonly string[]
+  /** Milliseconds. Default 90 days. */
+  readonly lifetimeMs?: number | undefined
+  /** Only the leader renews and writes configurations. */
+  readonly isLeader: () => boolean
+  readonly onCertificate: (certificate: Certificate) => void
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly timers?: Timers
+}
+
+export interface CertificateKeeper {
+  /** True while what is served is valid. */
+  readonly isValid: boolean
+  /** Looks at once; for leadership that was just acquired. */
+  look(): Promise<void>
+  close(): void
+}
+
+interface Stored {
+  readonly object: KubeObject
+  readonly certificate: Certificate
+  readonly caBundle: string
+}
+
+/** Milliseconds between looks at the Secret; with short lifetimes a tenth of those. */
+const LOOK_MS = 30_000
+/** Milliseconds that API servers have to take over a new bundle before anybody serves what it vouches for. */
+const SPREAD_MS = 3_000
+
+/**
+ * Keeps a self-made serving certificate in a Secret that all replicas read, and its CA in both webhook configurations. At a
+ * renewal the configurations trust the new CA beside the old one first; only then the new certificate is served.
+ */
+export async function keepCertificate(options: CertificateKeeperOptions): Promise<CertificateKeeper> {
+  const { client, namespace, secretName, clock, log, lifetimeMs = DEFAULT_LIFETIME_MS, timers = systemTimers } = options
+  const ends = options.metrics
+    .gauge('extauth_operator_webhook_certificate_end_seconds', 'End of the serving certificate, Unix time.')
+    .with()
+  const lookMs = Math.min(LOOK_MS, lifetimeMs / 10)
+  let current: Certificate | undefined
+  let isClosed = false
+  let cancel = (): void => {}
+  let looking: Promise<void> = Promise.resolve()
+
+  const use = (certificate: Certificate): void => {
+    if (current?.cert === certificate.cert) return
+    current = certificate
+    ends.set(Math.round(certificate.notAfterMs / 1000))
+    options.onCertificate(certificate)
+  }
+
+  const read = async (): Promise<Stored | undefined> => {
+    try {
+      return storedOf(await client.get(CLUSTER_TYPES.Secret, namespace, secretName))
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+  }
+
+  const renew = async (before: Stored | undefined): Promise<Stored> => {
+    const issued = await issueCertificates({ names: options.names, nowMs: clock.now(), lifetimeMs })
+    const caBundle = mergeBundles(issued.caBundle, before?.caBundle ?? '', clock.now())
+    if (before !== undefined) {
+      await trust(client, options.configurationName, caBundle)
+      await new Promise<void>((resolve) => timers.after(Math.min(SPREAD_MS, lifetimeMs / 20), resolve))
+    }
+    const object = secretObject(
+      namespace,
+      secretName,
+      issued.serving,
+      caBundle,
+      before?.object.metadata.resourceVersion,
+    )
+    const written =
+      before === undefined
+        ? await client.create(CLUSTER_TYPES.Secret, object)
+        : await client.update(CLUSTER_TYPES.Secret, object)
+    log.info({ ends: new Date(issued.serving.notAfterMs).toISOString() }, 'webhook certificate issued')
+    return { object: written, certificate: issued.serving, caBundle }
+  }
+
+  const lookOnce = async (): Promise<void> => {
+    let stored = await read()
+    const isMissing = stored === undefined
+    if (isMissing || (options.isLeader() && stored !== undefined && isDue(stored.certificate, clock.now()))) {
+      try {
+        stored = await renew(stored)
+      } catch (error) {
+        // Another replica was faster: what it wrote is as good.
+        if (!(error instanceof KubeError && error.status === 409)) throw error
+        stored = await read()
+      }
+    }
+    if (stored === undefined) return
+    if (options.isLeader()) await trust(client, options.configurationName, stored.caBundle)
+    use(stored.certificate)
+  }
+
+  const look = (): Promise<void> => {
+    looking = looking.then(lookOnce).catch((error: unknown) => {
+      const status = error instanceof KubeError ? error.status : undefined
+      log.warn(
+        { secret: `${namespace}/${secretName}`, status, cause: causeOf(error) },
+        'webhook certificate could not be looked at',
+      )
+    })
+    return looking
+  }
+  const schedule = (): void => {
+    if (isClosed) return
+    cancel = timers.after(lookMs, () => void look().then(schedule))
+  }
+  await look()
+  schedule()
+  return {
+    get isValid() {
+      return current !== undefined && clock.now() < current.notAfterMs
+    },
+    look,
+    close() {
+      isClosed = true
+      cancel()
+    },
+  }
+}
+
+/** Writes the bundle into both configurations where it is another; a configuration that is not installed is left out. */
+async function trust(client: KubeClient, name: string, caBundle: string): Promise<void> {
+  const encoded = Buffer.from(caBundle).toString('base64')
+  for (const type of [CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration]) {
+    let object: KubeObject
+    try {
+      object = await client.get(type, undefined, name)
+    } catch (error) {
+      if (isNotFound(error)) continue
+      throw error
+    }
+    const webhooks = (object['webhooks'] ?? []) as { readonly clientConfig: { readonly caBundle?: string } }[]
+    if (webhooks.every(({ clientConfig }) => clientConfig.caBundle === encoded)) continue
+    const trusting = webhooks.map((webhook) =>
+      Object.assign({}, webhook, { clientConfig: { ...webhook.clientConfig, caBundle: encoded } }),
+    )
+    await client.update(type, { ...object, webhooks: trusting })
+  }
+}
+
+function storedOf(object: KubeObject): Stored | undefined {
+  const data = (object.data ?? {}) as Readonly<Record<string, string>>
+  const text = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('utf8')
+  const certificate = readCertificate(text('tls.crt'), new Secret(text('tls.key')))
+  return certificate === undefined ? undefined : { object, certificate, caBundle: text('ca.crt') }
+}
+
+function secretObject(
+  namespace: string,
+  name: string,
+  { cert, key }: Certificate,
+  caBundle: string,
+  resourceVersion?: string,
+): KubeObject {
+  const encoded = (text: string): string => Buffer.from(text).toString('base64')
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/tls',
+    metadata: {
+      name,
+      namespace,
+      labels: { 'app.kubernetes.io/name': 'mcp-extauth', 'app.kubernetes.io/component': 'operator' },
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    },
+    data: { 'tls.crt': encoded(cert), 'tls.key': encoded(key.reveal()), 'ca.crt': encoded(caBundle) },
+  }
+}

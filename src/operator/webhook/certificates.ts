@@ -1,0 +1,127 @@
+import 'reflect-metadata'
+import { randomBytes, webcrypto } from 'node:crypto'
+import * as x509 from '@peculiar/x509'
+import { Secret } from '../../core/index.ts'
+
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
+
+/** A certificate with its key, PEM. */
+export interface Certificate {
+  readonly cert: string
+  readonly key: Secret
+  readonly notBeforeMs: number
+  readonly notAfterMs: number
+}
+
+/** What the webhook serves with, and what the API server is told to trust. */
+export interface WebhookCertificates {
+  readonly serving: Certificate
+  /** PEM certificates of all CAs that may have signed what some replica serves now. */
+  readonly caBundle: string
+}
+
+export interface IssueOptions {
+  /** DNS names of the Service. */
+  readonly names: readonly string[]
+  readonly nowMs: number
+  /** Milliseconds that both certificates live. Default 90 days. */
+  readonly lifetimeMs?: number
+}
+
+export const DEFAULT_LIFETIME_MS = 90 * 24 * 3600 * 1000
+/** Clocks of machines differ; a certificate of the future is refused. */
+const BACKDATED_MS = 5 * 60 * 1000
+
+/** Makes a CA of its own, and a serving certificate for `names` signed by it (P-256). The CA's key is thrown away. */
+export async function issueCertificates(options: IssueOptions): Promise<WebhookCertificates> {
+  const { names, nowMs, lifetimeMs = DEFAULT_LIFETIME_MS } = options
+  const notBefore = new Date(nowMs - BACKDATED_MS)
+  const notAfter = new Date(nowMs + lifetimeMs)
+  const [caKeys, keys] = await Promise.all([makeKeys(), makeKeys()])
+  const id = randomBytes(6).toString('hex')
+  const ca = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: serial(),
+    // Two CAs are trusted during a renewal, so they must not have one name.
+    name: `CN=extauth-webhook-ca-${id}`,
+    notBefore,
+    notAfter,
+    keys: caKeys,
+    signingAlgorithm: ALGORITHM,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(caKeys.publicKey),
+    ],
+  })
+  const serving = await x509.X509CertificateGenerator.create({
+    serialNumber: serial(),
+    subject: `CN=${names[0] ?? 'extauth-webhook'}`.slice(0, 64),
+    issuer: ca.subject,
+    notBefore,
+    notAfter,
+    signingKey: caKeys.privateKey,
+    publicKey: keys.publicKey,
+    signingAlgorithm: ALGORITHM,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(
+        names.map((value) => ({ type: /^\d+(\.\d+){3}$/.test(value) ? ('ip' as const) : ('dns' as const), value })),
+      ),
+      await x509.AuthorityKeyIdentifierExtension.create(caKeys.publicKey),
+    ],
+  })
+  const pkcs8 = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)
+  return {
+    serving: {
+      cert: `${serving.toString('pem')}\n`,
+      key: new Secret(`${x509.PemConverter.encode(pkcs8, 'PRIVATE KEY')}\n`),
+      notBeforeMs: serving.notBefore.getTime(),
+      notAfterMs: serving.notAfter.getTime(),
+    },
+    caBundle: `${ca.toString('pem')}\n`,
+  }
+}
+
+/** The serving certificate of a PEM pair; undefined when it is none, or the key is another one's. */
+export function readCertificate(cert: string, key: Secret): Certificate | undefined {
+  try {
+    const read = new x509.X509Certificate(cert)
+    return { cert, key, notBeforeMs: read.notBefore.getTime(), notAfterMs: read.notAfter.getTime() }
+  } catch {
+    return undefined
+  }
+}
+
+/** Renewal is due at two thirds of its life. */
+export const isDue = ({ notBeforeMs, notAfterMs }: Certificate, nowMs: number): boolean =>
+  nowMs >= notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3
+
+/** The CAs of a bundle that are still valid, newest first, each once, with `added` before them. */
+export function mergeBundles(added: string, before: string, nowMs: number): string {
+  const blocks = [...splitPem(added), ...splitPem(before)]
+  const kept = [...new Set(blocks)].filter((block) => {
+    try {
+      return new x509.X509Certificate(block).notAfter.getTime() > nowMs
+    } catch {
+      return false
+    }
+  })
+  return kept.map((block) => `${block}\n`).join('')
+}
+
+export const splitPem = (text: string): string[] =>
+  text
+    .match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g)
+    ?.map((block) => block.replaceAll('\r', '')) ?? []
+
+const makeKeys = (): Promise<webcrypto.CryptoKeyPair> =>
+  webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
+
+/** 127 random bits: positive and never twice (RFC 5280 §4.1.2.2). */
+function serial(): string {
+  const bytes = randomBytes(16)
+  bytes[0] = (bytes[0] ?? 0) & 0x7f
+  return bytes.toString('hex')
+}

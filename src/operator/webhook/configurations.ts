@@ -1,0 +1,102 @@
+import type { KubeObject } from '../../kube/index.ts'
+import { REFERRING_KINDS, type OwnTypes } from '../kinds.ts'
+import type { PodKeys } from '../references.ts'
+import { MUTATE_PATH, VALIDATE_PATH } from './server.ts'
+
+export interface WebhookTarget {
+  /** The Service in front of the replicas; absent with `url`. */
+  readonly service?: { readonly namespace: string; readonly name: string; readonly port: number }
+  /** `https://host:port` instead of a Service: for development. */
+  readonly url?: string
+}
+
+export interface ConfigurationOptions {
+  readonly name: string
+  readonly types: OwnTypes
+  readonly keys: PodKeys
+  readonly target: WebhookTarget
+  /** PEM; empty while it is not known. */
+  readonly caBundle: string
+  /** The operator's own: its objects never wait for it. */
+  readonly ownNamespace: string
+}
+
+const TIMEOUT_SECONDS = 3
+
+const clientConfig = ({ target, caBundle }: ConfigurationOptions, path: string): object => ({
+  ...(target.url === undefined ? { service: { ...target.service, path } } : { url: `${target.url}${path}` }),
+  ...(caBundle === '' ? {} : { caBundle: Buffer.from(caBundle).toString('base64') }),
+})
+
+const elsewhere = ({ ownNamespace }: ConfigurationOptions): object => ({
+  matchExpressions: [
+    { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [...new Set([ownNamespace, 'kube-system'])] },
+  ],
+})
+
+/** The validating webhook: our kinds, on CREATE and on UPDATE of a spec (kubernetes.md §4). */
+export function validatingConfiguration(options: ConfigurationOptions): KubeObject {
+  const { types, name } = options
+  const resources = [types.MCPExternalAuthConfig, ...REFERRING_KINDS.map((kind) => types[kind])]
+  const { group, version } = types.MCPExternalAuthConfig
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name },
+    webhooks: [
+      {
+        name: `validate.${group}`,
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        failurePolicy: 'Fail',
+        matchPolicy: 'Equivalent',
+        timeoutSeconds: TIMEOUT_SECONDS,
+        clientConfig: clientConfig(options, VALIDATE_PATH),
+        namespaceSelector: elsewhere(options),
+        rules: [
+          {
+            apiGroups: [group],
+            apiVersions: [version],
+            operations: ['CREATE', 'UPDATE'],
+            resources: resources.map(({ plural }) => plural).sort(),
+            scope: 'Namespaced',
+          },
+        ],
+        // A change of labels, finalizers or status is nobody's edit of the spec: a stored invalid object blocks nothing.
+        matchConditions: [
+          {
+            name: 'spec-changed',
+            expression: "request.operation != 'UPDATE' || object.?spec != oldObject.?spec",
+          },
+        ],
+      },
+    ],
+  }
+}
+
+/** The mutating webhook: pods that ask for the sidecar, and no others. */
+export function mutatingConfiguration(options: ConfigurationOptions): KubeObject {
+  const { name, keys } = options
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name },
+    webhooks: [
+      {
+        name: `inject.${options.types.MCPExternalAuthConfig.group}`,
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        failurePolicy: 'Fail',
+        matchPolicy: 'Equivalent',
+        reinvocationPolicy: 'IfNeeded',
+        timeoutSeconds: TIMEOUT_SECONDS,
+        clientConfig: clientConfig(options, MUTATE_PATH),
+        namespaceSelector: elsewhere(options),
+        objectSelector: { matchLabels: { [keys.inject]: 'true' } },
+        rules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'], scope: 'Namespaced' },
+        ],
+      },
+    ],
+  }
+}

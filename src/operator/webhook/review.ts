@@ -1,0 +1,65 @@
+import type { KubeObject } from '../../kube/index.ts'
+
+/** What the API server asks (`admission.k8s.io/v1`). */
+export interface AdmissionRequest {
+  readonly uid: string
+  readonly kind: { readonly group: string; readonly version: string; readonly kind: string }
+  readonly namespace: string
+  readonly operation: string
+  readonly object: KubeObject | undefined
+  readonly isDryRun: boolean
+}
+
+/** What it is answered. */
+export type AdmissionDecision =
+  | { readonly allowed: true; readonly warnings?: readonly string[]; readonly patch?: readonly object[] }
+  | { readonly allowed: false; readonly message: string }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** Reads an `AdmissionReview`; undefined when it is none. */
+export function readReview(body: unknown): AdmissionRequest | undefined {
+  if (!isObject(body) || body['kind'] !== 'AdmissionReview' || body['apiVersion'] !== 'admission.k8s.io/v1')
+    return undefined
+  const { request } = body
+  if (!isObject(request) || typeof request['uid'] !== 'string' || request['uid'] === '' || !isObject(request['kind']))
+    return undefined
+  const { kind, object } = request
+  if (object !== undefined && object !== null && !isObject(object)) return undefined
+  return {
+    uid: request['uid'],
+    kind: { group: text(kind['group']), version: text(kind['version']), kind: text(kind['kind']) },
+    namespace: text(request['namespace']),
+    operation: text(request['operation']),
+    object: isObject(object) ? (object as unknown as KubeObject) : undefined,
+    isDryRun: request['dryRun'] === true,
+  }
+}
+
+/** The API server cuts warnings: 256 characters are shown whole, 4,096 in all. */
+const MAX_WARNING = 256
+const MAX_WARNINGS = 16
+
+export function reviewOf(uid: string, decision: AdmissionDecision): object {
+  const answer = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' }
+  if (!decision.allowed) {
+    const status = { code: 422, reason: 'Invalid', message: decision.message }
+    return { ...answer, response: { uid, allowed: false, status } }
+  }
+  const warnings = (decision.warnings ?? []).slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING))
+  const { patch = [] } = decision
+  return {
+    ...answer,
+    response: {
+      uid,
+      allowed: true,
+      ...(warnings.length === 0 ? {} : { warnings }),
+      ...(patch.length === 0
+        ? {}
+        : { patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }),
+    },
+  }
+}

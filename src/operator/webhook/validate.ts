@@ -1,0 +1,45 @@
+import type { KubeObject } from '../../kube/index.ts'
+import { parseObjects, type Problem } from '../../resources/index.ts'
+import type { AdmissionDecision, AdmissionRequest } from './review.ts'
+
+/** `path  message` of a problem, as `validate` words it, without a place that an object does not have. */
+export const wordsOf = ({ path, message }: Problem): string => (path === '' ? message : `${path}: ${message}`)
+
+/** What `validate` says about one object by itself. */
+export function judgeObject(
+  object: KubeObject,
+  apiGroup: string,
+): { readonly problems: string[]; readonly warnings: string[] } {
+  const loaded = parseObjects([object], { apiGroup })
+  return { problems: unique(loaded.problems.map(wordsOf)), warnings: unique(loaded.warnings.map(wordsOf)) }
+}
+
+const MAX_PROBLEMS = 50
+
+/**
+ * Judges one object of our kinds by the rules of `validate`; `missing` says which referenced configs do not exist (yet):
+ * objects may come in any order, so that is a warning.
+ */
+export function decideValidation(
+  request: AdmissionRequest,
+  options: {
+    readonly apiGroup: string
+    readonly missing: (object: KubeObject, namespace: string) => readonly string[]
+  },
+): AdmissionDecision {
+  const { object } = request
+  // Deletes don't come here; anything without an object has nothing to be judged.
+  if (object === undefined) return { allowed: true }
+  const { problems, warnings } = judgeObject(object, options.apiGroup)
+  if (problems.length > 0) {
+    const shown = problems.slice(0, MAX_PROBLEMS)
+    const more = problems.length > shown.length ? [`and ${problems.length - shown.length} more`] : []
+    return { allowed: false, message: [...shown, ...more].join('\n') }
+  }
+  const missing = options
+    .missing(object, request.namespace)
+    .map((name) => `there is no MCPExternalAuthConfig "${name}" in namespace "${request.namespace}" yet`)
+  return { allowed: true, warnings: [...warnings, ...missing] }
+}
+
+const unique = (texts: readonly string[]): string[] => [...new Set(texts)]
