@@ -1,6 +1,6 @@
 import { createApply } from '../apply/index.ts'
 import { createRouteAuthenticate } from '../authenticate/index.ts'
-import type { Clock, Route } from '../core/index.ts'
+import { type Clock, Failure, type Route } from '../core/index.ts'
 import { createForward } from '../forward/index.ts'
 import { createBackend, type EgressProxy } from '../net/index.ts'
 import { createObtain, type DecisionLog, type ObtainDeps } from '../obtain/index.ts'
@@ -25,7 +25,12 @@ export type Keep = <T extends { close(): Promise<void> }>(part: T) => T
  * that has no `resourceUrl`. What it opens is handed to `keep`, whose matter it is to close it. Throws `Failure` for what cannot run.
  */
 export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
-  const { auth, target, timeouts, callers } = resolved
+  const { auth, target, timeouts, callers, authServer } = resolved
+  if (authServer !== undefined) {
+    const { name, source } = authServer.server
+    const detail = `route "${resolved.name}": callers log in to "${name}" (${source.file}:${source.line}), and this version loads embedded authorization servers but can not run them yet`
+    throw new Failure('type_not_runnable', { detail })
+  }
   const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
   const isProtected = callers.mode === 'oauth'
   const mapping = { path: resolved.path, targetPath: target.path, exactTarget: resolved.exactTarget }

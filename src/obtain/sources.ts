@@ -5,6 +5,7 @@ import type { ObtainDeps } from './deps.ts'
 import type { Source } from './source.ts'
 import { createStaticHeaderSource, createUnauthenticatedSource } from './static.ts'
 import { createTokenExchangeSource } from './token-exchange.ts'
+import { createUpstreamInjectSource } from './upstream-inject.ts'
 
 /** Makes the source of one type from a config of that type. Throws `Failure` for what can't run. */
 export type SourceFactory<T extends RunnableType> = (auth: ResolvedAuthOf<T>, deps: ObtainDeps) => Source
@@ -24,6 +25,7 @@ export const SOURCES = {
       log,
     }),
   tokenExchange: (auth, deps) => createCachedSource(auth, createTokenExchangeSource(auth.name, auth.spec, deps), deps),
+  upstreamInject: (auth, deps) => createUpstreamInjectSource(auth, deps),
   cloudSts: (auth, deps) => createCachedSource(auth, createCloudStsSource(auth, deps), deps),
 } satisfies Sources
 

@@ -10,7 +10,7 @@ import {
 import { tokenExchangeRecord } from './token-exchange.ts'
 import type { Found } from './marked.ts'
 import type { SecretRef } from './scalars.ts'
-import type { CalledUrl, Remark, SetHeader, TypeRecord } from './type-record.ts'
+import type { CalledUrl, Remark, SetHeader, TypeRecord, UpstreamTokenUse } from './type-record.ts'
 
 /** All types of external auth, in the order of the specification. */
 export const AUTH_TYPES = [
@@ -83,9 +83,9 @@ export const filesNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): 
 export const urlsCalledBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly CalledUrl[] =>
   TYPE_RECORDS[type].urls(spec)
 
-/** The upstream provider whose token a config uses in place of the caller's; undefined where it names none. */
-export const upstreamProviderOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): string | undefined =>
-  TYPE_RECORDS[type].upstreamProvider(spec)
+/** The token of an upstream provider that a config may use in place of the caller's. */
+export const upstreamTokenOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): UpstreamTokenUse | undefined =>
+  TYPE_RECORDS[type].upstreamToken(spec)
 
 /** What is allowed in a config but should be known. */
 export const remarksOn = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Remark[] =>

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
 import { compileMatcher, MatcherError } from '../cel/index.ts'
 import { exclusive, isRecord, withRules } from './rules.ts'
+import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
 
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
@@ -67,6 +68,9 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
       service: z.string().min(1).max(64).default(defaultService).describe('Service name used for request signing.'),
       sessionDuration: secondsBetween(900, 43_200).prefault(3600).describe('Seconds.'),
       sessionNameClaim: z.string().min(1).max(256).default('sub').describe('Claim used as the role session name.'),
+      subjectProviderName: subjectProviderName().describe(
+        'Upstream provider whose ID token is the web identity; the token of the caller when empty. Extends the specification.',
+      ),
       sessionPolicy: z
         .string()
         .min(1)
@@ -159,6 +163,12 @@ export const cloudStsRecord = {
     { name: 'x-amz-security-token' },
     { name: 'x-amz-content-sha256' },
   ],
+  upstreamToken: ({ subjectProviderName: provider }) => ({
+    field: 'subjectProviderName',
+    provider,
+    kind: 'id_token',
+    ownTokenDoes: true,
+  }),
   signsBody: true,
   remarks: rolesElsewhere,
 } satisfies TypeRecord<CloudSts>

@@ -1,28 +1,50 @@
 import type { Declared, Loading, LocatedAuth } from './loaded.ts'
 import { nearest } from '../core/index.ts'
 import type { Located } from './problem.ts'
+import type { ProxyConfig } from './proxy-config.ts'
+import type { FoundReference } from './references.ts'
 import { sectionWarnings } from './warnings.ts'
-import type { Workload } from './workloads.ts'
 
 const key = (...parts: readonly string[]): string => parts.join('\n')
 
 /** What only several documents together can show: duplicates, references that lead nowhere, and their rules. */
 export function crossCheck(loading: Loading): void {
   const declared = duplicates(loading)
-  for (const { place, namespace, references } of loading.declared) {
-    for (const { name, path } of references) checkReference(loading, declared, place, namespace, name, path)
+  const auths = new Map(
+    loading.auths.map((auth) => [key(auth.document.metadata.namespace, auth.document.metadata.name), auth]),
+  )
+  for (const referrer of loading.declared) {
+    for (const reference of referrer.references) {
+      checkReference(loading, declared, referrer, reference)
+      checkTarget(loading, auths.get(key(referrer.namespace, reference.name)), referrer, reference)
+    }
   }
   for (const proxy of loading.proxies) {
     const { spec } = proxy.document
+    if (lacksCallers(proxy, auths)) loading.problems.push(proxy.problem(['spec', 'auth'], NO_CALLERS))
     if (spec.auth !== undefined) loading.warnings.push(...sectionWarnings(spec.auth, proxy, ['spec', 'auth']))
     for (const [index, { auth }] of spec.routes.entries()) {
       if (auth !== undefined) loading.warnings.push(...sectionWarnings(auth, proxy, ['spec', 'routes', index, 'auth']))
     }
   }
-  const auths = new Map(
-    loading.auths.map((auth) => [key(auth.document.metadata.namespace, auth.document.metadata.name), auth]),
+}
+
+/** A missing section is mode `oauth` without providers (decisions §2.1). */
+export const NO_CALLERS = 'missing, so the mode is "oauth" and needs "oauth.resourceUrl" and "oauth.providers"'
+
+/** Whether nothing says who may call: no section, and no authorization server instead of it (authserver.md §2.3). */
+function lacksCallers({ document }: Located<ProxyConfig>, auths: ReadonlyMap<string, LocatedAuth>): boolean {
+  const { metadata, spec } = document
+  if (spec.auth !== undefined || spec.authServerRef !== undefined) return false
+  const isServer = (name: string): boolean =>
+    auths.get(key(metadata.namespace, name))?.document.spec.type === 'embeddedAuthServer'
+  return (
+    spec.routes.length === 0 ||
+    spec.routes.some(
+      ({ auth, authServerRef, externalAuthConfigRef }) =>
+        auth === undefined && authServerRef === undefined && !isServer(externalAuthConfigRef.name),
+    )
   )
-  for (const workload of loading.workloads) checkWorkload(loading, auths, workload)
 }
 
 /** One name, one object: a second document of the same kind, namespace and name is a problem that names the first. */
@@ -40,22 +62,37 @@ function duplicates(loading: Loading): ReadonlyMap<string, Declared> {
   return first
 }
 
-/** Rules of what a workload's references lead to. */
-function checkWorkload(loading: Loading, auths: ReadonlyMap<string, LocatedAuth>, workload: Located<Workload>): void {
-  const { kind, metadata, externalAuth, authServer } = workload.document
-  for (const reference of [externalAuth, authServer]) {
-    if (reference === undefined) continue
-    const auth = auths.get(key(metadata.namespace, reference.name))
-    if (auth?.document.spec.type === 'embeddedAuthServer') {
-      const providers = auth.document.spec.embeddedAuthServer.upstreamProviders.length
-      if (kind !== 'VirtualMCPServer' && providers > 1) {
-        const message = `"${reference.name}" (${placeOf(auth)}) has ${providers} upstream providers, ${kind} supports one`
-        loading.problems.push(workload.problem(reference.path, message))
-      }
-    } else if (auth !== undefined && reference === authServer) {
-      const message = `"${reference.name}" (${placeOf(auth)}) has type "${auth.document.spec.type}", expected "embeddedAuthServer"`
-      loading.warnings.push(workload.problem(reference.path, message))
-    }
+/** Kinds behind which one backend is, so that a second upstream would never be asked for (specification, `upstreamProviders`). */
+const SINGLE_UPSTREAM: ReadonlySet<string> = new Set(['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry'])
+
+/** Rules of what a reference leads to (authserver.md §2.3, §2.4). */
+function checkTarget(
+  loading: Loading,
+  target: LocatedAuth | undefined,
+  { kind, place, references }: Declared,
+  { name, path, role }: FoundReference,
+): void {
+  if (target === undefined) return
+  const { spec } = target.document
+  const where = `"${name}" (${placeOf(target)})`
+  if (spec.type !== 'embeddedAuthServer') {
+    if (role !== 'authServer') return
+    const message = `${where} has type "${spec.type}", expected "embeddedAuthServer"`
+    loading.problems.push(place.problem(path, message))
+    return
+  }
+  const providers = spec.embeddedAuthServer.upstreamProviders.length
+  if (SINGLE_UPSTREAM.has(kind) && providers > 1) {
+    const message = `${where} has ${providers} upstream providers, ${kind} supports one; a VirtualMCPServer or a ProxyConfig takes several`
+    loading.problems.push(place.problem(path, message))
+  }
+  const owner = path.slice(0, -2).join('\n')
+  const isBesideAuthServer = references.some(
+    (other) => other.role === 'authServer' && other.path.slice(0, -2).join('\n') === owner,
+  )
+  if (role === 'externalAuth' && isBesideAuthServer) {
+    const message = `${where} is an authorization server already, and "authServerRef" names one too; expected only one of them`
+    loading.problems.push(place.problem(path, message))
   }
 }
 
@@ -63,10 +100,8 @@ function checkWorkload(loading: Loading, auths: ReadonlyMap<string, LocatedAuth>
 function checkReference(
   loading: Loading,
   declared: ReadonlyMap<string, Declared>,
-  referrer: Located<unknown>,
-  namespace: string,
-  name: string,
-  path: readonly PropertyKey[],
+  { place, namespace }: Declared,
+  { name, path }: FoundReference,
 ): void {
   if (declared.has(key('MCPExternalAuthConfig', namespace, name))) return
   const candidates = [...declared.values()].filter((item) => item.kind === 'MCPExternalAuthConfig')
@@ -82,7 +117,7 @@ function checkReference(
         : `, did you mean "${meant}"?`
       : `; the one at ${placeOf(elsewhere.place)} is in namespace "${elsewhere.namespace}", and references stay within one`
   const message = `there is no MCPExternalAuthConfig "${name}" in namespace "${namespace}"${hint}`
-  loading.problems.push(referrer.problem(path, message))
+  loading.problems.push(place.problem(path, message))
 }
 
 /** `file:line` of a document. */

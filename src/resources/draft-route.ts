@@ -4,17 +4,19 @@ import type { Located, Problem, ProblemOptions } from './problem.ts'
 import type { ProxyConfig, ProxyRoute } from './proxy-config.ts'
 import { route as routeSchema } from './proxy-config.ts'
 import { resolveTarget } from './resolve-target.ts'
-import type { ResolvedRoute } from './resolved.ts'
+import type { ResolvedAuthServer, ResolvedRoute } from './resolved.ts'
+import { configHash } from './config-hash.ts'
+import type { Backend } from './workload-fields.ts'
 import type { Workload } from './workloads.ts'
 
 /** A route before its references and rules are looked at, whichever document it comes from. */
 export interface DraftRoute {
   readonly origin: 'ProxyConfig' | 'manifest' | 'command line'
-  readonly settings: Omit<ResolvedRoute, 'auth' | 'callers' | 'resourceUrl'>
+  readonly settings: Omit<ResolvedRoute, 'auth' | 'callers' | 'authServer' | 'resourceUrl'>
   /** Name of its MCPExternalAuthConfig; undefined for a manifest that has none. */
   readonly authName: string | undefined
-  /** The authorization server that a manifest asks for. */
-  readonly authServerName: string | undefined
+  /** The authorization server that the route itself asks for. */
+  readonly authServer: AuthServerChoice | undefined
   /** The `auth` section of the route itself. */
   readonly ownCallers: AuthSection | undefined
   readonly resourceUrl: string | undefined
@@ -23,8 +25,11 @@ export interface DraftRoute {
   problem(field: RouteField, message: string, options?: ProblemOptions): Problem
 }
 
+/** An authorization server by the name of its MCPExternalAuthConfig, or as a part of the document that uses it. */
+export type AuthServerChoice = { readonly name: string } | { readonly own: ResolvedAuthServer }
+
 export type RouteField =
-  'path' | 'name' | 'target' | 'externalAuthConfigRef' | 'auth' | 'resourceUrl' | 'requiredScopes'
+  'path' | 'name' | 'target' | 'externalAuthConfigRef' | 'authServerRef' | 'auth' | 'resourceUrl' | 'requiredScopes'
 
 /** Route `index` of a ProxyConfig. */
 export function routeOfProxy(proxy: Located<ProxyConfig>, route: ProxyRoute, index: number): DraftRoute {
@@ -33,7 +38,7 @@ export function routeOfProxy(proxy: Located<ProxyConfig>, route: ProxyRoute, ind
     origin: 'ProxyConfig',
     settings: settingsOf(route, proxy.file, false),
     authName: route.externalAuthConfigRef.name,
-    authServerName: undefined,
+    authServer: route.authServerRef,
     ownCallers: route.auth === undefined ? undefined : anchorAuthSection(route.auth, proxy.file),
     resourceUrl: route.resourceUrl,
     source: { file: proxy.file, line: proxy.line },
@@ -46,28 +51,47 @@ const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
   name: ['name'],
   target: ['target'],
   externalAuthConfigRef: ['externalAuthConfigRef', 'name'],
+  authServerRef: ['authServerRef', 'name'],
   auth: ['auth'],
   resourceUrl: ['resourceUrl'],
   requiredScopes: ['requiredScopes'],
 }
 
-/** A manifest with a remote URL as a route (decisions §7): the prefix `/` when it is the only one, else `/<name>`. */
-export function routeOfManifest(manifest: Located<Workload>, url: string, isOnly: boolean): DraftRoute {
-  const { metadata, externalAuth, authServer, remote } = manifest.document
-  const paths: Partial<Record<RouteField, readonly string[]>> = {
-    target: remote?.path ?? ['spec'],
+/**
+ * A backend of a manifest as a route (decisions §7): the prefix `/` for a remote server that is the only one, else
+ * `/<name>`.
+ */
+export function routeOfManifest(manifest: Located<Workload>, backend: Backend, isOnly: boolean): DraftRoute {
+  const { kind, authServer, resourceUrl } = manifest.document
+  const { name, url, urlPath, externalAuth } = backend
+  const paths: Partial<Record<RouteField, readonly PropertyKey[]>> = {
+    target: urlPath,
     externalAuthConfigRef: (externalAuth ?? authServer)?.path ?? ['spec'],
+    authServerRef: authServer?.path ?? ['spec', 'authServerConfig'],
+    ...(resourceUrl === undefined ? {} : { resourceUrl: ['spec', 'resourceUrl'] }),
   }
+  const isVirtual = kind === 'VirtualMCPServer'
   return {
     origin: 'manifest',
-    settings: defaultSettings(metadata.name, isOnly ? '/' : `/${metadata.name}`, url, manifest.file),
-    authName: externalAuth?.name,
-    authServerName: authServer?.name,
+    settings: defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file),
+    // An authorization server alone means that the backend gets the token of its first upstream (authserver.md §2.3).
+    authName: (externalAuth ?? authServer)?.name,
+    authServer: externalAuth === undefined ? ownServer(manifest) : (authServer ?? ownServer(manifest)),
     ownCallers: undefined,
-    resourceUrl: undefined,
+    // A VirtualMCPServer is one resource with several backends, each of which is one below it.
+    resourceUrl: isVirtual && resourceUrl !== undefined ? `${resourceUrl.replace(/\/$/, '')}/${name}` : resourceUrl,
     source: { file: manifest.file, line: manifest.line },
     problem: (field, message, options) => manifest.problem(paths[field] ?? ['metadata', 'name'], message, options),
   }
+}
+
+/** The server that a VirtualMCPServer holds, under a name that no MCPExternalAuthConfig can have. */
+function ownServer({ document, file, line }: Located<Workload>): AuthServerChoice | undefined {
+  const { kind, metadata, ownAuthServer: spec } = document
+  if (spec === undefined) return undefined
+  const { name, namespace } = metadata
+  const hash = configHash(spec)
+  return { own: { name: `${namespace}/${kind}/${name}`, namespace, spec, configHash: hash, source: { file, line } } }
 }
 
 /** The route of the short form `--target URL --external-auth FILE[#name]`. */
@@ -80,7 +104,7 @@ export function routeOfOptions(
     origin: 'command line',
     settings: defaultSettings(authName, '/', url, '.'),
     authName,
-    authServerName: undefined,
+    authServer: undefined,
     ownCallers: undefined,
     resourceUrl: undefined,
     source: { file: '--target', line: 1 },

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { storage } from './embedded-storage.ts'
 import { isRecord, withRules, type Rule } from './rules.ts'
-import { goDuration, secretRef } from './scalars.ts'
-import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
-import { upstreamProvider } from './upstream-provider.ts'
+import { goDuration, int32, secretRef } from './scalars.ts'
+import { named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
+import { parseGoDuration } from './units.ts'
+import { upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
 
 /** RFC 8414 §2: no query, no fragment, and (specification) no trailing slash. */
 const ISSUER = /^https?:\/\/[^\s?#]+[^/\s?#]$/
@@ -30,6 +31,57 @@ function isIssuer(text: string): boolean {
 
 const lifespan = (fallback: string) => goDuration().prefault(fallback)
 
+/** Bounds of lifespans (authserver.md §5), each as Go durations. */
+const LIFESPANS = {
+  accessTokenLifespan: ['1m', '24h'],
+  refreshTokenLifespan: ['1h', '720h'],
+  authCodeLifespan: ['30s', '10m'],
+} as const
+
+const bounded = ([name, [least, most]]: [string, readonly [string, string]]): Rule => ({
+  message: `expected ${least} to ${most}`,
+  at: name,
+  holds: ({ [name]: text }) => {
+    const ms = typeof text === 'string' ? parseGoDuration(text) : undefined
+    // What is no duration is a problem of its own.
+    return ms === undefined || (ms >= (parseGoDuration(least) ?? 0) && ms <= (parseGoDuration(most) ?? 0))
+  },
+  cel: `!has(self.${name}) || (duration(self.${name}) >= duration('${least}') && duration(self.${name}) <= duration('${most}'))`,
+})
+
+const tokenLifespans = () =>
+  withRules(
+    z.strictObject({
+      accessTokenLifespan: lifespan('1h').describe('Of access tokens, 1m to 24h.'),
+      refreshTokenLifespan: lifespan('168h').describe('Of refresh tokens, 1h to 720h; d is no unit.'),
+      authCodeLifespan: lifespan('10m').describe('Of authorization codes, 30s to 10m.'),
+    }),
+    Object.entries(LIFESPANS).map(bounded),
+  )
+
+const rate = (perSecond: number, burst: number) =>
+  z
+    .strictObject({
+      perSecond: z
+        .number()
+        .min(0.001)
+        .max(10_000)
+        .default(perSecond)
+        .describe('Requests per second of one client address.'),
+      burst: int32(1, 100_000).default(burst).describe('Requests that may come at once.'),
+    })
+    .prefault({})
+
+const limits = () =>
+  z.strictObject({
+    registration: rate(1, 10).describe('Registrations of clients.'),
+    authorize: rate(5, 50).describe('Authorization requests and callbacks.'),
+    token: rate(20, 100).describe('Token requests.'),
+    registeredClients: int32(1, 1_000_000)
+      .default(10_000)
+      .describe('Registered clients that are kept; the oldest that was never used goes first.'),
+  })
+
 /** `spec.embeddedAuthServer`. */
 export const embeddedAuthServer = () =>
   withRules(
@@ -48,14 +100,20 @@ export const embeddedAuthServer = () =>
         .optional()
         .describe('Signing keys for JWTs; the first signs, all verify. Ephemeral when absent.'),
       storage: storage().optional().describe('Storage backend; in memory when absent.'),
-      tokenLifespans: z
+      tokenLifespans: tokenLifespans().optional().describe('Validity durations.'),
+      limits: limits().optional().describe('What one client address may do. Extends the specification.'),
+      clientMetadata: z
         .strictObject({
-          accessTokenLifespan: lifespan('1h').describe('Of access tokens.'),
-          refreshTokenLifespan: lifespan('168h').describe('Of refresh tokens; d is no unit.'),
-          authCodeLifespan: lifespan('10m').describe('Of authorization codes.'),
+          allowPrivateIP: z.boolean().default(false).describe('Allow private addresses.'),
+          caBundleRef: secretRef().optional().describe('CA certificates (PEM) that replace the system roots.'),
         })
         .optional()
-        .describe('Validity durations.'),
+        .describe('How client ID metadata documents are fetched. Extends the specification.'),
+      forwardClaims: z
+        .array(z.string().min(1).max(256))
+        .max(50)
+        .optional()
+        .describe('More claims of the first upstream that our tokens carry. Extends the specification.'),
     }),
     [
       httpOnlyOnLocalhost('issuer'),
@@ -81,10 +139,25 @@ export const embeddedAuthServerRecord = {
   ...ORDINARY,
   ...named(embeddedAuthServer),
   summary: 'Only with type embeddedAuthServer.',
-  runsOn: 'nowhere',
+  runsOn: 'server',
   fetches: false,
+  urls: ({ upstreamProviders }) => upstreamProviders.flatMap(upstreamUrls),
   remarks: ephemeralKeys,
 } satisfies TypeRecord<EmbeddedAuthServer>
+
+/** What an upstream is called by, or its users are sent to. */
+function upstreamUrls({ oidcConfig, oauth2Config }: UpstreamProvider, index: number): CalledUrl[] {
+  const base = ['upstreamProviders', index]
+  const urls: (readonly [readonly PropertyKey[], string | undefined])[] = [
+    [['oidcConfig', 'userInfoOverride', 'endpointUrl'], oidcConfig?.userInfoOverride?.endpointUrl],
+    [['oauth2Config', 'authorizationEndpoint'], oauth2Config?.authorizationEndpoint],
+    [['oauth2Config', 'tokenEndpoint'], oauth2Config?.tokenEndpoint],
+    [['oauth2Config', 'userInfo', 'endpointUrl'], oauth2Config?.userInfo.endpointUrl],
+  ]
+  return urls.flatMap(([path, url]) =>
+    url === undefined ? [] : [{ path: [...base, ...path], url, insecureAllowHttp: undefined }],
+  )
+}
 
 function ephemeralKeys(spec: EmbeddedAuthServer): Remark[] {
   return (['hmacSecretRefs', 'signingKeySecretRefs'] as const)

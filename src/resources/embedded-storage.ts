@@ -62,6 +62,9 @@ const kvstore = () =>
     dialTimeout: duration('5s').describe('Connection timeout.'),
     readTimeout: duration('3s').describe('Socket read timeout.'),
     writeTimeout: duration('3s').describe('Socket write timeout.'),
+    waitReplicas: int32(0, 16)
+      .default(0)
+      .describe('Replicas that must have a code, a rotation or a session before it counts. Extends the specification.'),
   })
 export type KvStore = z.output<ReturnType<typeof kvstore>>
 

@@ -32,6 +32,16 @@ export interface Metadata {
   readonly namespace: string
 }
 
+/** Kind that references lead to. */
+const EXTERNAL_AUTH_KIND = 'MCPExternalAuthConfig'
+
+/** Reference to the authorization server that callers log in to (authserver.md §2.3). */
+export const authServerReference = () =>
+  z.strictObject({
+    kind: z.literal(EXTERNAL_AUTH_KIND).optional().describe('Kind of the object; there is only one.'),
+    name: objectName().describe('Name of an MCPExternalAuthConfig of type embeddedAuthServer in the same namespace.'),
+  })
+
 /** Reference to an object of the same namespace. */
 export const localReference = () =>
   z.strictObject({ name: objectName().describe('Name of an MCPExternalAuthConfig in the same namespace.') })

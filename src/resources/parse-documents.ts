@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
+import { typedSpec } from './auth-types.ts'
 import { configHash } from './config-hash.ts'
 import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
@@ -13,8 +14,15 @@ import { proxyConfig } from './proxy-config.ts'
 import { referencesOf } from './references.ts'
 import { registryConfig } from './registry-config.ts'
 import { isRecord } from './rules.ts'
-import { authWarnings, refusedHttp, sectionWarnings } from './warnings.ts'
-import { toWorkload, workload, WORKLOAD_FIELDS, WORKLOAD_KINDS, type WorkloadKind } from './workloads.ts'
+import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
+import {
+  FOREIGN_FIELDS,
+  toWorkload,
+  workload,
+  WORKLOAD_FIELDS,
+  WORKLOAD_KINDS,
+  type WorkloadKind,
+} from './workloads.ts'
 import { readYaml, YAML_LIMITS, type TextDocument } from './yaml.ts'
 
 /** One file as text; `path` is what problems name and what the paths in it are relative to. */
@@ -168,14 +176,21 @@ function addOurs(
     if (document === undefined) return
     const auth = { ...place, document, configHash: configHash(document.spec) }
     loading.auths.push(auth)
-    loading.warnings.push(...authWarnings(auth, isRecord(value.spec) ? String(value.spec.type) : ''))
+    // The sub-object may be called by an alias of the type.
+    const field = isRecord(value.spec) ? String(value.spec.type) : ''
+    loading.warnings.push(...typeWarnings(auth, typedSpec(document.spec), ['spec', field]))
   } else if (kind === 'ProxyConfig') {
     const document = reader.check(SCHEMAS.ProxyConfig, value, place)
     if (document !== undefined) loading.proxies.push({ ...place, document })
   } else {
     warnAboutUnused(reader, value, place, kind)
     const document = reader.check(WORKLOADS[kind], value, place)
-    if (document !== undefined) loading.workloads.push({ ...place, document: toWorkload(kind, document) })
+    if (document === undefined) return
+    const found = toWorkload(kind, document)
+    loading.workloads.push({ ...place, document: found })
+    if (found.ownAuthServer === undefined) return
+    const typed = { type: 'embeddedAuthServer' as const, spec: found.ownAuthServer }
+    loading.warnings.push(...typeWarnings(place, typed, ['spec', 'authServerConfig']))
   }
 }
 
@@ -207,7 +222,7 @@ function warnAboutUnused(
   const known = WORKLOAD_FIELDS[kind]
   for (const key of Object.keys(value.spec)) {
     if (known.includes(key)) continue
-    const meant = key.length > 6 ? nearest(key, known) : undefined
+    const meant = key.length > 6 && !FOREIGN_FIELDS.includes(key) ? nearest(key, known) : undefined
     const isMisspelled = meant !== undefined && value.spec[meant] === undefined
     const list = isMisspelled ? reader.loading.warnings : reader.loading.unused
     const message = isMisspelled ? unknownField(key, known) : 'not read here'

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
-import { localReference, metadata } from './metadata.ts'
-import { isRecord, needs, withRules, type Rule } from './rules.ts'
-import { filePath, httpUrl, scopes, secretRef, size, timerDuration } from './scalars.ts'
+import { storage } from './embedded-storage.ts'
+import { authServerReference, localReference, metadata } from './metadata.ts'
+import { isRecord, needs, withRules } from './rules.ts'
+import { cidr, filePath, httpUrl, scopes, secretRef, size, timerDuration } from './scalars.ts'
 
 const LISTEN_ADDRESS = /^(unix:\/[^\0\s]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*|\*):[0-9]{1,5})$/
 
@@ -57,6 +58,11 @@ const listen = () =>
     headerLimit: size(1024, 1024 * 1024)
       .prefault('16Ki')
       .describe('Largest request header section; more is answered with 431.'),
+    trustedProxies: z
+      .array(cidr())
+      .max(200)
+      .default([])
+      .describe('Proxies before this one, as ranges of addresses, whose `Forwarded` and `X-Forwarded-*` are believed.'),
   })
 
 const admin = () =>
@@ -117,6 +123,9 @@ export const route = () =>
       .describe('Prefix, at a segment boundary; "/" matches all.'),
     target: httpUrl().describe('URL of the backend; its path and query are sent byte for byte.'),
     externalAuthConfigRef: localReference().describe('How the backend wants to be authenticated to.'),
+    authServerRef: authServerReference()
+      .optional()
+      .describe('Embedded authorization server for the callers of this route; replaces the default.'),
     resourceUrl: httpUrl().optional().describe('URL of the protected resource; required unless the bind is loopback.'),
     auth: authSection(PROXY_DEFAULTS).optional().describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]).describe('Scopes that the token of a caller must have; 403 otherwise.'),
@@ -161,23 +170,15 @@ function eachOnce(routes: unknown, context: z.core.$RefinementCtx): void {
   }
 }
 
-/** A missing section is mode `oauth` without providers (decisions §2.1), unless nothing would use it. */
-const authUnlessEveryRouteHasOne: Rule = {
-  message: 'missing, so the mode is "oauth" and needs "oauth.resourceUrl" and "oauth.providers"',
-  at: 'auth',
-  holds: ({ auth, routes }) => {
-    if (auth !== undefined) return true
-    return (
-      Array.isArray(routes) && routes.length > 0 && routes.every((item) => isRecord(item) && item.auth !== undefined)
-    )
-  },
-  json: {
-    anyOf: [
-      { required: ['auth'] },
-      { required: ['routes'], properties: { routes: { minItems: 1, items: { required: ['auth'] } } } },
-    ],
-  },
-}
+const cache = () =>
+  z.strictObject({
+    storage: storage().describe('Where credentials are kept for all replicas.'),
+    keySecretRefs: z
+      .array(secretRef())
+      .min(1)
+      .max(16)
+      .describe('Secrets that seal what is kept, at least 32 bytes each; the first seals, all open.'),
+  })
 
 /** The resource ProxyConfig (decisions §7). */
 export const proxyConfig = () =>
@@ -185,28 +186,29 @@ export const proxyConfig = () =>
     apiVersion: z.string(),
     kind: z.literal('ProxyConfig'),
     metadata: metadata(),
-    spec: withRules(
-      z.strictObject({
-        listen: listen().prefault({}).describe('Where callers connect to.'),
-        admin: admin().prefault({}).describe('The admin listener.'),
-        secretsDirectory: filePath()
-          .default('./secrets')
-          .describe('Where secrets are, as `<name>/<key>`. A change needs a restart.'),
-        sessionKeySecretRef: secretRef()
-          .optional()
-          .describe('Key that binds session ids to callers; made at start when absent.'),
-        auth: authSection(PROXY_DEFAULTS)
-          .optional()
-          .describe('Who may call; the default of all routes. Mode oauth when missing.'),
-        routes: z
-          .array(route())
-          .max(1000)
-          .superRefine(eachOnce, { when: () => true })
-          .default([])
-          .describe('What is served: the longest path that fits a request wins.'),
-      }),
-      [authUnlessEveryRouteHasOne],
-    ),
+    spec: z.strictObject({
+      listen: listen().prefault({}).describe('Where callers connect to.'),
+      admin: admin().prefault({}).describe('The admin listener.'),
+      secretsDirectory: filePath()
+        .default('./secrets')
+        .describe('Where secrets are, as `<name>/<key>`. A change needs a restart.'),
+      sessionKeySecretRef: secretRef()
+        .optional()
+        .describe('Key that binds session ids to callers; made at start when absent.'),
+      auth: authSection(PROXY_DEFAULTS)
+        .optional()
+        .describe('Who may call; the default of all routes. Mode oauth when missing.'),
+      authServerRef: authServerReference()
+        .optional()
+        .describe('Embedded authorization server for the callers of all routes without an `auth` of their own.'),
+      cache: cache().optional().describe('Fetched credentials that all replicas share; each has its own when absent.'),
+      routes: z
+        .array(route())
+        .max(1000)
+        .superRefine(eachOnce, { when: () => true })
+        .default([])
+        .describe('What is served: the longest path that fits a request wins.'),
+    }),
   })
 
 export type ProxyConfig = z.output<ReturnType<typeof proxyConfig>>

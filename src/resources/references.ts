@@ -5,33 +5,66 @@ import { isRecord } from './rules.ts'
 export interface FoundReference {
   readonly name: string
   readonly path: readonly PropertyKey[]
+  /** Whether it says how the backend is reached, or where callers log in. */
+  readonly role: 'externalAuth' | 'authServer'
 }
 
 /** All references of a document, so that one that leads nowhere is told about in the same run as other problems. */
 export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, unknown>>): FoundReference[] {
-  const { spec } = value
-  if (!isRecord(spec)) return []
+  const { spec, status } = value
   switch (kind) {
     case 'MCPExternalAuthConfig':
       return []
-    case 'ProxyConfig': {
-      const routes: readonly unknown[] = Array.isArray(spec.routes) ? spec.routes : []
-      return routes.flatMap((route, index) => at(route, ['spec', 'routes', index], ['externalAuthConfigRef']))
+    case 'ProxyConfig':
+      return [
+        ...authServerRef(spec, ['spec']),
+        ...items(member(spec, 'routes')).flatMap(([index, route]) => ownReferences(route, ['spec', 'routes', index])),
+      ]
+    case 'VirtualMCPServer': {
+      const outgoing = member(spec, 'outgoingAuth')
+      const base = ['spec', 'outgoingAuth']
+      const backends = member(outgoing, 'backends')
+      return [
+        ...externalAuth(member(outgoing, 'default'), [...base, 'default']),
+        ...Object.entries(isRecord(backends) ? backends : {}).flatMap(([name, entry]) =>
+          externalAuth(entry, [...base, 'backends', name]),
+        ),
+        ...items(member(status, 'discoveredBackends')).flatMap(([index, backend]) =>
+          discovered(member(backend, 'authConfigRef'), ['status', 'discoveredBackends', index, 'authConfigRef']),
+        ),
+      ]
     }
-    case 'VirtualMCPServer':
-      return at(spec, ['spec'], ['outgoingAuth', 'default', 'externalAuthConfigRef'])
     case 'MCPServerEntry':
-      return at(spec, ['spec'], ['externalAuthConfigRef'])
+      return externalAuth(spec, ['spec'])
     default:
-      return [...at(spec, ['spec'], ['externalAuthConfigRef']), ...at(spec, ['spec'], ['authServerRef'])]
+      return ownReferences(spec, ['spec'])
   }
 }
 
-function at(object: unknown, base: readonly PropertyKey[], steps: readonly string[]): FoundReference[] {
-  let current = object
-  for (const step of [...steps, 'name']) {
-    if (!isRecord(current)) return []
-    current = current[step]
-  }
-  return typeof current === 'string' && current !== '' ? [{ name: current, path: [...base, ...steps, 'name'] }] : []
-}
+type Path = readonly PropertyKey[]
+
+const member = (object: unknown, name: string): unknown => (isRecord(object) ? object[name] : undefined)
+
+const items = (value: unknown): [number, unknown][] => (Array.isArray(value) ? [...value.entries()] : [])
+
+const ownReferences = (object: unknown, path: Path): FoundReference[] => [
+  ...externalAuth(object, path),
+  ...authServerRef(object, path),
+]
+
+const externalAuth = (object: unknown, path: Path): FoundReference[] =>
+  found(
+    member(member(object, 'externalAuthConfigRef'), 'name'),
+    [...path, 'externalAuthConfigRef', 'name'],
+    'externalAuth',
+  )
+
+const authServerRef = (object: unknown, path: Path): FoundReference[] =>
+  found(member(member(object, 'authServerRef'), 'name'), [...path, 'authServerRef', 'name'], 'authServer')
+
+/** A discovered backend names its config as a text; an object with `name` is taken too. */
+const discovered = (value: unknown, path: Path): FoundReference[] =>
+  isRecord(value) ? found(value['name'], [...path, 'name'], 'externalAuth') : found(value, path, 'externalAuth')
+
+const found = (name: unknown, path: Path, role: FoundReference['role']): FoundReference[] =>
+  typeof name === 'string' && name !== '' ? [{ name, path, role }] : []

@@ -1,14 +1,8 @@
 import { configHash } from './config-hash.ts'
-import {
-  TYPE_RECORDS,
-  typedSpec,
-  upstreamProviderOf,
-  urlsCalledBy,
-  type AuthType,
-  type RunnableType,
-} from './auth-types.ts'
+import { TYPE_RECORDS, typedSpec, urlsCalledBy, type ExternalAuthSpec, type TypedSpec } from './auth-types.ts'
 import { anchorSpec } from './file-paths.ts'
 import type { LocatedAuth } from './loaded.ts'
+import { pathText } from './problem.ts'
 import type { ResolvedAuth } from './resolved.ts'
 import { judgeCalledUrl, refusedHttpMessage } from './warnings.ts'
 
@@ -19,22 +13,16 @@ export type AuthResult =
 /** The config as sources take it: the sub-object of its type, with absolute paths. */
 export function resolveAuth(located: LocatedAuth): AuthResult {
   const { metadata, spec } = located.document
-  const label = `MCPExternalAuthConfig "${metadata.name}" (${located.file}:${located.line})`
-  const typed = anchorSpec(typedSpec(spec), located.file)
-  if (!isRunnable(typed.type))
-    return notRunnable(`${label} has type "${typed.type}", which this version loads but can not run yet`)
-  if (upstreamProviderOf(typed) !== undefined) {
-    return notRunnable(
-      `${label} uses the token of an upstream provider, which only the embedded authorization server holds; this version can not run it yet`,
-    )
-  }
-  const refused = urlsCalledBy(typed).find((called) => judgeCalledUrl(called) === 'refuse')
-  if (refused !== undefined) {
+  const label = labelOf(located)
+  const typed = anchorSpec(asRouteType(spec), located.file)
+  if (TYPE_RECORDS[typed.type].runsOn !== 'route') {
     return {
-      message: `${label}, "${refused.path.join('.')}": ${refusedHttpMessage(refused)}`,
-      reason: 'config_error',
+      message: `${label} has type "${typed.type}", which this version loads but can not run yet`,
+      reason: 'type_not_runnable',
     }
   }
+  const message = httpProblem(label, typed)
+  if (message !== undefined) return { message, reason: 'config_error' }
   return {
     // `spec` is the one that belongs to `type`; TypeScript can't follow one key through two unions.
     auth: {
@@ -45,6 +33,24 @@ export function resolveAuth(located: LocatedAuth): AuthResult {
       source: { file: located.file, line: located.line },
     } as ResolvedAuth,
   }
+}
+
+/** An authorization server that says how the backend is reached means the token of its first upstream (authserver.md §2.3). */
+function asRouteType(spec: ExternalAuthSpec): TypedSpec {
+  const typed = typedSpec(spec)
+  if (spec.type !== 'embeddedAuthServer') return typed
+  const [first] = spec.embeddedAuthServer.upstreamProviders
+  return { type: 'upstreamInject', spec: { providerName: first?.name ?? '' } }
+}
+
+/** `MCPExternalAuthConfig "name" (file:line)`, as messages about it begin. */
+export const labelOf = ({ document, file, line }: LocatedAuth): string =>
+  `MCPExternalAuthConfig "${document.metadata.name}" (${file}:${line})`
+
+/** Why a config can not run because of a URL with plain http; `label` says whose it is. */
+export function httpProblem(label: string, typed: TypedSpec): string | undefined {
+  const refused = urlsCalledBy(typed).find((called) => judgeCalledUrl(called) === 'refuse')
+  return refused === undefined ? undefined : `${label}, "${pathText(refused.path)}": ${refusedHttpMessage(refused)}`
 }
 
 /** A workload without externalAuthConfigRef adds nothing to its requests. */
@@ -58,7 +64,3 @@ export function withoutExternalAuth(name: string, namespace: string, source: Res
     source,
   }
 }
-
-const isRunnable = (type: AuthType): type is RunnableType => TYPE_RECORDS[type].runsOn === 'route'
-
-const notRunnable = (message: string): AuthResult => ({ message, reason: 'type_not_runnable' })

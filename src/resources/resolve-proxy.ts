@@ -1,12 +1,14 @@
 import path from 'node:path'
 import type { AuthSection } from './auth-section.ts'
-import { routeOfManifest, routeOfOptions, routeOfProxy, type DraftRoute } from './draft-route.ts'
+import { NO_CALLERS } from './cross-check.ts'
+import { DEFAULTS, draftRoutes, listenOf } from './draft-routes.ts'
 import { anchorAuthSection, anchored, besides } from './file-paths.ts'
 import type { Loaded } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
 import { isLoopbackBind } from './plain-http.ts'
 import { fileProblem, renderProblem, type Located, type Problem } from './problem.ts'
-import { listenAddress, proxyConfig, type ProxyConfig } from './proxy-config.ts'
+import { listenAddress, type ProxyConfig } from './proxy-config.ts'
+import { redirectUris } from './redirect-uris.ts'
 import { resolveRoutes } from './resolve-routes.ts'
 import type { ResolvedProxy } from './resolved.ts'
 import { httpUrl } from './scalars.ts'
@@ -31,8 +33,8 @@ export interface ProxyOverrides {
 }
 
 export type ProxyResult =
-  | { readonly config: ResolvedProxy; readonly problems?: undefined }
-  | { readonly problems: readonly Problem[]; readonly config?: undefined }
+  | { readonly config: ResolvedProxy; readonly notes: readonly Problem[]; readonly problems?: undefined }
+  | { readonly problems: readonly Problem[]; readonly config?: undefined; readonly notes?: undefined }
 
 /**
  * What a proxy process would run for these files: all references followed, all rules between documents, bind and
@@ -55,23 +57,33 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       proxy?.problem(['spec', 'routes'], 'there is nothing to serve, expected a route') ??
         fileProblem(
           '(files)',
-          'there is nothing to serve, expected a ProxyConfig with routes, or a MCPRemoteProxy or MCPServerEntry manifest',
+          'there is nothing to serve, expected a ProxyConfig with routes, or a manifest of an MCPRemoteProxy, an MCPServerEntry or a VirtualMCPServer with discovered backends',
         ),
     )
   }
   const spec = (proxy?.document ?? DEFAULTS).spec
   const address = overrides.listen ?? listenOf(loaded, namespace, proxy, drafts, problems)
+  const callers = overrides.callers ?? defaultCallers(proxy)
   const resolved = resolveRoutes({
     drafts,
     loaded,
     namespace,
-    callers: overrides.callers ?? defaultCallers(proxy),
+    callers,
+    authServerName: spec.authServerRef?.name,
     // An address that is none is a problem of its own, from which nothing follows for the routes.
     isLocal: isLoopbackBind(address) || !listenAddress().safeParse(address).success,
     isSocket: address.startsWith('unix:'),
   })
   problems.push(...resolved.problems)
-  if (proxy !== undefined && overrides.callers === undefined) problems.push(...sectionProblems(proxy))
+  if (proxy !== undefined) {
+    if (overrides.callers === undefined) problems.push(...sectionProblems(proxy))
+    if (resolved.lacksCallers) problems.push(proxy.problem(['spec', 'auth'], NO_CALLERS))
+    if (callers?.mode === 'anonymous' && spec.authServerRef !== undefined) {
+      const message =
+        'callers are anonymous by default, so nobody logs in there; expected "auth" of mode "oauth", or none'
+      problems.push(proxy.problem(['spec', 'authServerRef'], message))
+    }
+  }
   if (problems.length > 0) return { problems: unique(problems) }
   const file = proxy?.file ?? path.resolve('-')
   return {
@@ -86,6 +98,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         allowedOrigins: spec.listen.allowedOrigins,
         allowedHosts: spec.listen.allowedHosts,
         headerLimitBytes: spec.listen.headerLimit,
+        trustedProxies: spec.listen.trustedProxies,
       },
       admin: {
         address: overrides.admin ?? spec.admin.address,
@@ -97,18 +110,13 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
           : path.resolve(overrides.secretsDirectory),
       sessionKeySecretRef: spec.sessionKeySecretRef,
       routes: resolved.routes,
+      authServers: resolved.authServers,
+      cache: spec.cache,
       warnings: unique([...loaded.warnings, ...resolved.warnings]).map(renderProblem),
     },
+    notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],
   }
 }
-
-/** The settings of a process without a ProxyConfig. */
-const DEFAULTS: ProxyConfig = proxyConfig().parse({
-  apiVersion: 'extauth.dev/v1alpha1',
-  kind: 'ProxyConfig',
-  metadata: { name: 'defaults' },
-  spec: { auth: { mode: 'anonymous' } },
-})
 
 /** Callers of routes that don't say otherwise. Without a ProxyConfig nobody says who calls: they are anonymous. */
 function defaultCallers(proxy: Located<ProxyConfig> | undefined): AuthSection | undefined {
@@ -147,75 +155,6 @@ function chooseNamespace(loaded: Loaded, overrides: ProxyOverrides, problems: Pr
     )
   }
   return first?.namespace ?? DEFAULT_NAMESPACE
-}
-
-function draftRoutes(
-  loaded: Loaded,
-  overrides: ProxyOverrides,
-  namespace: string,
-  proxy: Located<ProxyConfig> | undefined,
-  problems: Problem[],
-): DraftRoute[] {
-  if (overrides.target !== undefined)
-    return shortForm(loaded, overrides.target, overrides.externalAuth, namespace, problems)
-  const manifests = loaded.workloads.flatMap((workload) => {
-    const { remote, metadata } = workload.document
-    return remote === undefined || metadata.namespace !== namespace ? [] : [{ workload, url: remote.url }]
-  })
-  return [
-    ...(proxy?.document.spec.routes.map((route, index) => routeOfProxy(proxy, route, index)) ?? []),
-    ...manifests.map(({ workload, url }) => routeOfManifest(workload, url, manifests.length === 1)),
-  ]
-}
-
-function shortForm(
-  loaded: Loaded,
-  target: string,
-  wanted: string | undefined,
-  namespace: string,
-  problems: Problem[],
-): DraftRoute[] {
-  const here = loaded.auths.filter((auth) => auth.document.metadata.namespace === namespace)
-  const named = wanted === undefined ? here : here.filter((auth) => auth.document.metadata.name === wanted)
-  const [auth, another] = named
-  if (auth === undefined || another !== undefined) {
-    const names = here.map((item) => item.document.metadata.name).join(', ')
-    const message =
-      here.length === 0 ? 'the file has no MCPExternalAuthConfig' : `expected FILE#name with one of ${names}`
-    // A file that could not be read, or not as it is meant, has been told about.
-    if (here.length > 0 || loaded.problems.length === 0) problems.push(fileProblem('--external-auth', message))
-    return []
-  }
-  if (!httpUrl().safeParse(target).success) return []
-  return [
-    routeOfOptions(target, auth.document.metadata.name, (message, options) => auth.problem(['spec'], message, options)),
-  ]
-}
-
-/** `--listen` is not given: the ProxyConfig's address, else loopback with the one port that the manifests name. */
-function listenOf(
-  loaded: Loaded,
-  namespace: string,
-  proxy: Located<ProxyConfig> | undefined,
-  drafts: readonly DraftRoute[],
-  problems: Problem[],
-): string {
-  if (proxy !== undefined) return proxy.document.spec.listen.address
-  if (!drafts.some((draft) => draft.origin === 'manifest')) return DEFAULTS.spec.listen.address
-  const withPort = loaded.workloads.filter(
-    ({ document }) =>
-      document.metadata.namespace === namespace && document.remote !== undefined && document.port !== undefined,
-  )
-  const ports = [...new Set(withPort.map(({ document }) => document.port))]
-  const [port, another] = ports
-  if (another !== undefined) {
-    const second = withPort.find(({ document }) => document.port === another)
-    if (second !== undefined)
-      problems.push(
-        second.problem(['spec', 'port'], `the manifests name several ports (${ports.join(', ')}), expected --listen`),
-      )
-  }
-  return port === undefined ? DEFAULTS.spec.listen.address : `127.0.0.1:${port}`
 }
 
 /** Provider URLs that this process would use and may not. */

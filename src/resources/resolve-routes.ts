@@ -3,58 +3,157 @@ import type { DraftRoute } from './draft-route.ts'
 import type { Loaded, LocatedAuth } from './loaded.ts'
 import type { Problem } from './problem.ts'
 import { resolveAuth, withoutExternalAuth } from './resolve-auth.ts'
-import type { ResolvedAuth, ResolvedRoute } from './resolved.ts'
+import { AuthServers, isLoginOnly, issuerPath, loginOnly, routeAuthServer, upstreamUse } from './resolve-auth-server.ts'
+import type { ResolvedAuth, ResolvedAuthServer, ResolvedRoute } from './resolved.ts'
 import { routeProblems, routeWarnings } from './route-rules.ts'
 
 interface Inputs {
   readonly drafts: readonly DraftRoute[]
   readonly loaded: Loaded
   readonly namespace: string
-  /** Undefined when the ProxyConfig has no `auth`, because each of its routes has one. */
+  /** Undefined when the ProxyConfig has no `auth`. */
   readonly callers: AuthSection | undefined
+  /** Name of the authorization server of all routes without an `auth` of their own. */
+  readonly authServerName: string | undefined
   readonly isLocal: boolean
   /** The bind has no URL of its own that could name a resource. */
   readonly isSocket: boolean
 }
 
-interface Resolved {
-  readonly routes: ResolvedRoute[]
+interface Findings {
   readonly problems: Problem[]
   readonly warnings: Problem[]
+  /** What was filled in where the files leave it open. */
+  readonly notes: Problem[]
+}
+
+interface Resolved extends Findings {
+  readonly routes: readonly ResolvedRoute[]
+  readonly authServers: readonly ResolvedAuthServer[]
+  /** A route says nothing of its callers, and there is no default. */
+  readonly lacksCallers: boolean
 }
 
 /** Draft routes with their external auth, callers and resource URL; what breaks a rule is a problem of that route. */
 export function resolveRoutes(inputs: Inputs): Resolved {
-  const resolved: Resolved = { routes: [], problems: uniqueAmongAll(inputs.drafts), warnings: [] }
+  const findings: Findings = { problems: uniqueAmongAll(inputs.drafts), warnings: [], notes: [] }
+  const find = (name: string): LocatedAuth | undefined =>
+    inputs.loaded.auths.find(
+      ({ document: { metadata } }) => metadata.name === name && metadata.namespace === inputs.namespace,
+    )
+  const servers = new AuthServers(find)
+  const routes: ResolvedRoute[] = []
   const documents = new Map<string, ResolvedRoute>()
+  let lacksCallers = false
   for (const draft of inputs.drafts) {
-    const callers = draft.ownCallers ?? inputs.callers
-    if (callers === undefined) {
-      resolved.problems.push(
-        draft.problem('auth', 'nothing says who may call this route, expected "auth" in the ProxyConfig'),
-      )
-      continue
-    }
-    const auth = authOf(draft, inputs, resolved.problems)
-    if (auth === undefined) continue
-    const facts = { draft, auth, callers, isLocal: inputs.isLocal }
-    resolved.problems.push(...routeProblems(facts))
-    resolved.warnings.push(...routeWarnings(facts))
-    const resourceUrl = resourceUrlOf(draft, callers, inputs)
-    if (resourceUrl === undefined && callers.mode === 'oauth' && (!inputs.isLocal || inputs.isSocket)) {
-      resolved.problems.push(
-        draft.problem(
-          'resourceUrl',
-          `missing, expected the URL of this protected resource, because the bind is ${inputs.isSocket ? 'a Unix socket' : 'not loopback'}`,
-        ),
-      )
-    }
-    const route = { ...draft.settings, auth, callers, resourceUrl }
-    if (callers.mode === 'oauth') resolved.problems.push(...sharedDocument(draft, route, documents))
-    resolved.routes.push(route)
+    const reached = draft.authName === undefined ? undefined : find(draft.authName)
+    // A reference that leads nowhere, or to a document with problems, has been told about when the files were checked.
+    if (draft.authName !== undefined && reached === undefined) continue
+    const server = servers.of(draft, reached, inputs.authServerName, findings.problems)
+    const callers = callersOf(draft, server, inputs, findings)
+    if (callers === undefined) lacksCallers = true
+    const auth = authOf(draft, reached, inputs, findings)
+    if (auth === undefined || callers === undefined) continue
+    const route = resolveRoute({ draft, auth, callers, server }, inputs, findings)
+    if (route.callers.mode === 'oauth') findings.problems.push(...sharedDocument(draft, route, documents))
+    routes.push(route)
   }
-  return resolved
+  findings.warnings.push(...hiddenPaths(inputs.drafts, servers.all))
+  return { ...findings, routes, authServers: servers.all, lacksCallers }
 }
+
+interface Parts {
+  readonly draft: DraftRoute
+  readonly auth: ResolvedAuth
+  readonly callers: AuthSection
+  readonly server: ResolvedAuthServer | undefined
+}
+
+function resolveRoute({ draft, auth, callers, server }: Parts, inputs: Inputs, findings: Findings): ResolvedRoute {
+  const facts = { draft, auth, callers, isLocal: inputs.isLocal }
+  findings.problems.push(...routeProblems(facts))
+  findings.warnings.push(...routeWarnings(facts))
+  const resourceUrl = resourceUrlOf(draft, callers, inputs)
+  if (resourceUrl === undefined && callers.mode === 'oauth' && (!inputs.isLocal || inputs.isSocket)) {
+    const why = inputs.isSocket ? 'a Unix socket' : 'not loopback'
+    const message = `missing, expected the URL of this protected resource, because the bind is ${why}`
+    findings.problems.push(draft.problem('resourceUrl', message))
+  }
+  const upstream = upstreamOf(draft, auth, server, findings)
+  return {
+    ...draft.settings,
+    auth: { ...auth, upstream },
+    callers,
+    authServer: server === undefined ? undefined : routeAuthServer(server, upstream),
+    resourceUrl,
+  }
+}
+
+/** Who may call a route: its own section, else the default; where there is none, who logs in at its authorization server. */
+function callersOf(
+  draft: DraftRoute,
+  server: ResolvedAuthServer | undefined,
+  { callers: inherited }: Inputs,
+  { problems }: Findings,
+): AuthSection | undefined {
+  const callers = draft.ownCallers ?? inherited
+  if (server === undefined) return callers
+  if (draft.ownCallers?.mode === 'anonymous') {
+    const message = `callers are anonymous here, and callers log in to "${server.name}"; expected one of the two`
+    problems.push(draft.problem('auth', message))
+  }
+  return callers?.mode === 'oauth' ? callers : loginOnly(draft.resourceUrl)
+}
+
+function authOf(
+  draft: DraftRoute,
+  reached: LocatedAuth | undefined,
+  { namespace }: Inputs,
+  { problems }: Findings,
+): ResolvedAuth | undefined {
+  if (reached === undefined) return withoutExternalAuth(draft.settings.name, namespace, draft.source)
+  const result = resolveAuth(reached)
+  if ('auth' in result) return result.auth
+  problems.push(draft.problem('externalAuthConfigRef', result.message, { reason: result.reason }))
+  return undefined
+}
+
+function upstreamOf(
+  draft: DraftRoute,
+  auth: ResolvedAuth,
+  server: ResolvedAuthServer | undefined,
+  { problems, warnings, notes }: Findings,
+): ResolvedAuth['upstream'] {
+  const result = upstreamUse(auth, server)
+  if ('message' in result) {
+    problems.push(draft.problem('externalAuthConfigRef', result.message))
+    return undefined
+  }
+  const { use } = result
+  if (use !== undefined && use.issuer === undefined) {
+    const message = `nobody has a token of the upstream provider "${use.provider}", because callers of this route log in elsewhere: each request is answered with no_session`
+    warnings.push(draft.problem('externalAuthConfigRef', message))
+  } else if (use !== undefined && !use.isExplicit) {
+    const message = `"subjectProviderName" is "${use.provider}" for callers who log in here, the first upstream provider of "${server?.name}"`
+    notes.push(draft.problem('externalAuthConfigRef', message))
+  }
+  return use
+}
+
+/** Paths of the backends that requests no longer reach, because an authorization server is there (authserver.md §2.1). */
+function hiddenPaths(drafts: readonly DraftRoute[], servers: readonly ResolvedAuthServer[]): Problem[] {
+  return servers.flatMap((server) => {
+    const hidden = `${issuerPath(server)}/oauth`
+    return drafts
+      .filter(({ settings: { path, exactTarget } }) => !exactTarget && isBelow(hidden, path))
+      .map((draft) =>
+        draft.problem('path', `"${hidden}" below this path belongs to "${server.name}" and is not sent on`),
+      )
+  })
+}
+
+const isBelow = (path: string, prefix: string): boolean =>
+  prefix === '/' || path === prefix || path.startsWith(`${prefix}/`)
 
 /** The document about a protected resource is found by the path alone (RFC 9728 §3.1): two hosts would take it from each other. */
 function sharedDocument(draft: DraftRoute, route: ResolvedRoute, documents: Map<string, ResolvedRoute>): Problem[] {
@@ -91,32 +190,13 @@ function uniqueAmongAll(drafts: readonly DraftRoute[]): Problem[] {
   return problems
 }
 
-function authOf(draft: DraftRoute, { loaded, namespace }: Inputs, problems: Problem[]): ResolvedAuth | undefined {
-  const find = (name: string): LocatedAuth | undefined =>
-    loaded.auths.find(({ document: { metadata } }) => metadata.name === name && metadata.namespace === namespace)
-  if (draft.authServerName !== undefined) {
-    const server = find(draft.authServerName)
-    const where = server === undefined ? '' : ` (${server.file}:${server.line})`
-    const message = `"authServerRef" names "${draft.authServerName}"${where}: this version loads embedded authorization servers but can not run them yet`
-    problems.push(draft.problem('externalAuthConfigRef', message, { reason: 'type_not_runnable' }))
-    return undefined
-  }
-  if (draft.authName === undefined) return withoutExternalAuth(draft.settings.name, namespace, draft.source)
-  const located = find(draft.authName)
-  // A reference that leads nowhere, or to a document with problems, has been told about when the files were checked.
-  if (located === undefined) return undefined
-  const result = resolveAuth(located)
-  if ('auth' in result) return result.auth
-  problems.push(draft.problem('externalAuthConfigRef', result.message, { reason: result.reason }))
-  return undefined
-}
-
 /**
  * The protected resource of a route: its own URL; else the one of its own `auth` section, or of the shared section when
  * it is the only route under it; manifests take their path below the shared one (decisions §2.7). Never from a request.
  */
 function resourceUrlOf(draft: DraftRoute, callers: AuthSection, inputs: Inputs): string | undefined {
   if (draft.resourceUrl !== undefined || callers.mode === 'anonymous') return draft.resourceUrl
+  if (isLoginOnly(callers)) return undefined
   if (draft.ownCallers !== undefined) return callers.oauth.resourceUrl
   const sharing = inputs.drafts.filter((other) => other.ownCallers === undefined)
   if (sharing.length === 1) return callers.oauth.resourceUrl

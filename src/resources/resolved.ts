@@ -1,5 +1,7 @@
 import type { AuthSection } from './auth-section.ts'
 import type { AuthSpecs, RunnableType } from './auth-types.ts'
+import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
+import type { Storage } from './embedded-storage.ts'
 import type { SecretRef } from './scalars.ts'
 import type { Bytes, Milliseconds } from './units.ts'
 
@@ -19,6 +21,42 @@ export interface ResolvedAuthOf<T extends RunnableType> {
   /** First 16 hex digits of SHA-256 over the canonical JSON of the defaulted spec (decisions §6). */
   readonly configHash: string
   readonly source: SourcePlace
+  /** The token of an upstream provider that is used for callers who logged in at the authorization server of the route. */
+  readonly upstream?: UpstreamUse | undefined
+}
+
+/** Whose upstream token a route uses (authserver.md §2.5). */
+export interface UpstreamUse {
+  readonly provider: string
+  readonly kind: 'access_token' | 'id_token'
+  /** Issuer of the callers that have such a token; undefined where nobody can log in here. */
+  readonly issuer: string | undefined
+  /** The config names the provider: callers from elsewhere get `no_session`. Otherwise their own token is used. */
+  readonly isExplicit: boolean
+}
+
+/** An embedded authorization server that routes use. */
+export interface ResolvedAuthServer {
+  /** `namespace/name` of its document; what it stores is kept apart by it. */
+  readonly name: string
+  readonly namespace: string
+  readonly spec: EmbeddedAuthServer
+  readonly configHash: string
+  readonly source: SourcePlace
+}
+
+/** The authorization server that the callers of a route log in to. */
+export interface RouteAuthServer {
+  /** The same object for all routes that use it. */
+  readonly server: ResolvedAuthServer
+  /** The upstream providers that a login for this route visits, in their order: the first, and those whose tokens it uses. */
+  readonly providers: readonly string[]
+}
+
+/** Credentials that replicas share. */
+export interface ResolvedCache {
+  readonly storage: Storage
+  readonly keySecretRefs: readonly SecretRef[]
 }
 
 export type ResolvedAuth = { [T in RunnableType]: ResolvedAuthOf<T> }[RunnableType]
@@ -52,7 +90,10 @@ export interface ResolvedRoute {
   readonly exactTarget: boolean
   readonly target: ResolvedTarget
   readonly auth: ResolvedAuth
+  /** Who may call. Mode `oauth` without providers where only the route's authorization server lets callers in. */
   readonly callers: AuthSection
+  /** Where callers log in, beside the providers of `callers`; in process (authserver.md §2.6). */
+  readonly authServer: RouteAuthServer | undefined
   /** Undefined only on a loopback or Unix-socket bind, and on routes for anonymous callers. */
   readonly resourceUrl: string | undefined
   readonly requiredScopes: readonly string[]
@@ -81,11 +122,16 @@ export interface ResolvedProxy {
     readonly allowedOrigins: readonly string[]
     readonly allowedHosts: readonly string[]
     readonly headerLimitBytes: Bytes
+    /** Ranges of addresses in CIDR notation. */
+    readonly trustedProxies: readonly string[]
   }
   readonly admin: { readonly address: string; readonly tokenFile: string | undefined }
   readonly secretsDirectory: string
   readonly sessionKeySecretRef: SecretRef | undefined
   readonly routes: readonly ResolvedRoute[]
+  /** The embedded authorization servers that routes use, each once. */
+  readonly authServers: readonly ResolvedAuthServer[]
+  readonly cache: ResolvedCache | undefined
   /** What is allowed but should be known; a sentence each. */
   readonly warnings: readonly string[]
 }

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
 import type { Bytes, GoDuration, Milliseconds } from './units.ts'
@@ -109,6 +110,15 @@ export const size = (min: number, max: number) => {
       asSize,
     )
     .transform((value): Bytes => (typeof value === 'number' ? bytes(value) : (parseSize(value) ?? bytes(0))))
+}
+
+/** Range of addresses as address/length (RFC 4632 §3.1, RFC 4291 §2.3). */
+export const cidr = () => z.string().max(64).refine(isCidr, expected('a range of addresses such as "10.0.0.0/8"'))
+
+function isCidr(text: string): boolean {
+  const [, address = '', length = ''] = /^([0-9A-Fa-f:.]+)\/([0-9]{1,3})$/.exec(text) ?? []
+  const bits = { 4: 32, 6: 128 }[isIP(address)]
+  return bits !== undefined && Number(length) <= bits
 }
 
 /** Header name (RFC 9110 §5.1); what of them may be set is the rule `injectable`. */

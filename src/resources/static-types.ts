@@ -63,10 +63,15 @@ export const upstreamInjectRecord = {
   ...ORDINARY,
   ...named(upstreamInject),
   summary: 'Only with type upstreamInject.',
-  runsOn: 'nowhere',
+  runsOn: 'route',
   fetches: true,
   sets: () => [{ name: 'authorization', shown: 'Bearer (the upstream token)' }],
-  upstreamProvider: (spec) => spec.providerName,
+  upstreamToken: ({ providerName: provider }) => ({
+    field: 'providerName',
+    provider,
+    kind: 'access_token',
+    ownTokenDoes: false,
+  }),
   // The one type where a login at our side gives another credential.
   whenRejected: 'no_session',
 } satisfies TypeRecord<UpstreamInject>

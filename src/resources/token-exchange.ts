@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { filePath, httpUrl, scopes, secretRef } from './scalars.ts'
 import { injectable, needs, withRules } from './rules.ts'
+import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 
 /** Short and full names of subject token types, the empty one included (specification, `subjectTokenType`). */
@@ -32,12 +33,9 @@ export const tokenExchange = () =>
         .optional()
         .transform((name) => (name === '' ? undefined : name))
         .describe('Header for the exchanged token; Authorization when empty or unset.'),
-      subjectProviderName: z
-        .string()
-        .max(63)
-        .optional()
-        .transform((name) => (name === '' ? undefined : name))
-        .describe('Upstream provider whose token is the subject token; the token of the caller when empty.'),
+      subjectProviderName: subjectProviderName().describe(
+        'Upstream provider whose token is the subject token; the token of the caller when empty.',
+      ),
       subjectTokenType: z
         .string()
         .max(64)
@@ -101,7 +99,12 @@ export const tokenExchangeRecord = {
   sets: ({ externalTokenHeaderName = 'authorization' }) => [
     { name: externalTokenHeaderName.toLowerCase(), shown: 'Bearer (the exchanged token)' },
   ],
-  upstreamProvider: (spec) => spec.subjectProviderName,
+  upstreamToken: ({ subjectProviderName: provider, subjectTokenType }) => ({
+    field: 'subjectProviderName',
+    provider,
+    kind: tokenTypeUrn(subjectTokenType) === tokenTypeUrn('id_token') ? 'id_token' : 'access_token',
+    ownTokenDoes: true,
+  }),
 } satisfies TypeRecord<TokenExchange>
 
 /** The URN of a token type that may be written short (`access_token`). */

@@ -20,6 +20,17 @@ export interface CalledUrl {
   readonly insecureAllowHttp: boolean | undefined
 }
 
+/** Which token of an upstream provider a config uses. */
+export interface UpstreamTokenUse {
+  /** The field that names the provider. */
+  readonly field: string
+  /** Undefined where the config leaves it open. */
+  readonly provider: string | undefined
+  readonly kind: 'access_token' | 'id_token'
+  /** Whether the caller's own token does where no provider is named. */
+  readonly ownTokenDoes: boolean
+}
+
 /** Something of a spec that is allowed but should be known. */
 export interface Remark {
   /** Below the sub-object. */
@@ -57,8 +68,8 @@ export interface TypeRecord<Spec> {
   urls(spec: Spec): readonly CalledUrl[]
   /** The headers that the credential is put into; caller-sent copies are dropped. */
   sets(spec: Spec): readonly SetHeader[]
-  /** The upstream provider whose token is used in place of the caller's; undefined where none is named. */
-  upstreamProvider(spec: Spec): string | undefined
+  /** The token of an upstream provider that may be used in place of the caller's; undefined for types that use none. */
+  upstreamToken(spec: Spec): UpstreamTokenUse | undefined
   /** The request body is hashed, so it has to be kept. */
   readonly signsBody: boolean
   /** What the caller gets when the backend refuses the last credential (decisions §4). */
@@ -83,7 +94,7 @@ export function named<S extends z.ZodType>(
 export const ORDINARY = {
   urls: () => [],
   sets: () => [],
-  upstreamProvider: () => undefined,
+  upstreamToken: () => undefined,
   remarks: () => [],
   signsBody: false,
   whenRejected: 'backend_rejected_credential',

@@ -101,16 +101,27 @@ export type OAuth2Config = z.output<ReturnType<typeof oauth2Config>>
 
 const UPSTREAM_TYPES = ['oidc', 'oauth2'] as const
 
+/** What an upstream provider is called, and by what others refer to it (specification, `upstreamProviders[]`). */
+export const providerName = () =>
+  z
+    .string()
+    .min(1)
+    .max(63)
+    .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, { error: 'expected lower-case letters, digits and hyphens' })
+
+/** Reference to an upstream provider; empty means the same as absent (specification, `subjectProviderName`). */
+export const subjectProviderName = () =>
+  z
+    .string()
+    .max(63)
+    .transform((name) => (name === '' ? undefined : name))
+    .optional()
+
 /** One entry of `embeddedAuthServer.upstreamProviders`. */
 export const upstreamProvider = () =>
   withRules(
     z.strictObject({
-      name: z
-        .string()
-        .min(1)
-        .max(63)
-        .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, { error: 'expected lower-case letters, digits and hyphens' })
-        .describe('Unique; used for routing and session binding.'),
+      name: providerName().describe('Unique; used for routing and session binding.'),
       type: z.enum(UPSTREAM_TYPES).describe('OpenID Connect with discovery, or plain OAuth 2.0.'),
       oidcConfig: oidcConfig().optional().describe('Only with type oidc.'),
       oauth2Config: oauth2Config().optional().describe('Only with type oauth2.'),

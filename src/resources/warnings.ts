@@ -1,6 +1,5 @@
 import type { AuthSection } from './auth-section.ts'
-import { remarksOn, typedSpec, urlsCalledBy } from './auth-types.ts'
-import type { MCPExternalAuthConfig } from './external-auth.ts'
+import { remarksOn, urlsCalledBy, type TypedSpec } from './auth-types.ts'
 import { judgePlainHttp, type PlainHttp } from './plain-http.ts'
 import type { Located, Problem } from './problem.ts'
 import type { CalledUrl } from './type-record.ts'
@@ -9,13 +8,11 @@ type Path = readonly PropertyKey[]
 
 const PROVIDER_URLS = ['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const
 
-/** What is allowed in an MCPExternalAuthConfig but should be known; `field` is what its sub-object is called in the file. */
-export function authWarnings(auth: Located<MCPExternalAuthConfig>, field: string): Problem[] {
-  const typed = typedSpec(auth.document.spec)
-  const base = ['spec', field]
+/** What is allowed in the configuration of a type but should be known; `base` is where its sub-object is written. */
+export function typeWarnings(place: Located<unknown>, typed: TypedSpec, base: Path): Problem[] {
   return [
-    ...remarksOn(typed).map(({ path, message }) => auth.problem([...base, ...path], message)),
-    ...urlsCalledBy(typed).flatMap((called) => plainHttpWarning(auth, called, [...base, ...called.path])),
+    ...remarksOn(typed).map(({ path, message }) => place.problem([...base, ...path], message)),
+    ...urlsCalledBy(typed).flatMap((called) => plainHttpWarning(place, called, [...base, ...called.path])),
   ]
 }
 

@@ -1,16 +1,22 @@
 import { z } from 'zod'
-import { metadata, type Metadata } from './metadata.ts'
+import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
+import { authServerReference, metadata, type Metadata } from './metadata.ts'
 import { exclusive, withRules, type Rule } from './rules.ts'
-import { httpUrl, int32, objectName } from './scalars.ts'
+import { httpUrl, int32 } from './scalars.ts'
+import { discoveredBackends, virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
+import {
+  EXTERNAL_AUTH,
+  reference,
+  resourceUrl,
+  written,
+  type Backend,
+  type WrittenReference,
+} from './workload-fields.ts'
 
 /** The kinds that reference MCPExternalAuthConfig (specification, Referenced by). */
 export const WORKLOAD_KINDS = ['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry', 'VirtualMCPServer'] as const
 export type WorkloadKind = (typeof WORKLOAD_KINDS)[number]
 
-// Specs of workloads belong to other controllers: what is not ours is let through, here and in references.
-const reference = () =>
-  z.looseObject({ name: objectName().describe('Name of an MCPExternalAuthConfig in the same namespace.') })
-const EXTERNAL_AUTH = 'How the workload authenticates to the external service.'
 const port = () => int32(1, 65_535).optional().describe('Port of the proxy on loopback, unless --listen is given.')
 
 const oneRemoteUrl: Rule = {
@@ -32,34 +38,29 @@ const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
 
 const authReferences = () => ({
   externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH),
-  authServerRef: reference().optional().describe('Embedded authorization server for the callers of the workload.'),
+  authServerRef: z
+    .looseObject(authServerReference().shape)
+    .optional()
+    .describe('Embedded authorization server for the callers of the workload.'),
 })
 
 const SPECS = {
   MCPServer: () => z.looseObject({ port: port(), ...authReferences() }),
-  MCPRemoteProxy: () => remote({ port: port(), ...authReferences() }),
+  MCPRemoteProxy: () => remote({ port: port(), resourceUrl: resourceUrl(), ...authReferences() }),
   MCPServerEntry: () => remote({ externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH) }),
-  VirtualMCPServer: () =>
-    z.looseObject({
-      outgoingAuth: z
-        .looseObject({
-          default: z
-            .looseObject({ externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH) })
-            .optional()
-            .describe('For backends that say nothing else.'),
-        })
-        .optional()
-        .describe('How the workload authenticates to its backends.'),
-    }),
+  VirtualMCPServer: virtualServerSpec,
 } satisfies Record<WorkloadKind, () => z.ZodType>
 
 /** Fields of `spec` that are read, by kind; the others are listed by `validate --verbose` only (decisions §1). */
 export const WORKLOAD_FIELDS: Readonly<Record<WorkloadKind, readonly string[]>> = {
   MCPServer: ['port', 'externalAuthConfigRef', 'authServerRef'],
-  MCPRemoteProxy: ['remoteUrl', 'remoteURL', 'port', 'externalAuthConfigRef', 'authServerRef'],
+  MCPRemoteProxy: ['remoteUrl', 'remoteURL', 'port', 'resourceUrl', 'externalAuthConfigRef', 'authServerRef'],
   MCPServerEntry: ['remoteUrl', 'remoteURL', 'externalAuthConfigRef'],
-  VirtualMCPServer: ['outgoingAuth'],
+  VirtualMCPServer: ['outgoingAuth', 'authServerConfig', 'resourceUrl'],
 }
+
+/** Fields of other controllers that are no misspellings of ours. */
+export const FOREIGN_FIELDS: readonly string[] = ['resources']
 
 /** Schema of one workload kind; of its spec only our fields are checked. */
 export const workload = (kind: WorkloadKind) =>
@@ -68,51 +69,57 @@ export const workload = (kind: WorkloadKind) =>
     kind: z.literal(kind),
     metadata: metadata(),
     spec: SPECS[kind](),
-    status: z.unknown().optional(),
+    status: kind === 'VirtualMCPServer' ? virtualServerStatus().optional() : z.unknown().optional(),
   })
-
-/** A reference and where it is written. */
-export interface WrittenReference {
-  readonly name: string
-  readonly path: readonly string[]
-}
 
 /** What is read of a workload. */
 export interface Workload {
   readonly kind: WorkloadKind
   readonly metadata: Metadata
-  /** `spec.remoteUrl` or `spec.remoteURL`, and which of the two. */
-  readonly remote: { readonly url: string; readonly path: readonly string[] } | undefined
+  /** What it is a proxy for; nothing for an MCPServer, whose references only are looked at. */
+  readonly backends: readonly Backend[]
   readonly port: number | undefined
-  readonly externalAuth: WrittenReference | undefined
+  readonly resourceUrl: string | undefined
   readonly authServer: WrittenReference | undefined
+  /** The authorization server that is part of a VirtualMCPServer. */
+  readonly ownAuthServer: EmbeddedAuthServer | undefined
 }
 
 /** The fields of a parsed workload, whichever kind it is. */
 export function toWorkload(kind: WorkloadKind, parsed: z.output<ReturnType<typeof workload>>): Workload {
+  const { metadata: named } = parsed
+  if (kind === 'VirtualMCPServer') {
+    // What the schema of this kind has made sure of.
+    const spec = parsed.spec as z.output<ReturnType<typeof virtualServerSpec>>
+    const status = parsed.status as z.output<ReturnType<typeof virtualServerStatus>> | undefined
+    return {
+      kind,
+      metadata: named,
+      backends: discoveredBackends(spec, status),
+      port: undefined,
+      resourceUrl: spec.resourceUrl,
+      authServer: undefined,
+      ownAuthServer: spec.authServerConfig,
+    }
+  }
   const spec = parsed.spec as {
     remoteUrl?: string
     remoteURL?: string
     port?: number
+    resourceUrl?: string
     externalAuthConfigRef?: { name: string }
     authServerRef?: { name: string }
-    outgoingAuth?: { default?: { externalAuthConfigRef?: { name: string } } }
   }
   const field = spec.remoteUrl === undefined ? 'remoteURL' : 'remoteUrl'
   const url = spec[field]
-  const outgoing = spec.outgoingAuth?.default?.externalAuthConfigRef
-  const isVirtual = kind === 'VirtualMCPServer'
+  const externalAuth = written(spec.externalAuthConfigRef, ['spec', 'externalAuthConfigRef', 'name'])
   return {
     kind,
-    metadata: parsed.metadata,
-    remote: url === undefined ? undefined : { url, path: ['spec', field] },
+    metadata: named,
+    backends: url === undefined ? [] : [{ name: named.name, url, urlPath: ['spec', field], externalAuth }],
     port: spec.port,
-    externalAuth: isVirtual
-      ? written(outgoing, ['spec', 'outgoingAuth', 'default', 'externalAuthConfigRef', 'name'])
-      : written(spec.externalAuthConfigRef, ['spec', 'externalAuthConfigRef', 'name']),
-    authServer: isVirtual ? undefined : written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
+    resourceUrl: spec.resourceUrl,
+    authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
+    ownAuthServer: undefined,
   }
 }
-
-const written = (reference: { name: string } | undefined, path: readonly string[]): WrittenReference | undefined =>
-  reference === undefined ? undefined : { name: reference.name, path }

@@ -92,14 +92,6 @@ describe('extauth validate', () => {
     )
   })
 
-  test('a type that can not run yet is valid, with a warning', async () => {
-    const { code, stdout } = await run(runValidate, ...at('good.yaml', 'proxy.yaml'))
-    expect(code).toBe(0)
-    expect(stdout).toMatch(
-      /^proxy\.yaml:8:\d+ {2}ProxyConfig\/local {2}spec\.routes\[1\]\.externalAuthConfigRef\.name {2}warning: .*"upstreamInject"/,
-    )
-  })
-
   test('--output json has the same for machines', async () => {
     const { code, stdout, stderr } = await run(runValidate, '--output', 'json', ...at('bad.yaml'))
     expect(code).toBe(1)

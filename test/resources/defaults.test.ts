@@ -110,7 +110,13 @@ test('ProxyConfig has the defaults of the shared shapes, durations in millisecon
   )
   expect(metadata).toEqual({ name: 'example', namespace: 'default' })
   expect(spec).toEqual({
-    listen: { address: '127.0.0.1:8080', allowedOrigins: [], allowedHosts: [], headerLimit: 16_384 },
+    listen: {
+      address: '127.0.0.1:8080',
+      allowedOrigins: [],
+      allowedHosts: [],
+      headerLimit: 16_384,
+      trustedProxies: [],
+    },
     admin: { address: '127.0.0.1:8081' },
     secretsDirectory: './secrets',
     auth: { mode: 'anonymous' },

@@ -196,7 +196,7 @@ describe('documents among each other', () => {
     expect(loaded.problems).toHaveLength(count)
     if (count > 0)
       expect(loaded.problems[0]?.message).toBe(
-        `"token" (/etc/extauth/0.json:1) has 2 upstream providers, ${kind} supports one`,
+        `"token" (/etc/extauth/0.json:1) has 2 upstream providers, ${kind} supports one; a VirtualMCPServer or a ProxyConfig takes several`,
       )
   })
 })

@@ -115,17 +115,6 @@ describe('manifests as routes (decisions §7)', () => {
     )
     expect(problems).toContain('MCPRemoteProxy/b  metadata.name  the route of this manifest has the path "/b"')
   })
-
-  test('a manifest that asks for an authorization server can not run yet', () => {
-    const server = externalAuth(SPECS.embeddedAuthServer, 'server')
-    const { problems } = resolveProxy(
-      load(token, server, remote('a', { ...reference, authServerRef: { name: 'server' } })),
-    )
-    expect(problems).toMatchObject([
-      { reason: 'type_not_runnable', kind: 'MCPRemoteProxy', path: 'spec.externalAuthConfigRef.name' },
-    ])
-    expect(problems?.[0]?.message).toContain('"server" (/etc/extauth/1.json:1)')
-  })
 })
 
 describe('the short form', () => {
@@ -155,7 +144,7 @@ describe('the short form', () => {
     expect(judge([externalAuth(SPECS.cloudSts)], { target }).problems).toContain(
       'type "cloudSts" needs to know the caller',
     )
-    expect(judge([externalAuth(SPECS.upstreamInject)], { target }).problems).toContain('can not run yet')
+    expect(judge([externalAuth(SPECS.upstreamInject)], { target }).problems).toContain('expected an "authServerRef"')
     expect(judge([token], { target: 'backend' }).problems).toContain('--target  expected an http or https URL')
     expect(judge([token], { target, listen: ':80' }).problems).toContain('anyone on the network')
   })

@@ -14,6 +14,28 @@ const token = {
 }
 const route = (more: object) => ({ auth, routes: [{ ...base, ...more }] })
 
+const server = {
+  ...document({
+    type: 'embeddedAuthServer',
+    embeddedAuthServer: {
+      issuer: 'https://auth.example.com',
+      upstreamProviders: [{ name: 'a', type: 'oidc', oidcConfig: { issuerUrl: 'https://i', clientId: 'c' } }],
+    },
+  }),
+  metadata: { name: 'server' },
+}
+const secret = { name: 's', key: 'k' }
+const cache = {
+  storage: {
+    type: 'kvstore',
+    kvstore: {
+      aclUserConfig: { usernameSecretRef: secret, passwordSecretRef: secret },
+      sentinelConfig: { masterName: 'm', sentinelAddrs: ['redis:26379'] },
+    },
+  },
+  keySecretRefs: [secret],
+}
+
 interface Row {
   readonly name: string
   readonly spec: unknown
@@ -26,9 +48,20 @@ interface Row {
 const ROWS: readonly Row[] = [
   { name: 'one route', spec: route({}) },
   { name: 'everything', spec: { ...route({ resourceUrl: 'https://mcp.example.com/a', auth, requiredScopes: [], timeouts: { connect: '1s', firstByte: '0s', idle: '5m' }, limits: { bufferedBody: '1Mi' }, sseKeepAlive: '15s', http2: true, allowUpgrade: true, targetTls: { caCertPath: 'ca.pem', clientCertFile: 'c.pem', clientKeyFile: 'k.pem', serverName: 'x', insecureSkipVerify: false }, onMatcherError: 'deny', insecureAllowAnonymous: true }), listen: { address: '0.0.0.0:443', tls: { certFile: 'a', keyFile: 'b' }, allowedOrigins: ['https://app.example.com'], allowedHosts: ['mcp.example.com:443'], headerLimit: '32Ki' }, admin: { address: 'unix:/run/extauth.sock', tokenFile: 't' }, secretsDirectory: '/secrets', sessionKeySecretRef: { name: 's', key: 'k' } } },
-  { name: 'no auth, and none of the route', spec: { routes: [base] }, problem: 'spec.auth  missing, so the mode is "oauth"' },
+  { name: 'no auth, and none of the route', spec: { routes: [base] }, problem: 'spec.auth  missing, so the mode is "oauth"', unseen: true },
   { name: 'no auth, but every route has one', spec: { routes: [{ ...base, auth }] } },
-  { name: 'no auth and no routes', spec: {}, problem: 'spec.auth  missing' },
+  { name: 'no auth and no routes', spec: {}, problem: 'spec.auth  missing', unseen: true },
+  { name: 'no auth, but an authorization server', spec: { authServerRef: { kind: 'MCPExternalAuthConfig', name: 'server' }, routes: [base] } },
+  { name: 'no auth, but an authorization server for the route', spec: { routes: [{ ...base, authServerRef: { name: 'server' } }] } },
+  { name: 'no auth, but an authorization server that is the external auth too', spec: { routes: [{ ...base, externalAuthConfigRef: { name: 'server' } }] } },
+  { name: 'an authorization server of another kind', spec: { authServerRef: { kind: 'Deployment', name: 'server' }, routes: [base] }, problem: 'spec.authServerRef.kind  "Deployment" is not known' },
+  { name: 'an authorization server of another type', spec: { ...route({}), authServerRef: { name: 'token' } }, problem: 'spec.authServerRef.name  "token" (0.json:1) has type "bearerToken", expected "embeddedAuthServer"', unseen: true },
+  { name: 'an authorization server that is not there', spec: { ...route({}), authServerRef: { name: 'sever' } }, problem: 'there is no MCPExternalAuthConfig "sever" in namespace "default", did you mean "server"?', unseen: true },
+  { name: 'an authorization server and another one as external auth', spec: route({ externalAuthConfigRef: { name: 'server' }, authServerRef: { name: 'server' } }), problem: 'spec.routes[0].externalAuthConfigRef.name  "server" (1.json:1) is an authorization server already', unseen: true },
+  ...['10.0.0.0/8', '::1/128', 'fd00::/8'].map((range) => ({ name: `trusted proxies ${range}`, spec: { ...route({}), listen: { trustedProxies: [range] } } })),
+  ...['10.0.0.1', '10.0.0.0/33', 'fd00::/129', 'localhost/8', '1.2.3/8'].map((range) => ({ name: `no trusted proxies: ${range}`, spec: { ...route({}), listen: { trustedProxies: [range] } }, problem: 'expected a range of addresses', unseen: true })),
+  { name: 'a shared cache', spec: { ...route({}), cache } },
+  { name: 'a shared cache that nothing seals', spec: { ...route({}), cache: { ...cache, keySecretRefs: [] } }, problem: 'spec.cache.keySecretRefs  too short' },
   { name: 'a route without external auth', spec: { auth, routes: [{ ...base, externalAuthConfigRef: undefined }] }, problem: 'externalAuthConfigRef  missing' },
   { name: 'a misspelled field', spec: route({ sseKeepalive: '1s' }), problem: 'did you mean "sseKeepAlive"' },
   { name: 'a size as a number', spec: route({ limits: { bufferedBody: 1024 } }) },
@@ -55,7 +88,7 @@ describe('ProxyConfig', () => {
     '%s %s',
     (_verdict, _name, { spec, problem, unseen = false }) => {
       const value: unknown = JSON.parse(JSON.stringify(document(spec, 'ProxyConfig')))
-      const problems = problemsOf(token, value)
+      const problems = problemsOf(token, server, value)
       if (problem === undefined) expect(problems).toEqual([])
       else expect(problems.join('\n')).toContain(problem)
       expect(jsonSchemaAccepts('ProxyConfig', value)).toBe(problem === undefined || unseen)

@@ -45,11 +45,14 @@ describe('resolveProxy', () => {
         allowedOrigins: [],
         allowedHosts: [],
         headerLimitBytes: 8_192,
+        trustedProxies: [],
       },
       admin: { address: '127.0.0.1:9001', tokenFile: '/etc/extauth/admin-token' },
       secretsDirectory: '/etc/extauth/secrets',
       sessionKeySecretRef: { name: 's', key: 'k' },
       warnings: [],
+      authServers: [],
+      cache: undefined,
       routes: [
         {
           name: 'a',
@@ -162,28 +165,5 @@ describe('resolveProxy', () => {
       ),
     )
     expect(problems?.map((problem) => problem.path)).toEqual(['spec.type', 'spec.routes[1].target'])
-  })
-})
-
-describe('what loads but can not run yet', () => {
-  test.each([
-    ['upstreamInject', SPECS.upstreamInject, 'has type "upstreamInject"'],
-    ['embeddedAuthServer', SPECS.embeddedAuthServer, 'has type "embeddedAuthServer"'],
-    [
-      'subjectProviderName',
-      { type: 'tokenExchange', tokenExchange: { ...SPECS.tokenExchange.tokenExchange, subjectProviderName: 'github' } },
-      'uses the token of an upstream provider',
-    ],
-  ])('%s is refused when a route references it, naming the document', (_name, spec, message) => {
-    const documents = [externalAuth(SPECS.bearerToken, 'other'), externalAuth(spec)]
-    const { problems } = resolveProxy(load(...documents, proxy({ auth: OAUTH, routes: [route()] })))
-    expect(problems).toHaveLength(1)
-    expect(problems?.[0]).toMatchObject({
-      reason: 'type_not_runnable',
-      path: 'spec.routes[0].externalAuthConfigRef.name',
-    })
-    expect(problems?.[0]?.message).toContain(`MCPExternalAuthConfig "token" (/etc/extauth/1.json:1) ${message}`)
-    const unused = proxy({ auth: OAUTH, routes: [route({ externalAuthConfigRef: { name: 'other' } })] })
-    expect(resolved([...documents, unused]).routes).toHaveLength(1)
   })
 })

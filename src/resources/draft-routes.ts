@@ -1,0 +1,84 @@
+import { routeOfManifest, routeOfOptions, routeOfProxy, type DraftRoute } from './draft-route.ts'
+import type { Loaded } from './loaded.ts'
+import { fileProblem, type Located, type Problem } from './problem.ts'
+import { proxyConfig, type ProxyConfig } from './proxy-config.ts'
+import type { ProxyOverrides } from './resolve-proxy.ts'
+import { httpUrl } from './scalars.ts'
+
+/** The settings of a process without a ProxyConfig. */
+export const DEFAULTS: ProxyConfig = proxyConfig().parse({
+  apiVersion: 'extauth.dev/v1alpha1',
+  kind: 'ProxyConfig',
+  metadata: { name: 'defaults' },
+  spec: { auth: { mode: 'anonymous' } },
+})
+
+/** The routes that the files and options ask for, in this order; what is wrong with the short form is added to `problems`. */
+export function draftRoutes(
+  loaded: Loaded,
+  overrides: ProxyOverrides,
+  namespace: string,
+  proxy: Located<ProxyConfig> | undefined,
+  problems: Problem[],
+): DraftRoute[] {
+  if (overrides.target !== undefined)
+    return shortForm(loaded, overrides.target, overrides.externalAuth, namespace, problems)
+  const manifests = loaded.workloads.flatMap((workload) => {
+    const { backends, metadata } = workload.document
+    return metadata.namespace === namespace ? backends.map((backend) => ({ workload, backend })) : []
+  })
+  return [
+    ...(proxy?.document.spec.routes.map((route, index) => routeOfProxy(proxy, route, index)) ?? []),
+    ...manifests.map(({ workload, backend }) => routeOfManifest(workload, backend, manifests.length === 1)),
+  ]
+}
+
+function shortForm(
+  loaded: Loaded,
+  target: string,
+  wanted: string | undefined,
+  namespace: string,
+  problems: Problem[],
+): DraftRoute[] {
+  const here = loaded.auths.filter((auth) => auth.document.metadata.namespace === namespace)
+  const named = wanted === undefined ? here : here.filter((auth) => auth.document.metadata.name === wanted)
+  const [auth, another] = named
+  if (auth === undefined || another !== undefined) {
+    const names = here.map((item) => item.document.metadata.name).join(', ')
+    const message =
+      here.length === 0 ? 'the file has no MCPExternalAuthConfig' : `expected FILE#name with one of ${names}`
+    // A file that could not be read, or not as it is meant, has been told about.
+    if (here.length > 0 || loaded.problems.length === 0) problems.push(fileProblem('--external-auth', message))
+    return []
+  }
+  if (!httpUrl().safeParse(target).success) return []
+  return [
+    routeOfOptions(target, auth.document.metadata.name, (message, options) => auth.problem(['spec'], message, options)),
+  ]
+}
+
+/** `--listen` is not given: the ProxyConfig's address, else loopback with the one port that the manifests name. */
+export function listenOf(
+  loaded: Loaded,
+  namespace: string,
+  proxy: Located<ProxyConfig> | undefined,
+  drafts: readonly DraftRoute[],
+  problems: Problem[],
+): string {
+  if (proxy !== undefined) return proxy.document.spec.listen.address
+  if (!drafts.some((draft) => draft.origin === 'manifest')) return DEFAULTS.spec.listen.address
+  const withPort = loaded.workloads.filter(
+    ({ document }) =>
+      document.metadata.namespace === namespace && document.backends.length > 0 && document.port !== undefined,
+  )
+  const ports = [...new Set(withPort.map(({ document }) => document.port))]
+  const [port, another] = ports
+  if (another !== undefined) {
+    const second = withPort.find(({ document }) => document.port === another)
+    if (second !== undefined)
+      problems.push(
+        second.problem(['spec', 'port'], `the manifests name several ports (${ports.join(', ')}), expected --listen`),
+      )
+  }
+  return port === undefined ? DEFAULTS.spec.listen.address : `127.0.0.1:${port}`
+}
