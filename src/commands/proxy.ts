@@ -25,7 +25,11 @@ const SPEC: CommandSpec = {
       help: 'STS for all; else stsEndpoint, AWS_ENDPOINT_URL_STS, the region.',
     },
     'show-claims': { type: 'boolean', help: 'GET /decisions of the admin listener shows claim values.' },
-    'drain-grace': { type: 'string', value: 'DURATION', help: 'How long streams go on after SIGTERM. Default 10s.' },
+    'drain-grace': {
+      type: 'string',
+      value: 'DURATION',
+      help: 'How long answers to POST go on after SIGTERM. Default 10s.',
+    },
     'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default info.` },
   },
   notes: [

@@ -20,7 +20,7 @@ export interface RunProxyOptions extends ProxySources {
   readonly stsEndpoint?: string | undefined
   /** `GET /decisions` shows claim values. Default false. */
   readonly showClaims?: boolean
-  /** How long streams may go on after a stop, in milliseconds. Default 10 s. */
+  /** How long answers may go on after a stop, in milliseconds. Default 10 s. */
   readonly drainGraceMs?: number
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog

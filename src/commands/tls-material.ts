@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import type { Clock, Log } from '../core/index.ts'
 import { openWatchedFile } from '../files/index.ts'
-import type { TlsMaterial } from '../proxy/index.ts'
+import type { TlsMaterial } from '../listen/index.ts'
 import { ConfigError } from './config-error.ts'
 
 const MAX_PEM_BYTES = 1024 * 1024

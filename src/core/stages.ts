@@ -24,7 +24,7 @@ export interface Inbound {
   /** Request id: ours, unguessable enough for support, in logs, errors and `X-Request-Id`. */
   readonly id: string
   readonly receivedAtMs: number
-  /** Address of the client; `unknown` for Unix sockets. */
+  /** Address of the client, as far as `listen.trustedProxies` lets headers say it; `unix` for Unix sockets. */
   readonly peer: string
   readonly method: string
   /** Raw path, checked (decisions §2.8), without query. */

@@ -4,8 +4,10 @@ import { checkPath, checkQuery } from './path-check.ts'
 export interface RequestTarget {
   /** Raw path, checked. */
   readonly path: string
-  /** Raw query without `?`; empty when there is none. */
+  /** Raw query without `?`; empty when there is none, or nothing in it. */
   readonly query: string
+  /** There is a `?` with nothing behind it: to a backend another address than without (RFC 3986 §6.2.3). */
+  readonly hasEmptyQuery: boolean
 }
 
 const ABSOLUTE = /^(https?):\/\/([^/?#\\]*)(.*)$/is
@@ -15,17 +17,22 @@ const ABSOLUTE = /^(https?):\/\/([^/?#\\]*)(.*)$/is
  * header (RFC 9112 §3.2.2). Throws `bad_request` for anything else and for paths that `checkPath` refuses.
  */
 export function readRequestTarget(target: string, host: string): RequestTarget {
-  const origin = target.charCodeAt(0) === 0x2f ? target : originForm(target, host)
+  const origin = originFormOf(target, host)
   const mark = origin.indexOf('?')
   const path = mark === -1 ? origin : origin.slice(0, mark)
   checkPath(path)
-  if (mark === -1) return { path, query: '' }
+  if (mark === -1) return { path, query: '', hasEmptyQuery: false }
   const query = origin.slice(mark + 1)
   checkQuery(query)
-  return { path, query }
+  return { path, query, hasEmptyQuery: query === '' }
 }
 
-function originForm(target: string, host: string): string {
+/**
+ * A request target in origin-form: itself, or what an absolute-form one with the same host as the `Host` header names.
+ * Throws `bad_request` for anything else.
+ */
+export function originFormOf(target: string, host: string): string {
+  if (target.charCodeAt(0) === 0x2f) return target
   const match = ABSOLUTE.exec(target)
   if (match === null) throw new Failure('bad_request', { detail: 'the request target is in no form that is served' })
   const scheme = (match[1] ?? '').toLowerCase()

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure, asFailure, causeOf, type Log } from '../core/index.ts'
-import { challengeFor, registryFailureBody } from '../http/index.ts'
+import { challengeFor, checkHostHeader, originFormOf, registryFailureBody } from '../http/index.ts'
 import { readJsonBody } from './body.ts'
 import { jsonAnswer, jsonText, type Answer, type OpsHandler, type Readiness } from './endpoint.ts'
 import { guard, type GuardOptions } from './guard.ts'
@@ -71,7 +71,7 @@ export function createDispatch(options: DispatchOptions): (request: IncomingMess
   const guarded = indexByPath(options.guarded.endpoints)
 
   const answer = async (request: IncomingMessage): Promise<Answer> => {
-    const target = request.url ?? '/'
+    const target = originFormOf(request.url ?? '/', checkHostHeader(request))
     const cut = target.indexOf('?')
     const path = cut === -1 ? target : target.slice(0, cut)
     const method = request.method ?? ''

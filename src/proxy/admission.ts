@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../core/index.ts'
-import { readRequestTarget } from '../http/index.ts'
+import { hasSeveralHosts, readRequestTarget } from '../http/index.ts'
 import type { Exchange } from './exchange.ts'
 import { isWellKnown } from './documents.ts'
 import type { LocalHandlers } from './local-handlers.ts'
@@ -22,13 +22,14 @@ export function admit(exchange: Exchange, rules: OriginRules, localHandlers: Loc
   const host = headers.host ?? ''
   const judged = rules.judgeHost(host)
   if (judged === 'malformed') throw refused('no usable Host header')
-  const { path, query } = readRequestTarget(request.url ?? '', host)
+  const { path, query, hasEmptyQuery } = readRequestTarget(request.url ?? '', host)
   if (judged === 'refused')
     throw new Failure('bad_origin', { detail: 'the Host header is not one that is served here' })
   // CONNECT never comes here. TRACE would hand the caller the credential that we add (RFC 9110 §9.3.8).
   if (exchange.method === 'TRACE') throw new Failure('method_not_allowed', { detail: 'TRACE' })
   exchange.path = path
   exchange.query = query
+  exchange.hasEmptyQuery = hasEmptyQuery
   const { origin } = headers
   const local = localHandlers.find(path, query)
   exchange.localHandler = local
@@ -48,22 +49,13 @@ function admitOrigin(exchange: Exchange, origin: string, rules: OriginRules): vo
 }
 
 function checkFraming(request: IncomingMessage): void {
-  if (countHosts(request.rawHeaders) > 1) throw refused('more than one Host header')
+  if (hasSeveralHosts(request.rawHeaders)) throw refused('more than one Host header')
   const encoding = request.headers['transfer-encoding']
   if (encoding !== undefined) {
     if (request.httpVersionMajor === 1 && request.httpVersionMinor === 0) throw refused('Transfer-Encoding in HTTP/1.0')
     if (encoding.toLowerCase() !== 'chunked') throw refused('a transfer coding other than chunked')
     if (request.headers['content-length'] !== undefined) throw refused('Content-Length and Transfer-Encoding')
   }
-}
-
-function countHosts(rawHeaders: readonly string[]): number {
-  let hosts = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? ''
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
-  }
-  return hosts
 }
 
 const refused = (detail: string): Failure => new Failure('bad_request', { detail })

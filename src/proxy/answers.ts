@@ -5,9 +5,6 @@ import { allowedMethods } from './local-handlers.ts'
 
 /** An unread body of up to this size is read away, so that the connection can stay; a larger one costs the connection. */
 const DISCARDED_BYTES = 64 * 1024
-/** How much of a larger body is read away before the connection closes, in bytes, and for how long, in milliseconds. */
-const LINGER_BYTES = 1024 * 1024
-const LINGER_MS = 2000
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS'
 const HEADER_NAMES = /^[A-Za-z0-9\-_!#$%&'*+.^`|~, ]{1,4096}$/
@@ -65,12 +62,10 @@ function answer(
     headers.push('content-type', contentType, 'content-length', String(Buffer.byteLength(body)))
     headers.push('x-content-type-options', 'nosniff')
   }
-  // What was streamed to a backend that stopped reading can't be read away any more.
+  // What was streamed to a backend that stopped reading is no longer read by anybody.
   const isTorn = exchange.request.destroyed && !exchange.request.complete
   if (options.closes || isTorn || rest > DISCARDED_BYTES) headers.push('connection', 'close')
-  response.writeHead(status, headers)
-  if (rest <= DISCARDED_BYTES) response.end(exchange.method === 'HEAD' ? undefined : body)
-  else endAfterDiscarding(exchange, body)
+  response.writeHead(status, headers).end(exchange.method === 'HEAD' ? undefined : body)
 }
 
 /** Bytes that the client may still send as the body of this request. */
@@ -78,24 +73,4 @@ function unreadBytes({ request }: Exchange): number {
   if (request.complete || request.destroyed) return 0
   if (request.headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
   return Number(request.headers['content-length'] ?? 0)
-}
-
-/**
- * The whole answer goes out, but the connection is closed only after the client had time to read it: a socket that is
- * closed with unread data in it is reset, and the client sees an error instead of the answer (RFC 9112 §9.6).
- */
-function endAfterDiscarding({ request, response }: Exchange, body: Buffer | string): void {
-  response.write(body)
-  let left = LINGER_BYTES
-  const end = (): void => {
-    clearTimeout(timer)
-    request.off('data', onData).off('end', end).off('close', end)
-    response.end()
-  }
-  const onData = (chunk: Buffer): void => {
-    left -= chunk.length
-    if (left < 0) end()
-  }
-  const timer = setTimeout(end, LINGER_MS)
-  request.on('data', onData).on('end', end).on('close', end)
 }

@@ -1,8 +1,7 @@
 import { Failure, type Clock } from '../core/index.ts'
+import type { IntrusiveSet } from '../listen/index.ts'
 import type { Exchange } from './exchange.ts'
-import type { Deadlines } from './options.ts'
-import { refuseConnection } from './refuse-connection.ts'
-import type { Roster } from './roster.ts'
+import type { BodyDeadlines } from './options.ts'
 
 /** Looks after bodies that arrive too slowly, with one timer for all requests instead of one for each. */
 export interface BodyWatch {
@@ -17,11 +16,7 @@ export interface BodyWatch {
 const SWEEP_MS = 1000
 
 /** Watches the bodies of the requests in `active`. */
-export function createBodyWatch(
-  active: Roster<Exchange>,
-  clock: Clock,
-  deadlines: Pick<Deadlines, 'keptBodyMs' | 'bodyIdleMs'>,
-): BodyWatch {
+export function createBodyWatch(active: IntrusiveSet<Exchange>, clock: Clock, deadlines: BodyDeadlines): BodyWatch {
   const look = (exchange: Exchange, now: number): void => {
     if (exchange.onBodyLate !== undefined) {
       if (now >= exchange.bodyUntilMs) exchange.onBodyLate()
@@ -29,7 +24,7 @@ export function createBodyWatch(
       if (isMoving(exchange)) exchange.bodyUntilMs = now + deadlines.bodyIdleMs
       else if (now >= exchange.bodyUntilMs) {
         exchange.streamedBytes = undefined
-        refuseConnection(exchange.socket, exchange, new Failure('request_timeout'))
+        exchange.connection.refuse(new Failure('request_timeout'))
       }
     }
   }

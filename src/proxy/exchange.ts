@@ -1,22 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Caller, Clock, Failure, Inbound, LocalHandler, Route } from '../core/index.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, RequestKind } from '../listen/index.ts'
 
 /** Longest delay that a timer takes; later ends are looked at again then. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** How a request came to us. */
-export interface ExchangeKind {
-  readonly expectsContinue: boolean
-  readonly isUpgrade: boolean
+/** What all exchanges of a proxy share. */
+export interface ExchangeContext {
+  readonly clock: Clock
+  readonly activeStreams: { add(by: number): void }
+  readonly isDraining: boolean
 }
 
 /** One request and its answer, from arrival to the last byte; what the stages see of it is `Inbound`. */
 export class Exchange implements Inbound {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly connection: Connection
+  readonly connection: Connection<Exchange>
   /** Kept here: undici takes it from `request` when it is done with a streamed body. */
   readonly socket: Socket
   readonly id: string
@@ -25,6 +26,7 @@ export class Exchange implements Inbound {
   /** Set by admission; empty before. */
   path = ''
   query = ''
+  hasEmptyQuery = false
   readonly responseHeaders: string[]
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean
@@ -44,27 +46,25 @@ export class Exchange implements Inbound {
   onBodyLate: (() => void) | undefined = undefined
   streamedBytes: number | undefined = undefined
 
-  readonly #clock: Clock
-  readonly #streams: { add(by: number): void }
+  readonly #context: ExchangeContext
   #endStream: (() => void) | undefined = undefined
   #tokenEnd: NodeJS.Timeout | undefined = undefined
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    connection: Connection,
+    connection: Connection<Exchange>,
     id: string,
-    kind: ExchangeKind,
-    options: { readonly clock: Clock; readonly activeStreams: { add(by: number): void } },
+    kind: RequestKind,
+    context: ExchangeContext,
   ) {
     this.request = request
     this.response = response
     this.connection = connection
     this.socket = request.socket
     this.id = id
-    this.#clock = options.clock
-    this.#streams = options.activeStreams
-    this.receivedAtMs = options.clock.now()
+    this.#context = context
+    this.receivedAtMs = context.clock.now()
     this.method = request.method ?? ''
     this.responseHeaders = ['x-request-id', id]
     this.expectsContinue = kind.expectsContinue
@@ -72,7 +72,7 @@ export class Exchange implements Inbound {
   }
 
   get peer(): string {
-    return this.connection.peer
+    return this.connection.peer.clientOf(this.request).address
   }
 
   /** A listener for `close` on each response costs more than asking when it matters. What was not ended by us was ended by the client. */
@@ -80,36 +80,14 @@ export class Exchange implements Inbound {
     return this.response.destroyed && !this.response.writableEnded
   }
 
-  /** The answer to a request before it still has the connection. */
-  get isQueued(): boolean {
-    return this.response.socket === null && !this.response.writableFinished
-  }
-
-  /**
-   * Lets what is left of the body flow away. Node would do it when the answer is out; while that waits its turn, a body
-   * that nobody reads stops the connection, and nobody would see the client leave.
-   */
-  discardBody(): void {
-    const { request, socket } = this
-    if (request.complete || socket.destroyed) return
-    if (request.destroyed) {
-      // undici has ended it, so that it takes nothing any more; the parser stops the connection when it does not.
-      request.push = () => true
-      if (!socket.writableNeedDrain) socket.resume()
-    } else request.resume()
-  }
-
-  /** True while an event stream runs that can be ended cleanly. */
-  get isStreaming(): boolean {
-    return this.#endStream !== undefined
-  }
-
   onStream(end: () => void): void {
     if (this.#endStream !== undefined) return
     this.#endStream = end
-    this.#streams.add(1)
-    // GET streams end with the token that opened them (decisions §7, Sessions); answers to POST run on.
-    if (this.method === 'GET' && this.caller?.kind === 'authenticated') this.#endWith(this.caller.expiresAtMs)
+    this.#context.activeStreams.add(1)
+    if (this.method !== 'GET') return
+    // GET streams end with the token that opened them and with us (decisions §7, Sessions); answers to POST run on.
+    if (this.#context.isDraining) this.endStream()
+    else if (this.caller?.kind === 'authenticated') this.#endWith(this.caller.expiresAtMs)
   }
 
   /** Ends a running event stream cleanly; does nothing when there is none. */
@@ -122,12 +100,12 @@ export class Exchange implements Inbound {
     clearTimeout(this.#tokenEnd)
     if (this.#endStream === undefined) return
     this.#endStream = undefined
-    this.#streams.add(-1)
+    this.#context.activeStreams.add(-1)
   }
 
   #endWith(expiresAtMs: number | undefined): void {
     if (expiresAtMs === undefined) return
-    const leftMs = expiresAtMs - this.#clock.now()
+    const leftMs = expiresAtMs - this.#context.clock.now()
     if (leftMs <= 0) {
       this.endStream()
       return

@@ -1,23 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asFailure, Failure, type Clock, type LocalHandler } from '../core/index.ts'
 import { CLIENT_GONE_STATUS } from '../forward/index.ts'
+import type { Connection, IntrusiveSet, RequestKind } from '../listen/index.ts'
 import { admit } from './admission.ts'
 import { answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
-import type { Connection } from './connection.ts'
 import { isWellKnown } from './documents.ts'
-import { Exchange, type ExchangeKind } from './exchange.ts'
+import { Exchange } from './exchange.ts'
 import type { Ending, Observer } from './observe.ts'
 import { runLocalHandler } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
 import { runPipeline, type Answered } from './pipeline.ts'
-import type { Roster } from './roster.ts'
 import type { Runtimes } from './runtimes.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface HandlerOptions {
   /** The requests that are being answered; the handler adds and removes. */
-  readonly active: Roster<Exchange>
+  readonly active: IntrusiveSet<Exchange>
   readonly rules: OriginRules
   readonly runtimes: Runtimes
   readonly sessions: Sessions
@@ -28,56 +27,40 @@ export interface HandlerOptions {
 }
 
 export interface Handler {
-  handle(request: IncomingMessage, response: ServerResponse, connection: Connection, kind: ExchangeKind): void
-  /** From now on new requests get 503 and their connection is closed. */
+  handle(request: IncomingMessage, response: ServerResponse, connection: Connection<Exchange>, kind: RequestKind): void
+  /** From now on new requests get 503 and their connection is closed, and streams that a GET opens end at once. */
   refuse(): void
-  /** Tells every request on a connection that is no more, those that wait their turn as well. */
-  abandon(connection: Connection): void
-  /** Called whenever a request is over. */
-  onFinished: (() => void) | undefined
 }
 
 /** Everything between a parsed request and its log line. */
 export function createHandler(options: HandlerOptions): Handler {
   const { active, rules, runtimes, bodyWatch, observer, newRequestId } = options
-  const context = { clock: options.clock, activeStreams: observer.activeStreams }
-  let isRefusing = false
+  const context = { clock: options.clock, activeStreams: observer.activeStreams, isDraining: false }
 
   const serve = async (exchange: Exchange): Promise<void> => {
     const lease = runtimes.lease()
-    const { connection } = exchange
     active.add(exchange)
-    connection.begin(exchange)
-    connection.last = exchange
+    exchange.connection.served = exchange
     let ending: Ending
     try {
       admit(exchange, rules, lease.surface.localHandlers)
-      if (isRefusing) throw new Failure('draining')
+      if (context.isDraining) throw new Failure('draining')
       const ours = answeredByUs(exchange, bodyWatch)
       ending =
         ours === undefined ? endingOf(exchange, await runPipeline(lease.surface.match, exchange, options)) : await ours
     } catch (error) {
-      ending = fail(exchange, asFailure(error), isRefusing)
+      ending = fail(exchange, asFailure(error), context.isDraining)
     } finally {
-      connection.finish(exchange)
       active.delete(exchange)
       exchange.finish()
-      if (exchange.isQueued) exchange.discardBody()
       lease.release()
     }
     observer.finished(exchange, ending)
-    handler.onFinished?.()
   }
 
-  const handler: Handler = {
-    onFinished: undefined,
-    abandon(connection) {
-      // A copy: a request may be over before the next one is looked at.
-      for (const { response } of connection.active.toReversed()) response.destroy()
-    },
+  return {
     refuse() {
-      isRefusing = true
-      for (const { response } of active) response.shouldKeepAlive = false
+      context.isDraining = true
     },
     handle(request, response, connection, kind) {
       const exchange = new Exchange(request, response, connection, newRequestId(), kind, context)
@@ -85,7 +68,6 @@ export function createHandler(options: HandlerOptions): Handler {
       serve(exchange).catch(() => response.destroy())
     },
   }
-  return handler
 }
 
 /** Preflights and endpoints of our own need no route. */

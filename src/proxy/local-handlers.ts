@@ -42,7 +42,7 @@ export function allowedMethods({ methods }: LocalHandler): string {
  * `body_too_large`, `request_timeout`, and what the endpoint throws.
  */
 export async function runLocalHandler(exchange: Exchange, handler: LocalHandler, watch: BodyWatch): Promise<void> {
-  const { request, response, connection, method } = exchange
+  const { request, response, method } = exchange
   if (!handler.methods.includes(method === 'HEAD' ? 'GET' : method))
     throw new Failure('method_not_allowed', { detail: 'an endpoint of our own' })
   const limitBytes = handler.bodyLimitBytes === 0 ? MEANINGLESS_BYTES : handler.bodyLimitBytes
@@ -59,10 +59,7 @@ export async function runLocalHandler(exchange: Exchange, handler: LocalHandler,
     path: exchange.path,
     query: exchange.query,
     body: body.kind === 'kept' && handler.bodyLimitBytes > 0 ? body.bytes : NO_BYTES,
-    client: {
-      address: connection.peer === 'unknown' ? 'unix' : connection.peer,
-      isSecure: connection.proto === 'https',
-    },
+    client: exchange.connection.peer.clientOf(request),
   })
   if (!response.writableEnded && !response.destroyed)
     throw new Failure('internal_error', { detail: 'an endpoint of our own did not end its answer' })

@@ -43,7 +43,7 @@ export function createMatch(routes: readonly Route[]): Match {
     const host = exchange.request.headers.host ?? ''
     checkTokenInTarget(exchange.path, exchange.query, authorization)
     checkTokenInHost(host, authorization)
-    for (const part of exchange.connection.forwarded(host)) headers.push(part)
+    for (const part of exchange.connection.peer.forwarded(exchange.request)) headers.push(part)
     headers.push('via', VIA)
     const backendPath = backendTargetOf(route, exchange)
     return mint({ inbound: exchange, route, backendPath, authorization, headers })
@@ -75,6 +75,6 @@ const NO_BODY = Object.freeze({ kind: 'none' })
 function backendTargetOf(route: Route, exchange: Exchange): string {
   const backendPath = backendPathOf(route, exchange.path)
   const query = withoutAmzParameters(exchange.query)
-  if (route.targetQuery === '') return query === '' ? backendPath : `${backendPath}?${query}`
+  if (route.targetQuery === '') return query === '' && !exchange.hasEmptyQuery ? backendPath : `${backendPath}?${query}`
   return query === '' ? `${backendPath}?${route.targetQuery}` : `${backendPath}?${route.targetQuery}&${query}`
 }

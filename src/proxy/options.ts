@@ -1,4 +1,5 @@
 import type { Clock, LocalHandler, Log, Metrics, Route, Secret } from '../core/index.ts'
+import type { ListenerDeadlines, TlsMaterial } from '../listen/index.ts'
 
 /** Everything that a reload replaces: made whole before it is swapped in. */
 export interface Runtime {
@@ -7,13 +8,6 @@ export interface Runtime {
   readonly localHandlers: readonly LocalHandler[]
   /** Called once, when the last request that uses it is done. */
   close(): Promise<void>
-}
-
-/** Certificate and key in PEM, kept current by whoever watches their files. */
-export interface TlsMaterial {
-  current(): { readonly cert: Buffer; readonly key: Buffer }
-  /** Calls back after a change; gives the function that stops it. */
-  onChange(listener: () => void): () => void
 }
 
 export interface ListenOptions {
@@ -27,24 +21,15 @@ export interface ListenOptions {
   readonly headerLimitBytes: number
 }
 
-/** How long a client may take, in milliseconds. */
-export interface Deadlines {
-  /** For the header section; 408 after it. */
-  readonly headersMs: number
-  /** For a body that is kept. */
+/** How long a client may take with its body, in milliseconds. */
+export interface BodyDeadlines {
+  /** For a body that is kept. Default 60 s. */
   readonly keptBodyMs: number
-  /** Between two pieces of a body, unless it is the backend that does not read. */
+  /** Between two pieces of a body, unless it is the backend that does not read. Default 30 s. */
   readonly bodyIdleMs: number
-  /** Idle connections between requests. */
-  readonly keepAliveMs: number
 }
 
-export const DEFAULT_DEADLINES: Deadlines = {
-  headersMs: 15_000,
-  keptBodyMs: 60_000,
-  bodyIdleMs: 30_000,
-  keepAliveMs: 75_000,
-}
+export const DEFAULT_BODY_DEADLINES: BodyDeadlines = { keptBodyMs: 60_000, bodyIdleMs: 30_000 }
 
 export interface ProxyOptions {
   readonly listen: ListenOptions
@@ -56,7 +41,7 @@ export interface ProxyOptions {
   readonly sessionKey: () => Secret
   /** Unguessable request ids; default 96 random bits. */
   readonly newRequestId?: () => string
-  readonly deadlines?: Partial<Deadlines>
+  readonly deadlines?: Partial<BodyDeadlines & ListenerDeadlines>
 }
 
 export interface Proxy {
@@ -65,8 +50,8 @@ export interface Proxy {
   /** New requests use `runtime` from now on; the one before is closed when its last request is done. */
   swap(runtime: Runtime): void
   /**
-   * Stops accepting, lets requests finish, ends event streams when nothing else is left or after `graceMs`, then closes
-   * what remains and the runtime. Later calls wait for the first.
+   * Stops accepting, ends what a GET opened, lets other answers finish within `graceMs`, then cuts what remains and closes
+   * the runtime. Later calls wait for the first.
    */
   drain(graceMs: number): Promise<void>
 }

@@ -1,15 +1,14 @@
-import { bind, parseListenAddress } from '../listen/index.ts'
+import { mcpFailureBody } from '../http/index.ts'
+import { IntrusiveSet, openListener, parseListenAddress } from '../listen/index.ts'
 import { createBodyWatch } from './body-watch.ts'
-import { drainServer } from './drain.ts'
+import { drainProxy } from './drain.ts'
 import { createHandler } from './handler.ts'
 import type { Exchange } from './exchange.ts'
 import { createObserver } from './observe.ts'
-import { DEFAULT_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
+import { DEFAULT_BODY_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
 import { createOriginRules } from './origins.ts'
 import { createRequestIds } from './request-ids.ts'
-import { Roster } from './roster.ts'
 import { createRuntimes } from './runtimes.ts'
-import { createHttpServer, followCertificate } from './server.ts'
 import { createSessions } from './sessions.ts'
 
 /** How long requests whose connection was cut may take to notice, in milliseconds. */
@@ -23,9 +22,9 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const { clock, log, metrics } = options
   const { tls, allowedOrigins, allowedHosts, headerLimitBytes } = options.listen
   const address = parseListenAddress(options.listen.address)
-  const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
+  const deadlines = { ...DEFAULT_BODY_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log)
-  const active = new Roster<Exchange>()
+  const active = new IntrusiveSet<Exchange>()
   const bodyWatch = createBodyWatch(active, clock, deadlines)
   const handler = createHandler({
     active,
@@ -37,24 +36,36 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     clock,
     newRequestId: options.newRequestId ?? createRequestIds(),
   })
-  const server = createHttpServer(handler, { headerLimitBytes, tls, deadlines, log })
-  const unfollow = followCertificate(server, tls, log)
-  const scheme = tls === undefined ? 'http' : 'https'
-  const url = await bind(server, address, { scheme }).catch((error: unknown) => {
-    unfollow()
+  const listener = await openListener<Exchange>({
+    address,
+    tls,
+    headerLimitBytes,
+    deadlines,
+    // Each request may need a connection to its backend.
+    descriptorsPerConnection: 2,
+    // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).
+    servesUpgrade: (request) => request.headers.upgrade?.trim().toLowerCase() !== 'h2c',
+    serve: (request, response, connection, kind) => handler.handle(request, response, connection, kind),
+    refusal(failure, exchange) {
+      if (exchange !== undefined) exchange.refusal ??= failure
+      return { headers: { 'content-type': 'application/json' }, body: mcpFailureBody(failure, exchange?.id ?? '') }
+    },
+    clock,
+    log,
+    metrics,
+  }).catch((error: unknown) => {
     bodyWatch.close()
     throw error
   })
 
   const end = async (graceMs: number): Promise<void> => {
-    await drainServer(server, handler, active, graceMs)
-    unfollow()
+    await drainProxy(listener, handler, active, graceMs)
     bodyWatch.close()
     await runtimes.close(LAST_REQUESTS_MS)
   }
   let ended: Promise<void> | undefined
   return {
-    url,
+    url: listener.url,
     swap: (runtime) => runtimes.swap(runtime),
     drain: (graceMs) => (ended ??= end(graceMs)),
   }

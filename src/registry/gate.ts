@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import { asFailure, Failure, FAILURES, type FailureCode } from '../core/index.ts'
-import { checkPath, checkQuery, checkTokenInTarget } from '../http/index.ts'
+import { asFailure, Failure } from '../core/index.ts'
+import { checkHostHeader, checkPath, checkQuery, checkTokenInTarget, originFormOf } from '../http/index.ts'
+import type { Refusal } from '../listen/index.ts'
 import { ALLOWED_METHODS, COMMON_HEADERS, failureBody, failureHeaders, writeFailure } from './answer.ts'
 
 /** The one place where an encoded slash may be: in the middle of a server's name (decisions §2.8). */
@@ -29,8 +29,13 @@ function writeOptions(request: IncomingMessage, response: ServerResponse): void 
   response.end()
 }
 
-/** Refuses what two parties could read differently, and tokens in the query (decisions §2.2, §2.8). */
-function checkTarget(target: string): void {
+/**
+ * Refuses what two parties could read differently, and tokens in the query (decisions §2.2, §2.8). The target in
+ * absolute-form becomes one in origin-form, as which it is routed.
+ */
+function checkTarget(request: IncomingMessage): void {
+  const target = originFormOf(request.url ?? '', checkHostHeader(request))
+  request.url = target
   const mark = target.indexOf('?')
   const path = mark === -1 ? target : target.slice(0, mark)
   checkPath(path.replace(SERVER_NAME_SEGMENT, '$1$2'))
@@ -56,7 +61,7 @@ export function admit(
       writeOptions(request, response)
       return false
     }
-    checkTarget(url)
+    checkTarget(request)
     if (READ_METHODS.has(method)) return true
     if (method !== 'OPTIONS') throw new Failure('method_not_allowed')
     writeOptions(request, response)
@@ -69,28 +74,7 @@ export function admit(
   }
 }
 
-const MALFORMED: Readonly<Record<string, FailureCode>> = {
-  HPE_HEADER_OVERFLOW: 'headers_too_large',
-  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
-}
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  408: 'Request Timeout',
-  431: 'Request Header Fields Too Large',
-}
-
-/** Answers what Node's parser refuses, and ends the connection (RFC 9112 §2.2). */
-export function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable) return void socket.destroy()
-  const failure = new Failure(MALFORMED[error.code ?? ''] ?? 'bad_request')
-  const body = failureBody(failure)
-  const headers = {
-    ...COMMON_HEADERS,
-    ...failureHeaders(failure, undefined),
-    'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
-  }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const { status } = FAILURES[failure.code]
-  socket.end(`HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${lines.join('')}\r\n${body}`)
+/** What a client gets whose bytes Node's parser refused: the shape of every failure. */
+export function refusalOf(failure: Failure): Refusal {
+  return { headers: { ...COMMON_HEADERS, ...failureHeaders(failure, undefined) }, body: failureBody(failure) }
 }

@@ -1,9 +1,9 @@
-import { createServer, type Server } from 'node:http'
-import { bind, parseListenAddress } from '../listen/index.ts'
+import type { Clock } from '../core/index.ts'
+import { openListener, parseListenAddress } from '../listen/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { challengeOf } from './access.ts'
 import { createApi, type ApiOptions } from './api.ts'
-import { admit, refuseMalformed } from './gate.ts'
+import { admit, refusalOf } from './gate.ts'
 
 export interface RegistryOptions extends Omit<ApiOptions, 'documents'> {
   /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 takes a free one. */
@@ -12,6 +12,8 @@ export interface RegistryOptions extends Omit<ApiOptions, 'documents'> {
   readonly documentsFor: (url: string) => ReadonlyMap<string, object>
   /** How long a client may take to send its headers, in milliseconds; 408 after it. Default 10 s, seen within a second. */
   readonly headersTimeoutMs?: number
+  /** Default: the time. */
+  readonly clock?: Clock
 }
 
 export interface RegistryServer {
@@ -32,47 +34,33 @@ const KEEP_ALIVE_MS = 60_000
 /** A token of 16 KiB and the other headers of a browser. */
 const MAX_HEADER_BYTES = 24 * 1024
 const DRAIN_GRACE_MS = 10_000
-const DRAIN_LOOK_MS = 50
-
-function close(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    // A connection that was busy when the draining began becomes idle a moment later.
-    const looking = setInterval(() => server.closeIdleConnections(), DRAIN_LOOK_MS)
-    const force = setTimeout(() => server.closeAllConnections(), graceMs)
-    server.close(() => {
-      clearInterval(looking)
-      clearTimeout(force)
-      resolve()
-    })
-    server.closeIdleConnections()
-  })
-}
 
 /**
  * Starts the registry's main server. Rejects with `config_error` when the address is none or can't be bound. The sources stay whoever opened them's to close.
  */
 export async function startRegistry(options: RegistryOptions): Promise<RegistryServer> {
-  const listen = parseListenAddress(options.address)
   let documents: ReadonlyMap<string, string> = new Map()
   let isDraining = false
   const api = await createApi({ ...options, documents: () => documents })
   const challenge = (failure: Parameters<typeof challengeOf>[1]) => challengeOf(options.access, failure)
 
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: 1_000,
+  const listener = await openListener({
+    address: parseListenAddress(options.address),
+    headerLimitBytes: MAX_HEADER_BYTES,
+    deadlines: {
+      headersMs: options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS,
+      requestMs: REQUEST_TIMEOUT_MS,
+      keepAliveMs: KEEP_ALIVE_MS,
     },
-    (request, response) => {
-      if (isDraining) response.setHeader('connection', 'close')
+    serve(request, response) {
       if (admit(request, response, challenge)) api.routing(request, response)
     },
-  )
-  server.on('clientError', refuseMalformed)
-  const url = await bind(server, listen)
+    refusal: refusalOf,
+    clock: options.clock ?? Date,
+    log: options.log,
+    metrics: options.metrics,
+  })
+  const { url } = listener
   documents = new Map([...options.documentsFor(url)].map(([path, document]) => [path, JSON.stringify(document)]))
 
   const readiness = (): Readiness => {
@@ -96,7 +84,9 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
     readiness,
     drain: async (graceMs = DRAIN_GRACE_MS) => {
       isDraining = true
-      await close(server, graceMs)
+      listener.stop()
+      await listener.emptied(graceMs)
+      await listener.close()
       await api.close()
     },
   }

@@ -12,7 +12,7 @@ describe('readRequestTarget', () => {
     ['http://h?x=1', 'h', '/', 'x=1'],
     ['//h/mcp', 'h', '//h/mcp', ''],
   ])('reads %s', (target, host, path, query) => {
-    expect(readRequestTarget(target, host)).toEqual({ path, query })
+    expect(readRequestTarget(target, host)).toEqual({ path, query, hasEmptyQuery: target.endsWith('?') })
   })
 
   it.each([

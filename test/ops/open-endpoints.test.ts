@@ -90,6 +90,28 @@ describe('the admin listener, open to all', () => {
     expect(await raw(ops.url, bytes)).toContain(`HTTP/1.1 ${status}`)
   })
 
+  it.each([
+    ['two Host', 'host: localhost\r\nHost: localhost\r\n', '/health'],
+    ['a Host that is none', 'host: a b\r\n', '/health'],
+    ['no Host', '', '/health'],
+    ['another host in its target', 'host: localhost\r\n', 'http://elsewhere/health'],
+  ])('refuses a request with %s', async (_, headers, target) => {
+    ops = await start()
+    const text = await raw(ops.url, `GET ${target} HTTP/1.1\r\n${headers}connection: close\r\n\r\n`)
+    expect(text).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
+  it.each([
+    [
+      'its own host in the target',
+      'GET http://localhost/health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n',
+    ],
+    ['no Host, as HTTP/1.0 probes have none', 'GET /health HTTP/1.0\r\n\r\n'],
+  ])('serves a request with %s', async (_, bytes) => {
+    ops = await start()
+    expect(await raw(ops.url, bytes)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
   it('does not read the body of a request that has none to send', async () => {
     ops = await start()
     const bytes =

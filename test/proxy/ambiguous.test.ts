@@ -123,6 +123,7 @@ describe('ambiguous requests', () => {
   it.each([
     ['origin-form', get('/x%20y?a=%2F..&b'), 'GET /mcp/x%20y?a=%2F..&b HTTP/1.1'],
     ['absolute-form with the same host', get('http://LOCALHOST:80/x'), 'GET /mcp/x HTTP/1.1'],
+    ['an empty query', get('/x?'), 'GET /mcp/x? HTTP/1.1'],
     ['HTTP/1.0', get('/x', 'Host: localhost\r\n', '1.0'), 'GET /mcp/x HTTP/1.1'],
     [
       'an offer of h2c',

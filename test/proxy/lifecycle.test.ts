@@ -112,46 +112,91 @@ describe('drain', () => {
     await expect(fetch(proxy.url)).rejects.toThrow('fetch failed')
   })
 
-  it('answers 503 to a request that comes on a connection that is in use', async () => {
+  it('answers 503 to a request that had begun to come, and ends its connection', async () => {
     const only = await runtime('only')
     const proxy = await startProxy(sockets, only)
-    // Two requests on one connection: the second is parsed while the drain is on.
-    const client = raw(proxy.url, '/slow')
+    const busy = raw(proxy.url, '/slow')
+    const begun = rawConnect(proxy.url, 'GET / HTTP/1.1\r\n')
     await vi.waitFor(() => expect(only.held).toHaveLength(1))
     const drained = proxy.drain(10_000)
-    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    await vi.waitFor(() => expect(proxy.log.lines.join()).toContain('"reason":"draining"'))
+    begun.socket.write('Host: localhost\r\n\r\n')
+    expect(await begun.until(/\}\}\}$/)).toMatch(/^HTTP\/1\.1 503 .*connection: close.*"reason":"draining"/is)
+    expect(await begun.ended).toBe('end')
     only.held[0]?.end('done')
-    await client.until(/done/)
+    await busy.until(/done/)
     await drained
   })
 
-  it('ends event streams cleanly when nothing else is left', async () => {
+  it('does not wait for connections that never asked for anything', async () => {
+    const only = await runtime('only')
+    const proxy = await startProxy(sockets, only)
+    const silent = rawConnect(proxy.url, '')
+    await new Promise((resolve) => silent.socket.once('connect', resolve))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await proxy.drain(60_000)
+    await silent.ended
+    expect(only.closed).toBe(true)
+  })
+
+  it('ends streams that a GET opened at once and cleanly, also those that only open now', async () => {
     const only = await runtime('only')
     const proxy = await startProxy(sockets, only)
     const stream = raw(proxy.url, '/events')
     await stream.until(/data: only/)
-    const slow = raw(proxy.url, '/slow')
+    const late = raw(proxy.url, '/slow')
     await vi.waitFor(() => expect(only.held).toHaveLength(1))
     const drained = proxy.drain(60_000)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(stream.text()).not.toMatch(/\r\n0\r\n\r\n$/)
-    only.held[0]?.end('done')
-    await slow.until(/done/)
     await stream.until(/\r\n0\r\n\r\n$/)
+    only.held[0]?.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: late\n\n')
+    await late.until(/\r\n0\r\n\r\n$/)
     await drained
     expect(only.closed).toBe(true)
   })
 
-  it('cuts what does not end within the grace period, after ending streams', async () => {
+  it('gives answers to a POST the whole grace period, streams too, and cuts them so that it shows', async () => {
     const only = await runtime('only')
     const proxy = await startProxy(sockets, only)
-    const stream = raw(proxy.url, '/events')
-    await stream.until(/data: only/)
+    const post = (path: string, version: string) =>
+      rawConnect(proxy.url, `POST ${path} HTTP/${version}\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n`)
+    const [ending, endless, old] = [post('/slow', '1.1'), post('/events', '1.1'), post('/events', '1.0')]
+    await endless.until(/data: only/)
+    await old.until(/data: only/)
+    await vi.waitFor(() => expect(only.held).toHaveLength(1))
+    only.held[0]?.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: first\n\n')
+    await ending.until(/first/)
+    const drained = proxy.drain(700)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    only.held[0]?.end('data: last\n\n')
+    expect(await ending.until(/last.*0\r\n\r\n$/s)).toContain('first')
+    expect(endless.socket.readableEnded).toBe(false)
+    await drained
+    await Promise.all([endless.ended, old.ended])
+    expect(endless.text()).not.toMatch(/\r\n0\r\n\r\n$/)
+    // An answer that ends with its connection: only a reset tells that it is torn.
+    expect(await old.ended).toBe('reset')
+  })
+
+  it('lets a client that reads slowly have its whole answer', async () => {
+    const only = await runtime('only')
+    const proxy = await startProxy(sockets, only)
+    const slow = raw(proxy.url, '/slow')
+    await vi.waitFor(() => expect(only.held).toHaveLength(1))
+    slow.socket.pause()
+    const drained = proxy.drain(10_000)
+    only.held[0]?.end(Buffer.alloc(12 * 1024 * 1024, 'x'))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    slow.socket.resume()
+    await drained
+    await slow.ended
+    expect(slow.text().length).toBeGreaterThan(12 * 1024 * 1024)
+  })
+
+  it('cuts what does not end within the grace period', async () => {
+    const only = await runtime('only')
+    const proxy = await startProxy(sockets, only)
     const slow = raw(proxy.url, '/slow')
     await vi.waitFor(() => expect(only.held).toHaveLength(1))
     await proxy.drain(50)
-    expect(stream.text()).toMatch(/\r\n0\r\n\r\n$/)
     expect(slow.text()).toBe('')
     await slow.ended
     expect(only.closed).toBe(true)

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { rawConnect } from '../support/raw.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RegistryServer } from '../../src/registry/index.ts'
 import { entry, get, NO_METRICS, recordingLog, SERVERS, start, stateOf } from './setup.ts'
@@ -88,6 +89,8 @@ describe('the registry over HTTP', () => {
   it.each([
     ['no HTTP', 'nonsense\r\n\r\n', 400],
     ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['two Host', 'GET / HTTP/1.1\r\nhost: x\r\nhost: x\r\nconnection: close\r\n\r\n', 400],
+    ['a Host that is none', 'GET / HTTP/1.1\r\nhost: x/y\r\nconnection: close\r\n\r\n', 400],
     ['two framings', 'GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n', 400],
     ['headers beyond the limit', `GET / HTTP/1.1\r\nhost: x\r\na: ${'b'.repeat(26_000)}\r\n\r\n`, 431],
   ])('refuses %s with the shape of every failure and closes', async (_, bytes, status) => {
@@ -102,6 +105,28 @@ describe('the registry over HTTP', () => {
     )
     expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
     expect(text).toContain(' 405 ')
+  })
+
+  it('holds one answer for a client that pipelines and does not read', async () => {
+    const counted: string[] = []
+    const record = (_name: string) => ({
+      with: (...labels: string[]) => ({ add: () => void counted.push(labels.join(' ')) }),
+    })
+    const large = Array.from({ length: 100 }, (_, index) => entry(`com.example/${'x'.repeat(60)}${index}`, '1.0.0'))
+    const own = await start(large, { metrics: { ...NO_METRICS, counter: record } })
+    const clients = Array.from({ length: 10 }, () => {
+      const client = rawConnect(own.url, `GET ${SERVERS}?limit=100 HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(250))
+      client.socket.pause()
+      return client
+    })
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    const before = counted.length
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    // Only what fits into the buffers of the system was answered.
+    expect(counted.length).toBe(before)
+    expect(before).toBeLessThan(2500)
+    for (const client of clients) client.socket.destroy()
+    await own.drain(0)
   })
 
   it('shows nothing of an error inside', async () => {

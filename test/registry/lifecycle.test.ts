@@ -87,6 +87,17 @@ describe('draining', () => {
     agent.destroy()
   })
 
+  it('does not wait for a connection that never asked for anything', async () => {
+    const server = await start(items)
+    const silent = rawConnect(server.url, '')
+    await new Promise((resolve) => silent.socket.once('connect', resolve))
+    await get(server, SERVERS)
+    const before = performance.now()
+    await server.drain(60_000)
+    expect(performance.now() - before).toBeLessThan(10_000)
+    await silent.ended
+  })
+
   it('gives up on an answer that outlasts the grace', async () => {
     const { access, waiting } = gate()
     const server = await start(items, { access })

@@ -54,7 +54,8 @@ describe('a path', () => {
     '/openapi.json#/../registry/default/v0.1/servers',
     '/registry/default/v0.1/servers%00',
     '/registry/default/v0.1/servers#.well-known',
-    'http://x/registry/default/v0.1/servers',
+    'http://y/registry/default/v0.1/servers',
+    'http://x/registry/open/../default/v0.1/servers',
     'registry/default/v0.1/servers',
     `${LIST}/secret.example%252Fa/versions`,
     `${LIST}/secret.example%2F%2Fa/versions`,
@@ -64,6 +65,15 @@ describe('a path', () => {
       const answer = await send(path, token)
       expect(statusOf(answer)).toBe(400)
       expect(answer).not.toContain(SECRET)
+    }
+  })
+
+  it('in absolute-form is like any other when it names the host that was asked for', async () => {
+    expect(statusOf(await send(`http://x${LIST}`))).toBe(401)
+    for (const good of GOOD) {
+      const answer = await send(`http://X:80${good}`, 'good')
+      expect(statusOf(answer)).toBe(200)
+      expect(answer).toContain(SECRET)
     }
   })
 

@@ -1,14 +1,14 @@
-/** Something that knows its place in a roster; -1 when it is in none. */
-export interface Listed {
+/** Something that knows its place in an `IntrusiveSet`; -1 when it is in none. */
+export interface Slotted {
   slot: number
 }
 
 /**
- * What is going on now, for adding and removing on every request. Not a `Set`: V8 makes a new table every few additions
- * and links the old one to it, so a dead table that reached the old generation keeps all later ones alive, with every
- * request in them, until a full collection. That cost more than all of our own code.
+ * A set of what is going on now, for adding and removing on every request. Not a `Set`: V8 makes a new table every few
+ * additions and links the old one to it, so a dead table that reached the old generation keeps all later ones alive, with
+ * every request in them, until a full collection. That cost more than all of our own code.
  */
-export class Roster<T extends Listed> implements Iterable<T> {
+export class IntrusiveSet<T extends Slotted> implements Iterable<T> {
   readonly #members: T[] = []
 
   get size(): number {

@@ -1,0 +1,80 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { BlockList, isIP } from 'node:net'
+import { Failure } from '../core/index.ts'
+import { parseForwarded, parseForwardedFor, type Hop } from './forwarded.ts'
+
+/** Who is at the other end, as far as trusted proxies let headers say it. */
+export interface Client {
+  /** IP address; `unix` for a Unix socket without a trusted header. */
+  readonly address: string
+  /** True when the client reached us, or a trusted proxy before us, over TLS. */
+  readonly isSecure: boolean
+}
+
+/** Whom to believe about where a request came from. */
+export interface TrustedProxies {
+  includes(address: string): boolean
+}
+
+/** The address of a Unix socket's peer; as an entry of `listen.trustedProxies` it stands for whoever connects to one. */
+export const UNIX = 'unix'
+
+/**
+ * Reads `listen.trustedProxies`: CIDRs, single addresses, and `unix` for whoever connects to a Unix socket. Throws
+ * `config_error`.
+ */
+export function createTrustedProxies(entries: readonly string[]): TrustedProxies {
+  const ranges = new BlockList()
+  for (const entry of entries) if (entry !== UNIX) addRange(ranges, entry)
+  return {
+    includes(address) {
+      const family = isIP(address)
+      return family === 0 ? entries.includes(UNIX) && address === UNIX : ranges.check(address, FAMILY[family])
+    },
+  }
+}
+
+const FAMILY: Readonly<Record<number, 'ipv4' | 'ipv6'>> = { 4: 'ipv4', 6: 'ipv6' }
+
+function addRange(ranges: BlockList, entry: string): void {
+  const [address = '', prefix] = entry.split('/')
+  const family = FAMILY[isIP(address)]
+  try {
+    if (family === undefined) throw new TypeError('no address')
+    if (prefix === undefined) ranges.addAddress(address, family)
+    else ranges.addSubnet(address, Number(prefix), family)
+  } catch (cause) {
+    throw new Failure('config_error', { detail: `"${entry}" is neither a CIDR nor an address`, cause })
+  }
+}
+
+/**
+ * The client behind a trusted peer: from our end of the chain, each address that a trusted hop names is believed, and
+ * the first that is not trusted itself is the client's. `Forwarded` (RFC 7239) and `X-Forwarded-For` are both read, since
+ * hops that write one let callers send the other: where they disagree, neither is believed.
+ */
+export function clientBehind(peer: Client, headers: IncomingHttpHeaders, trusted: TrustedProxies): Client {
+  const { forwarded } = headers
+  const standard = forwarded === undefined ? undefined : parseForwarded(forwarded)
+  const older = parseForwardedFor(joined(headers['x-forwarded-for']), joined(headers['x-forwarded-proto']))
+  if (standard === undefined) return walk(peer, older, trusted)
+  const said = walk(peer, standard, trusted)
+  if (older.length === 0) return said
+  const other = walk(peer, older, trusted)
+  return said.address === other.address && said.isSecure === other.isSecure ? said : peer
+}
+
+function walk(peer: Client, hops: readonly Hop[], trusted: TrustedProxies): Client {
+  let { address, isSecure } = peer
+  for (const hop of hops.toReversed()) {
+    isSecure = hop.isSecure ?? isSecure
+    // An address that is hidden or none: the hop that wrote it is the last that is known.
+    if (hop.address === undefined) break
+    ;({ address } = hop)
+    if (!trusted.includes(address)) break
+  }
+  return { address, isSecure }
+}
+
+const joined = (value: string | string[] | undefined): string =>
+  Array.isArray(value) ? value.join(',') : (value ?? '')

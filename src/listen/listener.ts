@@ -1,0 +1,187 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock, Log, Metrics } from '../core/index.ts'
+import type { ListenAddress } from './address.ts'
+import { bind } from './bind.ts'
+import { createTrustedProxies } from './client.ts'
+import { limitConnections } from './connection-limit.ts'
+import { Connection } from './connection.ts'
+import { createHttpServer } from './http-server.ts'
+import { IntrusiveSet } from './intrusive-set.ts'
+import type { ConnectionRules } from './rules.ts'
+import { followCertificate, type TlsMaterial } from './tls.ts'
+
+/** How long a client may take, in milliseconds. */
+export interface ListenerDeadlines {
+  /** For the TLS handshake, and for a header section; 408 after it. Default 15 s, seen within a second. */
+  readonly headersMs: number
+  /** For a whole request, 408 after it; 0 (the default) where its owner looks after slow bodies. */
+  readonly requestMs: number
+  /** Between requests. Default 75 s. */
+  readonly keepAliveMs: number
+  /** For taking a piece of an answer. Default 60 s. */
+  readonly unreadAnswerMs: number
+  /** For a piece of what is left of a body when the answer is out, default 5 s; six times that for all of it. */
+  readonly unreadBodyMs: number
+  /** For a connection that is read no further because too many requests wait for their turn. Default 30 s. */
+  readonly pipeliningMs: number
+}
+
+const DEFAULT_DEADLINES: ListenerDeadlines = {
+  headersMs: 15_000,
+  requestMs: 0,
+  keepAliveMs: 75_000,
+  unreadAnswerMs: 60_000,
+  unreadBodyMs: 5_000,
+  pipeliningMs: 30_000,
+}
+
+const DEFAULT_CONNECTIONS = 10_000
+/** How often connections are looked at, in milliseconds; a deadline is kept to about this. */
+const SWEEP_MS = 1000
+
+export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | 'refusal'> {
+  readonly address: ListenAddress
+  /** Serves https instead of http. */
+  readonly tls?: TlsMaterial | undefined
+  /** Permissions of a Unix socket; see `bind`. */
+  readonly socketMode?: number
+  readonly headerLimitBytes: number
+  readonly deadlines?: Partial<ListenerDeadlines>
+  /** Most connections at once. Default 10,000, fewer where the process has too few file descriptors. */
+  readonly maxConnections?: number
+  /** File descriptors that a connection costs: 2 for one that opens another one. Default 1. */
+  readonly descriptorsPerConnection?: number
+  /** CIDRs of peers that may say for whom they ask (`listen.trustedProxies`). Default: nobody may. */
+  readonly trustedProxies?: readonly string[]
+  /** Which upgrade requests are served; others are answered as if they asked for none. Default: none is. */
+  readonly servesUpgrade?: (request: IncomingMessage) => boolean
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics?: Metrics
+}
+
+/** A listener of the product: what every one of them needs beside answering requests. */
+export interface Listener {
+  /** `http://host:port` with the real port, or `unix:/path`. */
+  readonly url: string
+  /** No new connections; those that are open end with the answer that they are giving, idle ones at once. */
+  stop(): void
+  /** Resolves when no connection is left, and after `limitMs` in any case. */
+  emptied(limitMs: number): Promise<void>
+  /** Cuts what is left and lets go of everything. */
+  close(): Promise<void>
+}
+
+/**
+ * Listens and serves requests, each connection's one after the other. What Node's parser refuses is answered as
+ * `refusal` says; connections are bounded in number, in what they may hold and in how long they may be stuck. Rejects with
+ * `config_error` when the address can't be bound.
+ */
+export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
+  const { address, tls, clock, log, metrics, serve, refusal } = options
+  const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
+  const cuts = metrics?.counter('extauth_connections_cut_total', 'Client connections ended because they were stuck.', [
+    'reason',
+  ])
+  const refusals = metrics?.counter('extauth_connections_refused_total', 'Client connections that were not accepted.', [
+    'reason',
+  ])
+  const rules: ConnectionRules<T> = {
+    log,
+    isSecure: tls !== undefined,
+    canReset: tls === undefined && address.kind === 'tcp',
+    trustedProxies: options.trustedProxies === undefined ? undefined : createTrustedProxies(options.trustedProxies),
+    patience: {
+      unread_answer: { silenceMs: deadlines.unreadAnswerMs, totalMs: Number.POSITIVE_INFINITY },
+      unread_body: { silenceMs: deadlines.unreadBodyMs, totalMs: 6 * deadlines.unreadBodyMs },
+      pipelining: { silenceMs: deadlines.pipeliningMs, totalMs: Number.POSITIVE_INFINITY },
+    },
+    serve,
+    refusal,
+    onCut: (reason) => cuts?.with(reason).add(),
+  }
+  const connections = new IntrusiveSet<Connection<T>>()
+  const bySocket = new WeakMap<Duplex, Connection<T>>()
+  let onEmpty: (() => void) | undefined
+  let isStopped = false
+
+  const connectionOf = (socket: Duplex): Connection<T> => bySocket.get(socket) ?? track(socket as Socket)
+  const track = (socket: Socket): Connection<T> => {
+    const connection = new Connection(socket, rules)
+    bySocket.set(socket, connection)
+    connections.add(connection)
+    socket.once('close', () => {
+      connections.delete(connection)
+      connection.closed()
+      if (connections.size === 0) onEmpty?.()
+    })
+    if (isStopped) connection.closeWhenFree()
+    return connection
+  }
+  const server = createHttpServer({
+    tls,
+    headerLimitBytes: options.headerLimitBytes,
+    deadlines,
+    servesUpgrade: options.servesUpgrade ?? (() => false),
+    connectionOf,
+  })
+  server.on(tls === undefined ? 'connection' : 'secureConnection', track)
+  // Those whose TLS handshake is not over are no connections of ours yet, but the server waits for them.
+  const sockets = new Set<Socket>()
+  if (tls !== undefined)
+    server.on('connection', (socket) => {
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+    })
+
+  const url = await bind(server, address, {
+    scheme: tls === undefined ? 'http' : 'https',
+    ...(options.socketMode === undefined ? {} : { socketMode: options.socketMode }),
+  })
+  // Only now: until here an error is that of the address.
+  const limit = limitConnections(server, {
+    wanted: options.maxConnections ?? DEFAULT_CONNECTIONS,
+    perConnection: options.descriptorsPerConnection ?? 1,
+    log,
+    onRefused: (reason) => refusals?.with(reason).add(),
+  })
+  const unfollow = tls === undefined ? () => {} : followCertificate(server, tls, log)
+  const sweep = setInterval(() => {
+    const now = clock.now()
+    for (const connection of connections) connection.look(now)
+    limit.look()
+  }, SWEEP_MS)
+  sweep.unref()
+  const closed = new Promise<void>((resolve) => {
+    server.once('close', resolve)
+  })
+
+  const stop = (): void => {
+    if (isStopped) return
+    isStopped = true
+    server.close()
+    for (const connection of connections) connection.closeWhenFree()
+  }
+  return {
+    url,
+    stop,
+    async emptied(limitMs) {
+      if (connections.size === 0) return
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, limitMs)
+      onEmpty = resolve
+      await promise
+      clearTimeout(timer)
+    },
+    async close() {
+      stop()
+      for (const connection of connections) connection.cut(undefined)
+      for (const socket of sockets) socket.destroy()
+      await closed
+      clearInterval(sweep)
+      unfollow()
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { clientBehind, UNIX, type Client, type TrustedProxies } from './client.ts'
+import { forwardedHeaders, plainAddress } from './forwarded.ts'
+
+/** The other end of a connection: a client, or a proxy that may say for whom it asks. */
+export class Peer {
+  readonly #own: Client
+  /** Given only when this peer is trusted. */
+  readonly #trusted: TrustedProxies | undefined
+  #host: string | undefined = undefined
+  #client: Client | undefined = undefined
+  #headers: readonly string[] = []
+
+  constructor(
+    socket: Socket,
+    options: { readonly isSecure: boolean; readonly trustedProxies: TrustedProxies | undefined },
+  ) {
+    const address = socket.remoteAddress === undefined ? UNIX : plainAddress(socket.remoteAddress)
+    this.#own = { address, isSecure: options.isSecure }
+    this.#trusted = options.trustedProxies?.includes(address) === true ? options.trustedProxies : undefined
+  }
+
+  /** Who sent a request: the peer itself, or whom it may speak for as `listen.trustedProxies` says. */
+  clientOf({ headers }: IncomingMessage): Client {
+    return this.#trusted === undefined ? this.#own : clientBehind(this.#own, headers, this.#trusted)
+  }
+
+  /** True headers about where a request came from, flat; kept, since a client's requests are mostly alike. */
+  forwarded(request: IncomingMessage): readonly string[] {
+    const host = request.headers.host ?? ''
+    const client = this.clientOf(request)
+    const isSame =
+      host === this.#host && client.address === this.#client?.address && client.isSecure === this.#client.isSecure
+    if (!isSame) {
+      this.#host = host
+      this.#client = client
+      this.#headers = forwardedHeaders(client, host)
+    }
+    return this.#headers
+  }
+}

@@ -1,0 +1,30 @@
+import { STATUS_CODES } from 'node:http'
+import { Failure, type FailureCode } from '../core/index.ts'
+
+/** What a client gets that no response object can answer: header lines beside framing, and a body. */
+export interface Refusal {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Codes of a connection that the client has broken off. */
+const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
+
+/** The failure for an error of Node's HTTP parser or of its deadlines; undefined when the client has merely left. */
+export function parserFailure(error: Error): Failure | undefined {
+  const { code } = error as NodeJS.ErrnoException
+  return code !== undefined && GONE.has(code) ? undefined : new Failure(failureCode(code), { cause: error })
+}
+
+function failureCode(code: string | undefined): FailureCode {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large'
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
+  return 'bad_request'
+}
+
+/** A whole answer as it goes over the wire; the connection ends with it (RFC 9112 §2.2). */
+export function renderRefusal({ status }: Failure, { headers, body }: Refusal): string {
+  const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`
+}
