@@ -27,18 +27,20 @@ const IDENTITY_PROVIDER: ServiceFailures = {
   unusable: 'identity_provider_error',
 }
 
+const INTROSPECTION: ServiceFailures = { ...IDENTITY_PROVIDER, isAboutTokens: true }
+
 const unusable = (detail: string) => new Failure(IDENTITY_PROVIDER.unusable, { detail })
 
 /** Throws for every status but 200: 429 and 5xx pass by themselves, anything else needs somebody. */
-function expectOk(response: OutboundResponse, nowMs: number): OutboundResponse {
+function expectOk(response: OutboundResponse, service: ServiceFailures, nowMs: number): OutboundResponse {
   if (response.status === 200) return response
-  throw busyFailure(response, IDENTITY_PROVIDER, nowMs) ?? unusable(`status ${response.status}`)
+  throw busyFailure(response, service, nowMs) ?? unusable(`status ${response.status}`)
 }
 
 /**
- * A connection that knows which credentials go where (by `get` for documents and keys, by `post` for introspection): `authTokenFile` only to the origins of the URLs that were
- * configured, never to one that a document or a redirect named, and never over client credentials (decisions §2.6). A 401
- * makes it look at the credential's file again, once.
+ * A connection (by `get` for documents and keys, by `post` for introspection) that knows which credentials go where:
+ * `authTokenFile` only to the origins of the URLs that were configured, never to one that a document or a redirect named,
+ * and never over client credentials (decisions §2.6). A 401 makes it look at the credential's file again, once.
  */
 export function createConnection(
   provider: ProviderSettings,
@@ -93,7 +95,7 @@ export function createConnection(
       let at = url
       for (let redirects = 0; ; redirects++) {
         const response = await getOnce(at)
-        if (!REDIRECTS.has(response.status)) return expectOk(response, clock.now())
+        if (!REDIRECTS.has(response.status)) return expectOk(response, IDENTITY_PROVIDER, clock.now())
         const { location = '' } = response.headers
         const next = URL.canParse(location, at) ? new URL(location, at) : undefined
         if (next === undefined || next.origin !== new URL(at).origin) throw unusable('redirected to another origin')
@@ -108,11 +110,11 @@ export function createConnection(
         postForm(post, { url, form: fields, headers, onBehalfOf })
       if (clientId !== undefined && clientSecret !== undefined) {
         const basic = (file: SecretFile) => basicCredentials(clientId, file.current())
-        return expectOk(await send(clientSecret, request(form), basic), clock.now())
+        return expectOk(await send(clientSecret, request(form), basic), INTROSPECTION, clock.now())
       }
       // A client without a secret says who it is in the body (RFC 6749 §3.2.1).
       const fields = clientId === undefined ? form : { ...form, client_id: clientId }
-      return expectOk(await send(authTokenFor(url), request(fields), bearer), clock.now())
+      return expectOk(await send(authTokenFor(url), request(fields), bearer), INTROSPECTION, clock.now())
     },
   }
 }

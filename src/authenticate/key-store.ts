@@ -33,11 +33,14 @@ export interface KeyStoreOptions {
 /** How long keys serve past their age while the provider cannot give new ones (decisions §2.4). */
 const STALE_MS = 3_600_000
 const UNKNOWN_KEY_COOLDOWN_MS = 30_000
+/** What a provider asks for by Retry-After is given up to here. */
 const LONGEST_PAUSE_MS = 30_000
+/** Without it: so soon after it is well again everybody is let in (decisions §4). */
+const LONGEST_AWAY_PAUSE_MS = 2_000
 
 /**
  * Keys fetched once for everybody who waits, current for the time that the answer's cache headers give, refreshed in the
- * background, and after a failure not asked for again before 1, 2, 4 … 30 s.
+ * background, and after a failure not asked for again before 1, then 2 s, or what the provider asks for.
  */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
   const { clock, connection, discovery, jwksUrl, onFetched } = options
@@ -59,7 +62,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     // The keys may have moved.
     discovery.forget()
     failures += 1
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, 1000 * 2 ** Math.min(failures - 1, 5))
+    const pauseMs = Math.min(LONGEST_AWAY_PAUSE_MS, 1000 * 2 ** Math.min(failures - 1, 5))
     const askedMs = (failure.retryAfterSeconds ?? 0) * 1000
     failed = { failure, untilMs: clock.now() + Math.min(LONGEST_PAUSE_MS, Math.max(pauseMs, askedMs)) }
   }

@@ -42,6 +42,8 @@ export interface CredentialCache<V = unknown> {
    * help, because this one had itself just replaced a refused one.
    */
   reject(slot: CacheSlot<V>, value: V): boolean
+  /** The service that a config fetches from is well again: the pauses that it caused end within a second. */
+  endPauses(config: string): void
   /** Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number. */
   purge(filter: PurgeFilter): number
   /** The secrets of a config have changed: what was obtained with others under the same config hash is forgotten. */
@@ -178,6 +180,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
       entries.remove(entry, 'rejected')
       return true
     },
+    endPauses: (config) => negatives.endPauses(config, random),
     purge: (filter) => forget((owner) => matchesFilter(owner, filter), 'purged'),
     retireSecrets: (config, { configHash, secrets }) =>
       forget(

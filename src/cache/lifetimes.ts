@@ -7,6 +7,8 @@ const REFRESH_JITTER = 0.05
 const DENIED_PAUSE_MS = 10_000
 const MIN_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 30_000
+/** A service that is away is asked again this soon: two seconds after it is well everybody is served (decisions §4). */
+const MAX_AWAY_PAUSE_MS = 2_000
 
 /**
  * When a credential that was obtained at `nowMs` and ends at `endMs` stops being given out: min(30 s, 10 % of its
@@ -25,9 +27,10 @@ export function refreshAtMs(endMs: number, nowMs: number, random: number): numbe
 }
 
 /**
- * For how long nobody asks again after a failure, in milliseconds: 10 s after a refusal; 1 to 30 s, doubling with each
- * failure in a row and never below what the server asked for, after an outage. Undefined where the next request may ask
- * at once: the caller's own token was the reason (the next one may bring a better token), or a secret is missing.
+ * For how long nobody asks again after a failure, in milliseconds: 10 s after a refusal; what the server asked for, 1 to
+ * 30 s, after an outage, doubling with each failure in a row up to 2 s, or to 30 s where it throttles. Undefined where the
+ * next request may ask at once: the caller's own token was the reason (the next one may bring a better token), or a
+ * secret is missing.
  */
 export function pauseMs(failure: Failure, failuresInARow: number): number | undefined {
   switch (FAILURES[failure.code].fault) {
@@ -44,7 +47,8 @@ export function pauseMs(failure: Failure, failuresInARow: number): number | unde
       return undefined
   }
   const asked = (failure.retryAfterSeconds ?? 0) * 1_000
-  const grown = MIN_PAUSE_MS * 2 ** Math.min(failuresInARow - 1, 10)
+  const most = failure.code === 'sts_throttled' ? MAX_PAUSE_MS : MAX_AWAY_PAUSE_MS
+  const grown = Math.min(most, MIN_PAUSE_MS * 2 ** Math.min(failuresInARow - 1, 10))
   return Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, asked, grown))
 }
 

@@ -1,14 +1,16 @@
-import { FAILURES, Failure, type ChallengeHint, type Clock, type FailureCode } from '../core/index.ts'
+import { FAILURES, Failure, OutboundError, type ChallengeHint, type Clock, type FailureCode } from '../core/index.ts'
 import { pauseMs } from './lifetimes.ts'
 import type { Ownership } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
 /** How long failures in a row are remembered as such after their pause. */
 const MEMORY_MS = 60_000
+/** Within so long after a service is well again its pauses end, not all of them at once. */
+const SPREAD_MS = 1_000
 
 interface Negative extends Ownership {
-  readonly untilMs: number
-  readonly failuresInARow: number
+  untilMs: number
+  failuresInARow: number
   readonly code: FailureCode
   readonly detail: string | undefined
   readonly challenge: ChallengeHint | undefined
@@ -18,11 +20,19 @@ export interface Negatives {
   readonly size: number
   /** The failure to answer with while the pause lasts; its Retry-After is what is left of the pause. */
   blocking(key: string): Failure | undefined
-  /** Remembers a failure; gives the number of failures in a row. */
+  /** Remembers a failure; gives the number of failures in a row, in which a refusal by an open circuit is none. */
   note(key: string, owner: Ownership, failure: Failure): number
+  /** The service of a config is well again: pauses that it caused end within a second, spread by `random` in [0, 1). */
+  endPauses(config: string, random: () => number): void
   forget(key: string): void
   forgetWhere(matches: (owner: Ownership) => boolean): void
 }
+
+/** Nothing was asked, so nothing failed. */
+const isHeldBack = ({ cause }: Failure): boolean => cause instanceof OutboundError && cause.kind === 'breaker_open'
+
+const isOfService = (code: FailureCode): boolean =>
+  FAILURES[code].fault === 'identity_provider' || code === 'overloaded'
 
 /** Remembered failures, in a bounded cache of their own: a flood of failing callers evicts no good credential. */
 export function createNegatives(clock: Clock, maxEntries: number): Negatives {
@@ -42,7 +52,8 @@ export function createNegatives(clock: Clock, maxEntries: number): Negatives {
       })
     },
     note(key, owner, failure) {
-      const failuresInARow = (negatives.peek(key)?.failuresInARow ?? 0) + 1
+      const before = negatives.peek(key)?.failuresInARow ?? 0
+      const failuresInARow = isHeldBack(failure) ? Math.max(1, before) : before + 1
       const pause = pauseMs(failure, failuresInARow)
       if (pause === undefined) return failuresInARow
       const untilMs = clock.now() + pause
@@ -52,6 +63,13 @@ export function createNegatives(clock: Clock, maxEntries: number): Negatives {
       const negative = { scope, generation, issuer, subject, role, untilMs, failuresInARow, code, detail, challenge }
       negatives.set(key, negative, untilMs + MEMORY_MS)
       return failuresInARow
+    },
+    endPauses(config, random) {
+      for (const [, negative] of negatives.entries()) {
+        if (negative.scope.config !== config || !isOfService(negative.code)) continue
+        negative.untilMs = Math.min(negative.untilMs, clock.now() + random() * SPREAD_MS)
+        negative.failuresInARow = 0
+      }
     },
     forget: (key) => void negatives.delete(key),
     forgetWhere(matches) {

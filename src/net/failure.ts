@@ -11,11 +11,16 @@ export interface ServiceFailures {
   readonly throttled?: FailureCode
   /** It gives an answer of no use. */
   readonly unusable: FailureCode
+  /** It is asked about tokens, and not again about one that got a 5xx for `TOKEN_REST_SECONDS`. Default false. */
+  readonly isAboutTokens?: boolean
 }
 
-/** Seconds after which to come back to a service that did not say; after a 5xx it is not asked sooner (decisions §2.10). */
+/** For so long a service is not asked again about a token that got a 5xx (decisions §2.10). */
+export const TOKEN_REST_SECONDS = 5
+
+/** Seconds after which to come back to a service that did not say: to one that can't be asked, and to one that is too busy. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1
-const SERVER_ERROR_REST_SECONDS = 5
+const BUSY_RETRY_AFTER_SECONDS = 5
 
 /**
  * The failure that an error of an `Outbound` stands for: `overloaded` at its concurrency bound, `unusable` for an answer
@@ -43,15 +48,17 @@ export function busyFailure(
   const code = status === 429 ? (service.throttled ?? service.unavailable) : service.unavailable
   return new Failure(code, {
     detail: `${service.what} answered ${status}`,
-    retryAfterSeconds: retryAfterSeconds(response, nowMs),
+    retryAfterSeconds: retryAfterSeconds(response, service, nowMs),
   })
 }
 
-/** Seconds to wait as an answer's `Retry-After` says, 1 to 3600, after a 5xx at least 5; 1 when it says nothing. */
+/** Whole seconds to wait: what an answer's `Retry-After` says, 1 to 3600, or what is usual after its status. */
 export function retryAfterSeconds(
   { status, headers }: Pick<OutboundResponse, 'status' | 'headers'>,
+  service: ServiceFailures,
   nowMs: number,
 ): number {
   const asked = parseRetryAfter(headers['retry-after'], nowMs)
-  return status >= 500 ? Math.max(SERVER_ERROR_REST_SECONDS, asked ?? 0) : (asked ?? DEFAULT_RETRY_AFTER_SECONDS)
+  if (status >= 500 && service.isAboutTokens === true) return Math.max(TOKEN_REST_SECONDS, asked ?? 0)
+  return asked ?? (status === 429 ? BUSY_RETRY_AFTER_SECONDS : DEFAULT_RETRY_AFTER_SECONDS)
 }

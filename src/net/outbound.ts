@@ -43,6 +43,8 @@ export interface OutboundOptions {
   readonly protections?: Protections
   /** Circuit breaker; false for none. Default: as `BreakerOptions` has it. */
   readonly breaker?: BreakerOptions | false
+  /** Called whenever the service's circuit closes again. */
+  readonly onRecovered?: () => void
   /** Calls at a time. Default 64. */
   readonly maxConcurrent?: number
   /** Calls that wait for their turn; what is beyond is refused, of whoever has most waiting first. Default 1024. */
@@ -137,7 +139,8 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   const random = options.random ?? Math.random
   const { service, clock, metrics } = options
   const shared = service === undefined ? undefined : options.protections
-  const { protect, release } = (shared ?? createProtections({ clock, metrics })).share(service ?? '', options.name, {
+  const client = { name: options.name, onRecovered: options.onRecovered }
+  const { protect, release } = (shared ?? createProtections({ clock, metrics })).share(service ?? '', client, {
     breaker: options.breaker ?? {},
     maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
     maxQueued: options.maxQueued ?? DEFAULT_MAX_QUEUED,

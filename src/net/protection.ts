@@ -9,6 +9,7 @@ import {
   type Circuit,
   createCircuit,
 } from './circuit.ts'
+import { TOKEN_REST_SECONDS } from './failure.ts'
 import { createTurns } from './turns.ts'
 
 export interface ProtectionOptions {
@@ -38,8 +39,6 @@ export type Protect = (call: ProtectedCall) => Promise<OutboundResponse>
 
 /** Of a service's calls at a time, those of one caller (decisions §2.10). */
 const MAX_PER_CALLER = 4
-/** For so long a token that got a 5xx is not asked about again (decisions §2.10). */
-const TOKEN_REST_MS = 5000
 /** A service that asks for rest gets at most so much of it (decisions §4). */
 const LONGEST_REST_MS = 30_000
 const MOST_REMEMBERED = 10_000
@@ -110,7 +109,7 @@ export function createProtection(options: ProtectionOptions): Protect {
   }
 
   const restToken = (token: string): void => {
-    const untilMs = clock.now() + TOKEN_REST_MS
+    const untilMs = clock.now() + TOKEN_REST_SECONDS * 1000
     resting.set(token, untilMs, untilMs)
   }
 

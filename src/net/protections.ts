@@ -9,15 +9,25 @@ export interface SharedProtection {
   readonly release: () => void
 }
 
+/** Who calls a service. */
+export interface ServiceClient {
+  /** The service's state shows under this name. */
+  readonly name: string
+  /** Called when the service's circuit closes again. */
+  readonly onRecovered: (() => void) | undefined
+}
+
+type Settings = Omit<ProtectionOptions, 'clock' | 'onState'>
+
 /** Breakers and concurrency bounds, one for each service however many configs call it. */
 export interface Protections {
-  /** The protection of `service`, made with these settings where it is the first; its state shows under `name`. */
-  share(service: string, name: string, settings: Omit<ProtectionOptions, 'clock' | 'onState'>): SharedProtection
+  /** The protection of `service`, made with these settings where it is the first. */
+  share(service: string, client: ServiceClient, settings: Settings): SharedProtection
 }
 
 interface Entry {
   readonly protect: Protect
-  readonly names: string[]
+  readonly clients: Set<ServiceClient>
   state: BreakerState
 }
 
@@ -32,41 +42,40 @@ export function createProtections(options: {
   ])
   const entries = new Map<string, Entry>()
 
-  const publish = (names: Iterable<string>): void => {
-    for (const name of new Set(names)) {
-      const states = [...entries.values()].filter((entry) => entry.names.includes(name)).map(({ state }) => state)
-      gauge?.with(name).set(Math.max(CLOSED, ...states))
+  const publish = (clients: Iterable<ServiceClient>): void => {
+    for (const name of new Set([...clients].map((client) => client.name))) {
+      const named = [...entries.values()].filter((entry) => [...entry.clients].some((client) => client.name === name))
+      gauge?.with(name).set(Math.max(CLOSED, ...named.map(({ state }) => state)))
     }
   }
 
-  const open = (settings: Omit<ProtectionOptions, 'clock' | 'onState'>): Entry => {
+  const open = (settings: Settings): Entry => {
+    const onState = (state: BreakerState): void => {
+      entry.state = state
+      publish(entry.clients)
+      if (state === CLOSED) for (const client of entry.clients) client.onRecovered?.()
+    }
     const entry: Entry = {
-      protect: createProtection({
-        ...settings,
-        clock,
-        onState: (state) => {
-          entry.state = state
-          publish(entry.names)
-        },
-      }),
-      names: [],
+      protect: createProtection({ ...settings, clock, onState }),
+      clients: new Set(),
       state: CLOSED,
     }
     return entry
   }
 
   return {
-    share(service, name, settings) {
+    share(service, given, settings) {
       const entry = entries.get(service) ?? open(settings)
       entries.set(service, entry)
-      entry.names.push(name)
-      publish([name])
+      const client = { ...given }
+      entry.clients.add(client)
+      publish([client])
       return {
         protect: entry.protect,
         release() {
-          entry.names.splice(entry.names.indexOf(name), 1)
-          if (entry.names.length === 0) entries.delete(service)
-          publish([name])
+          entry.clients.delete(client)
+          if (entry.clients.size === 0) entries.delete(service)
+          publish([client])
         },
       }
     },

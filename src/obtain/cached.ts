@@ -74,6 +74,7 @@ export function createCachedSource<P extends Plan>(
 ): Source {
   const scope = cache.scope(`${config.namespace}/${config.name}`, config.type)
   const secrets = source.secrets ?? []
+  source.onRecovered?.(() => cache.endPauses(scope.config))
   // A plan is the same for the same token, so a refusal is too: a rule that costs much is not evaluated again.
   const slots = new WeakMap<AuthenticatedCaller, PlannedSlot<P> | Failure>()
   const generationNow = (): Generation => ({

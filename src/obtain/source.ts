@@ -34,6 +34,8 @@ export interface FetchingSource<P extends Plan = Plan> {
   fetch(caller: AuthenticatedCaller, plan: P): Promise<Fetched>
   /** The secrets that take part in fetching: when one changes, what was fetched with the old one is retired. */
   readonly secrets?: readonly SecretHandle[]
+  /** Calls `listener` whenever the service that is fetched from is well again after its circuit was open. */
+  onRecovered?(listener: () => void): void
   /** Lets go of connections; nothing is fetched after. */
   close?(): Promise<void>
 }

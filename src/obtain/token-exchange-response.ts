@@ -18,6 +18,7 @@ export const TOKEN_ENDPOINT: ServiceFailures = {
   what: 'token endpoint',
   unavailable: 'identity_provider_unavailable',
   unusable: 'exchange_failed',
+  isAboutTokens: true,
 }
 
 /** What an OAuth error of the token endpoint means here (decisions §5). */
@@ -77,7 +78,9 @@ function refusal(response: OutboundResponse, nowMs: number): Failure {
   return new Failure(code, {
     detail: `token endpoint answered ${status} ${OAUTH_ERRORS.has(error) ? error : 'with another OAuth error'}`,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
-    ...(code === 'identity_provider_unavailable' ? { retryAfterSeconds: retryAfterSeconds(response, nowMs) } : {}),
+    ...(code === 'identity_provider_unavailable'
+      ? { retryAfterSeconds: retryAfterSeconds(response, TOKEN_ENDPOINT, nowMs) }
+      : {}),
   })
 }
 

@@ -82,10 +82,12 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
     tokenUrl: spec.tokenUrl,
     clock,
   })
+  let recovered: (() => void) | undefined
   const outbound = deps.outbound({
     name,
     // With other roots it can fail where others reach it.
     service: JSON.stringify(['token endpoint', spec.tokenUrl, spec.caCertPath ?? '']),
+    onRecovered: () => recovered?.(),
     deadlineMs: DEADLINE_MS,
     maxBytes: MAX_BYTES,
     retry: true,
@@ -136,6 +138,7 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
         throw failure
       }
     },
+    onRecovered: (listener) => void (recovered = listener),
     close: () => outbound.close(),
   }
 }

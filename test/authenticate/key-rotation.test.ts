@@ -217,10 +217,10 @@ describe('keys that reach their age', () => {
 })
 
 describe('a provider that does not answer', () => {
-  it('is 503 with Retry-After, and asked again after 1, 2, 4 … 30 s only', async () => {
+  it('is 503 with Retry-After, and asked again after 1 s, then every 2 s only', async () => {
     world.on(JWKS_URL, unreachable)
     const askedAfter: number[] = []
-    for (let second = 0; second < 120; second++) {
+    for (let second = 0; second < 12; second++) {
       const before = world.asked(JWKS_URL)
       const failure = await refused(old)
       expect(failure.status).toBe(503)
@@ -228,7 +228,7 @@ describe('a provider that does not answer', () => {
       if (world.asked(JWKS_URL) > before) askedAfter.push(second)
       world.clock.advance(1000)
     }
-    expect(askedAfter).toEqual([0, 1, 3, 7, 15, 31, 61, 91])
+    expect(askedAfter).toEqual([0, 1, 3, 5, 7, 9, 11])
     world.serveKeys([old])
     world.clock.advance(1000)
     expect(await accepted(old)).toBe('alice')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Failure, type FailureOptions, type FailureCode } from '../../src/core/index.ts'
+import { Failure, type FailureOptions, type FailureCode, OutboundError } from '../../src/core/index.ts'
 import { createHarness } from './slots.ts'
 import { settleMicrotasks } from './world.ts'
 
@@ -26,9 +26,9 @@ function createFailing() {
   }
 }
 
-test('while a service is away it is asked after 1, 2, 4 … 30 s, and requests in between are told how long to wait', async () => {
+test('while a service is away it is asked after 1 s, then every 2 s, and requests in between are told how long to wait', async () => {
   const { ask, clock, metrics } = createFailing()
-  for (const pause of [1, 2, 4, 8, 16, 30, 30]) {
+  for (const pause of [1, 2, 2, 2, 2, 2, 2]) {
     expect((await ask('identity_provider_unavailable')).made).toBe(1)
     const { made, error } = await ask('identity_provider_unavailable')
     expect(made).toBe(0)
@@ -38,6 +38,59 @@ test('while a service is away it is asked after 1, 2, 4 … 30 s, and requests i
     clock.advance(1)
   }
   expect(metrics.value('extauth_credential_requests_total', 'tokenExchange', 'negative')).toBe(14)
+})
+
+test('a service that throttles is asked after 1, 2, 4 … 30 s', async () => {
+  const { ask, clock } = createFailing()
+  for (const pause of [1, 2, 4, 8, 16, 30, 30]) {
+    expect((await ask('sts_throttled')).made).toBe(1)
+    clock.advance(pause * 1_000 - 1)
+    expect((await ask('sts_throttled')).made).toBe(0)
+    clock.advance(1)
+  }
+})
+
+test('a refusal by an open circuit is no failure in a row', async () => {
+  const { ask, clock } = createFailing()
+  for (let count = 0; count < 5; count += 1) {
+    expect((await ask('sts_throttled', { cause: new OutboundError('breaker_open') })).made).toBe(1)
+    clock.advance(1_000)
+  }
+  await ask('sts_throttled')
+  clock.advance(1_999)
+  expect((await ask('sts_throttled')).made).toBe(0)
+  clock.advance(1)
+  expect((await ask('sts_throttled')).made).toBe(1)
+})
+
+test('when the service of a config is well again, the pauses that it caused end within a second, spread', async () => {
+  const { cache, calls, clock, slot } = createHarness()
+  const kinds = { away: 'identity_provider_unavailable', full: 'overloaded', denied: 'exchange_denied' } as const
+  const fail = async (subject: string, config: string, code: FailureCode) => {
+    const answer = cache.get(slot({ subject, config })) as Promise<string>
+    await settleMicrotasks()
+    calls.pop()?.fail(new Failure(code, { retryAfterSeconds: 30 }))
+    await expect(answer).rejects.toMatchObject({ code })
+  }
+  for (const [subject, code] of Object.entries(kinds)) {
+    await fail(subject, 'ns/well', code)
+    await fail(subject, 'ns/other', code)
+  }
+  const asks = (subject: string, config: string): boolean => {
+    try {
+      void cache.get(slot({ subject, config }))
+      return true
+    } catch {
+      return false
+    }
+  }
+  cache.endPauses('ns/well')
+  // The harness' random number is 0.5.
+  clock.advance(499)
+  expect(['away', 'full', 'denied'].map((subject) => asks(subject, 'ns/well'))).toEqual([false, false, false])
+  clock.advance(1)
+  expect(['away', 'full', 'denied'].map((subject) => asks(subject, 'ns/well'))).toEqual([true, true, false])
+  expect(['away', 'full', 'denied'].map((subject) => asks(subject, 'ns/other'))).toEqual([false, false, false])
 })
 
 test('what the service asks for is honoured, up to 30 s', async () => {

@@ -9,6 +9,7 @@ const STS: ServiceFailures = {
   unavailable: 'sts_unavailable',
   throttled: 'sts_throttled',
   unusable: 'sts_failed',
+  isAboutTokens: true,
 }
 
 describe('no answer', () => {
@@ -36,12 +37,19 @@ describe('no answer', () => {
 
 describe('an answer', () => {
   it.each<[number, Record<string, string>, string, number]>([
-    [429, {}, 'sts_throttled', 1],
+    [429, {}, 'sts_throttled', 5],
     [429, { 'retry-after': '17' }, 'sts_throttled', 17],
     [500, { 'retry-after': new Date(NOW_MS + 8000).toUTCString() }, 'sts_unavailable', 8],
     [599, { 'retry-after': 'later' }, 'sts_unavailable', 5],
   ])('with %i %j is %s', (status, headers, code, retryAfterSeconds) => {
     expect(busyFailure({ status, headers }, STS, NOW_MS)).toMatchObject({ code, retryAfterSeconds })
+  })
+
+  it('of a service that is not asked about tokens makes nobody wait longer than it says', () => {
+    const keys: ServiceFailures = { what: 'keys', unavailable: 'identity_provider_unavailable', unusable: 'sts_failed' }
+    expect(busyFailure({ status: 503, headers: {} }, keys, NOW_MS)?.retryAfterSeconds).toBe(1)
+    expect(busyFailure({ status: 503, headers: { 'retry-after': '2' } }, keys, NOW_MS)?.retryAfterSeconds).toBe(2)
+    expect(busyFailure({ status: 503, headers: { 'retry-after': '2' } }, STS, NOW_MS)?.retryAfterSeconds).toBe(5)
   })
 
   it.each([200, 302, 400, 403, 428, 499])('with %i is no reason to wait', (status) => {

@@ -39,7 +39,9 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const report = createReport(config, deps)
   const endpoint = deps.sts?.endpoint ?? spec.stsEndpoint ?? deps.sts?.ambientEndpoint
   const service = JSON.stringify(['STS', endpoint ?? stsEndpoint(spec.region)])
-  const outbound = deps.outbound({ name: auth.name, service, deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES })
+  let recovered: (() => void) | undefined
+  const bounds = { deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES }
+  const outbound = deps.outbound({ name: auth.name, service, ...bounds, onRecovered: () => recovered?.() })
   const assumeRole = createAssumeRole(spec, { clock: deps.clock, outbound, endpoint })
 
   return {
@@ -51,6 +53,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
     },
     fetch: (caller, { role, sessionName }) =>
       assumeRole({ roleArn: role, sessionName, token: caller.token, onBehalfOf: onBehalfOf(caller) }),
+    onRecovered: (listener) => void (recovered = listener),
     close: () => outbound.close(),
   }
 }

@@ -30,6 +30,7 @@ const STS: ServiceFailures = {
   unavailable: 'sts_unavailable',
   throttled: 'sts_throttled',
   unusable: 'sts_failed',
+  isAboutTokens: true,
 }
 
 /** What of an error of `@aws-sdk/client-sts` says how the call ended. */
@@ -57,7 +58,7 @@ export function stsFailure(error: unknown, nowMs: number): Failure {
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code !== undefined && WAITS.has(code)
-      ? { retryAfterSeconds: retryAfterSeconds({ status: status ?? 0, headers }, nowMs) }
+      ? { retryAfterSeconds: retryAfterSeconds({ status: status ?? 0, headers }, STS, nowMs) }
       : {}),
   })
 }
