@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { Secret, type AwsCredential } from '../src/core/index.ts'
 import { createOutbound } from '../src/net/index.ts'
 import { createAssumeRole } from '../src/obtain/cloud-sts/assume-role.ts'
 import { seconds } from '../src/resources/index.ts'
+import { askKeycloak, startKeycloak } from './peers-keycloak.ts'
 import { botocoreAuthorizations, installPython, systemPython, type Python } from './peers-python.ts'
 import { ourAuthorization, signingCases } from './vectors-cases.ts'
 
@@ -72,6 +74,30 @@ async function untilListening(port: number): Promise<void> {
   throw new Error('moto does not start')
 }
 
+/** Keycloak as an upstream of the embedded authorization server. */
+async function useKeycloak(): Promise<boolean> {
+  const file = (name: string) => path.join(import.meta.dirname, '..', 'test', 'fixtures', 'tls', name)
+  const tls = { ca: readFileSync(file('ca.pem')), certFile: file('server.pem'), keyFile: file('server.key') }
+  const keycloak = await startKeycloak(await freePort(), tls, (why) => say(`not from Maven: ${why}`))
+  if (keycloak === undefined) {
+    say('Keycloak did not run')
+    return true
+  }
+  try {
+    let isRight = true
+    for (const clientId of ['us', 'public']) {
+      const wrong = await askKeycloak(keycloak, clientId)
+      say(
+        `Keycloak ran: login and refresh through client "${clientId}": ${wrong.length === 0 ? 'right' : wrong.join(', ')}`,
+      )
+      isRight &&= wrong.length === 0
+    }
+    return isRight
+  } finally {
+    keycloak.close()
+  }
+}
+
 const tell = (why: string) => say(`not from PyPI: ${why}`)
 const installed = installPython(['botocore==1.44.5', 'moto[sts,server]==5.2.5'], tell)
 const python = installed ?? systemPython()
@@ -83,3 +109,4 @@ try {
 } finally {
   python?.close()
 }
+if (!(await useKeycloak())) process.exitCode = 1

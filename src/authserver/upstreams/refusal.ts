@@ -14,13 +14,14 @@ type Concern =
   /** The upstream itself. */
   | 'outage'
 
-/** RFC 6749 §4.1.2.1 and §5.2, OpenID Connect Core §3.1.2.6, and what GitHub and Slack say instead. */
+/** RFC 6749 §4.1.2.1 and §5.2, OpenID Connect Core §3.1.2.6, and what GitHub, Slack and Keycloak say instead. */
 const CONCERNS: ReadonlyMap<string, Concern> = new Map<string, Concern>([
   ['access_denied', 'user'],
   ['login_required', 'user'],
   ['consent_required', 'user'],
   ['interaction_required', 'user'],
   ['account_selection_required', 'user'],
+  ['not_allowed', 'user'],
   ['invalid_grant', 'grant'],
   ['invalid_token', 'grant'],
   ['bad_verification_code', 'grant'],
