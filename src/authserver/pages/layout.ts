@@ -23,6 +23,8 @@ button,.button{flex:1 1 8rem;min-height:2.75rem;padding:.5rem 1rem;font:inherit;
 @media(forced-colors:active){.primary{border-width:.1875rem}}
 `.trim()
 
+// In one piece: the hash is of all that is between the tags, spaces included.
+const STYLE_ELEMENT = new Markup(`<style>${STYLE}</style>`)
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /**
@@ -60,9 +62,7 @@ export function renderPage({ title, body, goesOn }: PageParts): string {
         <meta name="robots" content="noindex" />
         ${refresh}
         <title>${title}</title>
-        <style>
-          ${new Markup(STYLE)}
-        </style>
+        ${STYLE_ELEMENT}
       </head>
       <body>
         <main>${body}</main>

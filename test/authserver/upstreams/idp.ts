@@ -19,6 +19,7 @@ export interface Asked {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
+  readonly query: URLSearchParams
   readonly form: Readonly<Record<string, string>>
 }
 
@@ -70,6 +71,8 @@ export async function startIdp(sockets: Sockets) {
     user: { sub: SUBJECT, name: 'User One', email: 'one@example.com' } as Record<string, unknown>,
     userInfo: undefined as Answer | undefined,
     nonce: 'nonce-of-the-leg',
+    /** Codes that were given to browsers, with the nonce of the request. */
+    codes: new Map<string, string>(),
     /** How often a path was asked for. */
     count: (path: string) => asked.filter((entry) => entry.path === path).length,
     idToken: (claims: Readonly<Record<string, unknown>> = {}) => key.sign(idp.idClaims(claims)),
@@ -87,7 +90,23 @@ export async function startIdp(sockets: Sockets) {
     }),
   }
 
-  const right = async ({ path, form }: Asked): Promise<Answer> => {
+  /** What a human sees: who they would log in as, and the way back. */
+  const page = (query: URLSearchParams): Answer => {
+    const code = `code-of-a-browser-${idp.codes.size}`
+    idp.codes.set(code, query.get('nonce') ?? '')
+    const back = (parameters: Record<string, string>) => {
+      const url = new URL(query.get('redirect_uri') ?? '')
+      const all = { ...parameters, state: query.get('state') ?? '', iss: idp.url }
+      for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value)
+      return url.href.replaceAll('&', '&amp;')
+    }
+    const body = `<!doctype html><title>Upstream</title><p>Sign in as user-1?
+      <a id="in" href="${back({ code })}">Sign in</a> <a id="no" href="${back({ error: 'access_denied' })}">No</a>`
+    return { headers: { 'content-type': 'text/html' }, body }
+  }
+
+  const right = async ({ path, form, query }: Asked): Promise<Answer> => {
+    if (path === '/authorize') return page(query)
     if (path === '/.well-known/openid-configuration') {
       const metadata = {
         issuer: idp.url,
@@ -103,9 +122,9 @@ export async function startIdp(sockets: Sockets) {
     }
     if (path === '/jwks') return { body: { keys: idp.keys } }
     if (path === '/token') {
-      const id_token = await idp.idToken(
-        form['grant_type'] === 'refresh_token' ? { nonce: undefined, ...idp.claims } : idp.claims,
-      )
+      const nonce =
+        form['grant_type'] === 'refresh_token' ? undefined : (idp.codes.get(form['code'] ?? '') ?? idp.nonce)
+      const id_token = await idp.idToken({ nonce, ...idp.claims })
       const members = {
         access_token: ACCESS,
         token_type: 'Bearer',
@@ -126,6 +145,8 @@ export async function startIdp(sockets: Sockets) {
         return idp.discovery
       case '/jwks':
         return idp.jwks
+      case '/authorize':
+        return undefined
       case '/token':
         return typeof idp.token === 'function' ? idp.token(entry) : idp.token
       default:
@@ -139,7 +160,8 @@ export async function startIdp(sockets: Sockets) {
     request.on('end', () => {
       const form = Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString()))
       const { method = '', url = '', headers } = request
-      const entry = { method, path: url.split('?')[0] ?? '', headers, form }
+      const [path = '', query] = url.split('?')
+      const entry = { method, path, query: new URLSearchParams(query), headers, form }
       asked.push(entry)
       void (async () => {
         const { status = 200, headers: more = {}, body, cut = false } = replaced(entry) ?? (await right(entry))

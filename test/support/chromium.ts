@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chromium, type Browser } from 'playwright-core'
+
+/** Where Debian and others put it. */
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium']
+const HOW = 'the tests in a real browser need Chromium; install it, as root on Debian: apt-get install chromium'
+
+/** As long as an installation may take. */
+export const CHROMIUM_START_MS = 300_000
+
+const find = (): string | undefined => PLACES.find((place) => existsSync(place))
+
+/** The system's Chromium, installed from Debian where it is missing and may be. Throws, saying how, where it may not. */
+function executable(): string {
+  const found = find()
+  if (found !== undefined) return found
+  if (process.getuid?.() === 0) {
+    for (const args of [['update'], ['install', '-y', '--no-install-recommends', 'chromium']]) {
+      spawnSync('apt-get', args, { stdio: 'ignore', timeout: CHROMIUM_START_MS / 2 })
+    }
+  }
+  const installed = find()
+  if (installed === undefined) throw new Error(HOW)
+  return installed
+}
+
+/** A real browser without a screen. */
+export function startChromium(): Promise<Browser> {
+  const isRoot = process.getuid?.() === 0
+  return chromium.launch({
+    executablePath: executable(),
+    // Chromium's sandbox does not start as root.
+    args: [...(isRoot ? ['--no-sandbox'] : []), '--disable-dev-shm-usage', '--disable-gpu'],
+    timeout: 60_000,
+  })
+}
