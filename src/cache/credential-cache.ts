@@ -1,4 +1,4 @@
-import { Failure, asFailure, type Clock, type Metrics } from '../core/index.ts'
+import { Failure, asFailure, type Clock, type CredentialLookup, type Metrics } from '../core/index.ts'
 import { createCacheCounters } from './counters.ts'
 import { createEntries, type Entry } from './entries.ts'
 import { hardEndMs, refreshAtMs, refreshPauseMs } from './lifetimes.ts'
@@ -37,6 +37,8 @@ export interface CredentialCache<V = unknown> {
    * Throws (or rejects with) `Failure`. Whoever stops waiting cancels nothing.
    */
   get(slot: CacheSlot<V>): V | Promise<V>
+  /** What `get` would find; nothing is fetched, counted or kept alive by it. */
+  lookup(slot: CacheSlot<V>): CredentialLookup
   /**
    * The backend refused `value`: it is forgotten, unless a newer one is already there. False when fetching again can't
    * help, because this one had itself just replaced a refused one.
@@ -171,6 +173,15 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
   return {
     scope: (config, type) => ({ config, type, counters: counters.forType(type) }),
     get,
+    lookup({ key }) {
+      const entry = entries.peek(key)
+      if (entry !== undefined) {
+        const { obtainedAtMs, endMs } = entry
+        return { from: 'cache', obtainedAtMs, refreshAtMs: entry.refreshAtMs, endMs }
+      }
+      if (flights.has(key)) return { from: 'flight' }
+      return { from: negatives.blocking(key) === undefined ? 'service' : 'refusal' }
+    },
     reject(slot, value) {
       const entry = entries.peek(slot.key)
       if (entry === undefined || entry.value !== value) return true

@@ -1,5 +1,6 @@
 import { scopesOf } from '../authenticate/index.ts'
 import { hashKey } from '../cache/index.ts'
+import { HEARSAY } from '../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../obtain/index.ts'
 import { headersSetBy, type ResolvedAuth, type ResolvedAuthOf, type ResolvedRoute } from '../resources/index.ts'
 import type { ExplainedCaller } from './explain-input.ts'
@@ -35,8 +36,8 @@ export const REMOVED = [
   'authorization',
   'proxy-authorization',
   'cookie',
-  'forwarded',
-  'x-real-ip',
+  'any entry of sec-websocket-protocol that carries a token',
+  ...HEARSAY,
   'x-amz-*',
   'x-amzn-oidc-*',
   'x-amzn-bedrock-agentcore-*-user-id',

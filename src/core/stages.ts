@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from './caller.ts'
 import type { Credential } from './credential.ts'
+import type { CredentialLookup, RequestTrace } from './trace.ts'
 import type { FailureCode } from './failures.ts'
 
 declare const stage: unique symbol
@@ -33,6 +34,8 @@ export interface Inbound {
   readonly query: string
   /** Header lines (name, value, name, value …) that are added to the answer whatever it is: CORS, request id. */
   readonly responseHeaders: string[]
+  /** Who follows this request; undefined when nobody does, which is how it nearly always is. */
+  readonly trace: RequestTrace | undefined
   /** True once the client has gone: nothing that is still to be done for this request matters. */
   gone: boolean
   /**
@@ -111,6 +114,8 @@ export interface Obtain {
    * (fetched credentials: yes; static secrets: only if the source has changed).
    */
   reject(armed: Armed): boolean | Promise<boolean>
+  /** Where the credential is that this caller would get now; changes and counts nothing. Only for observers. */
+  lookup(known: Known): CredentialLookup
 }
 
 /** Armed → Sealed. Synchronous and free of I/O. */

@@ -83,6 +83,7 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
+    this.inbound.trace?.sending()
     // The client left while the connection was being made.
     if (this.#isSettled) controller.abort(CLIENT_GONE)
   }
@@ -92,6 +93,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (status < 200) return this.#inform(controller, status, headers)
     this.#status = status
     this.#firstByteAtMs = this.route.clock.now()
+    this.inbound.trace?.received(status, headers)
     const length = headers['content-length']
     if (length !== undefined) this.#announced = Number(length)
     const head = this.route.responsePolicy(headers, status)
@@ -171,6 +173,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     // The backend answered early: what is left of the body is in the way of the next request on this connection.
     if (sealed.body.kind === 'stream' && !sealed.body.stream.complete) headers.push('connection', 'close')
     response.writeHead(this.#status, headers)
+    this.inbound.trace?.responded(this.#status, headers)
     this.#isStreaming = true
     if (isEventStream(head.contentType)) this.#beginEvents(headers)
     // A body that is there already leaves with the head in one packet; otherwise the head does not wait for it.
@@ -193,6 +196,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   #write(controller: Controller, chunk: Buffer): void {
     if (this.#isSettled) return
     this.#hasBody = true
+    this.inbound.trace?.body(chunk)
     // Most answers are there in one piece: head, body and end are then one write.
     if (chunk.length === this.#announced) return void this.response.end(chunk)
     this.#announced = -1

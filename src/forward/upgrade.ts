@@ -56,6 +56,8 @@ export class UpgradeRelay extends Relay {
     const protocol = headers['upgrade']
     if (typeof protocol === 'string') lines.push(`upgrade: ${protocol}`)
     const flat = this.headersFor(this.route.responsePolicy(headers, HTTP_SWITCHING), undefined)
+    this.inbound.trace?.received(HTTP_SWITCHING, headers)
+    this.inbound.trace?.responded(HTTP_SWITCHING, flat)
     for (let index = 0; index + 1 < flat.length; index += 2) lines.push(`${flat[index]}: ${flat[index + 1]}`)
     // From here on the connection is no longer HTTP's.
     response.detachSocket(client)

@@ -1,4 +1,6 @@
+import type { DropRule } from '../core/index.ts'
 import { connectionNames, HOP_BY_HOP } from './hop-by-hop.ts'
+import { withoutTokens } from './subprotocols.ts'
 
 /** What is left of a request's headers for the backend, and what only the authenticator may see. */
 export interface RequestHeaders {
@@ -8,36 +10,56 @@ export interface RequestHeaders {
   readonly authorization: string[]
 }
 
-type Action = 'forward' | 'drop' | 'authorization' | 'connection'
+/** Told of each header line that is left out, by its lower-case name. */
+export type OnDrop = (name: string, rule: DropRule) => void
+
+type Action = 'forward' | 'drop' | 'authorization' | 'connection' | 'subprotocols'
 
 interface Rule {
   readonly name: string
   readonly action: Action
+  /** Why the header is left out, where it is or may be. */
+  readonly because: DropRule
 }
+
+/** Who asked and from where is said by us, and what is asked for by the path; a caller's word for it is worth nothing. */
+export const HEARSAY: readonly string[] = [
+  'forwarded',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'fastly-client-ip',
+  'x-original-url',
+  'x-original-uri',
+  'x-original-host',
+  'x-rewrite-url',
+]
 
 /**
  * Never forwarded, each with its reason. Names are compared with everything but letters and digits read as `-`, because
  * that is how gateways that turn headers into variables read them (`X_Api_Key` is `X-Api-Key` to them).
  */
-const DROPPED: ReadonlySet<string> = new Set([
-  // Between two neighbours only (RFC 9110 §7.6.1), and the framing, which is made anew with the body.
-  ...HOP_BY_HOP,
-  'content-length',
-  // Ours to answer (RFC 9110 §10.1.1); the backend would answer it a second time.
-  'expect',
-  // The target's own is sent (decisions §7).
-  'host',
+const DROPPED: ReadonlyMap<string, DropRule> = new Map<string, DropRule>([
+  // Between two neighbours only (RFC 9110 §7.6.1).
+  ...HOP_BY_HOP.map((name) => [name, 'hop_by_hop'] as const),
+  // The framing is made anew with the body; `Expect` is ours to answer (RFC 9110 §10.1.1), the backend would answer it a
+  // second time; the target's own host is sent (decisions §7).
+  ...['content-length', 'expect', 'host'].map((name) => [name, 'made_anew'] as const),
   // Credentials of the caller (decisions §3.1).
-  'proxy-authorization',
-  'cookie',
-  'cookie2',
-  // Who asked is said by us; a caller's word for it is worth nothing.
-  'forwarded',
-  'x-real-ip',
+  ...['proxy-authorization', 'cookie', 'cookie2'].map((name) => [name, 'caller_credential'] as const),
+  ...HEARSAY.map((name) => [name, 'hearsay'] as const),
 ])
 
 /** The same, by how the name begins. `x-forwarded-` covers X-Forwarded-Access-Token, -User and -Email (decisions §3.1). */
-const DROPPED_PREFIXES = ['x-forwarded-', 'x-amz-', 'x-amzn-oidc-', 'x-auth-request-']
+const DROPPED_PREFIXES: readonly (readonly [string, DropRule])[] = [
+  ['x-forwarded-', 'hearsay'],
+  ['x-amz-', 'caller_credential'],
+  ['x-amzn-oidc-', 'caller_credential'],
+  ['x-auth-request-', 'caller_credential'],
+]
 
 /** Read by their exact name here; under another spelling they would reach the backend as the caller wrote them. */
 const EXACT: ReadonlySet<string> = new Set(['mcp-session-id'])
@@ -57,14 +79,14 @@ const MIN_LENGTH_IN_NAME = 16
  * header that we set (`ownedNames`, lower case) are out, and so is each header that contains the raw credentials of an
  * `Authorization` line. Made once per route.
  */
-export function createHeaderPolicy(ownedNames: readonly string[]): (rawHeaders: readonly string[]) => RequestHeaders {
+export function createHeaderPolicy(
+  ownedNames: readonly string[],
+): (rawHeaders: readonly string[], onDrop?: OnDrop) => RequestHeaders {
   const owned = new Set(ownedNames.map(normalise))
   const remembered = new Map<string, Rule>()
 
   const learn = (raw: string): Rule => {
-    const name = raw.toLowerCase()
-    const plain = normalise(name)
-    const rule: Rule = { name, action: plain !== name && EXACT.has(plain) ? 'drop' : actionFor(plain, owned) }
+    const rule = ruleFor(raw.toLowerCase(), owned)
     if (raw.length <= MAX_REMEMBERED_LENGTH) {
       if (remembered.size >= MAX_REMEMBERED) remembered.clear()
       remembered.set(raw, rule)
@@ -72,7 +94,7 @@ export function createHeaderPolicy(ownedNames: readonly string[]): (rawHeaders: 
     return rule
   }
 
-  return (rawHeaders) => {
+  return (rawHeaders, onDrop) => {
     let headers: string[] = []
     const authorization: string[] = []
     let named: Set<string> | undefined
@@ -81,11 +103,15 @@ export function createHeaderPolicy(ownedNames: readonly string[]): (rawHeaders: 
       const value = rawHeaders[index + 1] ?? ''
       const rule = remembered.get(raw) ?? learn(raw)
       if (rule.action === 'forward') headers.push(rule.name, value)
-      else if (rule.action === 'authorization') authorization.push(value)
-      else if (rule.action === 'connection') named = connectionNames(value, named)
+      else if (rule.action === 'subprotocols') addSubprotocols(headers, rule, value, onDrop)
+      else {
+        if (rule.action === 'authorization') authorization.push(value)
+        else if (rule.action === 'connection') named = connectionNames(value, named)
+        onDrop?.(rule.name, rule.because)
+      }
     }
-    if (named !== undefined) headers = without(headers, (name) => named.has(name))
-    for (const value of authorization) headers = withoutCredentials(headers, credentialsOf(value))
+    if (named !== undefined) headers = without(headers, (name) => named.has(name), 'hop_by_hop', onDrop)
+    for (const value of authorization) headers = withoutCredentials(headers, credentialsOf(value), onDrop)
     return { headers, authorization }
   }
 }
@@ -100,34 +126,57 @@ export function credentialsOf(authorization: string): string {
   return space === -1 ? trimmed : trimmed.slice(space).trim()
 }
 
-function actionFor(name: string, owned: ReadonlySet<string>): Action {
+function ruleFor(name: string, owned: ReadonlySet<string>): Rule {
+  const plain = normalise(name)
+  const drop = (because: DropRule): Rule => ({ name, action: 'drop', because })
   // Before everything else, also when it is ours to set: the authenticator needs the caller's.
-  if (name === 'authorization') return 'authorization'
-  if (name === 'connection') return 'connection'
-  if (DROPPED.has(name) || owned.has(name) || AGENT_CORE_USER.test(name)) return 'drop'
-  return DROPPED_PREFIXES.some((prefix) => name.startsWith(prefix)) ? 'drop' : 'forward'
+  if (plain === 'authorization') return { name, action: 'authorization', because: 'caller_credential' }
+  if (plain === 'connection') return { name, action: 'connection', because: 'hop_by_hop' }
+  const because = DROPPED.get(plain)
+  if (because !== undefined) return drop(because)
+  if (owned.has(plain)) return drop('set_by_us')
+  if (AGENT_CORE_USER.test(plain)) return drop('caller_credential')
+  const prefix = DROPPED_PREFIXES.find(([beginning]) => plain.startsWith(beginning))
+  if (prefix !== undefined) return drop(prefix[1])
+  if (plain !== name && EXACT.has(plain)) return drop('other_spelling')
+  // Browsers can set no other header on a WebSocket, so tokens are put there.
+  if (plain === 'sec-websocket-protocol') return { name, action: 'subprotocols', because: 'caller_credential' }
+  return { name, action: 'forward', because: 'caller_credential' }
 }
 
 const normalise = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
+function addSubprotocols(headers: string[], { name, because }: Rule, value: string, onDrop: OnDrop | undefined): void {
+  const kept = withoutTokens(value)
+  if (kept !== value) onDrop?.(name, because)
+  if (kept !== '') headers.push(name, kept)
+}
+
 /** Names have been made lower-case, so that a token in one is compared in lower case; a short one is there by chance. */
-function withoutCredentials(headers: string[], credentials: string): string[] {
+function withoutCredentials(headers: string[], credentials: string, onDrop: OnDrop | undefined): string[] {
   if (credentials === '') return headers
   const shortest = Math.max(MIN_LENGTH_IN_NAME, credentials.length)
   const holds = (name: string, value: string): boolean =>
     value.includes(credentials) || (name.length >= shortest && name.includes(credentials.toLowerCase()))
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    if (holds(headers[index] ?? '', headers[index + 1] ?? '')) return without(headers, holds)
+    if (holds(headers[index] ?? '', headers[index + 1] ?? ''))
+      return without(headers, holds, 'caller_credential', onDrop)
   }
   return headers
 }
 
-function without(headers: readonly string[], drops: (name: string, value: string) => boolean): string[] {
+function without(
+  headers: readonly string[],
+  drops: (name: string, value: string) => boolean,
+  because: DropRule,
+  onDrop: OnDrop | undefined,
+): string[] {
   const kept: string[] = []
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] ?? ''
     const value = headers[index + 1] ?? ''
-    if (!drops(name, value)) kept.push(name, value)
+    if (drops(name, value)) onDrop?.(name, because)
+    else kept.push(name, value)
   }
   return kept
 }

@@ -2,7 +2,7 @@ export { backendPathOf, isUnder, rewriteLocation, type PathMapping } from './bac
 export { MAX_TOKEN_BYTES, parseBearer } from './bearer.ts'
 export { challengeFor, renderChallenge, type Challenge, type ProtectedResource } from './challenge.ts'
 export { JSON_RPC_CODE, mcpFailureBody, oauthFailureBody, registryFailureBody } from './failure-body.ts'
-export { createHeaderPolicy, credentialsOf, type RequestHeaders } from './header-policy.ts'
+export { createHeaderPolicy, credentialsOf, HEARSAY, type OnDrop, type RequestHeaders } from './header-policy.ts'
 export { checkHostHeader, hasSeveralHosts } from './host-header.ts'
 export { metadataPath, metadataUrl } from './metadata-url.ts'
 export { checkPath, checkQuery, readAsBackends } from './path-check.ts'

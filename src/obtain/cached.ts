@@ -114,6 +114,14 @@ export function createCachedSource<P extends Plan>(
 
   return {
     obtain: (caller) => cache.get(slotOf(caller)),
+    lookup(caller) {
+      try {
+        return cache.lookup(slotOf(caller))
+      } catch {
+        // Why not is said by `obtain`, which is asked next.
+        return { from: 'refusal' }
+      }
+    },
     reject: (caller, credential) => cache.reject(slotOf(caller), credential),
     close: async () => source.close?.(),
   }

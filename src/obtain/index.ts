@@ -26,6 +26,7 @@ export function createObtain(auth: ResolvedAuth, deps: ObtainDeps): OpenObtain {
       return credential instanceof Promise ? credential.then((fetched) => arm(known, fetched)) : arm(known, credential)
     },
     reject: (armed) => source.reject(armed.known.caller, armed.credential),
+    lookup: (known) => source.lookup?.(known.caller) ?? { from: 'config' },
     close: async () => source.close?.(),
   }
 }

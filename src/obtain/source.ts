@@ -1,4 +1,4 @@
-import type { AuthenticatedCaller, Caller, Credential, SecretHandle } from '../core/index.ts'
+import type { AuthenticatedCaller, Caller, Credential, CredentialLookup, SecretHandle } from '../core/index.ts'
 
 /** Caller → credential for one MCPExternalAuthConfig. Returns data, never touches a header. */
 export interface Source {
@@ -6,6 +6,8 @@ export interface Source {
   obtain(caller: Caller): Credential | Promise<Credential>
   /** The backend refused `credential`: forget it and say whether obtaining again can give another one. */
   reject(caller: Caller, credential: Credential): boolean | Promise<boolean>
+  /** Where the credential is that this caller would get now; absent where nothing is fetched. */
+  lookup?(caller: Caller): CredentialLookup
   /** Lets go of connections; nothing is obtained after. */
   close?(): Promise<void>
 }

@@ -66,6 +66,8 @@ function answer(
   const isTorn = exchange.request.destroyed && !exchange.request.complete
   if (options.closes || isTorn || rest > DISCARDED_BYTES) headers.push('connection', 'close')
   response.writeHead(status, headers).end(exchange.method === 'HEAD' ? undefined : body)
+  exchange.trace?.responded(status, headers)
+  if (exchange.trace !== undefined && body !== '') exchange.trace.body(Buffer.from(body))
 }
 
 /** Bytes that the client may still send as the body of this request. */

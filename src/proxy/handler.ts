@@ -1,5 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { asFailure, Failure, type Clock, type LocalHandler } from '../core/index.ts'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import {
+  asFailure,
+  Failure,
+  type Clock,
+  type LocalHandler,
+  type RequestObserver,
+  type RequestResult,
+} from '../core/index.ts'
 import { CLIENT_GONE_STATUS } from '../forward/index.ts'
 import type { Connection, IntrusiveSet, RequestKind } from '../listen/index.ts'
 import { admit } from './admission.ts'
@@ -7,7 +14,7 @@ import { answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
 import { isWellKnown } from './documents.ts'
 import { Exchange } from './exchange.ts'
-import type { Ending, Observer } from './observe.ts'
+import type { RequestRecorder } from './observe.ts'
 import { runLocalHandler } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
 import { runPipeline, type Answered } from './pipeline.ts'
@@ -21,7 +28,8 @@ export interface HandlerOptions {
   readonly runtimes: Runtimes
   readonly sessions: Sessions
   readonly bodyWatch: BodyWatch
-  readonly observer: Observer
+  readonly recorder: RequestRecorder
+  readonly observer: RequestObserver | undefined
   readonly clock: Clock
   readonly newRequestId: () => string
 }
@@ -34,28 +42,29 @@ export interface Handler {
 
 /** Everything between a parsed request and its log line. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { active, rules, runtimes, bodyWatch, observer, newRequestId } = options
-  const context = { clock: options.clock, activeStreams: observer.activeStreams, isDraining: false }
+  const { active, rules, runtimes, bodyWatch, recorder, observer, newRequestId } = options
+  const context = { clock: options.clock, activeStreams: recorder.activeStreams, isDraining: false }
 
   const serve = async (exchange: Exchange): Promise<void> => {
     const lease = runtimes.lease()
     active.add(exchange)
     exchange.connection.served = exchange
-    let ending: Ending
+    let result: RequestResult
     try {
       admit(exchange, rules, lease.surface.localHandlers)
       if (context.isDraining) throw new Failure('draining')
       const ours = answeredByUs(exchange, bodyWatch)
-      ending =
-        ours === undefined ? endingOf(exchange, await runPipeline(lease.surface.match, exchange, options)) : await ours
+      result =
+        ours === undefined ? resultOf(exchange, await runPipeline(lease.surface.match, exchange, options)) : await ours
     } catch (error) {
-      ending = fail(exchange, asFailure(error), context.isDraining)
+      result = fail(exchange, asFailure(error), context.isDraining)
     } finally {
       active.delete(exchange)
       exchange.finish()
       lease.release()
     }
-    observer.finished(exchange, ending)
+    recorder.finished(exchange, result)
+    exchange.trace?.finished(result)
   }
 
   return {
@@ -64,6 +73,7 @@ export function createHandler(options: HandlerOptions): Handler {
     },
     handle(request, response, connection, kind) {
       const exchange = new Exchange(request, response, connection, newRequestId(), kind, context)
+      exchange.trace = observer?.arrived(exchange)
       // Only what answers or counts a failure can fail here; the client must not wait for it.
       serve(exchange).catch(() => response.destroy())
     },
@@ -71,7 +81,7 @@ export function createHandler(options: HandlerOptions): Handler {
 }
 
 /** Preflights and endpoints of our own need no route. */
-function answeredByUs(exchange: Exchange, watch: BodyWatch): Ending | undefined | Promise<Ending> {
+function answeredByUs(exchange: Exchange, watch: BodyWatch): RequestResult | undefined | Promise<RequestResult> {
   if (exchange.method === 'OPTIONS') {
     const { headers } = exchange.request
     if (headers['access-control-request-method'] !== undefined && headers.origin !== undefined) {
@@ -84,27 +94,37 @@ function answeredByUs(exchange: Exchange, watch: BodyWatch): Ending | undefined 
   return undefined
 }
 
-async function answeredLocally(exchange: Exchange, handler: LocalHandler, watch: BodyWatch): Promise<Ending> {
+async function answeredLocally(exchange: Exchange, handler: LocalHandler, watch: BodyWatch): Promise<RequestResult> {
   await runLocalHandler(exchange, handler, watch)
-  return exchange.gone ? gone(exchange) : answered(exchange.response.statusCode)
+  const { response, trace } = exchange
+  trace?.responded(response.statusCode, flat(response.getHeaders()))
+  return exchange.gone ? gone(exchange) : answered(response.statusCode)
 }
 
-const answered = (status: number): Ending => ({ status, reason: '', firstByteAtMs: undefined, failure: undefined })
+const flat = (headers: OutgoingHttpHeaders): string[] =>
+  Object.entries(headers).flatMap(([name, value]) => [name, String(value)])
 
-function endingOf(exchange: Exchange, outcome: Answered | undefined): Ending {
+const answered = (status: number): RequestResult => ({
+  status,
+  reason: '',
+  firstByteAtMs: undefined,
+  failure: undefined,
+})
+
+function resultOf(exchange: Exchange, outcome: Answered | undefined): RequestResult {
   if (outcome === undefined || exchange.refusal !== undefined || outcome.status === CLIENT_GONE_STATUS)
     return gone(exchange)
   const { status, firstByteAtMs, aborted } = outcome
   return { status, reason: aborted ? 'aborted' : '', firstByteAtMs, failure: undefined }
 }
 
-function fail(exchange: Exchange, failure: Failure, closes: boolean): Ending {
+function fail(exchange: Exchange, failure: Failure, closes: boolean): RequestResult {
   if (exchange.gone || exchange.refusal !== undefined || exchange.socket.destroyed) return gone(exchange)
   answerFailure(exchange, failure, closes)
   return { status: failure.status, reason: failure.code, firstByteAtMs: undefined, failure }
 }
 
-function gone({ refusal }: Exchange): Ending {
+function gone({ refusal }: Exchange): RequestResult {
   return refusal === undefined
     ? { status: CLIENT_GONE_STATUS, reason: 'client_gone', firstByteAtMs: undefined, failure: undefined }
     : { status: refusal.status, reason: refusal.code, firstByteAtMs: undefined, failure: refusal }

@@ -39,14 +39,18 @@ export function createMatch(routes: readonly Route[]): Match {
     exchange.route = route
     if (!route.isProtected && hasProtected && isProtectedOtherwise(exchange.path))
       throw new Failure('bad_request', { detail: 'another spelling of a path that is protected' })
-    const { headers, authorization } = policy(exchange.request.rawHeaders)
+    const { trace } = exchange
+    const onDrop = trace === undefined ? undefined : trace.dropped.bind(trace)
+    const { headers, authorization } = policy(exchange.request.rawHeaders, onDrop)
     const host = exchange.request.headers.host ?? ''
     checkTokenInTarget(exchange.path, exchange.query, authorization)
     checkTokenInHost(host, authorization)
     for (const part of exchange.connection.peer.forwarded(exchange.request)) headers.push(part)
     headers.push('via', VIA)
     const backendPath = backendTargetOf(route, exchange)
-    return mint({ inbound: exchange, route, backendPath, authorization, headers })
+    const matched = mint({ inbound: exchange, route, backendPath, authorization, headers })
+    trace?.matched(matched)
+    return matched
   }
 }
 

@@ -6,24 +6,16 @@ import {
   type Failure,
   type Log,
   type Metrics,
+  type RequestResult,
   type Route,
 } from '../core/index.ts'
 import type { Exchange } from './exchange.ts'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
-/** How a request ended, as log and metrics have it. */
-export interface Ending {
-  readonly status: number
-  /** A failure code, `client_gone`, `aborted`, or empty when all went well. */
-  readonly reason: string
-  readonly firstByteAtMs: number | undefined
-  readonly failure: Failure | undefined
-}
-
-export interface Observer {
+export interface RequestRecorder {
   /** One log line and the counters for a request that is over. */
-  finished(exchange: Exchange, ending: Ending): void
+  finished(exchange: Exchange, result: RequestResult): void
   readonly activeStreams: { add(by: number): void }
 }
 
@@ -46,11 +38,11 @@ interface RouteMetrics {
 
 /** What is written about requests: never a token, a subject, a query or a path
  * that a caller chose. Labels are route, type, status, reason. */
-export function createObserver(options: {
+export function createRequestRecorder(options: {
   readonly log: Log
   readonly metrics: Metrics
   readonly clock: Clock
-}): Observer {
+}): RequestRecorder {
   const { log, metrics, clock } = options
   const requests = metrics.counter('extauth_requests_total', 'Requests by route, type, status and reason of failure.', [
     'route',
@@ -105,11 +97,11 @@ export function createObserver(options: {
 
   return {
     activeStreams,
-    finished(exchange, ending) {
+    finished(exchange, result) {
       const { route: matched, caller } = exchange
       const route = matched?.name ?? ''
       const type = matched?.type ?? ''
-      const { status, reason, firstByteAtMs, failure } = ending
+      const { status, reason, firstByteAtMs, failure } = result
       const own = metricsOf(matched)
       const elapsedMs = clock.now() - exchange.receivedAtMs
       countOf(own, status, reason, () => requests.with(route, type, String(status), reason)).add()

@@ -1,4 +1,4 @@
-import type { Clock, LocalHandler, Log, Metrics, Route, Secret } from '../core/index.ts'
+import type { Clock, LocalHandler, Log, Metrics, RequestObserver, Route, Secret } from '../core/index.ts'
 import type { ListenerDeadlines, TlsMaterial } from '../listen/index.ts'
 
 /** Everything that a reload replaces: made whole before it is swapped in. */
@@ -37,6 +37,8 @@ export interface ProxyOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  /** Sees every request; none costs nothing. */
+  readonly observer?: RequestObserver | undefined
   /** Key of the session ids that clients see; asked per use, so that it can be a secret that appears later. */
   readonly sessionKey: () => Secret
   /** Unguessable request ids; default 96 random bits. */

@@ -25,20 +25,26 @@ export async function runPipeline(
 ): Promise<Answered | undefined> {
   const matched = match(exchange) // which route
   const { route } = matched
+  const { trace } = exchange
   if (exchange.isUpgrade) requireUpgradable(matched)
   const known = await route.authenticate(matched) // who is calling
   exchange.caller = known.caller
+  trace?.known(known)
   if (exchange.gone) return undefined // its body would never come
   sessions.bind(known) // whose session it is
   matched.body = await bodyOf(matched, exchange, bodyWatch) // only now: nobody unknown makes us keep anything
   const attempts = new Attempts(matched.body)
   for (const attempt of attempts) {
     exchange.attempts = attempt.number
+    trace?.attempt(attempt, route.obtain.lookup(known))
     const armed = await route.obtain.obtain(known) // the credential that this caller has at that backend
+    trace?.armed(armed)
     if (exchange.gone) break
     const sealed = route.apply.apply(armed, attempt) // headers final, then signed; nothing may touch it after
+    trace?.sealed(sealed)
     const outcome = await send(exchange, sealed) // streams the answer, or says Again before a byte of it was sent
     if (outcome.done) return outcome
+    trace?.again(outcome.again)
     await attempts.allow(armed, outcome.again)
   }
   return undefined

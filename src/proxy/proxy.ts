@@ -4,7 +4,7 @@ import { createBodyWatch } from './body-watch.ts'
 import { drainProxy } from './drain.ts'
 import { createHandler } from './handler.ts'
 import type { Exchange } from './exchange.ts'
-import { createObserver } from './observe.ts'
+import { createRequestRecorder } from './observe.ts'
 import { DEFAULT_BODY_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
 import { createOriginRules } from './origins.ts'
 import { createRequestIds } from './request-ids.ts'
@@ -32,7 +32,8 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     runtimes,
     sessions: createSessions(options.sessionKey),
     bodyWatch,
-    observer: createObserver({ log, metrics, clock }),
+    recorder: createRequestRecorder({ log, metrics, clock }),
+    observer: options.observer,
     clock,
     newRequestId: options.newRequestId ?? createRequestIds(),
   })

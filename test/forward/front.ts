@@ -81,6 +81,7 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
       query,
       responseHeaders: [...(options.responseHeaders ?? [])],
       gone: false,
+      trace: undefined,
       onStream: (end) => options.onStream?.(end),
     }
     response.once('close', () => (inbound.gone = !response.writableEnded))

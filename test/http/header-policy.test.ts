@@ -40,6 +40,18 @@ describe('the header policy', () => {
     'X-Forwarded-Host',
     'Forwarded',
     'X-Real-IP',
+    'X-Client-IP',
+    'True-Client-IP',
+    'True_Client_IP',
+    'CF-Connecting-IP',
+    'CF-Connecting-IPv6',
+    'X-Cluster-Client-IP',
+    'Fastly-Client-IP',
+    'X-Original-URL',
+    'X-Original-URI',
+    'X-Original-Host',
+    'X-Rewrite-URL',
+    'x_rewrite_url',
     'X-Auth-Request-Access-Token',
     'X-Auth-Request-Email',
     'X-Api-Key',
@@ -63,6 +75,53 @@ describe('the header policy', () => {
     'Proxy-Authenticate',
   ])('drops %s, in any case and however often', (name) => {
     expect(kept(name, 'v', name.toUpperCase(), 'w', name.toLowerCase(), 'x', 'A', '1')).toEqual(['a', '1'])
+  })
+
+  const JWT = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2ln'
+  it.each<[string, string | undefined]>([
+    ['mcp', 'mcp'],
+    ['graphql-ws, mcp', 'graphql-ws, mcp'],
+    ['mcp, base64url.bearer.authorization.k8s.io.ZXlK', 'mcp'],
+    ['authorization.bearer.s3cret,mcp', 'mcp'],
+    ['Bearer, s3cret, mcp', 'mcp'],
+    ['mcp, access_token, s3cret', 'mcp'],
+    ['access_token', undefined],
+    [JWT, undefined],
+    [`mcp, token.${JWT}, x`, 'mcp, x'],
+    [`a , ${JWT},, b`, 'a, b'],
+    ['api-key,s3cret', undefined],
+  ])('leaves tokens out of Sec-WebSocket-Protocol: %s', (value, left) => {
+    expect(kept('Sec-WebSocket-Protocol', value)).toEqual(left === undefined ? [] : ['sec-websocket-protocol', left])
+  })
+
+  it('says what was left out and why', () => {
+    const dropped: string[] = []
+    const lines = Object.entries({
+      Connection: 'x-hop',
+      'X-Hop': '1',
+      'Content-Length': '3',
+      Authorization: `Bearer ${TOKEN}`,
+      'X-Api-Key': 'k',
+      'X-Copy': `the ${TOKEN}`,
+      mcp_session_id: 's',
+      'X-Forwarded-For': 'a',
+      Cookie: 'c',
+      'Sec-WebSocket-Protocol': `mcp, ${JWT}`,
+      Accept: 'a',
+    }).flat()
+    policy(lines, (name, rule) => dropped.push(`${name}: ${rule}`))
+    expect(dropped.toSorted()).toEqual([
+      'authorization: caller_credential',
+      'connection: hop_by_hop',
+      'content-length: made_anew',
+      'cookie: caller_credential',
+      'mcp_session_id: other_spelling',
+      'sec-websocket-protocol: caller_credential',
+      'x-api-key: set_by_us',
+      'x-copy: caller_credential',
+      'x-forwarded-for: hearsay',
+      'x-hop: hop_by_hop',
+    ])
   })
 
   it('gives the values of Authorization to the authenticator only', () => {

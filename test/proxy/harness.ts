@@ -82,6 +82,7 @@ export function createRoute(sockets: Sockets, origin: string, options: RouteOpti
     obtain: {
       obtain: async (known) => ({ known, credential: (await credential?.()) ?? NO_CREDENTIAL }) as unknown as Armed,
       reject: reject ?? (() => false),
+      lookup: () => ({ from: 'config' }),
     },
     apply: createApply({ host: route.targetHost, needsBody, clock: Date }),
     forward: createForward(route, { backend, clock: Date }),

@@ -20,6 +20,7 @@ function stage(decisions: RouteDecisions): Obtain {
       }
       return { known: one, credential: NO_CREDENTIAL } as Armed
     },
+    lookup: () => ({ from: 'config' }),
     reject: () => false,
   })
 }
