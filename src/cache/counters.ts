@@ -29,7 +29,7 @@ export function createCacheCounters(metrics: Metrics): CacheCounters {
   )
   const fetches = metrics.counter(
     'extauth_credential_fetches_total',
-    'Calls for a credential, by what they were for (miss, refresh) and how they ended (ok or the reason).',
+    'Calls for a credential, by what they were for (miss, refresh) and how they ended (ok, shared where another replica made it, or the reason).',
     ['type', 'purpose', 'outcome'],
   )
   const removals = metrics.counter('extauth_credential_removals_total', 'Credentials that left the cache, by reason.', [

@@ -4,6 +4,7 @@ import { createEntries, type Entry } from './entries.ts'
 import { hardEndMs, refreshAtMs, refreshPauseMs } from './lifetimes.ts'
 import { groupEntries, type CacheListing } from './listing.ts'
 import { createNegatives } from './negatives.ts'
+import type { FetchedValue, SharedCredentials } from './shared-ports.ts'
 import {
   matchesFilter,
   type CacheScope,
@@ -17,7 +18,7 @@ import { createTtlLru } from './ttl-lru.ts'
 /** A credential that is refused although it was fetched this recently is not fetched again: the backend means it. */
 const REJECTION_PAUSE_MS = 1_000
 
-export interface CredentialCacheOptions {
+export interface CredentialCacheOptions<V = unknown> {
   readonly clock: Clock
   readonly metrics: Metrics
   /** In [0, 1); spreads the refreshes. */
@@ -26,6 +27,8 @@ export interface CredentialCacheOptions {
   readonly maxEntries?: number
   /** Per issuer + subject + config. Default 8. */
   readonly maxPerOwner?: number
+  /** What is in force now for sharing with other replicas; asked when something is fetched, purged or refused. */
+  readonly shared?: () => SharedCredentials<V> | undefined
 }
 
 /** The one cache of fetched credentials (decisions §4). */
@@ -48,6 +51,8 @@ export interface CredentialCache<V = unknown> {
   endPauses(config: string): void
   /** Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number. */
   purge(filter: PurgeFilter): number
+  /** The same for this process only: another replica purged. */
+  purgeHere(filter: PurgeFilter): number
   /** The secrets of a config have changed: what was obtained with others under the same config hash is forgotten. */
   retireSecrets(config: string, current: Generation): number
   /** The configuration was replaced: forgets what belongs to configs that are gone or have another hash now. */
@@ -62,7 +67,7 @@ interface Flight<V> extends Ownership {
 }
 
 /** Makes the cache; one per process. */
-export function createCredentialCache<V = unknown>(options: CredentialCacheOptions): CredentialCache<V> {
+export function createCredentialCache<V = unknown>(options: CredentialCacheOptions<V>): CredentialCache<V> {
   const { clock, random } = options
   const maxEntries = options.maxEntries ?? 10_000
   const counters = createCacheCounters(options.metrics)
@@ -78,7 +83,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
 
   const secondsSince = (startedAtMs: number) => Math.max(0, clock.now() - startedAtMs) / 1_000
 
-  const keep = (slot: CacheSlot<V>, flight: Flight<V>, value: V, expiresAtMs: number): V => {
+  const keep = (slot: CacheSlot<V>, flight: Flight<V>, { value, expiresAtMs, ...made }: FetchedValue<V>): V => {
     const now = clock.now()
     if (slot.notAfterMs !== undefined && slot.notAfterMs <= now) {
       throw new Failure('expired_token', { detail: 'the token expired while a credential was obtained for it' })
@@ -88,9 +93,11 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     }
     if (flight.isRetired) return value
     const endMs = Math.min(expiresAtMs, slot.notAfterMs ?? Infinity)
-    const times = { endMs: hardEndMs(endMs, now), refreshAtMs: refreshAtMs(endMs, now, random()), obtainedAtMs: now }
+    // What another replica made is as old as it is: it is renewed and ends when it would there.
+    const obtainedAtMs = made.obtainedAtMs ?? now
+    const refreshAt = refreshAtMs(endMs, obtainedAtMs, random())
     negatives.forget(slot.key)
-    entries.add(slot, value, times)
+    entries.add(slot, value, { endMs: hardEndMs(endMs, obtainedAtMs), refreshAtMs: refreshAt, obtainedAtMs })
     return value
   }
 
@@ -110,9 +117,11 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
       // A turn later, so that the flight is known before anything can end it.
       await Promise.resolve()
       try {
-        const fetched = await slot.fetch()
-        const value = keep(slot, flight, fetched.value, fetched.expiresAtMs)
-        scope.counters.fetched(purpose, 'ok', secondsSince(startedAtMs))
+        const shared = options.shared?.()
+        const fetched: FetchedValue<V> =
+          shared === undefined ? await slot.fetch() : await shared.fetch(slot, entries.peek(key)?.value)
+        const value = keep(slot, flight, fetched)
+        scope.counters.fetched(purpose, fetched.isShared === true ? 'shared' : 'ok', secondsSince(startedAtMs))
         return value
       } catch (error) {
         const failure = asFailure(error)
@@ -170,6 +179,8 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     return found.length
   }
 
+  const purgeHere = (filter: PurgeFilter) => forget((owner) => matchesFilter(owner, filter), 'purged')
+
   return {
     scope: (config, type) => ({ config, type, counters: counters.forType(type) }),
     get,
@@ -189,16 +200,23 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
       if (isFreshAfterRejection) return false
       rejections.set(slot.key, true, clock.now() + REJECTION_PAUSE_MS)
       entries.remove(entry, 'rejected')
+      options.shared?.()?.reject(slot, value)
       return true
     },
     endPauses: (config) => negatives.endPauses(config, random),
-    purge: (filter) => forget((owner) => matchesFilter(owner, filter), 'purged'),
-    retireSecrets: (config, { configHash, secrets }) =>
-      forget(
+    purge(filter) {
+      void options.shared?.()?.purge(filter)
+      return purgeHere(filter)
+    },
+    purgeHere,
+    retireSecrets(config, { configHash, secrets }) {
+      void options.shared?.()?.announceRotation(config)
+      return forget(
         ({ scope, generation }) =>
           scope.config === config && generation.configHash === configHash && generation.secrets !== secrets,
         'retired',
-      ),
+      )
+    },
     retireConfigs: (current) =>
       forget(({ scope, generation }) => current.get(scope.config) !== generation.configHash, 'retired'),
     list() {

@@ -1,6 +1,8 @@
 export { createCredentialCache, type CredentialCache, type CredentialCacheOptions } from './credential-cache.ts'
 export { hashKey } from './hash-key.ts'
 export type { CacheGroup, CacheListing } from './listing.ts'
+export { createSharedCredentials, type SharedCredentialsOptions } from './shared-credentials.ts'
+export type { SharedCodec, SharedCredentials, SharedSeal, SharedStore } from './shared-ports.ts'
 export type { CacheScope, CacheSlot, Generation, PurgeFilter } from './slot.ts'
 export { type RemovalReason } from './expiring-lru.ts'
 export { createTtlLru, type TtlLru, type TtlLruOptions } from './ttl-lru.ts'

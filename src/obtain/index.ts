@@ -6,6 +6,7 @@ import { createSource } from './sources.ts'
 export * from './cloud-sts/index.ts'
 export type { ObtainDeps, SourceOutboundOptions } from './deps.ts'
 export type { Fetched, FetchingSource, Plan, Source } from './source.ts'
+export { storedCredential } from './stored-credential.ts'
 
 /** The stage `obtain` of one config, with connections to let go of when its routes are gone. */
 export interface OpenObtain extends Obtain {

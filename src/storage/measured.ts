@@ -38,6 +38,7 @@ export function measureStore(store: Store, metrics: Metrics): Store {
     touch: (...args) => measured('touch', store.touch(...args)),
     remove: (...args) => measured('remove', store.remove(...args)),
     lock: (...args) => measured('lock', store.lock(...args)),
+    getOrLock: (...args) => measured('get_or_lock', store.getOrLock(...args)),
     publish: (...args) => measured('publish', store.publish(...args)),
     subscribe: (...args) => store.subscribe(...args),
     health: () => store.health(),

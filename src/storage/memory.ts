@@ -106,6 +106,16 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
       await atomically([name], () => check.ttl(ttlMs))
       return locks.acquire(name, waitMs)
     },
+    async getOrLock(key, staleVersion, ttlMs) {
+      const found = await atomically([key], () => {
+        check.ttl(ttlMs)
+        const value = stored(entries.get(key))
+        return value?.version === staleVersion ? undefined : value
+      })
+      if (found !== undefined) return { kind: 'value', stored: found }
+      const held = await locks.acquire(key, 0)
+      return held === undefined ? { kind: 'busy' } : { kind: 'lock', held }
+    },
     async publish(channel, message) {
       await atomically([channel], () => undefined)
       listeners.message(channel, message)

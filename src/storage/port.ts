@@ -17,6 +17,12 @@ export interface HeldLock {
   release(): Promise<void>
 }
 
+/** What `getOrLock` came to: the value, the lock under which it is to be made, or neither while somebody else makes it. */
+export type ValueOrLock =
+  | { readonly kind: 'value'; readonly stored: StoredValue }
+  | { readonly kind: 'lock'; readonly held: HeldLock }
+  | { readonly kind: 'busy' }
+
 /** What became of an addition to a bounded collection. */
 export type Admission = 'added' | 'full'
 
@@ -62,6 +68,11 @@ export interface Store {
    * released and ends `ttlMs` after its owner died.
    */
   lock(name: string, options: { readonly ttlMs: number; readonly waitMs: number }): Promise<HeldLock | undefined>
+  /**
+   * For what only one at a time should make: the value, unless there is none or its version is still `staleVersion`; then the
+   * lock of the same name, when nobody has it. Doesn't wait.
+   */
+  getOrLock(key: string, staleVersion: string | undefined, ttlMs: number): Promise<ValueOrLock>
   /** Tells all replicas, this one included, within 2 s. Delivery is at most once: `onGap` says when something may be missed. */
   publish(channel: string, message: string): Promise<void>
   subscribe(channel: string, listener: StoreListener): { close(): void }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StoreMaker } from './suite.ts'
-import { atOnce, useWorlds } from './worlds.ts'
+import { atOnce, bytes, useWorlds } from './worlds.ts'
 
 export function lockTests(maker: StoreMaker): void {
   describe('locks', () => {
@@ -41,6 +41,29 @@ export function lockTests(maker: StoreMaker): void {
       expect(await replicas[0].lock('a', { ttlMs: 5_000, waitMs: 0 }), 'let go by who no longer had it').toBeUndefined()
       await next?.release()
       await other?.release()
+    })
+
+    it('comes instead of a value that is missing or stale, to one of many; all others are told to wait', async () => {
+      const { replicas } = await open()
+      const ask = (staleVersion?: string) =>
+        atOnce(20, (index) => replicas[index % 2 === 0 ? 0 : 1].getOrLock('a', staleVersion, 5_000))
+      const first = await ask()
+      expect(first.map(({ kind }) => kind).toSorted()).toEqual([...Array<string>(19).fill('busy'), 'lock'])
+      const winner = first.find((one) => one.kind === 'lock')
+      expect(await replicas[0].lock('a', { ttlMs: 5_000, waitMs: 0 }), 'it is the lock of that name').toBeUndefined()
+      await replicas[0].put('a', bytes('made'), 60_000)
+      await winner?.held.release()
+      const second = await ask()
+      expect(second.map((one) => (one.kind === 'value' ? one.stored.value.toString() : one.kind))).toEqual(
+        Array<string>(20).fill('made'),
+      )
+      const version = (await replicas[1].get('a'))?.version
+      const third = await ask(version)
+      expect(third.filter(({ kind }) => kind === 'lock')).toHaveLength(1)
+      expect(third.filter(({ kind }) => kind === 'busy')).toHaveLength(19)
+      await replicas[1].put('a', bytes('made anew'), 60_000)
+      expect(await replicas[0].getOrLock('a', version, 5_000)).toMatchObject({ stored: { value: bytes('made anew') } })
+      for (const one of third) if (one.kind === 'lock') await one.held.release()
     })
 
     it('goes to who waits as soon as it is let go', async () => {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Metrics } from '../../core/index.ts'
-import type { HeldLock } from '../port.ts'
+import type { HeldLock, ValueOrLock } from '../port.ts'
 import type { Link } from './link.ts'
-import { LOCK, RELEASE, RENEW, runScript } from './scripts.ts'
+import { decodeRecord } from './records.ts'
+import { GET_OR_LOCK, LOCK, RELEASE, RENEW, runScript } from './scripts.ts'
 
 const FIRST_LOOK_MS = 10
 const LONGEST_LOOK_MS = 200
@@ -11,7 +12,11 @@ const FENCE_MEMORY_MS = 60_000
 
 export interface RedisLocks {
   acquire(key: string, ttlMs: number, waitMs: number): Promise<HeldLock | undefined>
+  /** The record when it has another version than `staleVersion`, else the lock, else `busy`. */
+  acquireUnless(record: string, staleVersion: string | undefined, key: string, ttlMs: number): Promise<ValueOrLock>
 }
+
+const newOwner = (): string => randomBytes(12).toString('base64url')
 
 /** Locks with an owner each: `SET`, look and renewal are one script, so that nobody touches another's. */
 export function createRedisLocks(link: Link, metrics: Metrics, random: () => number): RedisLocks {
@@ -63,8 +68,19 @@ export function createRedisLocks(link: Link, metrics: Metrics, random: () => num
   }
 
   return {
+    async acquireUnless(record, staleVersion, key, ttlMs) {
+      const owner = newOwner()
+      const askedAt = performance.now()
+      const args = [owner, ttlMs, staleVersion ?? '']
+      const reply = await link.use((connection) => runScript(connection, GET_OR_LOCK, [key, record], args), {
+        isRepeatable: true,
+      })
+      if (typeof reply === 'number' && reply > 0) return { kind: 'lock', held: hold(key, owner, reply, ttlMs, askedAt) }
+      const stored = decodeRecord(reply)
+      return stored === undefined ? { kind: 'busy' } : { kind: 'value', stored }
+    },
     async acquire(key, ttlMs, waitMs) {
-      const owner = randomBytes(12).toString('base64url')
+      const owner = newOwner()
       const startedAt = performance.now()
       const waited = () => performance.now() - startedAt
       for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 1.5)) {

@@ -47,7 +47,7 @@ return 1
  * KEYS: lock. ARGV: owner, time to live in ms. Gives the fence, or 0 while another owner has it. The fence is the time in
  * microseconds, and one more than the last where the clock was set back; a lock that is free keeps its last fence for a while.
  */
-export const LOCK = script(`
+const TAKE_LOCK = `
 local fence, owner = 0, ''
 local held = redis.call('GET', KEYS[1])
 if held then
@@ -63,7 +63,14 @@ local time = redis.call('TIME')
 fence = math.max(time[1] * 1000000 + time[2], fence + 1)
 redis.call('SET', KEYS[1], string.format('%.0f:%s', fence, ARGV[1]), 'PX', ARGV[2])
 return fence
-`)
+`
+export const LOCK = script(TAKE_LOCK)
+
+/** KEYS: lock, record. ARGV: owner, time to live of the lock in ms, version ('' for none). Gives a newer record, or as above. */
+export const GET_OR_LOCK = script(`
+local record = redis.call('GET', KEYS[2])
+if record and #record >= 28 and string.sub(record, 1, 12) ~= ARGV[3] then return record end
+${TAKE_LOCK}`)
 
 /** KEYS: lock. ARGV: what its holder wrote, time to live in ms. Gives 1 when the holder still has it. */
 export const RENEW = script(`

@@ -106,6 +106,11 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
         check.ttl(ttlMs)
         return locks.acquire(`${prefix}l:${name}`, ttlMs, waitMs)
       }),
+    getOrLock: (key, staleVersion, ttlMs) =>
+      open(async () => {
+        check.ttl(ttlMs)
+        return locks.acquireUnless(recordOf(key), staleVersion, `${prefix}l:${key}`, ttlMs)
+      }),
     publish: (channel, message) =>
       open(async () => {
         await read(['publish', channelOf(channel), message], AGAIN)

@@ -1,0 +1,61 @@
+import type { CacheSlot, PurgeFilter } from './slot.ts'
+
+/** What the cache needs of a store that replicas have in common; its operations may take long or fail. */
+export interface SharedStore {
+  get(key: string): Promise<SharedRecord | undefined>
+  put(key: string, value: Buffer, ttlMs: number): Promise<void>
+  putIfAbsent(key: string, value: Buffer, ttlMs: number): Promise<boolean>
+  compareAndSet(key: string, version: string | undefined, value: Buffer, ttlMs: number): Promise<boolean>
+  /** The record unless its version is the stale one, else the right to make it, else `busy`. */
+  getOrLock(key: string, staleVersion: string | undefined, ttlMs: number): Promise<RecordOrLock>
+  publish(channel: string, message: string): Promise<void>
+  subscribe(channel: string, listener: { onMessage(message: string): void; onGap(): void }): { close(): void }
+}
+
+export interface SharedRecord {
+  readonly value: Buffer
+  readonly version: string
+}
+
+export type RecordOrLock =
+  | { readonly kind: 'value'; readonly stored: SharedRecord }
+  | { readonly kind: 'lock'; readonly held: { release(): Promise<void> } }
+  | { readonly kind: 'busy' }
+
+/** Makes values useless to who reads the store; what is opened under another name than it was sealed under is undefined. */
+export interface SharedSeal {
+  seal(name: string, plain: Buffer): Buffer
+  open(name: string, sealed: Buffer): Promise<{ readonly plain: Buffer } | undefined>
+}
+
+/** How a value is written down, and read back; what can't be read is undefined. */
+export interface SharedCodec<V> {
+  encode(value: V): object
+  decode(written: unknown): V | undefined
+}
+
+/** A value with its times, in milliseconds since the epoch. */
+export interface FetchedValue<V> {
+  readonly value: V
+  readonly expiresAtMs: number
+  /** When it was made; absent: now. */
+  readonly obtainedAtMs?: number
+  /** Somebody else made it. */
+  readonly isShared?: boolean
+}
+
+/** What a cache does together with those of other replicas. */
+export interface SharedCredentials<V> {
+  /**
+   * A value that is not `current`: one that another replica made, else one that is fetched here while the others wait for it.
+   * Throws what `slot.fetch` throws, and nothing because of the store.
+   */
+  fetch(slot: CacheSlot<V>, current: V | undefined): Promise<FetchedValue<V>>
+  /** The backend refused this one: it is not taken from the store again. */
+  reject(slot: CacheSlot<V>, value: V): void
+  /** All replicas forget what matches; at once or, when the store can't be reached now, as soon as it can. Never rejects. */
+  purge(filter: PurgeFilter): Promise<void>
+  /** All replicas look at the secrets of a config (`<namespace>/<name>`) again. Never rejects. */
+  announceRotation(config: string): Promise<void>
+  close(): void
+}

@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest'
+import type { SharedStore } from '../../../src/cache/index.ts'
+import { createMemoryStore, StoreError } from '../../../src/storage/index.ts'
+import { createManualClock, createRecordingLog } from '../../support/ports.ts'
+import { createFleetReplica, createProvider, settle } from './fleet.ts'
+
+type Mood = 'fine' | 'gone' | 'silent'
+
+/** A store that can be gone (refuses at once) or silent (answers only when it is fine again). */
+function createMoodyStore(inner: SharedStore) {
+  let mood: Mood = 'fine'
+  let waiting: (() => void)[] = []
+  let asked = 0
+  const felt = async <T>(operation: () => Promise<T>): Promise<T> => {
+    asked += 1
+    if (mood === 'gone') throw new StoreError('unavailable')
+    if (mood === 'silent') await new Promise<void>((resolve) => waiting.push(resolve))
+    return operation()
+  }
+  const store: SharedStore = {
+    get: (key) => felt(() => inner.get(key)),
+    put: (...args) => felt(() => inner.put(...args)),
+    putIfAbsent: (...args) => felt(() => inner.putIfAbsent(...args)),
+    compareAndSet: (...args) => felt(() => inner.compareAndSet(...args)),
+    getOrLock: (...args) => felt(() => inner.getOrLock(...args)),
+    publish: (...args) => felt(() => inner.publish(...args)),
+    subscribe: (...args) => inner.subscribe(...args),
+  }
+  return {
+    store,
+    asked: () => asked,
+    become(next: Mood) {
+      mood = next
+      const told = waiting
+      waiting = []
+      for (const tell of told) tell()
+    },
+  }
+}
+
+async function createWorld(budgetMs: number) {
+  const clock = createManualClock()
+  const provider = createProvider()
+  const inner = createMemoryStore({ clock, log: createRecordingLog() })
+  const [one, two] = [createMoodyStore(inner), createMoodyStore(inner)]
+  const replicas = [one, two].map(({ store }) => createFleetReplica(store, { clock, provider, budgetMs }))
+  const [first, second] = replicas
+  if (first === undefined || second === undefined) throw new RangeError('two')
+  await settle()
+  const become = (mood: Mood) => {
+    one.become(mood)
+    two.become(mood)
+  }
+  return { clock, provider, inner, one, first, second, become }
+}
+
+const isAlone = (replica: { metrics: { value(name: string): number } }) =>
+  replica.metrics.value('extauth_shared_credentials_alone') === 1
+
+describe('without its store', () => {
+  it.each(['gone', 'silent'] as const)('that is %s a replica goes on alone and says so', async (mood) => {
+    const { provider, first, second, become } = await createWorld(200)
+    become(mood)
+    const subjects = Array.from({ length: 20 }, (_, index) => `user-${index}`)
+    const startedAt = performance.now()
+    for (const replica of [first, second]) {
+      await Promise.all(subjects.map((subject) => replica.get(subject)))
+    }
+    expect(provider.calls).toHaveLength(40)
+    for (const replica of [first, second]) {
+      expect(isAlone(replica)).toBe(true)
+      expect(replica.count('alone')).toBe(20)
+      expect(replica.log.lines.filter((line) => line.includes('goes on alone'))).toHaveLength(1)
+    }
+    // Each waited once for its budget; whoever comes after that doesn't wait at all.
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    const warmedAt = performance.now()
+    for (let count = 0; count < 50; count += 1) await first.get(`later-${count}`)
+    expect(performance.now() - warmedAt).toBeLessThan(2_000)
+    become('fine')
+  })
+
+  it('a slow store costs a request its budget and no more', async () => {
+    const { first, become } = await createWorld(50)
+    become('silent')
+    const startedAt = performance.now()
+    await first.get('alice')
+    const tookMs = performance.now() - startedAt
+    expect(tookMs).toBeGreaterThanOrEqual(45)
+    expect(tookMs, 'generous, for a busy machine').toBeLessThan(1_000)
+    become('fine')
+  })
+
+  it('everything is shared again when it is back, what was made meanwhile too', async () => {
+    const { provider, first, second, become } = await createWorld(200)
+    become('gone')
+    for (const subject of ['a', 'b', 'c', 'd']) await first.get(subject)
+    expect(isAlone(first)).toBe(true)
+    become('fine')
+    await expect.poll(() => isAlone(first), { timeout: 5_000 }).toBe(false)
+    await settle()
+    for (const subject of ['a', 'b', 'c', 'd', 'e']) await second.get(subject)
+    await first.get('e')
+    expect(provider.calls).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(first.log.lines.at(-1)).toContain('again')
+  })
+
+  it('a lock that arrives after its request went on is let go', async () => {
+    const { provider, first, second, become } = await createWorld(100)
+    become('silent')
+    const token = await first.get('alice')
+    become('fine')
+    await settle()
+    await expect.poll(() => second.get('alice'), { timeout: 2_000 }).toContain('of-alice')
+    expect(token).toContain('of-alice')
+    expect(provider.calls.length).toBeLessThanOrEqual(2)
+  })
+
+  it('a purge that can’t be told now is told later, and holds here at once', async () => {
+    const { provider, first, second, become } = await createWorld(200)
+    await first.get('alice')
+    await second.get('alice')
+    become('gone')
+    first.cache.purge({ subject: 'alice' })
+    await settle()
+    await first.get('alice')
+    expect(provider.calls).toHaveLength(2)
+    become('fine')
+    await expect.poll(() => second.cache.list().entries, { timeout: 5_000 }).toBe(0)
+    await second.get('alice')
+    await settle()
+    expect(new Set(provider.calls)).toEqual(new Set(['alice']))
+    expect(await second.get('alice')).not.toContain('token-1-')
+  })
+
+  it('a replica that starts without it works, and joins when it comes', async () => {
+    const clock = createManualClock()
+    const provider = createProvider()
+    const moody = createMoodyStore(createMemoryStore({ clock, log: createRecordingLog() }))
+    moody.become('gone')
+    const replica = createFleetReplica(moody.store, { clock, provider, budgetMs: 200 })
+    expect(await replica.get('alice')).toContain('of-alice')
+    expect(isAlone(replica)).toBe(true)
+    moody.become('fine')
+    await expect.poll(() => isAlone(replica), { timeout: 5_000 }).toBe(false)
+  })
+
+  it('asks it now and then only', async () => {
+    const { one, first, become } = await createWorld(200)
+    become('gone')
+    for (let count = 0; count < 4; count += 1) await first.get(`user-${count}`)
+    const before = one.asked()
+    for (let count = 0; count < 200; count += 1) await first.get(`later-${count}`)
+    expect(one.asked() - before).toBeLessThan(20)
+  })
+})
