@@ -17,11 +17,20 @@ import { startIdp, type Idp } from './upstreams/idp.ts'
 
 export const REDIRECT = 'http://127.0.0.1:7777/callback'
 export const HMAC = 'an HMAC secret of more than thirty-two bytes'
+/** Limits that nobody reaches. */
+export const LIMITS = {
+  registration: { perSecond: 10_000, burst: 10_000 },
+  authorize: { perSecond: 10_000, burst: 10_000 },
+  token: { perSecond: 10_000, burst: 10_000 },
+  registeredClients: 10_000,
+}
 export const SECRETS = { 'idp/secret': 'of us', 'idp/ca': TLS.ca.toString(), 'as/hmac': HMAC }
 
 export interface RigOptions {
   /** Put over the spec of a server with one OIDC upstream. */
   readonly spec?: Readonly<Record<string, unknown>>
+  /** What is set beside the fields of the specification. */
+  readonly extensions?: Pick<AuthServerConfig['spec'], 'limits' | 'clientMetadata' | 'forwardClaims'>
   /** Path of the issuer. */
   readonly path?: string
   readonly resources?: (url: string) => AuthServerConfig['resources']
@@ -45,12 +54,13 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const secrets = createTestSecrets({ ...SECRETS, ...options.secrets })
   const store = options.store?.({ clock, log }) ?? createMemoryStore({ clock, log })
   const issuer = `${url}${options.path ?? ''}`
-  const spec = embeddedAuthServer().parse({
+  const parsed = embeddedAuthServer().parse({
     issuer,
     upstreamProviders: [upstreamOf(idp)],
     hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
     ...options.spec,
   })
+  const spec = { ...parsed, ...options.extensions }
   const resources = options.resources?.(url) ?? [
     { url: `${url}/mcp`, scopes: ['mcp:read', 'mcp:write'], providers: [] },
   ]
@@ -143,19 +153,25 @@ export function authorizeUrl(
 
 /** What the identity provider does with a browser that was sent to it: it comes back with a code. */
 export async function atUpstream(
-  rig: Pick<Rig, 'idp'>,
+  rig: Pick<Rig, 'idp' | 'clock'>,
   browser: Browser,
   sent: Seen,
   more: Readonly<Record<string, string>> = {},
 ): Promise<Seen> {
-  return browser.get(backFrom(rig.idp, sent, more))
+  return browser.get(backFrom(rig, sent, more))
 }
 
 /** The address to which an identity provider sends a browser back. */
-export function backFrom(idp: Idp, sent: Seen, more: Readonly<Record<string, string>> = {}): string {
+export function backFrom(
+  { idp, clock }: Pick<Rig, 'idp' | 'clock'>,
+  sent: Seen,
+  more: Readonly<Record<string, string>> = {},
+): string {
   const there = new URL(sent.location ?? '')
   if (there.origin !== idp.url) throw new Error(`sent to ${there.href} (${sent.status}): ${sent.html}`)
   idp.nonce = there.searchParams.get('nonce') ?? ''
+  const now = Math.floor(clock.now() / 1000)
+  idp.claims = { ...idp.claims, iat: now, exp: now + 600 }
   const back = new URL(there.searchParams.get('redirect_uri') ?? '')
   const parameters = { code: 'code-1', state: there.searchParams.get('state') ?? '', iss: idp.url, ...more }
   for (const [name, value] of Object.entries(parameters)) if (value !== '') back.searchParams.set(name, value)

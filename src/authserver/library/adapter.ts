@@ -1,7 +1,7 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider'
 import { hashKey } from '../../cache/index.ts'
 import type { Store } from '../../storage/index.ts'
-import type { Client } from '../clients/client.ts'
+import { GRANT_TYPES, type Client } from '../clients/client.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
 import { publicMetadata } from '../clients/registration.ts'
 import { OAuthError } from '../oauth-error.ts'
@@ -37,7 +37,9 @@ export function createAdapter(model: string, parts: AdapterParts): Adapter {
 async function findClient(id: string, clients: ClientDirectory): Promise<AdapterPayload | undefined> {
   try {
     const client = await clients.find(id)
-    return client === undefined ? undefined : { ...publicMetadata(client), ...secretOf(client) }
+    // Which grants it has is judged by our handlers: `unauthorized_client` is what RFC 6749 §5.2 calls it.
+    const grants = { grant_types: [...GRANT_TYPES] }
+    return client === undefined ? undefined : { ...publicMetadata(client), ...grants, ...secretOf(client) }
   } catch (error) {
     // Whatever is wrong with a metadata document, here it means that the client is not known.
     if (error instanceof OAuthError) throw new errors.InvalidClientAuth(error.description)

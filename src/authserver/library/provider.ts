@@ -103,6 +103,8 @@ function registerGrant(
     const client = await clients.find(ctx.oidc.client?.clientId ?? '')
     if (client === undefined) throw new errors.InvalidClientAuth('client not found')
     try {
+      if (!client.grantTypes.includes(type))
+        throw new OAuthError('unauthorized_client', 'the client has not registered this grant')
       ctx.body = await work(client, ctx.oidc.params as TokenParameters)
     } catch (error) {
       throw error instanceof OAuthError ? refusalOf(error) : error

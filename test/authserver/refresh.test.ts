@@ -1,0 +1,195 @@
+import { decodeJwt } from 'jose'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createSockets } from '../support/sockets.ts'
+import { createCaller } from '../support/ports.ts'
+import {
+  getTokens,
+  LIMITS,
+  logIn,
+  postForm,
+  redeem,
+  refresh,
+  register,
+  startRig,
+  type Rig,
+  type TestClient,
+  type Tokens,
+} from './rig.ts'
+
+const sockets = createSockets()
+let rig: Rig
+let client: TestClient
+beforeEach(async () => {
+  rig = await startRig(sockets, { extensions: { limits: LIMITS } })
+  client = await register(rig)
+})
+afterEach(() => sockets.closeAll())
+
+const next = async (token: string): Promise<Tokens & { readonly error?: string }> =>
+  (await (await refresh(rig, client, token)).json()) as Tokens & { readonly error?: string }
+
+const isRevoked = (accessToken: string): boolean => {
+  const { tsid } = decodeJwt<{ tsid: string }>(accessToken)
+  return rig.server.issuer.isRevoked({ tsid })
+}
+
+describe('a refresh token', () => {
+  it('is another after each use, and only the last one is good', async () => {
+    let tokens: Tokens = await getTokens(rig, client)
+    const seen = new Set<string>()
+    for (let i = 0; i < 5; i++) {
+      seen.add(tokens.refresh_token ?? '')
+      tokens = await next(tokens.refresh_token ?? '')
+    }
+    expect(seen.size).toBe(5)
+    expect(isRevoked(tokens.access_token)).toBe(false)
+  })
+
+  it('gives the same successor for 30 s, as long as that is unused', async () => {
+    const first = (await getTokens(rig, client)).refresh_token ?? ''
+    const second = (await next(first)).refresh_token
+    rig.clock.advance(30_000)
+    expect((await next(first)).refresh_token).toBe(second)
+  })
+
+  it('ends the family when it is shown after 30 s', async () => {
+    const { refresh_token: first = '', access_token: access } = await getTokens(rig, client)
+    const second = (await next(first)).refresh_token ?? ''
+    rig.clock.advance(30_001)
+    expect((await next(first)).error).toBe('invalid_grant')
+    expect((await next(second)).error).toBe('invalid_grant')
+    expect(isRevoked(access)).toBe(true)
+    expect(rig.metrics.value('extauth_authserver_replays_total', 'refresh_token')).toBe(1)
+  })
+
+  it('ends the family when it is shown after its successor was used', async () => {
+    const first = (await getTokens(rig, client)).refresh_token ?? ''
+    const second = (await next(first)).refresh_token ?? ''
+    const third = (await next(second)).refresh_token ?? ''
+    expect((await next(first)).error).toBe('invalid_grant')
+    expect((await next(third)).error).toBe('invalid_grant')
+  })
+
+  it('ends the family when another client shows it', async () => {
+    const { refresh_token: token = '' } = await getTokens(rig, client)
+    const other = await register(rig)
+    expect(await (await refresh(rig, other, token)).json()).toMatchObject({ error: 'invalid_grant' })
+    expect((await next(token)).error).toBe('invalid_grant')
+  })
+
+  it('shown by 50 at once is rotated once, and all get the same successor', async () => {
+    const { refresh_token: first = '' } = await getTokens(rig, client)
+    const all = await Promise.all(Array.from({ length: 50 }, () => next(first)))
+    expect(new Set(all.map((one) => one.refresh_token)).size).toBe(1)
+    expect(new Set(all.map((one) => one.access_token)).size).toBe(50)
+    rig.clock.advance(30_001)
+    expect((await next(first)).error).toBe('invalid_grant')
+    expect((await next(all[0]?.refresh_token ?? '')).error).toBe('invalid_grant')
+  })
+
+  it('that nobody could have been given ends nothing', async () => {
+    const { refresh_token: token = '' } = await getTokens(rig, client)
+    const forged = `${token.slice(0, -43)}${'A'.repeat(43)}`
+    expect((await next(forged)).error).toBe('invalid_grant')
+    expect((await next(token)).refresh_token).toBeDefined()
+  })
+
+  it('ends after its lifespan, and with the login after 30 days at the latest', async () => {
+    rig.idp.tokens = { refresh_token: undefined }
+    let tokens: Tokens = await getTokens(rig, client)
+    for (let day = 1; day < 30; day++) {
+      rig.clock.advance(86_400_000)
+      tokens = await next(tokens.refresh_token ?? '')
+    }
+    rig.clock.advance(86_400_000 - 60_000)
+    tokens = await next(tokens.refresh_token ?? '')
+    expect(tokens.expires_in).toBe(60)
+    rig.clock.advance(60_000)
+    expect((await next(tokens.refresh_token ?? '')).error).toBe('invalid_grant')
+    const week = await getTokens(rig, client)
+    rig.clock.advance(7 * 86_400_000)
+    expect((await next(week.refresh_token ?? '')).error).toBe('invalid_grant')
+  })
+
+  it('brings new claims when the upstream’s ID token is due', async () => {
+    rig.idp.claims = { groups: ['old'] }
+    const { refresh_token: first = '', access_token: access } = await getTokens(rig, client)
+    expect(decodeJwt(access)).toMatchObject({ groups: ['old'] })
+    rig.clock.advance(4000_000)
+    const now = Math.floor(rig.clock.now() / 1000)
+    rig.idp.claims = { groups: ['new'], iat: now, exp: now + 600 }
+    expect(decodeJwt((await next(first)).access_token)).toMatchObject({ groups: ['new'] })
+  })
+
+  it('is not spent while the upstream is down, and ends when the upstream says so', async () => {
+    const { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
+    rig.clock.advance(4000_000)
+    rig.idp.token = { status: 503 }
+    const down = await refresh(rig, client, token)
+    expect([down.status, await down.json()]).toMatchObject([503, { error: 'temporarily_unavailable' }])
+    expect(down.headers.has('retry-after')).toBe(true)
+    rig.clock.advance(60_000)
+    rig.idp.token = { status: 400, body: { error: 'invalid_grant' } }
+    expect((await next(token)).error).toBe('invalid_grant')
+    expect(isRevoked(access)).toBe(true)
+  })
+})
+
+describe('a code that is shown again', () => {
+  it('ends what came of it, when its verifier is shown as well', async () => {
+    const { answer, pkce } = await logIn(rig, client)
+    const code = answer.get('code') ?? ''
+    const tokens = (await (await redeem(rig, client, code, pkce)).json()) as Tokens
+    expect((await redeem(rig, client, code, { ...pkce, verifier: 'x'.repeat(43) })).status).toBe(400)
+    expect(isRevoked(tokens.access_token)).toBe(false)
+    expect(await (await redeem(rig, client, code, pkce)).json()).toMatchObject({ error: 'invalid_grant' })
+    expect(isRevoked(tokens.access_token)).toBe(true)
+    expect((await next(tokens.refresh_token ?? '')).error).toBe('invalid_grant')
+  })
+})
+
+describe('revocation', () => {
+  const revoke = (form: Readonly<Record<string, string>>) =>
+    postForm(`${rig.issuer}/oauth/revoke`, { client_id: client.id, ...form })
+
+  it('of a refresh token takes the family, the session and its access tokens along', async () => {
+    const { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
+    const response = await revoke({ token })
+    expect([response.status, await response.text()]).toEqual([200, ''])
+    expect(isRevoked(access)).toBe(true)
+    expect((await next(token)).error).toBe('invalid_grant')
+    const { sub, tsid } = decodeJwt<{ sub: string; tsid: string }>(access)
+    const caller = createCaller({ issuer: rig.issuer, subject: sub, claims: { tsid, client_id: client.id } })
+    await expect(rig.server.upstreamTokens.current(caller, 'corp', 'access_token')).rejects.toMatchObject({
+      code: 'no_session',
+    })
+  })
+
+  it('of the token before takes the family along too', async () => {
+    const { refresh_token: first = '' } = await getTokens(rig, client)
+    const second = (await next(first)).refresh_token ?? ''
+    expect((await revoke({ token: first })).status).toBe(200)
+    expect((await next(second)).error).toBe('invalid_grant')
+  })
+
+  it('of an access token is unsupported_token_type', async () => {
+    const { access_token: token } = await getTokens(rig, client)
+    const response = await revoke({ token, token_type_hint: 'access_token' })
+    expect([response.status, await response.json()]).toMatchObject([400, { error: 'unsupported_token_type' }])
+    expect(isRevoked(token)).toBe(false)
+  })
+
+  it('of what is no token of this client changes nothing and says so to nobody', async () => {
+    const { refresh_token: token = '' } = await getTokens(rig, client)
+    const other = await register(rig)
+    expect((await postForm(`${rig.issuer}/oauth/revoke`, { client_id: other.id, token })).status).toBe(200)
+    expect((await revoke({ token: 'x' })).status).toBe(200)
+    expect((await next(token)).refresh_token).toBeDefined()
+  })
+
+  it('needs a token and a client', async () => {
+    expect(await (await revoke({})).json()).toMatchObject({ error: 'invalid_request' })
+    const nobody = await postForm(`${rig.issuer}/oauth/revoke`, { token: 'x' })
+    expect(await nobody.json()).toMatchObject({ error: 'invalid_request' })
+  })
+})
