@@ -1,5 +1,4 @@
-import type { EmbeddedAuthServer, SecretRef } from '../resources/index.ts'
-import type { Rate } from './rates.ts'
+import type { EmbeddedAuthServer } from '../resources/index.ts'
 
 /** One resource that clients log in for: a route (or several with one `resourceUrl`) that uses this server. */
 export interface AuthServerResource {
@@ -11,28 +10,10 @@ export interface AuthServerResource {
   readonly providers: readonly string[]
 }
 
-/** What may be set beside the fields of the specification. */
-export interface AuthServerExtensions {
-  /** What one client address may ask. */
-  readonly limits?:
-    | {
-        readonly registration: Rate
-        readonly authorize: Rate
-        readonly token: Rate
-        readonly registeredClients: number
-      }
-    | undefined
-  /** How metadata documents of clients are fetched. */
-  readonly clientMetadata?:
-    { readonly allowPrivateIP: boolean; readonly caBundleRef?: SecretRef | undefined } | undefined
-  /** More claims of the first upstream that our tokens carry. */
-  readonly forwardClaims?: readonly string[] | undefined
-}
-
 /** One embedded authorization server, and the routes that point at it. */
 export interface AuthServerConfig {
   /** `namespace/name` of its document; what is stored is kept apart by it. */
   readonly name: string
-  readonly spec: EmbeddedAuthServer & AuthServerExtensions
+  readonly spec: EmbeddedAuthServer
   readonly resources: readonly AuthServerResource[]
 }

@@ -20,7 +20,7 @@ let client: TestClient
 const pkce = makePkce()
 const WEB = 'https://app.example.com/cb'
 beforeEach(async () => {
-  rig = await startRig(sockets, { extensions: { limits: LIMITS } })
+  rig = await startRig(sockets, { spec: { limits: LIMITS } })
   client = await register(rig, { redirect_uris: [WEB], client_name: 'Web App' })
 })
 afterEach(() => sockets.closeAll())

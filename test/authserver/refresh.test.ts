@@ -20,7 +20,7 @@ const sockets = createSockets()
 let rig: Rig
 let client: TestClient
 beforeEach(async () => {
-  rig = await startRig(sockets, { extensions: { limits: LIMITS } })
+  rig = await startRig(sockets, { spec: { limits: LIMITS } })
   client = await register(rig)
 })
 afterEach(() => sockets.closeAll())

@@ -248,7 +248,7 @@ describe('a registration', () => {
 
 describe('places for registered clients', () => {
   it('are given to the newest, the oldest that was never used goes first', async () => {
-    const small = await startRig(sockets, { extensions: { limits: { ...LIMITS, registeredClients: 3 } } })
+    const small = await startRig(sockets, { spec: { limits: { ...LIMITS, registeredClients: 3 } } })
     const ids: string[] = []
     for (let i = 0; i < 5; i++) {
       small.clock.advance(1000)

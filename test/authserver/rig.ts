@@ -29,8 +29,6 @@ export const SECRETS = { 'idp/secret': 'of us', 'idp/ca': TLS.ca.toString(), 'as
 export interface RigOptions {
   /** Put over the spec of a server with one OIDC upstream. */
   readonly spec?: Readonly<Record<string, unknown>>
-  /** What is set beside the fields of the specification. */
-  readonly extensions?: Pick<AuthServerConfig['spec'], 'limits' | 'clientMetadata' | 'forwardClaims'>
   /** Path of the issuer. */
   readonly path?: string
   readonly resources?: (url: string) => AuthServerConfig['resources']
@@ -54,13 +52,12 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const secrets = createTestSecrets({ ...SECRETS, ...options.secrets })
   const store = options.store?.({ clock, log }) ?? createMemoryStore({ clock, log })
   const issuer = `${url}${options.path ?? ''}`
-  const parsed = embeddedAuthServer().parse({
+  const spec = embeddedAuthServer().parse({
     issuer,
     upstreamProviders: [upstreamOf(idp)],
     hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
     ...options.spec,
   })
-  const spec = { ...parsed, ...options.extensions }
   const resources = options.resources?.(url) ?? [
     { url: `${url}/mcp`, scopes: ['mcp:read', 'mcp:write'], providers: [] },
   ]
