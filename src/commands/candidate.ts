@@ -1,7 +1,8 @@
-import { causeOf, type Route, type Secrets } from '../core/index.ts'
+import { causeOf, type Route } from '../core/index.ts'
 import type { Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
 import type { Services } from './proxy-services.ts'
+import type { Held } from './readiness.ts'
 import { resourceDocuments } from './resource-documents.ts'
 import { buildRoute, type Keep } from './routes.ts'
 
@@ -10,8 +11,8 @@ export interface Candidate {
   readonly config: ResolvedProxy
   /** Closing it lets go of all that no other configuration uses. */
   readonly runtime: Runtime
-  /** The secrets that this configuration names. */
-  readonly secrets: Secrets
+  /** The secrets and files that this configuration names. */
+  readonly held: Held
   /** It is in force: what fetches ahead of the first request begins. */
   adopt(): void
   /** It will never be: what only this had opened is let go of. */
@@ -24,7 +25,8 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
   const secrets = services.secrets.hold()
   const caFiles = services.caFiles.hold()
   const authenticators = services.authenticators.hold()
-  const obtain = { ...services.obtain, secrets, caCertificate: (path: string) => caFiles.certificate(path) }
+  const certificate: Held['certificate'] = (path) => caFiles.certificate(path)
+  const obtain = { ...services.obtain, secrets, caCertificate: certificate }
   const deps = { clock, authenticators, decisions, egressProxy, obtain }
 
   const opened: { close(): Promise<void> }[] = []
@@ -48,7 +50,7 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
     const routes: Route[] = config.routes.map((resolved) => buildRoute(resolved, listenUrl, deps, keep))
     const localHandlers = resourceDocuments(config, listenUrl)
     const runtime = { routes, localHandlers, close }
-    return { config, runtime, secrets, adopt: () => authenticators.start(), refuse }
+    return { config, runtime, held: { secrets, certificate }, adopt: () => authenticators.start(), refuse }
   } catch (error) {
     refuse()
     throw error

@@ -1,25 +1,49 @@
 import { asFailure, type Secrets } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
-import { secretsNamedBy, type ResolvedProxy } from '../resources/index.ts'
+import { filesNamedBy, type ResolvedProxy, type ResolvedRoute, secretsNamedBy } from '../resources/index.ts'
+
+/** What a configuration has opened, as far as readiness looks at it. */
+export interface Held {
+  readonly secrets: Secrets
+  /** The content of a CA file; undefined while it has never been readable. */
+  readonly certificate: (path: string) => () => Buffer | undefined
+}
+
+interface Missing {
+  /** The reason that callers of the route are answered with. */
+  readonly reason: string
+  /** Where the config names what is missing, below its `spec`; never what it is called or where it lies. */
+  readonly field: string
+}
 
 /**
- * Ready as long as it does not drain and at least one route has all its secrets; degraded while another lacks one. An
- * identity provider that is down does not count: restarting this process would not mend it.
+ * Ready as long as it does not drain and at least one route has all the secrets and files that its type names; degraded
+ * while another lacks one. An identity provider that is down does not count: restarting this process would not mend it.
  */
-export function readinessOf(
-  config: ResolvedProxy,
-  { secrets, isDraining }: { readonly secrets: Secrets; readonly isDraining: boolean },
-): Readiness {
+export function readinessOf(config: ResolvedProxy, held: Held, isDraining: boolean): Readiness {
   if (isDraining) return { ok: false, detail: { draining: true } }
   const unusable = config.routes.flatMap((route) => {
-    try {
-      for (const ref of secretsNamedBy(route.auth)) secrets.handle(ref).current()
-      return []
-    } catch (error) {
-      return [{ route: route.name, reason: asFailure(error).code }]
-    }
+    const missing = missingOf(route, held)
+    return missing === undefined ? [] : [{ route: route.name, ...missing }]
   })
   if (unusable.length === 0)
     return { ok: config.routes.length > 0, ...(config.routes.length > 0 ? {} : { detail: 'no routes' }) }
   return { ok: unusable.length < config.routes.length, degraded: true, detail: { unusable } }
+}
+
+/** The first thing without which a route can answer nothing but 500, by the record of its type. */
+function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }: Held): Missing | undefined {
+  const server =
+    authServer === undefined
+      ? []
+      : secretsNamedBy({ type: 'embeddedAuthServer' as const, spec: authServer.server.spec })
+  for (const { path, value } of [...secretsNamedBy(auth), ...server]) {
+    try {
+      secrets.handle(value).current()
+    } catch (error) {
+      return { reason: asFailure(error).code, field: path.join('.') }
+    }
+  }
+  const file = filesNamedBy(auth).find(({ value }) => certificate(value)() === undefined)
+  return file === undefined ? undefined : { reason: 'config_error', field: file.path.join('.') }
 }

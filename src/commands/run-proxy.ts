@@ -71,7 +71,7 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
   const admin = await startOps({
     address: first.admin.address,
     version: VERSION,
-    readiness: () => readinessOf(current.config, { secrets: current.secrets, isDraining }),
+    readiness: () => readinessOf(current.config, current.held, isDraining),
     metrics: () => metrics.render(),
     guarded: {
       endpoints: adminEndpoints({

@@ -72,8 +72,8 @@ export const headersSetBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): 
   TYPE_RECORDS[type].sets(spec)
 
 /** Every secret that a config names. */
-export const secretsNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly SecretRef[] =>
-  TYPE_RECORDS[type].secrets(spec).map(({ value }) => value)
+export const secretsNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Found<SecretRef>[] =>
+  TYPE_RECORDS[type].secrets(spec)
 
 /** Every file that a config names. */
 export const filesNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Found<string>[] =>

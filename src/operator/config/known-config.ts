@@ -40,7 +40,7 @@ function judge(object: KubeObject, apiGroup: string): KnownConfig {
     }
   const typed = typedSpec(auth.document.spec)
   const secretKeys = new Map<string, Set<string>>()
-  for (const ref of secretsNamedBy(typed))
+  for (const { value: ref } of secretsNamedBy(typed))
     secretKeys.set(ref.name, (secretKeys.get(ref.name) ?? new Set()).add(ref.key))
   const urls = urlsCalledBy(typed).map(({ url }) => url)
   return {

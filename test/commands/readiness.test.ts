@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import { readinessOf } from '../../src/commands/readiness.ts'
+import { Failure, Secret, type Secrets } from '../../src/core/index.ts'
+import { resolveProxy, type ResolvedProxy } from '../../src/resources/index.ts'
+import { externalAuth, load, OAUTH, proxy, route, SPECS } from '../resources/build.ts'
+
+const exchange = {
+  type: 'tokenExchange',
+  tokenExchange: {
+    ...SPECS.tokenExchange.tokenExchange,
+    clientId: 'c',
+    clientAuthMethod: 'private_key_jwt',
+    clientKeySecretRef: { name: 'keys', key: 'pem' },
+    caCertPath: 'ca.pem',
+  },
+}
+const login = {
+  type: 'embeddedAuthServer',
+  embeddedAuthServer: {
+    ...SPECS.embeddedAuthServer.embeddedAuthServer,
+    hmacSecretRefs: [{ name: 'hmac', key: 'now' }],
+  },
+}
+
+function configOf(...documents: readonly object[]): ResolvedProxy {
+  const { config, problems } = resolveProxy(load(...documents))
+  if (config === undefined) throw new Error(JSON.stringify(problems))
+  return config
+}
+
+/** Everything is there but what is named. */
+function without(...missing: readonly string[]) {
+  const secrets: Secrets = {
+    handle: ({ name, key }) => ({
+      label: `${name}/${key}`,
+      version: 1,
+      current: () => {
+        if (missing.includes(`${name}/${key}`)) throw new Failure('secret_unavailable')
+        return new Secret('x')
+      },
+      refresh: () => Promise.resolve(false),
+    }),
+  }
+  return { secrets, certificate: (path: string) => () => (missing.includes(path) ? undefined : Buffer.from('')) }
+}
+
+describe('readiness', () => {
+  const both = configOf(
+    externalAuth(SPECS.bearerToken),
+    externalAuth(exchange, 'exchange'),
+    proxy({
+      auth: OAUTH,
+      routes: [
+        route({ resourceUrl: 'https://mcp.example.com/a' }),
+        route({ name: 'x', path: '/x', externalAuthConfigRef: { name: 'exchange' } }),
+      ],
+    }),
+  )
+
+  test('everything is there', () => {
+    expect(readinessOf(both, without(), false)).toEqual({ ok: true })
+  })
+
+  test.each([
+    ['keys/pem', 'clientKeySecretRef', 'secret_unavailable'],
+    ['/etc/extauth/ca.pem', 'caCertPath', 'config_error'],
+  ])('%s is missing: the other route still serves', (missing, field, reason) => {
+    expect(readinessOf(both, without(missing), false)).toEqual({
+      ok: true,
+      degraded: true,
+      detail: { unusable: [{ route: 'x', reason, field }] },
+    })
+  })
+
+  test('no route can serve', () => {
+    expect(readinessOf(both, without('a/b', 'keys/pem'), false).ok).toBe(false)
+    expect(readinessOf(both, without(), true)).toEqual({ ok: false, detail: { draining: true } })
+  })
+
+  test('the secrets of the authorization server count for the routes where callers log in', () => {
+    const config = configOf(
+      externalAuth(SPECS.bearerToken),
+      externalAuth(login, 'server'),
+      proxy({ authServerRef: { name: 'server' }, routes: [route()] }),
+    )
+    expect(readinessOf(config, without('hmac/now'), false).detail).toEqual({
+      unusable: [{ route: 'a', reason: 'secret_unavailable', field: 'hmacSecretRefs.0' }],
+    })
+  })
+})
