@@ -19,7 +19,7 @@ const SPEC: CommandSpec = {
   },
   notes: [
     'Changed data are taken over at once; broken data never replace good ones, and /readiness says so.',
-    'SIGHUP looks at all data again. A changed registry file itself needs a restart.',
+    'So it is with the registry file itself. SIGHUP looks at both again.',
     'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.',
     '',
     'Example:',
@@ -62,7 +62,7 @@ export async function runRegistry(argv: readonly string[], io: Io): Promise<numb
     return refuse(error, io)
   }
   io.stdout(`registry at ${registry.url}, internal server at ${registry.internalUrl}\n`)
-  io.onReload(() => void registry.refresh())
+  io.onReload(() => void registry.reload())
   const signal = await io.stop
   log.info({ signal }, 'stopping')
   await registry.close()

@@ -53,21 +53,28 @@ export function authorizationOf(request: IncomingMessage): readonly string[] {
   return values
 }
 
+const pathOf = (target: string): string => {
+  const mark = target.indexOf('?')
+  return mark === -1 ? target : target.slice(0, mark)
+}
+
 const queryOf = (target: string): string => {
   const mark = target.indexOf('?')
   return mark === -1 ? '' : target.slice(mark + 1)
 }
 
 /**
- * Lets a matched request pass, with its caller; `ANONYMOUS` on open routes and paths. A request that matches no route
- * needs a token like any other, so that nobody learns from a 404 what there is. Throws or rejects with `Failure`.
+ * Lets a request pass, with its caller; `ANONYMOUS` on open routes and paths. A request that matches no route needs a
+ * token like any other, so that nobody learns from a 404 what there is, unless its path is open. Throws or rejects with
+ * `Failure`.
  */
 export function authorize(policy: AccessPolicy, request: MatchedRequest): Caller | Promise<Caller> {
   if (policy.mode === 'anonymous') return ANONYMOUS
   const { route } = request
-  if (route !== undefined && (OPEN_ROUTES.has(route) || policy.isPublicPath(canonicalPath(route, request.params))))
-    return ANONYMOUS
+  if (route !== undefined && OPEN_ROUTES.has(route)) return ANONYMOUS
   const { raw } = request
+  const path = route === undefined ? pathOf(raw.url ?? '') : canonicalPath(route, request.params)
+  if (policy.isPublicPath(path)) return ANONYMOUS
   return policy.tokens.authenticate(authorizationOf(raw), queryOf(raw.url ?? ''), raw.socket.remoteAddress)
 }
 

@@ -9,11 +9,16 @@ import { registryFailureBody, retryAfterFor } from '../http/index.ts'
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'WWW-Authenticate, Retry-After, X-Request-Id',
+  'access-control-expose-headers': 'ETag, Retry-After, WWW-Authenticate, X-Request-Id',
 }
 
 export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
 export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Whether an `If-None-Match` names `etag`, weakly compared (RFC 9110 §13.1.2). */
+export const matchesEtag = (ifNoneMatch: string | undefined, etag: string): boolean =>
+  ifNoneMatch !== undefined &&
+  ifNoneMatch.split(',').some((one) => [etag, '*'].includes(one.trim().replace(/^W\//, '')))
 
 /** A failure as an answer: status and sentence from the table, never its cause. */
 export function failureHeaders(failure: Failure, challenge: string | undefined): Record<string, string> {

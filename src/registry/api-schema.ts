@@ -24,7 +24,7 @@ const includeDeleted = z.preprocess(flag, z.boolean()).default(false)
 export const listQuery = z.object({
   cursor: z.string().min(1).optional().describe('metadata.nextCursor of the page before, as it was given.'),
   limit: limit.describe('Entries per page.'),
-  search: z.string().max(255).optional().describe('Part of the server name, in any case.'),
+  search: z.string().max(255).optional().describe('Part of name, title or description, in any case.'),
   updated_since: updatedSince.optional().describe('Only entries updated at or after this time (RFC 3339).'),
   version: z.string().min(1).max(255).optional().describe('`latest`, or exactly this version.'),
   include_deleted: includeDeleted.describe('Deleted entries too; always with updated_since.'),
@@ -70,7 +70,7 @@ const answer = <S extends z.ZodType>(description: string, schema: S) => ({
 })
 
 export const listAnswer = answer('One page, in the order of names and versions.', serverList)
-export const versionsAnswer = answer('All versions, newest first.', serverList)
+export const versionsAnswer = answer('All versions by date of publication, newest first.', serverList)
 export const versionAnswer = answer('One version.', serverResponse)
 
 /** RFC 9728 §2. */

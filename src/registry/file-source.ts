@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FileError, readBounded } from '../files/index.ts'
-import type { ReadAll } from './held.ts'
 import { MAX_ENTRIES, parseDocument, validateItems } from './parse.ts'
-import { buildSnapshot, type Listed } from './snapshot.ts'
+import type { ReadAll } from './registry-data.ts'
+import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './snapshot.ts'
 import { SourceError } from './source-error.ts'
 
 /** One file: 10,000 entries of a large registry are about 20 MiB. */
@@ -38,13 +38,16 @@ async function modifiedMs(path: string): Promise<number> {
   }
 }
 
+async function readEntries(bytes: Buffer, path: string): Promise<Reading> {
+  const { items, updatedMs } = parseDocument(bytes)
+  return validateItems(items, path, updatedMs ?? (await modifiedMs(path)))
+}
+
 /** Reads the entries of one JSON file of at most 64 MiB. Entries without a date get the file's. */
 export const readFileSource =
   (path: string): ReadAll =>
-  async () => {
-    const bytes = read(path)
-    return buildSnapshot(await validateItems(parseDocument(bytes).items, path, await modifiedMs(path)))
-  }
+  async () =>
+    buildSnapshot(await readEntries(read(path), path))
 
 /** Paths of the `.json` files below a directory, sorted. Names that begin with a dot are skipped (`..data`, `.git`). */
 async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
@@ -68,22 +71,39 @@ async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
 }
 
 /**
- * Reads the entries of all `.json` files below a directory (8 levels, 5,000 files, 128 MiB together). One broken file
- * breaks the whole, so that entries never vanish because of a typo elsewhere.
+ * Reads the entries of all `.json` files below a directory (8 levels, 5,000 files, 128 MiB together). A file that can't
+ * be used gives the entries that it gave before, and counts as skipped, so that nothing vanishes because of a typo
+ * elsewhere. Throws `SourceError` when no file can be used.
  */
-export const readDirectorySource =
-  (directory: string): ReadAll =>
-  async () => {
+export function readDirectorySource(directory: string): ReadAll {
+  let before: ReadonlyMap<string, readonly Listed[]> = new Map()
+  return async () => {
     const listed: Listed[] = []
+    let skipped = NOTHING_SKIPPED
+    let broken: SourceError | undefined
     let bytesLeft = MAX_DIRECTORY_BYTES
+    const good = new Map<string, readonly Listed[]>()
     for (const path of await jsonFiles(directory)) {
-      const bytes = read(path)
-      bytesLeft -= bytes.length
-      if (bytesLeft < 0) throw new SourceError('too_large', `${directory}: more than 128 MiB`)
-      const more = await validateItems(parseDocument(bytes).items, path, await modifiedMs(path))
-      if (listed.length + more.length > MAX_ENTRIES)
+      try {
+        const bytes = read(path)
+        bytesLeft -= bytes.length
+        if (bytesLeft < 0) break
+        const reading = await readEntries(bytes, path)
+        good.set(path, reading.listed)
+        skipped = joinSkipped(skipped, reading.skipped)
+      } catch (error) {
+        if (!(error instanceof SourceError)) throw error
+        broken = error
+        good.set(path, before.get(path) ?? [])
+        skipped = joinSkipped(skipped, { count: 1, first: [`${path}: ${error.detail}`] })
+      }
+      for (const entry of good.get(path) ?? []) listed.push(entry)
+      if (listed.length > MAX_ENTRIES)
         throw new SourceError('too_large', `${directory}: more than ${MAX_ENTRIES} entries`)
-      for (const entry of more) listed.push(entry)
     }
-    return buildSnapshot(listed)
+    if (bytesLeft < 0) throw new SourceError('too_large', `${directory}: more than 128 MiB`)
+    if (listed.length === 0 && broken !== undefined) throw broken
+    before = good
+    return buildSnapshot({ listed, skipped })
   }
+}

@@ -20,7 +20,8 @@ function writeOptions(request: IncomingMessage, response: ServerResponse): void 
     ...(isPreflight
       ? {
           'access-control-allow-methods': ALLOWED_METHODS,
-          'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version, X-Request-Id',
+          'access-control-allow-headers':
+            'Authorization, Content-Type, If-None-Match, MCP-Protocol-Version, X-Request-Id',
           'access-control-max-age': PREFLIGHT_SECONDS,
         }
       : {}),

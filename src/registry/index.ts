@@ -1,4 +1,5 @@
 export type { AccessPolicy, TokenCheck } from './access.ts'
-export type { HeldState } from './held.ts'
+export type { RegistryState } from './registry-data.ts'
 export { startRegistry, type RegistryOptions, type RegistryServer } from './server.ts'
+export type { RegistryContent } from './site.ts'
 export { openSource, type Source, type SourceConfig, type SourceDeps } from './source.ts'

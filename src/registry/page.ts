@@ -5,7 +5,7 @@ export interface ListQuery {
   /** 1 to 100. */
   readonly limit: number
   readonly cursor?: string | undefined
-  /** Part of the server's name, in any case. */
+  /** Part of the server's name, title or description, in any case. */
   readonly search?: string | undefined
   /** RFC 3339. */
   readonly updated_since?: string | undefined
@@ -15,17 +15,24 @@ export interface ListQuery {
   readonly include_deleted?: boolean | undefined
 }
 
-/** Index of the first entry after `position`. */
-function indexAfter(entries: readonly Entry[], position: { name: string; version: string }): number {
+/** The first of `length` sorted things that is not before what is looked for. */
+function firstIndex(length: number, isBefore: (index: number) => boolean): number {
   let low = 0
-  let high = entries.length
+  let high = length
   while (low < high) {
     const middle = (low + high) >>> 1
-    const entry = entries[middle]
-    if (entry !== undefined && comparePosition(entry, position) <= 0) low = middle + 1
+    if (isBefore(middle)) low = middle + 1
     else high = middle
   }
   return low
+}
+
+/** Index of the first entry after `position`. */
+function indexAfter(entries: readonly Entry[], position: { name: string; version: string }): number {
+  return firstIndex(entries.length, (index) => {
+    const entry = entries[index]
+    return entry !== undefined && comparePosition(entry, position) <= 0
+  })
 }
 
 /** The conditions of a query as one function, worked out once per request. */
@@ -36,9 +43,26 @@ function matcherOf(query: ListQuery): (entry: Entry) => boolean {
   const withDeleted = query.include_deleted === true || since !== undefined
   return (entry) =>
     (withDeleted || !entry.isDeleted) &&
-    (search === undefined || entry.lowerName.includes(search)) &&
+    (search === undefined || entry.searchText.includes(search)) &&
     (since === undefined || entry.updatedAtMs >= since) &&
     (version === undefined || (version === 'latest' ? entry.isLatest : entry.version === version))
+}
+
+/** The entries from `from` on that may match, in order: those that the index knows, or all. */
+function* candidates(snapshot: Snapshot, search: string | undefined, from: number): Generator<Entry> {
+  const { entries } = snapshot
+  if (search === undefined || search === '') {
+    for (let index = from; index < entries.length; index++) {
+      const entry = entries[index]
+      if (entry !== undefined) yield entry
+    }
+    return
+  }
+  const found = snapshot.searchIndex.candidates(search.toLowerCase())
+  for (let at = firstIndex(found.length, (index) => (found[index] ?? 0) < from); at < found.length; at++) {
+    const entry = entries[found[at] ?? -1]
+    if (entry !== undefined) yield entry
+  }
 }
 
 const render = (entries: readonly Entry[], nextCursor: string | undefined): string => {
@@ -51,13 +75,11 @@ const render = (entries: readonly Entry[], nextCursor: string | undefined): stri
  * Looks at entries one by one and keeps at most `limit` of them. Throws `bad_request` for a cursor that is none.
  */
 export function renderPage(snapshot: Snapshot, query: ListQuery): string {
-  const { entries } = snapshot
   const isWanted = matcherOf(query)
   const found: Entry[] = []
-  let index = query.cursor === undefined ? 0 : indexAfter(entries, decodeCursor(query.cursor))
-  for (; index < entries.length; index++) {
-    const entry = entries[index]
-    if (entry === undefined || !isWanted(entry)) continue
+  const from = query.cursor === undefined ? 0 : indexAfter(snapshot.entries, decodeCursor(query.cursor))
+  for (const entry of candidates(snapshot, query.search, from)) {
+    if (!isWanted(entry)) continue
     if (found.length === query.limit) {
       const last = found.at(-1)
       return render(found, last === undefined ? undefined : encodeCursor(last))
@@ -67,7 +89,7 @@ export function renderPage(snapshot: Snapshot, query: ListQuery): string {
   return render(found, undefined)
 }
 
-/** All versions of one server, newest first, in the shape of the list; undefined when there is no such server. */
+/** All versions of one server by date of publication, newest first, in the shape of the list; undefined when there is no such server. */
 export function renderVersions(snapshot: Snapshot, name: string, withDeleted: boolean): string | undefined {
   const versions = snapshot.byName.get(name)?.filter((entry) => withDeleted || !entry.isDeleted) ?? []
   return versions.length === 0 ? undefined : render(versions, undefined)

@@ -16,7 +16,7 @@ export interface Finished {
 const HASH_LENGTH = 16
 
 /** One caller in many lines can be followed, and nobody is named: 16 hex of SHA-256 over issuer and caller's identity. */
-function createSubjectHash(): (caller: AuthenticatedCaller) => string {
+function createCallerHash(): (caller: AuthenticatedCaller) => string {
   const known = new WeakMap<AuthenticatedCaller, string>()
   return (caller) => {
     let hash = known.get(caller)
@@ -31,7 +31,7 @@ function createSubjectHash(): (caller: AuthenticatedCaller) => string {
 
 /** Writes one line and counts once per request. */
 export function createRequestLog(log: Log, metrics: Metrics): (finished: Finished) => void {
-  const subjectHash = createSubjectHash()
+  const callerHash = createCallerHash()
   const counter = metrics.counter('extauth_registry_requests_total', 'Requests to the registry API.', [
     'route',
     'outcome',
@@ -47,13 +47,12 @@ export function createRequestLog(log: Log, metrics: Metrics): (finished: Finishe
       children.set(key, child)
     }
     child.add()
-    const who =
-      caller?.kind === 'authenticated' ? { provider: caller.provider, subject: subjectHash(caller) } : undefined
+    const who = caller?.kind === 'authenticated' ? { provider: caller.provider, caller: callerHash(caller) } : undefined
     const why =
       failure === undefined
         ? undefined
         : { reason: failure.code, detail: failure.detail, cause: causeOf(failure.cause) }
-    const fields = { id, method, route, status, ms: Math.round(elapsedMs * 10) / 10, ...who, ...why }
-    log[status >= 500 ? 'error' : 'info'](fields, 'request')
+    const fields = { requestId: id, method, route, status, durationMs: Math.round(elapsedMs * 10) / 10, ...who, ...why }
+    log[status >= 500 ? 'warn' : 'info'](fields, 'request')
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { Failure } from '../core/index.ts'
-import { JSON_TYPE } from './answer.ts'
+import { JSON_TYPE, matchesEtag } from './answer.ts'
 import {
   failureResponses,
   listAnswer,
@@ -14,13 +14,13 @@ import {
   versionsParams,
   versionsQuery,
 } from './api-schema.ts'
-import type { Held } from './held.ts'
 import { renderPage, renderVersion, renderVersions } from './page.ts'
+import type { RegistryData } from './registry-data.ts'
 import { SERVER_NAME } from './server-json.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export interface RouteOptions {
-  readonly registries: ReadonlyMap<string, Pick<Held, 'state'>>
+  readonly registries: ReadonlyMap<string, Pick<RegistryData, 'state'>>
   /** Path → JSON text of the discovery documents, asked for at each request. */
   readonly documents: () => ReadonlyMap<string, string>
   readonly isProtected: boolean
@@ -28,10 +28,15 @@ export interface RouteOptions {
 
 const sendJson = (reply: FastifyReply, text: string) => reply.header('content-type', JSON_TYPE).send(text)
 
-/** Every answer depends on data that may change at any time; a copy must be checked before it is used again. */
-const sendData = (reply: FastifyReply, text: string | undefined) => {
+/**
+ * Every answer depends on data that may change at any time; a copy must be checked before it is used again, and is still
+ * good while the entity tag is the same (RFC 9110 §13.1.2).
+ */
+const sendData = (request: FastifyRequest, reply: FastifyReply, snapshot: Snapshot, text: string | undefined) => {
   if (text === undefined) throw new Failure('not_found')
-  return sendJson(reply.header('cache-control', 'no-cache'), text)
+  const etag = `"${snapshot.revision}"`
+  void reply.header('cache-control', 'no-cache').header('etag', etag)
+  return matchesEtag(request.headers['if-none-match'], etag) ? reply.code(304).send() : sendJson(reply, text)
 }
 
 /** The registry API (published MCP registry API v0.1) and the documents that are always open. */
@@ -60,7 +65,10 @@ export function addRoutes(api: FastifyInstance, options: RouteOptions): void {
         ...security,
       },
     },
-    (request, reply) => sendData(reply, renderPage(snapshotOf(request.params.name), request.query)),
+    (request, reply) => {
+      const snapshot = snapshotOf(request.params.name)
+      return sendData(request, reply, snapshot, renderPage(snapshot, request.query))
+    },
   )
 
   typed.get(
@@ -79,7 +87,7 @@ export function addRoutes(api: FastifyInstance, options: RouteOptions): void {
       const { name, serverName } = request.params
       const snapshot = snapshotOf(name)
       if (!SERVER_NAME.test(serverName)) throw new Failure('not_found')
-      return sendData(reply, renderVersions(snapshot, serverName, request.query.include_deleted))
+      return sendData(request, reply, snapshot, renderVersions(snapshot, serverName, request.query.include_deleted))
     },
   )
 
@@ -99,7 +107,12 @@ export function addRoutes(api: FastifyInstance, options: RouteOptions): void {
       const { name, serverName, version } = request.params
       const snapshot = snapshotOf(name)
       if (!SERVER_NAME.test(serverName)) throw new Failure('not_found')
-      return sendData(reply, renderVersion(snapshot, serverName, version, request.query.include_deleted))
+      return sendData(
+        request,
+        reply,
+        snapshot,
+        renderVersion(snapshot, serverName, version, request.query.include_deleted),
+      )
     },
   )
 

@@ -11,17 +11,21 @@ const named = <S extends z.ZodType>(id: string, schema: S): S => {
 /** `namespace/name`, the namespace in reverse-DNS form: exactly one slash (MCP registry API, ServerDetail.name). */
 export const SERVER_NAME = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/
 
-/** A link that a client may show: nothing that a browser would run. */
-const link = z
-  .url({ protocol: /^https?$/ })
-  .max(2048)
-  .meta({ format: 'uri' })
-const text = (max: number) => z.string().min(1).max(max)
+/** Characters as JSON Schema counts them: code points, so that an emoji is one. */
+const isShort = (value: string, most: number): boolean => value.length <= most || Array.from(value).length <= most
+
+const text = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .refine((value) => isShort(value, max), { message: `more than ${max} characters` })
+    .meta({ maxLength: max })
+
+/** Any URI that a client may show, but for what a browser would run or read from its own machine. */
+const link = z.url({ protocol: /^(?!(?:javascript|vbscript|data|blob|file)$)/i }).meta({ format: 'uri' })
+
 /** URL of a transport; `{variables}` are filled in by the client, so it is no URL yet. */
-const urlTemplate = z
-  .string()
-  .max(2048)
-  .regex(/^https?:\/\/\S+$/)
+const urlTemplate = z.string().regex(/^(?:https?:\/\/\S+|\{[a-zA-Z_][a-zA-Z0-9_]*\}\S*)$/)
 
 const inputFields = {
   description: z.string().optional(),
@@ -74,9 +78,9 @@ const remoteTransport = named(
 const packageSchema = named(
   'Package',
   z.looseObject({
-    registryType: z.string().min(1),
+    registryType: z.string(),
     registryBaseUrl: link.optional(),
-    identifier: z.string().min(1),
+    identifier: z.string(),
     version: z
       .string()
       .min(1)
@@ -102,15 +106,15 @@ const repository = named(
 const icon = named(
   'Icon',
   z.looseObject({
-    src: link.max(255),
+    src: link.refine((uri) => isShort(uri, 255), { message: 'more than 255 characters' }).meta({ maxLength: 255 }),
     mimeType: z.enum(['image/png', 'image/jpeg', 'image/jpg', 'image/svg+xml', 'image/webp']).optional(),
     sizes: z.array(z.string().regex(/^(\d+x\d+|any)$/)).optional(),
     theme: z.enum(['light', 'dark']).optional(),
   }),
 )
 
-/** `^1.2`, `>=1`, `1.x`, `1.*`: a range names no version, and `latest` is a word of the API. */
-const VERSION_RANGE = /^[\^~<>=]|(^|\.)[xX*](\.|$)|\s/
+/** `^1.2`, `>=1`, `1.x`, `1.*`, `1 - 2`, `1 || 2`: a range names no version, and `latest` is a word of the API. */
+const VERSION_RANGE = /^[\^~<>=]|(?:^|\.)[xX*](?:\.|$)| - |\|\|/
 
 /** The published `server.json` (schema 2025-12-11). Members that it does not name are kept, as its schema allows. */
 export const serverDetail = named(
@@ -141,7 +145,10 @@ export const officialMeta = named(
   'OfficialMeta',
   z.looseObject({
     status: z.enum(['active', 'deprecated', 'deleted']).optional(),
-    statusMessage: z.string().max(500).optional(),
+    statusMessage: z
+      .string()
+      .refine((message) => isShort(message, 500), { message: 'more than 500 characters' })
+      .optional(),
     statusChangedAt: dateTime.optional(),
     publishedAt: dateTime.optional(),
     updatedAt: dateTime.optional(),

@@ -1,15 +1,12 @@
 import type { Clock } from '../core/index.ts'
 import { openListener, parseListenAddress } from '../listen/index.ts'
 import type { Readiness } from '../ops/index.ts'
-import { challengeOf } from './access.ts'
-import { createApi, type ApiOptions } from './api.ts'
-import { admit, refusalOf } from './gate.ts'
+import { refusalOf } from './gate.ts'
+import { createSite, type RegistryContent, type SiteOptions } from './site.ts'
 
-export interface RegistryOptions extends Omit<ApiOptions, 'documents'> {
+export type RegistryOptions = SiteOptions & {
   /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 takes a free one. */
   readonly address: string
-  /** Discovery documents by path, made when the server's own URL is known. */
-  readonly documentsFor: (url: string) => ReadonlyMap<string, object>
   /** How long a client may take to send its headers, in milliseconds; 408 after it. Default 10 s, seen within a second. */
   readonly headersTimeoutMs?: number
   /** Default: the time. */
@@ -19,8 +16,10 @@ export interface RegistryOptions extends Omit<ApiOptions, 'documents'> {
 export interface RegistryServer {
   /** `http://host:port` with the real port, or `unix:/path`. */
   readonly url: string
-  /** 503 without data or while draining, degraded while old data serve (decisions §7, Registry file). */
+  /** 503 without data or while draining, degraded while old data serve or entries are left out (decisions §7, Registry file). */
   readiness(): Readiness
+  /** Requests from now on get other content; those under way end with what they began with. */
+  replace(content: RegistryContent): Promise<void>
   /**
    * Takes no new connections, lets answers under way finish for up to `graceMs` milliseconds (default 10 s), then closes
    * what is left.
@@ -39,10 +38,8 @@ const DRAIN_GRACE_MS = 10_000
  * Starts the registry's main server. Rejects with `config_error` when the address is none or can't be bound. The sources stay whoever opened them's to close.
  */
 export async function startRegistry(options: RegistryOptions): Promise<RegistryServer> {
-  let documents: ReadonlyMap<string, string> = new Map()
   let isDraining = false
-  const api = await createApi({ ...options, documents: () => documents })
-  const challenge = (failure: Parameters<typeof challengeOf>[1]) => challengeOf(options.access, failure)
+  const site = await createSite(options)
 
   const listener = await openListener({
     address: parseListenAddress(options.address),
@@ -52,42 +49,25 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
       requestMs: REQUEST_TIMEOUT_MS,
       keepAliveMs: KEEP_ALIVE_MS,
     },
-    serve(request, response) {
-      if (admit(request, response, challenge)) api.routing(request, response)
-    },
+    serve: (request, response) => site.serve(request, response),
     refusal: refusalOf,
     clock: options.clock ?? Date,
     log: options.log,
     metrics: options.metrics,
   })
   const { url } = listener
-  documents = new Map([...options.documentsFor(url)].map(([path, document]) => [path, JSON.stringify(document)]))
-
-  const readiness = (): Readiness => {
-    const states = [...options.registries].map(([name, registry]) => [name, registry.state()] as const)
-    const registries = Object.fromEntries(
-      states.map(([name, { snapshot, problem }]) => [
-        name,
-        { entries: snapshot?.entries.length ?? 0, ...(problem === undefined ? {} : { problem }) },
-      ]),
-    )
-    if (isDraining) return { ok: false, detail: { draining: true, registries } }
-    return {
-      ok: states.every(([, { snapshot }]) => snapshot !== undefined),
-      degraded: states.some(([, { problem }]) => problem !== undefined),
-      detail: { registries },
-    }
-  }
+  site.listeningAt(url)
 
   return {
     url,
-    readiness,
+    readiness: () => site.readiness(isDraining),
+    replace: (content) => site.replace(content),
     drain: async (graceMs = DRAIN_GRACE_MS) => {
       isDraining = true
       listener.stop()
       await listener.emptied(graceMs)
       await listener.close()
-      await api.close()
+      await site.close()
     },
   }
 }

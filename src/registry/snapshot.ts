@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { SearchIndex } from './search-index.ts'
 import { OFFICIAL_META, type OfficialMeta, type ServerResponse } from './server-json.ts'
 import { SourceError } from './source-error.ts'
 import { compareVersions } from './version-order.ts'
@@ -7,8 +9,8 @@ import { compareVersions } from './version-order.ts'
 export interface Entry {
   readonly name: string
   readonly version: string
-  /** For `search`. */
-  readonly lowerName: string
+  /** For `search`: name, title and description in lower case. */
+  readonly searchText: string
   readonly updatedAtMs: number
   readonly publishedAtMs: number
   readonly isLatest: boolean
@@ -21,8 +23,35 @@ export interface Entry {
 export interface Snapshot {
   /** By name, then version, in code-unit order: a total order that paging relies on. */
   readonly entries: readonly Entry[]
-  /** Versions of each server, newest first. */
+  /** Versions of each server by date of publication, newest first. */
   readonly byName: ReadonlyMap<string, readonly Entry[]>
+  /** Over the `searchText` of `entries`. */
+  readonly searchIndex: SearchIndex
+  /** Another one for other entries, the same in all replicas: for entity tags. */
+  readonly revision: string
+  readonly skipped: Skipped
+}
+
+/** Entries that were left out because they can't be served. */
+export interface Skipped {
+  readonly count: number
+  /** What is wrong with the first of them, each with its place. */
+  readonly first: readonly string[]
+}
+
+export const NOTHING_SKIPPED: Skipped = { count: 0, first: [] }
+const MAX_TOLD = 5
+
+/** Both together. */
+export const joinSkipped = (a: Skipped, b: Skipped): Skipped => ({
+  count: a.count + b.count,
+  first: a.first.length === MAX_TOLD ? a.first : [...a.first, ...b.first].slice(0, MAX_TOLD),
+})
+
+/** What was read of a file or page: the good entries, and what was left out. */
+export interface Reading {
+  readonly listed: readonly Listed[]
+  readonly skipped: Skipped
 }
 
 /** A validated entry and the time that counts for it when it says none itself. */
@@ -64,6 +93,9 @@ function date(listed: Listed): Dated {
 const newestFirst = (a: Dated, b: Dated): number =>
   compareVersions(b.version, a.version) || b.publishedAtMs - a.publishedAtMs || comparePosition(a, b)
 
+/** The order of the published API. Who was published at the same time, or at no known one, comes by version. */
+const lastPublishedFirst = (a: Dated, b: Dated): number => b.publishedAtMs - a.publishedAtMs || newestFirst(a, b)
+
 /** The latest of one server's versions: the one that says so, if it is the only one; else the newest that lives. */
 function latestOf(versions: readonly Dated[]): Dated | undefined {
   const marked = versions.filter((version) => version.given.isLatest === true)
@@ -85,7 +117,7 @@ function toEntry(dated: Dated, isLatest: boolean): Entry {
   return {
     name: dated.name,
     version: dated.version,
-    lowerName: dated.name.toLowerCase(),
+    searchText: `${server.name}\0${server.title ?? ''}\0${server.description}`.toLowerCase(),
     updatedAtMs,
     publishedAtMs,
     isLatest,
@@ -98,22 +130,49 @@ function toEntry(dated: Dated, isLatest: boolean): Entry {
 const SLICE = 100
 
 /**
- * Orders, dates and serialises entries, a slice at a time. Every server gets exactly one latest version. Throws
- * `SourceError` when the same version of a server comes twice.
+ * Orders, dates, serialises and indexes entries, a slice at a time. Every server gets exactly one latest version; of a
+ * version that comes twice the first counts. Throws `SourceError` when there are entries and none can be served.
  */
-export async function buildSnapshot(listed: readonly Listed[]): Promise<Snapshot> {
-  const groups = Map.groupBy(listed.map(date), (dated) => dated.name)
+export async function buildSnapshot(reading: Reading): Promise<Snapshot> {
+  const { dated, skipped } = withoutDoubles(reading)
+  if (dated.length === 0 && skipped.count > 0) throw new SourceError('invalid', skipped.first.join('; '))
   const entries: Entry[] = []
   const byName = new Map<string, readonly Entry[]>()
-  for (const [name, versions] of groups) {
-    if (new Set(versions.map(({ version }) => version)).size !== versions.length)
-      throw new SourceError('invalid', `a version of ${name} is listed twice`)
+  for (const [name, versions] of Map.groupBy(dated, (one) => one.name)) {
     const latest = latestOf(versions)
-    const made = versions.toSorted(newestFirst).map((dated) => toEntry(dated, dated === latest))
+    const made = versions.toSorted(lastPublishedFirst).map((one) => toEntry(one, one === latest))
     byName.set(name, made)
     if (byName.size % SLICE === 0) await breathe()
-    entries.push(...made)
+    for (const entry of made) entries.push(entry)
   }
   entries.sort(comparePosition)
-  return { entries, byName }
+  const searchIndex = await SearchIndex.of(entries.map((entry) => entry.searchText))
+  return { entries, byName, searchIndex, revision: await revisionOf(entries), skipped }
+}
+
+function withoutDoubles(reading: Reading): { readonly dated: readonly Dated[]; readonly skipped: Skipped } {
+  let { skipped } = reading
+  const seen = new Set<string>()
+  const dated: Dated[] = []
+  for (const listed of reading.listed) {
+    const one = date(listed)
+    // No name and no version has a NUL in it.
+    const position = `${one.name}\0${one.version}`
+    if (seen.has(position)) {
+      skipped = joinSkipped(skipped, { count: 1, first: [`${one.name}: a version is listed twice`] })
+      continue
+    }
+    seen.add(position)
+    dated.push(one)
+  }
+  return { dated, skipped }
+}
+
+async function revisionOf(entries: readonly Entry[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const [index, entry] of entries.entries()) {
+    if (index % SLICE === SLICE - 1) await breathe()
+    hash.update(entry.json).update('\n')
+  }
+  return hash.digest('base64url').slice(0, 22)
 }

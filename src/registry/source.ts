@@ -1,7 +1,7 @@
 import type { Clock, Log, Metrics, Outbound } from '../core/index.ts'
 import { openWatchedFile, watchDirectory } from '../files/index.ts'
 import { MAX_FILE_BYTES, readDirectorySource, readFileSource } from './file-source.ts'
-import { createHeld, type Held } from './held.ts'
+import { createRegistryData, type RegistryData } from './registry-data.ts'
 import { MAX_PAGE_BYTES, readUpstreamSource } from './upstream-source.ts'
 
 /** Where a registry's data come from (decisions §7, Registry file): exactly one of the three. Paths are absolute. */
@@ -29,7 +29,7 @@ export interface SourceDeps {
 }
 
 /** The data of one registry, kept current until closed. */
-export interface Source extends Held {
+export interface Source extends RegistryData {
   close(): Promise<void>
 }
 
@@ -40,19 +40,24 @@ const EMPTY_RETRY_MS = 5_000
 /** A broken file is looked at again without an event: it may come back just as it was before. */
 const BROKEN_FILE_RETRY_MS = 30_000
 
-/** Looks at once, then again after every `waitMs()`; undefined waits for `look` to be called. Keeps no process alive. */
-function createLooker(held: Held, waitMs: () => number | undefined): { look(): Promise<void>; close(): void } {
+interface Poller {
+  poll(): Promise<void>
+  close(): void
+}
+
+/** Reads at each `poll`, then again after `waitMs()`; undefined waits for the next `poll`. Keeps no process alive. */
+function createPoller(data: RegistryData, waitMs: () => number | undefined): Poller {
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     clearTimeout(timer)
-    await held.refresh()
+    await data.refresh()
     const wait = waitMs()
     clearTimeout(timer)
-    if (!isClosed && wait !== undefined) timer = setTimeout(() => void look(), wait).unref()
+    if (!isClosed && wait !== undefined) timer = setTimeout(() => void poll(), wait).unref()
   }
   return {
-    look,
+    poll,
     close() {
       isClosed = true
       clearTimeout(timer)
@@ -60,30 +65,30 @@ function createLooker(held: Held, waitMs: () => number | undefined): { look(): P
   }
 }
 
-async function openWatched(held: Held, watch: (onChange: () => void) => { close(): void }): Promise<Source> {
-  const looker = createLooker(held, () => (held.state().problem === undefined ? undefined : BROKEN_FILE_RETRY_MS))
+async function openWatched(data: RegistryData, watch: (onChange: () => void) => { close(): void }): Promise<Source> {
+  const poller = createPoller(data, () => (data.state().problem === undefined ? undefined : BROKEN_FILE_RETRY_MS))
   // Watched before it is read, so that no change falls between.
-  const watched = watch(() => void looker.look())
-  await looker.look()
+  const watched = watch(() => void poller.poll())
+  await poller.poll()
   const close = (): Promise<void> => {
     watched.close()
-    looker.close()
+    poller.close()
     return Promise.resolve()
   }
-  return { ...held, close }
+  return { ...data, close }
 }
 
-async function openPolled(held: Held, outbound: Outbound, pollMs: number): Promise<Source> {
-  const looker = createLooker(held, () => {
-    const { snapshot, retryAfterSeconds = 0 } = held.state()
+async function openPolled(data: RegistryData, outbound: Outbound, pollMs: number): Promise<Source> {
+  const poller = createPoller(data, () => {
+    const { snapshot, retryAfterSeconds = 0 } = data.state()
     return Math.max(retryAfterSeconds * 1000, snapshot === undefined ? Math.min(EMPTY_RETRY_MS, pollMs) : pollMs)
   })
-  await looker.look()
+  await poller.poll()
   const close = (): Promise<void> => {
-    looker.close()
+    poller.close()
     return outbound.close()
   }
-  return { ...held, close }
+  return { ...data, close }
 }
 
 /**
@@ -93,16 +98,16 @@ async function openPolled(held: Held, outbound: Outbound, pollMs: number): Promi
  */
 export async function openSource(name: string, config: SourceConfig, deps: SourceDeps): Promise<Source> {
   const { file, directory, url } = config
-  const poll = deps.filePollMs === undefined ? {} : { pollMs: deps.filePollMs }
+  const files = deps.filePollMs === undefined ? {} : { pollMs: deps.filePollMs }
   if (file !== undefined) {
-    const held = createHeld({ ...deps, name, readAll: readFileSource(file) })
-    return openWatched(held, (onChange) =>
-      openWatchedFile(file, { maxBytes: MAX_FILE_BYTES, onChange, onProblem: onChange, ...poll }),
+    const data = createRegistryData({ ...deps, name, readAll: readFileSource(file) })
+    return openWatched(data, (onChange) =>
+      openWatchedFile(file, { maxBytes: MAX_FILE_BYTES, onChange, onProblem: onChange, ...files }),
     )
   }
   if (directory !== undefined) {
-    const held = createHeld({ ...deps, name, readAll: readDirectorySource(directory) })
-    return openWatched(held, (onChange) => watchDirectory(directory, { onChange, ...poll }))
+    const data = createRegistryData({ ...deps, name, readAll: readDirectorySource(directory) })
+    return openWatched(data, (onChange) => watchDirectory(directory, { onChange, ...files }))
   }
   if (url === undefined) throw new TypeError('a source is a file, a directory or a url')
   const outbound = deps.outbound({
@@ -111,6 +116,6 @@ export async function openSource(name: string, config: SourceConfig, deps: Sourc
     maxBytes: MAX_PAGE_BYTES,
     retry: true,
   })
-  const held = createHeld({ ...deps, name, readAll: readUpstreamSource(url, outbound, deps.clock) })
-  return openPolled(held, outbound, deps.upstreamPollMs ?? UPSTREAM_POLL_MS)
+  const data = createRegistryData({ ...deps, name, readAll: readUpstreamSource(url, outbound, deps.clock) })
+  return openPolled(data, outbound, deps.upstreamPollMs ?? UPSTREAM_POLL_MS)
 }

@@ -1,8 +1,8 @@
 import { OutboundError, type Clock, type Outbound, type OutboundResponse } from '../core/index.ts'
 import { busyFailure, outboundFailure, type ServiceFailures } from '../net/index.ts'
-import type { ReadAll } from './held.ts'
 import { MAX_ENTRIES, parseDocument, validateItems } from './parse.ts'
-import { buildSnapshot, type Listed } from './snapshot.ts'
+import type { ReadAll } from './registry-data.ts'
+import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './snapshot.ts'
 import { SourceError } from './source-error.ts'
 
 /** One answer of the upstream: a page of the API, or a whole file somewhere on the web. */
@@ -17,7 +17,7 @@ const UPSTREAM: ServiceFailures = {
 
 interface Page {
   readonly etag: string | undefined
-  readonly entries: readonly Listed[]
+  readonly reading: Reading
   readonly nextCursor: string | undefined
 }
 
@@ -69,6 +69,7 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
   return async () => {
     const seen = new Map<string, Page>()
     const listed: Listed[] = []
+    let skipped = NOTHING_SKIPPED
     let isUnchanged = pages.size > 0
     let cursor: string | undefined
     do {
@@ -83,18 +84,23 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
       } else {
         isUnchanged = false
         if (response.status !== 200) throw badStatus(response, clock)
-        const { items, nextCursor } = parseDocument(response.body)
-        const entries = await validateItems(items, `page ${seen.size + 1}`, lastModifiedMs(response, clock))
-        page = { etag: response.headers['etag'], entries, nextCursor }
+        const { items, nextCursor, updatedMs } = parseDocument(response.body)
+        const reading = await validateItems(
+          items,
+          `page ${seen.size + 1}`,
+          updatedMs ?? lastModifiedMs(response, clock),
+        )
+        page = { etag: response.headers['etag'], reading, nextCursor }
       }
       seen.set(url, page)
-      if (listed.length + page.entries.length > MAX_ENTRIES)
+      if (listed.length + page.reading.listed.length > MAX_ENTRIES)
         throw new SourceError('too_large', `the upstream has more than ${MAX_ENTRIES} entries`)
-      for (const entry of page.entries) listed.push(entry)
+      for (const entry of page.reading.listed) listed.push(entry)
+      skipped = joinSkipped(skipped, page.reading.skipped)
       cursor = page.nextCursor
     } while (cursor !== undefined)
     if (isUnchanged) return 'unchanged'
-    const snapshot = await buildSnapshot(listed)
+    const snapshot = await buildSnapshot({ listed, skipped })
     // Only what became a snapshot may be taken for known at the next poll.
     pages = seen
     return snapshot

@@ -101,6 +101,22 @@ describe('mode oauth', () => {
       expect([path, (await get(server, path)).status]).toEqual([path, 401])
   })
 
+  it('judges the name that a route serves, and not how it was spelled', async () => {
+    const versions = `${SERVERS}/com.example%2Fopen/versions`
+    const server = await open(['/registry/default/v0.1/servers/com.example%2Fopen'])
+    for (const path of [versions, versions.replace('%2F', '%2f'), versions.replace('default', '%64efault')])
+      expect([path, (await get(server, path)).status]).toEqual([path, 404])
+    for (const path of ['closed', 'open2'].map((name) => versions.replace('open', name)))
+      expect([path, (await get(server, path)).status]).toEqual([path, 401])
+  })
+
+  it('has nothing at an open path without a route', async () => {
+    const server = await open(['/docs'])
+    for (const path of ['/docs', '/docs/a', '/docs?x=1'])
+      expect([path, (await get(server, path)).status]).toEqual([path, 404])
+    for (const path of ['/docsx', '/', '/%64ocs']) expect([path, (await get(server, path)).status]).toEqual([path, 401])
+  })
+
   it('answers a preflight without a token, and serves nothing by it', async () => {
     const server = await open()
     const headers = { origin: 'https://app.example', 'access-control-request-method': 'GET' }
@@ -120,7 +136,7 @@ describe('mode oauth', () => {
     await get(server, SERVERS, bearer('wrong'))
     await server.drain(0)
     const text = log.lines.join('\n')
-    expect(text).toMatch(/"provider":"main","subject":"[0-9a-f]{16}"/)
+    expect(text).toMatch(/"provider":"main","caller":"[0-9a-f]{16}"/)
     expect(text).toContain('"reason":"invalid_token"')
     expect(text).not.toMatch(/alice|good|wrong|Bearer/)
   })

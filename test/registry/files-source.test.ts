@@ -47,7 +47,7 @@ describe('a file as source', () => {
   it.each([
     ['cut off', '[{', 'not_json'],
     ['not valid', [entry('no-slash', '1')], 'invalid'],
-    ['with a version twice', [entry('a/b', '1'), entry('a/b', '1')], 'invalid'],
+    ['without a list', { groups: [] }, 'invalid'],
   ])('keeps the last good data while it is %s, and takes the next good ones', async (_, broken, problem) => {
     put('servers.json', [entry('a/b', '1.0.0')])
     const source = await open({ file: file() })
@@ -58,6 +58,15 @@ describe('a file as source', () => {
     put('servers.json', [entry('a/b', '3.0.0')])
     await until(() => expect(names(source)).toEqual(['a/b 3.0.0']))
     expect(source.state().problem).toBeUndefined()
+  })
+
+  it('leaves out what is not valid, serves the rest, and the log says where', async () => {
+    put('servers.json', { servers: [entry('a/b', '1.0.0'), entry('no-slash', '1'), null] })
+    const source = await open({ file: file() })
+    expect(names(source)).toEqual(['a/b 1.0.0'])
+    expect(source.state()).toMatchObject({ problem: undefined, snapshot: { skipped: { count: 2 } } })
+    const line = log.lines.find((text) => text.startsWith('warn registry entries were left out'))
+    expect(line).toContain('servers.json: entry 1: server.name')
   })
 
   it('may appear later', async () => {
@@ -111,16 +120,37 @@ describe('a directory as source', () => {
     await until(() => expect(names(source)).toContain('a/three 1.0.0'))
   })
 
-  it('is broken as a whole by one broken file, which the log names', async () => {
+  it('keeps what a broken file gave before, serves the others, and the log names it', async () => {
     put('one.json', entry('a/one', '1.0.0'))
+    put('two.json', entry('a/two', '1.0.0'))
     const source = await open({ directory })
     put('two.json', '{')
-    await until(() => expect(source.state().problem).toBe('not_json'))
-    expect(names(source)).toEqual(['a/one 1.0.0'])
+    put('three.json', entry('a/three', '1.0.0'))
+    await until(() => expect(names(source)).toEqual(['a/one 1.0.0', 'a/three 1.0.0', 'a/two 1.0.0']))
+    await until(() => expect(source.state().snapshot?.skipped.count).toBe(1))
+    expect(log.lines.join('\n')).toMatch(/two\.json: the data is not UTF-8 encoded JSON/)
+    put('two.json', entry('a/two', '2.0.0'))
+    await until(() => expect(names(source)).toContain('a/two 2.0.0'))
+    expect(source.state().snapshot?.skipped.count).toBe(0)
+  })
+
+  it('starts with what can be used, and not without anything', async () => {
+    put('one.json', '{')
+    const none = await open({ directory })
+    expect(none.state()).toMatchObject({ snapshot: undefined, problem: 'not_json' })
+    await none.close()
+    put('two.json', entry('a/two', '1.0.0'))
+    const some = await open({ directory })
+    expect(names(some)).toEqual(['a/two 1.0.0'])
+    expect(some.state().snapshot?.skipped.count).toBe(1)
+  })
+
+  it('takes the same version of a server once', async () => {
+    put('one.json', entry('a/one', '1.0.0'))
     put('two.json', entry('a/one', '1.0.0'))
-    await until(() => expect(source.state().problem).toBe('invalid'))
+    const source = await open({ directory })
     expect(names(source)).toEqual(['a/one 1.0.0'])
-    expect(log.lines.join('\n')).toContain('a/one is listed twice')
+    expect(log.lines.join('\n')).toContain('a/one: a version is listed twice')
   })
 
   it('may be empty, and may be missing', async () => {

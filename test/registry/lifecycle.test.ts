@@ -46,6 +46,14 @@ describe('readiness', () => {
     await server.drain(0)
   })
 
+  it('is degraded while entries are left out, and says how many', async () => {
+    const snapshot = await snapshotOf([...items, null])
+    const server = await start([], { registries: new Map([['default', stateOf(snapshot)]]) })
+    const registries = { default: { entries: 1, skipped: 1 } }
+    expect(server.readiness()).toEqual({ ok: true, degraded: true, detail: { registries } })
+    await server.drain(0)
+  })
+
   it('names the problem and how much is served, and nothing else', async () => {
     const server = await start([], { registries: new Map([['default', stateOf(await snapshotOf(items), 'not_json')]]) })
     expect(server.readiness().detail).toEqual({ registries: { default: { entries: 1, problem: 'not_json' } } })

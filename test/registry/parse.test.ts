@@ -14,9 +14,17 @@ describe('a registry document', () => {
     ['the answer of the API', { servers: [{ server, _meta: {} }], metadata: { count: 1 } }, 1],
     ['an empty array', [], 0],
     ['an API answer without entries', { servers: [] }, 0],
+    ["ToolHive's form", { version: '1.0.0', meta: {}, data: { servers: [server], groups: [] } }, 1],
   ])('may be %s', async (_, value, count) => {
     const { items } = parsed(value)
-    expect(await validateItems(items, 'x', T0)).toHaveLength(count)
+    expect((await validateItems(items, 'x', T0)).listed).toHaveLength(count)
+  })
+
+  it("says when it was made, in ToolHive's form", () => {
+    const data = { servers: [] }
+    expect(parsed({ meta: { last_updated: '2026-01-15T10:30:00Z' }, data }).updatedMs).toBe(1_768_473_000_000)
+    expect(parsed({ meta: { last_updated: 'lately' }, data }).updatedMs).toBeUndefined()
+    expect(parsed({ data }).updatedMs).toBeUndefined()
   })
 
   it('says where its next page is', () => {
@@ -33,6 +41,9 @@ describe('a registry document', () => {
     ['a number', '1', 'invalid'],
     ['null', 'null', 'invalid'],
     ['a list that is none', '{"servers": {}}', 'invalid'],
+    ["ToolHive's form without a list", '{"data": {"groups": []}}', 'invalid'],
+    ['an object without servers', '{"version": "1"}', 'invalid'],
+    ['an empty object', '{}', 'invalid'],
   ])('is refused when it is %s', (_, text, problem) => {
     expect(() => parseDocument(Buffer.from(text))).toThrowError(expect.objectContaining({ problem }) as Error)
   })
@@ -49,10 +60,23 @@ describe('an entry', () => {
       { ...server, remotes: [{ type: 'sse', url: 'https://{x}.example/mcp', variables: { x: {} } }] },
     ],
     ['a package', { ...server, packages: [{ registryType: 'oci', identifier: 'x/y', transport: { type: 'stdio' } }] }],
+    [
+      'a URL that begins with a variable',
+      { ...server, remotes: [{ type: 'streamable-http', url: '{base_url}/mcp', variables: { base_url: {} } }] },
+    ],
+    ['a version with a space', { ...server, version: '1.0 beta' }],
+    ['a hundred emoji to describe it', { ...server, description: '😀'.repeat(100) }],
+    ['a repository behind SSH', { ...server, repository: { url: 'git+ssh://git@example.com/a.git', source: 'git' } }],
+    ['a long link', { ...server, websiteUrl: `https://example.com/${'a'.repeat(5000)}` }],
+    [
+      'a package of no known kind',
+      { ...server, packages: [{ registryType: '', identifier: '', transport: { type: 'sse', url: '{x}' } }] },
+    ],
     ['an icon', { ...server, icons: [{ src: 'https://example.com/i.png', sizes: ['48x48', 'any'], theme: 'dark' }] }],
   ])('may have %s, and is served as it was written', async (_, item) => {
-    const [listed] = await judge(item)
-    expect(listed?.response.server).toEqual(item)
+    const { listed, skipped } = await judge(item)
+    expect(listed[0]?.response.server).toEqual(item)
+    expect(skipped.count).toBe(0)
   })
 
   it.each([
@@ -67,7 +91,11 @@ describe('an entry', () => {
     ['the version latest', { ...server, version: 'latest' }, 'version'],
     ['a version range', { ...server, version: '^1.2.3' }, 'version'],
     ['a wildcard version', { ...server, version: '1.x' }, 'version'],
+    ['a version of two', { ...server, version: '1.0.0 - 2.0.0' }, 'version'],
     ['a website that is a script', { ...server, websiteUrl: 'javascript:alert(1)' }, 'websiteUrl'],
+    ['one that hides it', { ...server, websiteUrl: 'java\nscript:alert(1)' }, 'websiteUrl'],
+    ['an icon that is its own data', { ...server, icons: [{ src: 'data:image/png;base64,AA' }] }, 'icons.0.src'],
+    ['a URL that is no template', { ...server, remotes: [{ type: 'sse', url: '{1}/mcp' }] }, 'remotes.0.url'],
     ['a remote over stdio', { ...server, remotes: [{ type: 'stdio' }] }, 'remotes.0'],
     ['a remote without URL', { ...server, remotes: [{ type: 'sse' }] }, 'remotes.0.url'],
     [
@@ -118,11 +146,20 @@ describe('an entry', () => {
     ],
     ['nothing', null, ''],
     ['text', 'com.example/a', ''],
-  ])('is refused with its place when it has %s', async (_, item, path) => {
-    await expect(judge(item)).rejects.toMatchObject({
-      problem: 'invalid',
-      detail: expect.stringContaining(`file.json: entry 0${path === '' ? '' : ` ${path}`}`) as string,
-    })
+  ])('is left out, and told with its place, when it has %s', async (_, item, path) => {
+    const { listed, skipped } = await validateItems([server, item], 'file.json', T0)
+    expect([listed.length, skipped.count]).toEqual([1, 1])
+    expect(skipped.first[0]).toContain(`file.json: entry 1: ${path}`)
+  })
+
+  it('is told of by place five times at most', async () => {
+    const { skipped } = await validateItems([...Array.from({ length: 9 }, () => null), server], 'f', T0)
+    expect(skipped).toMatchObject({ count: 9, first: { length: 5 } })
+  })
+
+  it('that cannot be served is no registry when there is no other', async () => {
+    await expect(snapshotOf([null])).rejects.toMatchObject({ problem: 'invalid' })
+    expect((await snapshotOf([])).entries).toEqual([])
   })
 
   it('keeps a member called __proto__ a member', async () => {
@@ -133,10 +170,15 @@ describe('an entry', () => {
     expect(({} as { x?: unknown }).x).toBeUndefined()
   })
 
-  it('comes once per version', async () => {
-    await expect(snapshotOf([entry('a/b', '1.0.0'), entry('a/b', '1.0.0')])).rejects.toMatchObject({
-      problem: 'invalid',
-    })
+  it('counts once per version, the first', async () => {
+    const { entries, skipped } = await snapshotOf([
+      entry('a/b', '1.0.0', { status: 'deprecated' }),
+      entry('a/b', '1.0.0'),
+      entry('a/b', '2.0.0'),
+    ])
+    expect(entries.map(({ version }) => version)).toEqual(['1.0.0', '2.0.0'])
+    expect(entries[0]?.json).toContain('deprecated')
+    expect(skipped).toEqual({ count: 1, first: ['a/b: a version is listed twice'] })
   })
 
   it('keeps what else _meta says', async () => {

@@ -6,7 +6,7 @@ import {
   type RegistryOptions,
   type RegistryServer,
 } from '../../src/registry/index.ts'
-import type { HeldState } from '../../src/registry/index.ts'
+import type { RegistryState } from '../../src/registry/index.ts'
 import { validateItems } from '../../src/registry/parse.ts'
 import { OFFICIAL_META } from '../../src/registry/server-json.ts'
 import { buildSnapshot, type Snapshot } from '../../src/registry/snapshot.ts'
@@ -48,8 +48,8 @@ export const snapshotOf = async (items: readonly unknown[]): Promise<Snapshot> =
 
 export const stateOf = (
   snapshot: Snapshot | undefined,
-  problem?: HeldState['problem'],
-): { state: () => HeldState } => ({
+  problem?: RegistryState['problem'],
+): { state: () => RegistryState } => ({
   state: () => ({ snapshot, problem, loadedAtMs: T0 }),
 })
 

@@ -194,8 +194,7 @@ describe('an upstream registry as source', () => {
     const { open } = upstream(({ headers }) => {
       const etag = `"${version}"`
       if (headers?.['if-none-match'] === etag) return { status: 304 }
-      const twice = version === 2 ? [entry('a/b', '2')] : []
-      return { headers: { etag }, json: [entry('a/b', String(version)), ...twice] }
+      return { headers: { etag }, json: [entry(version === 2 ? 'nonsense' : 'a/b', String(version))] }
     })
     const source = await open()
     version = 2
@@ -203,6 +202,13 @@ describe('an upstream registry as source', () => {
     await source.refresh()
     expect(source.state().problem).toBe('invalid')
     expect(source.state().snapshot?.entries[0]?.version).toBe('1')
+  })
+
+  it('serves the good entries of a page with bad ones', async () => {
+    const { open } = upstream(() => ({ json: [entry('nonsense', '1'), entry('a/b', '1')] }))
+    const source = await open()
+    expect(names(source)).toEqual(['a/b'])
+    expect(source.state()).toMatchObject({ problem: undefined, snapshot: { skipped: { count: 1 } } })
   })
 
   it('dates entries without dates by Last-Modified, else by the clock', async () => {

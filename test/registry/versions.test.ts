@@ -11,6 +11,9 @@ const items = [
   entry('com.example/mixed', '2.0.0', { status: 'deleted' }),
   entry('com.example/marked', '1.0.0', { isLatest: true }),
   entry('com.example/marked', '9.0.0', { isLatest: false }),
+  entry('com.example/dated', '1.0.0', { publishedAt: '2026-01-01T00:00:00Z' }),
+  entry('com.example/dated', '2.0.0', { publishedAt: '2026-02-01T00:00:00Z' }),
+  entry('com.example/dated', '1.0.1', { publishedAt: '2026-03-01T00:00:00Z' }),
 ]
 const of = (name: string) => `${SERVERS}/com.example%2F${name}/versions`
 
@@ -21,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => server.drain(0))
 
 describe('GET …/servers/{serverName}/versions', () => {
-  it('lists all versions, newest first', async () => {
+  it('lists all versions, those without a date by version', async () => {
     const got = await get(server, of('tool'))
     expect(got.status).toBe(200)
     expect(idsOf(got).map((id) => id.split(' ')[1])).toEqual([
@@ -32,6 +35,12 @@ describe('GET …/servers/{serverName}/versions', () => {
       'nightly',
     ])
     expect(got.json).toMatchObject({ metadata: { count: 5 } })
+  })
+
+  it('lists versions by date of publication, newest first, whatever their numbers', async () => {
+    const got = await get(server, of('dated'))
+    expect(idsOf(got).map((id) => id.split(' ')[1])).toEqual(['1.0.1', '2.0.0', '1.0.0'])
+    expect((await get(server, `${of('dated')}/latest`)).json).toMatchObject({ server: { version: '2.0.0' } })
   })
 
   it('takes the slash of the name in either case, and nothing else for it', async () => {

@@ -5,7 +5,7 @@ import { SourceError, type SourceProblem } from './source-error.ts'
 /** Reads everything that a source has now; `unchanged` when that is what it gave last time. Throws `SourceError`. */
 export type ReadAll = () => Promise<Snapshot | 'unchanged'>
 
-export interface HeldState {
+export interface RegistryState {
   /** The last good data; undefined while there has never been any. */
   readonly snapshot: Snapshot | undefined
   /** Why the newest data are not what is served. */
@@ -17,14 +17,14 @@ export interface HeldState {
 }
 
 /** The data of one registry, kept current. */
-export interface Held {
+export interface RegistryData {
   readonly name: string
-  state(): HeldState
+  state(): RegistryState
   /** Looks at the source; never throws. Calls during a look lead to one more look, and to no more. */
   refresh(): Promise<void>
 }
 
-export interface HeldOptions {
+export interface RegistryDataOptions {
   readonly name: string
   readonly readAll: ReadAll
   readonly clock: Clock
@@ -36,14 +36,17 @@ export interface HeldOptions {
  * Holds the last good snapshot of a source: replaced as a whole by the next good one, kept when the next one is broken
  * (decisions §7, Registry file).
  */
-export function createHeld(options: HeldOptions): Held {
+export function createRegistryData(options: RegistryDataOptions): RegistryData {
   const { name, log, clock } = options
   const entries = options.metrics.gauge('extauth_registry_entries', 'Entries served.', ['registry']).with(name)
+  const skipped = options.metrics
+    .gauge('extauth_registry_entries_skipped', 'Entries left out because they are not valid.', ['registry'])
+    .with(name)
   const loads = options.metrics.counter('extauth_registry_loads_total', 'Loads of registry data.', [
     'registry',
     'outcome',
   ])
-  let state: HeldState = { snapshot: undefined, problem: undefined, loadedAtMs: undefined }
+  let state: RegistryState = { snapshot: undefined, problem: undefined, loadedAtMs: undefined }
   let running: Promise<void> | undefined
   let isAskedAgain = false
 
@@ -57,8 +60,11 @@ export function createHeld(options: HeldOptions): Held {
       }
       state = { snapshot, problem: undefined, loadedAtMs: clock.now() }
       entries.set(snapshot.entries.length)
+      skipped.set(snapshot.skipped.count)
       loads.with(name, 'replaced').add()
       log.info({ registry: name, entries: snapshot.entries.length }, 'registry data loaded')
+      const { count, first } = snapshot.skipped
+      if (count > 0) log.warn({ registry: name, skipped: count, first }, 'registry entries were left out')
     } catch (error) {
       const known =
         error instanceof SourceError ? error : new SourceError('failed', 'the data could not be built', error)

@@ -1,0 +1,55 @@
+import { causeOf, type Log, type Metrics } from '../core/index.ts'
+import { openWatchedFile } from '../files/index.ts'
+import { loadRegistryFile, type RegistryConfig, renderProblem } from '../resources/index.ts'
+import { ConfigError } from './config-error.ts'
+
+const MAX_CONFIG_BYTES = 10 * 1024 * 1024
+
+export interface RegistryReloader {
+  /** Reads the file again: whole new or whole old (decisions §6). One at a time, in the order asked for; never rejects. */
+  reload(): Promise<void>
+  /** Waits for a reload under way. */
+  close(): Promise<void>
+}
+
+export interface RegistryReloaderOptions {
+  readonly path: string
+  /** Puts a configuration in force; rejects before anything has changed. */
+  readonly install: (config: RegistryConfig) => Promise<void>
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Reloads when the registry file changes, and when asked to. */
+export function createRegistryReloader({ path, install, log, metrics }: RegistryReloaderOptions): RegistryReloader {
+  const reloads = metrics.counter('extauth_config_reloads_total', 'Reloads of the configuration.', ['outcome'])
+  let isClosed = false
+
+  const attempt = async (): Promise<void> => {
+    if (isClosed) return
+    try {
+      const loaded = await loadRegistryFile(path)
+      if (loaded.problems !== undefined) throw new ConfigError(loaded.problems.map(renderProblem))
+      for (const warning of loaded.warnings) log.warn({}, warning)
+      await install(loaded.config)
+      reloads.with('ok').add()
+      log.info({ registries: loaded.config.registries.length }, 'configuration reloaded')
+    } catch (error) {
+      const problems = error instanceof ConfigError ? error.lines : []
+      reloads.with('failed').add()
+      log.error({ problems, cause: causeOf(error) }, 'the new configuration cannot be used; the old one stays in force')
+    }
+  }
+
+  let queue = Promise.resolve()
+  const reload = (): Promise<void> => (queue = queue.then(attempt))
+  const watch = openWatchedFile(path, { maxBytes: MAX_CONFIG_BYTES, onChange: () => void reload() })
+  return {
+    reload,
+    close: () => {
+      isClosed = true
+      watch.close()
+      return queue
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readiness } from '../ops/index.ts'
+import { type AccessPolicy, challengeOf } from './access.ts'
+import { type ApiOptions, createApi } from './api.ts'
+import { admit } from './gate.ts'
+import type { RegistryData } from './registry-data.ts'
+
+/** What is served, and to whom: all that a reload may change. */
+export interface RegistryContent {
+  readonly registries: ReadonlyMap<string, Pick<RegistryData, 'state'>>
+  readonly access: AccessPolicy
+  /** Discovery documents by path, for a server at this URL. */
+  readonly documentsFor: (url: string) => ReadonlyMap<string, object>
+}
+
+export type SiteOptions = RegistryContent & Omit<ApiOptions, 'documents' | 'registries' | 'access'>
+
+/** The content of a registry server as answers to requests. */
+export interface Site {
+  /** Answers one request. */
+  serve(request: IncomingMessage, response: ServerResponse): void
+  /** The URL that documents name from now on. */
+  listeningAt(url: string): void
+  /** Requests from now on get other content; those under way end with what they began with. */
+  replace(content: RegistryContent): Promise<void>
+  readiness(isDraining: boolean): Readiness
+  close(): Promise<void>
+}
+
+/** Makes the answers of `options`; every content has an API of its own, so that a request never sees two. */
+export async function createSite(options: SiteOptions): Promise<Site> {
+  let url = ''
+  const make = async (content: RegistryContent) => {
+    let texts: ReadonlyMap<string, string> | undefined
+    const documents = () =>
+      (texts ??= new Map([...content.documentsFor(url)].map(([path, document]) => [path, JSON.stringify(document)])))
+    const { registries, access } = content
+    const api = await createApi({ ...options, registries, access, documents })
+    return { api, registries, challenge: (failure: Parameters<typeof challengeOf>[1]) => challengeOf(access, failure) }
+  }
+  let current = await make(options)
+  return {
+    serve(request, response) {
+      const { api, challenge } = current
+      if (admit(request, response, challenge)) api.routing(request, response)
+    },
+    listeningAt: (at) => void (url = at),
+    replace: async (content) => void (current = await make(content)),
+    readiness: (isDraining) => readinessOf(current.registries, isDraining),
+    close: () => current.api.close(),
+  }
+}
+
+function readinessOf(registries: RegistryContent['registries'], isDraining: boolean): Readiness {
+  const states = [...registries].map(([name, registry]) => [name, registry.state()] as const)
+  const told = states.map(([name, { snapshot, problem }]) => {
+    const skipped = snapshot?.skipped.count ?? 0
+    return [
+      name,
+      {
+        entries: snapshot?.entries.length ?? 0,
+        ...(skipped === 0 ? {} : { skipped }),
+        ...(problem === undefined ? {} : { problem }),
+      },
+    ]
+  })
+  const detail: Record<string, unknown> = Object.fromEntries(told)
+  if (isDraining) return { ok: false, detail: { draining: true, registries: detail } }
+  return {
+    ok: states.every(([, { snapshot }]) => snapshot !== undefined),
+    degraded: states.some(([, { snapshot, problem }]) => problem !== undefined || (snapshot?.skipped.count ?? 0) > 0),
+    detail: { registries: detail },
+  }
+}
