@@ -18,7 +18,7 @@ export function injectionConfigMap(config: KubeObject): KubeObject {
         'app.kubernetes.io/component': 'sidecar',
         'app.kubernetes.io/managed-by': 'mcp-extauth-operator',
       },
-      ownerReferences: [{ apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: false }],
+      ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
     },
     data: { 'auth.yaml': stringify(document, { lineWidth: 0, aliasDuplicateObjects: false }) },
   }

@@ -66,7 +66,6 @@ export function ownerOf({ object }: RemoteProxy): OwnerReference {
     name: object.metadata.name,
     uid: object.metadata.uid ?? '',
     controller: true,
-    blockOwnerDeletion: true,
   }
 }
 
