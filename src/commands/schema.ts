@@ -1,5 +1,7 @@
 import { stringify } from 'yaml'
 import {
+  CRD_KINDS,
+  type CrdKind,
   customResourceDefinition,
   DEFAULT_API_GROUP,
   jsonSchema,
@@ -12,10 +14,13 @@ import { parseOptions, renderHelp, UsageError, type CommandSpec } from './option
 const SPEC: CommandSpec = {
   name: 'extauth schema',
   summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
-  positionals: '[NAME]',
+  positionals: '[NAME | --crd KIND]',
   options: {
     all: { type: 'boolean', help: 'Prints all JSON Schemas as one object by name.' },
-    crd: { type: 'boolean', help: 'Prints the CustomResourceDefinition of MCPExternalAuthConfig as YAML.' },
+    crd: {
+      type: 'boolean',
+      help: 'Prints the CustomResourceDefinition of MCPExternalAuthConfig, or of KIND, as YAML.',
+    },
     'api-group': { type: 'string', value: 'GROUP', help: `Group of the definition (default ${DEFAULT_API_GROUP}).` },
   },
   notes: `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; the names are printed when it is left out.`,
@@ -34,9 +39,10 @@ export function runSchema(
     return Promise.resolve(EXIT.fine)
   }
   const [name, ...more] = options.positionals
-  const wanted = [name !== undefined, options.flag('all'), options.flag('crd')].filter(Boolean).length
-  if (wanted > 1 || more.length > 0) throw new UsageError('Expected one of NAME, --all and --crd.')
-  if (options.flag('crd')) io.stdout(renderCrd(options.text('api-group')))
+  const isCrd = options.flag('crd')
+  const wanted = [name !== undefined && !isCrd, options.flag('all'), isCrd].filter(Boolean).length
+  if (wanted > 1 || more.length > 0) throw new UsageError('Expected one of NAME, --all and --crd [KIND].')
+  if (isCrd) io.stdout(renderCrd(options.text('api-group'), name === undefined ? undefined : crdKind(name)))
   else if (options.flag('all'))
     io.stdout(renderJson(Object.fromEntries(JSON_SCHEMA_NAMES.map((each) => [each, jsonSchema(each)]))))
   else if (name === undefined) io.stdout(`${JSON_SCHEMA_NAMES.join('\n')}\n`)
@@ -51,11 +57,20 @@ function schemaName(name: string): JsonSchemaName {
   return known
 }
 
+function crdKind(name: string): CrdKind {
+  const known = CRD_KINDS.find((each) => each.toLowerCase() === name.toLowerCase())
+  if (known === undefined)
+    throw new UsageError(
+      `There is no kind ${JSON.stringify(name)} in a cluster, expected one of ${CRD_KINDS.join(', ')}.`,
+    )
+  return known
+}
+
 /** A JSON Schema as it is printed and committed. */
 export const renderJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 /** The CustomResourceDefinition as it is printed and committed. Throws `UsageError` for a group that is no DNS name. */
-export function renderCrd(apiGroup: string = DEFAULT_API_GROUP): string {
+export function renderCrd(apiGroup: string = DEFAULT_API_GROUP, kind: CrdKind = 'MCPExternalAuthConfig'): string {
   if (!API_GROUP.test(apiGroup)) throw new UsageError('--api-group is a DNS name such as extauth.dev.')
-  return stringify(customResourceDefinition(apiGroup), { lineWidth: 0, aliasDuplicateObjects: false })
+  return stringify(customResourceDefinition(apiGroup, kind), { lineWidth: 0, aliasDuplicateObjects: false })
 }

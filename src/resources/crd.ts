@@ -2,25 +2,93 @@ import type { z } from 'zod'
 import { DEFAULT_API_GROUP } from './document-kinds.ts'
 import { externalAuthConfig } from './external-auth.ts'
 import { inputSchema, type Json } from './json-schema.ts'
+import { WORKLOAD_KINDS, workload } from './workloads.ts'
+
+/** The kinds that a cluster stores. */
+export const CRD_KINDS = ['MCPExternalAuthConfig', ...WORKLOAD_KINDS] as const
+export type CrdKind = (typeof CRD_KINDS)[number]
+
+interface CrdNames {
+  readonly plural: string
+  readonly shortNames?: readonly string[]
+  readonly description: string
+  readonly columns: readonly Json[]
+  /** Its spec and status hold fields of other controllers, which are kept. */
+  readonly isForeign: boolean
+}
+
+const column = (name: string, jsonPath: string, more: Json = {}): Json => ({ name, type: 'string', jsonPath, ...more })
+const conditionColumn = (name: string, more: Json = {}): Json =>
+  column(name, `.status.conditions[?(@.type=="${name}")].status`, more)
+const AGE = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
+const CONFIG = column('Config', '.spec.externalAuthConfigRef.name')
+
+const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
+  MCPExternalAuthConfig: {
+    plural: 'mcpexternalauthconfigs',
+    shortNames: ['extauth', 'mcpextauth'],
+    description: 'How an MCP server or proxy authenticates to an external service.',
+    columns: [
+      column('Type', '.spec.type'),
+      conditionColumn('Valid'),
+      conditionColumn('Ready'),
+      column('References', '.status.referencingWorkloads[*].name'),
+      column('Hash', '.status.configHash', { priority: 1 }),
+      AGE,
+    ],
+    isForeign: false,
+  },
+  MCPRemoteProxy: {
+    plural: 'mcpremoteproxies',
+    shortNames: ['mcprp'],
+    description: 'A proxy of its own in front of a remote MCP server.',
+    columns: [conditionColumn('Ready'), CONFIG, column('URL', '.status.url'), AGE],
+    isForeign: false,
+  },
+  MCPServerEntry: {
+    plural: 'mcpserverentries',
+    shortNames: ['mcpentry'],
+    description: 'A remote MCP server that others refer to.',
+    columns: [column('URL', '.spec.remoteUrl'), CONFIG, AGE],
+    isForeign: false,
+  },
+  MCPServer: {
+    plural: 'mcpservers',
+    description: 'An MCP server that runs in the cluster; only its references to MCPExternalAuthConfig are read here.',
+    columns: [CONFIG, AGE],
+    isForeign: true,
+  },
+  VirtualMCPServer: {
+    plural: 'virtualmcpservers',
+    description: 'Several MCP servers behind one address.',
+    columns: [column('Default', '.spec.outgoingAuth.default.externalAuthConfigRef.name'), AGE],
+    isForeign: true,
+  },
+}
 
 /**
- * The CustomResourceDefinition of MCPExternalAuthConfig: structural schema with defaults, cross-field rules as
+ * The CustomResourceDefinition of one of our kinds: structural schema with defaults, cross-field rules as
  * `x-kubernetes-validations`, short names, printer columns and the status subresource. `apiGroup` is `extauth.dev`
  * unless the operator runs with another (decisions §1).
  */
-export function customResourceDefinition(apiGroup: string = DEFAULT_API_GROUP): Json {
+export function customResourceDefinition(
+  apiGroup: string = DEFAULT_API_GROUP,
+  kind: CrdKind = 'MCPExternalAuthConfig',
+): Json {
+  const { plural, shortNames, columns } = NAMES[kind]
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `mcpexternalauthconfigs.${apiGroup}` },
+    metadata: { name: `${plural}.${apiGroup}` },
     spec: {
       group: apiGroup,
       names: {
-        kind: 'MCPExternalAuthConfig',
-        listKind: 'MCPExternalAuthConfigList',
-        plural: 'mcpexternalauthconfigs',
-        singular: 'mcpexternalauthconfig',
-        shortNames: ['extauth', 'mcpextauth'],
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular: kind.toLowerCase(),
+        ...(shortNames === undefined ? {} : { shortNames }),
+        categories: ['mcp'],
       },
       scope: 'Namespaced',
       versions: [
@@ -28,8 +96,8 @@ export function customResourceDefinition(apiGroup: string = DEFAULT_API_GROUP): 
           name: 'v1alpha1',
           served: true,
           storage: true,
-          additionalPrinterColumns: PRINTER_COLUMNS,
-          schema: { openAPIV3Schema: openApiSchema() },
+          additionalPrinterColumns: columns,
+          schema: { openAPIV3Schema: openApiSchema(kind) },
           subresources: { status: {} },
         },
       ],
@@ -37,36 +105,36 @@ export function customResourceDefinition(apiGroup: string = DEFAULT_API_GROUP): 
   }
 }
 
-const PRINTER_COLUMNS = [
-  { name: 'Type', type: 'string', jsonPath: '.spec.type' },
-  { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-  { name: 'Hash', type: 'string', jsonPath: '.status.configHash', priority: 1 },
-  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-]
-
-function openApiSchema(): Json {
-  const { spec, status } = externalAuthConfig().shape
+function openApiSchema(kind: CrdKind): Json {
+  const { description, isForeign } = NAMES[kind]
+  const { spec, status } = kind === 'MCPExternalAuthConfig' ? externalAuthConfig().shape : workload(kind).shape
+  const foreign = isForeign ? { 'x-kubernetes-preserve-unknown-fields': true } : {}
   return {
     type: 'object',
-    description: 'How an MCP server or proxy authenticates to an external service.',
+    description,
     required: ['spec'],
     properties: {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: structural(spec),
-      status: structural(status),
+      spec: { ...structural(spec, isForeign), ...foreign },
+      status: hasOwnStatus(kind)
+        ? structural(status, false)
+        : { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
     },
   }
 }
 
+/** The kinds whose status the operator writes; that of others is theirs. */
+const hasOwnStatus = (kind: CrdKind): boolean => kind === 'MCPExternalAuthConfig' || kind === 'MCPRemoteProxy'
+
 /** What zod knows, as a structural schema: only the keywords that a CRD may have, rules as CEL. */
-function structural(schema: z.ZodType): Json {
+function structural(schema: z.ZodType, isForeign: boolean): Json {
   const json = inputSchema(schema, (part, rules) => {
     const validations = rules.flatMap(({ cel, message }) => (cel === undefined ? [] : [{ rule: cel, message }]))
     if (validations.length > 0) part['x-kubernetes-validations'] = validations
   })
-  return toStructural(json)
+  return toStructural(json, isForeign)
 }
 
 /** Keywords of JSON Schema that structural schemas take as they are. */
@@ -88,6 +156,7 @@ const KEPT = [
   'x-kubernetes-list-type',
   'x-kubernetes-list-map-keys',
   'x-kubernetes-validations',
+  'x-kubernetes-preserve-unknown-fields',
 ] as const
 
 /** Keywords that say nothing a structural schema needs: maps and lists are read below, unknown fields are pruned. */
@@ -99,7 +168,11 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'items',
 ])
 
-function toStructural(schema: Json): Json {
+function toStructural(schema: Json, isForeign: boolean): Json {
+  if ('const' in schema) {
+    const { const: only, ...rest } = schema
+    return toStructural({ ...rest, enum: [only] }, isForeign)
+  }
   const result: Json = {}
   const lost = Object.keys(schema).find((keyword) => !isKept(keyword) && !LEFT_OUT.has(keyword))
   // A rule that a cluster would silently not check: say it as a `Rule` with CEL.
@@ -109,15 +182,23 @@ function toStructural(schema: Json): Json {
   }
   // Times are checked by their format; zod's pattern of all calendars is no help to anyone who reads the CRD.
   if (result.format === 'date-time') delete result.pattern
+  const more = schema.additionalProperties
+  const isOpen = isSchema(more) && Object.keys(more).length === 0
   if (isSchema(schema.properties)) {
     result.properties = Object.fromEntries(
-      Object.entries(schema.properties).map(([name, property]) => [name, toStructural(property as Json)]),
+      Object.entries(schema.properties).map(([name, property]) => [name, toStructural(property as Json, isForeign)]),
     )
-  } else if (isSchema(schema.additionalProperties)) {
+    // Where a kind is ours, what nothing reads is pruned; fields of other controllers stay.
+    if (isOpen && isForeign) result['x-kubernetes-preserve-unknown-fields'] = true
+  } else if (isOpen) {
+    result['x-kubernetes-preserve-unknown-fields'] = true
+  } else if (isSchema(more)) {
     // `properties` and `additionalProperties` exclude each other in a CRD: unknown fields are pruned instead.
-    result.additionalProperties = toStructural(schema.additionalProperties)
+    result.additionalProperties = toStructural(more, isForeign)
   }
-  if (isSchema(schema.items)) result.items = toStructural(schema.items)
+  if (isSchema(schema.items)) result.items = toStructural(schema.items, isForeign)
+  // Anything at all.
+  if (Object.keys(schema).length === 0) result['x-kubernetes-preserve-unknown-fields'] = true
   return result
 }
 

@@ -3,7 +3,8 @@ import { z } from 'zod'
 const CONDITION_TYPE =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$/
 
-const generation = () => z.int().meta({ format: 'int64' })
+/** A generation of an object. */
+export const generation = () => z.int().meta({ format: 'int64' })
 
 const condition = () =>
   z.strictObject({
@@ -19,14 +20,17 @@ const condition = () =>
     observedGeneration: generation().min(0).optional(),
   })
 
+/** Conditions of a status, one per type. */
+export const conditions = () =>
+  z
+    .array(condition())
+    .max(64)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+
 /** `status` of MCPExternalAuthConfig. `MCPServerEntry` extends the specification (decisions §6). */
 export const externalAuthStatus = () =>
   z.strictObject({
-    conditions: z
-      .array(condition())
-      .max(64)
-      .optional()
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
+    conditions: conditions().optional(),
     configHash: z.string().max(64).optional(),
     observedGeneration: generation().optional(),
     referencingWorkloads: z

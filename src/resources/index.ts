@@ -53,4 +53,5 @@ export { canonicalJson, configHash } from './config-hash.ts'
 // What is generated from the schemas.
 export { jsonSchema, JSON_SCHEMA_NAMES } from './json-schema.ts'
 export type { JsonSchemaName } from './json-schema.ts'
-export { customResourceDefinition } from './crd.ts'
+export { CRD_KINDS, customResourceDefinition } from './crd.ts'
+export type { CrdKind } from './crd.ts'

@@ -3,7 +3,7 @@ import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { storage } from './embedded-storage.ts'
 import { authServerReference, localReference, metadata } from './metadata.ts'
 import { isRecord, needs, withRules } from './rules.ts'
-import { cidr, filePath, httpUrl, scopes, secretRef, size, timerDuration } from './scalars.ts'
+import { cidr, filePath, httpUrl, origins, scopes, secretRef, size, timerDuration } from './scalars.ts'
 
 const LISTEN_ADDRESS = /^(unix:\/[^\0\s]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*|\*):[0-9]{1,5})$/
 
@@ -28,16 +28,7 @@ const listen = () =>
       })
       .optional()
       .describe('Serves https instead of http.'),
-    allowedOrigins: z
-      .array(
-        z
-          .string()
-          .max(300)
-          .regex(/^(null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\]+)$/, {
-            error: 'expected an origin such as "https://app.example.com"',
-          }),
-      )
-      .max(200)
+    allowedOrigins: origins()
       .default([])
       .describe(
         'Origins of web pages that may call, such as `https://app.example.com`. On a loopback bind pages of this machine may call, too.',

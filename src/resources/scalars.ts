@@ -127,3 +127,16 @@ export const headerName = () =>
     .string()
     .max(256)
     .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, expected('a header name (RFC 9110 §5.1)'))
+
+/** Origins of web pages (RFC 6454), at most 200. */
+export const origins = () =>
+  z
+    .array(
+      z
+        .string()
+        .max(300)
+        .regex(/^(null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\]+)$/, {
+          error: 'expected an origin such as "https://app.example.com"',
+        }),
+    )
+    .max(200)

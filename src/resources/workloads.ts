@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
 import { authServerReference, metadata, type Metadata } from './metadata.ts'
+import { podFields, remoteProxyStatus } from './remote-proxy.ts'
 import { exclusive, withRules, type Rule } from './rules.ts'
 import { httpUrl, int32 } from './scalars.ts'
 import { discoveredBackends, virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
@@ -23,6 +24,7 @@ const oneRemoteUrl: Rule = {
   message: 'missing, expected the URL of the remote MCP server',
   at: 'remoteUrl',
   holds: (value) => value.remoteUrl !== undefined || value.remoteURL !== undefined,
+  cel: 'has(self.remoteUrl) || has(self.remoteURL)',
   json: { anyOf: [{ required: ['remoteUrl'] }, { required: ['remoteURL'] }] },
 }
 
@@ -46,7 +48,7 @@ const authReferences = () => ({
 
 const SPECS = {
   MCPServer: () => z.looseObject({ port: port(), ...authReferences() }),
-  MCPRemoteProxy: () => remote({ port: port(), resourceUrl: resourceUrl(), ...authReferences() }),
+  MCPRemoteProxy: () => remote({ port: port(), resourceUrl: resourceUrl(), ...authReferences(), ...podFields() }),
   MCPServerEntry: () => remote({ externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH) }),
   VirtualMCPServer: virtualServerSpec,
 } satisfies Record<WorkloadKind, () => z.ZodType>
@@ -54,13 +56,28 @@ const SPECS = {
 /** Fields of `spec` that are read, by kind; the others are listed by `validate --verbose` only (decisions §1). */
 export const WORKLOAD_FIELDS: Readonly<Record<WorkloadKind, readonly string[]>> = {
   MCPServer: ['port', 'externalAuthConfigRef', 'authServerRef'],
-  MCPRemoteProxy: ['remoteUrl', 'remoteURL', 'port', 'resourceUrl', 'externalAuthConfigRef', 'authServerRef'],
+  MCPRemoteProxy: [
+    'remoteUrl',
+    'remoteURL',
+    'port',
+    'resourceUrl',
+    'externalAuthConfigRef',
+    'authServerRef',
+    ...Object.keys(podFields()),
+  ],
   MCPServerEntry: ['remoteUrl', 'remoteURL', 'externalAuthConfigRef'],
   VirtualMCPServer: ['outgoingAuth', 'authServerConfig', 'resourceUrl'],
 }
 
 /** Fields of other controllers that are no misspellings of ours. */
 export const FOREIGN_FIELDS: readonly string[] = ['resources']
+
+const STATUSES = {
+  MCPServer: () => z.unknown(),
+  MCPRemoteProxy: remoteProxyStatus,
+  MCPServerEntry: () => z.unknown(),
+  VirtualMCPServer: virtualServerStatus,
+} satisfies Record<WorkloadKind, () => z.ZodType>
 
 /** Schema of one workload kind; of its spec only our fields are checked. */
 export const workload = (kind: WorkloadKind) =>
@@ -69,7 +86,7 @@ export const workload = (kind: WorkloadKind) =>
     kind: z.literal(kind),
     metadata: metadata(),
     spec: SPECS[kind](),
-    status: kind === 'VirtualMCPServer' ? virtualServerStatus().optional() : z.unknown().optional(),
+    status: STATUSES[kind]().optional(),
   })
 
 /** What is read of a workload. */
