@@ -213,10 +213,16 @@ describe('workload manifests', () => {
   })
 
   test('fields of other controllers are only listed; a misspelled one of ours is a warning', () => {
-    const spec = { remoteUrl: 'https://a', externalAuthConfigref: { name: 'x' }, oidcConfig: {}, resources: {} }
+    const spec = {
+      remoteUrl: 'https://a',
+      externalAuthConfigref: { name: 'x' },
+      oidcConfig: {},
+      transport: 'sse',
+      resources: {},
+    }
     const loaded = load(workload('MCPRemoteProxy', 'w', spec))
     expect(texts(loaded)).toEqual([])
-    expect(loaded.unused.map((item) => item.path)).toEqual(['spec.oidcConfig', 'spec.resources'])
+    expect(loaded.unused.map((item) => item.path)).toEqual(['spec.oidcConfig', 'spec.transport'])
     expect(loaded.warnings.map((item) => item.message)).toEqual([
       'unknown field "externalAuthConfigref", did you mean "externalAuthConfigRef"?',
     ])
