@@ -24,7 +24,7 @@ export const SOURCES = {
       secret: secrets.handle(spec.tokenSecretRef),
       log,
     }),
-  tokenExchange: (auth, deps) => createCachedSource(auth, createTokenExchangeSource(auth.name, auth.spec, deps), deps),
+  tokenExchange: (auth, deps) => createCachedSource(auth, createTokenExchangeSource(auth, deps), deps),
   upstreamInject: (auth, deps) => createUpstreamInjectSource(auth, deps),
   cloudSts: (auth, deps) => createCachedSource(auth, createCloudStsSource(auth, deps), deps),
 } satisfies Sources

@@ -1,5 +1,5 @@
 import {
-  Failure,
+  type Failure,
   OutboundError,
   onBehalfOf,
   Secret,
@@ -8,11 +8,14 @@ import {
   type SecretHandle,
 } from '../core/index.ts'
 import { outboundFailure, postForm } from '../net/index.ts'
-import { tokenTypeUrn, type SecretRef, type TokenExchange } from '../resources/index.ts'
+import { tokenTypeUrn, type ResolvedAuthOf, type SecretRef, type TokenExchange } from '../resources/index.ts'
 import { createClientAuthentication } from './client-authentication.ts'
 import type { ObtainDeps } from './deps.ts'
-import type { FetchingSource, Plan } from './source.ts'
+import type { Fetched, FetchingSource, Plan } from './source.ts'
 import { readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
+import { createTokenToShow, type ShownToken } from './token-to-show.ts'
+
+export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'spec' | 'upstream'>
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const DEADLINE_MS = 10_000
@@ -31,23 +34,6 @@ function fixedForm(spec: TokenExchange): (readonly [string, string])[] {
   ]
 }
 
-/** What is exchanged: the caller's own token, or the one that the named upstream provider gave for this caller. */
-function createSubjectToken(spec: TokenExchange, { upstreamTokens }: ObtainDeps) {
-  const provider = spec.subjectProviderName
-  if (provider === undefined) {
-    return (caller: AuthenticatedCaller) => Promise.resolve({ token: caller.token, expiresAtMs: Infinity })
-  }
-  if (upstreamTokens === undefined) {
-    throw new Failure('type_not_runnable', {
-      detail: 'tokenExchange with subjectProviderName needs an embedded authorization server',
-    })
-  }
-  return async (caller: AuthenticatedCaller) => {
-    const { token, expiresAtMs = Infinity } = await upstreamTokens.current(caller, provider, 'access_token')
-    return { token, expiresAtMs }
-  }
-}
-
 function createLog(config: string, { log }: ObtainDeps) {
   return (failure: Failure) => {
     const fields = { config, reason: failure.code, detail: failure.detail }
@@ -61,20 +47,21 @@ function createLog(config: string, { log }: ObtainDeps) {
 }
 
 /**
- * Type `tokenExchange` (RFC 8693, decisions §3.4): exchanges the caller's token for one that the backend accepts. The
- * new token goes as `Bearer …` into `Authorization`, or into `externalTokenHeaderName` where one is set. Throws
- * `type_not_runnable` at load for a `subjectProviderName` without an embedded authorization server; `fetch` throws
- * `invalid_token`, `exchange_denied`, `config_error`, `secret_unavailable`, `identity_provider_unavailable` and
- * `exchange_failed` (decisions §5).
+ * Type `tokenExchange` (RFC 8693, decisions §3.4): exchanges the caller's token, or the one that an upstream provider gave
+ * for this caller, for one that the backend accepts. The new token goes as `Bearer …` into `Authorization`, or into
+ * `externalTokenHeaderName` where one is set. Throws `type_not_runnable` at load for an upstream without an embedded
+ * authorization server; `fetch` throws `invalid_token`, `no_session`, `exchange_denied`, `config_error`,
+ * `secret_unavailable`, `identity_provider_unavailable` and `exchange_failed` (decisions §5).
  */
-export function createTokenExchangeSource(name: string, spec: TokenExchange, deps: ObtainDeps): FetchingSource {
+export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainDeps): FetchingSource {
+  const { name, spec } = auth
   const { clock, secrets } = deps
   const handleOf = (ref: SecretRef | undefined): SecretHandle | undefined =>
     ref === undefined ? undefined : secrets.handle(ref)
   const isAssertion = spec.clientAuthMethod === 'private_key_jwt'
   const clientSecret = handleOf(isAssertion ? spec.clientKeySecretRef : spec.clientSecretRef)
   const actorToken = handleOf(spec.actorTokenSecretRef)
-  const subjectTokenOf = createSubjectToken(spec, deps)
+  const subject = createTokenToShow(auth, deps.upstreamTokens)
   const authenticateClient = createClientAuthentication({
     clientId: spec.clientId,
     secret: clientSecret,
@@ -117,27 +104,32 @@ export function createTokenExchangeSource(name: string, spec: TokenExchange, dep
     })
   }
 
+  const exchange = async (caller: AuthenticatedCaller, shown: ShownToken): Promise<Fetched> => {
+    try {
+      // The lifetime counts from here: the answer's way back is part of it.
+      const sentAtMs = clock.now()
+      const response = await post(caller, shown.token)
+      const exchanged = readExchangeResponse(response, { requestedType, sentAtMs, nowMs: clock.now() })
+      return {
+        credential: { kind: 'header', name: header, value: new Secret(`Bearer ${exchanged.token.reveal()}`) },
+        expiresAtMs: Math.min(exchanged.expiresAtMs, shown.expiresAtMs),
+      }
+    } catch (error) {
+      const failure = outboundFailure(error, TOKEN_ENDPOINT)
+      logFailure(failure)
+      throw failure
+    }
+  }
+
   return {
     secrets: [clientSecret, actorToken].filter((secret) => secret !== undefined),
     // Plain literals: spreads would leave twice the memory with every caller.
-    plan: (caller): Plan => ({ keyParts: [audience, scope, caller.tokenDigest], notAfterMs: caller.expiresAtMs }),
-    async fetch(caller) {
-      try {
-        const subject = await subjectTokenOf(caller)
-        // The lifetime counts from here: the answer's way back is part of it.
-        const sentAtMs = clock.now()
-        const response = await post(caller, subject.token)
-        const exchanged = readExchangeResponse(response, { requestedType, sentAtMs, nowMs: clock.now() })
-        return {
-          credential: { kind: 'header', name: header, value: new Secret(`Bearer ${exchanged.token.reveal()}`) },
-          expiresAtMs: Math.min(exchanged.expiresAtMs, subject.expiresAtMs),
-        }
-      } catch (error) {
-        const failure = outboundFailure(error, TOKEN_ENDPOINT)
-        logFailure(failure)
-        throw failure
-      }
+    plan: (caller): Plan => {
+      const session = subject.keyParts(caller)
+      const keyParts = session.length === 0 ? [audience, scope, caller.tokenDigest] : [audience, scope, ...session]
+      return { keyParts, notAfterMs: caller.expiresAtMs }
     },
+    fetch: (caller) => subject.show(caller, (shown) => exchange(caller, shown)),
     onRecovered: (listener) => void (recovered = listener),
     close: () => outbound.close(),
   }

@@ -1,45 +1,57 @@
-import { Failure, Secret, type Caller, type Credential, type UpstreamToken } from '../core/index.ts'
+import { Failure, Secret, type AuthenticatedCaller, type Credential, type UpstreamToken } from '../core/index.ts'
 import type { ResolvedAuthOf } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Source } from './source.ts'
+import { hasUpstreamToken } from './token-to-show.ts'
+
+/** What a caller was given, as long as it may be used without asking again. */
+interface Given {
+  readonly credential: Credential
+  readonly token: UpstreamToken
+}
 
 /**
  * Type `upstreamInject` (decisions §3.6): the access token that the embedded authorization server holds for the caller's
- * session at one upstream provider, as `Authorization: Bearer`. The server keeps and refreshes it, so nothing is cached
- * here. Throws `type_not_runnable` without such a server; `obtain` throws `no_session` for callers who logged in elsewhere
- * or whose session is over.
+ * session at one upstream provider, as `Authorization: Bearer`. The server keeps and refreshes it; what is remembered here
+ * goes with the caller's token, which is refused as soon as its session has ended. Throws `type_not_runnable` without such a
+ * server; `obtain` throws `no_session` for callers who logged in elsewhere or whose session is over, and what
+ * `UpstreamTokens` throws.
  */
 export function createUpstreamInjectSource(
   { spec, upstream }: Pick<ResolvedAuthOf<'upstreamInject'>, 'spec' | 'upstream'>,
-  { upstreamTokens }: Pick<ObtainDeps, 'upstreamTokens'>,
+  { upstreamTokens, clock }: Pick<ObtainDeps, 'upstreamTokens' | 'clock'>,
 ): Source {
-  if (upstreamTokens === undefined)
+  if (upstreamTokens === undefined || upstream === undefined)
     throw new Failure('type_not_runnable', { detail: 'upstreamInject needs an embedded authorization server' })
   const provider = spec.providerName
+  const given = new WeakMap<AuthenticatedCaller, Given>()
   const tokens = new WeakMap<Credential, UpstreamToken>()
-  const credentials = new WeakMap<UpstreamToken, Credential>()
+
+  const fetch = async (caller: AuthenticatedCaller): Promise<Credential> => {
+    const token = await upstreamTokens.current(caller, provider, 'access_token')
+    const known = given.get(caller)
+    if (known?.token.token === token.token) return known.credential
+    const value = new Secret(`Bearer ${token.token.reveal()}`)
+    const credential: Credential = { kind: 'header', name: 'authorization', value }
+    given.set(caller, { credential, token })
+    tokens.set(credential, token)
+    return credential
+  }
 
   return {
-    async obtain(caller: Caller) {
-      if (caller.kind === 'anonymous' || caller.issuer !== upstream?.issuer)
-        throw new Failure('no_session', {
-          detail: 'the caller did not log in at the authorization server of this route',
-        })
-      const token = await upstreamTokens.current(caller, provider, 'access_token')
-      const known = credentials.get(token)
-      if (known !== undefined) return known
-      const credential: Credential = {
-        kind: 'header',
-        name: 'authorization',
-        value: new Secret(`Bearer ${token.token.reveal()}`),
-      }
-      credentials.set(token, credential)
-      tokens.set(credential, token)
-      return credential
+    obtain(caller) {
+      if (caller.kind === 'anonymous')
+        throw new Failure('config_error', { detail: 'type upstreamInject needs a caller with a token' })
+      const known = given.get(caller)
+      if (known !== undefined && clock.now() < known.token.freshUntilMs) return known.credential
+      hasUpstreamToken(caller, upstream)
+      return fetch(caller)
     },
     async reject(caller, refused) {
       const token = tokens.get(refused)
-      return token !== undefined && caller.kind !== 'anonymous' && upstreamTokens.reject(caller, provider, token)
+      if (token === undefined || caller.kind === 'anonymous') return false
+      if (given.get(caller)?.credential === refused) given.delete(caller)
+      return upstreamTokens.reject(caller, provider, token)
     },
   }
 }

@@ -3,7 +3,7 @@ import { createCredentialCache } from '../../src/cache/index.ts'
 import type { Armed, Caller, Clock, Credential, Known, UpstreamTokens } from '../../src/core/index.ts'
 import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
 import { createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
-import type { AuthSpecs, ResolvedAuth } from '../../src/resources/index.ts'
+import type { AuthSpecs, ResolvedAuth, UpstreamUse } from '../../src/resources/index.ts'
 import { tokenExchange } from '../../src/resources/token-exchange.ts'
 import type { createSockets } from '../support/sockets.ts'
 import {
@@ -109,8 +109,15 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
     cache,
     deps,
     open,
-    exchange: (spec: Readonly<Record<string, unknown>>, name = 'github') =>
-      open({ ...named(name, JSON.stringify(spec)), type: 'tokenExchange', spec: tokenExchange().parse(spec) }),
+    exchange: (spec: Readonly<Record<string, unknown>>, name = 'github', upstream?: UpstreamUse) =>
+      open({
+        ...named(name, JSON.stringify(spec)),
+        type: 'tokenExchange',
+        spec: tokenExchange().parse(spec),
+        upstream,
+      }),
+    upstreamInject: (upstream: UpstreamUse) =>
+      open({ ...named('inject', 'h'), type: 'upstreamInject', spec: { providerName: upstream.provider }, upstream }),
     bearer: (spec: AuthSpecs['bearerToken']) => open({ ...named('bearer', 'h'), type: 'bearerToken', spec }),
     injection: (spec: AuthSpecs['headerInjection']) =>
       open({ ...named('injection', 'h'), type: 'headerInjection', spec }),

@@ -127,7 +127,9 @@ test('the token of a named upstream provider is exchanged instead, and bounds wh
     },
   })
   const spec = { tokenUrl: endpoint.url, audience: 'a', subjectProviderName: 'google' }
-  await rig.exchange(spec).header(createCaller())
+  const issuer = 'https://id.example.com'
+  const use = { provider: 'google', kind: 'access_token', issuer, isExplicit: true } as const
+  await rig.exchange(spec, 'github', use).header(createCaller({ issuer, claims: { tsid: 'session' } }))
   expect(endpoint.received[0]?.form).toContainEqual(['subject_token', 'google token of alice'])
   expect(rig.cache.list().groups[0]?.soonestEndSeconds).toBe(54)
 })

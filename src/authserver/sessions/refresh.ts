@@ -160,13 +160,11 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
         await held.release()
       }
     } catch (error) {
-      const { code, detail } = asFailure(error)
-      count(name, code === 'no_session' ? 'refused' : isOutage(code) ? 'unavailable' : 'failed')
+      const { code, detail, status } = asFailure(error)
+      count(name, code === 'no_session' ? 'refused' : status === 503 ? 'unavailable' : 'failed')
       if (code !== 'no_session')
         log.warn({ upstream: name, reason: code, detail }, 'upstream tokens could not be refreshed')
       throw error
     }
   }
 }
-
-const isOutage = (code: Failure['code']) => code === 'identity_provider_unavailable' || code === 'store_unavailable'

@@ -7,6 +7,7 @@ import {
   type OutboundResponse,
 } from '../../core/index.ts'
 import { readJsonObject } from '../../http/index.ts'
+import { busyFailure, outboundFailure, type ServiceFailures } from '../../net/index.ts'
 import type { SecretRef, UpstreamProvider } from '../../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 
@@ -21,7 +22,6 @@ export interface Connections {
 
 const DOCUMENT_DEADLINE_MS = 5000
 const DEADLINE_MS = 10_000
-const MAX_RETRY_AFTER_SECONDS = 60
 
 /** PEM roots from a secret, in one buffer per value so that connections live as long as it does. */
 function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => Buffer | undefined {
@@ -70,7 +70,14 @@ export function createConnections(
   }
 }
 
-/** Sends a request to `where` (our word for it). Throws `identity_provider_unavailable`, `identity_provider_error`, `config_error`. */
+/** A part of an upstream, in our words: `token endpoint`. */
+export const serviceOf = (what: string): ServiceFailures => ({
+  what,
+  unavailable: 'identity_provider_unavailable',
+  unusable: 'identity_provider_error',
+})
+
+/** Sends a request to `where` (our word for it). Throws what `unanswered` says. */
 export async function send(outbound: Outbound, request: OutboundRequest, where: string): Promise<OutboundResponse> {
   try {
     return await outbound.request(request)
@@ -79,38 +86,21 @@ export async function send(outbound: Outbound, request: OutboundRequest, where: 
   }
 }
 
-/** Why there was no answer of `where`, as a failure. */
+/** Why there was no answer of `where`, as a failure: `config_error` for an address that is not allowed, else as everywhere. */
 export function unanswered(error: unknown, where: string): Failure {
-  if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
-  const detail = `${where}: ${error.kind}`
-  if (error.kind === 'too_large') return new Failure('identity_provider_error', { detail })
   // Only the operator can say that this address is meant (`allowPrivateIP`).
-  if (error.kind === 'blocked_address') return new Failure('config_error', { detail })
-  const retryAfterSeconds = error.retryAfterSeconds ?? 1
-  return new Failure('identity_provider_unavailable', { detail, cause: error.cause, retryAfterSeconds })
+  if (error instanceof OutboundError && error.kind === 'blocked_address')
+    return new Failure('config_error', { detail: `${where}: ${error.kind}` })
+  return outboundFailure(error, serviceOf(where))
 }
 
 /** What an upstream answered can't be used. */
 export const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
 
-/** Throws `identity_provider_unavailable` for an answer that passes by itself: 429 and 5xx. */
-export function expectWell({ status, headers }: OutboundResponse, where: string): void {
-  if (status !== 429 && status < 500) return
-  throw new Failure('identity_provider_unavailable', {
-    detail: `${where} answered ${status}`,
-    retryAfterSeconds: retryAfterSeconds(headers),
-  })
-}
-
-/** Seconds of a Retry-After header, 1 to 60; 1 when it is missing or is a date. */
-export function retryAfterSeconds(headers: OutboundResponse['headers']): number {
-  const seconds = /^\d{1,6}$/.exec(headers['retry-after'] ?? '')?.[0] ?? '1'
-  return Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, Number(seconds)))
-}
-
 /** The JSON object of a 200 answer. Throws `identity_provider_unavailable` and `identity_provider_error`. */
-export function jsonAnswer(response: OutboundResponse, where: string): Claims {
-  expectWell(response, where)
+export function jsonAnswer(response: OutboundResponse, where: string, nowMs: number): Claims {
+  const busy = busyFailure(response, serviceOf(where), nowMs)
+  if (busy !== undefined) throw busy
   if (response.status !== 200) throw unusable(`${where} answered ${response.status}`)
   const answer = readJsonObject(response.body)
   if (answer === undefined) throw unusable(`${where}: the answer is not a JSON object with distinct names`)

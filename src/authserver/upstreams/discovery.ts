@@ -64,7 +64,7 @@ export function createDiscovery(
   const fetchOnce = async (): Promise<OidcMetadata> => {
     try {
       const response = await send(documents, { method: 'GET', url, headers: { accept: 'application/json' } }, WHERE)
-      known = read(jsonAnswer(response, WHERE), issuer)
+      known = read(jsonAnswer(response, WHERE, clock.now()), issuer)
       untilMs = clock.now() + LIFETIME_MS
     } catch (error) {
       if (known === undefined) throw error

@@ -21,7 +21,7 @@ export function createKeys(
       url: uri,
       headers: { accept: 'application/jwk-set+json, application/json' },
     } as const
-    const document = jsonAnswer(await send(documents, request, WHERE), WHERE)
+    const document = jsonAnswer(await send(documents, request, WHERE), WHERE, clock.now())
     const find = readKeys(document as unknown as JSONWebKeySet)
     known = { uri, find, untilMs: clock.now() + LIFETIME_MS }
     return find

@@ -45,7 +45,7 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
     async finish(leg, callback) {
       const code = readCallback(callback, { issuer: undefined, announcesIss: false })
       const read = await ask({ url: tokenEndpoint, step: 'code', form: codeForm(code, leg) })
-      const { subject, claims } = await fetchUserInfo(userInfo, read.accessToken, connections)
+      const { subject, claims } = await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock)
       if (subject === undefined) throw unusable('user-info endpoint: none of the subject fields has a value')
       return { tokens: tokensOf(read, { refreshToken: undefined, scopes }), subject, claims }
     },

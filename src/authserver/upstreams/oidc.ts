@@ -62,7 +62,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     const { userInfoEndpoint } = metadata
     const request = userInfoOverride ?? (userInfoEndpoint === undefined ? undefined : { endpointUrl: userInfoEndpoint })
     if (request === undefined || !(isMissing(claims['name']) || isMissing(claims['email']))) return claims
-    const answer = await fetchUserInfo(request, read.accessToken, connections)
+    const answer = await fetchUserInfo(request, read.accessToken, connections, clock)
     // §5.3.2: otherwise it may be about somebody else.
     if (answer.subject !== subject) throw unusable('user-info endpoint: sub is another than in the ID token')
     return merge(claims, answer.claims)

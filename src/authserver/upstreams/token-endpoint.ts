@@ -71,7 +71,8 @@ export function createTokenEndpoint(
   return async (grant) => {
     // Lifetimes count from here: the answer's way back is part of them.
     const sentAtMs = clock.now()
-    const read = readTokenResponse(await ask(grant), { step: grant.step, mapping, sentAtMs })
+    const response = await ask(grant)
+    const read = readTokenResponse(response, { step: grant.step, mapping, sentAtMs, nowMs: clock.now() })
     if (read.expiresAtMs !== undefined && read.expiresAtMs <= clock.now()) {
       throw new Failure('identity_provider_error', { detail: 'token endpoint: the token had expired when it arrived' })
     }

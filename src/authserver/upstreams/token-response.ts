@@ -1,7 +1,8 @@
 import { Secret, type ClaimValue, type Claims, type OutboundResponse } from '../../core/index.ts'
 import { readJsonObject } from '../../http/index.ts'
+import { busyFailure, retryAfterSeconds } from '../../net/index.ts'
 import type { OAuth2Config } from '../../resources/index.ts'
-import { expectWell, retryAfterSeconds, unusable } from './connection.ts'
+import { serviceOf, unusable } from './connection.ts'
 import { valueAt } from './dot-path.ts'
 import { refusal, type Step } from './refusal.ts'
 
@@ -25,9 +26,11 @@ export interface ReadOptions {
   readonly mapping: TokenResponseMapping | undefined
   /** When the request was sent: lifetimes count from there. */
   readonly sentAtMs: number
+  readonly nowMs: number
 }
 
 const WHERE = 'token endpoint'
+const SERVICE = serviceOf(WHERE)
 const MAX_TOKEN_LENGTH = 16 * 1024
 /** An ID token never goes into a header of ours, and group lists make it long. */
 const MAX_ID_TOKEN_LENGTH = 64 * 1024
@@ -79,11 +82,12 @@ export function errorOf(response: OutboundResponse): string | undefined {
   return typeof error === 'string' && error !== '' ? error : undefined
 }
 
-function membersOf(response: OutboundResponse, step: Step): Claims {
-  expectWell(response, WHERE)
+function membersOf(response: OutboundResponse, { step, nowMs }: ReadOptions): Claims {
+  const busy = busyFailure(response, SERVICE, nowMs)
+  if (busy !== undefined) throw busy
   const error = errorOf(response)
   // Some answer 200 with an error in it (GitHub, Slack).
-  if (error !== undefined) throw refusal(step, error, WHERE, retryAfterSeconds(response.headers))
+  if (error !== undefined) throw refusal(step, error, WHERE, retryAfterSeconds(response, SERVICE, nowMs))
   // A 401 without a word is about client authentication (RFC 6749 §5.2).
   if (response.status === 401) throw refusal(step, 'invalid_client', WHERE)
   if (response.status !== 200) throw unusable(`${WHERE} answered ${response.status} without an OAuth error`)
@@ -98,8 +102,8 @@ function membersOf(response: OutboundResponse, step: Step): Claims {
  * stands for, and `identity_provider_error` for what can't be used.
  */
 export function readTokenResponse(response: OutboundResponse, options: ReadOptions): TokenResponse {
-  const { step, mapping, sentAtMs } = options
-  const members = membersOf(response, step)
+  const { mapping, sentAtMs } = options
+  const members = membersOf(response, options)
   const paths = mapping ?? STANDARD
   const at = (path: string) => (mapping === undefined ? members[path] : valueAt(members, path))
   const access = at(paths.accessTokenPath)

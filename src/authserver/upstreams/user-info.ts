@@ -1,4 +1,4 @@
-import type { Claims, ClaimValue, Secret } from '../../core/index.ts'
+import type { Claims, ClaimValue, Clock, Secret } from '../../core/index.ts'
 import type { UserInfo } from '../../resources/index.ts'
 import { type Connections, jsonAnswer, send, unusable } from './connection.ts'
 import { valueAt } from './dot-path.ts'
@@ -66,6 +66,7 @@ export async function fetchUserInfo(
   request: UserInfoRequest,
   accessToken: Secret,
   { userInfo }: Pick<Connections, 'userInfo'>,
+  clock: Clock,
 ): Promise<UserInfoAnswer> {
   const { endpointUrl, httpMethod = 'GET', additionalHeaders, fieldMapping = STANDARD } = request
   const response = await send(
@@ -81,7 +82,7 @@ export async function fetchUserInfo(
     },
     WHERE,
   )
-  return read(jsonAnswer(response, WHERE), fieldMapping)
+  return read(jsonAnswer(response, WHERE, clock.now()), fieldMapping)
 }
 
 /** Ours come first, so that a configured header replaces them; `authorization` is never replaced. */

@@ -2,6 +2,7 @@ import { Failure, onBehalfOf, type AuthenticatedCaller } from '../../core/index.
 import type { ResolvedAuthOf } from '../../resources/index.ts'
 import type { ObtainDeps } from '../deps.ts'
 import type { FetchingSource, Plan } from '../source.ts'
+import { createTokenToShow } from '../token-to-show.ts'
 import { createAssumeRole } from './assume-role.ts'
 import { decide, type Decision } from './decision.ts'
 import { stsEndpoint } from './endpoint.ts'
@@ -17,9 +18,9 @@ export interface CloudStsPlan extends Plan {
 
 export type CloudStsDeps = Pick<
   ObtainDeps,
-  'clock' | 'log' | 'metrics' | 'outbound' | 'sts' | 'onMatcherError' | 'decisions'
+  'clock' | 'log' | 'metrics' | 'outbound' | 'sts' | 'onMatcherError' | 'decisions' | 'upstreamTokens'
 >
-export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'spec'>
+export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'spec' | 'upstream'>
 
 /** All of the exchange with STS, connecting included (decisions §3.5). */
 const DEADLINE_MS = 5000
@@ -27,9 +28,10 @@ const DEADLINE_MS = 5000
 const MAX_BYTES = 256 * 1024
 
 /**
- * Type `cloudSts`: caller → role and session name, without I/O, then temporary credentials of that role from STS. `plan`
- * throws `no_role`, `rule_limit`, `matcher_error`, `session_name_missing`, `opaque_token_unsupported`; the factory throws
- * `config_error` for a matcher that does not compile.
+ * Type `cloudSts`: caller → role and session name, without I/O, then temporary credentials of that role from STS, which is
+ * shown the caller's own token or the ID token of an upstream provider. `plan` throws `no_role`, `no_session`, `rule_limit`,
+ * `matcher_error`, `session_name_missing`, `opaque_token_unsupported`; the factory throws `config_error` for a matcher that does
+ * not compile.
  */
 export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): FetchingSource<CloudStsPlan> {
   const { spec } = auth
@@ -43,28 +45,36 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const bounds = { deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES }
   const outbound = deps.outbound({ name: auth.name, service, ...bounds, onRecovered: () => recovered?.() })
   const assumeRole = createAssumeRole(spec, { clock: deps.clock, outbound, endpoint })
+  const identity = createTokenToShow(auth, deps.upstreamTokens)
 
   return {
     plan(caller) {
+      const session = identity.keyParts(caller)
       const decision = decide(config, spec, mapper, caller)
       deps.decisions?.remember(caller, decision)
       report(decision)
-      return planOf(decision, caller)
+      return planOf(decision, caller, session)
     },
     fetch: (caller, { role, sessionName }) =>
-      assumeRole({ roleArn: role, sessionName, token: caller.token, onBehalfOf: onBehalfOf(caller) }),
+      identity.show(caller, ({ token }) =>
+        assumeRole({ roleArn: role, sessionName, token, onBehalfOf: onBehalfOf(caller) }),
+      ),
     onRecovered: (listener) => void (recovered = listener),
     close: () => outbound.close(),
   }
 }
 
-function planOf({ refusal, choice, session }: Decision, caller: AuthenticatedCaller): CloudStsPlan {
+function planOf(
+  { refusal, choice, session }: Decision,
+  caller: AuthenticatedCaller,
+  shown: readonly string[],
+): CloudStsPlan {
   if (refusal !== undefined || choice.roleArn === undefined || session === undefined) {
     throw new Failure(refusal ?? 'no_role')
   }
   return {
     role: choice.roleArn,
     sessionName: session.name,
-    keyParts: keyParts(choice.roleArn, session.name, caller.claims),
+    keyParts: [...keyParts(choice.roleArn, session.name, caller.claims), ...shown],
   }
 }

@@ -195,7 +195,7 @@ const USER_INFO: readonly Case[] = [
     withoutName((at) => (at.userInfo = { status: 429 })),
     UNAVAILABLE,
     '429',
-    1,
+    5,
   ),
   row(
     'is cut off',

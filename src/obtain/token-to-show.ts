@@ -1,0 +1,97 @@
+import {
+  asFailure,
+  Failure,
+  FAILURES,
+  type AuthenticatedCaller,
+  type Secret,
+  type UpstreamToken,
+  type UpstreamTokens,
+} from '../core/index.ts'
+import type { UpstreamUse } from '../resources/index.ts'
+
+/** The token that is shown to a service to get a credential for a caller. */
+export interface ShownToken {
+  readonly token: Secret
+  /** Milliseconds since the epoch; Infinity where nobody said. */
+  readonly expiresAtMs: number
+}
+
+type UpstreamOfConfig = { readonly upstream?: UpstreamUse | undefined }
+
+/** Whose token is shown: the caller's own, or the one that an upstream provider gave at the caller's login here. */
+export interface TokenToShow {
+  /**
+   * What tells credentials that were got with a session's token from others; empty for a caller whose own token is shown.
+   * Throws `no_session` for a caller who can't have an upstream token.
+   */
+  keyParts(caller: AuthenticatedCaller): readonly string[]
+  /**
+   * Runs `use` with the token. Where a session's token is refused it is refreshed, and `use` runs once more; what is refused
+   * then is `no_session`. Throws what `use` and `UpstreamTokens` throw.
+   */
+  show<T>(caller: AuthenticatedCaller, use: (shown: ShownToken) => Promise<T>): Promise<T>
+}
+
+/** A caller's own token, of any kind. */
+const OWN: TokenToShow = {
+  keyParts: () => [],
+  show: (caller, use) => use({ token: caller.token, expiresAtMs: Infinity }),
+}
+
+/** Whether callers of this issuer have a token there. Throws `no_session` where the config wants one and they can't. */
+export function hasUpstreamToken({ issuer }: AuthenticatedCaller, upstream: UpstreamUse): boolean {
+  if (issuer === upstream.issuer) return true
+  if (!upstream.isExplicit) return false
+  throw noSession('the caller did not log in at the authorization server of this route')
+}
+
+/**
+ * The token that a config shows: `upstream` is what its `subjectProviderName` came to. Throws `type_not_runnable` for a provider
+ * without an authorization server that holds its tokens.
+ */
+export function createTokenToShow(
+  { spec, upstream }: { readonly spec: { readonly subjectProviderName?: string | undefined } } & UpstreamOfConfig,
+  upstreamTokens: UpstreamTokens | undefined,
+): TokenToShow {
+  if (upstream === undefined && spec.subjectProviderName === undefined) return OWN
+  if (upstream === undefined) throw notHere()
+  const { provider, kind, issuer } = upstream
+  if (upstreamTokens === undefined && issuer !== undefined) throw notHere()
+
+  const once = async <T>(shown: UpstreamToken, use: (shown: ShownToken) => Promise<T>): Promise<T> =>
+    use({ token: shown.token, expiresAtMs: shown.expiresAtMs ?? Infinity })
+
+  return {
+    keyParts(caller) {
+      if (!hasUpstreamToken(caller, upstream)) return OWN.keyParts(caller)
+      const { tsid } = caller.claims
+      if (typeof tsid !== 'string') throw noSession('the caller’s token names no session')
+      return ['session', provider, tsid]
+    },
+    async show(caller, use) {
+      if (!hasUpstreamToken(caller, upstream) || upstreamTokens === undefined) return OWN.show(caller, use)
+      const first = await upstreamTokens.current(caller, provider, kind)
+      try {
+        return await once(first, use)
+      } catch (error) {
+        if (!isRefused(error)) throw error
+        if (!(await upstreamTokens.reject(caller, provider, first))) throw overFor(error)
+      }
+      const second = await upstreamTokens.current(caller, provider, kind)
+      return once(second, use).catch((error: unknown) => {
+        throw isRefused(error) ? overFor(error) : error
+      })
+    },
+  }
+}
+
+const isRefused = (error: unknown): boolean => FAILURES[asFailure(error).code].fault === 'caller_token'
+
+/** It was not the caller's token that was refused, and only a login brings another. */
+const overFor = (error: unknown): Failure => noSession(asFailure(error).detail ?? asFailure(error).code)
+
+const noSession = (detail: string): Failure =>
+  new Failure('no_session', { detail, challenge: { error: 'invalid_token' } })
+
+const notHere = (): Failure =>
+  new Failure('type_not_runnable', { detail: 'upstream tokens need an embedded authorization server' })
