@@ -68,7 +68,7 @@ export const FAILURES = {
   registry_unavailable: row(503, 'backend', true, 'temporarily_unavailable', 'This registry has no data yet.', 'The source of the registry has never given data that can be served; the log and `/readiness` say why.'),
   store_unavailable: row(503, 'proxy', true, 'temporarily_unavailable', 'The store of the authorization server cannot be used now.', '`/readiness` and the log say which part of the store is down; nothing is wrong with the request.'),
   draining: row(503, 'proxy', true, 'temporarily_unavailable', 'The proxy is shutting down.', 'Retry; another replica answers.'),
-  overloaded: row(503, 'proxy', true, 'temporarily_unavailable', 'Too much is waiting for this dependency.', 'The concurrency bound of a token endpoint or identity provider is reached.'),
+  overloaded: row(503, 'proxy', true, 'temporarily_unavailable', 'Too much is waiting already.', 'The concurrency bound of a token endpoint or identity provider is reached, or `listen.bufferedBodiesLimit` by request bodies that must be kept.'),
   internal_error: row(500, 'proxy', false, 'server_error', 'Something went wrong inside the proxy.', 'A bug; report it with the request id.'),
 } as const satisfies Record<string, FailureRow>
 

@@ -16,35 +16,33 @@ export interface TrustedProxies {
   includes(address: string): boolean
 }
 
-/** The address of a Unix socket's peer; as an entry of `listen.trustedProxies` it stands for whoever connects to one. */
+/** The address of a Unix socket's peer. */
 export const UNIX = 'unix'
 
 /**
- * Reads `listen.trustedProxies`: CIDRs, single addresses, and `unix` for whoever connects to a Unix socket. Throws
- * `config_error`.
+ * Reads `listen.trustedProxies`: ranges in CIDR notation. Whoever connects to a Unix socket is trusted when 127.0.0.1 is:
+ * both are this machine. Throws `config_error`.
  */
 export function createTrustedProxies(entries: readonly string[]): TrustedProxies {
   const ranges = new BlockList()
-  for (const entry of entries) if (entry !== UNIX) addRange(ranges, entry)
-  return {
-    includes(address) {
-      const family = isIP(address)
-      return family === 0 ? entries.includes(UNIX) && address === UNIX : ranges.check(address, FAMILY[family])
-    },
+  for (const entry of entries) addRange(ranges, entry)
+  const includes = (address: string): boolean => {
+    const family = FAMILY[isIP(address)]
+    return family === undefined ? address === UNIX && includes('127.0.0.1') : ranges.check(address, family)
   }
+  return { includes }
 }
 
 const FAMILY: Readonly<Record<number, 'ipv4' | 'ipv6'>> = { 4: 'ipv4', 6: 'ipv6' }
 
 function addRange(ranges: BlockList, entry: string): void {
-  const [address = '', prefix] = entry.split('/')
+  const [, address = '', length = ''] = /^([^/]+)\/(\d{1,3})$/.exec(entry) ?? []
   const family = FAMILY[isIP(address)]
   try {
     if (family === undefined) throw new TypeError('no address')
-    if (prefix === undefined) ranges.addAddress(address, family)
-    else ranges.addSubnet(address, Number(prefix), family)
+    ranges.addSubnet(address, Number(length), family)
   } catch (cause) {
-    throw new Failure('config_error', { detail: `"${entry}" is neither a CIDR nor an address`, cause })
+    throw new Failure('config_error', { detail: `"${entry}" is no range of addresses`, cause })
   }
 }
 

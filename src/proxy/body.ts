@@ -2,8 +2,10 @@ import { Failure, type Body } from '../core/index.ts'
 import type { BodyWatch } from './body-watch.ts'
 import type { Exchange } from './exchange.ts'
 
-/** A body of up to this many bytes, announced by Content-Length, is kept so that it can be sent again (decisions §4). */
+/** A body of up to this many bytes is kept so that it can be sent again (decisions §4). */
 export const KEPT_BYTES = 1024 * 1024
+/** When to come back, in seconds, after there was no room to keep a body. */
+const FULL_RETRY_SECONDS = 2
 
 export interface BodyOptions {
   /** The applier hashes the body, so all of it must be there. */
@@ -16,51 +18,79 @@ export interface BodyOptions {
 const NONE: Body = Object.freeze({ kind: 'none' })
 
 /**
- * The body of a request: none, kept (small and of known length, or needed whole), or a stream. Asks the client for it
- * first when the client waits to be asked. Rejects with `body_too_large`, and `request_timeout` when a kept body does not
- * arrive in time.
+ * The body of a request: none, kept (small, or needed whole), or a stream. Asks the client for it first when the client
+ * waits to be asked. What need not be kept is streamed when it is large, when it has no known length and takes its time,
+ * and when there is no room. Rejects with `body_too_large`, with `request_timeout` when a body that is kept does not
+ * arrive in time, and with `overloaded` when there is no room for one that must be kept.
  */
 export function takeBody(exchange: Exchange, options: BodyOptions): Body | Promise<Body> {
   const { request } = exchange
+  const { mustKeep, watch } = options
   const announced = request.headers['content-length']
   const isChunked = request.headers['transfer-encoding'] !== undefined
   const length = announced === undefined ? undefined : Number(announced)
   // After an upgrade request comes the other protocol, not a body.
   if (exchange.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
-  if (options.mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge()
+  if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge()
+  const hasRoom = watch.budget.hasRoom(exchange, length ?? 0)
+  if (mustKeep && !hasRoom) throw full()
   if (exchange.expectsContinue) exchange.response.writeContinue()
-  if (options.mustKeep) return keep(exchange, options.limitBytes, options.watch)
-  if (length !== undefined && length <= KEPT_BYTES) return keep(exchange, KEPT_BYTES, options.watch)
-  options.watch.streamed(exchange)
+  if (mustKeep || (hasRoom && (length ?? 0) <= KEPT_BYTES)) return collect(exchange, options, length)
+  watch.streamed(exchange)
   return { kind: 'stream', stream: request, length }
 }
 
-function keep(exchange: Exchange, limitBytes: number, watch: BodyWatch): Promise<Body> {
+/** Keeps a body as it arrives, or gives it back as a stream from its beginning. */
+function collect(exchange: Exchange, options: BodyOptions, length: number | undefined): Promise<Body> {
   const { request } = exchange
+  const { mustKeep, watch } = options
+  const limitBytes = mustKeep ? options.limitBytes : KEPT_BYTES
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
     let isSettled = false
-    // The listeners stay: what still comes after a refusal flows away through them.
-    const settle = (failure: Failure | undefined): void => {
+    const settle = (): void => {
       isSettled = true
       exchange.onBodyLate = undefined
-      if (failure === undefined) resolve({ kind: 'kept', bytes: joined(chunks, bytes) })
-      else reject(failure)
     }
-    watch.kept(exchange, () => settle(new Failure('request_timeout', { detail: 'the body did not arrive in time' })))
-    request.on('data', (chunk: Buffer) => {
+    // The listeners stay: what still comes after a refusal flows away through them.
+    const fail = (failure: Failure): void => {
+      settle()
+      watch.budget.release(exchange)
+      reject(failure)
+    }
+    const stream = (): void => {
+      settle()
+      watch.budget.release(exchange)
+      request.off('data', onData).pause()
+      if (bytes > 0) request.unshift(joined(chunks, bytes))
+      watch.streamed(exchange)
+      resolve({ kind: 'stream', stream: request, length })
+    }
+    const onData = (chunk: Buffer): void => {
       if (isSettled) return
       bytes += chunk.length
-      if (bytes > limitBytes) settle(tooLarge())
-      else chunks.push(chunk)
-    })
-    request.on('end', () => {
-      if (!isSettled) settle(undefined)
-    })
-    request.on('close', () => {
-      if (!isSettled) settle(new Failure('bad_request', { detail: 'the body broke off' }))
-    })
+      chunks.push(chunk)
+      if (bytes > limitBytes) {
+        if (mustKeep) fail(tooLarge())
+        else stream()
+      } else if (!watch.budget.take(exchange, chunk.length)) {
+        if (mustKeep) fail(full())
+        else stream()
+      }
+    }
+    const onEnd = (): void => {
+      if (isSettled) return
+      settle()
+      resolve({ kind: 'kept', bytes: joined(chunks, bytes) })
+    }
+    const onClose = (): void => {
+      if (!isSettled) fail(new Failure('bad_request', { detail: 'the body broke off' }))
+    }
+    if (mustKeep || length !== undefined)
+      watch.kept(exchange, () => fail(new Failure('request_timeout', { detail: 'the body did not arrive in time' })))
+    else watch.unannounced(exchange, stream)
+    request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
 }
 
@@ -71,3 +101,5 @@ const joined = (chunks: readonly Buffer[], bytes: number): Buffer => {
 }
 
 const tooLarge = (): Failure => new Failure('body_too_large', { detail: 'the body must be kept and is too large' })
+const full = (): Failure =>
+  new Failure('overloaded', { detail: 'no room to keep another body', retryAfterSeconds: FULL_RETRY_SECONDS })

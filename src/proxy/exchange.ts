@@ -42,6 +42,8 @@ export class Exchange implements Inbound {
   slot = -1
   /** The failure that was written straight to the connection, past the response. */
   refusal: Failure | undefined = undefined
+  /** What is kept of its body, in bytes. */
+  keptBytes = 0
   /** For the watch over slow bodies: when the patience ends, what then, and how much of a stream had arrived. */
   bodyUntilMs = 0
   onBodyLate: (() => void) | undefined = undefined

@@ -60,6 +60,7 @@ export function createHandler(options: HandlerOptions): Handler {
       result = fail(exchange, asFailure(error), context.isDraining)
     } finally {
       active.delete(exchange)
+      bodyWatch.budget.release(exchange)
       exchange.finish()
       lease.release()
     }

@@ -19,17 +19,29 @@ export interface ListenOptions {
   /** Host names, with or without port, that are served beside the ones that the bind implies. */
   readonly allowedHosts: readonly string[]
   readonly headerLimitBytes: number
+  /** Ranges in CIDR notation: peers that may say for whom they ask. Default: nobody may. */
+  readonly trustedProxies?: readonly string[]
+  /** Most connections at once. Default 10,000. */
+  readonly connectionLimit?: number
+  /** Memory for request bodies that are kept, of all requests together. Default 256 MiB. */
+  readonly bufferedBodiesBytes?: number
 }
 
 /** How long a client may take with its body, in milliseconds. */
 export interface BodyDeadlines {
   /** For a body that is kept. Default 60 s. */
   readonly keptBodyMs: number
+  /** For a body of unknown length, before it is streamed instead of kept. Default 1 s. */
+  readonly unannouncedBodyMs: number
   /** Between two pieces of a body, unless it is the backend that does not read. Default 30 s. */
   readonly bodyIdleMs: number
 }
 
-export const DEFAULT_BODY_DEADLINES: BodyDeadlines = { keptBodyMs: 60_000, bodyIdleMs: 30_000 }
+export const DEFAULT_BODY_DEADLINES: BodyDeadlines = {
+  keptBodyMs: 60_000,
+  unannouncedBodyMs: 1000,
+  bodyIdleMs: 30_000,
+}
 
 export interface ProxyOptions {
   readonly listen: ListenOptions

@@ -13,6 +13,7 @@ import { createSessions } from './sessions.ts'
 
 /** How long requests whose connection was cut may take to notice, in milliseconds. */
 const LAST_REQUESTS_MS = 1000
+const DEFAULT_BUFFERED_BODIES_BYTES = 256 * 1024 * 1024
 
 /**
  * Starts the proxy: listens and serves `runtime` until another one is swapped in or it is drained. Throws `config_error`
@@ -20,12 +21,13 @@ const LAST_REQUESTS_MS = 1000
  */
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const { clock, log, metrics } = options
-  const { tls, allowedOrigins, allowedHosts, headerLimitBytes } = options.listen
+  const { tls, allowedOrigins, allowedHosts, headerLimitBytes, trustedProxies, connectionLimit } = options.listen
+  const { bufferedBodiesBytes = DEFAULT_BUFFERED_BODIES_BYTES } = options.listen
   const address = parseListenAddress(options.listen.address)
   const deadlines = { ...DEFAULT_BODY_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log)
   const active = new IntrusiveSet<Exchange>()
-  const bodyWatch = createBodyWatch(active, clock, deadlines)
+  const bodyWatch = createBodyWatch(active, clock, { ...deadlines, limitBytes: bufferedBodiesBytes })
   const handler = createHandler({
     active,
     rules: createOriginRules({ address, allowedOrigins, allowedHosts }),
@@ -42,6 +44,8 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     tls,
     headerLimitBytes,
     deadlines,
+    ...(trustedProxies === undefined ? {} : { trustedProxies }),
+    ...(connectionLimit === undefined ? {} : { maxConnections: connectionLimit }),
     // Each request may need a connection to its backend.
     descriptorsPerConnection: 2,
     // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).

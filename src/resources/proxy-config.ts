@@ -49,6 +49,17 @@ const listen = () =>
     headerLimit: size(1024, 1024 * 1024)
       .prefault('16Ki')
       .describe('Largest request header section; more is answered with 431.'),
+    connectionLimit: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .default(10_000)
+      .describe('Most client connections at once; fewer where the process has too few file descriptors.'),
+    bufferedBodiesLimit: size(1024 * 1024, 64 * 1024 ** 3)
+      .prefault('256Mi')
+      .describe(
+        'Memory for request bodies that are kept, of all requests together; one more that must be kept is answered with 503.',
+      ),
     trustedProxies: z
       .array(cidr())
       .max(200)

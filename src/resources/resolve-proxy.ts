@@ -98,6 +98,8 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         allowedOrigins: spec.listen.allowedOrigins,
         allowedHosts: spec.listen.allowedHosts,
         headerLimitBytes: spec.listen.headerLimit,
+        connectionLimit: spec.listen.connectionLimit,
+        bufferedBodiesBytes: spec.listen.bufferedBodiesLimit,
         trustedProxies: spec.listen.trustedProxies,
       },
       admin: {

@@ -122,6 +122,8 @@ export interface ResolvedProxy {
     readonly allowedOrigins: readonly string[]
     readonly allowedHosts: readonly string[]
     readonly headerLimitBytes: Bytes
+    readonly connectionLimit: number
+    readonly bufferedBodiesBytes: Bytes
     /** Ranges of addresses in CIDR notation. */
     readonly trustedProxies: readonly string[]
   }

@@ -52,6 +52,42 @@ describe('listen.headerLimit', () => {
   })
 })
 
+describe('listen.connectionLimit', () => {
+  it('closes what is over it', async () => {
+    const proxy = await start({ connectionLimit: 2 })
+    const held = [1, 2].map(() => rawConnect(proxy.url, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'))
+    for (const client of held) await client.until(/served/)
+    const refused = rawConnect(proxy.url, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await refused.ended
+    expect(refused.text()).toBe('')
+    const metrics = await (await fetch(`${proxy.adminUrl}/metrics`)).text()
+    expect(metrics).toContain('extauth_connections_refused_total{reason="limit"} 1')
+    for (const { socket } of held) socket.destroy()
+  })
+})
+
+describe('listen.trustedProxies', () => {
+  const seenThrough = async (listen: object): Promise<string> => {
+    const target = await sockets.http((request, response) =>
+      response.end([request.headers['forwarded'], request.headers['x-forwarded-for']].join(' ')),
+    )
+    const routes = [{ name: 'all', path: '/', target, externalAuthConfigRef: { name: 'none' } }]
+    const proxy = await start(listen, { routes })
+    const headers = { 'x-forwarded-for': '8.8.8.8, 203.0.113.5', 'x-forwarded-proto': 'https' }
+    return (await fetch(proxy.url, { headers })).text()
+  }
+
+  it('may say for whom they ask, and the backend is told', async () => {
+    const seen = await seenThrough({ trustedProxies: ['127.0.0.0/8'] })
+    expect(seen).toMatch(/^for=203\.0\.113\.5;host="[^"]+";proto=https 203\.0\.113\.5$/)
+  })
+
+  it('are the only ones who may', async () => {
+    const seen = await seenThrough({ trustedProxies: ['10.0.0.0/8'] })
+    expect(seen).toMatch(/^for=127\.0\.0\.1;host="[^"]+";proto=http 127\.0\.0\.1$/)
+  })
+})
+
 describe('listen.allowedHosts and listen.allowedOrigins', () => {
   it('let in what they list, beside what a loopback bind implies', async () => {
     const proxy = await start({ allowedHosts: ['mcp.internal'], allowedOrigins: ['https://app.example.com'] })

@@ -92,7 +92,7 @@ describe('repeats', () => {
 
   it('does not repeat what it has not kept, but the credential is dropped for the next', async () => {
     const { url, seen, reject } = await start((response) => response.writeHead(401).end())
-    const { body, init } = streamOf('streamed')
+    const { body, init } = streamOf('streamed'.repeat(200_000))
     const response = await post(url, body, init)
     expect([response.status, await reasonOf(response)]).toEqual([502, 'backend_rejected_credential'])
     expect(seen).toHaveLength(1)

@@ -35,14 +35,44 @@ describe('bodies', () => {
     expect(backend.received[0]?.endsWith(`\r\n\r\n${ending}`)).toBe(true)
   })
 
-  it('a chunked body is sent chunked, piece by piece', async () => {
+  it('a small chunked body that is soon complete is kept and sent with its length', async () => {
     const { backend, proxy } = await start()
     const client = rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}${chunk('ab')}`)
-    await vi.waitFor(() => expect(backend.received[0]).toMatch(/\r\n2\r\nab/))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    client.socket.write(`${chunk('c')}0\r\n\r\n`)
+    await client.until(/^HTTP\/1\.1 200 /)
+    expect(headersIn(backend.received[0])).toContainEqual(['content-length', '3'])
+    expect(backend.received[0]).toMatch(/\r\n\r\nabc$/)
+  })
+
+  it('a chunked body that takes its time is sent chunked, piece by piece', async () => {
+    const { backend, proxy } = await start()
+    const client = rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}${chunk('a')}${chunk('b')}`)
+    const time = setInterval(() => proxy.clock.advance(500), 100)
+    await vi.waitFor(() => expect(backend.received[0] ?? '').toMatch(/\r\n2\r\nab/), 5000)
+    clearInterval(time)
     client.socket.write(`${chunk('c')}0\r\n\r\n`)
     await client.until(/^HTTP\/1\.1 200 /)
     expect(headersIn(backend.received[0])).toContainEqual(['transfer-encoding', 'chunked'])
     expect(backend.received[0]).toMatch(/\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n$/)
+  })
+
+  it('a chunked body of more than 1 MiB is sent chunked, from its first byte', async () => {
+    let received = ''
+    const origin = await sockets.http((request, response) => {
+      const hash = createHash('sha256')
+      request
+        .on('data', (data: Buffer) => hash.update(data))
+        .on('end', () => {
+          received = `${request.headers['transfer-encoding']} ${hash.digest('hex')}`
+          response.end('done')
+        })
+    })
+    const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin)]))
+    const pieces = Array.from({ length: 60 }, (_, index) => String.fromCharCode(65 + index).repeat(30_000))
+    const body = `${pieces.map(chunk).join('')}0\r\n\r\n`
+    await rawConnect(proxy.url, head('Transfer-Encoding: chunked\r\n') + body).until(/done/)
+    expect(received).toBe(`chunked ${createHash('sha256').update(pieces.join('')).digest('hex')}`)
   })
 
   it('a chunked body that the applier hashes is sent with its length', async () => {

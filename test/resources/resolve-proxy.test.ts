@@ -45,6 +45,8 @@ describe('resolveProxy', () => {
         allowedOrigins: [],
         allowedHosts: [],
         headerLimitBytes: 8_192,
+        connectionLimit: 10_000,
+        bufferedBodiesBytes: 268_435_456,
         trustedProxies: [],
       },
       admin: { address: '127.0.0.1:9001', tokenFile: '/etc/extauth/admin-token' },
