@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { parse, parseAllDocuments } from 'yaml'
+import { execFileSync } from 'node:child_process'
+import path from 'node:path'
+import { openMetrics } from '../../../src/commands/metrics.ts'
+import {
+  type KubeClient,
+  type KubeConnection,
+  type KubeObject,
+  openKubeConnection,
+  readKubeconfig,
+  type ResourceType,
+} from '../../../src/kube/index.ts'
+import {
+  CLUSTER_TYPES,
+  mutatingConfiguration,
+  NAMES,
+  type Operator,
+  type OperatorOptions,
+  ownTypes,
+  podKeys,
+  startOperator,
+  validatingConfiguration,
+} from '../../../src/operator/index.ts'
+import { CRD_KINDS, customResourceDefinition } from '../../../src/resources/index.ts'
+import { type ControlPlane, eventually } from './control-plane.ts'
+
+export const GROUP = 'extauth.dev'
+export const types = ownTypes(GROUP)
+export const root = path.join(import.meta.dirname, '../../..')
+export const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const CRDS: ResourceType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  isNamespaced: false,
+}
+
+/** A connection as the administrator of the test cluster. */
+export function connect(plane: ControlPlane, token?: string): KubeConnection {
+  const config = parse(readFileSync(plane.kubeconfigPath, 'utf8')) as { users: { user: { token: string } }[] }
+  if (token !== undefined && config.users[0] !== undefined) config.users[0].user.token = token
+  return openKubeConnection({
+    settings: readKubeconfig(config, plane.kubeconfigPath),
+    fieldManager: 'extauth-operator',
+    userAgent: 'extauth-test',
+    log: silent,
+  })
+}
+
+/** All five definitions, served. */
+export async function installDefinitions(client: KubeClient): Promise<void> {
+  await Promise.all(
+    CRD_KINDS.map((kind) => client.apply(CRDS, customResourceDefinition(GROUP, kind) as unknown as KubeObject)),
+  )
+  await eventually(async () => {
+    for (const kind of CRD_KINDS) await client.list(types[kind], {})
+  })
+}
+
+export const namespaceObject = (name: string, labels: Record<string, string> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name, labels },
+})
+
+/** A config that sends a bearer from Secret `token`. */
+export const config = (name: string, namespace = 'default', spec: object = BEARER): KubeObject => ({
+  apiVersion: `${GROUP}/v1alpha1`,
+  kind: 'MCPExternalAuthConfig',
+  metadata: { name, namespace },
+  spec,
+})
+export const BEARER = { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'token', key: 'value' } } }
+
+export const workload = (kind: string, name: string, spec: object, namespace = 'default'): KubeObject => ({
+  apiVersion: `${GROUP}/v1alpha1`,
+  kind,
+  metadata: { name, namespace },
+  spec,
+})
+
+/** An operator in this process; `webhook: true` serves on a free loopback port and installs both configurations. */
+export async function runOperator(
+  client: KubeClient,
+  options: Partial<Omit<OperatorOptions, 'webhook'>> & { readonly webhook?: boolean } = {},
+): Promise<Operator> {
+  const { webhook = false, ...more } = options
+  const port = webhook ? await freePort() : 0
+  const operator = startOperator({
+    client,
+    apiGroup: GROUP,
+    ownNamespace: 'default',
+    identity: `test-${Math.random().toString(36).slice(2)}`,
+    image: 'mcp-extauth:test',
+    watchSecrets: false,
+    restrictPodTemplate: false,
+    ownsKinds: true,
+    writesStatus: true,
+    webhook: webhook ? { address: `127.0.0.1:${port}`, names: ['127.0.0.1'] } : undefined,
+    onLost: () => {},
+    clock: { now: () => Date.now() },
+    log: silent,
+    metrics: openMetrics(),
+    ...more,
+  })
+  await operator.synced
+  await eventually(() => {
+    if (!operator.isLeader) throw new Error('not the leader yet')
+  }, 40_000)
+  if (!webhook) return operator
+  await eventually(() => {
+    if (operator.webhookPort === undefined) throw new Error('webhooks are not served yet')
+  })
+  const secret = await client.get(CLUSTER_TYPES.Secret, 'default', NAMES.secret)
+  const caBundle = Buffer.from((secret.data as Record<string, string>)['ca.crt'] ?? '', 'base64').toString('utf8')
+  const shared = {
+    name: NAMES.webhooks,
+    types,
+    keys: podKeys(GROUP),
+    target: { url: `https://127.0.0.1:${port}` },
+    caBundle,
+    ownNamespace: 'extauth-system',
+  }
+  await client.apply(CLUSTER_TYPES.ValidatingWebhookConfiguration, validatingConfiguration(shared))
+  await client.apply(CLUSTER_TYPES.MutatingWebhookConfiguration, mutatingConfiguration(shared))
+  return operator
+}
+
+/** What the Kustomize base holds, as documents. */
+export function kustomize(folder: string): KubeObject[] {
+  const text = execFileSync('kubectl', ['kustomize', path.join(root, folder)], { encoding: 'utf8' })
+  return parseAllDocuments(text).map((document) => document.toJS() as KubeObject)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (typeof address !== 'object' || address === null) throw new Error('no port')
+  return address.port
+}
