@@ -1,0 +1,222 @@
+import { execFileSync } from 'node:child_process'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { KubeClient, KubeConnection, KubeObject, ResourceType } from '../../src/kube/index.ts'
+import { CLUSTER_TYPES, type Operator } from '../../src/operator/index.ts'
+import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
+import {
+  BEARER,
+  config,
+  connect,
+  installDefinitions,
+  namespaceObject,
+  runOperator,
+  types,
+  workload,
+} from './support/operator-rig.ts'
+
+const SPACE = 'proxies'
+const CALLERS = { resourceUrl: 'https://mcp.example.com' }
+const spec = (more: object = {}): object => ({
+  remoteUrl: 'https://api.example.com/mcp',
+  externalAuthConfigRef: { name: 'bearer' },
+  ...CALLERS,
+  ...more,
+})
+
+let plane: ControlPlane
+let connection: KubeConnection
+let client: KubeClient
+let operator: Operator
+
+beforeAll(async () => {
+  plane = await startControlPlane()
+  connection = connect(plane)
+  client = connection.client
+  await installDefinitions(client)
+  await client.apply(
+    CLUSTER_TYPES.Namespace,
+    namespaceObject(SPACE, { 'pod-security.kubernetes.io/enforce': 'restricted' }),
+  )
+  await client.apply(types.MCPExternalAuthConfig, config('bearer', SPACE))
+  operator = await runOperator(client)
+}, 240_000)
+
+afterAll(async () => {
+  await operator?.close()
+  await connection?.close()
+  await plane?.close()
+}, 60_000)
+
+const apply = (name: string, more: object = {}): Promise<KubeObject> =>
+  client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', name, spec(more), SPACE))
+const get = (type: ResourceType, name: string): Promise<KubeObject> => client.get(type, SPACE, name)
+const deployment = (name: string): Promise<KubeObject> => get(CLUSTER_TYPES.Deployment, name)
+const ready = async (name: string): Promise<{ status: string; reason: string; message: string } | undefined> => {
+  const { status } = await get(types.MCPRemoteProxy, name)
+  return (
+    status as { conditions?: { type: string; status: string; reason: string; message: string }[] } | undefined
+  )?.conditions?.find(({ type }) => type === 'Ready')
+}
+/** As kubelets would: every pod of the proxy runs and is ready. The Deployment's own controller counts them. */
+const runAll = async (name: string, replicas: number): Promise<void> => {
+  const pods = await eventually(async () => {
+    const found = await client.list(CLUSTER_TYPES.Pod, {
+      namespace: SPACE,
+      labelSelector: `app.kubernetes.io/instance=${name}`,
+    })
+    expect(found.items).toHaveLength(replicas)
+    return found.items
+  })
+  const lastTransitionTime = new Date().toISOString().replace(/\.\d+/, '')
+  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime }] }
+  for (const { metadata } of pods)
+    await client.merge(CLUSTER_TYPES.Pod, SPACE, metadata.name, { status }, { subresource: 'status' })
+}
+
+test('everything that a proxy owns is there, owned by it, and its pods pass the restricted standard', async () => {
+  await apply('whole', { replicas: 2 })
+  for (const type of [
+    CLUSTER_TYPES.ServiceAccount,
+    CLUSTER_TYPES.ConfigMap,
+    CLUSTER_TYPES.NetworkPolicy,
+    CLUSTER_TYPES.Deployment,
+    CLUSTER_TYPES.Service,
+    CLUSTER_TYPES.PodDisruptionBudget,
+  ]) {
+    const object = await eventually(() => get(type, 'whole'))
+    expect(object.metadata.ownerReferences?.[0]).toMatchObject({
+      kind: 'MCPRemoteProxy',
+      name: 'whole',
+      controller: true,
+    })
+  }
+  await eventually(async () => {
+    const pods = await client.list(CLUSTER_TYPES.Pod, {
+      namespace: SPACE,
+      labelSelector: 'app.kubernetes.io/instance=whole',
+    })
+    expect(pods.items).toHaveLength(2)
+  })
+})
+
+test('Ready follows the Deployment and names the first thing that is missing', async () => {
+  await apply('waits', { replicas: 1 })
+  await eventually(async () => expect(await ready('waits')).toMatchObject({ status: 'False' }))
+  await eventually(() => deployment('waits'))
+  await runAll('waits', 1)
+  await eventually(async () => expect(await ready('waits')).toMatchObject({ status: 'True', reason: 'ProxyReady' }))
+  expect((await get(types.MCPRemoteProxy, 'waits')).status).toMatchObject({
+    replicas: 1,
+    url: `http://waits.${SPACE}.svc.cluster.local:8080`,
+  })
+})
+
+test('a changed config reaches pods through the ConfigMap without a rollout; a changed pod is one rollout', async () => {
+  await client.apply(types.MCPExternalAuthConfig, config('changing', SPACE))
+  await apply('changes', { externalAuthConfigRef: { name: 'changing' } })
+  const before = await eventually(() => deployment('changes'))
+  const map = await get(CLUSTER_TYPES.ConfigMap, 'changes')
+  await apply('changes', { externalAuthConfigRef: { name: 'changing' }, remoteUrl: 'https://api.example.com/other' })
+  await eventually(async () => expect((await get(CLUSTER_TYPES.ConfigMap, 'changes')).data).not.toEqual(map.data))
+  const after = await deployment('changes')
+  expect((after.spec as { template: unknown }).template).toEqual((before.spec as { template: unknown }).template)
+  await apply('changes', { externalAuthConfigRef: { name: 'changing' }, resources: { requests: { cpu: '10m' } } })
+  await eventually(async () => {
+    const { spec: changed } = await deployment('changes')
+    expect(JSON.stringify(changed)).toContain('"cpu":"10m"')
+  })
+})
+
+test('an invalid config never replaces the one that runs, and the condition says so', async () => {
+  await client.apply(types.MCPExternalAuthConfig, config('breaks', SPACE))
+  await apply('guarded', { externalAuthConfigRef: { name: 'breaks' } })
+  const map = await eventually(() => get(CLUSTER_TYPES.ConfigMap, 'guarded'))
+  const broken = {
+    type: 'cloudSts',
+    cloudSts: {
+      region: 'us-east-1',
+      roleMappings: [{ roleArn: 'arn:aws:iam::123456789012:role/r', matcher: 'claims.' }],
+    },
+  }
+  await client.update(types.MCPExternalAuthConfig, {
+    ...(await get(types.MCPExternalAuthConfig, 'breaks')),
+    spec: broken,
+  })
+  await eventually(async () =>
+    expect(await ready('guarded')).toMatchObject({ status: 'False', reason: 'ExternalAuthConfigInvalid' }),
+  )
+  expect((await get(CLUSTER_TYPES.ConfigMap, 'guarded')).data).toEqual(map.data)
+  await client.update(types.MCPExternalAuthConfig, {
+    ...(await get(types.MCPExternalAuthConfig, 'breaks')),
+    spec: BEARER,
+  })
+  await eventually(async () => expect((await ready('guarded'))?.reason).not.toBe('ExternalAuthConfigInvalid'))
+})
+
+test('drift is put back, an autoscaler is left alone, and what others own stays', async () => {
+  await apply('drifts')
+  await eventually(() => deployment('drifts'))
+  await client.merge(CLUSTER_TYPES.Service, SPACE, 'drifts', {
+    spec: { selector: { 'app.kubernetes.io/instance': 'somebody-else' } },
+  })
+  await eventually(async () => {
+    expect((await get(CLUSTER_TYPES.Service, 'drifts')).spec).toMatchObject({
+      selector: { 'app.kubernetes.io/instance': 'drifts' },
+    })
+  })
+  execFileSync('kubectl', [
+    '--kubeconfig',
+    plane.kubeconfigPath,
+    '-n',
+    SPACE,
+    'scale',
+    'deployment/drifts',
+    '--replicas=3',
+  ])
+  execFileSync('kubectl', [
+    '--kubeconfig',
+    plane.kubeconfigPath,
+    '-n',
+    SPACE,
+    'annotate',
+    'deployment/drifts',
+    'example.com/mine=yes',
+  ])
+  await new Promise((resolve) => setTimeout(resolve, 1_500))
+  const found = await deployment('drifts')
+  expect(found.spec).toMatchObject({ replicas: 3 })
+  expect(found.metadata.annotations).toMatchObject({ 'example.com/mine': 'yes' })
+})
+
+test('a budget and a service account that are not wanted any more go', async () => {
+  await apply('shrinks', { replicas: 2 })
+  await eventually(() => get(CLUSTER_TYPES.PodDisruptionBudget, 'shrinks'))
+  await apply('shrinks', { replicas: 1, serviceAccountName: 'own' })
+  await eventually(() =>
+    expect(get(CLUSTER_TYPES.PodDisruptionBudget, 'shrinks')).rejects.toMatchObject({ status: 404 }),
+  )
+  await eventually(() => expect(get(CLUSTER_TYPES.ServiceAccount, 'shrinks')).rejects.toMatchObject({ status: 404 }))
+})
+
+// The garbage collector learns of a new kind within half a minute.
+test('a proxy that is deleted leaves nothing behind', { timeout: 120_000 }, async () => {
+  await apply('goes')
+  await eventually(() => get(CLUSTER_TYPES.Service, 'goes'))
+  await client.remove(types.MCPRemoteProxy, SPACE, 'goes')
+  for (const type of [CLUSTER_TYPES.Deployment, CLUSTER_TYPES.Service, CLUSTER_TYPES.ConfigMap])
+    await eventually(() => expect(get(type, 'goes')).rejects.toMatchObject({ status: 404 }), 90_000)
+})
+
+test.each([
+  ['a config that is not there', { externalAuthConfigRef: { name: 'nobody' } }, 'ExternalAuthConfigNotFound'],
+  [
+    'a server that is no server',
+    { authServerRef: { kind: 'MCPExternalAuthConfig', name: 'bearer' } },
+    'AuthServerRefInvalidType',
+  ],
+])('with %s it says so and makes nothing', async (_what, more, reason) => {
+  const name = reason.toLowerCase()
+  await apply(name, more)
+  await eventually(async () => expect(await ready(name)).toMatchObject({ status: 'False', reason }))
+  await expect(deployment(name)).rejects.toMatchObject({ status: 404 })
+})

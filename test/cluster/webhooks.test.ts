@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { KubeClient, KubeConnection, KubeObject } from '../../src/kube/index.ts'
+import { CLUSTER_TYPES, type Operator, podKeys } from '../../src/operator/index.ts'
+import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
+import {
+  config,
+  connect,
+  GROUP,
+  installDefinitions,
+  namespaceObject,
+  runOperator,
+  types,
+  workload,
+} from './support/operator-rig.ts'
+
+const keys = podKeys(GROUP)
+let plane: ControlPlane
+let connection: KubeConnection
+let client: KubeClient
+let operator: Operator
+
+beforeAll(async () => {
+  plane = await startControlPlane()
+  connection = connect(plane)
+  client = connection.client
+  await installDefinitions(client)
+  operator = await runOperator(client, { webhook: true })
+  // A configuration is in force when a refusal comes.
+  await eventually(async () => {
+    const matcher = { roleArn: 'arn:aws:iam::123456789012:role/r', matcher: 'claims.' }
+    const spec = { type: 'cloudSts', cloudSts: { region: 'us-east-1', roleMappings: [matcher] } }
+    const refused = client.create(types.MCPExternalAuthConfig, config('probe', 'default', spec), { dryRun: true })
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining('denied the request') as string })
+  })
+}, 240_000)
+
+afterAll(async () => {
+  await operator?.close()
+  await connection?.close()
+  await plane?.close()
+}, 60_000)
+
+describe('validation', () => {
+  test.each([
+    ['cloudSts without a role', { type: 'cloudSts', cloudSts: { region: 'us-east-1' } }, 'spec.cloudSts'],
+    [
+      'a matcher that is no CEL',
+      {
+        type: 'cloudSts',
+        cloudSts: {
+          region: 'us-east-1',
+          roleMappings: [{ roleArn: 'arn:aws:iam::123456789012:role/r', matcher: 'claims.' }],
+        },
+      },
+      'spec.cloudSts.roleMappings[0].matcher',
+    ],
+    [
+      'a header with a control character',
+      {
+        type: 'embeddedAuthServer',
+        embeddedAuthServer: {
+          issuer: 'https://a.example.com',
+          upstreamProviders: [
+            {
+              name: 'x',
+              type: 'oauth2',
+              oauth2Config: {
+                authorizationEndpoint: 'https://x.example.com/a',
+                tokenEndpoint: 'https://x.example.com/t',
+                clientId: 'c',
+                userInfo: { endpointUrl: 'https://x.example.com/u', additionalHeaders: { 'X-A': 'a\r\nb' } },
+              },
+            },
+          ],
+        },
+      },
+      'additionalHeaders',
+    ],
+  ])('%s is refused with the words of validate', async (_what, spec, where) => {
+    const refused = client.create(types.MCPExternalAuthConfig, config('refused', 'default', spec))
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(where) as string })
+  })
+
+  test('a reference that does not resolve yet is a warning, not a refusal', async () => {
+    const spec = { remoteUrl: 'https://api.example.com', externalAuthConfigRef: { name: 'not-yet' } }
+    const created = await client.create(types.MCPServerEntry, workload('MCPServerEntry', 'early', spec))
+    expect(created.metadata.uid).toBeDefined()
+  })
+
+  test('finalizers and labels of a stored invalid object can be changed while its spec stays', async () => {
+    await client.create(types.MCPExternalAuthConfig, config('aging'))
+    await client.merge(types.MCPExternalAuthConfig, 'default', 'aging', { metadata: { labels: { a: 'b' } } })
+    const broken = { spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'token', key: '..bad' } } } }
+    await expect(client.merge(types.MCPExternalAuthConfig, 'default', 'aging', broken)).rejects.toMatchObject({
+      status: expect.any(Number) as number,
+    })
+  })
+})
+
+const pod = (name: string, annotations?: Record<string, string>, more: object = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace: 'inject',
+    labels: { [keys.inject]: 'true' },
+    ...(annotations === undefined ? {} : { annotations }),
+  },
+  spec: {
+    securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [
+      {
+        name: 'server',
+        image: 'x',
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      },
+    ],
+    ...more,
+  },
+})
+const ASKED = { [keys.externalAuth]: 'sidecar', [keys.targetPort]: '3000', [keys.callers]: 'callers' }
+
+describe('injection', () => {
+  beforeAll(async () => {
+    await client.apply(
+      CLUSTER_TYPES.Namespace,
+      namespaceObject('inject', { 'pod-security.kubernetes.io/enforce': 'restricted' }),
+    )
+    await client.apply(types.MCPExternalAuthConfig, config('sidecar', 'inject'))
+    await eventually(async () => {
+      const found = await client.get(CLUSTER_TYPES.ServiceAccount, 'inject', 'default')
+      expect(found.metadata.name).toBe('default')
+    })
+  })
+
+  test('a pod that asks gets the proxy as its first init container, and passes the restricted standard', async () => {
+    const init = [
+      {
+        name: 'earlier',
+        image: 'x',
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      },
+    ]
+    const created = await eventually(() =>
+      client.create(CLUSTER_TYPES.Pod, pod('asks', ASKED, { ...(pod('x').spec as object), initContainers: init })),
+    )
+    const spec = created.spec as {
+      initContainers: { name: string; restartPolicy?: string; args?: string[] }[]
+      volumes: { name: string }[]
+    }
+    expect(spec.initContainers.map(({ name }) => name)).toEqual(['extauth', 'earlier'])
+    expect(spec.initContainers[0]).toMatchObject({
+      restartPolicy: 'Always',
+      args: expect.arrayContaining(['--target', 'http://127.0.0.1:3000']) as string[],
+    })
+    expect(spec.volumes.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['extauth-config', 'extauth-callers', 'extauth-secret-token']),
+    )
+    // The kubelet waits for it; its owner is the config.
+    const map = await eventually(() => client.get(CLUSTER_TYPES.ConfigMap, 'inject', 'extauth-inject-sidecar'))
+    expect(map.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'MCPExternalAuthConfig', name: 'sidecar' })
+    expect(JSON.stringify(map.data)).toContain('bearerToken')
+  })
+
+  test('what was injected already comes out as it went in', async () => {
+    const first = await client.create(CLUSTER_TYPES.Pod, pod('twice', ASKED), { dryRun: true })
+    const { resourceVersion: _v, uid: _u, creationTimestamp: _c, managedFields: _m, ...metadata } = first.metadata
+    const again = await client.create(
+      CLUSTER_TYPES.Pod,
+      { apiVersion: 'v1', kind: 'Pod', metadata, spec: first.spec },
+      { dryRun: true },
+    )
+    expect(again.spec).toEqual(first.spec)
+  })
+
+  test.each([
+    ['no annotations', undefined, keys.externalAuth],
+    ['no target port', { ...ASKED, [keys.targetPort]: '' }, keys.targetPort],
+    [
+      'a config that does not exist',
+      { ...ASKED, [keys.externalAuth]: 'nobody' },
+      'there is no such MCPExternalAuthConfig',
+    ],
+    ['the same port twice', { ...ASKED, [keys.listenPort]: '3000' }, 'the same port'],
+  ])('a pod with %s is refused, and told why', async (_what, annotations, message) => {
+    const refused = client.create(CLUSTER_TYPES.Pod, pod('refused', annotations), { dryRun: true })
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(message) as string })
+  })
+
+  test('pods that do not ask are left alone', async () => {
+    const plain = { ...pod('plain', ASKED), metadata: { name: 'plain', namespace: 'inject', annotations: ASKED } }
+    const created = await client.create(CLUSTER_TYPES.Pod, plain, { dryRun: true })
+    expect(created.spec).not.toHaveProperty('initContainers')
+  })
+})
