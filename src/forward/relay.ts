@@ -3,7 +3,9 @@ import type { Dispatcher } from 'undici'
 import { type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
 import { isEventStream, type ParsedHeaders, type ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
+import { credentialTexts } from './credential-texts.ts'
 import { failureOf, isConnectionLost, isIdempotent } from './failure-of.ts'
+import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
 import { judge, type Verdict } from './verdict.ts'
@@ -96,7 +98,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.inbound.trace?.received(status, headers)
     const length = headers['content-length']
     if (length !== undefined) this.#announced = Number(length)
-    const head = this.route.responsePolicy(headers, status)
+    const head = this.route.responsePolicy(headers, status, credentialTexts(this.sealed))
     this.#follow(judge(status, headers, head, this.route, this.sealed), head, controller)
   }
 
@@ -246,17 +248,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (++this.#interim > MAX_INTERIM) {
       return controller.abort(new Failure('backend_error', { detail: 'too many interim answers' }))
     }
-    const { request, response } = this.inbound
-    if (request.httpVersionMinor === 0) return
-    // RFC 9110 §15.2: a proxy forwards interim answers. 100 is ours and the rest would only confuse.
-    if (status === 102) response.writeProcessing()
-    const { link } = headers
-    if (status !== 103 || link === undefined) return
-    try {
-      response.writeEarlyHints({ link: typeof link === 'string' ? link : [...link] })
-    } catch {
-      // A hint that is not well formed is no loss.
-    }
+    sendInterim(this.inbound, status, headers, credentialTexts(this.sealed))
   }
 
   #endStream(): void {

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { ParsedHeaders } from '../http/index.ts'
+import { credentialTexts } from './credential-texts.ts'
 import { Relay } from './relay.ts'
 
 const HTTP_SWITCHING = 101
@@ -55,7 +56,10 @@ export class UpgradeRelay extends Relay {
     const lines = [`HTTP/1.1 ${HTTP_SWITCHING} ${STATUS_CODES[HTTP_SWITCHING]}`, 'connection: upgrade']
     const protocol = headers['upgrade']
     if (typeof protocol === 'string') lines.push(`upgrade: ${protocol}`)
-    const flat = this.headersFor(this.route.responsePolicy(headers, HTTP_SWITCHING), undefined)
+    const flat = this.headersFor(
+      this.route.responsePolicy(headers, HTTP_SWITCHING, credentialTexts(this.sealed)),
+      undefined,
+    )
     this.inbound.trace?.received(HTTP_SWITCHING, headers)
     this.inbound.trace?.responded(HTTP_SWITCHING, flat)
     for (let index = 0; index + 1 < flat.length; index += 2) lines.push(`${flat[index]}: ${flat[index + 1]}`)

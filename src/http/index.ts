@@ -9,6 +9,12 @@ export { checkPath, checkQuery, readAsBackends } from './path-check.ts'
 export { withoutAmzParameters } from './query-policy.ts'
 export { originFormOf, readRequestTarget, type RequestTarget } from './request-target.ts'
 export { parseRetryAfter, retryAfterFor } from './retry-after.ts'
-export { createResponsePolicy, isEventStream, type ParsedHeaders, type ResponseHead } from './response-policy.ts'
+export {
+  createResponsePolicy,
+  holdsOne,
+  isEventStream,
+  type ParsedHeaders,
+  type ResponseHead,
+} from './response-policy.ts'
 export { checkTokenInHost, checkTokenInTarget } from './token-in-target.ts'
 export { JsonError, parseJsonObject, readJsonObject } from './strict-json.ts'

@@ -34,10 +34,15 @@ const DROPPED: ReadonlySet<string> = new Set([
 /**
  * A function that gives what of a backend's headers a client may see. Dropped: hop-by-hop headers and those named in
  * `Connection`, cookies, challenges, `Alt-Svc`, the backend's CORS headers and request id; `Content-Length` where the
- * status has no body (1xx, 204: RFC 9110 §8.6). The function keeps no state.
+ * status has no body (1xx, 204: RFC 9110 §8.6); each line whose value holds one of `secrets`, texts of the credential that
+ * the backend was sent (decisions §7). The function keeps no state.
  */
-export function createResponsePolicy(): (headers: ParsedHeaders, status: number) => ResponseHead {
-  return (parsed, status) => {
+export function createResponsePolicy(): (
+  headers: ParsedHeaders,
+  status: number,
+  secrets: readonly string[],
+) => ResponseHead {
+  return (parsed, status, secrets) => {
     const isBodiless = status < 200 || status === 204
     const headers: string[] = []
     const connection = parsed['connection']
@@ -47,17 +52,33 @@ export function createResponsePolicy(): (headers: ParsedHeaders, status: number)
       if (value === undefined || DROPPED.has(name) || name.startsWith('access-control-')) continue
       if (name === 'location' || name === 'mcp-session-id' || named?.has(name) === true) continue
       if (isBodiless && name === 'content-length') continue
-      if (typeof value === 'string') headers.push(name, value)
-      else for (const line of value) headers.push(name, line)
+      if (typeof value !== 'string') {
+        for (const line of value) if (!holdsOne(line, secrets)) headers.push(name, line)
+      } else if (!holdsOne(value, secrets)) headers.push(name, value)
     }
     return {
       headers,
-      location: first(parsed['location']),
-      sessionId: first(parsed['mcp-session-id']),
+      location: without(first(parsed['location']), secrets),
+      sessionId: without(first(parsed['mcp-session-id']), secrets),
       contentType: first(parsed['content-type']),
     }
   }
 }
+
+/** So short a credential would be found in values by chance; then only the whole value counts. */
+const MIN_LENGTH_WITHIN = 8
+
+/** Whether a value of an answer holds one of these texts. */
+export function holdsOne(value: string, secrets: readonly string[]): boolean {
+  for (const secret of secrets) {
+    if (value.length < secret.length) continue
+    if (secret.length < MIN_LENGTH_WITHIN ? value === secret : value.includes(secret)) return true
+  }
+  return false
+}
+
+const without = (value: string | undefined, secrets: readonly string[]): string | undefined =>
+  value === undefined || holdsOne(value, secrets) ? undefined : value
 
 /** True for `text/event-stream` with or without parameters. */
 export function isEventStream(contentType: string | undefined): boolean {

@@ -14,7 +14,7 @@ describe('the response policy', () => {
     'x-amzn-errortype',
     'link',
   ])('sends %s on', (name) => {
-    expect(policy({ [name]: 'v' }, 200).headers).toEqual([name, 'v'])
+    expect(policy({ [name]: 'v' }, 200, []).headers).toEqual([name, 'v'])
   })
 
   it.each([
@@ -35,15 +35,15 @@ describe('the response policy', () => {
     'access-control-expose-headers',
     'x-request-id',
   ])('drops %s', (name) => {
-    expect(policy({ [name]: ['a', 'b'], kept: '1' }, 200).headers).toEqual(['kept', '1'])
+    expect(policy({ [name]: ['a', 'b'], kept: '1' }, 200, []).headers).toEqual(['kept', '1'])
   })
 
   it('drops what Connection names', () => {
-    expect(policy({ connection: ['close', 'X-A'], 'x-a': '1', 'x-b': '2' }, 200).headers).toEqual(['x-b', '2'])
+    expect(policy({ connection: ['close', 'X-A'], 'x-a': '1', 'x-b': '2' }, 200, []).headers).toEqual(['x-b', '2'])
   })
 
   it('keeps repeated headers as lines of their own', () => {
-    expect(policy({ link: ['a', 'b'] }, 200).headers).toEqual(['link', 'a', 'link', 'b'])
+    expect(policy({ link: ['a', 'b'] }, 200, []).headers).toEqual(['link', 'a', 'link', 'b'])
   })
 
   it.each([
@@ -54,11 +54,29 @@ describe('the response policy', () => {
     [205, ['content-length', '5']],
     [304, ['content-length', '5']],
   ])('of status %i sends of a length what may be there: %j', (status, expected) => {
-    expect(policy({ 'content-length': '5' }, status).headers).toEqual(expected)
+    expect(policy({ 'content-length': '5' }, status, []).headers).toEqual(expected)
+  })
+
+  it.each([
+    ['the credential itself', 's3cret-value', []],
+    ['with something around it', 'Bearer s3cret-value; x', []],
+    ['another value', 's3cret', ['x-echo', 's3cret']],
+  ])('drops a line that holds the credential: %s', (_, value, left) => {
+    expect(policy({ 'x-echo': value }, 200, ['s3cret-value']).headers).toEqual(left)
+    expect(policy({ 'x-echo': [value, 'b'] }, 200, ['s3cret-value']).headers).toEqual([...left, 'x-echo', 'b'])
+  })
+
+  it('drops a location and a session id that hold the credential', () => {
+    const head = policy({ location: '/?key=s3cret-value', 'mcp-session-id': 's3cret-value' }, 302, ['s3cret-value'])
+    expect([head.location, head.sessionId]).toEqual([undefined, undefined])
+  })
+
+  it('looks for a short credential in whole values only', () => {
+    expect(policy({ 'content-length': '12', 'x-echo': '2' }, 200, ['2']).headers).toEqual(['content-length', '12'])
   })
 
   it('hands location, session id and content type to forward', () => {
-    expect(policy({ location: '/x', 'mcp-session-id': 's', 'content-type': 'text/event-stream' }, 200)).toEqual({
+    expect(policy({ location: '/x', 'mcp-session-id': 's', 'content-type': 'text/event-stream' }, 200, [])).toEqual({
       headers: ['content-type', 'text/event-stream'],
       location: '/x',
       sessionId: 's',

@@ -1,0 +1,33 @@
+import type { Credential, Sealed } from '../core/index.ts'
+
+const NONE: readonly string[] = Object.freeze([])
+const SCHEME = /^(?:bearer|basic|token|apikey|digest) +/i
+/** Hex digits of a SigV4 signature, which end its header. */
+const SIGNATURE_LENGTH = 64
+
+/** Worked out once per credential; they go with it. */
+const known = new WeakMap<Credential, readonly string[]>()
+
+/** The texts that must not come back in an answer: the credential of the request, as it is and percent-encoded. */
+export function credentialTexts(sealed: Sealed): readonly string[] {
+  const { credential } = sealed.armed
+  if (credential.kind === 'none') return NONE
+  let texts = known.get(credential)
+  if (texts === undefined) known.set(credential, (texts = textsOf(credential)))
+  return credential.kind === 'aws' ? [...texts, ...signatureIn(sealed.headers)] : texts
+}
+
+function textsOf(credential: Exclude<Credential, { kind: 'none' }>): readonly string[] {
+  const plain =
+    credential.kind === 'aws'
+      ? [credential.secretAccessKey.reveal(), credential.sessionToken.reveal()]
+      : [credential.value.reveal().replace(SCHEME, '').trim()]
+  return [...new Set(plain.flatMap((text) => [text, encodeURIComponent(text)]))].filter((text) => text !== '')
+}
+
+/** It is good for some minutes for whoever sees it. */
+function signatureIn(headers: readonly string[]): readonly string[] {
+  for (let index = 0; index + 1 < headers.length; index += 2)
+    if (headers[index] === 'authorization') return [(headers[index + 1] ?? '').slice(-SIGNATURE_LENGTH)]
+  return NONE
+}
