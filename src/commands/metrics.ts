@@ -5,38 +5,61 @@ import type { Metrics } from '../core/index.ts'
 export interface OpenMetrics extends Metrics {
   /** Prometheus text exposition format. */
   render(): Promise<string>
+  /** Forgets every series, of whatever metric, that has all of these labels: what they counted is no more. */
+  removeSeries(labels: Readonly<Record<string, string>>): void
+}
+
+/** A metric and the label values that it was asked for. */
+interface Declared<M extends Counter | Gauge | Histogram> {
+  readonly metric: M
+  readonly labelNames: readonly string[]
+  readonly series: Map<string, readonly string[]>
 }
 
 /** Metrics of this process; those of Node itself (`process_*`, `nodejs_*`) come along unless `processMetrics` is false. */
 export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMetrics {
   const registry = new Registry()
   if (options.processMetrics !== false) collectDefaultMetrics({ register: registry })
-  const known = new Map<string, Counter | Gauge | Histogram>()
-  const declare = <M extends Counter | Gauge | Histogram>(name: string, make: () => M): M => {
+  const known = new Map<string, Declared<Counter | Gauge | Histogram>>()
+  const declare = <M extends Counter | Gauge | Histogram>(
+    name: string,
+    labelNames: readonly string[],
+    make: () => M,
+  ): Declared<M> => {
     const existing = known.get(name)
-    if (existing !== undefined) return existing as M
-    const made = make()
+    if (existing !== undefined) return existing as Declared<M>
+    const made = { metric: make(), labelNames, series: new Map<string, readonly string[]>() }
     known.set(name, made)
     return made
   }
+  const remember = ({ series }: Declared<Counter | Gauge | Histogram>, labels: readonly string[]): void => {
+    if (labels.length > 0) series.set(JSON.stringify(labels), labels)
+  }
   return {
     counter: (name, help, labelNames = []) => {
-      const metric = declare(
+      const declared = declare(
         name,
+        labelNames,
         () => new Counter({ name, help, labelNames: [...labelNames], registers: [registry] }),
       )
       return {
         with: (...labels) => {
-          const child = metric.labels(...labels)
+          remember(declared, labels)
+          const child = declared.metric.labels(...labels)
           return { add: (by = 1) => child.inc(by) }
         },
       }
     },
     gauge: (name, help, labelNames = []) => {
-      const metric = declare(name, () => new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] }))
+      const declared = declare(
+        name,
+        labelNames,
+        () => new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] }),
+      )
       return {
         with: (...labels) => {
-          const child = metric.labels(...labels)
+          remember(declared, labels)
+          const child = declared.metric.labels(...labels)
           return { set: (value) => child.set(value), add: (by) => child.inc(by) }
         },
       }
@@ -44,14 +67,25 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
     histogram: (name, help, labelNames, buckets) => {
       const make = () =>
         new Histogram({ name, help, labelNames: [...labelNames], buckets: [...buckets], registers: [registry] })
-      const metric = declare(name, make)
+      const declared = declare(name, labelNames, make)
       return {
         with: (...labels) => {
-          const child = metric.labels(...labels)
+          remember(declared, labels)
+          const child = declared.metric.labels(...labels)
           return { observe: (value) => child.observe(value) }
         },
       }
     },
     render: () => registry.metrics(),
+    removeSeries(labels) {
+      for (const { metric, labelNames, series } of known.values()) {
+        const wanted = Object.entries(labels).map(([name, value]) => [labelNames.indexOf(name), value] as const)
+        for (const [key, values] of series) {
+          if (!wanted.every(([at, value]) => at !== -1 && values[at] === value)) continue
+          metric.remove(...values)
+          series.delete(key)
+        }
+      }
+    },
   }
 }

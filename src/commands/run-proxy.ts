@@ -113,6 +113,7 @@ async function listen(config: ResolvedProxy, services: Services, closers: Closer
     log,
     metrics,
     sessionKey: () => sessionKey?.current() ?? ephemeralKey,
+    onRouteGone: ({ name, type }) => metrics.removeSeries({ route: name, type }),
   })
 }
 

@@ -4,6 +4,7 @@ export { challengeFor, renderChallenge, type Challenge, type ProtectedResource }
 export { JSON_RPC_CODE, mcpFailureBody, oauthFailureBody, registryFailureBody } from './failure-body.ts'
 export { createHeaderPolicy, credentialsOf, HEARSAY, type OnDrop, type RequestHeaders } from './header-policy.ts'
 export { checkHostHeader, hasSeveralHosts } from './host-header.ts'
+export { jsonRpcIdOf, type JsonRpcId } from './json-rpc-id.ts'
 export { metadataPath, metadataUrl } from './metadata-url.ts'
 export { checkPath, checkQuery, readAsBackends } from './path-check.ts'
 export { withoutAmzParameters } from './query-policy.ts'

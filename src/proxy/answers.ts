@@ -1,4 +1,11 @@
-import { challengeFor, mcpFailureBody, metadataUrl, oauthFailureBody, retryAfterFor } from '../http/index.ts'
+import {
+  challengeFor,
+  type JsonRpcId,
+  mcpFailureBody,
+  metadataUrl,
+  oauthFailureBody,
+  retryAfterFor,
+} from '../http/index.ts'
 import type { Failure } from '../core/index.ts'
 import type { Exchange } from './exchange.ts'
 import { allowedMethods } from './local-handlers.ts'
@@ -11,9 +18,13 @@ const HEADER_NAMES = /^[A-Za-z0-9\-_!#$%&'*+.^`|~, ]{1,4096}$/
 
 /**
  * Sends a failure in the shape of MCP routes, or of OAuth at endpoints of our own (decisions §5): challenge where one is due, Retry-After.
- * Cuts the connection when part of another answer is already out. `closes` ends the connection after it.
+ * Cuts the connection when part of another answer is already out. `closes` ends the connection after it; `id` is the JSON-RPC request's.
  */
-export function answerFailure(exchange: Exchange, failure: Failure, closes: boolean): void {
+export function answerFailure(
+  exchange: Exchange,
+  failure: Failure,
+  options: { readonly closes: boolean; readonly id: JsonRpcId | undefined },
+): void {
   const { response, route, localHandler } = exchange
   if (response.headersSent) {
     response.destroy()
@@ -29,8 +40,8 @@ export function answerFailure(exchange: Exchange, failure: Failure, closes: bool
   const retryAfter = retryAfterFor(failure)
   if (retryAfter !== undefined) headers.push('retry-after', retryAfter)
   if (failure.status === 405) headers.push('allow', methodsOf(exchange))
-  const body = localHandler === undefined ? mcpFailureBody(failure, exchange.id) : oauthFailureBody(failure)
-  answer(exchange, failure.status, 'application/json', body, { headers, closes })
+  const body = localHandler === undefined ? mcpFailureBody(failure, exchange.id, options.id) : oauthFailureBody(failure)
+  answer(exchange, failure.status, 'application/json', body, { headers, closes: options.closes })
 }
 
 /** Answers a preflight from an origin that admission let through (Fetch standard, CORS protocol). */

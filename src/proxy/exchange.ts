@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Caller, Clock, Failure, Inbound, LocalHandler, RequestTrace, Route } from '../core/index.ts'
+import type { Body, Caller, Clock, Failure, Inbound, LocalHandler, RequestTrace, Route } from '../core/index.ts'
 import type { Connection, RequestKind } from '../listen/index.ts'
 
 /** Longest delay that a timer takes; later ends are looked at again then. */
@@ -37,6 +37,8 @@ export class Exchange implements Inbound {
   route: Route | undefined = undefined
   caller: Caller | undefined = undefined
   attempts = 0
+  /** As it was taken for the backend. */
+  body: Body | undefined = undefined
   trace: RequestTrace | undefined = undefined
   /** Its place among the requests that are being answered. */
   slot = -1

@@ -17,6 +17,7 @@ import { Exchange } from './exchange.ts'
 import type { RequestRecorder } from './observe.ts'
 import { runLocalHandler } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
+import { rpcIdOf } from './rpc-id.ts'
 import { runPipeline, type Answered } from './pipeline.ts'
 import type { Runtimes } from './runtimes.ts'
 import type { Sessions } from './sessions.ts'
@@ -57,7 +58,7 @@ export function createHandler(options: HandlerOptions): Handler {
       result =
         ours === undefined ? resultOf(exchange, await runPipeline(lease.surface.match, exchange, options)) : await ours
     } catch (error) {
-      result = fail(exchange, asFailure(error), context.isDraining)
+      result = await fail(exchange, asFailure(error), context.isDraining)
     } finally {
       active.delete(exchange)
       bodyWatch.budget.release(exchange)
@@ -119,9 +120,12 @@ function resultOf(exchange: Exchange, outcome: Answered | undefined): RequestRes
   return { status, reason: aborted ? 'aborted' : '', firstByteAtMs, failure: undefined }
 }
 
-function fail(exchange: Exchange, failure: Failure, closes: boolean): RequestResult {
-  if (exchange.gone || exchange.refusal !== undefined || exchange.socket.destroyed) return gone(exchange)
-  answerFailure(exchange, failure, closes)
+async function fail(exchange: Exchange, failure: Failure, closes: boolean): Promise<RequestResult> {
+  const isGone = (): boolean => exchange.gone || exchange.refusal !== undefined || exchange.socket.destroyed
+  if (isGone()) return gone(exchange)
+  const id = exchange.response.headersSent ? undefined : await rpcIdOf(exchange)
+  if (isGone()) return gone(exchange)
+  answerFailure(exchange, failure, { closes, id })
   return { status: failure.status, reason: failure.code, firstByteAtMs: undefined, failure }
 }
 

@@ -49,6 +49,8 @@ export interface ProxyOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  /** A reload removed this route and its last request is over: nothing is counted for it any more. */
+  readonly onRouteGone?: (route: Pick<Route, 'name' | 'type'>) => void
   /** Sees every request; none costs nothing. */
   readonly observer?: RequestObserver | undefined
   /** Key of the session ids that clients see; asked per use, so that it can be a secret that appears later. */

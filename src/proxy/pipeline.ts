@@ -32,7 +32,7 @@ export async function runPipeline(
   trace?.known(known)
   if (exchange.gone) return undefined // its body would never come
   sessions.bind(known) // whose session it is
-  matched.body = await bodyOf(matched, exchange, bodyWatch) // only now: nobody unknown makes us keep anything
+  exchange.body = matched.body = await bodyOf(matched, exchange, bodyWatch) // only now: nobody unknown makes us keep anything
   const attempts = new Attempts(matched.body)
   for (const attempt of attempts) {
     exchange.attempts = attempt.number

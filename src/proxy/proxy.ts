@@ -25,7 +25,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const { bufferedBodiesBytes = DEFAULT_BUFFERED_BODIES_BYTES } = options.listen
   const address = parseListenAddress(options.listen.address)
   const deadlines = { ...DEFAULT_BODY_DEADLINES, ...options.deadlines }
-  const runtimes = createRuntimes(options.runtime, log)
+  const runtimes = createRuntimes(options.runtime, log, (route) => options.onRouteGone?.(route))
   const active = new IntrusiveSet<Exchange>()
   const bodyWatch = createBodyWatch(active, clock, { ...deadlines, limitBytes: bufferedBodiesBytes })
   const handler = createHandler({

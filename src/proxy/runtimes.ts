@@ -1,4 +1,4 @@
-import { causeOf, type Log } from '../core/index.ts'
+import { causeOf, type Log, type Route } from '../core/index.ts'
 import { createLocalHandlers, type LocalHandlers } from './local-handlers.ts'
 import { createMatch, type Match } from './match.ts'
 import type { Runtime } from './options.ts'
@@ -31,16 +31,26 @@ interface Opened {
   /** To be closed now, whoever uses it. */
   force(): void
   readonly closed: Promise<void>
+  readonly routes: readonly Route[]
 }
 
-/** Keeps every runtime alive as long as a request uses it. */
-export function createRuntimes(first: Runtime, log: Log): Runtimes {
+/**
+ * Keeps every runtime alive as long as a request uses it. `onGone` is told of a route when the last request to one of its
+ * name and type is over and no runtime has it any more.
+ */
+export function createRuntimes(first: Runtime, log: Log, onGone: (route: Route) => void): Runtimes {
   const retired = new Set<Opened>()
   let current = open(first, log)
 
+  const forget = (closed: Opened): void => {
+    retired.delete(closed)
+    const left = [current, ...retired].flatMap(({ routes }) => routes)
+    for (const route of closed.routes)
+      if (!left.some(({ name, type }) => name === route.name && type === route.type)) onGone(route)
+  }
   const retire = (opened: Opened): void => {
     retired.add(opened)
-    void opened.closed.then(() => retired.delete(opened))
+    void opened.closed.then(() => forget(opened))
     opened.retire()
   }
 
@@ -86,6 +96,7 @@ function open(runtime: Runtime, log: Log): Opened {
   }
   return {
     closed,
+    routes: runtime.routes,
     lease() {
       users++
       return lease

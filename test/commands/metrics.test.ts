@@ -16,6 +16,23 @@ describe('metrics', () => {
     expect(text).toContain('extauth_seconds_bucket{le="1",route="github"} 1')
   })
 
+  it('forgets the series of labels that are no more, in every metric that has them', async () => {
+    const metrics = openMetrics({ processMetrics: false })
+    const requests = metrics.counter('extauth_requests_total', 'Requests.', ['route', 'type', 'status'])
+    for (const route of ['a', 'b']) for (const status of ['200', '404']) requests.with(route, 't', status).add()
+    requests.with('a', 'other', '200').add()
+    metrics.histogram('extauth_seconds', 'Time.', ['route', 'type'], [1]).with('a', 't').observe(0.5)
+    metrics.counter('extauth_types_total', 'Types.', ['type']).with('t').add()
+    metrics.removeSeries({ route: 'a', type: 't' })
+    const text = await metrics.render()
+    expect(text).not.toMatch(/route="a",type="t"/)
+    expect(text).toContain('extauth_requests_total{route="b",type="t",status="404"} 1')
+    expect(text).toContain('extauth_requests_total{route="a",type="other",status="200"} 1')
+    expect(text).toContain('extauth_types_total{type="t"} 1')
+    requests.with('a', 't', '200').add()
+    expect(await metrics.render()).toContain('extauth_requests_total{route="a",type="t",status="200"} 1')
+  })
+
   it('has the process in it unless it is told not to', async () => {
     expect(await openMetrics().render()).toContain('process_cpu_seconds_total')
     expect(await openMetrics({ processMetrics: false }).render()).not.toContain('process_cpu')

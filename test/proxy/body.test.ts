@@ -176,9 +176,9 @@ describe('slow clients', () => {
   it('a kept body that does not arrive in time gets 408', async () => {
     const { backend, proxy } = await start({}, { deadlines: { keptBodyMs: 5000 } })
     const client = rawConnect(proxy.url, `${head('Content-Length: 5\r\n')}ab`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    proxy.clock.advance(5000)
+    const timer = setInterval(() => proxy.clock.advance(5000), 100)
     expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 408 .*"reason":"request_timeout"/s)
+    clearInterval(timer)
     expect(backend.received).toEqual([])
   })
 

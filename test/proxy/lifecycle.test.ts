@@ -55,6 +55,25 @@ describe('swap', () => {
     expect(old.closed).toBe(true)
   })
 
+  it('says which routes are gone when their last request is over', async () => {
+    const [old, next] = [await runtime('old'), await runtime('new')]
+    const named = (one: Runtime, ...names: string[]): Runtime => ({
+      ...one,
+      routes: names.flatMap((name) => one.routes.map((route) => ({ ...route, name, path: `/${name}` }))),
+    })
+    const gone: string[] = []
+    const onRouteGone = ({ name }: { name: string }): void => void gone.push(name)
+    const proxy = await startProxy(sockets, named(old, 'a', 'b'), {}, { onRouteGone })
+    const slow = fetch(`${proxy.url}/a/slow`)
+    await vi.waitFor(() => expect(old.held).toHaveLength(1))
+    proxy.swap(named(next, 'b'))
+    expect(await (await fetch(`${proxy.url}/b`)).text()).toBe('new')
+    expect(gone).toEqual([])
+    old.held[0]?.end()
+    await (await slow).text()
+    await vi.waitFor(() => expect(gone).toEqual(['a']))
+  })
+
   it('a runtime that cannot be used leaves the old one in place', async () => {
     const old = await runtime('old')
     const proxy = await startProxy(sockets, old)

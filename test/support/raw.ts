@@ -5,7 +5,7 @@ export interface RawConnection {
   readonly socket: Socket
   /** All bytes so far, latin1. */
   text(): string
-  /** Settles when the text matches; fails after two seconds. */
+  /** Settles when the text matches; fails after ten seconds. */
   until(pattern: RegExp): Promise<string>
   /** How the connection ended: `end` after a FIN, `reset` after an error, `close` when it was closed without either. */
   readonly ended: Promise<'end' | 'reset' | 'close'>
@@ -34,7 +34,7 @@ export const rawConnect = (origin: string, text: string): RawConnection => {
     ended,
     until: (pattern) =>
       new Promise((resolve, reject) => {
-        const timer = setTimeout(() => reject(new Error(`${pattern} did not come; got: ${received}`)), 2000)
+        const timer = setTimeout(() => reject(new Error(`${pattern} did not come; got: ${received}`)), 10_000)
         const check = (): void => {
           if (!pattern.test(received)) return
           clearTimeout(timer)
