@@ -28,6 +28,8 @@ export interface EndpointDeps {
   readonly count: (endpoint: Endpoint) => void
 }
 
+const TAKES_KEYS = /(?:^|[\s,])(?:application\/jwk-set\+json|application\/\*|\*\/\*)(?:$|[\s,;])/i
+
 /** The endpoints of OAuth and OpenID Connect: discovery, keys, login, tokens, introspection, registration. */
 export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps): Promise<void> {
   const { keys, tokens, clients, logins, users, faults, count } = deps
@@ -39,10 +41,12 @@ export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps
       return metadata(deps.issuer())
     })
   }
-  app.get('/jwks', async (_request, reply) => {
+  app.get('/jwks', async (request, reply) => {
     count('jwks')
-    void reply.header('cache-control', 'public, max-age=300')
-    return keys.jwks()
+    // As strict as the API server of Kubernetes, which knows no other media type for keys.
+    if (!TAKES_KEYS.test(request.headers.accept ?? '*/*')) return reply.code(406).send()
+    void reply.header('cache-control', 'public, max-age=300').type('application/jwk-set+json')
+    return JSON.stringify(await keys.jwks())
   })
   app.post('/register', async (request, reply) => {
     count('register')

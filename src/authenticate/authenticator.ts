@@ -28,6 +28,8 @@ export interface Authenticator {
    * or failed, and never rejects; nothing has to wait for it.
    */
   start(): Promise<void>
+  /** Names of the providers whose keys were asked for and never came. */
+  withoutKeys(): readonly string[]
   /** Lets go of connections, files and timers. */
   close(): Promise<void>
 }
@@ -57,6 +59,7 @@ const ANONYMOUS_AUTHENTICATOR: Authenticator = {
   mode: 'anonymous',
   authenticate: () => ANONYMOUS,
   start: () => Promise.resolve(),
+  withoutKeys: () => [],
   close: () => Promise.resolve(),
 }
 
@@ -139,6 +142,7 @@ function createOAuthAuthenticator(
       }, RENEW_EVERY_MS).unref()
       await Promise.all(providers.map((provider) => provider.prefetch()))
     },
+    withoutKeys: () => providers.filter(({ keys }) => keys.isMissing()).map(({ name }) => name),
     async close() {
       clearInterval(renewal)
       results.clear()

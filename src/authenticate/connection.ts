@@ -18,6 +18,8 @@ export interface Connection {
   post(url: string, form: Readonly<Record<string, string>>, onBehalfOf: OnBehalf): Promise<OutboundResponse>
 }
 
+/** Keys have a media type of their own (RFC 7517 §8.5), and the API server of Kubernetes has no other (406). */
+const ACCEPTED = 'application/json, application/jwk-set+json'
 const MAX_REDIRECTS = 3
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
@@ -84,7 +86,7 @@ export function createConnection(
 
   const getOnce = (url: string) => {
     const request = (headers: Record<string, string>): Promise<OutboundResponse> => {
-      const sent: OutboundRequest = { method: 'GET', url, headers: { ...headers, accept: 'application/json' } }
+      const sent: OutboundRequest = { method: 'GET', url, headers: { ...headers, accept: ACCEPTED } }
       return get.request(sent)
     }
     return send(authTokenFor(url), request, bearer)

@@ -19,6 +19,8 @@ export interface KeyStore {
    * was under 30 s ago. Throws `Failure` when the refresh failed, so that an outage is not taken for a bad token.
    */
   refreshed(): Promise<readonly VerificationKey[] | undefined>
+  /** True while keys were asked for and never came. */
+  isMissing(): boolean
 }
 
 export interface KeyStoreOptions {
@@ -26,8 +28,8 @@ export interface KeyStoreOptions {
   readonly connection: Connection
   readonly discovery: Discovery
   readonly jwksUrl: string | undefined
-  /** Called after each fetch, with the failure if it failed. */
-  readonly onFetched: (failure: Failure | undefined) => void
+  /** Called after each fetch, with the number of keys that are at hand then, and with the failure if it failed. */
+  readonly onFetched: (count: number, failure: Failure | undefined) => void
 }
 
 /** How long keys serve past their age while the provider cannot give new ones (decisions §2.4). */
@@ -73,13 +75,13 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
         (keys) => {
           failures = 0
           failed = undefined
-          onFetched(undefined)
+          onFetched(keys.length, undefined)
           return keys
         },
         (error: unknown) => {
           const failure = asFailure(error)
           noteFailure(failure)
-          onFetched(failure)
+          onFetched(known?.keys.length ?? 0, failure)
           throw failure
         },
       )
@@ -119,6 +121,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
   return {
     ready,
     keys: async () => ready() ?? fetched(),
+    isMissing: () => known === undefined && failures > 0,
     async refreshed() {
       // A refresh that failed has not answered the question, so it starts no cooldown.
       const isAnswered = failed === undefined && clock.now() < unknownKeyAtMs + UNKNOWN_KEY_COOLDOWN_MS

@@ -45,12 +45,21 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
   const [get, post] = [open('keys'), open('introspection')]
   const connection = createConnection(settings, files, { get, post, clock: deps.clock })
   const health = createHealth(name, deps.log, deps.metrics)
+  // A provider for opaque tokens alone may have neither discovery nor keys (decisions §2.3).
+  const hasKeys = jwksUrl !== undefined || introspectionUrl === undefined
+  const atHand = deps.metrics
+    .gauge('extauth_provider_keys', 'Keys of an identity provider that are at hand; 0 while they never came.', ['name'])
+    .with(name)
+  if (hasKeys) atHand.set(0)
   const keys = createKeyStore({
     clock: deps.clock,
     connection,
     discovery: createDiscovery(issuerUrl, connection, deps.clock),
     jwksUrl,
-    onFetched: (failure) => health.note('keys', failure),
+    onFetched(count, failure) {
+      health.note('keys', failure)
+      atHand.set(count)
+    },
   })
 
   const ask = introspectionUrl === undefined ? undefined : createIntrospect(introspectionUrl, connection)
@@ -80,8 +89,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
     keys,
     introspect,
     async prefetch() {
-      // A provider for opaque tokens alone may have neither discovery nor keys (decisions §2.3).
-      if (jwksUrl === undefined && introspectionUrl !== undefined) return
+      if (!hasKeys) return
       await keys.keys().catch(() => undefined)
     },
     async close() {

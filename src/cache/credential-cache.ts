@@ -25,7 +25,7 @@ export interface CredentialCacheOptions<V = unknown> {
   readonly random: () => number
   /** Default 10,000. */
   readonly maxEntries?: number
-  /** Per issuer + subject + config. Default 8. */
+  /** Per issuer + caller + config, enforced while the cache is more than half full. Default 256. */
   readonly maxPerOwner?: number
   /** What is in force now for sharing with other replicas; asked when something is fetched, purged or refused. */
   readonly shared?: () => SharedCredentials<V> | undefined
@@ -77,7 +77,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
   const entries = createEntries<V>({
     clock,
     maxEntries,
-    maxPerOwner: options.maxPerOwner ?? 8,
+    maxPerOwner: options.maxPerOwner ?? 256,
     onCount: (count) => counters.entries(count),
   })
 
@@ -103,7 +103,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
 
   const miscarry = (slot: CacheSlot<V>, flight: Flight<V>, failure: Failure): never => {
     if (!flight.isRetired) {
-      const failuresInARow = negatives.note(slot.key, slot, failure)
+      const failuresInARow = negatives.note(slot, failure)
       const old = entries.peek(slot.key)
       if (old !== undefined) old.refreshAtMs = clock.now() + refreshPauseMs(failure, failuresInARow)
     }

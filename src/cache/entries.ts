@@ -1,16 +1,15 @@
 import type { Clock } from '../core/index.ts'
-import { createExpiringLru } from './expiring-lru.ts'
-import { createOwners, type Owned } from './owners.ts'
+import { createOwners, isSameOwner } from './owners.ts'
 import type { CacheSlot, Ownership } from './slot.ts'
+import { createTtlLru } from './ttl-lru.ts'
 
 /** So many additions pay for one sweep: what nobody asks for any more does not stay in memory after its end. */
 const ADDITIONS_PER_SWEEP = 256
 
 /** A live credential. Holds nothing of the caller but its names, so that a cached entry keeps no claims alive. */
-export interface Entry<V> extends Ownership, Owned {
-  readonly scope: Ownership['scope']
-  readonly issuer: string
+export interface Entry<V> extends Ownership {
   readonly key: string
+  readonly ownerId: string
   readonly value: V
   readonly obtainedAtMs: number
   /** The hard end: from here on it is not given out. */
@@ -21,6 +20,7 @@ export interface Entry<V> extends Ownership, Owned {
 export interface EntriesOptions {
   readonly clock: Clock
   readonly maxEntries: number
+  /** Enforced only while more than half of `maxEntries` are taken: before that nobody takes anybody's place. */
   readonly maxPerOwner: number
   readonly onCount: (count: number) => void
 }
@@ -38,19 +38,18 @@ export interface Entries<V> {
 }
 
 /** The live credentials: bounded in number and per issuer + caller + config, least recently used first out. */
-export function createEntries<V>(options: EntriesOptions): Entries<V> {
-  const owners = createOwners<Entry<V>>(options.maxPerOwner)
-  let uses = 0
+export function createEntries<V>({ clock, maxEntries, maxPerOwner, onCount }: EntriesOptions): Entries<V> {
+  const owners = createOwners()
   let additions = 0
   let removalReason: string | undefined
 
-  const entries = createExpiringLru<Entry<V>>({
-    clock: options.clock,
-    maxEntries: options.maxEntries,
+  const entries = createTtlLru<Entry<V>>({
+    clock,
+    maxEntries,
     onRemove(_key, entry, reason) {
       owners.remove(entry)
       entry.scope.counters.removed(removalReason ?? reason)
-      options.onCount(entries.size)
+      onCount(entries.size)
     },
   })
 
@@ -60,29 +59,32 @@ export function createEntries<V>(options: EntriesOptions): Entries<V> {
     removalReason = undefined
   }
 
+  /** Takes the least recently used ones of an owner away. */
+  const trim = (owner: Entry<V>, excess: number) => {
+    let left = excess
+    for (const [, entry] of entries.entries()) {
+      if (left <= 0) return
+      if (!isSameOwner(entry, owner)) continue
+      left -= 1
+      remove(entry, 'owner_capacity')
+    }
+  }
+
   return {
     get size() {
       return entries.size
     },
-    use(key) {
-      const entry = entries.get(key)
-      if (entry !== undefined) entry.lastUse = ++uses
-      return entry
-    },
+    use: (key) => entries.get(key),
     peek: (key) => entries.peek(key),
     add(slot, value, { obtainedAtMs, endMs, refreshAtMs }) {
       const { key, scope, generation, issuer, subject, ownerId, role } = slot
-      const lastUse = ++uses
-      const names = { scope, generation, issuer, subject, ownerId, role }
-      const entry = { key, ...names, value, obtainedAtMs, endMs, refreshAtMs, lastUse, next: undefined }
+      const entry = { key, scope, generation, issuer, subject, ownerId, role, value, obtainedAtMs, endMs, refreshAtMs }
       additions += 1
       if (additions % ADDITIONS_PER_SWEEP === 0) entries.sweep()
-      entries.set(key, entry)
-      // So short a life, or so small a cache, that it is gone already.
-      if (entries.peek(key) !== entry) return
-      const excess = owners.add(entry)
-      if (excess !== undefined) remove(excess, 'owner_capacity')
-      options.onCount(entries.size)
+      if (!entries.set(key, entry, endMs)) return
+      const count = owners.add(entry)
+      if (entries.size * 2 > maxEntries) trim(entry, count - maxPerOwner)
+      onCount(entries.size)
     },
     remove,
     *all() {

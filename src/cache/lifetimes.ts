@@ -29,11 +29,14 @@ export function refreshAtMs(endMs: number, nowMs: number, random: number): numbe
 /**
  * For how long nobody asks again after a failure, in milliseconds: 10 s after a refusal; what the server asked for, 1 to
  * 30 s, after an outage, doubling with each failure in a row up to 2 s, or to 30 s where it throttles. Undefined where the
- * next request may ask at once: the caller's own token was the reason (the next one may bring a better token), or a
- * secret is missing.
+ * next request may ask at once: the caller's own token was the reason and the next one may bring a better token, or a
+ * secret is missing. `isKeyedByToken` says that the next one brings the same: then it is refused for 10 s as well, unless it
+ * has merely expired.
  */
-export function pauseMs(failure: Failure, failuresInARow: number): number | undefined {
+export function pauseMs(failure: Failure, failuresInARow: number, isKeyedByToken = false): number | undefined {
   switch (FAILURES[failure.code].fault) {
+    case 'caller_token':
+      return isKeyedByToken && failure.code === 'invalid_token' ? DENIED_PAUSE_MS : undefined
     case 'caller_rights':
       return DENIED_PAUSE_MS
     case 'configuration':
@@ -54,5 +57,5 @@ export function pauseMs(failure: Failure, failuresInARow: number): number | unde
 
 /** Milliseconds until a failed background refresh is tried again while the old credential still serves. */
 export function refreshPauseMs(failure: Failure, failuresInARow: number): number {
-  return pauseMs(failure, failuresInARow) ?? DENIED_PAUSE_MS
+  return pauseMs(failure, failuresInARow, true) ?? DENIED_PAUSE_MS
 }

@@ -1,6 +1,6 @@
 import { FAILURES, Failure, OutboundError, type ChallengeHint, type Clock, type FailureCode } from '../core/index.ts'
 import { pauseMs } from './lifetimes.ts'
-import type { Ownership } from './slot.ts'
+import type { CacheSlot, Ownership } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
 /** How long failures in a row are remembered as such after their pause. */
@@ -21,7 +21,7 @@ export interface Negatives {
   /** The failure to answer with while the pause lasts; its Retry-After is what is left of the pause. */
   blocking(key: string): Failure | undefined
   /** Remembers a failure; gives the number of failures in a row, in which a refusal by an open circuit is none. */
-  note(key: string, owner: Ownership, failure: Failure): number
+  note(owner: Ownership & Pick<CacheSlot<unknown>, 'key' | 'isKeyedByToken'>, failure: Failure): number
   /** The service of a config is well again: pauses that it caused end within a second, spread by `random` in [0, 1). */
   endPauses(config: string, random: () => number): void
   forget(key: string): void
@@ -51,14 +51,15 @@ export function createNegatives(clock: Clock, maxEntries: number): Negatives {
         ...(FAILURES[negative.code].retryable ? { retryAfterSeconds: Math.ceil(leftMs / 1_000) } : {}),
       })
     },
-    note(key, owner, failure) {
+    note(slot, failure) {
+      const { key } = slot
       const before = negatives.peek(key)?.failuresInARow ?? 0
       const failuresInARow = isHeldBack(failure) ? Math.max(1, before) : before + 1
-      const pause = pauseMs(failure, failuresInARow)
+      const pause = pauseMs(failure, failuresInARow, slot.isKeyedByToken)
       if (pause === undefined) return failuresInARow
       const untilMs = clock.now() + pause
       // Field by field: neither the cause of the failure nor the caller behind the slot is kept alive.
-      const { scope, generation, issuer, subject, role } = owner
+      const { scope, generation, issuer, subject, role } = slot
       const { code, detail, challenge } = failure
       const negative = { scope, generation, issuer, subject, role, untilMs, failuresInARow, code, detail, challenge }
       negatives.set(key, negative, untilMs + MEMORY_MS)

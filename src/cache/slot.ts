@@ -33,6 +33,8 @@ export interface CacheSlot<V> extends Ownership {
   readonly ownerId: string
   /** No credential of this slot outlives this (milliseconds since the epoch). */
   readonly notAfterMs: number | undefined
+  /** The key stands for one token of the caller: that it is refused is remembered. Default false. */
+  readonly isKeyedByToken?: boolean
   /** Gets a new one, with its end in milliseconds since the epoch. Throws `Failure`. */
   fetch(): Promise<{ readonly value: V; readonly expiresAtMs: number }>
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/index.ts'
-import { createExpiringLru, type RemovalReason } from './expiring-lru.ts'
+
+export type RemovalReason = 'expired' | 'capacity' | 'replaced' | 'deleted'
 
 export interface TtlLruOptions<V> {
   readonly clock: Clock
@@ -18,41 +19,91 @@ export interface TtlLru<V> {
   get(key: string): V | undefined
   /** The live value, without counting as use. */
   peek(key: string): V | undefined
-  /** Keeps a value until `expiresAtMs` (milliseconds since the epoch); one that is already past is not kept. */
-  set(key: string, value: V, expiresAtMs: number): void
+  /** Keeps a value until `expiresAtMs` (milliseconds since the epoch); false for one that is already past or too heavy. */
+  set(key: string, value: V, expiresAtMs: number): boolean
   delete(key: string): boolean
   clear(): void
+  /** Removes what has ended and nobody asked for since. Takes time in proportion to the size. */
+  sweep(): void
   /** Live entries, least recently used first. Entries may be deleted while it runs. */
   entries(): IterableIterator<[key: string, value: V]>
 }
 
-interface Slot<V> {
+interface Kept<V> {
   readonly value: V
   readonly endMs: number
   readonly weight: number
 }
 
-/** A bounded cache in which each entry has its own end. All operations take constant time, `entries` aside. */
+/** A bounded cache in which each entry has its own end. All operations take constant time, `sweep` and `entries` aside. */
 export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
-  const { clock, maxEntries, maxWeight, weigh, onRemove } = options
-  const slots = createExpiringLru<Slot<V>>({
-    clock,
-    maxEntries,
-    weightOf: (slot) => slot.weight,
-    ...(maxWeight === undefined ? {} : { maxWeight }),
-    ...(onRemove === undefined ? {} : { onRemove: (key, slot, reason) => onRemove(key, slot.value, reason) }),
-  })
+  const { clock, maxEntries, maxWeight = Infinity, weigh, onRemove } = options
+  // A Map iterates in insertion order, so re-inserting on use keeps the least recently used one first.
+  const kept = new Map<string, Kept<V>>()
+  let weight = 0
+  let newest: string | undefined
+
+  const remove = (key: string, entry: Kept<V>, reason: RemovalReason) => {
+    kept.delete(key)
+    weight -= entry.weight
+    onRemove?.(key, entry.value, reason)
+  }
+
+  const live = (key: string): Kept<V> | undefined => {
+    const entry = kept.get(key)
+    if (entry === undefined) return undefined
+    if (clock.now() < entry.endMs) return entry
+    remove(key, entry, 'expired')
+    return undefined
+  }
+
+  const makeRoom = () => {
+    for (const [key, entry] of kept) {
+      if (kept.size <= maxEntries && weight <= maxWeight) return
+      remove(key, entry, clock.now() < entry.endMs ? 'capacity' : 'expired')
+    }
+  }
+
   return {
     get size() {
-      return slots.size
+      return kept.size
     },
-    get: (key) => slots.get(key)?.value,
-    peek: (key) => slots.peek(key)?.value,
-    set: (key, value, endMs) => slots.set(key, { value, endMs, weight: weigh?.(value, key) ?? 0 }),
-    delete: (key) => slots.delete(key),
-    clear: () => slots.clear(),
+    get(key) {
+      const entry = live(key)
+      if (entry === undefined) return undefined
+      if (newest !== key) {
+        kept.delete(key)
+        kept.set(key, entry)
+        newest = key
+      }
+      return entry.value
+    },
+    peek: (key) => live(key)?.value,
+    set(key, value, endMs) {
+      const old = kept.get(key)
+      if (old !== undefined) remove(key, old, 'replaced')
+      const entry = { value, endMs, weight: weigh?.(value, key) ?? 0 }
+      if (clock.now() >= endMs || entry.weight > maxWeight || maxEntries < 1) return false
+      kept.set(key, entry)
+      weight += entry.weight
+      newest = key
+      makeRoom()
+      return true
+    },
+    delete(key) {
+      const entry = kept.get(key)
+      if (entry === undefined) return false
+      remove(key, entry, 'deleted')
+      return true
+    },
+    clear() {
+      for (const [key, entry] of kept) remove(key, entry, 'deleted')
+    },
+    sweep() {
+      for (const [key, entry] of kept) if (clock.now() >= entry.endMs) remove(key, entry, 'expired')
+    },
     *entries() {
-      for (const [key, slot] of slots.entries()) yield [key, slot.value]
+      for (const [key, entry] of kept) if (clock.now() < entry.endMs) yield [key, entry.value]
     },
   }
 }

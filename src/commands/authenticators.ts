@@ -10,6 +10,8 @@ export interface HeldAuthenticators {
   get(section: AuthSection): Authenticator
   /** The configuration is in force: keys are fetched ahead of the first caller. */
   start(): void
+  /** Names of the providers whose keys were asked for and never came. */
+  withoutKeys(): readonly string[]
   release(): Promise<void>
 }
 
@@ -40,6 +42,7 @@ export function createAuthenticators(deps: AuthenticateDeps): Authenticators {
             void authenticator.start()
           }
         },
+        withoutKeys: () => [...new Set([...used].flatMap((authenticator) => authenticator.withoutKeys()))],
         release: () => held.release(),
       }
     },

@@ -50,7 +50,9 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
     const routes: Route[] = config.routes.map((resolved) => buildRoute(resolved, listenUrl, deps, keep))
     const localHandlers = resourceDocuments(config, listenUrl)
     const runtime = { routes, localHandlers, close }
-    return { config, runtime, held: { secrets, certificate }, adopt: () => authenticators.start(), refuse }
+    const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
+    const held = { secrets, certificate, providersWithoutKeys }
+    return { config, runtime, held, adopt: () => authenticators.start(), refuse }
   } catch (error) {
     refuse()
     throw error

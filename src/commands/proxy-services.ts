@@ -27,6 +27,7 @@ export interface Services {
 
 export interface ServicesOptions {
   readonly secretsDirectory: string
+  readonly maxCredentials: number
   readonly stsEndpoint?: string | undefined
   readonly showClaims?: boolean
   readonly env: Readonly<Record<string, string | undefined>>
@@ -41,7 +42,12 @@ export function createServices(options: ServicesOptions): Services {
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
   if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
-  const cache = createCredentialCache<Credential>({ clock, metrics, random: Math.random })
+  const cache = createCredentialCache<Credential>({
+    clock,
+    metrics,
+    random: Math.random,
+    maxEntries: options.maxCredentials,
+  })
   const protections = createProtections({ clock, metrics })
   const outbound: ObtainDeps['outbound'] = (wanted) =>
     createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })

@@ -7,6 +7,8 @@ export interface Held {
   readonly secrets: Secrets
   /** The content of a CA file; undefined while it has never been readable. */
   readonly certificate: (path: string) => () => Buffer | undefined
+  /** Names of identity providers whose keys were asked for and never came. */
+  readonly providersWithoutKeys: () => readonly string[]
 }
 
 interface Missing {
@@ -18,17 +20,24 @@ interface Missing {
 
 /**
  * Ready as long as it does not drain and at least one route has all the secrets and files that its type names; degraded
- * while another lacks one. An identity provider that is down does not count: restarting this process would not mend it.
+ * while another lacks one, or while the keys of an identity provider never came. That makes nothing unready: restarting
+ * this process would not mend it.
  */
 export function readinessOf(config: ResolvedProxy, held: Held, isDraining: boolean): Readiness {
   if (isDraining) return { ok: false, detail: { draining: true } }
+  if (config.routes.length === 0) return { ok: false, detail: 'no routes' }
   const unusable = config.routes.flatMap((route) => {
     const missing = missingOf(route, held)
     return missing === undefined ? [] : [{ route: route.name, ...missing }]
   })
-  if (unusable.length === 0)
-    return { ok: config.routes.length > 0, ...(config.routes.length > 0 ? {} : { detail: 'no routes' }) }
-  return { ok: unusable.length < config.routes.length, degraded: true, detail: { unusable } }
+  const ok = unusable.length < config.routes.length
+  const providersWithoutKeys = held.providersWithoutKeys()
+  if (unusable.length === 0 && providersWithoutKeys.length === 0) return { ok }
+  const detail = {
+    ...(unusable.length === 0 ? {} : { unusable }),
+    ...(providersWithoutKeys.length === 0 ? {} : { providersWithoutKeys }),
+  }
+  return { ok, degraded: true, detail }
 }
 
 /** The first thing without which a route can answer nothing but 500, by the record of its type. */

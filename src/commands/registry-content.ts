@@ -16,6 +16,8 @@ type Deps = SourceDeps & Parameters<typeof createAuthenticator>[1]
 export interface OpenContent extends RegistryContent {
   readonly auth: AuthSection
   readonly registries: ReadonlyMap<string, Source>
+  /** Names of identity providers whose keys were asked for and never came. */
+  readonly providersWithoutKeys: () => readonly string[]
   /** By what the file says of each part, so that the next content takes over what stays the same. */
   readonly parts: ReadonlyMap<string, Source | Authenticator>
 }
@@ -50,7 +52,14 @@ export function openContent(config: RegistryConfig, deps: Deps, before?: OpenCon
     const tokens = await part(key, () => createAuthenticator(auth, deps))
     // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
     if (before?.parts.get(key) === undefined) void tokens.start()
-    return { auth, registries, parts, access: accessOf(auth, tokens), documentsFor: (url) => documentsOf(auth, url) }
+    return {
+      auth,
+      registries,
+      parts,
+      access: accessOf(auth, tokens),
+      documentsFor: (url) => documentsOf(auth, url),
+      providersWithoutKeys: () => tokens.withoutKeys(),
+    }
   })
 }
 

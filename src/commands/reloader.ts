@@ -23,7 +23,7 @@ export interface ReloaderOptions {
 }
 
 /** Settings that belong to the process: a reload that changes them runs on with the old ones and says so. */
-const FIXED = ['namespace', 'listen', 'admin', 'secretsDirectory', 'sessionKeySecretRef'] as const
+const FIXED = ['namespace', 'listen', 'admin', 'secretsDirectory', 'sessionKeySecretRef', 'maxCredentials'] as const
 
 /** Reloads when one of the files or directories of `sources` changes, and when asked to. */
 export function createReloader({ sources, current, install, log, metrics }: ReloaderOptions): Reloader {

@@ -51,7 +51,8 @@ export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
 async function start(options: RunProxyOptions, closers: Closers): Promise<RunningProxy> {
   const { log, clock = { now: () => Date.now() } } = options
   const first = await loadProxyConfig(options)
-  const services = createServices({ ...options, secretsDirectory: first.secretsDirectory, clock })
+  const { secretsDirectory, maxCredentials } = first
+  const services = createServices({ ...options, secretsDirectory, maxCredentials, clock })
   const { metrics, cache, decisions } = services
   const proxy = await listen(first, services, closers)
   let isDraining = false

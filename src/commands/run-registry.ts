@@ -1,6 +1,6 @@
 import type { Clock } from '../core/index.ts'
 import { createOutbound } from '../net/index.ts'
-import { startOps } from '../ops/index.ts'
+import { type Readiness, startOps } from '../ops/index.ts'
 import { startRegistry } from '../registry/index.ts'
 import { loadRegistryFile, type RegistryConfig, renderProblem } from '../resources/index.ts'
 import { type Closers, whole } from './closers.ts'
@@ -83,7 +83,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   const ops = await startOps({
     address: internalAddress,
     version: VERSION,
-    readiness: () => server.readiness(),
+    readiness: () => withProviders(server.readiness(), content.providersWithoutKeys()),
     metrics: () => metrics.render(),
     log,
   })
@@ -110,4 +110,10 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
       }
     },
   }
+}
+
+/** Tells of identity providers whose keys never came: a restart would not mend them, so they make nothing unready. */
+function withProviders(readiness: Readiness, providersWithoutKeys: readonly string[]): Readiness {
+  if (providersWithoutKeys.length === 0) return readiness
+  return { ...readiness, degraded: true, detail: { ...(readiness.detail as object), providersWithoutKeys } }
 }

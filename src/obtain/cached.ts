@@ -52,6 +52,10 @@ class PlannedSlot<P extends Plan> implements CacheSlot<Credential> {
     return this.#plan.role
   }
 
+  get isKeyedByToken(): boolean {
+    return this.#source.isKeyedByToken === true
+  }
+
   get notAfterMs(): number | undefined {
     return this.#plan.notAfterMs
   }

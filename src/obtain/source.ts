@@ -34,6 +34,8 @@ export interface FetchingSource<P extends Plan = Plan> {
   plan(caller: AuthenticatedCaller): P
   /** Throws `Failure`. */
   fetch(caller: AuthenticatedCaller, plan: P): Promise<Fetched>
+  /** `keyParts` hold the token's digest, so that a refusal of the token is worth remembering. Default false. */
+  readonly isKeyedByToken?: boolean
   /** The secrets that take part in fetching: when one changes, what was fetched with the old one is retired. */
   readonly secrets?: readonly SecretHandle[]
   /** Calls `listener` whenever the service that is fetched from is well again after its circuit was open. */

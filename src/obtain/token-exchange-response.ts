@@ -21,6 +21,9 @@ export const TOKEN_ENDPOINT: ServiceFailures = {
   isAboutTokens: true,
 }
 
+/** A token that is older than this was good when it was new, so that `invalid_request` is about its session. */
+const FRESH_MS = 2 * 60_000
+
 /** What an OAuth error of the token endpoint means here (decisions §5). */
 const OAUTH_ERRORS: ReadonlyMap<string, FailureCode> = new Map<string, FailureCode>([
   ['invalid_grant', 'invalid_token'],
@@ -65,8 +68,26 @@ function lifetimeMs(expiresIn: unknown): number | undefined {
   return Math.min(seconds * 1_000, MAX_LIFETIME_MS)
 }
 
+/** What a response is judged by. */
+export interface ExchangeContext {
+  readonly requestedType: string
+  /** When the request was sent: a lifetime counts from there. */
+  readonly sentAtMs: number
+  readonly nowMs: number
+  /** When the caller's token was issued, where it says so. */
+  readonly issuedAtMs: number | undefined
+}
+
+/**
+ * `invalid_request` is what RFC 8693 §2.2.2 has for a subject token that is no longer good, and servers answer so to an
+ * ended session: then a login helps. It does not help whose token is new, or for all that is known may be.
+ */
+const isOldToken = (error: string, { issuedAtMs, nowMs }: ExchangeContext): boolean =>
+  error === 'invalid_request' && issuedAtMs !== undefined && nowMs - issuedAtMs > FRESH_MS
+
 /** The failure that an answer other than 200 stands for (decisions §5). Names errors of our own table only. */
-function refusal(response: OutboundResponse, nowMs: number): Failure {
+function refusal(response: OutboundResponse, context: ExchangeContext): Failure {
+  const { nowMs } = context
   const busy = busyFailure(response, TOKEN_ENDPOINT, nowMs)
   if (busy !== undefined) return busy
   const { status } = response
@@ -74,7 +95,7 @@ function refusal(response: OutboundResponse, nowMs: number): Failure {
   const error = isJson(response) ? readJsonObject(response.body)?.['error'] : undefined
   if (typeof error !== 'string' || error === '') return malformed(`it answered ${status} without an OAuth error`)
   // An error we don't know is still a refusal of this exchange.
-  const code = OAUTH_ERRORS.get(error) ?? 'exchange_denied'
+  const code = isOldToken(error, context) ? 'invalid_token' : (OAUTH_ERRORS.get(error) ?? 'exchange_denied')
   return new Failure(code, {
     detail: `token endpoint answered ${status} ${OAUTH_ERRORS.has(error) ? error : 'with another OAuth error'}`,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
@@ -85,15 +106,13 @@ function refusal(response: OutboundResponse, nowMs: number): Failure {
 }
 
 /**
- * The token in a token endpoint's answer (RFC 8693 §2.2.1), with its end counted from `sentAtMs`, when the request was
- * sent. `requestedType` may be what was issued, beside access_token and jwt. Throws `exchange_failed` for anything that
- * is not exactly such an answer, and what an error answer stands for.
+ * The token in a token endpoint's answer (RFC 8693 §2.2.1), with its end. `requestedType` may be what was issued, beside
+ * access_token and jwt. Throws `exchange_failed` for anything that is not exactly such an answer, and what an error answer
+ * stands for.
  */
-export function readExchangeResponse(
-  response: OutboundResponse,
-  { requestedType, sentAtMs, nowMs }: { requestedType: string; sentAtMs: number; nowMs: number },
-): ExchangedToken {
-  if (response.status !== 200) throw refusal(response, nowMs)
+export function readExchangeResponse(response: OutboundResponse, context: ExchangeContext): ExchangedToken {
+  if (response.status !== 200) throw refusal(response, context)
+  const { requestedType, sentAtMs, nowMs } = context
   if (!isJson(response)) throw malformed('the answer is not application/json')
   const members = readJsonObject(response.body)
   if (members === undefined) throw malformed('the answer is not a JSON object with distinct names')

@@ -109,7 +109,10 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
       // The lifetime counts from here: the answer's way back is part of it.
       const sentAtMs = clock.now()
       const response = await post(caller, shown.token)
-      const exchanged = readExchangeResponse(response, { requestedType, sentAtMs, nowMs: clock.now() })
+      const { iat } = caller.claims
+      const issuedAtMs = typeof iat === 'number' ? iat * 1000 : undefined
+      const context = { requestedType, sentAtMs, nowMs: clock.now(), issuedAtMs }
+      const exchanged = readExchangeResponse(response, context)
       return {
         credential: { kind: 'header', name: header, value: new Secret(`Bearer ${exchanged.token.reveal()}`) },
         expiresAtMs: Math.min(exchanged.expiresAtMs, shown.expiresAtMs),
@@ -123,6 +126,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
 
   return {
     secrets: [clientSecret, actorToken].filter((secret) => secret !== undefined),
+    isKeyedByToken: auth.upstream === undefined,
     // Plain literals: spreads would leave twice the memory with every caller.
     plan: (caller): Plan => {
       const session = subject.keyParts(caller)

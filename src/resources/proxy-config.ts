@@ -204,6 +204,17 @@ export const proxyConfig = () =>
         .optional()
         .describe('Embedded authorization server for the callers of all routes without an `auth` of their own.'),
       cache: cache().optional().describe('Fetched credentials that all replicas share; each has its own when absent.'),
+      limits: z
+        .strictObject({
+          cachedCredentials: z
+            .int()
+            .min(100)
+            .max(1_000_000)
+            .default(10_000)
+            .describe('Fetched credentials that are kept; the least recently used go first. A change needs a restart.'),
+        })
+        .prefault({})
+        .describe('Bounds of the whole process.'),
       routes: z
         .array(route())
         .max(1000)

@@ -114,6 +114,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       routes: resolved.routes,
       authServers: resolved.authServers,
       cache: spec.cache,
+      maxCredentials: spec.limits.cachedCredentials,
       warnings: unique([...loaded.warnings, ...resolved.warnings]).map(renderProblem),
     },
     notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],

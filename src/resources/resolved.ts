@@ -134,6 +134,8 @@ export interface ResolvedProxy {
   /** The embedded authorization servers that routes use, each once. */
   readonly authServers: readonly ResolvedAuthServer[]
   readonly cache: ResolvedCache | undefined
+  /** Fetched credentials that are kept (`limits.cachedCredentials`). */
+  readonly maxCredentials: number
   /** What is allowed but should be known; a sentence each. */
   readonly warnings: readonly string[]
 }

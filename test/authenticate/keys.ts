@@ -31,6 +31,9 @@ export const published = (key: TestKey, members: object): TestKey => ({
   jwk: { ...key.jwk, ...members },
 })
 
+/** Whether a request takes keys as the API server of Kubernetes has them, in no other media type. */
+export const takesKeys = (accept: string | undefined): boolean => (accept ?? '').includes('application/jwk-set+json')
+
 export const jwks = (keys: readonly TestKey[]) => ({ keys: keys.map((key) => key.jwk) })
 
 export const base64url = (value: unknown): string =>

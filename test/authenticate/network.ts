@@ -1,8 +1,18 @@
+import type { RequestListener } from 'node:http'
 import { type Authenticator, createAuthenticator } from '../../src/authenticate/index.ts'
 import type { Clock } from '../../src/core/index.ts'
 import { createOutbound, type Resolver } from '../../src/net/index.ts'
 import { authSection } from '../../src/resources/index.ts'
+import { jwks, takesKeys, type TestKey } from './keys.ts'
 import { createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
+
+/** Serves keys as strictly as the API server of Kubernetes does. */
+export const keysListener =
+  (keys: readonly TestKey[]): RequestListener =>
+  (request, response) => {
+    if (!takesKeys(request.headers.accept)) response.writeHead(406).end()
+    else response.writeHead(200, { 'content-type': 'application/jwk-set+json' }).end(JSON.stringify(jwks(keys)))
+  }
 
 export interface NetworkOptions {
   readonly clock?: Clock

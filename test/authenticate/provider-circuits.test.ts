@@ -2,21 +2,22 @@ import type { RequestListener } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { asFailure } from '../../src/core/index.ts'
 import { createSockets } from '../support/sockets.ts'
-import { jwks, rsaKey, signed } from './keys.ts'
-import { networked } from './network.ts'
+import { rsaKey, signed } from './keys.ts'
+import { keysListener, networked } from './network.ts'
 import { AUDIENCE, bearer } from './world.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 const key = await rsaKey({ kid: 'one' })
+const serveKeys = keysListener([key])
 
 /** A provider whose introspection endpoint does with each token what it begins with. */
 async function provided() {
   const asked: string[] = []
   const listener: RequestListener = (request, response) => {
     if (request.url === '/jwks') {
-      response.end(JSON.stringify(jwks([key])))
+      serveKeys(request, response)
       return
     }
     let body = ''

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
-import { jwks, rsaKey, signed } from './keys.ts'
-import { networked } from './network.ts'
+import { rsaKey, signed } from './keys.ts'
+import { keysListener, networked } from './network.ts'
 import { AUDIENCE, callerOf, refusalOf } from './world.ts'
 
 const key = await rsaKey({ kid: 'one' })
@@ -20,7 +20,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-const serveKeys: RequestListener = (_request, response) => void response.end(JSON.stringify(jwks([key])))
+const serveKeys = keysListener([key])
 const tokenOf = (iss: string) =>
   signed(
     key,

@@ -9,7 +9,7 @@ import {
 } from '../../src/authenticate/index.ts'
 import { authSection } from '../../src/resources/index.ts'
 import { createManualClock, createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
-import { jwks, type TestKey } from './keys.ts'
+import { jwks, takesKeys, type TestKey } from './keys.ts'
 
 export const ISSUER = 'https://id.example.com'
 export const AUDIENCE = 'registry'
@@ -58,7 +58,7 @@ export function createWorld() {
     },
     /** The keys that are served at `url` from now on. */
     serveKeys(keys: readonly TestKey[], headers: Record<string, string> = {}, url = JWKS_URL) {
-      world.on(url, () => json(jwks(keys), headers))
+      world.on(url, ({ headers: asked }) => (takesKeys(asked?.['accept']) ? json(jwks(keys), headers) : status(406)))
     },
     /** How often a URL was asked. */
     asked: (url: string) => calls.filter((call) => call.url === url).length,

@@ -6,8 +6,25 @@ import { Secret, type Credential } from '../../src/core/index.ts'
 import { createManualClock, createRecordingMetrics } from '../support/ports.ts'
 import { createHarness } from './slots.ts'
 
-test('one caller holds at most 8 credentials of one config; the least recently used goes', async () => {
-  const { cache, slot, fill, metrics } = createHarness()
+test('one caller holds as many credentials as there are, as long as half of the cache is free', async () => {
+  const { cache, slot, fill, metrics } = createHarness({ maxEntries: 40, maxPerOwner: 8 })
+  for (let part = 0; part < 20; part += 1) await fill({ part: `${part}` }, `credential ${part}`)
+  expect(cache.get(slot({ part: '0' }))).toBe('credential 0')
+  await fill({ part: '20' }, 'credential 20')
+  expect(cache.list().entries).toBe(8)
+  const left = [0, 14, 15, 19, 20].filter((part) => typeof cache.get(slot({ part: `${part}` })) === 'string')
+  expect(left).toEqual([0, 14, 15, 19, 20])
+  expect(metrics.value('extauth_credential_removals_total', 'tokenExchange', 'owner_capacity')).toBe(13)
+})
+
+test('a thousand pods of one service account have a credential each', async () => {
+  const { cache, slot, fill } = createHarness()
+  for (let pod = 0; pod < 1_000; pod += 1) await fill({ part: `${pod}` }, `credential ${pod}`)
+  for (let pod = 0; pod < 1_000; pod += 1) expect(cache.get(slot({ part: `${pod}` }))).toBe(`credential ${pod}`)
+})
+
+test('past half of the cache one caller holds so many of one config; the least recently used goes', async () => {
+  const { cache, slot, fill, metrics } = createHarness({ maxEntries: 12, maxPerOwner: 8 })
   for (let part = 0; part < 8; part += 1) await fill({ part: `${part}` }, `credential ${part}`)
   await fill({ subject: 'bob' }, 'of bob')
   await fill({ config: 'ns/jira' }, 'of jira')

@@ -46,6 +46,15 @@ test.each<[FailureCode, number | undefined, number, number | undefined]>([
   )
 })
 
+test.each<[FailureCode, number | undefined]>([
+  ['invalid_token', 10_000],
+  ['exchange_denied', 10_000],
+  ['expired_token', undefined],
+  ['no_session', undefined],
+])('%s of a token that the key stands for pauses for %s ms', (code, expected) => {
+  expect(pauseMs(new Failure(code), 1, true)).toBe(expected)
+})
+
 test('nothing outlives the token it was obtained for', async () => {
   const { cache, clock, slot, fill } = createHarness()
   const notAfterMs = clock.now() + 60_000

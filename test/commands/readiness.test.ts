@@ -41,7 +41,8 @@ function without(...missing: readonly string[]) {
       refresh: () => Promise.resolve(false),
     }),
   }
-  return { secrets, certificate: (path: string) => () => (missing.includes(path) ? undefined : Buffer.from('')) }
+  const certificate = (path: string) => () => (missing.includes(path) ? undefined : Buffer.from(''))
+  return { secrets, certificate, providersWithoutKeys: () => missing.filter((name) => name.startsWith('provider ')) }
 }
 
 describe('readiness', () => {
@@ -69,6 +70,19 @@ describe('readiness', () => {
       ok: true,
       degraded: true,
       detail: { unusable: [{ route: 'x', reason, field }] },
+    })
+  })
+
+  test('keys of an identity provider never came', () => {
+    expect(readinessOf(both, without('provider a', 'keys/pem'), false)).toMatchObject({
+      ok: true,
+      degraded: true,
+      detail: { unusable: [{ route: 'x' }], providersWithoutKeys: ['provider a'] },
+    })
+    expect(readinessOf(both, without('provider a'), false)).toEqual({
+      ok: true,
+      degraded: true,
+      detail: { providersWithoutKeys: ['provider a'] },
     })
   })
 

@@ -32,6 +32,17 @@ describe('discovery and keys', () => {
     expect(keys.some((key) => 'd' in key)).toBe(false)
   })
 
+  test.each([
+    ['application/jwk-set+json', 200],
+    ['application/json, application/jwk-set+json', 200],
+    ['*/*', 200],
+    ['application/json', 406],
+  ])('keys are served to who takes %s: %i', async (accept, status) => {
+    const response = await fetch(`${identity.url}/jwks`, { headers: { accept } })
+    expect(response.status).toBe(status)
+    if (status === 200) expect(response.headers.get('content-type')).toContain('application/jwk-set+json')
+  })
+
   test('after a rotation new tokens have a new key, and old ones verify until the old keys are forgotten', async () => {
     const provider = await startProvider(clock)
     const verify = (token: string) =>

@@ -142,6 +142,25 @@ describe('extauth registry', () => {
     taken.close()
   })
 
+  it('is ready, but not well, while the keys of an identity provider never came', async () => {
+    const provider = '{name: gone, issuerUrl: "http://127.0.0.1:1", audience: a}'
+    const auth = `auth: {mode: oauth, oauth: {resourceUrl: "http://127.0.0.1:1", providers: [${provider}]}}`
+    written('empty.json', '[]')
+    const running = await runRegistryServer({
+      configPath: written('gone.yaml', `${auth}\nregistries: [{name: default, source: {file: empty.json}}]`),
+      address: FREE,
+      internalAddress: FREE,
+      env: {},
+      log: SILENT,
+    })
+    await expect
+      .poll(async () => (await get({ url: running.internalUrl }, '/readiness')).json, { timeout: 10_000 })
+      .toMatchObject({ status: 'degraded', detail: { providersWithoutKeys: ['gone'] } })
+    const metrics = await get({ url: running.internalUrl }, '/metrics')
+    expect(metrics.text).toContain('extauth_provider_keys{name="gone"} 0')
+    await running.close()
+  })
+
   it('is not ready without data, and serves the rest', async () => {
     const file = written(
       'missing.yaml',
