@@ -1,9 +1,40 @@
 #!/usr/bin/env node
 'use strict'
-require('./require-node.cjs')
-var fs = require('node:fs')
-var path = require('node:path')
-// A checkout runs the sources as they are; an installed package has only dist/ (Node strips no types below node_modules).
-var source = path.join(__dirname, '..', 'src', 'main.ts')
-var entry = fs.existsSync(source) ? source : path.join(__dirname, '..', 'dist', 'src', 'main.js')
-import(require('node:url').pathToFileURL(entry).href)
+var version = require('./node-version.cjs')
+var brought = version.isNewEnough() ? undefined : version.broughtNode()
+if (version.isNewEnough()) start()
+else if (brought !== undefined) startWith(brought)
+else {
+  console.error(version.sentence)
+  process.exit(2)
+}
+
+function start() {
+  var fs = require('node:fs')
+  var path = require('node:path')
+  // A checkout runs the sources as they are; an installed package has only dist/ (Node strips no types below node_modules).
+  var source = path.join(__dirname, '..', 'src', 'main.ts')
+  var entry = fs.existsSync(source) ? source : path.join(__dirname, '..', 'dist', 'src', 'main.js')
+  import(require('node:url').pathToFileURL(entry).href)
+}
+
+/** Runs this file under another Node, as if it were this process: the same streams, signals and end. */
+function startWith(node) {
+  var child = require('child_process').spawn(node, [__filename].concat(process.argv.slice(2)), { stdio: 'inherit' })
+  ;['SIGTERM', 'SIGHUP'].forEach(function (signal) {
+    process.on(signal, function () {
+      child.kill(signal)
+    })
+  })
+  // Ctrl-C goes to both from the terminal; a second one would end the child at once.
+  process.on('SIGINT', function () {})
+  child.on('error', function () {
+    console.error(version.sentence)
+    process.exit(2)
+  })
+  child.on('exit', function (code, signal) {
+    if (signal === null) process.exit(code)
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  })
+}

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node'
 import type { Clock } from '../src/core/index.ts'
 import { createMcpEndpoint, MAX_BODY_BYTES } from './mcp/endpoint.ts'
-import { FAIL_WITH_STATUS } from './mcp/lab-tools.ts'
+import { FAIL_WITH_STATUS, SHOW_REQUEST } from './mcp/lab-tools.ts'
+import { shownText } from './mcp/shown-request.ts'
 import { createLabState, type RecordedRequest, type WaitOutcome } from './mcp/state.ts'
 import { listenOnLoopback } from './listen.ts'
 import { createVerifier, type Requirement, type Verifier } from './requirements.ts'
@@ -82,8 +83,13 @@ export async function startLabBackend(options: LabBackendOptions): Promise<LabBa
 
     if (!verdict.ok) return answer(response, verdict.status, verdict.body, verdict.headers)
     if (!hostIsLocal(request, response) || !originIsLocal(request, response)) return undefined
-    const demanded = demandedStatus(body)
+    const call = toolCall(body)
+    const demanded = demandedStatus(call)
     if (demanded !== undefined) return answer(response, demanded, { error: 'as_demanded', status: demanded })
+    // For people with curl: MCP clients never ask for this alone (they must accept JSON and event streams).
+    if (call?.name === SHOW_REQUEST && request.headers.accept === 'text/plain') {
+      return void response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(shownText(record))
+    }
     await state.current.run(record, () => serveMcp(replayed(request, body), response))
   }
 
@@ -131,20 +137,26 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return Buffer.concat(chunks)
 }
 
-/** The status that a call of `fail_with_status` demands, or undefined for every other request. */
-function demandedStatus(body: Buffer): number | undefined {
-  if (!body.includes(FAIL_WITH_STATUS)) return undefined
+interface ToolCall {
+  readonly name?: unknown
+  readonly arguments?: { readonly status?: unknown }
+}
+
+/** The tool that a body calls, where it is one of those that are answered here; undefined for every other request. */
+function toolCall(body: Buffer): ToolCall | undefined {
+  if (!body.includes(FAIL_WITH_STATUS) && !body.includes(SHOW_REQUEST)) return undefined
   try {
-    const message = JSON.parse(body.toString('utf8')) as {
-      method?: unknown
-      params?: { name?: unknown; arguments?: { status?: unknown } }
-    }
-    const status = message.params?.arguments?.status
-    if (message.method !== 'tools/call' || message.params?.name !== FAIL_WITH_STATUS) return undefined
-    return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined
+    const message = JSON.parse(body.toString('utf8')) as { method?: unknown; params?: ToolCall }
+    return message.method === 'tools/call' ? message.params : undefined
   } catch {
     return undefined
   }
+}
+
+/** The status that a call of `fail_with_status` demands. */
+function demandedStatus(call: ToolCall | undefined): number | undefined {
+  const status = call?.name === FAIL_WITH_STATUS ? call.arguments?.status : undefined
+  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined
 }
 
 function readable(record: RecordedRequest): object {

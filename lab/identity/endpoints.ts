@@ -10,7 +10,7 @@ import { type Form, formOf, OAuthRefusal } from './oauth-error.ts'
 import { LAB_AUDIENCE, type Tokens } from './tokens.ts'
 
 /** Lifetime of tokens from a login or from client credentials, in seconds. */
-const ACCESS_TOKEN_SECONDS = 600
+const ACCESS_TOKEN_SECONDS = 3600
 
 /** How often each endpoint was asked, so that a test can count what a cache saved. */
 export type Endpoint = 'discovery' | 'jwks' | 'token' | 'exchange' | 'introspection' | 'authorize' | 'register'

@@ -5,7 +5,7 @@ import { LAB_AUDIENCE, type Tokens } from './tokens.ts'
 export const MINT = z.strictObject({
   sub: z.string().min(1).max(256),
   groups: z.array(z.string().max(256)).max(1000).optional(),
-  ttlSeconds: z.number().int().min(-86_400).max(86_400).default(300),
+  ttlSeconds: z.number().int().min(-86_400).max(86_400).default(3600),
   aud: z.array(z.string().min(1).max(2000)).max(20).optional(),
   claims: z.record(z.string(), z.json()).default({}),
   scope: z.string().max(2000).optional(),

@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { LabState } from './state.ts'
 import { text } from './samples.ts'
+import { shown, shownText } from './shown-request.ts'
+import type { LabState } from './state.ts'
+
+/** Name of the tool that shows its own request; asked for as plain text, it is answered before it gets here. */
+export const SHOW_REQUEST = 'show_request'
 
 /** Name of the tool whose call the backend answers with a bare HTTP status (it is answered before it gets here). */
 export const FAIL_WITH_STATUS = 'fail_with_status'
@@ -20,22 +24,15 @@ async function progress(ctx: ServerContext, done: number, total: number, message
   })
 }
 
-/** `name: value` for each line, in the order and case of the wire. */
-const linesOf = (headers: readonly string[]): string[] =>
-  headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1] ?? ''}`] : []))
-
 /** Registers the tools that show what a proxy in front of this server does. */
 export function registerLabTools(server: McpServer, state: LabState): void {
   server.registerTool(
-    'show_request',
+    SHOW_REQUEST,
     { description: 'Returns the request that reached this server: request line, header lines and body, exactly.' },
     () => {
       const request = state.current.getStore()
       if (request === undefined) return { isError: true, ...text('There is no HTTP request here.') }
-      const { method, target, body, verified } = request
-      const headers = linesOf(request.headers)
-      const shown = { request: `${method} ${target}`, headers, body: body.toString('utf8'), verified: verified ?? null }
-      return text(JSON.stringify(shown, null, 2))
+      return { ...text(shownText(request)), structuredContent: { ...shown(request) } }
     },
   )
 

@@ -10,7 +10,7 @@ const SPEC: CommandSpec = {
   options: {
     sub: { type: 'string', value: 'NAME', help: 'Whom the token is about. Required.' },
     groups: { type: 'string', value: 'A,B', help: 'The claim `groups`.' },
-    ttl: { type: 'string', value: 'DURATION', help: 'Lifetime: 90s, 5m, 1h; -1m has already expired. Default 5m.' },
+    ttl: { type: 'string', value: 'DURATION', help: 'Lifetime: 90s, 5m, 1h; -1m has already expired. Default 1h.' },
     aud: { type: 'string', multiple: true, value: 'AUDIENCE', help: 'Audience. Default extauth-lab.' },
     scope: { type: 'string', value: 'SCOPES', help: 'The claim `scope`.' },
     claim: {
@@ -74,7 +74,7 @@ function requestOf(options: Parsed): object {
   const alg = options.text('alg')
   return {
     sub,
-    ttlSeconds: secondsOf(options.text('ttl') ?? '5m'),
+    ttlSeconds: secondsOf(options.text('ttl') ?? '1h'),
     claims: Object.fromEntries(options.list('claim').map(claimOf)),
     opaque: options.flag('opaque'),
     ...(groups === undefined ? {} : { groups: groups.split(',').filter((group) => group !== '') }),

@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import path from 'node:path'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
@@ -5,10 +6,14 @@ import type { Lab } from './lab-compose.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { runLabToken } from './lab-token.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
-import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 
 const port = (what: string, fallback: number) =>
-  ({ type: 'string', value: 'PORT', help: `Port of ${what}; 0 takes a free one. Default ${fallback}.` }) as const
+  ({
+    type: 'string',
+    value: 'PORT',
+    help: `Port of ${what}; 0 takes a free one. Default ${fallback}, or a free one.`,
+  }) as const
 
 const SPEC: CommandSpec = {
   name: 'extauth lab',
@@ -44,14 +49,7 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
     io.stdout(renderHelp(SPEC))
     return EXIT.fine
   }
-  const ports: LabPorts = {
-    proxy: portOf(options.text('port'), 'proxy'),
-    admin: portOf(options.text('admin-port'), 'admin'),
-    identity: portOf(options.text('idp-port'), 'identity'),
-    identityTls: portOf(options.text('idp-tls-port'), 'identityTls'),
-    backend: portOf(options.text('backend-port'), 'backend'),
-    sts: portOf(options.text('sts-port'), 'sts'),
-  }
+  const { ports, busy } = await choosePorts(options)
   const log = openLog({ level: levelOf(options.text('log-level')) })
   // Loaded when it is needed: `lab token` needs no proxy.
   const { startLab } = await import('./lab-compose.ts')
@@ -64,10 +62,14 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
       for (const line of error.lines) io.stderr(`${line}\n`)
       return EXIT.failed
     }
-    const busy = busyPort(error)
-    if (busy === undefined) throw error
-    io.stderr(`extauth lab: ${busyMessage(busy, ports)}\n`)
+    const taken = busyPort(error)
+    if (taken === undefined) throw error
+    io.stderr(`extauth lab: ${busyMessage(taken, ports)}\n`)
     return EXIT.failed
+  }
+  if (busy.length > 0) {
+    const [word, verb] = busy.length === 1 ? ['Port', 'is'] : ['Ports', 'are']
+    io.stdout(`${word} ${busy.join(', ')} ${verb} in use; this lab listens elsewhere.\n\n`)
   }
   io.stdout(describe(lab, ports))
   io.onReload(() => void lab.reload())
@@ -77,8 +79,29 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
   return EXIT.fine
 }
 
-function portOf(text: string | undefined, which: keyof LabPorts): number {
-  if (text === undefined) return LAB_PORTS[which]
+/** The ports that were asked for; of the usual ones those that are free, and any free one for each that is not. */
+async function choosePorts(options: Parsed): Promise<{ readonly ports: LabPorts; readonly busy: readonly number[] }> {
+  const busy: number[] = []
+  const choose = async (which: keyof LabPorts): Promise<[string, number]> => {
+    const text = options.text(OPTIONS[which])
+    if (text !== undefined) return [which, portOf(text, which)]
+    const usual = LAB_PORTS[which]
+    if (await isFree(usual)) return [which, usual]
+    busy.push(usual)
+    return [which, 0]
+  }
+  const chosen = await Promise.all((Object.keys(OPTIONS) as (keyof LabPorts)[]).map(choose))
+  return { ports: Object.fromEntries(chosen) as unknown as LabPorts, busy: busy.toSorted((a, b) => a - b) }
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const probe = createServer()
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+  })
+
+function portOf(text: string, which: keyof LabPorts): number {
   const number = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (number >= 0 && number <= 65_535) return number
   throw new UsageError(`--${OPTIONS[which]} must be a port number from 0 to 65535`)

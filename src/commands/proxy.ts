@@ -4,6 +4,7 @@ import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
+import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
 
 const SPEC: CommandSpec = {
@@ -60,6 +61,7 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
     log.flush()
     return refuse(error, io)
   }
+  io.stdout(`proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${routeList(proxy.url, proxy.routes)}`)
   io.onReload(() => void proxy.reload())
   const signal = await io.stop
   log.info({ signal }, 'stopping')

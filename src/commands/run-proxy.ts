@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Clock, Secret } from '../core/index.ts'
 import { startOps } from '../ops/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
-import type { ResolvedProxy } from '../resources/index.ts'
+import type { ResolvedProxy, ResolvedRoute } from '../resources/index.ts'
 import { adminEndpoints, type ReloadResult } from './admin.ts'
 import { openAdminToken } from './admin-token.ts'
 import { buildCandidate, type Candidate } from './candidate.ts'
@@ -31,6 +31,8 @@ export interface RunningProxy {
   /** `http://127.0.0.1:8080`, or `unix:/path`. */
   readonly url: string
   readonly adminUrl: string
+  /** Of the configuration that it started with. */
+  readonly routes: readonly ResolvedRoute[]
   readonly reload: Reloader['reload']
   /** Drains and lets go of everything. */
   close(): Promise<void>
@@ -94,7 +96,8 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
       await admin.close()
     }
   }
-  return { url: proxy.url, adminUrl: admin.url, reload: () => reloader.reload(), close }
+  const { url } = proxy
+  return { url, adminUrl: admin.url, routes: first.routes, reload: () => reloader.reload(), close }
 }
 
 /** The listener, which serves nothing yet: what routes are called there depends on where it is. */

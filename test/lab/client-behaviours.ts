@@ -84,7 +84,12 @@ export function testEveryClient(targetOf: () => ClientTarget): void {
     const { tools } = (await client?.list()) ?? { tools: [] }
     expect(tools.map(({ name }) => name)).toContain('show_request')
     const answer = await client?.call({ name: 'show_request' })
-    const seen = JSON.parse(textOf(answer ?? {})) as { request: string; headers: string[]; body: string }
+    expect(textOf(answer ?? {})).toMatch(/^POST \/[^]*\nhost: /i)
+    const seen = (answer as { structuredContent?: unknown }).structuredContent as {
+      request: string
+      headers: string[]
+      body: string
+    }
     expect(seen.request).toMatch(/^POST \//)
     expect(seen.headers.join('\n')).toMatch(/^host: 127\.0\.0\.1:\d+$/im)
     expect(JSON.parse(seen.body)).toMatchObject({ method: 'tools/call', params: { name: 'show_request' } })

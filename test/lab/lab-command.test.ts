@@ -39,10 +39,7 @@ describe('extauth lab', () => {
     expect(commands).toHaveLength(7)
     for (const command of commands) {
       const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT })
-      const answer = JSON.parse(stdout) as { result?: { content: { text: string }[] } }
-      expect(JSON.parse(answer.result?.content[0]?.text ?? '{}')).toMatchObject({
-        request: expect.stringMatching(/^POST /),
-      })
+      expect(stdout).toMatch(/^POST \/\S+\n(?:[\w-]+: .*\n)+\n[^]*The server (?:asks for no credential|has verified:)/i)
     }
   }, 60_000)
 
