@@ -1,5 +1,6 @@
-import type { AddressInfo } from 'node:net'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener } from 'node:http'
+import { causeOf, type Log } from '../src/core/index.ts'
+import { openListener, type TlsMaterial } from '../src/listen/index.ts'
 
 /** The port that a stand-in should listen on is taken. */
 export class PortInUse extends Error {
@@ -13,36 +14,39 @@ export class PortInUse extends Error {
 }
 
 export interface Listening {
-  /** `http://127.0.0.1:PORT`, without a trailing slash. */
+  /** `http://127.0.0.1:PORT` (`https` with TLS), without a trailing slash. */
   readonly url: string
   close(): Promise<void>
 }
 
-/** Every stand-in binds to loopback and to nothing else. */
-const LOOPBACK = '127.0.0.1'
+const nothing = (): void => {}
+const SILENT: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 
 /**
- * Serves `listener` on loopback; port 0 takes a free one. Throws `PortInUse`. `close` ends open connections too, so
- * that idle streams do not keep the process.
+ * Serves `listener` on loopback and nowhere else; port 0 takes a free one. Throws `PortInUse`. `close` ends open
+ * connections too, so that idle streams do not keep the process.
  */
-export async function listenOnLoopback(port: number, listener: RequestListener): Promise<Listening> {
-  const server = createServer({ maxHeaderSize: 64 * 1024, keepAliveTimeout: 4000 }, listener)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new PortInUse(port, { cause: error }) : error),
-    )
-    server.listen(port, LOOPBACK, resolve)
+export async function listenOnLoopback(
+  port: number,
+  listener: RequestListener,
+  tls?: { readonly cert: Buffer; readonly key: Buffer },
+): Promise<Listening> {
+  const material: TlsMaterial | undefined = tls && { current: () => tls, onChange: () => nothing }
+  const opened = await openListener({
+    address: { kind: 'tcp', host: '127.0.0.1', port, isLoopback: true },
+    tls: material,
+    headerLimitBytes: 64 * 1024,
+    deadlines: { keepAliveMs: 4000 },
+    serve(request, response, _connection, { expectsContinue }) {
+      if (expectsContinue) response.writeContinue()
+      listener(request, response)
+    },
+    refusal: () => ({ headers: {}, body: '' }),
+    clock: Date,
+    log: SILENT,
+  }).catch((error: unknown) => {
+    const { cause } = error as Error
+    throw causeOf(cause).code === 'EADDRINUSE' ? new PortInUse(port, { cause }) : error
   })
-  return { url: `http://${LOOPBACK}:${portOf(server)}`, close: () => closed(server) }
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port
-}
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
+  return { url: opened.url, close: () => opened.close() }
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Clock, Secret } from '../../src/core/index.ts'
 import { createLabFaults, FAULT_MODES, type LabFaults } from '../faults.ts'
 import { isFromThisMachine } from '../guard.ts'
-import { PortInUse } from '../listen.ts'
+import { listenOnLoopback, type Listening } from '../listen.ts'
 import { createLogins, type LabUser } from './authorize.ts'
 import { createClients, type LabClient } from './clients.ts'
 import { type Endpoint, registerEndpoints } from './endpoints.ts'
@@ -85,10 +85,11 @@ export async function startLabIdentityProvider(options: LabIdentityProviderOptio
   const issuers: Issuer[] = []
   faults.onRevoking('exchange', () => issuers.forEach(({ tokens }) => tokens.revokeExchanged()))
   const close = async () => {
-    await Promise.all(issuers.map(({ app }) => app.close()))
+    await Promise.all(issuers.map(async ({ app, listening }) => (await listening?.close(), app.close())))
   }
 
-  async function openIssuer(port: number, app: FastifyInstance): Promise<Issuer> {
+  async function openIssuer(port: number, tls?: LabTls): Promise<Issuer> {
+    const app = createApp()
     let url = ''
     const issuer = () => url
     const tokens = createTokens(issuer, keys, clock)
@@ -99,14 +100,17 @@ export async function startLabIdentityProvider(options: LabIdentityProviderOptio
       registerEndpoints(scope, { issuer, keys, tokens, clients, logins, users, faults, policy, clock, count }),
     )
     await app.register((scope) => registerControls(scope, { keys, tokens, faults }))
-    url = await listen(app, port)
+    await app.ready()
+    const pair = tls && { cert: Buffer.from(tls.certificate), key: Buffer.from(tls.key.reveal()) }
+    opened.listening = await listenOnLoopback(port, (request, response) => app.routing(request, response), pair)
+    url = opened.listening.url
     return opened
   }
 
   try {
-    const plain = await openIssuer(options.port, createApp())
+    const plain = await openIssuer(options.port)
     const { tls } = options
-    const secure = tls === undefined ? undefined : await openIssuer(tls.port, createApp(tls))
+    const secure = tls === undefined ? undefined : await openIssuer(tls.port, tls)
     return {
       url: plain.url(),
       ...(secure === undefined ? {} : { tlsUrl: secure.url() }),
@@ -128,14 +132,12 @@ interface Issuer {
   readonly app: FastifyInstance
   readonly tokens: Tokens
   readonly url: () => string
+  /** Undefined until it listens. */
+  listening?: Listening
 }
 
-function createApp(tls?: LabTls): FastifyInstance {
-  const options = { logger: false, forceCloseConnections: true, bodyLimit: 1024 * 1024 }
-  const app: FastifyInstance =
-    tls === undefined
-      ? Fastify(options)
-      : Fastify({ ...options, https: { key: tls.key.reveal(), cert: tls.certificate } })
+function createApp(): FastifyInstance {
+  const app: FastifyInstance = Fastify({ logger: false, bodyLimit: 1024 * 1024 })
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, new URLSearchParams(String(body))),
   )
@@ -183,12 +185,4 @@ function parse<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
   const parsed = schema.safeParse(body)
   if (!parsed.success) throw new OAuthRefusal('invalid_request', z.prettifyError(parsed.error))
   return parsed.data
-}
-
-async function listen(app: FastifyInstance, port: number): Promise<string> {
-  try {
-    return await app.listen({ port, host: '127.0.0.1' })
-  } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? new PortInUse(port, { cause: error }) : error
-  }
 }

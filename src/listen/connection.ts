@@ -217,14 +217,17 @@ export class Connection<T = unknown> {
     if (this.#isOver || request === undefined) return
     this.#isOver = true
     socket.end()
-    if (request.destroyed) {
+    const swallow = (): void => {
       // Nobody takes it any more, and the parser stops the connection when nobody does.
       request.push = (chunk: unknown) => {
         if (chunk === null) done()
         return true
       }
-    } else request.once('end', done).resume()
-    socket.resume()
+      socket.resume()
+    }
+    if (request.destroyed) swallow()
+    // Whoever was sending it on may give it up now.
+    else request.once('end', done).once('close', swallow).resume()
   }
 
   #pause(): void {

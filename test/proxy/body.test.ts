@@ -160,6 +160,21 @@ describe('bodies', () => {
     expect(await client.ended).not.toBe('reset')
   })
 
+  it('a client that is still sending can read the early answer of its backend', async () => {
+    const origin = await sockets.http((request, response) => {
+      request.once('data', () => response.writeHead(413).end('too much')).resume()
+    })
+    const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin)]))
+    const client = rawConnect(proxy.url, '')
+    client.socket.pause()
+    client.socket.write(head('Content-Length: 20000000\r\n'))
+    for (let sent = 0; sent < 20; sent++) client.socket.write(Buffer.alloc(1_000_000))
+    await new Promise((resolve) => client.socket.write('', resolve))
+    client.socket.resume()
+    expect(await client.until(/too much/)).toMatch(/^HTTP\/1\.1 413 /)
+    expect(await client.ended).toBe('end')
+  })
+
   it('a body of many mebibytes arrives as it was sent', async () => {
     const hash = createHash('sha256')
     const origin = await sockets.http((request, response) => {
@@ -200,6 +215,19 @@ describe('slow clients', () => {
     await aborted.promise
     await client.ended
     expect(proxy.log.lines.join('\n')).toContain('"reason":"request_timeout"')
+  })
+
+  it("a client that was told 408 or that its request was not found can't go on for ever", async () => {
+    const { proxy } = await start({ path: '/known' }, { deadlines: { keptBodyMs: 5000 } })
+    const lines = 'HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n'
+    const clients = ['/known', '/nope'].map((target) => rawConnect(proxy.url, `POST ${target} ${lines}x`))
+    const trickle = setInterval(() => {
+      proxy.clock.advance(2000)
+      for (const { socket } of clients) if (socket.writable) socket.write('x')
+    }, 200)
+    const [late, unknown] = await Promise.all(clients.map(async (client) => (await client.ended, client.text())))
+    clearInterval(trickle)
+    expect([late?.slice(9, 12), unknown?.slice(9, 12)]).toEqual(['408', '404'])
   })
 
   it('headers that do not arrive in time get 408', async () => {
