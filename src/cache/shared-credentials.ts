@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock, Log, Metrics } from '../core/index.ts'
-import { isLive, openEntry, sealEntry, type SharedEntry } from './shared-entry.ts'
+import { digestOf, isLive, openEntry, sealEntry, type SharedEntry } from './shared-entry.ts'
 import { createSharedGate } from './shared-gate.ts'
 import { createPurgeMarks, LONGEST_SHARED_MS } from './shared-marks.ts'
 import type { FetchedValue, SharedCodec, SharedCredentials, SharedSeal, SharedStore } from './shared-ports.ts'
@@ -40,14 +39,13 @@ export interface SharedCredentialsOptions<V> {
  * One call per key in a whole fleet: the replica that holds the lock fetches, the others read what it stored, sealed. Whatever
  * the store does, a caller gets its credential: at worst each replica fetches its own.
  */
-export function createSharedCredentials<V extends object>(options: SharedCredentialsOptions<V>): SharedCredentials<V> {
+export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>): SharedCredentials<V> {
   const { store, seal, codec, clock, log, metrics, random } = options
   const outcomes = metrics.counter(
     'extauth_shared_credentials_total',
     'Credentials that were found in the shared store, made for all replicas, or made alone because of the store.',
     ['outcome'],
   )
-  const ids = new WeakMap<V, string>()
   const refused = createTtlLru<string>({ clock, maxEntries: MOST_UNSHARED })
   const unshared = createTtlLru<SharedEntry<V>>({ clock, maxEntries: MOST_UNSHARED })
   const untold = new Set<string>()
@@ -107,9 +105,9 @@ export function createSharedCredentials<V extends object>(options: SharedCredent
       outcomes.with('unreadable').add()
       return undefined
     }
-    const isOld = (current !== undefined && ids.get(current) === entry.id) || refused.peek(slot.key) === entry.id
+    const digest = digestOf(entry.value, codec)
+    const isOld = digest === refused.peek(slot.key) || (current !== undefined && digest === digestOf(current, codec))
     if (isOld || !isLive(entry, clock.now()) || marks.covers(slot, entry.epoch)) return undefined
-    ids.set(entry.value, entry.id)
     outcomes.with('found').add()
     return { ...entry, isShared: true }
   }
@@ -117,9 +115,7 @@ export function createSharedCredentials<V extends object>(options: SharedCredent
   const make = async (slot: CacheSlot<V>): Promise<SharedEntry<V>> => {
     const { epoch } = marks
     const { value, expiresAtMs } = await slot.fetch()
-    const id = randomBytes(9).toString('base64url')
-    ids.set(value, id)
-    return { id, epoch, obtainedAtMs: clock.now(), expiresAtMs, value }
+    return { epoch, obtainedAtMs: clock.now(), expiresAtMs, value }
   }
 
   const makeAlone = async (slot: CacheSlot<V>): Promise<FetchedValue<V>> => {
@@ -204,8 +200,7 @@ export function createSharedCredentials<V extends object>(options: SharedCredent
   return {
     fetch: async (slot, current) => (await findOrMake(slot, current)) ?? makeAlone(slot),
     reject(slot, value) {
-      const id = ids.get(value)
-      if (id !== undefined) refused.set(slot.key, id, clock.now() + LONGEST_SHARED_MS)
+      refused.set(slot.key, digestOf(value, codec), clock.now() + LONGEST_SHARED_MS)
     },
     purge(filter) {
       marks.add(filter)

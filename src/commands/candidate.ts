@@ -5,6 +5,7 @@ import type { Services } from './proxy-services.ts'
 import type { Held } from './readiness.ts'
 import { resourceDocuments } from './resource-documents.ts'
 import { buildRoute, type Keep } from './routes.ts'
+import { prepareSharedCache } from './shared-cache.ts'
 
 /** A configuration that can be put in force: everything is built and opened, nothing was fetched for it. */
 export interface Candidate {
@@ -49,10 +50,15 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
     }
     const routes: Route[] = config.routes.map((resolved) => buildRoute(resolved, listenUrl, deps, keep))
     const localHandlers = resourceDocuments(config, listenUrl)
+    const sharedCache = keep(prepareSharedCache(config, { ...services, slot: services.sharing, secrets }))
     const runtime = { routes, localHandlers, close }
     const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
     const held = { secrets, certificate, providersWithoutKeys }
-    return { config, runtime, held, adopt: () => authenticators.start(), refuse }
+    const adopt = (): void => {
+      authenticators.start()
+      sharedCache.adopt()
+    }
+    return { config, runtime, held, adopt, refuse }
   } catch (error) {
     refuse()
     throw error

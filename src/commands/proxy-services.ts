@@ -3,11 +3,13 @@ import type { Clock, Credential, Log } from '../core/index.ts'
 import { createOutbound, createProtections, type EgressProxy } from '../net/index.ts'
 import { createDecisionLog, type DecisionLog, type ObtainDeps } from '../obtain/index.ts'
 import { openSecrets, type OpenSecrets } from '../secrets/index.ts'
+import { createStores, type Stores } from '../storage/index.ts'
 import { type Authenticators, createAuthenticators } from './authenticators.ts'
 import { type CaFiles, openCaFiles } from './ca-files.ts'
 import { describeEgress, egressFrom } from './egress.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
 import { openMetrics, type OpenMetrics } from './metrics.ts'
+import type { SharedCacheSlot } from './shared-cache.ts'
 import { stsEndpoints } from './sts-endpoint.ts'
 
 /** What lives as long as the process, whatever configuration is in force. */
@@ -20,6 +22,9 @@ export interface Services {
   readonly caFiles: CaFiles
   readonly authenticators: Authenticators
   readonly cache: CredentialCache<Credential>
+  /** With whom that cache is shared, as the configuration in force says. */
+  readonly sharing: SharedCacheSlot
+  readonly stores: Stores
   readonly decisions: DecisionLog
   /** For the sources of credentials, without what each configuration holds for itself. */
   readonly obtain: Omit<ObtainDeps, 'secrets' | 'caCertificate' | 'decisions' | 'onMatcherError'>
@@ -42,11 +47,13 @@ export function createServices(options: ServicesOptions): Services {
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
   if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
+  const sharing: SharedCacheSlot = { current: undefined }
   const cache = createCredentialCache<Credential>({
     clock,
     metrics,
     random: Math.random,
     maxEntries: options.maxCredentials,
+    shared: () => sharing.current,
   })
   const protections = createProtections({ clock, metrics })
   const outbound: ObtainDeps['outbound'] = (wanted) =>
@@ -60,6 +67,8 @@ export function createServices(options: ServicesOptions): Services {
     caFiles: openCaFiles(log),
     authenticators: createAuthenticators({ clock, log, metrics, outbound }),
     cache,
+    sharing,
+    stores: createStores({ clock, log, metrics, random: Math.random }),
     decisions: createDecisionLog({ clock, showClaims: options.showClaims ?? false }),
     obtain: { clock, log, metrics, random: Math.random, cache, outbound, ...stsEndpoints(options.stsEndpoint, env) },
   }

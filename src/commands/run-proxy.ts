@@ -55,7 +55,8 @@ async function start(options: RunProxyOptions, closers: Closers): Promise<Runnin
   const first = await loadProxyConfig(options)
   const { secretsDirectory, maxCredentials } = first
   const services = createServices({ ...options, secretsDirectory, maxCredentials, clock })
-  const { metrics, cache, decisions } = services
+  const { metrics, cache, decisions, stores } = services
+  closers.keep(stores)
   const proxy = await listen(first, services, closers)
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })

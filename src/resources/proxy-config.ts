@@ -174,7 +174,9 @@ function eachOnce(routes: unknown, context: z.core.$RefinementCtx): void {
 
 const cache = () =>
   z.strictObject({
-    storage: storage().describe('Where credentials are kept for all replicas.'),
+    storage: storage()
+      .refine(({ type }) => type !== 'memory', { error: 'memory is shared with nobody, expected type "kvstore"' })
+      .describe('Where credentials are kept for all replicas.'),
     keySecretRefs: z
       .array(secretRef())
       .min(1)

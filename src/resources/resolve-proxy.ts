@@ -113,7 +113,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       sessionKeySecretRef: spec.sessionKeySecretRef,
       routes: resolved.routes,
       authServers: resolved.authServers,
-      cache: spec.cache,
+      cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
       maxCredentials: spec.limits.cachedCredentials,
       warnings: unique([...loaded.warnings, ...resolved.warnings]).map(renderProblem),
     },

@@ -55,6 +55,8 @@ export interface RouteAuthServer {
 
 /** Credentials that replicas share. */
 export interface ResolvedCache {
+  /** Name of the ProxyConfig in its namespace; what is kept is kept apart by it. */
+  readonly name: string
   readonly storage: Storage
   readonly keySecretRefs: readonly SecretRef[]
 }

@@ -48,7 +48,7 @@ export const exchangeConfig = (name: string, tokenUrl: string, extra: object = {
     },
   })
 
-const CALL = {
+export const CALL = {
   jsonrpc: '2.0',
   id: 1,
   method: 'tools/call',
@@ -62,7 +62,7 @@ const CALL = {
     },
   },
 }
-const MCP = {
+export const MCP = {
   'mcp-protocol-version': '2026-07-28',
   'mcp-method': 'tools/call',
   'mcp-name': 'test_simple_text',

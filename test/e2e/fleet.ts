@@ -1,0 +1,108 @@
+import {
+  LAB_AUDIENCE,
+  type LabBackend,
+  type LabIdentityProvider,
+  startLabBackend,
+  startLabIdentityProvider,
+} from '../../lab/index.ts'
+import { Secret } from '../../src/core/index.ts'
+import { APPLICATION } from '../support/redis/deployment.ts'
+import { CALL, exchangeConfig, MCP } from './credentials.ts'
+import { post } from './lab.ts'
+import { configFolder, proxyConfig, run, type RunningTestProxy } from './run.ts'
+
+/** What every replica has to have in common. */
+export interface Fleet {
+  readonly identity: LabIdentityProvider
+  readonly backend: LabBackend
+  readonly replicas: readonly RunningTestProxy[]
+  /** The files of one replica, to start another. */
+  readonly files: Readonly<Record<string, string>>
+  bearer(subject: string): Promise<Record<string, string>>
+  /** One request at a replica; its status, and how long it took in milliseconds. */
+  call(url: string, headers: Record<string, string>): Promise<{ status: number; tookMs: number }>
+  /** How often a token was exchanged so far. */
+  exchanges(): number
+  admin(replica: RunningTestProxy, path: string, method?: string): Promise<Record<string, unknown>>
+  metric(replica: RunningTestProxy, line: RegExp): Promise<number>
+  close(): Promise<void>
+}
+
+export const SEALING = 'a-sealing-secret-of-32-bytes-or-more'
+
+/** Starts so many real proxies with one configuration before the lab's identity provider and backend. */
+export async function openFleet(
+  size: number,
+  sentinels: readonly { readonly port: number }[],
+  extra: object = {},
+): Promise<Fleet> {
+  const clock = { now: () => Date.now() }
+  const secret = 'a-secret-of-the-proxy'
+  const identity = await startLabIdentityProvider({
+    port: 0,
+    clock,
+    clients: [{ id: 'one', secret: new Secret(secret), may: ['exchange'], audiences: ['one'] }],
+  })
+  const { url: issuer, jwks: keys, isRevoked } = identity
+  const mounts = { '/one': { kind: 'jwt', issuer, audience: 'one', keys, isRevoked } } as const
+  const backend = await startLabBackend({ port: 0, clock, keep: 10_000, mounts })
+  const storage = {
+    type: 'kvstore',
+    kvstore: {
+      aclUserConfig: {
+        usernameSecretRef: { name: 'redis', key: 'username' },
+        passwordSecretRef: { name: 'redis', key: 'password' },
+      },
+      sentinelConfig: { masterName: 'mymaster', sentinelAddrs: sentinels.map(({ port }) => `127.0.0.1:${port}`) },
+    },
+  }
+  const files = {
+    'one.json': exchangeConfig('one', `${issuer}/token`),
+    'proxy.json': proxyConfig({
+      auth: {
+        mode: 'oauth',
+        oauth: {
+          resourceUrl: 'http://127.0.0.1/',
+          providers: [{ name: 'lab', issuerUrl: issuer, audience: LAB_AUDIENCE }],
+        },
+      },
+      cache: { storage, keySecretRefs: [{ name: 'cache', key: 'seal' }] },
+      routes: [{ name: 'one', path: '/one', target: `${backend.url}/one/mcp`, externalAuthConfigRef: { name: 'one' } }],
+      ...extra,
+    }),
+    'secrets/one/secret': secret,
+    'secrets/redis/username': APPLICATION.username,
+    'secrets/redis/password': APPLICATION.password,
+    'secrets/cache/seal': SEALING,
+  }
+  const replicas = await Promise.all(Array.from({ length: size }, () => run(files)))
+  return {
+    identity,
+    backend,
+    replicas,
+    files,
+    bearer: async (sub) => ({ authorization: `Bearer ${await identity.mint({ ttlSeconds: 3_600, sub })}` }),
+    async call(url, headers) {
+      const startedAt = performance.now()
+      const response = await post(`${url}/one`, CALL, { ...MCP, ...headers })
+      await response.arrayBuffer()
+      return { status: response.status, tookMs: performance.now() - startedAt }
+    },
+    exchanges: () => identity.calls('exchange'),
+    async admin(replica, path, method = 'GET') {
+      const response = await fetch(`${replica.adminUrl}${path}`, { method })
+      return (await response.json()) as Record<string, unknown>
+    },
+    async metric(replica, line) {
+      const text = await (await fetch(`${replica.adminUrl}/metrics`)).text()
+      return Number(new RegExp(`^${line.source} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
+    },
+    async close() {
+      await Promise.all(replicas.map((replica) => replica.close()))
+      await Promise.all([backend.close(), identity.close()])
+    },
+  }
+}
+
+/** The files of a replica in a folder, for a process of its own. */
+export const fleetFolder = (fleet: Fleet) => configFolder(fleet.files)

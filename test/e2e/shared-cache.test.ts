@@ -1,0 +1,132 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startDeployment, type Deployment } from '../support/redis/deployment.ts'
+import { operate } from '../support/redis/operator.ts'
+import { type Fleet, fleetFolder, openFleet } from './fleet.ts'
+import { extauth } from './process.ts'
+
+let deployment: Deployment
+let fleet: Fleet
+const cleanups: (() => unknown)[] = []
+
+beforeAll(async () => {
+  deployment = await startDeployment()
+}, 180_000)
+afterAll(() => deployment.close())
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup()
+  await fleet.close()
+  await operate(port(), ['flushall'])
+})
+
+const port = () => deployment.nodes[0]?.port ?? 0
+const open = async (size: number) => (fleet = await openFleet(size, deployment.sentinels))
+const replica = (index: number) => {
+  const found = fleet.replicas[index]
+  if (found === undefined) throw new RangeError('no such replica')
+  return found
+}
+const ask = (index: number, headers: Record<string, string>) => fleet.call(replica(index).url, headers)
+const settled = { timeout: 10_000, interval: 20 }
+
+describe('a fleet with one cache', () => {
+  it('asks once for each caller, and once more only where a replica says that Redis was too slow for it', async () => {
+    await open(4)
+    const callers = await Promise.all(Array.from({ length: 50 }, (_, index) => fleet.bearer(`user-${index}`)))
+    const answers = await Promise.all(callers.flatMap((caller) => [0, 1, 2, 3].map((index) => ask(index, caller))))
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+    const counts = await Promise.all(
+      ['alone', 'made'].flatMap((outcome) =>
+        fleet.replicas.map((one) =>
+          fleet.metric(one, new RegExp(`extauth_shared_credentials_total{outcome="${outcome}"}`)),
+        ),
+      ),
+    )
+    const [alone, made] = [counts.slice(0, 4), counts.slice(4)].map((list) => list.reduce((sum, one) => sum + one, 0))
+    expect(made).toBeLessThanOrEqual(50)
+    expect(fleet.exchanges()).toBe((alone ?? 0) + (made ?? 0))
+  }, 60_000)
+
+  it('forgets everywhere within 2 s what one purges, and what the secret of one config made when that changes', async () => {
+    await open(2)
+    const [alice, bob] = [await fleet.bearer('alice'), await fleet.bearer('bob')]
+    for (const index of [0, 1]) for (const caller of [alice, bob]) await ask(index, caller)
+    expect(fleet.exchanges()).toBe(2)
+    const startedAt = performance.now()
+    expect(await fleet.admin(replica(0), '/cache?subject=alice', 'DELETE')).toEqual({ purged: 1 })
+    await vi.waitFor(async () => expect(await fleet.admin(replica(1), '/cache')).toMatchObject({ entries: 1 }), settled)
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    for (const index of [0, 1]) for (const caller of [alice, bob]) expect((await ask(index, caller)).status).toBe(200)
+    expect(fleet.exchanges()).toBe(3)
+  })
+
+  it('keeps no token and no name of a caller in Redis where it can be read', async () => {
+    await open(1)
+    await ask(0, await fleet.bearer('alice'))
+    await fleet.admin(replica(0), '/cache?subject=bob', 'DELETE')
+    await vi.waitFor(async () => expect(await operate(port(), ['dbsize'])).toBeGreaterThan(1), settled)
+    const dump: string[] = []
+    for (const key of (await operate(port(), ['keys', '*'])) as string[]) {
+      dump.push(key, String(await operate(port(), ['dump', key])), String(await operate(port(), ['get', key])))
+      expect(Number(await operate(port(), ['pttl', key])), `time to live of ${key}`).toBeGreaterThan(0)
+    }
+    const sent = fleet.backend.requests('/one').at(-1)?.headers ?? []
+    const exchanged = sent[sent.findIndex((word) => word.toLowerCase() === 'authorization') + 1] ?? ''
+    expect(exchanged).toMatch(/^Bearer ey/)
+    for (const word of [exchanged, exchanged.slice(7, 60), 'alice', 'bob', 'Bearer']) {
+      expect(dump.join('\n')).not.toContain(word)
+    }
+  })
+})
+
+describe('a replica that is killed while it asks', () => {
+  it('costs one more call, and nobody waits longer than for the end of its lock', async () => {
+    await open(1)
+    const folder = await fleetFolder(fleet)
+    const args = ['--config', folder.directory, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']
+    const dying = extauth(['proxy', ...args])
+    cleanups.push(() => (dying.process.kill('SIGKILL'), dying.ended), folder.remove)
+    const { url } = (await dying.line('listening')) as { url: string }
+    fleet.identity.faults.set({ exchange: 'slow', slowMs: 60_000 })
+    const alice = await fleet.bearer('alice')
+    fleet.call(url, alice).catch(() => undefined)
+    await vi.waitFor(() => expect(fleet.exchanges()).toBe(1), settled)
+    dying.process.kill('SIGKILL')
+    await dying.ended
+    fleet.identity.faults.set({ exchange: 'none' })
+    const answer = await ask(0, alice)
+    expect(answer.status).toBe(200)
+    expect(answer.tookMs).toBeGreaterThan(500)
+    expect(answer.tookMs).toBeLessThan(15_000)
+    expect(fleet.exchanges()).toBe(2)
+  }, 60_000)
+})
+
+describe('without Redis', () => {
+  it('nobody gets an error or waits, and afterwards everything is shared again', async () => {
+    await open(2)
+    const known = await Promise.all(Array.from({ length: 10 }, (_, index) => fleet.bearer(`known-${index}`)))
+    for (const index of [0, 1]) for (const caller of known) await ask(index, caller)
+    expect(fleet.exchanges()).toBe(10)
+    deployment.nodes[0]?.pause()
+    const isAlone = (index: number) => fleet.metric(replica(index), /extauth_shared_credentials_alone/)
+    try {
+      const strangers = await Promise.all(Array.from({ length: 10 }, (_, index) => fleet.bearer(`new-${index}`)))
+      for (let round = 0; round < 20; round += 1) {
+        const answers = await Promise.all([...known, ...strangers].flatMap((one) => [ask(0, one), ask(1, one)]))
+        expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+      }
+      expect(fleet.exchanges()).toBe(30)
+      expect(await isAlone(0)).toBe(1)
+      const fresh = await ask(0, await fleet.bearer('somebody-else'))
+      expect(fresh.tookMs, 'nobody waits once it is known').toBeLessThan(1_000)
+    } finally {
+      deployment.nodes[0]?.resume()
+    }
+    for (const index of [0, 1]) await vi.waitFor(async () => expect(await isAlone(index)).toBe(0), settled)
+    const before = fleet.exchanges()
+    const later = await fleet.bearer('later')
+    for (const index of [0, 1]) expect((await ask(index, later)).status).toBe(200)
+    expect(fleet.exchanges()).toBe(before + 1)
+    expect((await ask(1, await fleet.bearer('somebody-else'))).status).toBe(200)
+  }, 60_000)
+})
