@@ -25,7 +25,7 @@ const DISCARDED = new Error('answer discarded')
 const STREAM_ENDED = new Error('stream ended')
 
 /**
- * One exchange with a backend, straight from its connection into the response: nothing is buffered, each side waits for
+ * One request to a backend and its answer, straight from its connection into the response: nothing is buffered, each side waits for
  * the other, and whoever leaves ends it for both. Settles its promise exactly once.
  */
 export class Relay implements Dispatcher.DispatchHandler {
@@ -151,7 +151,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.response.off('close', this.#onClose)
   }
 
-  /** Ends the exchange as answered. */
+  /** Ends the request as answered. */
   protected settle(status: number, aborted: boolean): void {
     this.#status = status
     if (this.#firstByteAtMs === 0) this.#firstByteAtMs = this.route.clock.now()

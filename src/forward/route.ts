@@ -1,7 +1,7 @@
 import type { Clock } from '../core/index.ts'
 import type { createResponsePolicy, PathMapping } from '../http/index.ts'
 
-/** What every exchange of one route shares, worked out at load. */
+/** What every request of one route shares, worked out at load. */
 export interface ForwardRoute extends PathMapping {
   /** `https://host[:port]`. */
   readonly targetOrigin: string

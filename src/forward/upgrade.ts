@@ -28,7 +28,7 @@ const join = async (client: Duplex, backend: Duplex): Promise<void> => {
   )
 }
 
-/** The exchange of an upgraded connection: on 101 both sockets are joined, any other answer is forwarded like all. */
+/** An upgraded connection: on 101 both sockets are joined, any other answer is forwarded like all. */
 export class UpgradeRelay extends Relay {
   /**
    * No upgrade. Nobody reads this connection any more, so that nobody would see the client leave: what it still sends is

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../core/index.ts'
 import { hasSeveralHosts, readRequestTarget } from '../http/index.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 import { isWellKnown } from './documents.ts'
 import type { LocalHandlers } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
@@ -11,12 +11,12 @@ const EXPOSED = 'Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After'
 
 /**
  * The checks that need no route: framing and targets that two parties could read differently, `Host` against DNS
- * rebinding, `Origin` against foreign pages. Sets path, query and local handler of the exchange and its CORS headers. What Node's
+ * rebinding, `Origin` against foreign pages. Sets path, query and local handler of the request and its CORS headers. What Node's
  * parser refuses by itself (Content-Length with Transfer-Encoding, obs-fold, NUL) never gets here. Throws `bad_request`,
  * `bad_origin`, `method_not_allowed`.
  */
-export function admit(exchange: Exchange, rules: OriginRules, localHandlers: LocalHandlers): void {
-  const { request } = exchange
+export function admit(inbound: InboundRequest, rules: OriginRules, localHandlers: LocalHandlers): void {
+  const { request } = inbound
   const { headers } = request
   checkFraming(request)
   const host = headers.host ?? ''
@@ -26,24 +26,23 @@ export function admit(exchange: Exchange, rules: OriginRules, localHandlers: Loc
   if (judged === 'refused')
     throw new Failure('bad_origin', { detail: 'the Host header is not one that is served here' })
   // CONNECT never comes here. TRACE would hand the caller the credential that we add (RFC 9110 §9.3.8).
-  if (exchange.method === 'TRACE') throw new Failure('method_not_allowed', { detail: 'TRACE' })
-  exchange.path = path
-  exchange.query = query
-  exchange.hasEmptyQuery = hasEmptyQuery
+  if (inbound.method === 'TRACE') throw new Failure('method_not_allowed', { detail: 'TRACE' })
+  inbound.path = path
+  inbound.query = query
+  inbound.hasEmptyQuery = hasEmptyQuery
   const { origin } = headers
   const local = localHandlers.find(path, query)
-  exchange.localHandler = local
+  inbound.localHandler = local
   // What is not there is open as well: clients look for documents at several addresses.
   const isOpen = local === undefined ? isWellKnown(path) : local.cors === 'everybody'
-  if (isOpen)
-    exchange.responseHeaders.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
+  if (isOpen) inbound.responseHeaders.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
   else if (origin !== undefined && local?.ownOrigins?.includes(origin.toLowerCase()) !== true)
-    admitOrigin(exchange, origin, rules)
+    admitOrigin(inbound, origin, rules)
 }
 
-function admitOrigin(exchange: Exchange, origin: string, rules: OriginRules): void {
+function admitOrigin(inbound: InboundRequest, origin: string, rules: OriginRules): void {
   if (!rules.allowsOrigin(origin)) throw new Failure('bad_origin', { detail: 'the Origin header is not allowed' })
-  const { responseHeaders } = exchange
+  const { responseHeaders } = inbound
   responseHeaders.push('access-control-allow-origin', origin, 'vary', 'Origin')
   responseHeaders.push('access-control-expose-headers', EXPOSED)
 }

@@ -7,7 +7,7 @@ import {
   retryAfterFor,
 } from '../http/index.ts'
 import type { Failure } from '../core/index.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 import { allowedMethods } from './local-handlers.ts'
 
 /** An unread body of up to this size is read away, so that the connection can stay; a larger one costs the connection. */
@@ -21,11 +21,11 @@ const HEADER_NAMES = /^[A-Za-z0-9\-_!#$%&'*+.^`|~, ]{1,4096}$/
  * Cuts the connection when part of another answer is already out. `closes` ends the connection after it; `id` is the JSON-RPC request's.
  */
 export function answerFailure(
-  exchange: Exchange,
+  inbound: InboundRequest,
   failure: Failure,
   options: { readonly closes: boolean; readonly id: JsonRpcId | undefined },
 ): void {
-  const { response, route, localHandler } = exchange
+  const { response, route, localHandler } = inbound
   if (response.headersSent) {
     response.destroy()
     return
@@ -39,50 +39,50 @@ export function answerFailure(
   }
   const retryAfter = retryAfterFor(failure)
   if (retryAfter !== undefined) headers.push('retry-after', retryAfter)
-  if (failure.status === 405) headers.push('allow', methodsOf(exchange))
-  const body = localHandler === undefined ? mcpFailureBody(failure, exchange.id, options.id) : oauthFailureBody(failure)
-  answer(exchange, failure.status, 'application/json', body, { headers, closes: options.closes })
+  if (failure.status === 405) headers.push('allow', methodsOf(inbound))
+  const body = localHandler === undefined ? mcpFailureBody(failure, inbound.id, options.id) : oauthFailureBody(failure)
+  answer(inbound, failure.status, 'application/json', body, { headers, closes: options.closes })
 }
 
 /** Answers a preflight from an origin that admission let through (Fetch standard, CORS protocol). */
-export function answerPreflight(exchange: Exchange): void {
-  const { request } = exchange
+export function answerPreflight(inbound: InboundRequest): void {
+  const { request } = inbound
   const asked = request.headers['access-control-request-headers']
-  const headers = ['access-control-allow-methods', methodsOf(exchange), 'access-control-max-age', '600']
+  const headers = ['access-control-allow-methods', methodsOf(inbound), 'access-control-max-age', '600']
   // Names of MCP parameters are not known beforehand, so what is asked for is allowed; credentials mode never is.
   if (asked !== undefined && HEADER_NAMES.test(asked)) headers.push('access-control-allow-headers', asked)
   if (request.headers['access-control-request-private-network'] === 'true')
     headers.push('access-control-allow-private-network', 'true')
-  answer(exchange, 204, undefined, '', { headers, closes: false })
+  answer(inbound, 204, undefined, '', { headers, closes: false })
 }
 
-const methodsOf = ({ localHandler }: Exchange): string =>
+const methodsOf = ({ localHandler }: InboundRequest): string =>
   localHandler === undefined ? METHODS : allowedMethods(localHandler)
 
 function answer(
-  exchange: Exchange,
+  inbound: InboundRequest,
   status: number,
   contentType: string | undefined,
   body: Buffer | string,
   options: { readonly headers: readonly string[]; readonly closes: boolean },
 ): void {
-  const { response } = exchange
-  const rest = unreadBytes(exchange)
-  const headers = [...exchange.responseHeaders, ...options.headers]
+  const { response } = inbound
+  const rest = unreadBytes(inbound)
+  const headers = [...inbound.responseHeaders, ...options.headers]
   if (contentType !== undefined) {
     headers.push('content-type', contentType, 'content-length', String(Buffer.byteLength(body)))
     headers.push('x-content-type-options', 'nosniff')
   }
   // What was streamed to a backend that stopped reading is no longer read by anybody.
-  const isTorn = exchange.request.destroyed && !exchange.request.complete
+  const isTorn = inbound.request.destroyed && !inbound.request.complete
   if (options.closes || isTorn || rest > DISCARDED_BYTES) headers.push('connection', 'close')
-  response.writeHead(status, headers).end(exchange.method === 'HEAD' ? undefined : body)
-  exchange.trace?.responded(status, headers)
-  if (exchange.trace !== undefined && body !== '') exchange.trace.body(Buffer.from(body))
+  response.writeHead(status, headers).end(inbound.method === 'HEAD' ? undefined : body)
+  inbound.trace?.responded(status, headers)
+  if (inbound.trace !== undefined && body !== '') inbound.trace.body(Buffer.from(body))
 }
 
 /** Bytes that the client may still send as the body of this request. */
-function unreadBytes({ request }: Exchange): number {
+function unreadBytes({ request }: InboundRequest): number {
   if (request.complete || request.destroyed) return 0
   if (request.headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
   return Number(request.headers['content-length'] ?? 0)

@@ -1,6 +1,6 @@
 import { Failure, type Body } from '../core/index.ts'
 import type { BodyWatch } from './body-watch.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 
 /** A body of up to this many bytes is kept so that it can be sent again (decisions §4). */
 export const KEPT_BYTES = 1024 * 1024
@@ -23,26 +23,26 @@ const NONE: Body = Object.freeze({ kind: 'none' })
  * and when there is no room. Rejects with `body_too_large`, with `request_timeout` when a body that is kept does not
  * arrive in time, and with `overloaded` when there is no room for one that must be kept.
  */
-export function takeBody(exchange: Exchange, options: BodyOptions): Body | Promise<Body> {
-  const { request } = exchange
+export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | Promise<Body> {
+  const { request } = inbound
   const { mustKeep, watch } = options
   const announced = request.headers['content-length']
   const isChunked = request.headers['transfer-encoding'] !== undefined
   const length = announced === undefined ? undefined : Number(announced)
   // After an upgrade request comes the other protocol, not a body.
-  if (exchange.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
+  if (inbound.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
   if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge()
-  const hasRoom = watch.budget.hasRoom(exchange, length ?? 0)
+  const hasRoom = watch.budget.hasRoom(inbound, length ?? 0)
   if (mustKeep && !hasRoom) throw full()
-  if (exchange.expectsContinue) exchange.response.writeContinue()
-  if (mustKeep || (hasRoom && (length ?? 0) <= KEPT_BYTES)) return collect(exchange, options, length)
-  watch.streamed(exchange)
+  if (inbound.expectsContinue) inbound.response.writeContinue()
+  if (mustKeep || (hasRoom && (length ?? 0) <= KEPT_BYTES)) return collect(inbound, options, length)
+  watch.streamed(inbound)
   return { kind: 'stream', stream: request, length }
 }
 
 /** Keeps a body as it arrives, or gives it back as a stream from its beginning. */
-function collect(exchange: Exchange, options: BodyOptions, length: number | undefined): Promise<Body> {
-  const { request } = exchange
+function collect(inbound: InboundRequest, options: BodyOptions, length: number | undefined): Promise<Body> {
+  const { request } = inbound
   const { mustKeep, watch } = options
   const limitBytes = mustKeep ? options.limitBytes : KEPT_BYTES
   return new Promise((resolve, reject) => {
@@ -51,20 +51,20 @@ function collect(exchange: Exchange, options: BodyOptions, length: number | unde
     let isSettled = false
     const settle = (): void => {
       isSettled = true
-      exchange.onBodyLate = undefined
+      inbound.onBodyLate = undefined
     }
     // The listeners stay: what still comes after a refusal flows away through them.
     const fail = (failure: Failure): void => {
       settle()
-      watch.budget.release(exchange)
+      watch.budget.release(inbound)
       reject(failure)
     }
     const stream = (): void => {
       settle()
-      watch.budget.release(exchange)
+      watch.budget.release(inbound)
       request.off('data', onData).pause()
       if (bytes > 0) request.unshift(joined(chunks, bytes))
-      watch.streamed(exchange)
+      watch.streamed(inbound)
       resolve({ kind: 'stream', stream: request, length })
     }
     const onData = (chunk: Buffer): void => {
@@ -74,7 +74,7 @@ function collect(exchange: Exchange, options: BodyOptions, length: number | unde
       if (bytes > limitBytes) {
         if (mustKeep) fail(tooLarge())
         else stream()
-      } else if (!watch.budget.take(exchange, chunk.length)) {
+      } else if (!watch.budget.take(inbound, chunk.length)) {
         if (mustKeep) fail(full())
         else stream()
       }
@@ -88,8 +88,8 @@ function collect(exchange: Exchange, options: BodyOptions, length: number | unde
       if (!isSettled) fail(new Failure('bad_request', { detail: 'the body broke off' }))
     }
     if (mustKeep || length !== undefined)
-      watch.kept(exchange, () => fail(new Failure('request_timeout', { detail: 'the body did not arrive in time' })))
-    else watch.unannounced(exchange, stream)
+      watch.kept(inbound, () => fail(new Failure('request_timeout', { detail: 'the body did not arrive in time' })))
+    else watch.unannounced(inbound, stream)
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
 }

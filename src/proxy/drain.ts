@@ -1,5 +1,5 @@
 import type { IntrusiveSet, Listener } from '../listen/index.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 import type { Handler } from './handler.ts'
 
 /**
@@ -10,12 +10,12 @@ import type { Handler } from './handler.ts'
 export async function drainProxy(
   listener: Listener,
   handler: Handler,
-  active: IntrusiveSet<Exchange>,
+  active: IntrusiveSet<InboundRequest>,
   graceMs: number,
 ): Promise<void> {
   handler.refuse()
   listener.stop()
-  for (const exchange of active) if (exchange.method === 'GET') exchange.endStream()
+  for (const inbound of active) if (inbound.method === 'GET') inbound.endStream()
   await listener.emptied(graceMs)
   await listener.close()
 }

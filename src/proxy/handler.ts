@@ -13,8 +13,8 @@ import { admit } from './admission.ts'
 import { answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
 import { isWellKnown } from './documents.ts'
-import { Exchange } from './exchange.ts'
-import type { RequestRecorder } from './observe.ts'
+import { InboundRequest } from './inbound-request.ts'
+import type { RequestRecorder } from './request-recorder.ts'
 import { runLocalHandler } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
 import { rpcIdOf } from './rpc-id.ts'
@@ -24,7 +24,7 @@ import type { Sessions } from './sessions.ts'
 
 export interface HandlerOptions {
   /** The requests that are being answered; the handler adds and removes. */
-  readonly active: IntrusiveSet<Exchange>
+  readonly active: IntrusiveSet<InboundRequest>
   readonly rules: OriginRules
   readonly runtimes: Runtimes
   readonly sessions: Sessions
@@ -36,7 +36,12 @@ export interface HandlerOptions {
 }
 
 export interface Handler {
-  handle(request: IncomingMessage, response: ServerResponse, connection: Connection<Exchange>, kind: RequestKind): void
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: Connection<InboundRequest>,
+    kind: RequestKind,
+  ): void
   /** From now on new requests get 503 and their connection is closed, and streams that a GET opens end at once. */
   refuse(): void
 }
@@ -46,27 +51,27 @@ export function createHandler(options: HandlerOptions): Handler {
   const { active, rules, runtimes, bodyWatch, recorder, observer, newRequestId } = options
   const context = { clock: options.clock, activeStreams: recorder.activeStreams, isDraining: false }
 
-  const serve = async (exchange: Exchange): Promise<void> => {
-    const lease = runtimes.lease()
-    active.add(exchange)
-    exchange.connection.served = exchange
+  const serve = async (inbound: InboundRequest): Promise<void> => {
+    const runtime = runtimes.acquire()
+    active.add(inbound)
+    inbound.connection.served = inbound
     let result: RequestResult
     try {
-      admit(exchange, rules, lease.surface.localHandlers)
+      admit(inbound, rules, runtime.router.localHandlers)
       if (context.isDraining) throw new Failure('draining')
-      const ours = answeredByUs(exchange, bodyWatch)
+      const ours = answeredByUs(inbound, bodyWatch)
       result =
-        ours === undefined ? resultOf(exchange, await runPipeline(lease.surface.match, exchange, options)) : await ours
+        ours === undefined ? resultOf(inbound, await runPipeline(runtime.router.match, inbound, options)) : await ours
     } catch (error) {
-      result = await fail(exchange, asFailure(error), context.isDraining)
+      result = await fail(inbound, asFailure(error), context.isDraining)
     } finally {
-      active.delete(exchange)
-      bodyWatch.budget.release(exchange)
-      exchange.finish()
-      lease.release()
+      active.delete(inbound)
+      bodyWatch.budget.release(inbound)
+      inbound.finish()
+      runtime.release()
     }
-    recorder.finished(exchange, result)
-    exchange.trace?.finished(result)
+    recorder.finished(inbound, result)
+    inbound.trace?.finished(result)
   }
 
   return {
@@ -74,33 +79,37 @@ export function createHandler(options: HandlerOptions): Handler {
       context.isDraining = true
     },
     handle(request, response, connection, kind) {
-      const exchange = new Exchange(request, response, connection, newRequestId(), kind, context)
-      exchange.trace = observer?.arrived(exchange)
+      const inbound = new InboundRequest(request, response, connection, newRequestId(), kind, context)
+      inbound.trace = observer?.arrived(inbound)
       // Only what answers or counts a failure can fail here; the client must not wait for it.
-      serve(exchange).catch(() => response.destroy())
+      serve(inbound).catch(() => response.destroy())
     },
   }
 }
 
 /** Preflights and endpoints of our own need no route. */
-function answeredByUs(exchange: Exchange, watch: BodyWatch): RequestResult | undefined | Promise<RequestResult> {
-  if (exchange.method === 'OPTIONS') {
-    const { headers } = exchange.request
+function answeredByUs(inbound: InboundRequest, watch: BodyWatch): RequestResult | undefined | Promise<RequestResult> {
+  if (inbound.method === 'OPTIONS') {
+    const { headers } = inbound.request
     if (headers['access-control-request-method'] !== undefined && headers.origin !== undefined) {
-      answerPreflight(exchange)
+      answerPreflight(inbound)
       return answered(204)
     }
   }
-  if (exchange.localHandler !== undefined) return answeredLocally(exchange, exchange.localHandler, watch)
-  if (isWellKnown(exchange.path)) throw new Failure('not_found', { detail: 'no such discovery document' })
+  if (inbound.localHandler !== undefined) return answeredLocally(inbound, inbound.localHandler, watch)
+  if (isWellKnown(inbound.path)) throw new Failure('not_found', { detail: 'no such discovery document' })
   return undefined
 }
 
-async function answeredLocally(exchange: Exchange, handler: LocalHandler, watch: BodyWatch): Promise<RequestResult> {
-  await runLocalHandler(exchange, handler, watch)
-  const { response, trace } = exchange
+async function answeredLocally(
+  inbound: InboundRequest,
+  handler: LocalHandler,
+  watch: BodyWatch,
+): Promise<RequestResult> {
+  await runLocalHandler(inbound, handler, watch)
+  const { response, trace } = inbound
   trace?.responded(response.statusCode, flat(response.getHeaders()))
-  return exchange.gone ? gone(exchange) : answered(response.statusCode)
+  return inbound.gone ? gone(inbound) : answered(response.statusCode)
 }
 
 const flat = (headers: OutgoingHttpHeaders): string[] =>
@@ -113,23 +122,23 @@ const answered = (status: number): RequestResult => ({
   failure: undefined,
 })
 
-function resultOf(exchange: Exchange, outcome: Answered | undefined): RequestResult {
-  if (outcome === undefined || exchange.refusal !== undefined || outcome.status === CLIENT_GONE_STATUS)
-    return gone(exchange)
+function resultOf(inbound: InboundRequest, outcome: Answered | undefined): RequestResult {
+  if (outcome === undefined || inbound.refusal !== undefined || outcome.status === CLIENT_GONE_STATUS)
+    return gone(inbound)
   const { status, firstByteAtMs, aborted } = outcome
   return { status, reason: aborted ? 'aborted' : '', firstByteAtMs, failure: undefined }
 }
 
-async function fail(exchange: Exchange, failure: Failure, closes: boolean): Promise<RequestResult> {
-  const isGone = (): boolean => exchange.gone || exchange.refusal !== undefined || exchange.socket.destroyed
-  if (isGone()) return gone(exchange)
-  const id = exchange.response.headersSent ? undefined : await rpcIdOf(exchange)
-  if (isGone()) return gone(exchange)
-  answerFailure(exchange, failure, { closes, id })
+async function fail(inbound: InboundRequest, failure: Failure, closes: boolean): Promise<RequestResult> {
+  const isGone = (): boolean => inbound.gone || inbound.refusal !== undefined || inbound.socket.destroyed
+  if (isGone()) return gone(inbound)
+  const id = inbound.response.headersSent ? undefined : await rpcIdOf(inbound)
+  if (isGone()) return gone(inbound)
+  answerFailure(inbound, failure, { closes, id })
   return { status: failure.status, reason: failure.code, firstByteAtMs: undefined, failure }
 }
 
-function gone({ refusal }: Exchange): RequestResult {
+function gone({ refusal }: InboundRequest): RequestResult {
   return refusal === undefined
     ? { status: CLIENT_GONE_STATUS, reason: 'client_gone', firstByteAtMs: undefined, failure: undefined }
     : { status: refusal.status, reason: refusal.code, firstByteAtMs: undefined, failure: refusal }

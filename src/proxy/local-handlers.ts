@@ -1,7 +1,7 @@
 import { Failure, type LocalHandler } from '../core/index.ts'
 import { takeBody } from './body.ts'
 import type { BodyWatch } from './body-watch.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 
 /** The proxy's own endpoints by address. */
 export interface LocalHandlers {
@@ -41,25 +41,25 @@ export function allowedMethods({ methods }: LocalHandler): string {
  * Hands a request to the endpoint that it is for and waits for the answer. Throws `Failure`: `method_not_allowed`,
  * `body_too_large`, `request_timeout`, and what the endpoint throws.
  */
-export async function runLocalHandler(exchange: Exchange, handler: LocalHandler, watch: BodyWatch): Promise<void> {
-  const { request, response, method } = exchange
+export async function runLocalHandler(inbound: InboundRequest, handler: LocalHandler, watch: BodyWatch): Promise<void> {
+  const { request, response, method } = inbound
   if (!handler.methods.includes(method === 'HEAD' ? 'GET' : method))
     throw new Failure('method_not_allowed', { detail: 'an endpoint of our own' })
   const limitBytes = handler.bodyLimitBytes === 0 ? MEANINGLESS_BYTES : handler.bodyLimitBytes
-  const body = await takeBody(exchange, { mustKeep: true, limitBytes, watch })
-  if (exchange.gone) return
-  const { responseHeaders } = exchange
+  const body = await takeBody(inbound, { mustKeep: true, limitBytes, watch })
+  if (inbound.gone) return
+  const { responseHeaders } = inbound
   for (let index = 0; index + 1 < responseHeaders.length; index += 2)
     response.setHeader(responseHeaders[index] ?? '', responseHeaders[index + 1] ?? '')
   await handler.handle({
     request,
     response,
-    id: exchange.id,
+    id: inbound.id,
     method,
-    path: exchange.path,
-    query: exchange.query,
+    path: inbound.path,
+    query: inbound.query,
     body: body.kind === 'kept' && handler.bodyLimitBytes > 0 ? body.bytes : NO_BYTES,
-    client: exchange.connection.peer.clientOf(request),
+    client: inbound.connection.peer.clientOf(request),
   })
   if (!response.writableEnded && !response.destroyed)
     throw new Failure('internal_error', { detail: 'an endpoint of our own did not end its answer' })

@@ -8,12 +8,12 @@ import {
   readAsBackends,
   withoutAmzParameters,
 } from '../http/index.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 
 /** How we call ourselves to backends (RFC 9110 §7.6.3). */
 const VIA = '1.1 extauth'
 
-export type Match = (exchange: Exchange) => Matched
+export type Match = (inbound: InboundRequest) => Matched
 
 /**
  * Stage 1 for a set of routes: the longest prefix at a segment boundary wins. The caller's credentials leave the headers
@@ -32,23 +32,23 @@ export function createMatch(routes: readonly Route[]): Match {
     return read !== path && entries.find(({ route }) => isUnder(route.path, read))?.route.isProtected === true
   }
 
-  return (exchange) => {
-    const entry = entries.find(({ route }) => isUnder(route.path, exchange.path))
+  return (inbound) => {
+    const entry = entries.find(({ route }) => isUnder(route.path, inbound.path))
     if (entry === undefined) throw new Failure('not_found', { detail: 'no route' })
     const { route, policy } = entry
-    exchange.route = route
-    if (!route.isProtected && hasProtected && isProtectedOtherwise(exchange.path))
+    inbound.route = route
+    if (!route.isProtected && hasProtected && isProtectedOtherwise(inbound.path))
       throw new Failure('bad_request', { detail: 'another spelling of a path that is protected' })
-    const { trace } = exchange
+    const { trace } = inbound
     const onDrop = trace === undefined ? undefined : trace.dropped.bind(trace)
-    const { headers, authorization } = policy(exchange.request.rawHeaders, onDrop)
-    const host = exchange.request.headers.host ?? ''
-    checkTokenInTarget(exchange.path, exchange.query, authorization)
+    const { headers, authorization } = policy(inbound.request.rawHeaders, onDrop)
+    const host = inbound.request.headers.host ?? ''
+    checkTokenInTarget(inbound.path, inbound.query, authorization)
     checkTokenInHost(host, authorization)
-    for (const part of exchange.connection.peer.forwarded(exchange.request)) headers.push(part)
+    for (const part of inbound.connection.peer.forwarded(inbound.request)) headers.push(part)
     headers.push('via', VIA)
-    const backendPath = backendTargetOf(route, exchange)
-    const matched = mint({ inbound: exchange, route, backendPath, authorization, headers })
+    const backendPath = backendTargetOf(route, inbound)
+    const matched = mint({ inbound, route, backendPath, authorization, headers })
     trace?.matched(matched)
     return matched
   }
@@ -76,9 +76,9 @@ function mint(parts: {
 const NO_BODY = Object.freeze({ kind: 'none' })
 
 /** The target's query first, then the caller's, both raw (decisions §7, Path). */
-function backendTargetOf(route: Route, exchange: Exchange): string {
-  const backendPath = backendPathOf(route, exchange.path)
-  const query = withoutAmzParameters(exchange.query)
-  if (route.targetQuery === '') return query === '' && !exchange.hasEmptyQuery ? backendPath : `${backendPath}?${query}`
+function backendTargetOf(route: Route, inbound: InboundRequest): string {
+  const backendPath = backendPathOf(route, inbound.path)
+  const query = withoutAmzParameters(inbound.query)
+  if (route.targetQuery === '') return query === '' && !inbound.hasEmptyQuery ? backendPath : `${backendPath}?${query}`
   return query === '' ? `${backendPath}?${route.targetQuery}` : `${backendPath}?${route.targetQuery}&${query}`
 }

@@ -2,7 +2,7 @@ import { Failure, type Body, type Matched, type Outcome, type Sealed } from '../
 import { Attempts } from './attempts.ts'
 import { takeBody } from './body.ts'
 import type { BodyWatch } from './body-watch.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 import type { Match } from './match.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -20,29 +20,29 @@ export type Answered = Extract<Outcome, { done: true }>
  */
 export async function runPipeline(
   match: Match,
-  exchange: Exchange,
+  inbound: InboundRequest,
   { sessions, bodyWatch }: PipelineTools,
 ): Promise<Answered | undefined> {
-  const matched = match(exchange) // which route
+  const matched = match(inbound) // which route
   const { route } = matched
-  const { trace } = exchange
-  if (exchange.isUpgrade) requireUpgradable(matched)
+  const { trace } = inbound
+  if (inbound.isUpgrade) requireUpgradable(matched)
   const known = await route.authenticate(matched) // who is calling
-  exchange.caller = known.caller
+  inbound.caller = known.caller
   trace?.known(known)
-  if (exchange.gone) return undefined // its body would never come
+  if (inbound.gone) return undefined // its body would never come
   sessions.bind(known) // whose session it is
-  exchange.body = matched.body = await bodyOf(matched, exchange, bodyWatch) // only now: nobody unknown makes us keep anything
+  inbound.body = matched.body = await bodyOf(matched, inbound, bodyWatch) // only now: nobody unknown makes us keep anything
   const attempts = new Attempts(matched.body)
   for (const attempt of attempts) {
-    exchange.attempts = attempt.number
+    inbound.attempts = attempt.number
     trace?.attempt(attempt, route.obtain.lookup(known))
     const armed = await route.obtain.obtain(known) // the credential that this caller has at that backend
     trace?.armed(armed)
-    if (exchange.gone) break
+    if (inbound.gone) break
     const sealed = route.apply.apply(armed, attempt) // headers final, then signed; nothing may touch it after
     trace?.sealed(sealed)
-    const outcome = await send(exchange, sealed) // streams the answer, or says Again before a byte of it was sent
+    const outcome = await send(inbound, sealed) // streams the answer, or says Again before a byte of it was sent
     if (outcome.done) return outcome
     trace?.again(outcome.again)
     await attempts.allow(armed, outcome.again)
@@ -50,13 +50,13 @@ export async function runPipeline(
   return undefined
 }
 
-const send = ({ isUpgrade }: Exchange, sealed: Sealed): Promise<Outcome> => {
+const send = ({ isUpgrade }: InboundRequest, sealed: Sealed): Promise<Outcome> => {
   const { forward } = sealed.armed.known.matched.route
   return isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed)
 }
 
-const bodyOf = ({ route }: Matched, exchange: Exchange, watch: BodyWatch): Body | Promise<Body> =>
-  takeBody(exchange, { mustKeep: route.apply.needsBody, limitBytes: route.bufferedBodyBytes, watch })
+const bodyOf = ({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): Body | Promise<Body> =>
+  takeBody(inbound, { mustKeep: route.apply.needsBody, limitBytes: route.bufferedBodyBytes, watch })
 
 function requireUpgradable({ route, inbound }: Matched): void {
   if (!route.allowUpgrade) throw new Failure('upgrade_refused')

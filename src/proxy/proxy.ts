@@ -3,8 +3,8 @@ import { IntrusiveSet, openListener, parseListenAddress } from '../listen/index.
 import { createBodyWatch } from './body-watch.ts'
 import { drainProxy } from './drain.ts'
 import { createHandler } from './handler.ts'
-import type { Exchange } from './exchange.ts'
-import { createRequestRecorder } from './observe.ts'
+import type { InboundRequest } from './inbound-request.ts'
+import { createRequestRecorder } from './request-recorder.ts'
 import { DEFAULT_BODY_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
 import { createOriginRules } from './origins.ts'
 import { createRequestIds } from './request-ids.ts'
@@ -26,7 +26,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const address = parseListenAddress(options.listen.address)
   const deadlines = { ...DEFAULT_BODY_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log, (route) => options.onRouteGone?.(route))
-  const active = new IntrusiveSet<Exchange>()
+  const active = new IntrusiveSet<InboundRequest>()
   const bodyWatch = createBodyWatch(active, clock, { ...deadlines, limitBytes: bufferedBodiesBytes })
   const handler = createHandler({
     active,
@@ -39,7 +39,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     clock,
     newRequestId: options.newRequestId ?? createRequestIds(),
   })
-  const listener = await openListener<Exchange>({
+  const listener = await openListener<InboundRequest>({
     address,
     tls,
     headerLimitBytes,
@@ -51,9 +51,9 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).
     servesUpgrade: (request) => request.headers.upgrade?.trim().toLowerCase() !== 'h2c',
     serve: (request, response, connection, kind) => handler.handle(request, response, connection, kind),
-    refusal(failure, exchange) {
-      if (exchange !== undefined) exchange.refusal ??= failure
-      return { headers: { 'content-type': 'application/json' }, body: mcpFailureBody(failure, exchange?.id ?? '') }
+    refusal(failure, inbound) {
+      if (inbound !== undefined) inbound.refusal ??= failure
+      return { headers: { 'content-type': 'application/json' }, body: mcpFailureBody(failure, inbound?.id ?? '') }
     },
     clock,
     log,

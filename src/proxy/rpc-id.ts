@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { jsonRpcIdOf, type JsonRpcId } from '../http/index.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 
 /** A body that nobody has taken is looked at up to this size, and waited for so long, in milliseconds. */
 const MAX_BYTES = 64 * 1024
@@ -10,11 +10,11 @@ const PATIENCE_MS = 50
  * The JSON-RPC id of a request that is answered by us (decisions §5): from the body that was kept, or from one that is
  * there already or a moment later, as clients that send head and body apart have it.
  */
-export async function rpcIdOf(exchange: Exchange): Promise<JsonRpcId | undefined> {
-  const { request, body } = exchange
-  if (exchange.method !== 'POST' || exchange.localHandler !== undefined) return undefined
+export async function rpcIdOf(inbound: InboundRequest): Promise<JsonRpcId | undefined> {
+  const { request, body } = inbound
+  if (inbound.method !== 'POST' || inbound.localHandler !== undefined) return undefined
   if (body?.kind === 'kept') return jsonRpcIdOf(body.bytes)
-  if (exchange.isUpgrade || exchange.expectsContinue || !isSmall(request)) return undefined
+  if (inbound.isUpgrade || inbound.expectsContinue || !isSmall(request)) return undefined
   const bytes = await arriving(request)
   return bytes === undefined ? undefined : jsonRpcIdOf(bytes)
 }

@@ -3,20 +3,21 @@ import { createLocalHandlers, type LocalHandlers } from './local-handlers.ts'
 import { createMatch, type Match } from './match.ts'
 import type { Runtime } from './options.ts'
 
-/** A runtime in use: what is worked out from it once, and how many requests still need it. */
-export interface Surface {
+/** Where a request goes, worked out from a runtime once. */
+export interface Router {
   readonly match: Match
   readonly localHandlers: LocalHandlers
 }
 
-export interface Lease {
-  readonly surface: Surface
+/** A runtime that a request uses; it is closed when the last one has released it. */
+export interface RuntimeReference {
+  readonly router: Router
   release(): void
 }
 
 export interface Runtimes {
   /** The current runtime, held until `release`. */
-  lease(): Lease
+  acquire(): RuntimeReference
   /** Whole old or whole new (decisions §6): throws before anything has changed when `runtime` can't be used. */
   swap(runtime: Runtime): void
   /** Closes all runtimes as soon as their requests are done, and after `limitMs` in any case. */
@@ -25,7 +26,7 @@ export interface Runtimes {
 
 /** One runtime from its first request to its last. */
 interface Opened {
-  lease(): Lease
+  acquire(): RuntimeReference
   /** To be closed when nobody uses it any more. */
   retire(): void
   /** To be closed now, whoever uses it. */
@@ -55,7 +56,7 @@ export function createRuntimes(first: Runtime, log: Log, onGone: (route: Route) 
   }
 
   return {
-    lease: () => current.lease(),
+    acquire: () => current.acquire(),
     swap(runtime) {
       const next = open(runtime, log)
       const previous = current
@@ -74,7 +75,7 @@ export function createRuntimes(first: Runtime, log: Log, onGone: (route: Route) 
 }
 
 function open(runtime: Runtime, log: Log): Opened {
-  const surface = { match: createMatch(runtime.routes), localHandlers: createLocalHandlers(runtime.localHandlers) }
+  const router = { match: createMatch(runtime.routes), localHandlers: createLocalHandlers(runtime.localHandlers) }
   const { promise: closed, resolve } = Promise.withResolvers<void>()
   let users = 0
   let isRetired = false
@@ -87,8 +88,8 @@ function open(runtime: Runtime, log: Log): Opened {
       resolve()
     })
   }
-  const lease: Lease = {
-    surface,
+  const reference: RuntimeReference = {
+    router,
     release() {
       users--
       if (isRetired && users === 0) close()
@@ -97,9 +98,9 @@ function open(runtime: Runtime, log: Log): Opened {
   return {
     closed,
     routes: runtime.routes,
-    lease() {
+    acquire() {
       users++
-      return lease
+      return reference
     },
     retire() {
       isRetired = true

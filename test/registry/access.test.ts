@@ -136,7 +136,7 @@ describe('mode oauth', () => {
     await get(server, SERVERS, bearer('wrong'))
     await server.drain(0)
     const text = log.lines.join('\n')
-    expect(text).toMatch(/"provider":"main","caller":"[0-9a-f]{16}"/)
+    expect(text).toMatch(/"caller":"[0-9a-f]{16}"/)
     expect(text).toContain('"reason":"invalid_token"')
     expect(text).not.toMatch(/alice|good|wrong|Bearer/)
   })

@@ -38,7 +38,7 @@ describe('the registry over HTTP', () => {
     await own.drain(0)
     expect(got.headers['x-request-id']).toBe('request-1')
     expect(log.lines.join('\n')).toMatch(
-      /info request \{"requestId":"request-1","method":"GET","route":"\/registry\/:name\/v0.1\/servers","status":200/,
+      /info request \{"requestId":"request-1","route":"\/registry\/:name\/v0.1\/servers","method":"GET","status":200/,
     )
   })
 

@@ -1,21 +1,19 @@
-import { createHash } from 'node:crypto'
 import {
-  causeOf,
-  type AuthenticatedCaller,
+  callerHash,
+  logRequest,
   type Clock,
-  type Failure,
   type Log,
   type Metrics,
   type RequestResult,
   type Route,
 } from '../core/index.ts'
-import type { Exchange } from './exchange.ts'
+import type { InboundRequest } from './inbound-request.ts'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
 export interface RequestRecorder {
   /** One log line and the counters for a request that is over. */
-  finished(exchange: Exchange, result: RequestResult): void
+  finished(inbound: InboundRequest, result: RequestResult): void
   readonly activeStreams: { add(by: number): void }
 }
 
@@ -36,8 +34,7 @@ interface RouteMetrics {
   readonly firstByte: Histogram
 }
 
-/** What is written about requests: never a token, a subject, a query or a path
- * that a caller chose. Labels are route, type, status, reason. */
+/** One line per request and its counters, whose labels are route, type, status and reason. */
 export function createRequestRecorder(options: {
   readonly log: Log
   readonly metrics: Metrics
@@ -66,7 +63,6 @@ export function createRequestRecorder(options: {
   const activeStreams = metrics.gauge('extauth_active_streams', 'Event streams that are open now.').with()
   // Routes of a replaced configuration go with it.
   const routes = new WeakMap<Route, RouteMetrics>()
-  const hashes = new WeakMap<AuthenticatedCaller, string>()
 
   const metricsFor = (route: string, type: string): RouteMetrics => ({
     requests: new Map(),
@@ -83,46 +79,33 @@ export function createRequestRecorder(options: {
     return found
   }
 
-  const callerHash = (caller: AuthenticatedCaller): string => {
-    let hash = hashes.get(caller)
-    if (hash === undefined) {
-      hash = createHash('sha256')
-        .update(JSON.stringify([caller.issuer, caller.identity]))
-        .digest('hex')
-        .slice(0, 16)
-      hashes.set(caller, hash)
-    }
-    return hash
-  }
-
   return {
     activeStreams,
-    finished(exchange, result) {
-      const { route: matched, caller } = exchange
+    finished(inbound, result) {
+      const { route: matched, caller } = inbound
       const route = matched?.name ?? ''
       const type = matched?.type ?? ''
       const { status, reason, firstByteAtMs, failure } = result
       const own = metricsOf(matched)
-      const elapsedMs = clock.now() - exchange.receivedAtMs
+      const elapsedMs = clock.now() - inbound.receivedAtMs
       countOf(own, status, reason, () => requests.with(route, type, String(status), reason)).add()
       own.duration.observe(elapsedMs / 1000)
-      const firstByteMs = firstByteAtMs === undefined ? undefined : firstByteAtMs - exchange.receivedAtMs
+      const firstByteMs = firstByteAtMs === undefined ? undefined : firstByteAtMs - inbound.receivedAtMs
       if (firstByteMs !== undefined) own.firstByte.observe(firstByteMs / 1000)
-      const fields = {
-        requestId: exchange.id,
+      const line = {
+        requestId: inbound.id,
         route,
         type,
-        method: exchange.method,
-        endpoint: exchange.localHandler?.path,
-        caller: caller?.kind === 'authenticated' ? callerHash(caller) : undefined,
+        method: inbound.method,
+        endpoint: inbound.localHandler?.path,
+        caller: callerHash(caller),
         status,
         reason: reason === '' ? undefined : reason,
         durationMs: elapsedMs,
         firstByteMs,
-        attempts: exchange.attempts,
+        attempts: inbound.attempts,
       }
-      if (failure === undefined) log.info(fields, 'request')
-      else logFailure(log, fields, failure)
+      logRequest(log, line, failure)
     },
   }
 }
@@ -137,23 +120,4 @@ function countOf(own: RouteMetrics, status: number, reason: string, make: () => 
   let child = own.requests.get(key)
   if (child === undefined) own.requests.set(key, (child = make()))
   return child
-}
-
-/** The same line with what the client was not told; louder where the person who runs the proxy has to do something. */
-function logFailure(log: Log, fields: object, failure: Failure): void {
-  const cause = failure.cause === undefined ? undefined : causeOf(failure.cause)
-  const told = { ...fields, detail: failure.detail, cause }
-  if (failure.code === 'internal_error') log.error({ ...told, at: firstFrame(failure.cause) }, 'request')
-  else if (failure.status >= 500) log.warn(told, 'request')
-  else log.info(told, 'request')
-}
-
-/** Where a bug is: the first stack frame holds a place in our code, no text from outside. */
-function firstFrame(cause: unknown): string | undefined {
-  return cause instanceof Error
-    ? cause.stack
-        ?.split('\n')
-        .find((line) => /^\s+at /.test(line))
-        ?.trim()
-    : undefined
 }

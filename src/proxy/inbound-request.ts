@@ -14,10 +14,10 @@ export interface ExchangeContext {
 }
 
 /** One request and its answer, from arrival to the last byte; what the stages see of it is `Inbound`. */
-export class Exchange implements Inbound {
+export class InboundRequest implements Inbound {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly connection: Connection<Exchange>
+  readonly connection: Connection<InboundRequest>
   /** Kept here: undici takes it from `request` when it is done with a streamed body. */
   readonly socket: Socket
   readonly id: string
@@ -58,7 +58,7 @@ export class Exchange implements Inbound {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    connection: Connection<Exchange>,
+    connection: Connection<InboundRequest>,
     id: string,
     kind: RequestKind,
     context: ExchangeContext,
