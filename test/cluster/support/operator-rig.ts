@@ -85,9 +85,14 @@ export const workload = (kind: string, name: string, spec: object, namespace = '
 /** An operator in this process; `webhook: true` serves on a free loopback port and installs both configurations. */
 export async function runOperator(
   client: KubeClient,
-  options: Partial<Omit<OperatorOptions, 'webhook'>> & { readonly webhook?: boolean } = {},
+  options: Partial<Omit<OperatorOptions, 'webhook'>> & {
+    readonly webhook?: boolean
+    /** Who installs the webhook configurations. Default: the operator's own client. */
+    readonly installer?: KubeClient
+  } = {},
 ): Promise<Operator> {
-  const { webhook = false, ...more } = options
+  const { webhook = false, installer = client, ...more } = options
+  const ownNamespace = more.ownNamespace ?? 'default'
   const port = webhook ? await freePort() : 0
   const operator = startOperator({
     client,
@@ -114,7 +119,7 @@ export async function runOperator(
   await eventually(() => {
     if (operator.webhookPort === undefined) throw new Error('webhooks are not served yet')
   })
-  const secret = await client.get(CLUSTER_TYPES.Secret, 'default', NAMES.secret)
+  const secret = await installer.get(CLUSTER_TYPES.Secret, ownNamespace, NAMES.secret)
   const caBundle = Buffer.from((secret.data as Record<string, string>)['ca.crt'] ?? '', 'base64').toString('utf8')
   const shared = {
     name: NAMES.webhooks,
@@ -124,8 +129,11 @@ export async function runOperator(
     caBundle,
     ownNamespace: 'extauth-system',
   }
-  await client.apply(CLUSTER_TYPES.ValidatingWebhookConfiguration, validatingConfiguration(shared))
-  await client.apply(CLUSTER_TYPES.MutatingWebhookConfiguration, mutatingConfiguration(shared))
+  // Those of the base name a Service, which nothing routes to here.
+  await installer.remove(CLUSTER_TYPES.ValidatingWebhookConfiguration, undefined, NAMES.webhooks)
+  await installer.remove(CLUSTER_TYPES.MutatingWebhookConfiguration, undefined, NAMES.webhooks)
+  await installer.apply(CLUSTER_TYPES.ValidatingWebhookConfiguration, validatingConfiguration(shared))
+  await installer.apply(CLUSTER_TYPES.MutatingWebhookConfiguration, mutatingConfiguration(shared))
   return operator
 }
 
