@@ -43,7 +43,8 @@ function declared(): Metric[] {
     }
     look(file)
   }
-  return metrics
+  // Two servers may have a metric in common.
+  return [...new Map(metrics.map((metric) => [JSON.stringify(metric), metric])).values()]
 }
 
 const table = (heading: string): string[][] => {
