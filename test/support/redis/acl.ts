@@ -1,8 +1,6 @@
-/** The rules of the user in docs/redis.md. */
-export const APPLICATION_RULES = [
-  '~extauth:* &extauth:*',
-  '+ping +role +select',
-  '+get +set +getdel +del +eval +evalsha',
-  '+getrange +pexpire +pttl +time +zadd +zcard +zrange +zrem +zremrangebyscore +zscore',
-  '+publish +subscribe +unsubscribe +wait',
-].join(' ')
+import { readFileSync } from 'node:fs'
+
+const page = readFileSync(new URL('../../../docs/redis.md', import.meta.url), 'utf8')
+
+/** The rights of the product's user as docs/redis.md has them, in one line. */
+export const APPLICATION_RULES = (/```acl\n(.*?)```/s.exec(page)?.[1] ?? '').trim().split(/\s+/).join(' ')
