@@ -16,7 +16,6 @@ import { createEndpoints } from './endpoints.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { createSealingSecrets } from './keys/sealing-secrets.ts'
 import { createLibraryCall } from './library/call.ts'
-import { createProvider } from './library/provider.ts'
 import { lifespansOf } from './lifespans.ts'
 import { createAuthorize } from './login/authorize.ts'
 import { createConclude } from './login/conclude.ts'
@@ -45,6 +44,8 @@ export interface AuthServerReadiness {
 
 /** One embedded authorization server with one configuration; its state is in the store, which outlives it. */
 export interface AuthServer {
+  /** `namespace/name` of its document. */
+  readonly name: string
   readonly addresses: Addresses
   readonly handlers: readonly LocalHandler[]
   readonly issuer: InProcessIssuer
@@ -73,6 +74,9 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const seal = createSeal(secrets, clock)
 
   const upstreams = new Map(spec.upstreamProviders.map((provider) => [provider.name, createUpstream(provider, deps)]))
+  const upstreamSecrets = spec.upstreamProviders.flatMap(({ oidcConfig, oauth2Config, caBundleRef }) =>
+    handlesOf([(oidcConfig ?? oauth2Config)?.clientSecretRef, caBundleRef].filter((ref) => ref !== undefined)),
+  )
   const forwardClaims = spec.forwardClaims ?? []
   const sessions = createUpstreamSessions({
     issuer: spec.issuer,
@@ -105,7 +109,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     sessions,
   })
   const paths = { token: '/oauth/token', revocation: '/oauth/revoke' }
-  const provider = createProvider({ issuer: spec.issuer, paths, outbound, clients, tokens, store })
+  const library = createLibraryCall({ issuer: spec.issuer, paths, outbound, clients, tokens, store })
 
   const login: LoginParts = {
     addresses,
@@ -129,7 +133,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     resources,
     clients,
     ring,
-    library: createLibraryCall(provider, spec.issuer),
+    library,
     authorize: createAuthorize(login, consent),
     consent,
     legs,
@@ -146,13 +150,15 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const oneReplica =
     'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
   return {
+    name: config.name,
     addresses,
     handlers,
     issuer: { issuer: spec.issuer, keys: () => ring.keys(), isRevoked: (claims) => isRevoked(claims) },
     upstreamTokens: sessions,
     warnings: isAlone ? [`authorization server ${config.name}: ${oneReplica}`] : [],
     readiness() {
-      const missing = [() => ring.keys(), () => secrets.current()].flatMap((look) => problemOf(look))
+      const clientSecrets = upstreamSecrets.map((handle) => () => handle.current())
+      const missing = [() => ring.keys(), () => secrets.current(), ...clientSecrets].flatMap((look) => problemOf(look))
       const { isUp, detail } = store.health()
       const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
       return {

@@ -1,13 +1,14 @@
 import { type Authenticator, createAuthenticator } from '../authenticate/index.ts'
 import { RefCountedPool } from '../core/index.ts'
 import type { AuthSection } from '../resources/index.ts'
+import type { RouteIssuer } from './auth-servers.ts'
 
 type AuthenticateDeps = Parameters<typeof createAuthenticator>[1]
 
 /** The authenticators of one configuration; routes with the same `auth` section share one. */
 export interface HeldAuthenticators {
-  /** The authenticator of a section; nothing is fetched for it yet. */
-  get(section: AuthSection): Authenticator
+  /** The authenticator of a section, and of an issuer in this process beside it; nothing is fetched for it yet. */
+  get(section: AuthSection, own?: RouteIssuer): Authenticator
   /** The configuration is in force: keys are fetched ahead of the first caller. */
   start(): void
   /** Names of the providers whose keys were asked for and never came. */
@@ -29,8 +30,10 @@ export function createAuthenticators(deps: AuthenticateDeps): Authenticators {
       const held = pool.hold()
       const used = new Set<Authenticator>()
       return {
-        get(section) {
-          const authenticator = held.get(JSON.stringify(section), () => createAuthenticator(section, deps))
+        get(section, own) {
+          const inProcess = own === undefined ? [] : [own.provider]
+          const key = JSON.stringify([section, own?.key])
+          const authenticator = held.get(key, () => createAuthenticator(section, deps, inProcess))
           used.add(authenticator)
           return authenticator
         },

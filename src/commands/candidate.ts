@@ -28,8 +28,6 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
   const authenticators = services.authenticators.hold()
   const certificate: Held['certificate'] = (path) => caFiles.certificate(path)
   const obtain = { ...services.obtain, secrets, caCertificate: certificate }
-  const deps = { clock, authenticators, decisions, egressProxy, obtain }
-
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     try {
@@ -48,12 +46,18 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
       opened.push(part)
       return part
     }
+    const authServers = services.authServers.hold(config, listenUrl)
+    keep({ close: () => authServers.release() })
+    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain }
     const routes: Route[] = config.routes.map((resolved) => buildRoute(resolved, listenUrl, deps, keep))
-    const localHandlers = resourceDocuments(config, listenUrl)
+    const localHandlers = [
+      ...resourceDocuments(config, listenUrl),
+      ...authServers.all.flatMap(({ handlers }) => handlers),
+    ]
     const sharedCache = keep(prepareSharedCache(config, { ...services, slot: services.sharing, secrets }))
     const runtime = { routes, localHandlers, close }
     const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
-    const held = { secrets, certificate, providersWithoutKeys }
+    const held = { secrets, certificate, providersWithoutKeys, authServers: authServers.all }
     const adopt = (): void => {
       authenticators.start()
       sharedCache.adopt()

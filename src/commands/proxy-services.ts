@@ -4,6 +4,7 @@ import { createOutbound, createProtections, type EgressProxy } from '../net/inde
 import { createDecisionLog, type DecisionLog, type ObtainDeps } from '../obtain/index.ts'
 import { openSecrets, type OpenSecrets } from '../secrets/index.ts'
 import { createStores, type Stores } from '../storage/index.ts'
+import { type AuthServers, createAuthServers } from './auth-servers.ts'
 import { type Authenticators, createAuthenticators } from './authenticators.ts'
 import { type CaFiles, openCaFiles } from './ca-files.ts'
 import { describeEgress, egressFrom } from './egress.ts'
@@ -21,6 +22,7 @@ export interface Services {
   readonly secrets: OpenSecrets
   readonly caFiles: CaFiles
   readonly authenticators: Authenticators
+  readonly authServers: AuthServers
   readonly cache: CredentialCache<Credential>
   /** With whom that cache is shared, as the configuration in force says. */
   readonly sharing: SharedCacheSlot
@@ -58,17 +60,20 @@ export function createServices(options: ServicesOptions): Services {
   const protections = createProtections({ clock, metrics })
   const outbound: ObtainDeps['outbound'] = (wanted) =>
     createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
+  const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
+  const stores = createStores({ clock, log, metrics, random: Math.random })
   return {
     clock,
     log,
     metrics,
     egressProxy,
-    secrets: openSecrets(options.secretsDirectory, { log, metrics, clock }),
+    secrets,
     caFiles: openCaFiles(log),
     authenticators: createAuthenticators({ clock, log, metrics, outbound }),
+    authServers: createAuthServers({ clock, log, metrics, outbound, secrets, stores }),
     cache,
     sharing,
-    stores: createStores({ clock, log, metrics, random: Math.random }),
+    stores,
     decisions: createDecisionLog({ clock, showClaims: options.showClaims ?? false }),
     obtain: { clock, log, metrics, random: Math.random, cache, outbound, ...stsEndpoints(options.stsEndpoint, env) },
   }

@@ -1,3 +1,4 @@
+import type { AuthServer } from '../authserver/index.ts'
 import { asFailure, type Secrets } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { filesNamedBy, type ResolvedProxy, type ResolvedRoute, secretsNamedBy } from '../resources/index.ts'
@@ -9,6 +10,8 @@ export interface Held {
   readonly certificate: (path: string) => () => Buffer | undefined
   /** Names of identity providers whose keys were asked for and never came. */
   readonly providersWithoutKeys: () => readonly string[]
+  /** Where callers of its routes log in. */
+  readonly authServers?: readonly Pick<AuthServer, 'name' | 'readiness'>[]
 }
 
 interface Missing {
@@ -20,8 +23,9 @@ interface Missing {
 
 /**
  * Ready as long as it does not drain and at least one route has all the secrets and files that its type names; degraded
- * while another lacks one, or while the keys of an identity provider never came. That makes nothing unready: restarting
- * this process would not mend it.
+ * while another lacks one, while the keys of an identity provider never came, and while nobody can log in at an
+ * authorization server; none of these makes it unready: restarting this process would not mend it. What holds for one
+ * replica only is said.
  */
 export function readinessOf(config: ResolvedProxy, held: Held, isDraining: boolean): Readiness {
   if (isDraining) return { ok: false, detail: { draining: true } }
@@ -32,21 +36,33 @@ export function readinessOf(config: ResolvedProxy, held: Held, isDraining: boole
   })
   const ok = unusable.length < config.routes.length
   const providersWithoutKeys = held.providersWithoutKeys()
-  if (unusable.length === 0 && providersWithoutKeys.length === 0) return { ok }
+  const servers = (held.authServers ?? []).map(({ name, readiness }) => {
+    const { isReady, remarks } = readiness()
+    return { authServer: name, isReady, remarks }
+  })
+  const authServers = servers.filter(({ remarks }) => remarks.length > 0)
+  const degraded = unusable.length > 0 || providersWithoutKeys.length > 0 || servers.some(({ isReady }) => !isReady)
   const detail = {
     ...(unusable.length === 0 ? {} : { unusable }),
     ...(providersWithoutKeys.length === 0 ? {} : { providersWithoutKeys }),
+    ...(authServers.length === 0 ? {} : { authServers }),
   }
-  return { ok, degraded: true, detail }
+  return {
+    ok,
+    ...(degraded ? { degraded } : {}),
+    ...(Object.keys(detail).length === 0 ? {} : { detail }),
+  }
 }
+
+/** Later entries only verify what was issued before: taking one away is how a rotation ends. */
+const CURRENT_KEYS: ReadonlySet<string> = new Set(['hmacSecretRefs.0', 'signingKeySecretRefs.0'])
 
 /** The first thing without which a route can answer nothing but 500, by the record of its type. */
 function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }: Held): Missing | undefined {
-  const server =
-    authServer === undefined
-      ? []
-      : secretsNamedBy({ type: 'embeddedAuthServer' as const, spec: authServer.server.spec })
-  for (const { path, value } of [...secretsNamedBy(auth), ...server]) {
+  const { spec } = authServer?.server ?? {}
+  const server = spec === undefined ? [] : secretsNamedBy({ type: 'embeddedAuthServer' as const, spec })
+  const needed = server.filter(({ path }) => CURRENT_KEYS.has(path.join('.')))
+  for (const { path, value } of [...secretsNamedBy(auth), ...needed]) {
     try {
       secrets.handle(value).current()
     } catch (error) {

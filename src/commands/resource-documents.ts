@@ -18,7 +18,9 @@ export function resourceDocuments(config: ResolvedProxy, listenUrl: string): rea
   const shielded = config.routes.filter(isProtected)
   for (const route of shielded) {
     const resourceUrl = resourceUrlOf(route, listenUrl)
-    const document = protectedResourceMetadata({ resourceUrl, auth: withScopes(route) })
+    const issuer = route.authServer?.server.spec.issuer
+    const ownIssuers = issuer === undefined ? [] : [issuer]
+    const document = protectedResourceMetadata({ resourceUrl, auth: withScopes(route), ownIssuers })
     documents.set(metadataPath(resourceUrl), document)
     // Behind something that adds or cuts a prefix, the document is still found by the path that arrives here.
     const local = metadataPath(new URL(route.path, listenUrl).href)
@@ -28,9 +30,13 @@ export function resourceDocuments(config: ResolvedProxy, listenUrl: string): rea
   return [...documents].map(([address, document]) => documentHandler(address, document))
 }
 
-/** The route's callers with the scopes that it requires among those that are advertised: clients ask for what they see. */
-function withScopes({ callers, requiredScopes }: ResolvedRoute): AuthSection {
+/** The scopes of a route: those that it requires among those that are advertised, as clients ask for what they see. */
+export function scopesOf({ callers, requiredScopes }: ResolvedRoute): readonly string[] {
+  return [...new Set([...requiredScopes, ...(callers.mode === 'oauth' ? callers.oauth.scopesSupported : [])])]
+}
+
+function withScopes(route: ResolvedRoute): AuthSection {
+  const { callers } = route
   if (callers.mode === 'anonymous') return callers
-  const scopesSupported = [...new Set([...requiredScopes, ...callers.oauth.scopesSupported])]
-  return { ...callers, oauth: { ...callers.oauth, scopesSupported } }
+  return { ...callers, oauth: { ...callers.oauth, scopesSupported: [...scopesOf(route)] } }
 }

@@ -1,10 +1,11 @@
 import { createApply } from '../apply/index.ts'
 import { createRouteAuthenticate } from '../authenticate/index.ts'
-import { type Clock, Failure, type Route } from '../core/index.ts'
+import type { Clock, Route } from '../core/index.ts'
 import { createForward } from '../forward/index.ts'
 import { createBackend, type EgressProxy } from '../net/index.ts'
 import { createObtain, type DecisionLog, type ObtainDeps } from '../obtain/index.ts'
 import { headersSetBy, type ResolvedRoute, TYPE_RECORDS } from '../resources/index.ts'
+import type { HeldAuthServers } from './auth-servers.ts'
 import type { HeldAuthenticators } from './authenticators.ts'
 import { resourceUrlOf } from './resource-documents.ts'
 
@@ -12,6 +13,7 @@ import { resourceUrlOf } from './resource-documents.ts'
 export interface RouteDeps {
   readonly clock: Clock
   readonly authenticators: Pick<HeldAuthenticators, 'get'>
+  readonly authServers: Pick<HeldAuthServers, 'of' | 'issuerOf'>
   readonly decisions: DecisionLog
   readonly obtain: ObtainDeps
   readonly egressProxy: EgressProxy | undefined
@@ -25,12 +27,7 @@ export type Keep = <T extends { close(): Promise<void> }>(part: T) => T
  * that has no `resourceUrl`. What it opens is handed to `keep`, whose matter it is to close it. Throws `Failure` for what cannot run.
  */
 export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
-  const { auth, target, timeouts, callers, authServer } = resolved
-  if (authServer !== undefined) {
-    const { name, source } = authServer.server
-    const detail = `route "${resolved.name}": callers log in to "${name}" (${source.file}:${source.line}), and this version loads embedded authorization servers but can not run them yet`
-    throw new Failure('type_not_runnable', { detail })
-  }
+  const { auth, target, timeouts, callers } = resolved
   const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
   const isProtected = callers.mode === 'oauth'
   const mapping = { path: resolved.path, targetPath: target.path, exactTarget: resolved.exactTarget }
@@ -51,7 +48,9 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
   )
   const decisions = deps.decisions.forRoute(resolved.name)
   const { onMatcherError } = resolved
-  const obtain = keep(createObtain(auth, { ...deps.obtain, decisions, onMatcherError }))
+  const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
+  const own = upstreamTokens === undefined ? {} : { upstreamTokens }
+  const obtain = keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }))
   return {
     ...mapping,
     name: resolved.name,
@@ -68,7 +67,7 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
     sseKeepAliveMs: resolved.sseKeepAliveMs,
     realm: callers.mode === 'oauth' ? callers.oauth.realm : '',
     requiredScopes: resolved.requiredScopes,
-    authenticate: createRouteAuthenticate(deps.authenticators.get(callers), {
+    authenticate: createRouteAuthenticate(deps.authenticators.get(callers, deps.authServers.issuerOf(resolved)), {
       requiredScopes: resolved.requiredScopes,
       publicPaths: callers.mode === 'oauth' ? callers.oauth.publicPaths : [],
     }),

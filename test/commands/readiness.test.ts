@@ -101,4 +101,23 @@ describe('readiness', () => {
       unusable: [{ route: 'a', reason: 'secret_unavailable', field: 'hmacSecretRefs.0' }],
     })
   })
+
+  test('what an authorization server lacks, or has for one replica only, is said', () => {
+    const authServers = [
+      { name: 'default/a', readiness: () => ({ isReady: false, remarks: ['the store is down'] }) },
+      { name: 'default/b', readiness: () => ({ isReady: true, remarks: ['one replica only'] }) },
+      { name: 'default/c', readiness: () => ({ isReady: true, remarks: [] }) },
+    ]
+    expect(readinessOf(both, { ...without(), authServers }, false)).toEqual({
+      ok: true,
+      degraded: true,
+      detail: {
+        authServers: [
+          { authServer: 'default/a', isReady: false, remarks: ['the store is down'] },
+          { authServer: 'default/b', isReady: true, remarks: ['one replica only'] },
+        ],
+      },
+    })
+    expect(readinessOf(both, { ...without(), authServers: authServers.slice(1) }, false).degraded).toBeUndefined()
+  })
 })

@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import type { Provider } from 'oidc-provider'
 import { Failure } from '../../core/index.ts'
 import { storeFailure } from '../store-failure.ts'
+import type { ProviderParts } from './provider.ts'
 
 /** A form that was posted to one of the library's endpoints. */
 export interface LibraryRequest {
@@ -29,10 +30,22 @@ interface Outcome {
 }
 
 /**
- * Makes the call. What the library takes for its own error is thrown as the `Failure` that it is: `store_unavailable`,
- * `identity_provider_unavailable`, or `internal_error`.
+ * Makes the calls. The library is loaded when the first server is opened, so that a process without one does without it. What
+ * the library takes for its own error is thrown as the `Failure` that it is: `store_unavailable`, `identity_provider_unavailable`,
+ * or `internal_error`.
  */
-export function createLibraryCall(provider: Provider, issuer: string): LibraryCall {
+export function createLibraryCall(parts: ProviderParts): LibraryCall {
+  const load = async (): Promise<LibraryCall> => {
+    const { createProvider } = await import('./provider.ts')
+    return callOf(createProvider(parts), parts.issuer)
+  }
+  const loading = load()
+  // Told to whoever asks for a token.
+  loading.catch(() => undefined)
+  return async (request) => (await loading)(request)
+}
+
+function callOf(provider: Provider, issuer: string): LibraryCall {
   const { host, protocol } = new URL(issuer)
   const outcomes = new WeakMap<object, Outcome>()
   const errors = new WeakMap<object, unknown>()
@@ -48,16 +61,8 @@ export function createLibraryCall(provider: Provider, issuer: string): LibraryCa
       return
     }
     const error = errors.get(ctx.req)
-    if (error !== undefined) outcome?.reject(failureOf(error))
-    else {
-      const { body, status } = ctx
-      const challenge = ctx.response.get('www-authenticate')
-      outcome?.resolve({
-        status,
-        body: typeof body === 'object' && body !== null ? body : undefined,
-        challenge: challenge === '' ? undefined : challenge,
-      })
-    }
+    if (error === undefined) outcome?.resolve(answerOf(ctx))
+    else outcome?.reject(failureOf(error))
   })
   const run = provider.callback()
 
@@ -79,6 +84,22 @@ export function createLibraryCall(provider: Provider, issuer: string): LibraryCa
       outcomes.set(request, { resolve, reject })
       run(request, new ServerResponse(request)).catch(reject)
     })
+}
+
+/** What is read of the library's context. */
+interface Answered {
+  readonly status: number
+  readonly body: unknown
+  readonly response: { get(name: string): string }
+}
+
+function answerOf({ body, status, response }: Answered): LibraryAnswer {
+  const challenge = response.get('www-authenticate')
+  return {
+    status,
+    body: typeof body === 'object' && body !== null ? body : undefined,
+    challenge: challenge === '' ? undefined : challenge,
+  }
 }
 
 function failureOf(error: unknown): Failure {

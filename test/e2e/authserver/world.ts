@@ -1,0 +1,117 @@
+import { startLabBackend, type LabBackend } from '../../../lab/index.ts'
+import { Secret } from '../../../src/core/index.ts'
+import { Browser } from '../../authserver/browser.ts'
+import { startStrictIdp, type StrictIdp } from '../../authserver/strict-idp.ts'
+import type { Sockets } from '../../support/sockets.ts'
+import { TLS } from '../../support/tls.ts'
+import { authConfig, freePort, proxyConfig, run, type RunningTestProxy } from '../run.ts'
+
+const CLIENT_SECRET = 'secret: of/the+proxy'
+export const BACKEND_TOKEN = 'token-of-the-backend'
+
+/** The real proxy with an authorization server, somebody else's identity provider, and an MCP backend. */
+export interface World {
+  readonly url: string
+  readonly proxy: RunningTestProxy
+  readonly idp: StrictIdp
+  readonly backend: LabBackend
+  /** The user's part: agrees on our page, logs in at the identity provider; gives the address that the client gets. */
+  userAt(authorizationUrl: string, options?: { readonly browser?: Browser; readonly subject?: string }): Promise<URL>
+}
+
+export interface WorldOptions {
+  /** Put over the spec of the server. */
+  readonly spec?: Readonly<Record<string, unknown>>
+  readonly accessSeconds?: number
+  /** More files, given the proxy's and the backend's address. */
+  readonly files?: (urls: { readonly proxy: string; readonly backend: string }) => Readonly<Record<string, string>>
+  readonly routes?: (urls: { readonly proxy: string; readonly backend: string }) => readonly object[]
+}
+
+export async function openWorld(sockets: Sockets, options: WorldOptions = {}): Promise<World> {
+  const url = `http://127.0.0.1:${await freePort()}`
+  const callbacks = ['/oauth/callback', '/mcp/oauth/callback', '/inject/oauth/callback']
+  const client = {
+    client_id: 'extauth',
+    client_secret: CLIENT_SECRET,
+    redirect_uris: callbacks.map((path) => url + path),
+    grant_types: ['authorization_code', 'refresh_token'],
+  }
+  const ttl = options.accessSeconds === undefined ? {} : { accessSeconds: options.accessSeconds }
+  const idp = await startStrictIdp(sockets, [client], ttl)
+  const backend = sockets.closing(
+    await startLabBackend({
+      port: 0,
+      clock: Date,
+      mounts: { '/plain': { kind: 'bearer', token: new Secret(BACKEND_TOKEN) }, '/open': { kind: 'none' } },
+    }),
+  )
+  const spec = {
+    issuer: url,
+    upstreamProviders: [
+      {
+        name: 'corp',
+        type: 'oidc',
+        caBundleRef: { name: 'idp', key: 'ca' },
+        oidcConfig: {
+          issuerUrl: idp.issuer,
+          clientId: 'extauth',
+          clientSecretRef: { name: 'idp', key: 'secret' },
+          scopes: ['openid', 'offline_access', 'profile', 'email'],
+          additionalAuthorizationParams: { prompt: 'consent' },
+        },
+      },
+    ],
+    hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
+    ...options.spec,
+  }
+  const urls = { proxy: url, backend: backend.url }
+  const routes = options.routes?.(urls) ?? [
+    {
+      name: 'mcp',
+      path: '/mcp',
+      target: `${backend.url}/plain`,
+      externalAuthConfigRef: { name: 'static' },
+      resourceUrl: `${url}/mcp`,
+    },
+    {
+      name: 'inject',
+      path: '/inject',
+      target: `${backend.url}/open`,
+      externalAuthConfigRef: { name: 'inject' },
+      resourceUrl: `${url}/inject`,
+    },
+  ]
+  const proxy = sockets.closing(
+    await run(
+      {
+        'secrets/idp/secret': CLIENT_SECRET,
+        'secrets/idp/ca': TLS.ca.toString(),
+        'secrets/as/hmac': 'an HMAC secret of more than thirty-two bytes',
+        'secrets/backend/token': BACKEND_TOKEN,
+        'as.json': authConfig('as', { type: 'embeddedAuthServer', embeddedAuthServer: spec }),
+        'static.json': authConfig('static', {
+          type: 'bearerToken',
+          bearerToken: { tokenSecretRef: { name: 'backend', key: 'token' } },
+        }),
+        'inject.json': authConfig('inject', { type: 'upstreamInject', upstreamInject: { providerName: 'corp' } }),
+        'proxy.json': proxyConfig({ authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' }, routes }),
+        ...options.files?.(urls),
+      },
+      { listen: url.replace('http://', '') },
+    ),
+  )
+  return {
+    url,
+    proxy,
+    idp,
+    backend,
+    async userAt(authorizationUrl, { browser = new Browser(), subject = 'alice' } = {}) {
+      const asked = await browser.get(authorizationUrl)
+      const sent = asked.status === 200 ? await browser.press(asked, 'continue') : asked
+      const back = await idp.approve(sent.location ?? '', subject)
+      const done = await browser.get(back.href)
+      return new URL(done.location ?? '')
+    },
+  }
+}
