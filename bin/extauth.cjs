@@ -12,6 +12,9 @@ else {
 function start() {
   var fs = require('node:fs')
   var path = require('node:path')
+  // What Node has compiled once (and stripped of types) is kept for the next start: half the time, 30 MiB less. Beside the
+  // code, where nobody else may write; where we may not either, nothing is kept.
+  require('node:module').enableCompileCache(path.join(__dirname, '..', 'node_modules', '.cache', 'extauth'))
   // A checkout runs the sources as they are; an installed package has only dist/ (Node strips no types below node_modules).
   var source = path.join(__dirname, '..', 'src', 'main.ts')
   var entry = fs.existsSync(source) ? source : path.join(__dirname, '..', 'dist', 'src', 'main.js')

@@ -1,6 +1,5 @@
-import { celEnv, celError, celFunc, CelScalar, isCelError, isCelList, objectType } from '@bufbuild/cel'
+import { cel, wellKnownTypes } from './library.ts'
 import type { CelEnv, CelFunc, CelResult, CelValue } from '@bufbuild/cel'
-import { timestampFromMs, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { LIMITS, type Meter } from './limits.ts'
 import { appendLists, equalValues, NO_OVERLOAD, valueAt } from './lists.ts'
 import type { Patterns } from './patterns.ts'
@@ -19,16 +18,16 @@ const TIMESTAMP_SECONDS = { least: -62_135_596_800n, most: 253_402_300_799n }
  * takes seconds, texts that are not numbers do not convert to numbers, and an index is not converted.
  */
 export function meteredEnvironment(meter: Meter, patterns: Patterns): CelEnv {
-  const standard = celEnv().funcs
+  const standard = cel().celEnv().funcs
   const funcs = [...standard].map((func) => metered(func, meter, patterns))
-  const { DYN, INT } = CelScalar
-  const timestamp = celFunc('timestamp', [INT], objectType(TimestampSchema), (seconds) => {
+  const { DYN, INT } = cel().CelScalar
+  const timestamp = cel().celFunc('timestamp', [INT], cel().objectType(wellKnownTypes().TimestampSchema), (seconds) => {
     if (seconds < TIMESTAMP_SECONDS.least || seconds > TIMESTAMP_SECONDS.most) throw new Error('timestamp out of range')
-    return timestampFromMs(Number(seconds) * 1000)
+    return wellKnownTypes().timestampFromMs(Number(seconds) * 1000)
   })
-  const range = celFunc(RANGE, [DYN, INT], DYN, (container) => container)
-  const index = celFunc(INDEX, [DYN, DYN], DYN, (container) => container)
-  return celEnv({
+  const range = cel().celFunc(RANGE, [DYN, INT], DYN, (container) => container)
+  const index = cel().celFunc(INDEX, [DYN, DYN], DYN, (container) => container)
+  return cel().celEnv({
     funcs: [...funcs, timestamp, derive(range, rangeCall(meter)), derive(index, indexCall)],
   })
 }
@@ -53,7 +52,7 @@ function metered(base: CelFunc, meter: Meter, patterns: Patterns): CelFunc {
     case '_+_':
       if (first?.name !== 'list') break
       return derive(base, (_id, _target, args) =>
-        pair(args, (l, r) => (isCelList(l) && isCelList(r) ? appendLists(l, r, meter) : undefined)),
+        pair(args, (l, r) => (cel().isCelList(l) && cel().isCelList(r) ? appendLists(l, r, meter) : undefined)),
       )
     case 'matches':
       return derive(base, matchesCall(meter, patterns))
@@ -63,7 +62,7 @@ function metered(base: CelFunc, meter: Meter, patterns: Patterns): CelFunc {
     case 'bool':
     case 'timestamp':
     case 'duration':
-      if (first === CelScalar.STRING) return derive(base, conversionCall(base))
+      if (first === cel().CelScalar.STRING) return derive(base, conversionCall(base))
       break
     default:
   }
@@ -81,7 +80,7 @@ function rangeCall(meter: Meter): Call {
     pair(args, (container, weight) => {
       const sized = container as { readonly size?: unknown }
       if (typeof container !== 'object' || container === null || typeof sized.size !== 'number') {
-        return celError('a macro needs a list or a map', id)
+        return cel().celError('a macro needs a list or a map', id)
       }
       meter.spend(sized.size * Number(weight))
       return container
@@ -91,15 +90,15 @@ function rangeCall(meter: Meter): Call {
 const indexCall: Call = (id, _target, args) =>
   pair(args, (container, key) => {
     const value = valueAt(container, key)
-    if (value === NO_OVERLOAD) return celError('no such index', id)
-    return value === undefined ? celError('no such key', id) : value
+    if (value === NO_OVERLOAD) return cel().celError('no such index', id)
+    return value === undefined ? cel().celError('no such key', id) : value
   })
 
 function inListCall(meter: Meter): Call {
-  const equal = celEnv().funcs.find('_==_')
+  const equal = cel().celEnv().funcs.find('_==_')
   return (id, _target, args) =>
     pair(args, (value, list) => {
-      if (!isCelList(list)) return undefined
+      if (!cel().isCelList(list)) return undefined
       const scalars = (left: CelValue, right: CelValue) => equal?.call(id, undefined, [left, right]) === true
       for (const element of list) {
         meter.spend(1)
@@ -117,7 +116,7 @@ function matchesCall(meter: Meter, patterns: Patterns): Call {
       return patterns.matches(target, pattern, meter)
     } catch (error) {
       if (meter.exceeded) throw error
-      return celError('not a regular expression', id)
+      return cel().celError('not a regular expression', id)
     }
   }
 }
@@ -135,7 +134,7 @@ function conversionCall(base: CelFunc): Call {
     const [text] = args
     if (typeof text !== 'string' || args.length !== 1) return undefined
     if (text.length > LIMITS.convertedCharacters || numeral?.test(text) === false) {
-      return celError('this text does not convert', id)
+      return cel().celError('this text does not convert', id)
     }
     return base.call(id, target, args)
   }
@@ -146,7 +145,7 @@ function linearCall(base: CelFunc, meter: Meter): Call {
   const zone = base.name.startsWith('get') && base.arguments.length === 1 ? LIMITS.charactersPerStep * 16 : 0
   return (id, target, args) => {
     const result = base.call(id, target, args)
-    if (result === undefined || isCelError(result)) return result
+    if (result === undefined || cel().isCelError(result)) return result
     const characters = args.reduce<number>((sum, value) => sum + lengthOf(value), lengthOf(target) + zone)
     if (characters >= LIMITS.charactersPerStep) meter.spend(Math.floor(characters / LIMITS.charactersPerStep))
     return result

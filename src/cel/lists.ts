@@ -1,4 +1,5 @@
-import { celType, isCelList, isCelMap, type CelList, type CelValue } from '@bufbuild/cel'
+import { cel } from './library.ts'
+import type { CelList, CelValue } from '@bufbuild/cel'
 import { LIMITS, LimitReached, type Meter } from './limits.ts'
 
 const LIST = Symbol.for('@bufbuild/cel/list')
@@ -56,7 +57,7 @@ export function equalValues(
     throw new LimitReached()
   }
   const equal = (a: CelValue, b: CelValue) => equalValues(a, b, meter, scalars, depth + 1)
-  if (isCelList(left) && isCelList(right)) {
+  if (cel().isCelList(left) && cel().isCelList(right)) {
     if (left.size !== right.size) return false
     const others = right[Symbol.iterator]()
     for (const value of left) {
@@ -65,7 +66,7 @@ export function equalValues(
     }
     return true
   }
-  if (isCelMap(left) && isCelMap(right)) {
+  if (cel().isCelMap(left) && cel().isCelMap(right)) {
     if (left.size !== right.size) return false
     for (const [key, value] of left) {
       meter.spend(1)
@@ -85,12 +86,12 @@ export const NO_OVERLOAD: unique symbol = Symbol('no overload')
 
 /** `container[key]` with the types that CEL allows and no conversion between them; undefined when there is no such key. */
 export function valueAt(container: CelValue, key: CelValue): CelValue | undefined | typeof NO_OVERLOAD {
-  if (isCelMap(container)) {
-    const kind = celType(key).name
+  if (cel().isCelMap(container)) {
+    const kind = cel().celType(key).name
     const allowed = kind === 'string' || kind === 'int' || kind === 'uint' || kind === 'bool' || kind === 'double'
     return allowed ? container.get(key as string) : NO_OVERLOAD
   }
-  if (!isCelList(container)) return NO_OVERLOAD
+  if (!cel().isCelList(container)) return NO_OVERLOAD
   const index = integerOf(key)
   return index === undefined ? NO_OVERLOAD : index < 0 ? undefined : container.get(index)
 }

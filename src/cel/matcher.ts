@@ -1,4 +1,5 @@
-import { isCelError, plan, type CelEnv, type CelError, type CelInput } from '@bufbuild/cel'
+import { cel } from './library.ts'
+import type { CelEnv, CelError, CelInput } from '@bufbuild/cel'
 import type { Claims } from '../core/index.ts'
 import { checkExpression, type Node } from './check.ts'
 import { claimsToCel } from './claims.ts'
@@ -51,7 +52,7 @@ export function compileExpression(
   const env: CelEnv = meteredEnvironment(meter, patterns)
   const parsed = parseExpression(expression)
   const nodes = checkExpression(expression, parsed, env, patterns, variables)
-  const evaluate = plan(env, parsed)
+  const evaluate = cel().plan(env, parsed)
   return (values) => {
     meter.reset()
     // A null prototype, because variables are looked up by plain property access.
@@ -60,7 +61,7 @@ export function compileExpression(
     if (meter.exceeded) return LIMIT
     if (result === true) return MATCHED
     if (result === false) return NOT_MATCHED
-    return isCelError(result) ? failed(result, nodes) : error(nodes, undefined, 'the result is not a bool')
+    return cel().isCelError(result) ? failed(result, nodes) : error(nodes, undefined, 'the result is not a bool')
   }
 }
 

@@ -1,4 +1,5 @@
-import { parse } from '@bufbuild/cel'
+import type { parse } from '@bufbuild/cel'
+import { cel } from './library.ts'
 import { LIMITS } from './limits.ts'
 
 /** A place in an expression, both counted from 1; columns are Unicode characters. */
@@ -41,7 +42,7 @@ export function parseExpression(text: string): ParsedExpression {
   }
   boundNesting(text)
   try {
-    return parse(withoutComments(text))
+    return cel().parse(withoutComments(text))
   } catch (error) {
     throw syntaxError(error, text)
   }

@@ -1,4 +1,5 @@
-import { RE2JS } from '@bufbuild/re2'
+import { re2 } from './library.ts'
+import type { RE2JS } from '@bufbuild/re2'
 import { LIMITS, type Meter } from './limits.ts'
 
 interface Compiled {
@@ -35,7 +36,7 @@ export class Patterns {
 }
 
 function compile(pattern: string): Compiled {
-  return { expression: RE2JS.compile(pattern), weight: weigh(pattern) }
+  return { expression: re2().RE2JS.compile(pattern), weight: weigh(pattern) }
 }
 
 /**

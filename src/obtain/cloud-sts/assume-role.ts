@@ -1,4 +1,5 @@
-import { AssumeRoleWithWebIdentityCommand, STSClient, type Credentials } from '@aws-sdk/client-sts'
+import { createRequire } from 'node:module'
+import type * as Sts from '@aws-sdk/client-sts'
 import { Failure, Secret, type AwsCredential, type Clock, type OnBehalf, type Outbound } from '../../core/index.ts'
 import { createSmithyHandler, type SmithyCallOptions } from '../../net/index.ts'
 import type { CloudSts } from '../../resources/index.ts'
@@ -23,6 +24,9 @@ export interface AssumeRoleRequest {
   readonly onBehalfOf?: OnBehalf
 }
 
+// Loaded with the first config that needs it: the others don't pay 20 MiB for it.
+const load = createRequire(import.meta.url)
+
 /** Exchanges a caller's token for credentials of a role. Throws `Failure` (decisions §5). */
 export type AssumeRole = (request: AssumeRoleRequest) => Promise<Fetched>
 
@@ -31,14 +35,15 @@ export type AssumeRole = (request: AssumeRoleRequest) => Promise<Fetched>
  * retries, endpoint variables) is given, so it reads no file, no variable and no instance metadata.
  */
 export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoint }: AssumeRoleDeps): AssumeRole {
-  const client = createClient(spec.region, endpoint ?? stsEndpoint(spec.region), outbound)
+  const sts = load('@aws-sdk/client-sts') as typeof Sts
+  const client = createClient(sts, spec.region, endpoint ?? stsEndpoint(spec.region), outbound)
   const arn = endpoint === undefined ? toAwsPartition : (text: string) => text
   const policy = spec.sessionPolicy === undefined ? {} : { Policy: spec.sessionPolicy }
   const policies =
     spec.policyArns === undefined ? {} : { PolicyArns: spec.policyArns.map((text) => ({ arn: arn(text) })) }
 
   return async ({ roleArn, sessionName, token, onBehalfOf }) => {
-    const command = new AssumeRoleWithWebIdentityCommand({
+    const command = new sts.AssumeRoleWithWebIdentityCommand({
       RoleArn: arn(roleArn),
       RoleSessionName: sessionName,
       WebIdentityToken: token.reveal(),
@@ -56,7 +61,7 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
   }
 }
 
-function createClient(region: string, endpoint: string, outbound: Outbound): STSClient {
+function createClient({ STSClient }: typeof Sts, region: string, endpoint: string, outbound: Outbound): Sts.STSClient {
   return new STSClient({
     region,
     endpoint,
@@ -80,7 +85,7 @@ const ACCESS_KEY_ID = /^\w{16,128}$/
 /** Goes into a header and into a signature. */
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,16384}$/
 
-function fetched(credentials: Credentials | undefined, spec: AssumeRoleSpec, nowMs: number): Fetched {
+function fetched(credentials: Sts.Credentials | undefined, spec: AssumeRoleSpec, nowMs: number): Fetched {
   const { AccessKeyId = '', SecretAccessKey = '', SessionToken = '', Expiration } = credentials ?? {}
   const expiresAtMs = Expiration?.getTime() ?? Number.NaN
   const areUsable =

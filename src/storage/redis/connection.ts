@@ -1,10 +1,14 @@
+import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import { Redis } from 'ioredis'
+import type * as IoRedis from 'ioredis'
 import { StoreError } from '../port.ts'
 import type { Endpoint, StoreTls } from './config.ts'
 import { withDeadline } from './deadline.ts'
 import { toStoreError } from './reply-errors.ts'
+
+// Loaded with the first connection: a proxy without a store does not pay 20 MiB for it.
+const load = createRequire(import.meta.url)
 
 /** How often a connection is looked at: does it answer, does it take what is sent. */
 const LIVENESS_MS = 1_000
@@ -39,6 +43,7 @@ export interface Connection {
 /** Connects within the dial timeout. Sends nothing: no credentials, no library name. Throws `StoreError` `unavailable`. */
 export async function openConnection(options: ConnectionOptionsOfStore): Promise<Connection> {
   const { host, port, dialTimeoutMs, readTimeoutMs, writeTimeoutMs } = options
+  const { Redis } = load('ioredis') as typeof IoRedis
   const redis = new Redis({
     host,
     port,
