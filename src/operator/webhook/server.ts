@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer, type Server } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { causeOf, type Log, type Metrics } from '../../core/index.ts'
-import { bind, parseListenAddress } from '../../listen/index.ts'
+import { openListener, parseListenAddress } from '../../listen/index.ts'
 import type { Certificate } from './certificates.ts'
 import { type AdmissionDecision, type AdmissionRequest, readReview, reviewOf } from './review.ts'
 
@@ -29,6 +27,9 @@ export interface WebhookServer {
 }
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024
+const MAX_HEADER_BYTES = 16 * 1024
+/** One API server keeps a few; there are not many of them. */
+const MAX_CONNECTIONS = 1_000
 const REQUEST_MS = 10_000
 const HEADERS_MS = 5_000
 const CLOSE_GRACE_MS = 1_000
@@ -70,41 +71,48 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text)
   }
 
-  const server: Server = createServer(
-    {
-      ...pair(options.certificate),
-      minVersion: 'TLSv1.2',
-      headersTimeout: HEADERS_MS,
-      requestTimeout: REQUEST_MS,
-      connectionsCheckingInterval: 1000,
+  let pair = pairOf(options.certificate)
+  const followers = new Set<() => void>()
+  const listener = await openListener({
+    address: parseListenAddress(options.address),
+    tls: {
+      current: () => pair,
+      onChange(follower) {
+        followers.add(follower)
+        return () => followers.delete(follower)
+      },
     },
-    (request, response) => {
+    headerLimitBytes: MAX_HEADER_BYTES,
+    deadlines: { headersMs: HEADERS_MS, requestMs: REQUEST_MS },
+    maxConnections: MAX_CONNECTIONS,
+    serve(request, response, _connection, { expectsContinue }) {
+      if (expectsContinue) response.writeContinue()
       answer(request, response).catch((error: unknown) => {
         log.error({ cause: causeOf(error) }, 'a review could not be answered')
         if (!response.headersSent) refuse(request, response, 500)
         else response.destroy()
       })
     },
-  )
-  server.on('clientError', (_error, socket) => socket.destroy())
-  server.on('tlsClientError', (error) => log.debug({ cause: causeOf(error) }, 'TLS handshake failed'))
-  await bind(server, parseListenAddress(options.address), { socketMode: 0o600 })
+    refusal: () => ({ headers: {}, body: '' }),
+    clock: { now: options.now },
+    log,
+    metrics,
+  })
   return {
-    port: (server.address() as AddressInfo).port,
-    use: (certificate) => server.setSecureContext({ ...pair(certificate), minVersion: 'TLSv1.2' }),
-    close: () =>
-      new Promise((resolve) => {
-        const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS)
-        server.close(() => {
-          clearTimeout(force)
-          resolve()
-        })
-        server.closeIdleConnections()
-      }),
+    port: Number(new URL(listener.url).port),
+    use(certificate) {
+      pair = pairOf(certificate)
+      for (const follower of followers) follower()
+    },
+    async close() {
+      listener.stop()
+      await listener.emptied(CLOSE_GRACE_MS)
+      await listener.close()
+    },
   }
 }
 
-const pair = ({ cert, key }: Certificate) => ({ cert, key: key.reveal() })
+const pairOf = ({ cert, key }: Certificate) => ({ cert: Buffer.from(cert), key: Buffer.from(key.reveal()) })
 
 function refuse(request: IncomingMessage, response: ServerResponse, status: number): void {
   // What was not read would be taken for the next request.

@@ -1,0 +1,87 @@
+import { request as httpsRequest } from 'node:https'
+import { connect } from 'node:tls'
+import { once } from 'node:events'
+import { afterEach, describe, expect, it } from 'vitest'
+import { Secret } from '../../src/core/index.ts'
+import { startWebhookServer, VALIDATE_PATH, type WebhookServer } from '../../src/operator/webhook/server.ts'
+import { createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
+import { TLS } from '../support/tls.ts'
+
+let server: WebhookServer | undefined
+afterEach(() => server?.close())
+
+const certificateOf = ({ cert, key }: { cert: Buffer; key: Buffer }) => ({
+  cert: cert.toString(),
+  key: new Secret(key.toString()),
+  notBeforeMs: 0,
+  notAfterMs: Number.MAX_SAFE_INTEGER,
+})
+
+const start = async (): Promise<WebhookServer> =>
+  (server = await startWebhookServer({
+    address: '127.0.0.1:0',
+    certificate: certificateOf(TLS.server),
+    validate: ({ namespace }) =>
+      namespace === 'good' ? { allowed: true } : { allowed: false, message: 'only in namespace good' },
+    mutate: () => ({ allowed: true }),
+    log: createRecordingLog(),
+    metrics: createRecordingMetrics(),
+    now: () => Date.now(),
+  }))
+
+const reviewFor = (namespace: string): string =>
+  JSON.stringify({
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    request: { uid: 'u1', kind: { group: '', version: 'v1', kind: 'Pod' }, namespace, operation: 'CREATE' },
+  })
+
+function send(port: number, path: string, body: string, method = 'POST'): Promise<{ status: number; text: string }> {
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path, method, headers, rejectUnauthorized: false, agent: false as const }
+    const request = httpsRequest(options, (response) => {
+      let text = ''
+      response.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+    })
+    request.on('error', reject).end(body)
+  })
+}
+
+const fingerprintOf = async (port: number): Promise<string> => {
+  const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  const { fingerprint256 } = socket.getPeerCertificate()
+  socket.destroy()
+  return fingerprint256
+}
+
+describe('the server that the API server asks', () => {
+  it('answers reviews with its decision', async () => {
+    const { port } = await start()
+    const good = await send(port, VALIDATE_PATH, reviewFor('good'))
+    expect([good.status, JSON.parse(good.text)]).toMatchObject([200, { response: { uid: 'u1', allowed: true } }])
+    const other = await send(port, VALIDATE_PATH, reviewFor('other'))
+    expect(JSON.parse(other.text)).toMatchObject({ response: { allowed: false, status: { code: 422 } } })
+  })
+
+  it.each([
+    ['another path', '/other', reviewFor('good'), 'POST', 404],
+    ['another method', VALIDATE_PATH, '', 'GET', 405],
+    ['what is no review', VALIDATE_PATH, '{}', 'POST', 400],
+    ['what is no JSON', VALIDATE_PATH, '{', 'POST', 400],
+    ['more than 3 MiB, and lets its client read so', VALIDATE_PATH, 'x'.repeat(8 * 1024 * 1024), 'POST', 413],
+  ])('refuses %s', async (_what, path, body, method, status) => {
+    const { port } = await start()
+    expect((await send(port, path, body, method)).status).toBe(status)
+  })
+
+  it('takes another certificate without a restart', async () => {
+    const running = await start()
+    const { port } = running
+    const before = await fingerprintOf(port)
+    running.use(certificateOf(TLS.otherServer))
+    expect(await fingerprintOf(port)).not.toBe(before)
+  })
+})
