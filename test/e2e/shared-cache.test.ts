@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { startDeployment, type Deployment } from '../support/redis/deployment.ts'
 import { operate } from '../support/redis/operator.ts'
 import { type Fleet, fleetFolder, openFleet } from './fleet.ts'
+import { INITIALIZE, post } from './lab.ts'
 import { extauth } from './process.ts'
 
 let deployment: Deployment
@@ -75,6 +76,25 @@ describe('a fleet with one cache', () => {
     for (const word of [exchanged, exchanged.slice(7, 60), 'alice', 'bob', 'Bearer']) {
       expect(dump.join('\n')).not.toContain(word)
     }
+  })
+})
+
+describe('sessions', () => {
+  it('that begin at one replica go on at another for the same caller, and for nobody else', async () => {
+    fleet = await openFleet(2, deployment.sentinels, { sessionKeySecretRef: { name: 'cache', key: 'seal' } })
+    const [alice, bob] = [await fleet.bearer('alice'), await fleet.bearer('bob')]
+    const begun = await post(`${replica(0).url}/one`, INITIALIZE, alice)
+    await begun.arrayBuffer()
+    const session = begun.headers.get('mcp-session-id') ?? ''
+    expect(session).toContain('.')
+    const list = async (caller: Record<string, string>) => {
+      const headers = { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25', ...caller }
+      const answer = await post(`${replica(1).url}/one`, { jsonrpc: '2.0', id: 2, method: 'tools/list' }, headers)
+      await answer.arrayBuffer()
+      return answer.status
+    }
+    expect(await list(alice)).toBe(200)
+    expect(await list(bob)).toBe(404)
   })
 })
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { SharedStore } from '../../../src/cache/index.ts'
 import { Failure } from '../../../src/core/index.ts'
 import { createMemoryStore } from '../../../src/storage/index.ts'
 import { createManualClock, createRecordingLog } from '../../support/ports.ts'
@@ -68,6 +69,30 @@ describe('a fleet', () => {
       .poll(async () => new Set(await all((replica) => replica.get('alice'))).size, { timeout: 5_000 })
       .toBe(1)
     expect(provider.calls).toHaveLength(2)
+  })
+
+  it('asks the store once for what another made, once before it makes it, and not at all for what it has', async () => {
+    const clock = createManualClock()
+    const store = createMemoryStore({ clock, log: createRecordingLog() })
+    const asked: string[] = []
+    const counting: SharedStore = {
+      ...store,
+      get: (key) => (asked.push('get'), store.get(key)),
+      getOrLock: (...args) => (asked.push('getOrLock'), store.getOrLock(...args)),
+    }
+    const [maker, reader] = [createFleetReplica(counting, { clock }), createFleetReplica(counting, { clock })]
+    await settle()
+    const cost = async (work: () => Promise<unknown>) => {
+      asked.length = 0
+      await work()
+      return [...asked]
+    }
+    expect(await cost(() => maker.get('alice'))).toEqual(['getOrLock'])
+    expect(await cost(() => maker.get('alice'))).toEqual([])
+    await settle()
+    expect(await cost(() => reader.get('alice'))).toEqual(['getOrLock'])
+    await reader.refuse('alice')
+    expect(await cost(() => reader.get('alice')), 'twice at most').toEqual(['getOrLock', 'getOrLock'])
   })
 
   it('makes a new one instead of sharing one that is about to end', async () => {
