@@ -20,6 +20,11 @@ export type Requirement =
       readonly isRevoked: (jti: string) => boolean
     }
   | {
+      readonly kind: 'known'
+      /** What is known about who sends a bearer token; undefined for a token that is none. */
+      readonly verify: (token: string) => Readonly<Record<string, unknown>> | undefined
+    }
+  | {
       readonly kind: 'sigv4'
       readonly region: string
       readonly service: string
@@ -59,6 +64,13 @@ export function createVerifier(requirement: Requirement, clock: Clock): Verifier
         const token = bearerOf(valuesOf(request.headers, 'authorization'))
         if (token === undefined) return Promise.resolve(unauthorized('invalid_request'))
         return Promise.resolve(requirement.token.equals(token) ? accepted() : unauthorized('invalid_token'))
+      }
+    case 'known':
+      return (request) => {
+        const token = bearerOf(valuesOf(request.headers, 'authorization'))
+        if (token === undefined) return Promise.resolve(unauthorized('invalid_request'))
+        const verified = requirement.verify(token)
+        return Promise.resolve(verified === undefined ? unauthorized('invalid_token') : accepted(verified))
       }
     case 'jwt':
       return jwtVerifier(requirement, clock)

@@ -11,9 +11,11 @@ import {
   type LabIdentityProvider,
   type LabRole,
   type LabSts,
+  type LabWorkspace,
   startLabBackend,
   startLabIdentityProvider,
   startLabSts,
+  startLabWorkspace,
 } from '../../lab/index.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import type { ReportingLog } from './logging.ts'
@@ -26,6 +28,7 @@ export interface Lab {
   readonly adminUrl: string
   readonly identity: LabIdentityProvider
   readonly sts: LabSts
+  readonly workspace: LabWorkspace
   readonly backend: LabBackend
   /** The folder that the proxy reads: config/lab, or a copy of it with other ports. */
   readonly configDirectory: string
@@ -88,15 +91,22 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     )
     const trust = { issuer: identity.url, keys: identity.jwks, roles: ROLES }
     const sts = keep(await startLabSts({ port: ports.sts, trust, clock, faults }))
-    const mounts = await mountsFor(identity, sts)
-    const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
     const proxyPort = ports.proxy === 0 ? await freePort() : ports.proxy
     const listen = `127.0.0.1:${proxyPort}`
+    const client = {
+      id: 'lab-workspace',
+      secret: await secretOf('lab-workspace', 'client-secret'),
+      redirectUris: [`http://${listen}/upstream/oauth/callback`],
+    }
+    const workspace = keep(await startLabWorkspace({ port: ports.workspace, client, clock }))
+    const mounts = await mountsFor(identity, sts, workspace)
+    const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
     const copied = await configFor({
       [`127.0.0.1:${LAB_PORTS.proxy}`]: listen,
       [`127.0.0.1:${LAB_PORTS.identity}`]: new URL(identity.url).host,
       [`127.0.0.1:${LAB_PORTS.identityTls}`]: new URL(identity.tlsUrl ?? '').host,
       [`127.0.0.1:${LAB_PORTS.backend}`]: new URL(backend.url).host,
+      [`127.0.0.1:${LAB_PORTS.workspace}`]: new URL(workspace.url).host,
     })
     keep(copied)
     const proxy = keep(
@@ -116,6 +126,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
       adminUrl: proxy.adminUrl,
       identity,
       sts,
+      workspace,
       backend,
       configDirectory: copied.directory,
       reload: () => Promise.resolve(proxy.reload()),
@@ -127,22 +138,28 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   }
 }
 
+/** Where logins come back to; on loopback the port may be another (RFC 8252 §7.3). */
+const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange'].map(
+  (path) => `http://127.0.0.1:${LAB_PORTS.proxy}${path}/oauth/callback`,
+)
+
 const secretOf = async (name: string, key: string): Promise<Secret> =>
   new Secret((await readFile(path.join(LAB_CONFIG, 'secrets', name, key), 'utf8')).trimEnd())
 
 async function readClients(): Promise<LabClient[]> {
-  const [exchange, introspection, service] = await Promise.all(
-    ['lab-exchange', 'lab-introspection', 'lab-service'].map((name) => secretOf(name, 'client-secret')),
+  const [exchange, introspection, service, login] = await Promise.all(
+    ['lab-exchange', 'lab-introspection', 'lab-service', 'lab-login'].map((name) => secretOf(name, 'client-secret')),
   )
-  if (exchange === undefined || introspection === undefined || service === undefined) return []
+  if (exchange === undefined || introspection === undefined || service === undefined || login === undefined) return []
   return [
     { id: 'lab-exchange', secret: exchange, may: ['exchange'], audiences: [BACKEND_AUDIENCE] },
     { id: 'lab-introspection', secret: introspection, may: ['introspect'] },
+    { id: 'lab-login', secret: login, may: ['authorization_code'], redirectUris: LOGIN_REDIRECTS },
     { id: 'lab-service', secret: service, may: ['client_credentials'], audiences: [AUDIENCE] },
   ]
 }
 
-async function mountsFor(identity: LabIdentityProvider, sts: LabSts) {
+async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: LabWorkspace) {
   return {
     '/unauthenticated': { kind: 'none' },
     '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
@@ -150,6 +167,20 @@ async function mountsFor(identity: LabIdentityProvider, sts: LabSts) {
     '/token-exchange': {
       kind: 'jwt',
       issuer: identity.url,
+      audience: BACKEND_AUDIENCE,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
+    '/upstream': {
+      kind: 'known',
+      verify: (token: string) => {
+        const issued = workspace.verify(token)
+        return issued && { workspaceUser: issued.user.login, scope: issued.scope }
+      },
+    },
+    '/upstream-exchange': {
+      kind: 'jwt',
+      issuer: identity.tlsUrl ?? '',
       audience: BACKEND_AUDIENCE,
       keys: identity.jwks,
       isRevoked: identity.isRevoked,

@@ -9,6 +9,7 @@ export interface LabPorts {
   readonly identityTls: number
   readonly backend: number
   readonly sts: number
+  readonly workspace: number
 }
 
 /** The ports that are written in config/lab. */
@@ -19,6 +20,7 @@ export const LAB_PORTS: LabPorts = {
   backend: 8083,
   sts: 8084,
   identityTls: 8085,
+  workspace: 8086,
 }
 
 /** The folder that the lab runs. */

@@ -4,6 +4,7 @@ import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
 import type { Lab } from './lab-compose.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
+import { runLabLogin } from './lab-login.ts'
 import { runLabToken } from './lab-token.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
@@ -26,9 +27,11 @@ const SPEC: CommandSpec = {
     'idp-tls-port': port('the identity provider on TLS', LAB_PORTS.identityTls),
     'backend-port': port('the MCP server', LAB_PORTS.backend),
     'sts-port': port('the STS', LAB_PORTS.sts),
+    'workspace-port': port('the OAuth 2.0 provider with nested tokens', LAB_PORTS.workspace),
     'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default warn.` },
   },
-  notes: '`extauth lab token` prints a token of the running lab; see extauth lab token --help.',
+  notes:
+    '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself; see\ntheir --help.',
 }
 
 /** Which option moves which port. */
@@ -39,11 +42,13 @@ const OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
   identityTls: 'idp-tls-port',
   backend: 'backend-port',
   sts: 'sts-port',
+  workspace: 'workspace-port',
 }
 
-/** `extauth lab`, and `extauth lab token`. Runs until it is asked to stop; exit code 0 then, 1 when it can't start. */
+/** `extauth lab`, `extauth lab token` and `extauth lab login`. Runs until it is asked to stop; exit code 0 then, 1 when it can't start. */
 export async function runLab(argv: readonly string[], io: Io): Promise<number> {
   if (argv[0] === 'token') return runLabToken(argv.slice(1), io)
+  if (argv[0] === 'login') return runLabLogin(argv.slice(1), io)
   const options = parseOptions(SPEC, argv, io.env)
   if (options === 'help') {
     io.stdout(renderHelp(SPEC))
@@ -133,6 +138,8 @@ interface Row {
   readonly backendSees: string
   /** Arguments of `extauth lab token`; absent where nobody asks for a token. */
   readonly token?: string
+  /** Arguments of `extauth lab login`, for routes whose callers log in at the proxy itself. */
+  readonly login?: string
 }
 
 const ROWS: readonly Row[] = [
@@ -147,6 +154,12 @@ const ROWS: readonly Row[] = [
   { path: '/cloud-sts', backendSees: 'a signature as role lab-admin', token: '--sub alice --groups admins' },
   { path: '/cloud-sts', backendSees: 'a signature as role lab-developer', token: '--sub bob --groups dev' },
   { path: '/cloud-sts', backendSees: 'a signature as role lab-reader', token: '--sub carol' },
+  { path: '/upstream', backendSees: "the user's own token of the workspace", login: '--route /upstream --user alice' },
+  {
+    path: '/upstream-exchange',
+    backendSees: "a token exchanged for the user's upstream token",
+    login: '--route /upstream-exchange --user alice',
+  },
 ]
 
 /** What the lab prints on start: where everything is, the routes, and a command to try for each. */
@@ -156,6 +169,7 @@ function describe(lab: Lab, ports: LabPorts): string {
   // A checkout has no `extauth` on the path; npm finds the right Node for it too.
   const isCheckout = path.relative('.', LAB_CONFIG) === path.join('config', 'lab')
   const extauth = isCheckout ? 'npm run -s extauth --' : 'extauth'
+  const proxyPort = ports.proxy === LAB_PORTS.proxy ? '' : ` --port ${new URL(lab.url).port}`
   const idpPort = ports.identity === LAB_PORTS.identity ? '' : ` --idp-port ${new URL(identity.url).port}`
   const wide = Math.max(...ROWS.map((row) => row.path.length)) + 2
   const lines = [
@@ -167,13 +181,15 @@ function describe(lab: Lab, ports: LabPorts): string {
     `    the same on TLS  ${identity.tlsUrl}`,
     `  MCP server         ${backend.url}`,
     `  STS                ${sts.url}`,
+    `  workspace          ${lab.workspace.url}`,
     `  config             ${path.relative('.', lab.configDirectory) || '.'}`,
     '',
     'Routes, what the MCP server behind each gets to see, and a command to try (from this folder):',
   ]
   for (const row of ROWS) {
-    const token =
-      row.token === undefined ? '' : ` -H "Authorization: Bearer $(${extauth} lab token ${row.token}${idpPort})"`
+    const command =
+      row.login === undefined ? row.token && `token ${row.token}${idpPort}` : `login ${row.login}${proxyPort}`
+    const token = command === undefined ? '' : ` -H "Authorization: Bearer $(${extauth} lab ${command})"`
     lines.push(
       '',
       `  ${row.path.padEnd(wide)}${row.backendSees}`,

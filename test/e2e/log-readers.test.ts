@@ -50,7 +50,15 @@ async function registry(): Promise<Server> {
 }
 
 async function lab(): Promise<Server> {
-  const names = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port'] as const
+  const names = [
+    'port',
+    'admin-port',
+    'idp-port',
+    'idp-tls-port',
+    'backend-port',
+    'sts-port',
+    'workspace-port',
+  ] as const
   const ports = new Map<string, number>()
   for (const name of names) ports.set(name, await freePort())
   const args = ['lab', '--log-level', 'info', ...[...ports].flatMap(([name, port]) => [`--${name}`, String(port)])]

@@ -34,6 +34,7 @@ const PORTS = {
   'backend-port': 8083,
   'sts-port': 8084,
   'idp-tls-port': 8085,
+  'workspace-port': 8086,
 }
 /** Port in the README → port here: the same, unless something else on this machine has one of them. */
 const ports = new Map<number, number>(Object.values(PORTS).map((port) => [port, port]))
@@ -57,7 +58,7 @@ const withPorts = (text: string): string =>
 
 function bash(text: string): Promise<{ code: number; stdout: string; stderr: string }> {
   const script = withPorts(text)
-  const env = { ...process.env, EXTAUTH_IDP_PORT: String(ports.get(8082)) }
+  const env = { ...process.env, EXTAUTH_IDP_PORT: String(ports.get(8082)), EXTAUTH_PORT: String(ports.get(8080)) }
   return new Promise((resolve) => {
     execFile('bash', ['-uo', 'pipefail', '-c', script], { cwd: ROOT, env, timeout: 60_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
@@ -84,7 +85,7 @@ describe("the README's tour, run word for word against npm start's lab", () => {
 
   it('has all its stations', () => {
     expect(lab.stderr()).toBe('')
-    expect(TOUR).toHaveLength(7)
+    expect(TOUR).toHaveLength(8)
     expect(needsToken).toContain('lab token')
   })
 
@@ -99,7 +100,7 @@ describe("the README's tour, run word for word against npm start's lab", () => {
   )
 
   it('shows what it promises', async () => {
-    const [apiKey, challenge, bearer, exchanged, role, mistake, inspector] = await Promise.all(
+    const [apiKey, challenge, bearer, exchanged, role, login, mistake, inspector] = await Promise.all(
       TOUR.map(
         async ({ script }) => (await bash(script.startsWith('token=') ? script : `${needsToken}\n${script}`)).stdout,
       ),
@@ -112,6 +113,8 @@ describe("the README's tour, run word for word against npm start's lab", () => {
     expect(exchanged).toContain('"type":"tokenExchange"')
     expect(role).toContain('AWS4-HMAC-SHA256')
     expect(role).toContain('role/lab-admin')
+    expect(login).toContain('workspaceUser')
+    expect(login).toContain('lab-backend')
     expect(mistake).toContain('bearerToken')
     expect(mistake).toMatch(/oops\.yaml:6:3 /)
     expect(inspector).toContain('show_request')
@@ -164,7 +167,7 @@ describe('the registry as the README starts it', () => {
 describe("the lab's own commands", () => {
   it('work as they are printed', async () => {
     const commands = lab.stdout().match(/^ {4}curl .*$/gm) ?? []
-    expect(commands).toHaveLength(7)
+    expect(commands).toHaveLength(9)
     for (const command of commands) {
       const { code, stdout } = await bash(command)
       expect([command, code]).toEqual([command, 0])

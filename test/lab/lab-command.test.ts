@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 const BIN = path.join(ROOT, 'bin/extauth.cjs')
-const PORTS = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port']
+const PORTS = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
 const ANY_PORT = PORTS.flatMap((name) => [`--${name}`, '0'])
 
 function start(argv: readonly string[]) {
@@ -30,13 +30,13 @@ describe('extauth lab', () => {
 
   test('says that it is a stand-in, and where everything is', () => {
     expect(lab.output.stdout).toContain('stand-in for trying things out')
-    expect(lab.output.stdout.match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(6)
+    expect(lab.output.stdout.match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(7)
     expect(lab.output.stderr).toBe('')
   })
 
   test('each command that it prints works as it stands', async () => {
     const commands = lab.output.stdout.split('\n').filter((line) => line.startsWith('    curl '))
-    expect(commands).toHaveLength(7)
+    expect(commands).toHaveLength(9)
     for (const command of commands) {
       const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT })
       expect(stdout).toMatch(/^POST \/\S+\n(?:[\w-]+: .*\n)+\n[^]*The server (?:asks for no credential|has verified:)/i)
@@ -58,6 +58,7 @@ describe('extauth lab that cannot start', () => {
     ['--idp-tls-port', 'identity provider on TLS'],
     ['--backend-port', 'MCP server'],
     ['--sts-port', 'STS'],
+    ['--workspace-port', 'workspace'],
   ])('a busy port is named with the option that moves it: %s', async (option) => {
     const taken = createServer()
     taken.listen(0, '127.0.0.1')

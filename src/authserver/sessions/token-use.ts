@@ -1,3 +1,4 @@
+import { createTtlLru } from '../../cache/index.ts'
 import {
   asFailure,
   type AuthenticatedCaller,
@@ -22,8 +23,9 @@ export interface TokenUseOptions {
   readonly count: SessionCounters
 }
 
-/** A token that was refused although it is this new is not refreshed again: the backend means it. */
+/** A token that replaced a refused one this recently is not refreshed for a refusal again: the backend means it. */
 const REFUSAL_PAUSE_MS = 30_000
+const MOST_REFUSALS = 10_000
 
 const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
   const held = record.providers.get(provider)
@@ -34,6 +36,7 @@ const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
 /** What callers' requests use of their sessions. */
 export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
   const { issuer, records, live, ended, renewal, clock, count } = options
+  const refusals = createTtlLru<true>({ clock, maxEntries: MOST_REFUSALS })
 
   const tsidOf = (caller: AuthenticatedCaller): string => {
     const { tsid } = caller.claims
@@ -111,8 +114,10 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
       if (held.refreshToken === undefined) {
         return renewal.lose(tsid, noSession(`a backend refused a token that ${provider} can't renew`))
       }
-      if (clock.now() < held.obtainedAtMs + REFUSAL_PAUSE_MS) return false
+      const key = `${provider} ${tsid}`
+      if (refusals.peek(key) === true) return false
       await renewal.renew(tsid, provider, isRefused)
+      refusals.set(key, true, clock.now() + REFUSAL_PAUSE_MS)
       return true
     },
   }

@@ -83,6 +83,15 @@ describe('upstream tokens on requests', () => {
     expect(rig.corp.refreshes).toBe(1)
   })
 
+  it('refreshes a refused token however new it is', async () => {
+    const rig = createRig()
+    const sessions = await rig.replica()
+    await rig.login(sessions)
+    const refused = await sessions.current(alice(), 'corp', 'access_token')
+    expect(await sessions.reject(alice(), 'corp', refused)).toBe(true)
+    expect(await rig.access(sessions)).toBe('access-1')
+  })
+
   it('asks for a login when a refused token can’t be renewed', async () => {
     const rig = createRig()
     const sessions = await rig.replica()

@@ -1,0 +1,169 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Outbound, OutboundError } from '../core/index.ts'
+import { createOutbound, postForm } from '../net/index.ts'
+import { EXIT, type Io } from './io.ts'
+import { LAB_PORTS } from './lab-ports.ts'
+import { clickThrough } from './lab-pages.ts'
+import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
+
+const SPEC: CommandSpec = {
+  name: 'extauth lab login',
+  summary:
+    'Logs in at the running lab as an MCP client does (discovery, registration, PKCE), and prints the access token, and\nnothing else, to standard output.',
+  options: {
+    route: { type: 'string', value: 'PATH', help: 'Route that the token is for. Default /upstream.' },
+    user: {
+      type: 'string',
+      value: 'NAME',
+      help: 'Press all buttons as this user, without a browser: alice, bob, carol.',
+    },
+    port: { type: 'string', value: 'PORT', help: `Where the lab's proxy is. Default ${LAB_PORTS.proxy}.` },
+  },
+  notes: 'Without --user the address to open in a browser is printed to standard error, and the command waits for it.',
+}
+
+/** How long a person in front of a browser may take. */
+const BROWSER_MS = 5 * 60_000
+
+class LoginFailed extends Error {}
+
+/** `extauth lab login`: exit code 0 and the token on standard output, 1 when the lab does not run or the login fails. */
+export async function runLabLogin(argv: readonly string[], io: Io): Promise<number> {
+  const options = parseOptions(SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(SPEC))
+    return EXIT.fine
+  }
+  const route = options.text('route') ?? '/upstream'
+  const port = options.text('port') ?? String(LAB_PORTS.proxy)
+  if (!/^\d{1,5}$/.test(port)) throw new UsageError('--port must be a port number')
+  if (!/^\/[\w-]+$/.test(route)) throw new UsageError('--route must be the path of a route, such as /upstream')
+  const clock = { now: () => Date.now() }
+  const outbound = createOutbound({ name: 'lab', clock, breaker: false, deadlineMs: 30_000 })
+  try {
+    io.stdout(`${await logIn(outbound, `http://127.0.0.1:${port}`, route, options.text('user'), io)}\n`)
+    return EXIT.fine
+  } catch (error) {
+    if (!(error instanceof OutboundError) && !(error instanceof LoginFailed)) throw error
+    const reason = error instanceof LoginFailed ? error.message : 'the lab does not run (extauth lab)'
+    io.stderr(`extauth lab login: ${reason}\n`)
+    return EXIT.failed
+  } finally {
+    await outbound.close()
+  }
+}
+
+/** From the route's address alone to a token for it. */
+async function logIn(
+  outbound: Outbound,
+  proxy: string,
+  route: string,
+  user: string | undefined,
+  io: Io,
+): Promise<string> {
+  const resource = await getJson(outbound, `${proxy}/.well-known/oauth-protected-resource${route}`)
+  const issuer = textOf((resource['authorization_servers'] as unknown[] | undefined)?.[0])
+  const server = await getJson(outbound, `${issuer}/.well-known/oauth-authorization-server`)
+  const receiver = await openReceiver()
+  try {
+    const client = await register(outbound, textOf(server['registration_endpoint']), receiver.url)
+    const verifier = randomBytes(32).toString('base64url')
+    const state = randomBytes(16).toString('base64url')
+    const url = new URL(textOf(server['authorization_endpoint']))
+    url.search = new URLSearchParams({
+      response_type: 'code',
+      client_id: client,
+      redirect_uri: receiver.url,
+      state,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      resource: textOf(resource['resource']),
+    }).toString()
+    if (user === undefined) io.stderr(`Open this address in a browser on this machine:\n\n  ${url.href}\n\n`)
+    const answer = user === undefined ? await receiver.answer : await clickThrough(url, receiver.url, user, refuse)
+    if (answer.get('state') !== state || answer.get('iss') !== issuer)
+      throw new LoginFailed('the answer is for another login')
+    const code = answer.get('code')
+    if (code === null) throw new LoginFailed(`refused: ${answer.get('error') ?? 'no code came back'}`)
+    const response = await postForm(outbound, {
+      url: textOf(server['token_endpoint']),
+      form: {
+        grant_type: 'authorization_code',
+        client_id: client,
+        code,
+        code_verifier: verifier,
+        redirect_uri: receiver.url,
+      },
+    })
+    return textOf(objectOf(response.body)['access_token'])
+  } finally {
+    receiver.close()
+  }
+}
+
+const refuse = (reason: string): never => {
+  throw new LoginFailed(reason)
+}
+
+async function getJson(outbound: Outbound, url: string): Promise<Readonly<Record<string, unknown>>> {
+  const { status, body } = await outbound.request({ method: 'GET', url, headers: { accept: 'application/json' } })
+  if (status !== 200) throw new LoginFailed(`${new URL(url).pathname} answered ${status}; does the route exist?`)
+  return objectOf(body)
+}
+
+async function register(outbound: Outbound, url: string, redirectUri: string): Promise<string> {
+  const metadata = {
+    client_name: 'extauth lab login',
+    redirect_uris: [redirectUri],
+    grant_types: ['authorization_code'],
+    token_endpoint_auth_method: 'none',
+  }
+  const headers = { 'content-type': 'application/json' }
+  const { body } = await outbound.request({ method: 'POST', url, headers, body: JSON.stringify(metadata) })
+  return textOf(objectOf(body)['client_id'])
+}
+
+function objectOf(body: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(body.toString('utf8')) as Readonly<Record<string, unknown>>
+  } catch {
+    throw new LoginFailed('an answer is not JSON')
+  }
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw new LoginFailed('callers of this route do not log in at the proxy, or an answer lacks something')
+}
+
+interface Receiver {
+  readonly url: string
+  readonly answer: Promise<URLSearchParams>
+  close(): void
+}
+
+/** Waits on loopback for the browser to come back (RFC 8252 §7.3). */
+async function openReceiver(): Promise<Receiver> {
+  const { promise, resolve, reject } = Promise.withResolvers<URLSearchParams>()
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://127.0.0.1')
+    const isAnswer = url.pathname === '/callback'
+    response.writeHead(isAnswer ? 200 : 404, { 'content-type': 'text/plain; charset=utf-8' })
+    response.end(isAnswer ? 'You can close this page: the token is in the terminal.\n' : '')
+    if (isAnswer) resolve(url.searchParams)
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const timer = setTimeout(() => reject(new LoginFailed('nobody came back from the browser')), BROWSER_MS)
+  promise.catch(() => undefined)
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`,
+    answer: promise,
+    close() {
+      clearTimeout(timer)
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
