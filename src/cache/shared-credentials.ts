@@ -18,6 +18,7 @@ const FIRST_LOOK_MS = 15
 const LONGEST_LOOK_MS = 250
 /** Values that were made while the store was away; they are shared when it is back. */
 const MOST_UNSHARED = 10_000
+const PUTS_AT_ONCE = 100
 
 export interface SharedCredentialsOptions<V> {
   readonly store: SharedStore
@@ -60,9 +61,15 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
       await store.publish(CHANNEL, message)
       untold.delete(message)
     }
-    for (const [key, entry] of Array.from(unshared.entries())) {
-      unshared.delete(key)
-      await put(key, entry)
+    void shareLate()
+  }
+  /** A few at a time, while new ones are shared already. */
+  const shareLate = async () => {
+    const late = Array.from(unshared.entries())
+    for (let at = 0; at < late.length; at += PUTS_AT_ONCE) {
+      const some = late.slice(at, at + PUTS_AT_ONCE)
+      for (const [key] of some) unshared.delete(key)
+      await Promise.all(some.map(([key, entry]) => put(key, entry)))
     }
   }
   /** Nothing is taken from the store before it is known what was purged meanwhile. */

@@ -86,7 +86,7 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
       if (!(await store.compareAndSet(RECORD, record?.version, sealed, KEPT_MS))) continue
       known = all
       epoch = Math.max(epoch, all.at(-1)?.epoch ?? 0)
-      pending = pending.slice(writing.length)
+      pending = pending.filter((filter) => !writing.includes(filter))
       return
     }
   }
@@ -107,7 +107,7 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
       return known.some((mark) => mark.epoch > made && matchesFilter(owner, mark.filter))
     },
     add(filter) {
-      pending = [...pending, filter].slice(-MOST_MARKS)
+      pending = pending.length < MOST_MARKS ? [...pending, filter] : [{}]
     },
     sync() {
       isSyncWanted = true

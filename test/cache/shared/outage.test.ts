@@ -133,6 +133,20 @@ describe('without its store', () => {
     expect(await second.get('alice')).not.toContain('token-1-')
   })
 
+  it('hundreds of purges that nobody could be told of become one of everything', async () => {
+    const { provider, first, second, become } = await createWorld(200)
+    for (const replica of [first, second]) await replica.get('alice')
+    become('gone')
+    first.cache.purge({ subject: 'alice' })
+    for (let count = 0; count < 300; count += 1) first.cache.purge({ subject: `user-${count}` })
+    await settle()
+    become('fine')
+    await expect.poll(() => isAlone(first), { timeout: 5_000 }).toBe(false)
+    await settle()
+    await second.get('alice')
+    expect(provider.calls).toEqual(['alice', 'alice'])
+  })
+
   it('a replica that starts without it works, and joins when it comes', async () => {
     const clock = createManualClock()
     const provider = createProvider()
