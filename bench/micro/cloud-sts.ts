@@ -91,7 +91,7 @@ const credential = (index: number): AwsCredential => ({
 
 const outbound = () => ({ request: () => Promise.reject(new Error('not used')), close: () => Promise.resolve() })
 const auth = { name: 'a', namespace: 'n', type: 'cloudSts', configHash: 'h', spec } as const
-const fetching = createCloudStsSource(auth, { clock, log, metrics, outbound })
+const fetching = createCloudStsSource(auth, { clock, log, metrics, outbound, caCertificate: () => () => undefined })
 const source = createCachedSource(
   auth,
   { ...fetching, fetch: () => Promise.resolve({ credential: credential(0), expiresAtMs: NOW_MS + 3_600_000 }) },

@@ -4,7 +4,7 @@ import type { Body } from '../core/index.ts'
 export interface Draft {
   readonly method: string
   /** Path and query as sent. */
-  readonly path: string
+  path: string
   /** `host[:port]` as sent. */
   readonly host: string
   /** Flat header list (name, value, …). */

@@ -12,6 +12,7 @@ export const applyAws: Applier<AwsCredential> = (draft, credential) => {
   const { region, service } = credential
   const date = amzDate(draft.nowMs)
   const bodyHash = hashOf(draft.body)
+  draft.path = withoutPlus(draft.path)
   dropOwned(headers)
   headers.push('x-amz-date', date)
   headers.push('x-amz-security-token', credential.sessionToken.reveal())
@@ -19,6 +20,12 @@ export const applyAws: Applier<AwsCredential> = (draft, credential) => {
   const input = { method: draft.method, target: draft.path, headers, payloadHash: bodyHash }
   const key = keyOf(credential, date.slice(0, 8))
   headers.push('authorization', authorization(input, { date, region, service }, credential.accessKeyId, key))
+}
+
+/** A `+` in a query is a space to some verifiers and a plus to others; who sends it there means a space (WHATWG URL §5.1). */
+function withoutPlus(target: string): string {
+  const queryAt = target.indexOf('?')
+  return queryAt < 0 ? target : target.slice(0, queryAt) + target.slice(queryAt).replaceAll('+', '%20')
 }
 
 function hashOf(body: Body): string {

@@ -24,6 +24,10 @@ export function canonicalPath(path: string): string {
   return `/${segments.join('/')}${segments.length > 0 && path.endsWith('/') ? '/' : ''}`
 }
 
+/** The path as S3 signs it: as it is, each character encoded once, nothing taken away. */
+export const canonicalPathOfS3 = (path: string): string =>
+  PLAIN_PATH.test(path) ? path : path.split('/').map(normalise).join('/')
+
 /**
  * The query as sent, each name and value decoded (percent escapes only: `+` is a plus, RFC 3986 §2.2) and encoded anew,
  * sorted by name, then by value. A name without `=` has the empty value; empty pieces between `&` are no parameters.

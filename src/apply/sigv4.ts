@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { hmac } from './hmac.ts'
-import { canonicalHeaders, canonicalPath, canonicalQuery } from './sigv4-canonical.ts'
+import { canonicalHeaders, canonicalPath, canonicalPathOfS3, canonicalQuery } from './sigv4-canonical.ts'
 
 /** SHA-256 of nothing, lower-case hex. */
 export const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
@@ -44,11 +44,18 @@ export function signingKey(secretAccessKey: string, day: string, region: string,
   return key
 }
 
-/** The canonical request and the names of the headers that it signs. */
-export function canonicalRequest(input: SigningInput): { readonly text: string; readonly signedHeaders: string } {
+/** Service names of the S3 family: their objects' names may hold anything, so their paths are signed as they are. */
+const S3 = /^s3(?:express|-outposts|-object-lambda)?$/
+
+/** The canonical request for a service and the names of the headers that it signs. */
+export function canonicalRequest(
+  input: SigningInput,
+  service?: string,
+): { readonly text: string; readonly signedHeaders: string } {
   const { method, target, headers, payloadHash } = input
   const queryAt = target.indexOf('?')
-  const path = canonicalPath(queryAt < 0 ? target : target.slice(0, queryAt))
+  const sent = queryAt < 0 ? target : target.slice(0, queryAt)
+  const path = service !== undefined && S3.test(service) ? canonicalPathOfS3(sent) : canonicalPath(sent)
   const query = queryAt < 0 ? '' : canonicalQuery(target.slice(queryAt + 1))
   const { names, lines } = canonicalHeaders(headers)
   return { text: `${method}\n${path}\n${query}\n${lines}\n${names}\n${payloadHash}`, signedHeaders: names }
@@ -66,7 +73,7 @@ export const signature = (key: Uint8Array, text: string): string => hmac(key, te
 
 /** The value of the `Authorization` header: "Create a signed AWS API request", AWS4-HMAC-SHA256. */
 export function authorization(input: SigningInput, scope: SigningScope, accessKeyId: string, key: Uint8Array): string {
-  const { text, signedHeaders } = canonicalRequest(input)
+  const { text, signedHeaders } = canonicalRequest(input, scope.service)
   const signed = signature(key, stringToSign(text, scope))
   return `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${credentialScope(scope)}, SignedHeaders=${signedHeaders}, Signature=${signed}`
 }

@@ -15,10 +15,11 @@ export interface KeyStore {
   /** Keys that may be used now. Throws `Failure` (503, or 502 for an answer that is no JWKS) when there are none. */
   keys(): Promise<readonly VerificationKey[]>
   /**
-   * A token names a key that is not there: the keys after one refresh; undefined when the last refresh for this reason
-   * was under 30 s ago. Throws `Failure` when the refresh failed, so that an outage is not taken for a bad token.
+   * A token names a key that is not there: the keys after one refresh. Three may follow each other at once, then one per
+   * 30 s; throws `identity_provider_unavailable` with the time to come back while none is allowed, and `Failure` when the
+   * refresh failed, so that neither is taken for a bad token (decisions §2.4).
    */
-  refreshed(): Promise<readonly VerificationKey[] | undefined>
+  refreshed(): Promise<readonly VerificationKey[]>
   /** True while keys were asked for and never came. */
   isMissing(): boolean
 }
@@ -34,7 +35,8 @@ export interface KeyStoreOptions {
 
 /** How long keys serve past their age while the provider cannot give new ones (decisions §2.4). */
 const STALE_MS = 3_600_000
-const UNKNOWN_KEY_COOLDOWN_MS = 30_000
+const MOST_REFRESHES = 3
+const REFRESH_EVERY_MS = 30_000
 /** What a provider asks for by Retry-After is given up to here. */
 const LONGEST_PAUSE_MS = 30_000
 /** Without it: so soon after it is well again everybody is let in (decisions §4). */
@@ -50,7 +52,8 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
   let flight: Promise<readonly VerificationKey[]> | undefined
   let failed: { failure: Failure; untilMs: number } | undefined
   let failures = 0
-  let unknownKeyAtMs = -Infinity
+  let allowed = MOST_REFRESHES
+  let allowedAtMs = clock.now()
 
   const fetchKeys = async (): Promise<readonly VerificationKey[]> => {
     const response = await connection.get(jwksUrl ?? (await discovery.jwksUri()))
@@ -123,11 +126,25 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     keys: async () => ready() ?? fetched(),
     isMissing: () => known === undefined && failures > 0,
     async refreshed() {
-      // A refresh that failed has not answered the question, so it starts no cooldown.
-      const isAnswered = failed === undefined && clock.now() < unknownKeyAtMs + UNKNOWN_KEY_COOLDOWN_MS
-      if (flight === undefined && isAnswered) return undefined
-      unknownKeyAtMs = clock.now()
-      return fetched()
+      if (flight !== undefined) return fetched()
+      const nowMs = clock.now()
+      allowed = Math.min(MOST_REFRESHES, allowed + (nowMs - allowedAtMs) / REFRESH_EVERY_MS)
+      allowedAtMs = nowMs
+      if (allowed < 1) {
+        const retryAfterSeconds = Math.ceil(((1 - allowed) * REFRESH_EVERY_MS) / 1000)
+        throw new Failure('identity_provider_unavailable', {
+          detail: 'the keys are not fetched again yet',
+          retryAfterSeconds,
+        })
+      }
+      allowed -= 1
+      try {
+        return await fetched()
+      } catch (error) {
+        // It has not answered the question.
+        allowed = Math.min(MOST_REFRESHES, allowed + 1)
+        throw error
+      }
     },
   }
 }

@@ -63,7 +63,7 @@ export function openProviderFiles(provider: ProviderSettings, deps: Authenticate
     clientSecret:
       clientSecretFile === undefined
         ? undefined
-        : secretFile('clientSecretFile', clientSecretFile, (text) => text !== ''),
+        : secretFile('clientSecretFile', clientSecretFile, (text) => text.trim() !== ''),
     close() {
       for (const file of opened) file.close()
     },

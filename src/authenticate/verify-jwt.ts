@@ -116,11 +116,10 @@ async function verifySignature(one: Case, first: Look | undefined, clock: Clock)
   const { keys } = one.provider
   try {
     let last = first ?? (await look(one, await keys.keys()))
-    if (last.check === 'unknown_key') {
-      // No refresh now may mean that there was one while the older keys were looked at.
-      const current = (await keys.refreshed()) ?? keys.ready()
-      if (current !== undefined && current !== last.keys) last = await look(one, current)
-    }
+    // There may have been newer ones while the older keys were looked at.
+    const current = keys.ready()
+    if (last.check === 'unknown_key' && current !== undefined && current !== last.keys) last = await look(one, current)
+    if (last.check === 'unknown_key') last = await look(one, await keys.refreshed())
     return last.check === 'good' ? acceptCase(one, clock) : refused(SENTENCES[last.check])
   } catch (error) {
     return { kind: 'undecided', failure: asFailure(error) }

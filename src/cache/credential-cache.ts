@@ -49,6 +49,8 @@ export interface CredentialCache<V = unknown> {
   reject(slot: CacheSlot<V>, value: V): boolean
   /** The service that a config fetches from is well again: the pauses that it caused end within a second. */
   endPauses(config: string): void
+  /** Whether the slot's credential replaced a refused one within the last second: then fetching again can't help. */
+  isFreshAfterRejection(slot: CacheSlot<V>): boolean
   /** Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number. */
   purge(filter: PurgeFilter): number
   /** The same for this process only: another replica purged. */
@@ -181,7 +183,10 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
 
   const purgeHere = (filter: PurgeFilter) => forget((owner) => matchesFilter(owner, filter), 'purged')
 
+  const isFreshAfterRejection = ({ key }: CacheSlot<V>): boolean => rejections.peek(key) === true
+
   return {
+    isFreshAfterRejection,
     scope: (config, type) => ({ config, type, counters: counters.forType(type) }),
     get,
     lookup({ key }) {
@@ -196,8 +201,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     reject(slot, value) {
       const entry = entries.peek(slot.key)
       if (entry === undefined || entry.value !== value) return true
-      const isFreshAfterRejection = rejections.peek(slot.key) === true
-      if (isFreshAfterRejection) return false
+      if (isFreshAfterRejection(slot)) return false
       rejections.set(slot.key, true, clock.now() + REJECTION_PAUSE_MS)
       entries.remove(entry, 'rejected')
       options.shared?.()?.reject(slot, value)

@@ -12,6 +12,8 @@ export interface OutboundRequest {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
+  /** What is sent when it is sent once more, for what may be used only once. Default: the same. */
+  readonly again?: () => Promise<OutboundRequest>
   /** Absent: the proxy's own. */
   readonly onBehalfOf?: OnBehalf
 }

@@ -114,6 +114,11 @@ export interface Obtain {
    * (fetched credentials: yes; static secrets: only if the source has changed).
    */
   reject(armed: Armed): boolean | Promise<boolean>
+  /**
+   * The credential replaced a refused one just now: what the backend says of it is the answer (decisions §4, Repeat once).
+   * Absent: never.
+   */
+  isFreshAfterRejection?(armed: Armed): boolean
   /** Where the credential is that this caller would get now; changes and counts nothing. Only for observers. */
   lookup(known: Known): CredentialLookup
 }

@@ -19,6 +19,6 @@ export {
   type SmithyRequest,
   type SmithyResponse,
 } from './smithy-handler.ts'
-export { basicCredentials, type FormPost, postForm } from './token-endpoint.ts'
+export { basicCredentials, type FormPost, formRequest, postForm } from './token-endpoint.ts'
 export { type Backend, type BackendOptions, createBackend } from './backend.ts'
 export type { TargetTls } from './target-tls.ts'

@@ -7,6 +7,7 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from '../core/index.ts'
+import { parseRetryAfter } from '../http/index.ts'
 import { asConnector, promised } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy, urlOf } from './egress.ts'
 import { exchange } from './exchange.ts'
@@ -49,7 +50,10 @@ export interface OutboundOptions {
   readonly maxConcurrent?: number
   /** Calls that wait for their turn; what is beyond is refused, of whoever has most waiting first. Default 1024. */
   readonly maxQueued?: number
-  /** One retry with jitter after a connection error or a 502, 503 or 504, within the same deadline. Default false. */
+  /**
+   * One retry with jitter after a connection error or a 502, 503 or 504, within the same deadline and not before the answer's
+   * `Retry-After`. Default false.
+   */
   readonly retry?: boolean
   readonly clock: Clock
   readonly metrics?: Metrics
@@ -186,14 +190,16 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       if (error instanceof OutboundError) return error
       throw error
     })
-    const pauseMs = RETRY_BASE_MS + random() * RETRY_JITTER_MS
+    const asked =
+      first instanceof OutboundError ? undefined : parseRetryAfter(first.headers['retry-after'], clock.now())
+    const pauseMs = Math.max(RETRY_BASE_MS + random() * RETRY_JITTER_MS, (asked ?? 0) * 1000)
     const hasTime = performance.now() + pauseMs < endsAtMs
     if (isClosed || !hasTime || !isWorthRepeating(first)) {
       if (first instanceof OutboundError) throw first
       return first
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
-    return attempt(request, endsAtMs)
+    return attempt((await request.again?.()) ?? request, endsAtMs)
   }
 
   return {

@@ -1,4 +1,4 @@
-import type { OnBehalf, Outbound, OutboundResponse, Secret } from '../core/index.ts'
+import type { OnBehalf, Outbound, OutboundRequest, OutboundResponse, Secret } from '../core/index.ts'
 
 export interface FormPost {
   readonly url: string
@@ -16,18 +16,19 @@ const formEncode = (text: string): string => new URLSearchParams([['', text]]).t
 export const basicCredentials = (clientId: string, clientSecret: Secret): string =>
   `Basic ${Buffer.from(`${formEncode(clientId)}:${formEncode(clientSecret.reveal())}`).toString('base64')}`
 
-/**
- * Posts a form as the token and introspection endpoints take it (RFC 6749 §4, RFC 7662 §2.1) and asks for JSON. Throws
- * `OutboundError`; an answer with any status is returned.
- */
-export const postForm = (outbound: Outbound, post: FormPost): Promise<OutboundResponse> => {
+/** A form as the token and introspection endpoints take it (RFC 6749 §4, RFC 7662 §2.1), asking for JSON. */
+export function formRequest(post: FormPost): OutboundRequest {
   const body = new URLSearchParams()
   for (const [name, value] of Array.isArray(post.form) ? post.form : Object.entries(post.form)) body.append(name, value)
-  return outbound.request({
+  return {
     method: 'POST',
     url: post.url,
     headers: { ...post.headers, 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
     body: body.toString(),
     ...(post.onBehalfOf === undefined ? {} : { onBehalfOf: post.onBehalfOf }),
-  })
+  }
 }
+
+/** Posts such a form. Throws `OutboundError`; an answer with any status is returned. */
+export const postForm = (outbound: Outbound, post: FormPost): Promise<OutboundResponse> =>
+  outbound.request(formRequest(post))

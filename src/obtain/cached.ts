@@ -127,6 +127,7 @@ export function createCachedSource<P extends Plan>(
       }
     },
     reject: (caller, credential) => cache.reject(slotOf(caller), credential),
+    isFreshAfterRejection: (caller) => cache.isFreshAfterRejection(slotOf(caller)),
     close: async () => source.close?.(),
   }
 }

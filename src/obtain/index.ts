@@ -26,6 +26,7 @@ export function createObtain(auth: ResolvedAuth, deps: ObtainDeps): OpenObtain {
       const credential = source.obtain(known.caller)
       return credential instanceof Promise ? credential.then((fetched) => arm(known, fetched)) : arm(known, credential)
     },
+    isFreshAfterRejection: ({ known }) => source.isFreshAfterRejection?.(known.caller) === true,
     reject: (armed) => source.reject(armed.known.caller, armed.credential),
     lookup: (known) => source.lookup?.(known.caller) ?? { from: 'config' },
     close: async () => source.close?.(),

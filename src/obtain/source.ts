@@ -8,6 +8,8 @@ export interface Source {
   reject(caller: Caller, credential: Credential): boolean | Promise<boolean>
   /** Where the credential is that this caller would get now; absent where nothing is fetched. */
   lookup?(caller: Caller): CredentialLookup
+  /** The credential of this caller replaced a refused one just now. Absent: never. */
+  isFreshAfterRejection?(caller: Caller): boolean
   /** Lets go of connections; nothing is obtained after. */
   close?(): Promise<void>
 }

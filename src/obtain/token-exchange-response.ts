@@ -85,6 +85,12 @@ export interface ExchangeContext {
 const isOldToken = (error: string, { issuedAtMs, nowMs }: ExchangeContext): boolean =>
   error === 'invalid_request' && issuedAtMs !== undefined && nowMs - issuedAtMs > FRESH_MS
 
+/** Whether the token endpoint does not take our own credentials (RFC 6749 §5.2). */
+export const isInvalidClient = (response: OutboundResponse): boolean =>
+  (response.status === 400 || response.status === 401) &&
+  isJson(response) &&
+  readJsonObject(response.body)?.['error'] === 'invalid_client'
+
 /** The failure that an answer other than 200 stands for (decisions §5). Names errors of our own table only. */
 function refusal(response: OutboundResponse, context: ExchangeContext): Failure {
   const { nowMs } = context

@@ -4,15 +4,16 @@ import {
   onBehalfOf,
   Secret,
   type AuthenticatedCaller,
+  type OutboundRequest,
   type OutboundResponse,
   type SecretHandle,
 } from '../core/index.ts'
-import { outboundFailure, postForm } from '../net/index.ts'
+import { formRequest, outboundFailure } from '../net/index.ts'
 import { tokenTypeUrn, type ResolvedAuthOf, type SecretRef, type TokenExchange } from '../resources/index.ts'
 import { createClientAuthentication } from './client-authentication.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Fetched, FetchingSource, Plan } from './source.ts'
-import { readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
+import { isInvalidClient, readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
 import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
 export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'spec' | 'upstream'>
@@ -95,13 +96,20 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
         ]
 
   const post = async (caller: AuthenticatedCaller, subjectToken: Secret): Promise<OutboundResponse> => {
-    const client = await authenticateClient()
-    return postForm(outbound, {
-      url: spec.tokenUrl,
-      form: [...form, ['subject_token', subjectToken.reveal()], ...actor(), ...client.form],
-      headers: client.headers,
-      onBehalfOf: onBehalfOf(caller),
-    })
+    // Made anew for a retry: a client assertion is good for one use.
+    const build = async (): Promise<OutboundRequest> => {
+      const client = await authenticateClient()
+      return formRequest({
+        url: spec.tokenUrl,
+        form: [...form, ['subject_token', subjectToken.reveal()], ...actor(), ...client.form],
+        headers: client.headers,
+        onBehalfOf: onBehalfOf(caller),
+      })
+    }
+    const send = async () => outbound.request({ ...(await build()), again: build })
+    const response = await send()
+    // The secret may have been rotated, and its new value not be noticed yet.
+    return isInvalidClient(response) && (await clientSecret?.refresh()) === true ? send() : response
   }
 
   const exchange = async (caller: AuthenticatedCaller, shown: ShownToken): Promise<Fetched> => {

@@ -1,4 +1,4 @@
-import { Failure, type Body, type Matched, type Outcome, type Sealed } from '../core/index.ts'
+import { type Armed, type Attempt, Failure, type Body, type Matched, type Outcome, type Sealed } from '../core/index.ts'
 import { Attempts } from './attempts.ts'
 import { takeBody } from './body.ts'
 import type { BodyWatch } from './body-watch.ts'
@@ -40,7 +40,7 @@ export async function runPipeline(
     const armed = await route.obtain.obtain(known) // the credential that this caller has at that backend
     trace?.armed(armed)
     if (inbound.gone) break
-    const sealed = route.apply.apply(armed, attempt) // headers final, then signed; nothing may touch it after
+    const sealed = route.apply.apply(armed, lastWord(armed, attempt)) // headers final, then signed; nothing may touch it after
     trace?.sealed(sealed)
     const outcome = await send(inbound, sealed) // streams the answer, or says Again before a byte of it was sent
     if (outcome.done) return outcome
@@ -49,6 +49,17 @@ export async function runPipeline(
   }
   return undefined
 }
+
+/**
+ * What a backend says of a signed request is the answer where a rejection follows another within a second: nothing that
+ * could be done about it is left, and its 400 or 403 must not become our 502 (decisions §4, Repeat once).
+ */
+const lastWord = (armed: Armed, attempt: Attempt): Attempt =>
+  !attempt.final &&
+  armed.credential.kind === 'aws' &&
+  armed.known.matched.route.obtain.isFreshAfterRejection?.(armed) === true
+    ? { ...attempt, final: true }
+    : attempt
 
 const send = ({ isUpgrade }: InboundRequest, sealed: Sealed): Promise<Outcome> => {
   const { forward } = sealed.armed.known.matched.route

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
+import { filePath, httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
 import { compileMatcher, MatcherError } from '../cel/index.ts'
 import { exclusive, isRecord, withRules } from './rules.ts'
 import { subjectProviderName } from './upstream-provider.ts'
@@ -85,6 +85,9 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
       stsEndpoint: httpUrl()
         .optional()
         .describe('STS endpoint instead of the one of the region. Extends the specification.'),
+      caCertPath: filePath()
+        .optional()
+        .describe('CA certificates that replace the system roots for STS. Extends the specification.'),
     }),
     [
       {

@@ -7,11 +7,11 @@ const MAX_BYTES = 1024 * 1024
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The text of a secret file without one trailing newline; undefined when it is empty or not UTF-8. */
+/** The text of a secret file without one trailing newline; undefined when it is blank (a byte order mark is) or not UTF-8. */
 function textOf(content: Buffer): string | undefined {
   try {
     const text = decoder.decode(content).replace(/\r?\n$/, '')
-    return text === '' ? undefined : text
+    return text.trim() === '' ? undefined : text
   } catch {
     return undefined
   }

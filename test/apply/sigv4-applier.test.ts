@@ -42,6 +42,15 @@ describe('signing a draft', () => {
     )
   })
 
+  test('a plus in the query is sent and signed as the space that it means; one in the path stays', () => {
+    const draft = { ...draftOf({ ...request, path: '/a+b', headers: [] }, NOW_MS), path: '/a+b?q=c+d%2Be&f+=g' }
+    applyAws(draft, credentialOf(KEYS))
+    expect(draft.path).toBe('/a+b?q=c%20d%2Be&f%20=g')
+    const spelled = { ...draftOf({ ...request, path: '/a+b', headers: [] }, NOW_MS), path: draft.path }
+    applyAws(spelled, credentialOf(KEYS))
+    expect(headerOf(draft.headers, 'authorization')).toBe(headerOf(spelled.headers, 'authorization'))
+  })
+
   test.each([
     ['no body', { kind: 'none' } as const],
     ['an empty body', { kind: 'kept', bytes: Buffer.alloc(0) } as const],

@@ -1,5 +1,12 @@
+import { canonicalRequest, EMPTY_HASH } from '../../src/apply/sigv4.ts'
 import { describe, expect, test } from 'vitest'
-import { canonicalHeaders, canonicalPath, canonicalQuery, isSigned } from '../../src/apply/sigv4-canonical.ts'
+import {
+  canonicalHeaders,
+  canonicalPath,
+  canonicalPathOfS3,
+  canonicalQuery,
+  isSigned,
+} from '../../src/apply/sigv4-canonical.ts'
 
 describe('the canonical path', () => {
   test.each([
@@ -104,4 +111,19 @@ describe('the canonical headers', () => {
   ])('%s: %s', (name, signed) => {
     expect(isSigned(name)).toBe(signed)
   })
+})
+
+test.each([
+  ['/bucket/key', '/bucket/key'],
+  ['/bucket/a%20b', '/bucket/a%20b'],
+  ['/bucket/a%2Fb%2fc', '/bucket/a%2Fb%2Fc'],
+  ['/bucket//double/./dots', '/bucket//double/./dots'],
+  ['/bucket/a+b=c', '/bucket/a%2Bb%3Dc'],
+  ['/bucket/', '/bucket/'],
+  ['/', '/'],
+])('S3 signs the path %s as %s: encoded once, nothing taken away', (path, canonical) => {
+  expect(canonicalPathOfS3(path)).toBe(canonical)
+  const input = { method: 'GET', target: path, headers: ['host', 'b.example'], payloadHash: EMPTY_HASH }
+  expect(canonicalRequest(input, 's3').text.split('\n')[1]).toBe(canonical)
+  expect(canonicalRequest(input, 'aws-mcp').text.split('\n')[1]).toBe(canonicalPath(path))
 })

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Authenticator } from '../../src/authenticate/index.ts'
-import { rsaKey, signed, type TestKey } from './keys.ts'
+import { published, rsaKey, signed, type TestKey } from './keys.ts'
 import {
   AUDIENCE,
   callerOf,
@@ -95,19 +95,37 @@ describe('keys', () => {
     expect(await refused(old)).toMatchObject({ code: 'invalid_token', detail: 'no key of the provider fits' })
   })
 
-  it('are not fetched again for unknown kids within 30 s', async () => {
-    const stranger = await rsaKey({ kid: 'stranger' })
+  it('are fetched again for unknown kids three times at once, then every 30 s; meanwhile nobody is told to log in', async () => {
+    const unknown = await rsaKey()
+    const stranger = (count: number) => published(unknown, { kid: `stranger-${count}` })
     await accepted(old)
-    for (let count = 0; count < 10; count++) expect((await refused(stranger)).code).toBe('invalid_token')
-    expect(world.asked(JWKS_URL)).toBe(2)
+    for (let count = 0; count < 3; count++) expect((await refused(stranger(count))).code).toBe('invalid_token')
+    expect(world.asked(JWKS_URL)).toBe(4)
+    for (let count = 3; count < 10; count++) {
+      expect(await refused(stranger(count))).toMatchObject({
+        code: 'identity_provider_unavailable',
+        status: 503,
+        retryAfterSeconds: 30,
+      })
+    }
     world.clock.advance(29_999)
-    await refused(stranger)
-    expect(world.asked(JWKS_URL)).toBe(2)
+    expect(await refused(stranger(10))).toMatchObject({ status: 503, retryAfterSeconds: 1 })
+    expect(world.asked(JWKS_URL)).toBe(4)
     world.clock.advance(1)
-    await refused(stranger)
-    expect(world.asked(JWKS_URL)).toBe(3)
+    expect((await refused(stranger(10))).status).toBe(401)
+    expect((await refused(stranger(11))).status).toBe(503)
+    expect(world.asked(JWKS_URL)).toBe(5)
     // Meanwhile good tokens are good.
     expect(await accepted(old)).toBe('alice')
+  })
+
+  it('that rotate twice in a row are followed at once', async () => {
+    await accepted(old)
+    for (const kid of ['second', 'third', 'fourth']) {
+      const next = await rsaKey({ kid })
+      world.serveKeys([next])
+      expect(await accepted(next)).toBe('alice')
+    }
   })
 
   it('that came while another provider was busy with the token are looked at too', async () => {

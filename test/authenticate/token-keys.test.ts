@@ -42,13 +42,23 @@ describe('the key that a token names', () => {
       [one],
       { jku: 'https://evil.example', x5c: ['x'], jwk: two.jwk },
     ],
-    ['under any typ and cty', [one], { typ: 'at+jwt', cty: 'JWT' }],
+    ['under typ at+jwt', [one], { typ: 'at+jwt' }],
+    ['under typ application/at+jwt', [one], { typ: 'application/AT+JWT' }],
+    ['under typ JWT, and any cty', [one], { typ: 'JWT', cty: 'JWT' }],
     ['under a header with b64 that is not critical', [one], { b64: true }],
   ])('is found %s', async (_name, keys, header) => {
     expect((await callerOf(publishing(...keys), await rs256(one, header))).subject).toBe('alice')
   })
 
   it.each<[string, readonly TestKey[], object, string]>([
+    ...['logout+jwt', 'dpop+jwt', 'application/secevent+jwt', 'LOGOUT+JWT', 'JOSE', 'jose+json', 7].map(
+      (typ): [string, readonly TestKey[], object, string] => [
+        `typ ${typ}`,
+        [one],
+        { typ },
+        'typ says that it is no access token',
+      ],
+    ),
     ['an unknown kid', [as(one, { kid: 'a' })], { kid: 'b' }, 'no key of the provider fits'],
     ['a kid in another case', [as(one, { kid: 'a' })], { kid: 'A' }, 'no key of the provider fits'],
     ['a kid when the key has none', [one], { kid: 'a' }, 'no key of the provider fits'],

@@ -128,6 +128,35 @@ describe('the retry', () => {
     expect(connections).toBe(2)
   })
 
+  it('waits as long as the answer asks, and is not made where that is longer than what is left', async () => {
+    const waits: number[] = []
+    for (const seconds of [1, 60]) {
+      let requests = 0
+      const url = await sockets.http((_request, response) =>
+        response.writeHead(++requests === 1 ? 503 : 200, { 'retry-after': String(seconds) }).end(),
+      )
+      const startedAt = performance.now()
+      const client = outbound({ retry: true, random: () => 0, deadlineMs: 5000 })
+      const { status } = await client.request({ method: 'GET', url })
+      waits.push(performance.now() - startedAt)
+      expect([seconds, status, requests]).toEqual([seconds, seconds === 1 ? 200 : 503, seconds === 1 ? 2 : 1])
+    }
+    expect(waits[0]).toBeGreaterThanOrEqual(990)
+    expect(waits[1]).toBeLessThan(4000)
+  })
+
+  it('sends what is made anew for it', async () => {
+    const bodies: string[] = []
+    const url = await sockets.http((request, response) => {
+      request.on('data', (chunk: Buffer) => bodies.push(chunk.toString()))
+      request.on('end', () => response.writeHead(bodies.length === 1 ? 503 : 200).end())
+    })
+    const request = { method: 'POST', url, body: 'one' } as const
+    const again = () => Promise.resolve({ ...request, body: 'two' })
+    await outbound({ retry: true, random: () => 0 }).request({ ...request, again })
+    expect(bodies).toEqual(['one', 'two'])
+  })
+
   it('is not made without the option', async () => {
     let requests = 0
     const url = await sockets.http((_request, response) => response.writeHead(++requests === 1 ? 503 : 200).end())

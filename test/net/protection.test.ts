@@ -104,7 +104,7 @@ describe('the concurrency bound', () => {
     const errors = await Promise.all(Array.from({ length: 5 }, () => failure(client.request({ method: 'GET', url }))))
     const kinds = errors.map((error) => error.kind)
     expect(kinds[0]).toBe('timeout')
-    expect(kinds.filter((kind) => kind === 'overloaded').length).toBeGreaterThanOrEqual(3)
+    expect(kinds.filter((kind) => kind === 'overloaded').length).toBeGreaterThanOrEqual(1)
     expect(performance.now() - startedAt).toBeLessThan(1000)
   })
 })

@@ -40,6 +40,7 @@ export interface RouteOptions extends Partial<
   /** The credential that is obtained; asked on each attempt. */
   readonly credential?: () => Credential | Promise<Credential>
   readonly reject?: Obtain['reject']
+  readonly isFreshAfterRejection?: () => boolean
   readonly sseKeepAliveMs?: number
 }
 
@@ -55,7 +56,7 @@ export function createRoute(sockets: Sockets, origin: string, options: RouteOpti
   const bounds = { connectMs: 1000, firstByteMs: 0, idleMs: 0, http2: false }
   const backend = createBackend({ origin, ...bounds })
   sockets.closing({ close: () => backend.destroy() })
-  const { needsBody = false, caller, credential, reject, ...rest } = options
+  const { needsBody = false, caller, credential, reject, isFreshAfterRejection = () => false, ...rest } = options
   const route = {
     name: 'r',
     type: 'unauthenticated',
@@ -82,6 +83,7 @@ export function createRoute(sockets: Sockets, origin: string, options: RouteOpti
     obtain: {
       obtain: async (known) => ({ known, credential: (await credential?.()) ?? NO_CREDENTIAL }) as unknown as Armed,
       reject: reject ?? (() => false),
+      isFreshAfterRejection,
       lookup: () => ({ from: 'config' }),
     },
     apply: createApply({ host: route.targetHost, needsBody, clock: Date }),

@@ -51,6 +51,7 @@ describe('resolveProxy', () => {
       },
       admin: { address: '127.0.0.1:9001', tokenFile: '/etc/extauth/admin-token' },
       secretsDirectory: '/etc/extauth/secrets',
+      maxCredentials: 10_000,
       sessionKeySecretRef: { name: 's', key: 'k' },
       warnings: [],
       authServers: [],

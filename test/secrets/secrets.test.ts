@@ -43,11 +43,22 @@ test.each([
 test.each([
   ['empty', ''],
   ['only a newline', '\n'],
+  ['blank', '  \t '],
+  ['only a byte order mark', '\uFEFF\n'],
+  ['only a no-break space', '\u00A0'],
   ['not UTF-8', Buffer.from([0x66, 0xff])],
   ['over 1 MiB', Buffer.alloc(1024 * 1024 + 1, 'x')],
 ])('a file that is %s is no secret', (_what, content) => {
   put('github', 'token', content)
   expect(() => valueOf()).toThrow(expect.objectContaining({ code: 'secret_unavailable' }))
+})
+
+test.each(['', ' ', '\uFEFF', '\u00A0\n'])('a value that becomes %j keeps the one before', async (content) => {
+  put('github', 'token', 'before')
+  const handle = secrets.handle(TOKEN)
+  put('github', 'token', content)
+  expect(await handle.refresh()).toBe(false)
+  expect(handle.current().reveal()).toBe('before')
 })
 
 test('a missing secret is unavailable until it appears', async () => {

@@ -81,6 +81,8 @@ function createClient({ STSClient }: typeof Sts, region: string, endpoint: strin
   })
 }
 
+/** No role session lives longer (12 h), however far clocks are apart (5 min). */
+const LONGEST_SESSION_MS = (12 * 60 + 5) * 60_000
 const ACCESS_KEY_ID = /^\w{16,128}$/
 /** Goes into a header and into a signature. */
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,16384}$/
@@ -92,6 +94,10 @@ function fetched(credentials: Sts.Credentials | undefined, spec: AssumeRoleSpec,
     ACCESS_KEY_ID.test(AccessKeyId) && VISIBLE_ASCII.test(SecretAccessKey) && VISIBLE_ASCII.test(SessionToken)
   if (!areUsable) throw new Failure('sts_failed', { detail: 'STS gave no usable credentials' })
   if (!(expiresAtMs > nowMs)) throw new Failure('sts_failed', { detail: 'STS gave credentials that are not valid now' })
+  if (expiresAtMs > nowMs + LONGEST_SESSION_MS)
+    throw new Failure('sts_failed', {
+      detail: 'STS gave credentials that would be valid for longer than any role session',
+    })
   const credential: AwsCredential = {
     kind: 'aws',
     accessKeyId: AccessKeyId,

@@ -18,7 +18,7 @@ export interface CloudStsPlan extends Plan {
 
 export type CloudStsDeps = Pick<
   ObtainDeps,
-  'clock' | 'log' | 'metrics' | 'outbound' | 'sts' | 'onMatcherError' | 'decisions' | 'upstreamTokens'
+  'clock' | 'log' | 'metrics' | 'outbound' | 'caCertificate' | 'sts' | 'onMatcherError' | 'decisions' | 'upstreamTokens'
 >
 export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'spec' | 'upstream'>
 
@@ -40,10 +40,17 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
   const endpoint = deps.sts?.endpoint ?? spec.stsEndpoint ?? deps.sts?.ambientEndpoint
-  const service = JSON.stringify(['STS', endpoint ?? stsEndpoint(spec.region)])
+  const { caCertPath } = spec
+  const service = JSON.stringify(['STS', endpoint ?? stsEndpoint(spec.region), caCertPath ?? ''])
   let recovered: (() => void) | undefined
   const bounds = { deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES }
-  const outbound = deps.outbound({ name: auth.name, service, ...bounds, onRecovered: () => recovered?.() })
+  const outbound = deps.outbound({
+    name: auth.name,
+    service,
+    ...bounds,
+    onRecovered: () => recovered?.(),
+    ...(caCertPath === undefined ? {} : { caCert: deps.caCertificate(caCertPath) }),
+  })
   const assumeRole = createAssumeRole(spec, { clock: deps.clock, outbound, endpoint })
   const identity = createTokenToShow(auth, deps.upstreamTokens)
 

@@ -66,7 +66,7 @@ describe('AssumeRoleWithWebIdentity', () => {
       service: 'bedrock-agentcore',
     })
     expect([aws.secretAccessKey.reveal(), aws.sessionToken.reveal()]).toEqual(['secret/+=', 'tok&en'])
-    expect(expiresAtMs).toBe(Date.parse('2030-01-01T01:00:00Z'))
+    expect(expiresAtMs).toBe(Date.parse('2029-06-01T01:00:00Z'))
     expect(aws.signing).toEqual({ day: '', key: undefined })
   })
 

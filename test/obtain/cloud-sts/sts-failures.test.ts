@@ -108,6 +108,7 @@ const ROWS: readonly Row[] = [
   row('a session token that breaks a header', { body: credentialsXml({ sessionToken: 'a\r\nx-evil: b' }) }, 'sts_failed', 502, 1),
   row('an end in the past', { body: credentialsXml({ expiration: '2020-01-01T00:00:00Z' }) }, 'sts_failed', 502, 1),
   row('an end right now', { body: credentialsXml({ expiration: '2029-06-01T00:00:00Z' }) }, 'sts_failed', 502, 1),
+  row('an end after any role session', { body: credentialsXml({ expiration: '2029-06-01T12:05:01Z' }) }, 'sts_failed', 502, 1),
   row('an end that is no time', { body: credentialsXml({ expiration: 'soon' }) }, 'sts_failed', 502, 1),
 ]
 

@@ -89,5 +89,6 @@ export function depsOf(endpoint: string | undefined, rest: Partial<CloudStsDeps>
   const outbound: CloudStsDeps['outbound'] = (options) =>
     createOutbound({ ...options, clock, metrics, breaker: false, ...(deadlineMs === undefined ? {} : { deadlineMs }) })
   const sts = endpoint === undefined ? {} : { sts: { endpoint } }
-  return { deps: { clock, log, metrics, outbound, cache, ...sts, ...others }, clock, counts, lines }
+  const caCertificate = () => () => undefined
+  return { deps: { clock, log, metrics, outbound, caCertificate, cache, ...sts, ...others }, clock, counts, lines }
 }

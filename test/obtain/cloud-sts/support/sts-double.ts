@@ -30,7 +30,7 @@ export function credentialsXml(options: {
   readonly expiration?: string
 }): string {
   const { accessKeyId = 'ASIATESTTESTTEST0001', secretAccessKey = 'secret/+=', sessionToken = 'session/+=' } = options
-  const expiration = options.expiration ?? '2030-01-01T01:00:00Z'
+  const expiration = options.expiration ?? '2029-06-01T01:00:00Z'
   return `<AssumeRoleWithWebIdentityResponse xmlns="${NAMESPACE}"><AssumeRoleWithWebIdentityResult>
     <AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>A:s</AssumedRoleId></AssumedRoleUser>
     <Credentials><AccessKeyId>${accessKeyId}</AccessKeyId><SecretAccessKey>${secretAccessKey}</SecretAccessKey>
