@@ -30,6 +30,8 @@ export interface ValidationReport {
   readonly skipped: number
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
+  /** What was filled in, and what has to be done elsewhere: the redirect URIs to be registered at upstream providers. */
+  readonly notes: readonly Problem[]
 }
 
 /** The `validate` command. Exit code 0 when there is no problem, 1 when there is, 2 for wrong usage (`UsageError`). */
@@ -60,12 +62,14 @@ export async function runValidate(
  */
 export function validate(loaded: Loaded): ValidationReport {
   const found = new Map<string, Problem>()
+  const notes = new Map<string, Problem>()
   for (const problem of loaded.problems) found.set(renderProblem(problem), problem)
   for (const proxy of loaded.proxies) {
     // Each ProxyConfig is a process of its own, whatever else lies in the same directory.
     const { namespace } = proxy.document.metadata
     const result = resolveProxy({ ...loaded, proxies: [proxy], problems: [] }, { namespace })
     for (const problem of result.problems ?? []) found.set(renderProblem(problem), problem)
+    for (const note of result.notes ?? []) notes.set(renderProblem(note), note)
   }
   const all = [...found.values()]
   const problems = all.filter((problem) => problem.reason === 'config_error')
@@ -79,6 +83,7 @@ export function validate(loaded: Loaded): ValidationReport {
       ...loaded.warnings.filter((warning) => !isTold.has(renderProblem(warning))),
       ...all.filter((problem) => problem.reason === 'type_not_runnable'),
     ],
+    notes: [...notes.values()],
   }
 }
 
@@ -86,6 +91,7 @@ function print(report: ValidationReport, loaded: Loaded, verbose: boolean, io: P
   for (const problem of report.problems) io.stdout(`${renderProblem(problem)}\n`)
   for (const warning of report.warnings)
     io.stdout(`${renderProblem({ ...warning, message: `warning: ${warning.message}` })}\n`)
+  for (const note of report.notes) io.stdout(`${renderProblem({ ...note, message: `note: ${note.message}` })}\n`)
   if (verbose) {
     for (const unused of loaded.unused) io.stdout(`${renderProblem(unused)}\n`)
     for (const { file, line, kind } of loaded.skipped) io.stdout(`${file}:${line}:1  ${kind || '(no kind)'}  skipped\n`)

@@ -113,6 +113,7 @@ describe('extauth validate', () => {
         },
       ],
       warnings: [],
+      notes: [],
     })
   })
 
