@@ -137,4 +137,18 @@ export const OUTBOUND: readonly Mutation[] = [
     replace: '',
     tests: ['test/forward/connections.test.ts'],
   },
+  {
+    rule: 'no two values of a claim make one session name',
+    file: 'src/obtain/cloud-sts/session-name.ts',
+    find: 'JSON.stringify([issuer, identity, claim])',
+    replace: 'JSON.stringify([issuer, identity])',
+    tests: ['test/obtain/cloud-sts/session-name.test.ts'],
+  },
+  {
+    rule: 'callers without a subject are not one caller',
+    file: 'src/core/caller.ts',
+    find: '`client:${azp}` : `token:${tokenDigest}`',
+    replace: '`client:${azp}` : `token:`',
+    tests: ['test/proxy/sessions.test.ts'],
+  },
 ]
