@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
 import { chromium, type Browser } from 'playwright-core'
 
 /** Where Debian and others put it. */
@@ -16,9 +18,11 @@ function executable(): string {
   const found = find()
   if (found !== undefined) return found
   if (process.getuid?.() === 0) {
-    for (const args of [['update'], ['install', '-y', '--no-install-recommends', 'chromium']]) {
-      spawnSync('apt-get', args, { stdio: 'ignore', timeout: CHROMIUM_START_MS / 2 })
-    }
+    // One at a time: test files run side by side, and apt-get gives up where another holds its lock.
+    const lock = path.join(os.tmpdir(), 'extauth-chromium.lock')
+    const script =
+      'test -x /usr/bin/chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; }'
+    spawnSync('flock', [lock, 'sh', '-c', script], { stdio: 'ignore', timeout: CHROMIUM_START_MS - 60_000 })
   }
   const installed = find()
   if (installed === undefined) throw new Error(HOW)
