@@ -39,7 +39,9 @@ async function findClient(id: string, clients: ClientDirectory): Promise<Adapter
     const client = await clients.find(id)
     // Which grants it has is judged by our handlers: `unauthorized_client` is what RFC 6749 §5.2 calls it.
     const grants = { grant_types: [...GRANT_TYPES] }
-    return client === undefined ? undefined : { ...publicMetadata(client), ...grants, ...secretOf(client) }
+    if (client === undefined) return undefined
+    // Ours have no prototypes, and the library takes only objects that have one.
+    return structuredClone({ ...publicMetadata(client), ...grants, ...secretOf(client) })
   } catch (error) {
     // Whatever is wrong with a metadata document, here it means that the client is not known.
     if (error instanceof OAuthError) throw new errors.InvalidClientAuth(error.description)
