@@ -1,13 +1,32 @@
 import { Failure } from '../../core/index.ts'
-import type { UpstreamProvider } from '../../resources/index.ts'
+import type { UpstreamProvider, UserInfo } from '../../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createOAuth2Upstream } from './oauth2.ts'
 import { createOidcUpstream } from './oidc.ts'
 import type { Upstream } from './upstream.ts'
 
-/** The upstream of one entry of `upstreamProviders`. Throws `config_error` for an entry without the settings of its type. */
+/** Header names (RFC 9110 §5.1) that are not about the connection, and values that a header can carry. */
+const HEADER_NAME =
+  /^(?!(?:host|connection|content-length|transfer-encoding|upgrade|te|trailer)$)[!#$%&'*+.^_`|~0-9a-z-]+$/i
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/
+
+function checkHeaders(name: string, headers: UserInfo['additionalHeaders'] = {}): void {
+  const wrong = Object.entries(headers).find(
+    ([header, value]) => !HEADER_NAME.test(header) || !HEADER_VALUE.test(value),
+  )
+  if (wrong === undefined) return
+  throw new Failure('config_error', {
+    detail: `upstream ${name}: ${JSON.stringify(wrong[0])} in additionalHeaders is no header that can be sent`,
+  })
+}
+
+/**
+ * The upstream of one entry of `upstreamProviders`. Throws `config_error` for an entry without the settings of its type, and
+ * for additional headers that can't be sent.
+ */
 export function createUpstream(provider: UpstreamProvider, deps: UpstreamDeps): Upstream {
   const { oidcConfig, oauth2Config } = provider
+  checkHeaders(provider.name, (oidcConfig?.userInfoOverride ?? oauth2Config?.userInfo)?.additionalHeaders)
   if (provider.type === 'oidc' && oidcConfig !== undefined) return createOidcUpstream(provider, oidcConfig, deps)
   if (provider.type === 'oauth2' && oauth2Config !== undefined)
     return createOAuth2Upstream(provider, oauth2Config, deps)

@@ -191,6 +191,20 @@ describe('fieldMapping', () => {
 })
 
 describe('the way to an upstream', () => {
+  it.each([['X Y'], ['Host'], ['content-length'], ['é']])('takes no additional header %j', (name) => {
+    const userInfo = { endpointUrl: `${idp.url}/userinfo`, additionalHeaders: { [name]: 'v' } }
+    expect(() => createRig(sockets).oauth2(idp, { userInfo })).toThrow(
+      expect.objectContaining({ code: 'config_error' }),
+    )
+  })
+
+  it('takes no additional header whose value ends the line', () => {
+    const userInfo = { endpointUrl: `${idp.url}/userinfo`, additionalHeaders: { 'x-a': 'v\r\nx-b: w' } }
+    expect(() => createRig(sockets).oauth2(idp, { userInfo })).toThrow(
+      expect.objectContaining({ code: 'config_error' }),
+    )
+  })
+
   it('is not to private addresses unless that is allowed, and never to those of metadata services', async () => {
     const resolver = (host: string) => Promise.resolve(host === 'meta.test' ? ['169.254.169.254'] : ['10.0.0.7'])
     const { oidc } = createRig(sockets, { resolver, deadlineMs: 300 })
