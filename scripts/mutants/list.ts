@@ -1,7 +1,8 @@
 import { INBOUND } from './inbound.ts'
 import { LISTEN } from './listen.ts'
 import type { Mutation } from './mutation.ts'
+import { CALLERS } from './callers.ts'
 import { OUTBOUND } from './outbound.ts'
 
 /** Everything that `npm run mutants` plants, in the order of a request. */
-export const MUTATIONS: readonly Mutation[] = [...LISTEN, ...INBOUND, ...OUTBOUND]
+export const MUTATIONS: readonly Mutation[] = [...LISTEN, ...INBOUND, ...CALLERS, ...OUTBOUND]
