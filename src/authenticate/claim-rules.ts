@@ -11,10 +11,13 @@ export type BrokenRule =
   | 'aud is not the audience of this provider'
   | 'iss is not the issuer of this provider'
   | 'sub is not a string'
+  | 'sub is not the subject of this provider'
 
 export interface ClaimRules {
   readonly issuer: string
   readonly audience: string
+  /** The only `sub` that is accepted; undefined for any. */
+  readonly subject?: string | undefined
   readonly toleranceSeconds: number
   /** Introspection answers may lack what the provider judged itself (decisions §2.3). */
   readonly isIntrospected: boolean
@@ -42,6 +45,7 @@ export function brokenRule(claims: Claims, rules: ClaimRules, nowMs: number): Br
     if (!namesAudience(aud, rules.audience)) return 'aud is not the audience of this provider'
   }
   if (sub !== undefined && typeof sub !== 'string') return 'sub is not a string'
+  if (rules.subject !== undefined && sub !== rules.subject) return 'sub is not the subject of this provider'
   return brokenTime(claims, rules, nowMs)
 }
 

@@ -76,7 +76,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
       }
     })
 
-  const rules = { issuer: issuerUrl, audience, toleranceSeconds }
+  const rules = { issuer: issuerUrl, audience, subject: settings.subject, toleranceSeconds }
   return {
     name,
     issuer: issuerUrl,

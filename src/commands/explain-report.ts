@@ -1,8 +1,15 @@
 import { scopesOf } from '../authenticate/index.ts'
 import { hashKey } from '../cache/index.ts'
+import type { Claims } from '../core/index.ts'
 import { HEARSAY } from '../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../obtain/index.ts'
-import { headersSetBy, type ResolvedAuth, type ResolvedAuthOf, type ResolvedRoute } from '../resources/index.ts'
+import {
+  headersSetBy,
+  type OAuthSection,
+  type ResolvedAuth,
+  type ResolvedAuthOf,
+  type ResolvedRoute,
+} from '../resources/index.ts'
 import type { ExplainedCaller } from './explain-input.ts'
 
 /** What `extauth explain` says; the JSON of `--output json`. */
@@ -90,19 +97,14 @@ function decisionOf(
 }
 
 function notesOn(
-  { callers, requiredScopes }: Pick<ResolvedRoute, 'callers' | 'requiredScopes'>,
+  { callers, authServer, requiredScopes }: Pick<ResolvedRoute, 'callers' | 'authServer' | 'requiredScopes'>,
   { claims, issuer, identity, format, tokenDigest }: ExplainedCaller,
   nowMs: number,
 ): readonly string[] {
   if (callers.mode !== 'oauth' || format === 'opaque') return []
-  const { providers } = callers.oauth
-  const ofIssuer = providers.filter(({ issuerUrl }) => issuerUrl === issuer)
-  const audiences = new Set([claims['aud'] ?? []].flat())
   const notes: string[] = []
-  if (ofIssuer.length === 0)
-    notes.push('no provider of this route has this issuer: the token would be refused with 401')
-  else if (!ofIssuer.some(({ audience }) => audiences.has(audience)))
-    notes.push('the audience is not the one of the provider: the token would be refused with 401')
+  // A token of the authorization server of this route is judged by its own keys.
+  if (issuer !== authServer?.server.spec.issuer) notes.push(...providerNotes(callers, issuer, claims))
   if (tokenDigest === undefined && identity.startsWith('token:'))
     notes.push('the claims have no sub and name no client: each token is a caller, and what is derived from it differs')
   const { exp } = claims
@@ -112,6 +114,18 @@ function notesOn(
   const missing = requiredScopes.filter((scope) => !granted.has(scope))
   if (missing.length > 0) notes.push(`the route requires scopes that are not there (${missing.join(' ')}): 403`)
   return notes
+}
+
+function providerNotes(callers: OAuthSection, issuer: string, claims: Claims): readonly string[] {
+  const ofIssuer = callers.oauth.providers.filter(({ issuerUrl }) => issuerUrl === issuer)
+  const audiences = new Set([claims['aud'] ?? []].flat())
+  const ofAudience = ofIssuer.filter(({ audience }) => audiences.has(audience))
+  if (ofIssuer.length === 0) return ['no provider of this route has this issuer: the token would be refused with 401']
+  if (ofAudience.length === 0)
+    return ['the audience is not the one of the provider: the token would be refused with 401']
+  return ofAudience.some(({ subject }) => subject === undefined || subject === claims['sub'])
+    ? []
+    : ['the provider accepts another subject only: the token would be refused with 401']
 }
 
 function cacheKeyOf(

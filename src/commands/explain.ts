@@ -19,6 +19,10 @@ const SPEC: CommandSpec = {
     claims: { type: 'string', value: 'FILE', help: 'File with claims as a JSON object, - for standard input.' },
     all: { type: 'boolean', help: 'Evaluates every mapping, not only up to the first match.' },
     callers: { type: 'string', value: 'FILE', help: 'An `auth` section, for manifests.' },
+    'ignore-manifest-callers': {
+      type: 'boolean',
+      help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
+    },
     namespace: { type: 'string', value: 'NAME', help: 'The namespace where the files have several.' },
     'api-group': { type: 'string', value: 'GROUP', help: 'API group of the resources. Default extauth.dev.' },
     output: { type: 'string', value: 'text|json', help: 'Default text.' },
@@ -66,6 +70,7 @@ async function routeOf(options: Parsed): Promise<ResolvedRoute> {
   const { routes } = await loadProxyConfig({
     configPaths: options.list('config'),
     callers: options.text('callers'),
+    ignoreManifestCallers: options.flag('ignore-manifest-callers'),
     namespace: options.text('namespace'),
     apiGroup: options.text('api-group'),
   })

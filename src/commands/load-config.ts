@@ -23,6 +23,8 @@ export interface ProxySources {
   readonly externalAuth?: string | undefined
   /** File with an `auth` section. */
   readonly callers?: string | undefined
+  /** What manifests say about who may call is left alone. Default false. */
+  readonly ignoreManifestCallers?: boolean | undefined
   readonly namespace?: string | undefined
   readonly apiGroup?: string | undefined
 }
@@ -42,6 +44,7 @@ export async function loadProxyConfig(sources: ProxySources): Promise<ResolvedPr
     target,
     externalAuth: short?.name,
     callers: callers?.config,
+    ignoreManifestCallers: sources.ignoreManifestCallers,
   })
   const problems: readonly Problem[] = [...(callers?.problems ?? []), ...(result.problems ?? [])]
   if (problems.length > 0 || result.config === undefined) throw new ConfigError(problems.map(renderLine))

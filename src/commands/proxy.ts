@@ -15,6 +15,10 @@ const SPEC: CommandSpec = {
     target: { type: 'string', value: 'URL', help: 'Short form: one route to this MCP server, at /.' },
     'external-auth': { type: 'string', value: 'FILE[#NAME]', help: 'Short form: the MCPExternalAuthConfig for it.' },
     callers: { type: 'string', value: 'FILE', help: 'An `auth` section, for manifests and the short form.' },
+    'ignore-manifest-callers': {
+      type: 'boolean',
+      help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
+    },
     listen: { type: 'string', value: 'ADDR', help: 'host:port, :port or unix:/path. Default 127.0.0.1:8080.' },
     admin: { type: 'string', value: 'ADDR', help: 'Health, readiness, metrics. Default 127.0.0.1:8081.' },
     'secrets-dir': { type: 'string', value: 'DIR', help: 'Secrets, one file NAME/KEY each. Default ./secrets.' },
@@ -91,6 +95,7 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
     target,
     externalAuth,
     callers: options.text('callers'),
+    ignoreManifestCallers: options.flag('ignore-manifest-callers'),
     namespace: options.text('namespace'),
     apiGroup: options.text('api-group'),
     stsEndpoint: options.text('sts-endpoint'),

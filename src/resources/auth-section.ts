@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { filePath, httpUrl, scopes } from './scalars.ts'
-import { needs, withRules } from './rules.ts'
+import { caBundleRef } from './ca-bundle.ts'
+import { PUBLIC_PATH } from './patterns.ts'
+import { exclusive, needs, withRules } from './rules.ts'
+import { filePath, httpUrl, scopes, secretRef } from './scalars.ts'
 import { seconds } from './units.ts'
-
-const PUBLIC_PATH = /^(\/(?!\.{1,2}(\/|$))[^/?#\\\s%]+)+\/?$/
 
 const publicPaths = () =>
   z
@@ -14,34 +14,55 @@ const publicPaths = () =>
     )
     .max(200)
 
+const providerFields = () => ({
+  name: z.string().min(1).max(253).describe('Provider identifier, used for logging and monitoring.'),
+  issuerUrl: httpUrl().describe('Must exactly match the iss claim of tokens.'),
+  audience: z.string().min(1).max(2048).describe('Expected aud claim of access tokens.'),
+  subject: z
+    .string()
+    .min(1)
+    .max(2048)
+    .optional()
+    .describe('Only tokens with exactly this sub claim are accepted. Extends the specification.'),
+  jwksUrl: httpUrl().optional().describe('JWKS endpoint; when set, discovery is skipped.'),
+  introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
+  clientId: z.string().min(1).max(2048).optional().describe('Client ID for introspection.'),
+  clientSecretFile: filePath().optional().describe('File holding the client secret for introspection.'),
+  caCertPath: filePath().optional().describe('CA certificates that replace the system roots for this provider.'),
+  authTokenFile: filePath().optional().describe('Token file that authenticates JWKS and introspection requests.'),
+  allowPrivateIP: z.boolean().default(false).describe('Allow connections to private addresses.'),
+  introspection: z
+    .strictObject({
+      requireAudience: z.boolean().default(true).describe('Whether an answer must carry the audience.'),
+    })
+    .optional()
+    .describe('Extends the specification.'),
+  insecureAllowHttp: z
+    .boolean()
+    .default(false)
+    .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
+})
+
 /** One identity provider of the `auth` section (specification A). */
-export const provider = () =>
+export const provider = () => withRules(z.strictObject(providerFields()), [needs('clientSecretFile', 'clientId')])
+export type Provider = z.output<ReturnType<typeof provider>>
+
+/** The same in a manifest, where files may be keys of Secrets and ConfigMaps (kubernetes.md §3). */
+const manifestProvider = () =>
   withRules(
     z.strictObject({
-      name: z.string().min(1).max(253).describe('Provider identifier, used for logging and monitoring.'),
-      issuerUrl: httpUrl().describe('Must exactly match the iss claim of tokens.'),
-      audience: z.string().min(1).max(2048).describe('Expected aud claim of access tokens.'),
-      jwksUrl: httpUrl().optional().describe('JWKS endpoint; when set, discovery is skipped.'),
-      introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
-      clientId: z.string().min(1).max(2048).optional().describe('Client ID for introspection.'),
-      clientSecretFile: filePath().optional().describe('File holding the client secret for introspection.'),
-      caCertPath: filePath().optional().describe('CA certificates that replace the system roots for this provider.'),
-      authTokenFile: filePath().optional().describe('Token file that authenticates JWKS and introspection requests.'),
-      allowPrivateIP: z.boolean().default(false).describe('Allow connections to private addresses.'),
-      introspection: z
-        .strictObject({
-          requireAudience: z.boolean().default(true).describe('Whether an answer must carry the audience.'),
-        })
-        .optional()
-        .describe('Extends the specification.'),
-      insecureAllowHttp: z
-        .boolean()
-        .default(false)
-        .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
+      ...providerFields(),
+      clientSecretRef: secretRef().optional().describe('The same as clientSecretFile, from a Secret.'),
+      caBundleRef: caBundleRef().optional().describe('The same as caCertPath, from a ConfigMap or Secret.'),
     }),
-    [needs('clientSecretFile', 'clientId')],
+    [
+      needs('clientSecretFile', 'clientId'),
+      needs('clientSecretRef', 'clientId'),
+      exclusive('clientSecretFile', 'clientSecretRef'),
+      exclusive('caCertPath', 'caBundleRef'),
+    ],
   )
-export type Provider = z.output<ReturnType<typeof provider>>
+export type ManifestProvider = z.output<ReturnType<typeof manifestProvider>>
 
 /** What differs between those who use the section. */
 export interface AuthSectionDefaults {
@@ -55,7 +76,10 @@ export interface AuthSectionDefaults {
  */
 export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [] }
 
-const oauth = ({ scopesSupported = ['mcp-registry:read', 'mcp-registry:write'] }: AuthSectionDefaults) =>
+const oauth = <P extends z.ZodType>(
+  oneProvider: P,
+  { scopesSupported = ['mcp-registry:read', 'mcp-registry:write'] }: AuthSectionDefaults,
+) =>
   z.strictObject({
     resourceUrl: httpUrl().describe('URL of the resource being protected.'),
     realm: z
@@ -77,15 +101,15 @@ const oauth = ({ scopesSupported = ['mcp-registry:read', 'mcp-registry:write'] }
       .transform(seconds)
       .prefault(5)
       .describe('Allowed clock difference in seconds. Extends the specification.'),
-    providers: z.array(provider()).min(1).max(64).describe('Identity providers.'),
+    providers: z.array(oneProvider).min(1).max(64).describe('Identity providers.'),
   })
 
 /** The section as written; `auth: {}` and a missing section mean mode `oauth` (decisions §2.1). */
-const written = (defaults: AuthSectionDefaults) =>
+const written = <P extends z.ZodType>(oneProvider: P, defaults: AuthSectionDefaults) =>
   withRules(
     z.strictObject({
       mode: z.enum(['oauth', 'anonymous']).default('oauth').describe('How callers are authenticated.'),
-      oauth: oauth(defaults).optional().describe('Required in mode oauth.'),
+      oauth: oauth(oneProvider, defaults).optional().describe('Required in mode oauth.'),
       publicPaths: publicPaths()
         .optional()
         .describe('The same as oauth.publicPaths; both count. Extends the specification.'),
@@ -106,7 +130,7 @@ const written = (defaults: AuthSectionDefaults) =>
 /** Callers are validated against identity providers. `publicPaths` is the union of both places. */
 export interface OAuthSection {
   readonly mode: 'oauth'
-  readonly oauth: z.output<ReturnType<typeof oauth>>
+  readonly oauth: z.output<ReturnType<typeof oauth<ReturnType<typeof provider>>>>
 }
 
 export interface AnonymousSection {
@@ -117,7 +141,25 @@ export interface AnonymousSection {
 export type AuthSection = OAuthSection | AnonymousSection
 
 export const authSection = (defaults: AuthSectionDefaults = {}) =>
-  written(defaults).transform(({ mode, oauth: section, publicPaths: more }): AuthSection => {
+  written(provider(), defaults).transform(({ mode, oauth: section, publicPaths: more }): AuthSection => {
     if (mode === 'anonymous' || section === undefined) return { mode: 'anonymous' }
-    return { mode, oauth: { ...section, publicPaths: [...new Set([...section.publicPaths, ...(more ?? [])])] } }
+    return { mode, oauth: { ...section, publicPaths: union(section.publicPaths, more) } }
   })
+
+/** The section in a manifest, before the files that it refers to are looked up. */
+export type ManifestSection =
+  | AnonymousSection
+  | {
+      readonly mode: 'oauth'
+      readonly oauth: Omit<OAuthSection['oauth'], 'providers'> & { readonly providers: readonly ManifestProvider[] }
+    }
+
+export const manifestSection = () =>
+  written(manifestProvider(), PROXY_DEFAULTS).transform(
+    ({ mode, oauth: section, publicPaths: more }): ManifestSection => {
+      if (mode === 'anonymous' || section === undefined) return { mode: 'anonymous' }
+      return { mode, oauth: { ...section, publicPaths: union(section.publicPaths, more) } }
+    },
+  )
+
+const union = (paths: readonly string[], more: readonly string[] = []): string[] => [...new Set([...paths, ...more])]

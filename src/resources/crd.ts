@@ -157,6 +157,7 @@ const KEPT = [
   'x-kubernetes-list-map-keys',
   'x-kubernetes-validations',
   'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-int-or-string',
 ] as const
 
 /** Keywords that say nothing a structural schema needs: maps and lists are read below, unknown fields are pruned. */
@@ -172,6 +173,12 @@ function toStructural(schema: Json, isForeign: boolean): Json {
   if ('const' in schema) {
     const { const: only, ...rest } = schema
     return toStructural({ ...rest, enum: [only] }, isForeign)
+  }
+  const text = textOrNumber(schema)
+  if (text !== undefined) {
+    const { anyOf: _both, ...rest } = schema
+    const { pattern, maxLength } = text
+    return toStructural({ ...rest, pattern, maxLength, 'x-kubernetes-int-or-string': true }, isForeign)
   }
   const result: Json = {}
   const lost = Object.keys(schema).find((keyword) => !isKept(keyword) && !LEFT_OUT.has(keyword))
@@ -198,8 +205,17 @@ function toStructural(schema: Json, isForeign: boolean): Json {
   }
   if (isSchema(schema.items)) result.items = toStructural(schema.items, isForeign)
   // Anything at all.
-  if (Object.keys(schema).length === 0) result['x-kubernetes-preserve-unknown-fields'] = true
+  if (result.type === undefined && result['x-kubernetes-int-or-string'] === undefined)
+    result['x-kubernetes-preserve-unknown-fields'] = true
   return result
+}
+
+/** The text of what may be written as a text or as a whole number (a size), the one choice that structural schemas know. */
+function textOrNumber({ anyOf }: Json): Json | undefined {
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return undefined
+  const parts = anyOf.filter(isSchema)
+  const text = parts.find(({ type }) => type === 'string')
+  return parts.some(({ type }) => type === 'integer') ? text : undefined
 }
 
 const isKept = (keyword: string): boolean => KEPT.some((kept) => kept === keyword)

@@ -1,7 +1,6 @@
 import type { Declared, Loading, LocatedAuth } from './loaded.ts'
 import { nearest } from '../core/index.ts'
 import type { Located } from './problem.ts'
-import type { ProxyConfig } from './proxy-config.ts'
 import type { FoundReference } from './references.ts'
 import { sectionWarnings } from './warnings.ts'
 
@@ -21,30 +20,11 @@ export function crossCheck(loading: Loading): void {
   }
   for (const proxy of loading.proxies) {
     const { spec } = proxy.document
-    if (lacksCallers(proxy, auths)) loading.problems.push(proxy.problem(['spec', 'auth'], NO_CALLERS))
     if (spec.auth !== undefined) loading.warnings.push(...sectionWarnings(spec.auth, proxy, ['spec', 'auth']))
     for (const [index, { auth }] of spec.routes.entries()) {
       if (auth !== undefined) loading.warnings.push(...sectionWarnings(auth, proxy, ['spec', 'routes', index, 'auth']))
     }
   }
-}
-
-/** A missing section is mode `oauth` without providers (decisions §2.1). */
-export const NO_CALLERS = 'missing, so the mode is "oauth" and needs "oauth.resourceUrl" and "oauth.providers"'
-
-/** Whether nothing says who may call: no section, and no authorization server instead of it (authserver.md §2.3). */
-function lacksCallers({ document }: Located<ProxyConfig>, auths: ReadonlyMap<string, LocatedAuth>): boolean {
-  const { metadata, spec } = document
-  if (spec.auth !== undefined || spec.authServerRef !== undefined) return false
-  const isServer = (name: string): boolean =>
-    auths.get(key(metadata.namespace, name))?.document.spec.type === 'embeddedAuthServer'
-  return (
-    spec.routes.length === 0 ||
-    spec.routes.some(
-      ({ auth, authServerRef, externalAuthConfigRef }) =>
-        auth === undefined && authServerRef === undefined && !isServer(externalAuthConfigRef.name),
-    )
-  )
 }
 
 /** One name, one object: a second document of the same kind, namespace and name is a problem that names the first. */

@@ -7,7 +7,7 @@ import { resolveTarget } from './resolve-target.ts'
 import type { ResolvedAuthServer, ResolvedRoute } from './resolved.ts'
 import { configHash } from './config-hash.ts'
 import type { Backend } from './workload-fields.ts'
-import type { Workload } from './workloads.ts'
+import type { RouteSettings, Workload } from './workloads.ts'
 
 /** A route before its references and rules are looked at, whichever document it comes from. */
 export interface DraftRoute {
@@ -61,23 +61,30 @@ const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
  * A backend of a manifest as a route (decisions §7): the prefix `/` for a remote server that is the only one, else
  * `/<name>`.
  */
-export function routeOfManifest(manifest: Located<Workload>, backend: Backend, isOnly: boolean): DraftRoute {
-  const { kind, authServer, resourceUrl } = manifest.document
+export function routeOfManifest(
+  manifest: Located<Workload>,
+  backend: Backend,
+  isOnly: boolean,
+  ownCallers: AuthSection | undefined,
+): DraftRoute {
+  const { kind, authServer, callers, settings } = manifest.document
+  const resourceUrl = manifest.document.resourceUrl ?? (ownCallers === undefined ? undefined : callers?.resourceUrl)
   const { name, url, urlPath, externalAuth } = backend
   const paths: Partial<Record<RouteField, readonly PropertyKey[]>> = {
     target: urlPath,
     externalAuthConfigRef: (externalAuth ?? authServer)?.path ?? ['spec'],
     authServerRef: authServer?.path ?? ['spec', 'authServerConfig'],
+    auth: callers?.path ?? ['spec'],
     ...(resourceUrl === undefined ? {} : { resourceUrl: ['spec', 'resourceUrl'] }),
   }
   const isVirtual = kind === 'VirtualMCPServer'
   return {
     origin: 'manifest',
-    settings: defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file),
+    settings: defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file, settings),
     // An authorization server alone means that the backend gets the token of its first upstream (authserver.md §2.3).
     authName: (externalAuth ?? authServer)?.name,
     authServer: externalAuth === undefined ? ownServer(manifest) : (authServer ?? ownServer(manifest)),
-    ownCallers: undefined,
+    ownCallers,
     // A VirtualMCPServer is one resource with several backends, each of which is one below it.
     resourceUrl: isVirtual && resourceUrl !== undefined ? `${resourceUrl.replace(/\/$/, '')}/${name}` : resourceUrl,
     source: { file: manifest.file, line: manifest.line },
@@ -115,9 +122,20 @@ export function routeOfOptions(
 const ROUTE = routeSchema()
 
 /** Settings of a route that nothing but its target is known of: the defaults of ProxyConfig. */
-function defaultSettings(name: string, path: string, target: string, file: string): DraftRoute['settings'] {
+function defaultSettings(
+  name: string,
+  path: string,
+  target: string,
+  file: string,
+  { timeouts, limits, sseKeepAlive }: RouteSettings = {},
+): DraftRoute['settings'] {
   const defaults = ROUTE.parse({ name: 'defaults', path: '/', target, externalAuthConfigRef: { name: 'none' } })
-  return settingsOf({ ...defaults, name, path }, file, true)
+  const own = {
+    timeouts: timeouts ?? defaults.timeouts,
+    limits: limits ?? defaults.limits,
+    sseKeepAlive: sseKeepAlive ?? defaults.sseKeepAlive,
+  }
+  return settingsOf({ ...defaults, ...own, name, path }, file, true)
 }
 
 /** `isManifest`: exactly the target's path is sent where it has one. */

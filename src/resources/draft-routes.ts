@@ -2,6 +2,7 @@ import { routeOfManifest, routeOfOptions, routeOfProxy, type DraftRoute } from '
 import type { Loaded } from './loaded.ts'
 import { fileProblem, type Located, type Problem } from './problem.ts'
 import { proxyConfig, type ProxyConfig } from './proxy-config.ts'
+import { callersOfManifest, type CallersElsewhere } from './resolve-manifest-callers.ts'
 import type { ProxyOverrides } from './resolve-proxy.ts'
 import { httpUrl } from './scalars.ts'
 
@@ -13,24 +14,43 @@ export const DEFAULTS: ProxyConfig = proxyConfig().parse({
   spec: { auth: { mode: 'anonymous' } },
 })
 
-/** The routes that the files and options ask for, in this order; what is wrong with the short form is added to `problems`. */
-export function draftRoutes(
-  loaded: Loaded,
-  overrides: ProxyOverrides,
-  namespace: string,
-  proxy: Located<ProxyConfig> | undefined,
-  problems: Problem[],
-): DraftRoute[] {
+/** What routes are drafted from, and where what is wrong with it is added. */
+export interface DraftInputs {
+  readonly loaded: Loaded
+  readonly overrides: ProxyOverrides
+  readonly namespace: string
+  readonly proxy: Located<ProxyConfig> | undefined
+  readonly secretsDirectory: string
+  readonly problems: Problem[]
+  readonly warnings: Problem[]
+}
+
+/** The routes that the files and options ask for, in this order. */
+export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
+  const { loaded, overrides, namespace, proxy, secretsDirectory, problems } = inputs
   if (overrides.target !== undefined)
     return shortForm(loaded, overrides.target, overrides.externalAuth, namespace, problems)
-  const manifests = loaded.workloads.flatMap((workload) => {
-    const { backends, metadata } = workload.document
-    return metadata.namespace === namespace ? backends.map((backend) => ({ workload, backend })) : []
+  const manifests = loaded.workloads.filter(({ document }) => document.metadata.namespace === namespace)
+  const isOnly = manifests.flatMap(({ document }) => document.backends).length === 1
+  const elsewhere = callersElsewhere(overrides, proxy)
+  const ofManifests = manifests.flatMap((manifest) => {
+    const callers = callersOfManifest(manifest, elsewhere, secretsDirectory, inputs)
+    return manifest.document.backends.map((backend) => routeOfManifest(manifest, backend, isOnly, callers))
   })
   return [
     ...(proxy?.document.spec.routes.map((route, index) => routeOfProxy(proxy, route, index)) ?? []),
-    ...manifests.map(({ workload, backend }) => routeOfManifest(workload, backend, manifests.length === 1)),
+    ...ofManifests,
   ]
+}
+
+function callersElsewhere(overrides: ProxyOverrides, proxy: Located<ProxyConfig> | undefined): CallersElsewhere {
+  const { auth, authServerRef } = proxy?.document.spec ?? {}
+  const saysWho = auth !== undefined || authServerRef !== undefined
+  return {
+    option: overrides.callers !== undefined,
+    ignored: overrides.ignoreManifestCallers === true,
+    proxy: saysWho ? `${proxy?.file}:${proxy?.line}` : undefined,
+  }
 }
 
 function shortForm(

@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { storage } from './embedded-storage.ts'
+import { celPattern, ISSUER, ISSUER_PLACE } from './patterns.ts'
 import { isRecord, withRules, type Rule } from './rules.ts'
 import { goDuration, int32, secretRef } from './scalars.ts'
 import { named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
 import { parseGoDuration } from './units.ts'
 import { upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
-
-/** RFC 8414 §2: no query, no fragment, and (specification) no trailing slash. */
-const ISSUER = /^https?:\/\/[^\s?#]+[^/\s?#]$/
 
 const issuer = () =>
   z.string().max(2048).regex(ISSUER, { error: 'expected an issuer URL without query, fragment or trailing slash' })
@@ -16,18 +14,11 @@ const httpOnlyOnLocalhost = (name: string): Rule => ({
   message: 'expected https (http only for localhost) and no user information',
   at: name,
   holds: (value) => typeof value[name] !== 'string' || !ISSUER.test(value[name]) || isIssuer(value[name]),
-  cel: `!has(self.${name}) || self.${name}.matches('^(https://[^/@]+|http://(localhost|127[.]0[.]0[.]1|[[]::1[]])(:[0-9]+)?)(/.*)?$')`,
-  json: {
-    properties: {
-      [name]: { pattern: '^(https://[^/@]+|http://(localhost|127[.]0[.]0[.]1|[[]::1[\\]])(:[0-9]+)?)(/.*)?$' },
-    },
-  },
+  cel: `!has(self.${name}) || self.${name}.matches(${celPattern(ISSUER_PLACE)})`,
+  json: { properties: { [name]: { pattern: ISSUER_PLACE } } },
 })
 
-function isIssuer(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  return /^(https:\/\/[^/@]+|http:\/\/(localhost|127[.]0[.]0[.]1|\[::1\])(:[0-9]+)?)(\/.*)?$/.test(text)
-}
+const isIssuer = (text: string): boolean => URL.canParse(text) && new RegExp(ISSUER_PLACE).test(text)
 
 const lifespan = (fallback: string) => goDuration().prefault(fallback)
 

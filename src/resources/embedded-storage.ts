@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { goDuration, int32, MAX_INT32, objectName, namespaceName, secretRef } from './scalars.ts'
+import { HOST_PORT } from './patterns.ts'
 import { exclusive, goesWithType, withRules } from './rules.ts'
 
 const duration = (fallback: string) => goDuration().prefault(fallback)
@@ -16,12 +17,7 @@ const sentinelConfig = () =>
       masterName: z.string().min(1).max(253).describe('Monitored master name.'),
       db: int32(0, MAX_INT32).default(0).describe('Database number.'),
       sentinelAddrs: z
-        .array(
-          z
-            .string()
-            .max(300)
-            .regex(/^(\[[0-9A-Fa-f:.]+\]|[^\s:[\]]+):[0-9]{1,5}$/, { error: 'expected host:port' }),
-        )
+        .array(z.string().max(300).regex(HOST_PORT, { error: 'expected host:port' }))
         .min(1)
         .max(64)
         .optional()

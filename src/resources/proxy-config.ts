@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { storage } from './embedded-storage.ts'
 import { authServerReference, localReference, metadata } from './metadata.ts'
+import { HOST_HEADER, LISTEN_ADDRESS, ROUTE_PATH } from './patterns.ts'
 import { isRecord, needs, withRules } from './rules.ts'
 import { cidr, filePath, httpUrl, origins, scopes, secretRef, size, timerDuration } from './scalars.ts'
-
-const LISTEN_ADDRESS = /^(unix:\/[^\0\s]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*|\*):[0-9]{1,5})$/
 
 export const listenAddress = () =>
   z
@@ -34,13 +33,7 @@ const listen = () =>
         'Origins of web pages that may call, such as `https://app.example.com`. On a loopback bind pages of this machine may call, too.',
       ),
     allowedHosts: z
-      .array(
-        z
-          .string()
-          .min(1)
-          .max(300)
-          .regex(/^[^\s/?#@\\]+$/, { error: 'expected a host or host:port' }),
-      )
+      .array(z.string().min(1).max(300).regex(HOST_HEADER, { error: 'expected a host or host:port' }))
       .max(200)
       .default([])
       .describe(
@@ -79,13 +72,22 @@ const admin = () =>
       ),
   })
 
-const timeouts = () =>
+/** How long a backend may take. */
+export const timeouts = () =>
   z.strictObject({
     connect: timerDuration().prefault('5s').describe('For a connection to the backend, TLS included.'),
     firstByte: timerDuration()
       .prefault('60s')
       .describe('From the end of the request to the first byte of the answer; 504 then.'),
     idle: timerDuration().prefault('0s').describe('Longest silence within an answer; 0s = none.'),
+  })
+
+/** How large what is kept of a request may be. */
+export const limits = () =>
+  z.strictObject({
+    bufferedBody: size(0, 1024 * 1024 * 1024)
+      .prefault('10Mi')
+      .describe('Largest request body of a type that signs it (cloudSts); more is answered with 413.'),
   })
 
 const targetTls = () =>
@@ -104,8 +106,6 @@ const targetTls = () =>
     }),
     [needs('clientCertFile', 'clientKeyFile'), needs('clientKeyFile', 'clientCertFile')],
   )
-
-const ROUTE_PATH = /^(\/|(\/(?!\.{1,2}(\/|$))[^/?#\\\s%]+)+)$/
 
 /** One route of ProxyConfig. */
 export const route = () =>
@@ -132,14 +132,7 @@ export const route = () =>
     auth: authSection(PROXY_DEFAULTS).optional().describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]).describe('Scopes that the token of a caller must have; 403 otherwise.'),
     timeouts: timeouts().prefault({}).describe('Toward the backend.'),
-    limits: z
-      .strictObject({
-        bufferedBody: size(0, 1024 * 1024 * 1024)
-          .prefault('10Mi')
-          .describe('Largest request body of a type that signs it (cloudSts); more is answered with 413.'),
-      })
-      .prefault({})
-      .describe('Bounds of sizes.'),
+    limits: limits().prefault({}).describe('Bounds of sizes.'),
     sseKeepAlive: timerDuration().prefault('0s').describe('Interval of SSE keep-alive comments; 0s = none.'),
     http2: z.boolean().default(false).describe('Offers HTTP/2 to the backend.'),
     allowUpgrade: z.boolean().default(false).describe('Lets connection upgrades (WebSocket) through; 501 otherwise.'),

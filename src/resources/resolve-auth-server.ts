@@ -76,12 +76,10 @@ export class AuthServers {
 /** The path that a server's endpoints are below; empty for none. */
 export const issuerPath = ({ spec }: ResolvedAuthServer): string => new URL(spec.issuer).pathname.replace(/\/$/, '')
 
-/** Callers of a route where the authorization server alone lets them in: the defaults of the section, and no provider. */
-export function loginOnly(resourceUrl: string | undefined): OAuthSection {
-  return { mode: 'oauth', oauth: { ...DEFAULTS, resourceUrl: resourceUrl ?? '', providers: [] } }
+/** Callers of routes where the authorization server alone lets them in: the defaults of the section, and no provider. */
+export function loginOnly(): OAuthSection {
+  return { mode: 'oauth', oauth: { ...DEFAULTS, resourceUrl: '', providers: [] } }
 }
-
-export const isLoginOnly = ({ oauth }: OAuthSection): boolean => oauth.providers.length === 0
 
 const DEFAULTS = defaultsOfSection()
 

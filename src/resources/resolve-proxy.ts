@@ -1,6 +1,5 @@
 import path from 'node:path'
 import type { AuthSection } from './auth-section.ts'
-import { NO_CALLERS } from './cross-check.ts'
 import { DEFAULTS, draftRoutes, listenOf } from './draft-routes.ts'
 import { anchorAuthSection, anchored, besides } from './file-paths.ts'
 import type { Loaded } from './loaded.ts'
@@ -26,6 +25,8 @@ export interface ProxyOverrides {
   readonly namespace?: string | undefined
   /** The section of `--callers FILE` (`loadCallersFile`); beats `spec.auth` of ProxyConfig. */
   readonly callers?: AuthSection | undefined
+  /** `--ignore-manifest-callers`: what manifests say about who may call is left alone. Default false. */
+  readonly ignoreManifestCallers?: boolean | undefined
   /** `--target`, the short form: one route instead of those in the files. */
   readonly target?: string | undefined
   /** The name after `#` of `--external-auth FILE#name`; the only config of the file when absent. */
@@ -51,7 +52,14 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       another.problem([], `one process runs one ProxyConfig, and there is one at ${proxy?.file}:${proxy?.line}`),
     )
   }
-  const drafts = draftRoutes(loaded, overrides, namespace, proxy, problems)
+  const spec = (proxy?.document ?? DEFAULTS).spec
+  const file = proxy?.file ?? path.resolve('-')
+  const secretsDirectory =
+    overrides.secretsDirectory === undefined
+      ? besides(file, spec.secretsDirectory)
+      : path.resolve(overrides.secretsDirectory)
+  const warnings: Problem[] = [...loaded.warnings]
+  const drafts = draftRoutes({ loaded, overrides, namespace, proxy, secretsDirectory, problems, warnings })
   if (drafts.length === 0 && problems.length === 0) {
     problems.push(
       proxy?.problem(['spec', 'routes'], 'there is nothing to serve, expected a route') ??
@@ -61,7 +69,6 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         ),
     )
   }
-  const spec = (proxy?.document ?? DEFAULTS).spec
   const address = overrides.listen ?? listenOf(loaded, namespace, proxy, drafts, problems)
   const callers = overrides.callers ?? defaultCallers(proxy)
   const resolved = resolveRoutes({
@@ -85,7 +92,6 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     }
   }
   if (problems.length > 0) return { problems: unique(problems) }
-  const file = proxy?.file ?? path.resolve('-')
   return {
     config: {
       namespace,
@@ -106,20 +112,20 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         address: overrides.admin ?? spec.admin.address,
         tokenFile: anchored(spec.admin, ['tokenFile'], file).tokenFile,
       },
-      secretsDirectory:
-        overrides.secretsDirectory === undefined
-          ? besides(file, spec.secretsDirectory)
-          : path.resolve(overrides.secretsDirectory),
+      secretsDirectory,
       sessionKeySecretRef: spec.sessionKeySecretRef,
       routes: resolved.routes,
       authServers: resolved.authServers,
       cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
       maxCredentials: spec.limits.cachedCredentials,
-      warnings: unique([...loaded.warnings, ...resolved.warnings]).map(renderProblem),
+      warnings: unique([...warnings, ...resolved.warnings]).map(renderProblem),
     },
     notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],
   }
 }
+
+/** A missing section is mode `oauth` without providers (decisions §2.1). */
+const NO_CALLERS = 'missing, so the mode is "oauth" and needs "oauth.resourceUrl" and "oauth.providers"'
 
 /** Callers of routes that don't say otherwise. Without a ProxyConfig nobody says who calls: they are anonymous. */
 function defaultCallers(proxy: Located<ProxyConfig> | undefined): AuthSection | undefined {

@@ -3,7 +3,7 @@ import type { DraftRoute } from './draft-route.ts'
 import type { Loaded, LocatedAuth } from './loaded.ts'
 import type { Problem } from './problem.ts'
 import { resolveAuth, withoutExternalAuth } from './resolve-auth.ts'
-import { AuthServers, isLoginOnly, issuerPath, loginOnly, routeAuthServer, upstreamUse } from './resolve-auth-server.ts'
+import { AuthServers, issuerPath, loginOnly, routeAuthServer, upstreamUse } from './resolve-auth-server.ts'
 import type { ResolvedAuth, ResolvedAuthServer, ResolvedRoute } from './resolved.ts'
 import { routeProblems, routeWarnings } from './route-rules.ts'
 
@@ -83,11 +83,17 @@ function resolveRoute({ draft, auth, callers, server }: Parts, inputs: Inputs, f
   return {
     ...draft.settings,
     auth: { ...auth, upstream },
-    callers,
+    callers: withResource(callers, resourceUrl),
     authServer: server === undefined ? undefined : routeAuthServer(server, upstream),
     resourceUrl,
   }
 }
+
+/** The section with the resource that it protects, where it does not say so itself. */
+const withResource = (callers: AuthSection, resourceUrl = ''): AuthSection =>
+  callers.mode === 'oauth' && callers.oauth.resourceUrl === ''
+    ? { mode: 'oauth', oauth: { ...callers.oauth, resourceUrl } }
+    : callers
 
 /** Who may call a route: its own section, else the default; where there is none, who logs in at its authorization server. */
 function callersOf(
@@ -102,7 +108,7 @@ function callersOf(
     const message = `callers are anonymous here, and callers log in to "${server.name}"; expected one of the two`
     problems.push(draft.problem('auth', message))
   }
-  return callers?.mode === 'oauth' ? callers : loginOnly(draft.resourceUrl)
+  return callers?.mode === 'oauth' ? callers : loginOnly()
 }
 
 function authOf(
@@ -196,7 +202,8 @@ function uniqueAmongAll(drafts: readonly DraftRoute[]): Problem[] {
  */
 function resourceUrlOf(draft: DraftRoute, callers: AuthSection, inputs: Inputs): string | undefined {
   if (draft.resourceUrl !== undefined || callers.mode === 'anonymous') return draft.resourceUrl
-  if (isLoginOnly(callers)) return undefined
+  // A manifest or an authorization server lets callers in without a word about the resource.
+  if (callers.oauth.resourceUrl === '') return undefined
   if (draft.ownCallers !== undefined) return callers.oauth.resourceUrl
   const sharing = inputs.drafts.filter((other) => other.ownCallers === undefined)
   if (sharing.length === 1) return callers.oauth.resourceUrl

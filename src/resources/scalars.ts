@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
 import type { Bytes, GoDuration, Milliseconds } from './units.ts'
+import { HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
 import { FILE_PATHS, SECRET_REFS, withMark } from './marked.ts'
 
 const expected = (what: string) => ({ error: `expected ${what}` })
@@ -16,29 +17,29 @@ export const objectName = () =>
 export const namespaceName = () =>
   z.string().min(1).max(63).regex(DNS_LABEL, expected('lower-case letters, digits and "-"'))
 
+/** Key in the data of a Secret or ConfigMap. */
+export const dataKey = () =>
+  z
+    .string()
+    .min(1)
+    .max(253)
+    .regex(/^\.?[-_A-Za-z0-9][-._A-Za-z0-9]*$/, expected('letters, digits, "-", "_" and ".", not starting with ".."'))
+
 /** Reference to one key of one secret (specification, Secret reference; decisions §6 for what names may look like). */
 export const secretRef = () =>
   withMark(
     z.strictObject({
       name: objectName().describe('Name of the secret.'),
-      key: z
-        .string()
-        .min(1)
-        .max(253)
-        .regex(
-          /^\.?[-_A-Za-z0-9][-._A-Za-z0-9]*$/,
-          expected('letters, digits, "-", "_" and ".", not starting with ".."'),
-        )
-        .describe('Key within the secret.'),
+      key: dataKey().describe('Key within the secret.'),
     }),
     SECRET_REFS,
   )
 export type SecretRef = z.output<ReturnType<typeof secretRef>>
 
 /** Absolute http or https URL in ASCII, without user information or fragment. The text is kept as it is written. */
-export const httpUrl = () => url(/^https?:\/\/[^\s/?#@\\]+([/?][!-\x22$-[\]-~]*)?$/, 'an http or https URL')
+export const httpUrl = () => url(HTTP_URL, 'an http or https URL')
 /** The same with https only. */
-export const httpsUrl = () => url(/^https:\/\/[^\s/?#@\\]+([/?][!-\x22$-[\]-~]*)?$/, 'an https URL')
+export const httpsUrl = () => url(HTTPS_URL, 'an https URL')
 
 const url = (pattern: RegExp, what: string) =>
   z
@@ -132,11 +133,8 @@ export const headerName = () =>
 export const origins = () =>
   z
     .array(
-      z
-        .string()
-        .max(300)
-        .regex(/^(null|[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\]+)$/, {
-          error: 'expected an origin such as "https://app.example.com"',
-        }),
+      z.string().max(300).regex(ORIGIN, {
+        error: 'expected an origin such as "https://app.example.com"',
+      }),
     )
     .max(200)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { embeddedAuthServer } from './embedded-auth-server.ts'
+import { oidcConfig } from './oidc-callers.ts'
 import { httpUrl, objectName } from './scalars.ts'
 import {
   EXTERNAL_AUTH,
@@ -33,6 +34,13 @@ export const virtualServerSpec = () =>
     authServerConfig: embeddedAuthServer()
       .optional()
       .describe('Embedded authorization server for the callers. Extends the specification.'),
+    incomingAuth: z
+      .looseObject({
+        type: z.enum(['anonymous', 'oidc']).optional().describe('Mode of the authentication of callers.'),
+        oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
+      })
+      .optional()
+      .describe('Who may call.'),
     resourceUrl: resourceUrl(),
   })
 

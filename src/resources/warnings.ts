@@ -1,4 +1,4 @@
-import type { AuthSection } from './auth-section.ts'
+import type { AuthSection, Provider } from './auth-section.ts'
 import { remarksOn, urlsCalledBy, type TypedSpec } from './auth-types.ts'
 import { judgePlainHttp, type PlainHttp } from './plain-http.ts'
 import type { Located, Problem } from './problem.ts'
@@ -21,29 +21,45 @@ export function sectionWarnings(section: AuthSection, place: Located<unknown>, p
   if (section.mode === 'anonymous') return []
   const base = [...path, 'oauth', 'providers']
   const names = section.oauth.providers.map((provider) => provider.name)
-  return section.oauth.providers.flatMap((provider, index) => [
-    ...(names.indexOf(provider.name) < index
-      ? [place.problem([...base, index, 'name'], 'an earlier provider has this name, so logs can not tell them apart')]
-      : []),
-    ...PROVIDER_URLS.flatMap((name) => {
-      const url = provider[name]
-      if (url === undefined) return []
-      const { insecureAllowHttp } = provider
-      return plainHttpWarning(place, { url, insecureAllowHttp }, [...base, index, name])
-    }),
-  ])
+  return section.oauth.providers.flatMap((provider, index) => {
+    const { refused, warnings } = providerHttp(place, provider, (name) => [...base, index, name])
+    const repeated =
+      names.indexOf(provider.name) < index
+        ? [
+            place.problem(
+              [...base, index, 'name'],
+              'an earlier provider has this name, so logs can not tell them apart',
+            ),
+          ]
+        : []
+    return [...repeated, ...refused, ...warnings]
+  })
 }
 
 /** Provider URLs that are not used, because they are plain http (decisions §2.6): what loads, but does not run. */
 export function refusedHttp(section: AuthSection, place: Located<unknown>, path: Path): Problem[] {
   if (section.mode === 'anonymous') return []
-  return section.oauth.providers.flatMap((provider, index) =>
-    PROVIDER_URLS.flatMap((name) => {
-      const url = provider[name]
-      if (url === undefined || judgePlainHttp(url, provider.insecureAllowHttp) !== 'refuse') return []
-      return [place.problem([...path, 'oauth', 'providers', index, name], refusedHttpMessage(provider))]
-    }),
+  const base = [...path, 'oauth', 'providers']
+  return section.oauth.providers.flatMap(
+    (provider, index) => providerHttp(place, provider, (name) => [...base, index, name]).refused,
   )
+}
+
+/** URLs of a provider with plain http: those that are not used, and those that are used with a warning (decisions §2.6). */
+export function providerHttp(
+  place: Located<unknown>,
+  provider: Provider,
+  pathOf: (name: (typeof PROVIDER_URLS)[number]) => Path,
+): { readonly refused: Problem[]; readonly warnings: Problem[] } {
+  const found: { refused: Problem[]; warnings: Problem[] } = { refused: [], warnings: [] }
+  const { insecureAllowHttp } = provider
+  for (const name of PROVIDER_URLS) {
+    const url = provider[name]
+    if (url === undefined) continue
+    const list = judgeCalledUrl({ url, insecureAllowHttp }) === 'refuse' ? found.refused : found.warnings
+    list.push(...plainHttpWarning(place, { url, insecureAllowHttp }, pathOf(name)))
+  }
+  return found
 }
 
 function plainHttpWarning(place: Located<unknown>, called: Judged, path: Path): Problem[] {

@@ -1,9 +1,13 @@
 import { z } from 'zod'
+import { manifestSection } from './auth-section.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
+import { DISHONOURED_FIELDS, manifestCallers, type ManifestCallers } from './manifest-callers.ts'
 import { authServerReference, metadata, type Metadata } from './metadata.ts'
+import { oidcConfig } from './oidc-callers.ts'
+import { limits, timeouts } from './proxy-config.ts'
 import { podFields, remoteProxyStatus } from './remote-proxy.ts'
 import { exclusive, withRules, type Rule } from './rules.ts'
-import { httpUrl, int32 } from './scalars.ts'
+import { httpUrl, int32, timerDuration } from './scalars.ts'
 import { discoveredBackends, virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
 import {
   EXTERNAL_AUTH,
@@ -28,6 +32,25 @@ const oneRemoteUrl: Rule = {
   json: { anyOf: [{ required: ['remoteUrl'] }, { required: ['remoteURL'] }] },
 }
 
+/** Who may call a remote server through us (decisions §1); the last fields are not honoured, and kept to be told about. */
+const callerFields = () => ({
+  auth: manifestSection().optional().describe('Who may call. Extends the specification.'),
+  oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
+  ...Object.fromEntries(
+    Object.keys(DISHONOURED_FIELDS).map((name) => [
+      name,
+      z.unknown().optional().describe('Not honoured here, which is told.'),
+    ]),
+  ),
+})
+
+/** How a remote server is reached, as on a route of a ProxyConfig. */
+const routeFields = () => ({
+  timeouts: timeouts().optional().describe('Toward the backend. Extends the specification.'),
+  limits: limits().optional().describe('Bounds of sizes. Extends the specification.'),
+  sseKeepAlive: timerDuration().optional().describe('Interval of SSE keep-alive comments. Extends the specification.'),
+})
+
 const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   withRules(
     z.looseObject({
@@ -35,7 +58,7 @@ const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
       remoteURL: httpUrl().optional().describe('The same as remoteUrl.'),
       ...shape,
     }),
-    [exclusive('remoteUrl', 'remoteURL'), oneRemoteUrl],
+    [exclusive('remoteUrl', 'remoteURL'), oneRemoteUrl, exclusive('auth', 'oidcConfig')],
   )
 
 const authReferences = () => ({
@@ -48,25 +71,26 @@ const authReferences = () => ({
 
 const SPECS = {
   MCPServer: () => z.looseObject({ port: port(), ...authReferences() }),
-  MCPRemoteProxy: () => remote({ port: port(), resourceUrl: resourceUrl(), ...authReferences(), ...podFields() }),
-  MCPServerEntry: () => remote({ externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH) }),
+  MCPRemoteProxy: () =>
+    remote({
+      port: port(),
+      resourceUrl: resourceUrl(),
+      ...authReferences(),
+      ...callerFields(),
+      ...routeFields(),
+      ...podFields(),
+    }),
+  MCPServerEntry: () =>
+    remote({ externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH), ...callerFields() }),
   VirtualMCPServer: virtualServerSpec,
 } satisfies Record<WorkloadKind, () => z.ZodType>
 
 /** Fields of `spec` that are read, by kind; the others are listed by `validate --verbose` only (decisions §1). */
 export const WORKLOAD_FIELDS: Readonly<Record<WorkloadKind, readonly string[]>> = {
-  MCPServer: ['port', 'externalAuthConfigRef', 'authServerRef'],
-  MCPRemoteProxy: [
-    'remoteUrl',
-    'remoteURL',
-    'port',
-    'resourceUrl',
-    'externalAuthConfigRef',
-    'authServerRef',
-    ...Object.keys(podFields()),
-  ],
-  MCPServerEntry: ['remoteUrl', 'remoteURL', 'externalAuthConfigRef'],
-  VirtualMCPServer: ['outgoingAuth', 'authServerConfig', 'resourceUrl'],
+  MCPServer: Object.keys(SPECS.MCPServer().shape),
+  MCPRemoteProxy: Object.keys(SPECS.MCPRemoteProxy().shape),
+  MCPServerEntry: Object.keys(SPECS.MCPServerEntry().shape),
+  VirtualMCPServer: Object.keys(SPECS.VirtualMCPServer().shape),
 }
 
 /** Fields of other controllers that are no misspellings of ours. */
@@ -89,6 +113,10 @@ export const workload = (kind: WorkloadKind) =>
     status: STATUSES[kind]().optional(),
   })
 
+/** Settings of a route that a manifest may have. */
+export type RouteSettings = { readonly [K in keyof ReturnType<typeof routeFields>]?: RouteField<K> | undefined }
+type RouteField<K extends keyof ReturnType<typeof routeFields>> = z.output<ReturnType<typeof routeFields>[K]>
+
 /** What is read of a workload. */
 export interface Workload {
   readonly kind: WorkloadKind
@@ -98,6 +126,9 @@ export interface Workload {
   readonly port: number | undefined
   readonly resourceUrl: string | undefined
   readonly authServer: WrittenReference | undefined
+  readonly callers: ManifestCallers | undefined
+  /** Settings of its routes that are not the defaults. */
+  readonly settings: RouteSettings
   /** The authorization server that is part of a VirtualMCPServer. */
   readonly ownAuthServer: EmbeddedAuthServer | undefined
 }
@@ -116,17 +147,16 @@ export function toWorkload(kind: WorkloadKind, parsed: z.output<ReturnType<typeo
       port: undefined,
       resourceUrl: spec.resourceUrl,
       authServer: undefined,
+      callers:
+        spec.incomingAuth === undefined
+          ? undefined
+          : manifestCallers(spec.incomingAuth, ['spec', 'incomingAuth'], named.namespace),
+      settings: {},
       ownAuthServer: spec.authServerConfig,
     }
   }
-  const spec = parsed.spec as {
-    remoteUrl?: string
-    remoteURL?: string
-    port?: number
-    resourceUrl?: string
-    externalAuthConfigRef?: { name: string }
-    authServerRef?: { name: string }
-  }
+  // What the schemas of the other kinds have in common, each of them optional.
+  const spec = parsed.spec as Partial<z.output<ReturnType<typeof SPECS.MCPRemoteProxy>>>
   const field = spec.remoteUrl === undefined ? 'remoteURL' : 'remoteUrl'
   const url = spec[field]
   const externalAuth = written(spec.externalAuthConfigRef, ['spec', 'externalAuthConfigRef', 'name'])
@@ -136,6 +166,8 @@ export function toWorkload(kind: WorkloadKind, parsed: z.output<ReturnType<typeo
     backends: url === undefined ? [] : [{ name: named.name, url, urlPath: ['spec', field], externalAuth }],
     port: spec.port,
     resourceUrl: spec.resourceUrl,
+    callers: kind === 'MCPServer' ? undefined : manifestCallers(spec, ['spec'], named.namespace),
+    settings: { timeouts: spec.timeouts, limits: spec.limits, sseKeepAlive: spec.sseKeepAlive },
     authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
     ownAuthServer: undefined,
   }

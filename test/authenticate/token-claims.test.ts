@@ -43,6 +43,22 @@ describe('claims that are accepted', () => {
   })
 })
 
+describe('a provider for one subject', () => {
+  const only = world.authenticator([provider({ subject: 'alice' })])
+
+  it('accepts that one', async () => {
+    expect((await callerOf(only, await token({}))).subject).toBe('alice')
+  })
+
+  it.each<[string, object]>([
+    ['another one', { sub: 'alice2' }],
+    ['the same in another case', { sub: 'Alice' }],
+    ['none', { sub: undefined }],
+  ])('refuses %s', async (_name, changes) => {
+    expect((await refusalOf(only, await token(changes))).code).toBe('invalid_token')
+  })
+})
+
 describe('who the caller is', () => {
   it.each<[string, object, unknown]>([
     ['the subject', { client_id: 'job', azp: 'job' }, 'sub:alice'],

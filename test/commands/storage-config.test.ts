@@ -80,6 +80,6 @@ describe('storage of a resource', () => {
   })
 
   it.each(['a:0', 'a:70000'])('refuses %s', (address) => {
-    expect(() => read(addresses(address))).toThrow('is not host:port of a sentinel')
+    expect(() => read(addresses(address))).toThrow('expected host:port')
   })
 })

@@ -95,6 +95,21 @@ describe('who logs callers in (authserver.md §2.3)', () => {
     expect([beside.auth.type, beside.authServer?.server.name]).toEqual(['bearerToken', 'default/server'])
   })
 
+  test.each([
+    ['none', { routes: [at()] }, 'spec.auth  missing, so the mode is "oauth"'],
+    ['none for one route', { routes: [at({ auth: OAUTH }), at({ name: 'b', path: '/b' })] }, 'spec.auth  missing'],
+    ['one for each route', { routes: [at({ auth: OAUTH })] }, undefined],
+    ['an authorization server instead', { ...login, routes: [at()] }, undefined],
+    ['an authorization server for the route', { routes: [at(login)] }, undefined],
+    ['one that is the external auth too', { routes: [at({ externalAuthConfigRef: { name: 'server' } })] }, undefined],
+  ])('an auth section: %s', (_name, spec, problem) => {
+    const problems = problemsOf(token, server(), proxy(spec))
+    if (problem === undefined) expect(problems).toBe('')
+    else expect(problems).toContain(problem)
+    const { callers } = first([token, proxy({ auth: OAUTH, routes: [at()] })])
+    expect(resolveProxy(load(token, server(), proxy(spec)), { callers }).problems).toBeUndefined()
+  })
+
   test('anonymous callers do not log in', () => {
     const routes = [at()]
     expect(problemsOf(token, server(), proxy({ ...login, auth: { mode: 'anonymous' }, routes }))).toContain(

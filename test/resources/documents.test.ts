@@ -204,7 +204,7 @@ describe('documents among each other', () => {
 describe('workload manifests', () => {
   test.each([
     ['MCPServer', { image: 'x', authServerRef: { kind: 'MCPExternalAuthConfig', name: 'token' } }],
-    ['MCPRemoteProxy', { remoteUrl: 'https://a', port: 9000, oidcConfig: { type: 'inline' } }],
+    ['MCPRemoteProxy', { remoteUrl: 'https://a', port: 9000, oidcConfig: { type: 'kubernetes' } }],
     ['MCPServerEntry', { remoteURL: 'https://a', externalAuthConfigRef: { name: 'token' } }],
     ['VirtualMCPServer', { outgoingAuth: { source: 'inline', default: { externalAuthConfigRef: { name: 'token' } } } }],
   ] as const)('%s loads, and its JSON Schema says so too', (kind, spec) => {
@@ -222,7 +222,7 @@ describe('workload manifests', () => {
     }
     const loaded = load(workload('MCPRemoteProxy', 'w', spec))
     expect(texts(loaded)).toEqual([])
-    expect(loaded.unused.map((item) => item.path)).toEqual(['spec.oidcConfig', 'spec.transport'])
+    expect(loaded.unused.map((item) => item.path)).toEqual(['spec.transport'])
     expect(loaded.warnings.map((item) => item.message)).toEqual([
       'unknown field "externalAuthConfigref", did you mean "externalAuthConfigRef"?',
     ])

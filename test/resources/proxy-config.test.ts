@@ -48,12 +48,6 @@ interface Row {
 const ROWS: readonly Row[] = [
   { name: 'one route', spec: route({}) },
   { name: 'everything', spec: { ...route({ resourceUrl: 'https://mcp.example.com/a', auth, requiredScopes: [], timeouts: { connect: '1s', firstByte: '0s', idle: '5m' }, limits: { bufferedBody: '1Mi' }, sseKeepAlive: '15s', http2: true, allowUpgrade: true, targetTls: { caCertPath: 'ca.pem', clientCertFile: 'c.pem', clientKeyFile: 'k.pem', serverName: 'x', insecureSkipVerify: false }, onMatcherError: 'deny', insecureAllowAnonymous: true }), listen: { address: '0.0.0.0:443', tls: { certFile: 'a', keyFile: 'b' }, allowedOrigins: ['https://app.example.com'], allowedHosts: ['mcp.example.com:443'], headerLimit: '32Ki' }, admin: { address: 'unix:/run/extauth.sock', tokenFile: 't' }, secretsDirectory: '/secrets', sessionKeySecretRef: { name: 's', key: 'k' } } },
-  { name: 'no auth, and none of the route', spec: { routes: [base] }, problem: 'spec.auth  missing, so the mode is "oauth"', unseen: true },
-  { name: 'no auth, but every route has one', spec: { routes: [{ ...base, auth }] } },
-  { name: 'no auth and no routes', spec: {}, problem: 'spec.auth  missing', unseen: true },
-  { name: 'no auth, but an authorization server', spec: { authServerRef: { kind: 'MCPExternalAuthConfig', name: 'server' }, routes: [base] } },
-  { name: 'no auth, but an authorization server for the route', spec: { routes: [{ ...base, authServerRef: { name: 'server' } }] } },
-  { name: 'no auth, but an authorization server that is the external auth too', spec: { routes: [{ ...base, externalAuthConfigRef: { name: 'server' } }] } },
   { name: 'an authorization server of another kind', spec: { authServerRef: { kind: 'Deployment', name: 'server' }, routes: [base] }, problem: 'spec.authServerRef.kind  "Deployment" is not known' },
   { name: 'an authorization server of another type', spec: { ...route({}), authServerRef: { name: 'token' } }, problem: 'spec.authServerRef.name  "token" (0.json:1) has type "bearerToken", expected "embeddedAuthServer"', unseen: true },
   { name: 'an authorization server that is not there', spec: { ...route({}), authServerRef: { name: 'sever' } }, problem: 'there is no MCPExternalAuthConfig "sever" in namespace "default", did you mean "server"?', unseen: true },

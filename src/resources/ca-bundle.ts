@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { withRules } from './rules.ts'
+import { dataKey, objectName, secretRef } from './scalars.ts'
+
+const configMapKeyRef = () =>
+  z.strictObject({
+    name: objectName().describe('Name of the ConfigMap.'),
+    key: dataKey().describe('Key within the ConfigMap.'),
+  })
+
+/** CA certificates (PEM) in a ConfigMap or Secret of the namespace (kubernetes.md §3). */
+export const caBundleRef = () =>
+  withRules(
+    z.strictObject({
+      configMapRef: configMapKeyRef().optional().describe('Found beside the secrets, as `<name>/<key>`.'),
+      secretRef: secretRef().optional().describe('Key of a Secret.'),
+    }),
+    [
+      {
+        message: 'expected exactly one of "configMapRef" and "secretRef"',
+        holds: (value) => (value.configMapRef === undefined) !== (value.secretRef === undefined),
+        cel: 'has(self.configMapRef) != has(self.secretRef)',
+        json: { oneOf: [{ required: ['configMapRef'] }, { required: ['secretRef'] }] },
+      },
+    ],
+  )
+export type CaBundleRef = z.output<ReturnType<typeof caBundleRef>>
