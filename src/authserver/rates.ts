@@ -23,7 +23,9 @@ export function createLimit({ perSecond, burst }: Rate, clock: Clock): Limit {
     const nowMs = clock.now()
     const key = networkOf(address)
     const bucket = buckets.get(key) ?? { tokens: burst, atMs: nowMs }
-    const tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1_000) * perSecond)
+    // A clock that was set back takes nothing away.
+    const elapsedMs = Math.max(0, nowMs - bucket.atMs)
+    const tokens = Math.min(burst, bucket.tokens + (elapsedMs / 1_000) * perSecond)
     const isAllowed = tokens >= 1
     // A bucket that is full again is as good as none.
     buckets.set(key, { tokens: isAllowed ? tokens - 1 : tokens, atMs: nowMs }, nowMs + refillMs)

@@ -46,6 +46,9 @@ class Application implements OAuthClientProvider {
   saveCodeVerifier(verifier: string) {
     this.kept.verifier = verifier
   }
+  invalidateCredentials(scope: string) {
+    if (scope === 'tokens' || scope === 'all') delete this.kept.tokens
+  }
   codeVerifier() {
     return this.kept.verifier ?? ''
   }
@@ -91,5 +94,28 @@ describe('the official client, from the bare MCP URL', () => {
     expect(tokens[0]).toMatch(/^Bearer [A-Za-z0-9_-]{43}$/)
     expect(tokens[0]).not.toContain(application.kept.tokens?.access_token)
     await client.close()
+  })
+
+  it('logs in again by itself when the session at the identity provider has ended', async () => {
+    const time = { aheadMs: 0 }
+    const world = await openWorld(sockets, { clock: { now: () => Date.now() + time.aheadMs } })
+    const application = new Application()
+    const client = await logIn(world, '/inject', application)
+    expect(await call(client)).toContain('tools/call')
+    const before = application.kept.tokens?.access_token
+    await world.idp.revoke('alice')
+    // The upstream's token is due, and there is no other to be had.
+    time.aheadMs = 700_000
+    application.sentTo = undefined
+    await expect(client.listTools()).rejects.toThrow(UnauthorizedError)
+    expect(application.sentTo).toBeDefined()
+    time.aheadMs = 0
+    const again = await world.userAt((application.sentTo as URL | undefined)?.href ?? '')
+    const transport = new StreamableHTTPClientTransport(new URL(`${world.url}/inject`), { authProvider: application })
+    await transport.finishAuth(again.searchParams.get('code') ?? '')
+    const fresh = await connect(`${world.url}/inject`, application)
+    expect(await call(fresh)).toContain('tools/call')
+    expect(application.kept.tokens?.access_token).not.toBe(before)
+    await fresh.close()
   })
 })

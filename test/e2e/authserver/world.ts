@@ -23,6 +23,8 @@ export interface WorldOptions {
   /** Put over the spec of the server. */
   readonly spec?: Readonly<Record<string, unknown>>
   readonly accessSeconds?: number
+  /** The proxy's; the identity provider has the real one. */
+  readonly clock?: { now(): number }
   /** More files, given the proxy's and the backend's address. */
   readonly files?: (urls: { readonly proxy: string; readonly backend: string }) => Readonly<Record<string, string>>
   readonly routes?: (urls: { readonly proxy: string; readonly backend: string }) => readonly object[]
@@ -98,7 +100,7 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
         'proxy.json': proxyConfig({ authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' }, routes }),
         ...options.files?.(urls),
       },
-      { listen: url.replace('http://', '') },
+      { listen: url.replace('http://', ''), ...(options.clock === undefined ? {} : { clock: options.clock }) },
     ),
   )
   return {
