@@ -38,7 +38,9 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
   }
   const [group = '', version = ''] = apiVersion.split('/', 2)
   const versions = group === apiGroup || group === DEFAULT_API_GROUP ? OUR_VERSIONS : ownEntry(ALSO_LOADED, group)
-  if (kind === 'List' && apiVersion === 'v1' && Array.isArray(value.items)) return { is: 'list', items: value.items }
+  const isList =
+    kind === 'List' ? apiVersion === 'v1' : versions !== undefined && KINDS.some((known) => kind === `${known}List`)
+  if (isList && Array.isArray(value.items)) return { is: 'list', items: value.items }
   if (versions === undefined) {
     const warning = isOurKind
       ? `skipped, "${kind}" of the group "${group.slice(0, 64)}" is not ours, expected "${apiGroup}/v1alpha1"`

@@ -5,7 +5,7 @@ import { anchorAuthSection, besides } from './file-paths.ts'
 import { readText } from './load-files.ts'
 import { fileProblem, problemMaker, renderProblem, type Located, type Problem } from './problem.ts'
 import { registryConfig, type RegistryConfig } from './registry-config.ts'
-import { isRecord } from './rules.ts'
+import { isRecord, withoutNulls } from './rules.ts'
 import { refusedHttp, sectionWarnings } from './warnings.ts'
 import { readYaml } from './yaml.ts'
 
@@ -70,7 +70,7 @@ async function single<S extends z.ZodType, T>(
   const inner = problemMaker(file, document, [], kind, '')
   const problem: Located<unknown>['problem'] = (path, message, options) =>
     inner(isBare ? path.slice(1) : path, message, options)
-  const result = schema.safeParse(value)
+  const result = schema.safeParse(withoutNulls(value))
   if (!result.success) {
     const findings = explainIssues(result.error.issues, schema, value)
     return { problems: findings.map((finding) => problem(finding.path, finding.message, { at: finding.at })) }

@@ -13,7 +13,7 @@ import { fileProblem, problemMaker, type Located, type Problem } from './problem
 import { proxyConfig } from './proxy-config.ts'
 import { referencesOf } from './references.ts'
 import { registryConfig } from './registry-config.ts'
-import { isRecord } from './rules.ts'
+import { isRecord, withoutNulls } from './rules.ts'
 import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import {
   FOREIGN_FIELDS,
@@ -115,7 +115,7 @@ class Reader {
 
   /** The value by its schema, or undefined when there are problems (which are added). */
   check<S extends z.ZodType>(schema: S, value: unknown, place: Located<unknown>): z.output<S> | undefined {
-    const result = schema.safeParse(value)
+    const result = schema.safeParse(withoutNulls(value))
     if (result.success) return result.data
     const most = Math.max(0, YAML_LIMITS.problems - this.loading.problems.length)
     for (const finding of explainIssues(result.error.issues, schema, value, most)) {

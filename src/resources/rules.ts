@@ -50,6 +50,14 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** A copy without fields that are `null`: in a cluster, too, they are absent (decisions §1). Items of lists stay. */
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!isRecord(value)) return value
+  const filled = Object.entries(value).filter(([, member]) => member !== null)
+  return Object.fromEntries(filled.map(([name, member]) => [name, withoutNulls(member)]))
+}
+
 /** At most one of the two properties is set. */
 export function exclusive(a: string, b: string): Rule {
   return {

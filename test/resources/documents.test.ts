@@ -201,6 +201,31 @@ describe('documents among each other', () => {
   })
 })
 
+describe('as a cluster reads them', () => {
+  test('a field that is null is absent, and a required one is missing', () => {
+    const spec = {
+      type: 'tokenExchange',
+      tokenExchange: { ...SPECS.tokenExchange.tokenExchange, clientId: null, scopes: null },
+      bearerToken: null,
+    }
+    expect(texts(load(externalAuth(spec)))).toEqual([])
+    const bad = { type: 'bearerToken', bearerToken: { tokenSecretRef: null } }
+    expect(texts(load(externalAuth(bad))).join()).toContain(
+      'spec.bearerToken.tokenSecretRef  empty, expected an object',
+    )
+  })
+
+  test('a list of one kind is its items', () => {
+    const list = {
+      apiVersion: 'extauth.dev/v1alpha1',
+      kind: 'MCPExternalAuthConfigList',
+      metadata: {},
+      items: [externalAuth(SPECS.bearerToken)],
+    }
+    expect(load(list).auths).toHaveLength(1)
+  })
+})
+
 describe('workload manifests', () => {
   test.each([
     ['MCPServer', { image: 'x', authServerRef: { kind: 'MCPExternalAuthConfig', name: 'token' } }],
