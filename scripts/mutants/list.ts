@@ -1,8 +1,17 @@
+import { CALLERS } from './callers.ts'
+import { CREDENTIALS } from './credentials.ts'
+import { GUARDS } from './guards.ts'
 import { INBOUND } from './inbound.ts'
 import { LISTEN } from './listen.ts'
 import type { Mutation } from './mutation.ts'
-import { CALLERS } from './callers.ts'
 import { OUTBOUND } from './outbound.ts'
 
 /** Everything that `npm run mutants` plants, in the order of a request. */
-export const MUTATIONS: readonly Mutation[] = [...LISTEN, ...INBOUND, ...CALLERS, ...OUTBOUND]
+export const MUTATIONS: readonly Mutation[] = [
+  ...LISTEN,
+  ...INBOUND,
+  ...CALLERS,
+  ...GUARDS,
+  ...CREDENTIALS,
+  ...OUTBOUND,
+]

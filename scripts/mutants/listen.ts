@@ -19,9 +19,9 @@ export const LISTEN: readonly Mutation[] = [
   {
     rule: 'nothing is read behind an upgrade that is not served',
     file: 'src/listen/connection.ts',
-    find: 'if (this.#last !== undefined && this.#last !== request) return this.#pause()',
+    find: 'this.#last ??= request',
     replace: '',
-    tests: ['test/listen/upgrades.test.ts'],
+    tests: ['test/listen/upgrades.test.ts', 'test/proxy/ambiguous.test.ts', 'test/proxy/hostile-clients.test.ts'],
   },
   {
     rule: 'an answer that nobody reads ends the connection',

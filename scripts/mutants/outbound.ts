@@ -128,7 +128,7 @@ export const OUTBOUND: readonly Mutation[] = [
     file: 'src/forward/verdict.ts',
     find: 'if (status === 401) {',
     replace: 'if (status === 401 && !sealed.final) {',
-    tests: ['test/forward/answers.test.ts', 'test/proxy'],
+    tests: ['test/forward/answers.test.ts', 'test/proxy/attempts.test.ts'],
   },
   {
     rule: 'only methods that may be repeated are',

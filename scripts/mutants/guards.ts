@@ -1,0 +1,57 @@
+import type { Mutation } from './mutation.ts'
+
+const guard = ['test/net/guard-rules.test.ts']
+const keys = ['test/authenticate/key-bounds.test.ts']
+
+/** Who is believed, which addresses are reached, and whose credential is whose: `authenticate`, `net`, `obtain`. */
+export const GUARDS: readonly Mutation[] = [
+  {
+    rule: 'an exchanged token belongs to one token of the caller',
+    file: 'src/obtain/token-exchange.ts',
+    find: '[audience, scope, caller.tokenDigest]',
+    replace: '[audience, scope]',
+    tests: ['test/obtain/token-exchange-refusal.test.ts', 'test/obtain/token-exchange-request.test.ts'],
+  },
+  {
+    rule: 'what was obtained with another secret has another key',
+    file: 'src/obtain/cached.ts',
+    find: 'hashKey([scope.config, configHash, secrets, caller.issuer',
+    replace: 'hashKey([scope.config, configHash, caller.issuer',
+    tests: ['test/obtain/cache-key.test.ts'],
+  },
+  {
+    rule: 'of the addresses of a name only those that may be reached are tried',
+    file: 'src/net/guard.ts',
+    find: 'addresses.filter((address) => check(hostname, address))',
+    replace: 'addresses.some((address) => check(hostname, address)) ? addresses : []',
+    tests: guard,
+  },
+  {
+    rule: 'loopback is for loopback names',
+    file: 'src/net/guard.ts',
+    find: 'return allowsLoopback && isLoopbackHost(hostname)',
+    replace: 'return allowsLoopback',
+    tests: guard,
+  },
+  {
+    rule: 'the system roots do not stand in for a CA that cannot be read',
+    file: 'src/net/outbound.ts',
+    find: "if (now === undefined) throw new OutboundError('unreachable')",
+    replace: 'if (now === undefined) return connections',
+    tests: guard,
+  },
+  {
+    rule: 'claims are looked at again after slow keys',
+    file: 'src/authenticate/verify-jwt.ts',
+    find: '  if (rule !== undefined) return refusedByRule(rule)\n  const claims = jwt.payload',
+    replace: '  const claims = jwt.payload',
+    tests: keys,
+  },
+  {
+    rule: 'an RSA key has at most 8192 bits',
+    file: 'src/authenticate/key-set.ts',
+    find: '&& modulusLength <= MAX_RSA_BITS ',
+    replace: '',
+    tests: keys,
+  },
+]
