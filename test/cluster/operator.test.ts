@@ -104,7 +104,10 @@ describe('MCPExternalAuthConfig', () => {
         roleMappings: [{ roleArn: 'arn:aws:iam::123456789012:role/r', matcher: 'claims.' }],
       },
     }
-    const edited = await client.update(types.MCPExternalAuthConfig, { ...(await get('edited')), spec })
+    // The operator writes meanwhile, so a version may be too old.
+    const edited = await eventually(async () =>
+      client.update(types.MCPExternalAuthConfig, { ...(await get('edited')), spec }),
+    )
     await eventually(async () => {
       const found = await get('edited')
       expect(conditions(found)['Valid']).toMatchObject({ status: 'False', reason: 'ValidationFailed' })

@@ -73,6 +73,12 @@ const runAll = async (name: string, replicas: number): Promise<void> => {
     await client.merge(CLUSTER_TYPES.Pod, SPACE, metadata.name, { status }, { subresource: 'status' })
 }
 
+/** The operator writes meanwhile, so a version may be too old. */
+const replaceSpec = (name: string, wanted: object): Promise<KubeObject> =>
+  eventually(async () =>
+    client.update(types.MCPExternalAuthConfig, { ...(await get(types.MCPExternalAuthConfig, name)), spec: wanted }),
+  )
+
 test('everything that a proxy owns is there, owned by it, and its pods pass the restricted standard', async () => {
   await apply('whole', { replicas: 2 })
   for (const type of [
@@ -138,18 +144,12 @@ test('an invalid config never replaces the one that runs, and the condition says
       roleMappings: [{ roleArn: 'arn:aws:iam::123456789012:role/r', matcher: 'claims.' }],
     },
   }
-  await client.update(types.MCPExternalAuthConfig, {
-    ...(await get(types.MCPExternalAuthConfig, 'breaks')),
-    spec: broken,
-  })
+  await replaceSpec('breaks', broken)
   await eventually(async () =>
     expect(await ready('guarded')).toMatchObject({ status: 'False', reason: 'ExternalAuthConfigInvalid' }),
   )
   expect((await get(CLUSTER_TYPES.ConfigMap, 'guarded')).data).toEqual(map.data)
-  await client.update(types.MCPExternalAuthConfig, {
-    ...(await get(types.MCPExternalAuthConfig, 'breaks')),
-    spec: BEARER,
-  })
+  await replaceSpec('breaks', BEARER)
   await eventually(async () => expect((await ready('guarded'))?.reason).not.toBe('ExternalAuthConfigInvalid'))
 })
 
