@@ -1,5 +1,5 @@
 import { type Clock, Failure } from '../core/index.ts'
-import type { Connection } from './connection.ts'
+import type { ProviderClient } from './provider-client.ts'
 import { lifetimeOf } from './freshness.ts'
 import { jsonAnswer } from './json-answer.ts'
 
@@ -26,11 +26,11 @@ export function discoveryUrls(issuerUrl: string): readonly [string, string] {
  * Discovery for one issuer. A document counts only when its `issuer` equals `issuerUrl` byte for byte (decisions §2.4);
  * a plain http `jwks_uri` only when the issuer itself is plain http.
  */
-export function createDiscovery(issuerUrl: string, connection: Connection, clock: Clock): Discovery {
+export function createDiscovery(issuerUrl: string, client: ProviderClient, clock: Clock): Discovery {
   let known: { uri: string; untilMs: number } | undefined
 
   const fetchFrom = async (url: string): Promise<string> => {
-    const response = await connection.get(url)
+    const response = await client.get(url)
     const { issuer, jwks_uri: uri } = jsonAnswer(response)
     if (issuer !== issuerUrl) throw malformed('the discovery document is for another issuer')
     if (typeof uri !== 'string' || !URL.canParse(uri)) throw malformed('the discovery document has no jwks_uri')

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Claims, Failure } from '../core/index.ts'
-import type { Connection } from './connection.ts'
+import type { ProviderClient } from './provider-client.ts'
 import { jsonAnswer } from './json-answer.ts'
 
 /** What an introspection endpoint said (RFC 7662 §2.2). */
@@ -17,14 +17,14 @@ export type Introspect = (token: string, peer: string | undefined) => Promise<In
  * none active and one failed), so that a provider's trouble never looks like a bad token; `secret_unavailable` while a
  * credential file has never been readable.
  */
-export function createIntrospect(url: string, connection: Connection): Introspect {
+export function createIntrospect(url: string, client: ProviderClient): Introspect {
   return async (token, peer) => {
     try {
       const digest = hash('sha256', token, 'base64url')
       // Who it is nobody knows yet; what comes over a Unix socket has no address.
       const caller = peer === undefined || peer === 'unknown' ? digest : peer
       const form = { token, token_type_hint: 'access_token' }
-      const response = await connection.post(url, form, { caller, token: digest })
+      const response = await client.post(url, form, { caller, token: digest })
       const claims = jsonAnswer(response)
       const { active } = claims
       if (typeof active !== 'boolean')

@@ -1,5 +1,5 @@
 import { asFailure, type Clock, Failure } from '../core/index.ts'
-import type { Connection } from './connection.ts'
+import type { ProviderClient } from './provider-client.ts'
 import type { Discovery } from './discovery.ts'
 import { lifetimeOf } from './freshness.ts'
 import { jsonAnswer } from './json-answer.ts'
@@ -26,7 +26,7 @@ export interface KeyStore {
 
 export interface KeyStoreOptions {
   readonly clock: Clock
-  readonly connection: Connection
+  readonly client: ProviderClient
   readonly discovery: Discovery
   readonly jwksUrl: string | undefined
   /** Called after each fetch, with the number of keys that are at hand then, and with the failure if it failed. */
@@ -47,7 +47,7 @@ const LONGEST_AWAY_PAUSE_MS = 2_000
  * background, and after a failure not asked for again before 1, then 2 s, or what the provider asks for.
  */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
-  const { clock, connection, discovery, jwksUrl, onFetched } = options
+  const { clock, client, discovery, jwksUrl, onFetched } = options
   let known: { keys: readonly VerificationKey[]; staleAtMs: number } | undefined
   let flight: Promise<readonly VerificationKey[]> | undefined
   let failed: { failure: Failure; untilMs: number } | undefined
@@ -56,7 +56,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
   let allowedAtMs = clock.now()
 
   const fetchKeys = async (): Promise<readonly VerificationKey[]> => {
-    const response = await connection.get(jwksUrl ?? (await discovery.jwksUri()))
+    const response = await client.get(jwksUrl ?? (await discovery.jwksUri()))
     const keys = readKeySet(jsonAnswer(response))
     if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
     known = { keys, staleAtMs: clock.now() + lifetimeOf(response.headers, clock.now()) }

@@ -1,7 +1,7 @@
 import { asFailure } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { ClaimRules } from './claim-rules.ts'
-import { createConnection } from './connection.ts'
+import { createProviderClient } from './provider-client.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import { createDiscovery } from './discovery.ts'
 import { createHealth } from './health.ts'
@@ -43,7 +43,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
     })
   // A circuit each: tokens that make introspection fail keep nobody away from the keys (decisions §2.10).
   const [get, post] = [open('keys'), open('introspection')]
-  const connection = createConnection(settings, files, { get, post, clock: deps.clock })
+  const client = createProviderClient(settings, files, { get, post, clock: deps.clock })
   const health = createHealth(name, deps.log, deps.metrics)
   // A provider for opaque tokens alone may have neither discovery nor keys (decisions §2.3).
   const hasKeys = jwksUrl !== undefined || introspectionUrl === undefined
@@ -53,8 +53,8 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
   if (hasKeys) atHand.set(0)
   const keys = createKeyStore({
     clock: deps.clock,
-    connection,
-    discovery: createDiscovery(issuerUrl, connection, deps.clock),
+    client,
+    discovery: createDiscovery(issuerUrl, client, deps.clock),
     jwksUrl,
     onFetched(count, failure) {
       health.note('keys', failure)
@@ -62,7 +62,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
     },
   })
 
-  const ask = introspectionUrl === undefined ? undefined : createIntrospect(introspectionUrl, connection)
+  const ask = introspectionUrl === undefined ? undefined : createIntrospect(introspectionUrl, client)
   const introspect: Introspect | undefined =
     ask &&
     (async (token, peer) => {

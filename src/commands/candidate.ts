@@ -2,7 +2,7 @@ import { causeOf, type Route } from '../core/index.ts'
 import type { Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
 import type { Services } from './proxy-services.ts'
-import type { Held } from './readiness.ts'
+import type { Resources } from './readiness.ts'
 import { resourceDocuments } from './resource-documents.ts'
 import { buildRoute, type Keep } from './routes.ts'
 import { prepareSharedCache } from './shared-cache.ts'
@@ -13,7 +13,7 @@ export interface Candidate {
   /** Closing it lets go of all that no other configuration uses. */
   readonly runtime: Runtime
   /** The secrets and files that this configuration names. */
-  readonly held: Held
+  readonly held: Resources
   /** It is in force: what fetches ahead of the first request begins. */
   adopt(): void
   /** It will never be: what only this had opened is let go of. */
@@ -26,7 +26,7 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
   const secrets = services.secrets.hold()
   const caFiles = services.caFiles.hold()
   const authenticators = services.authenticators.hold()
-  const certificate: Held['certificate'] = (path) => caFiles.certificate(path)
+  const certificate: Resources['certificate'] = (path) => caFiles.certificate(path)
   const obtain = { ...services.obtain, secrets, caCertificate: certificate }
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {

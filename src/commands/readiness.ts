@@ -4,7 +4,7 @@ import type { Readiness } from '../ops/index.ts'
 import { filesNamedBy, type ResolvedProxy, type ResolvedRoute, secretsNamedBy } from '../resources/index.ts'
 
 /** What a configuration has opened, as far as readiness looks at it. */
-export interface Held {
+export interface Resources {
   readonly secrets: Secrets
   /** The content of a CA file; undefined while it has never been readable. */
   readonly certificate: (path: string) => () => Buffer | undefined
@@ -27,7 +27,7 @@ interface Missing {
  * authorization server; none of these makes it unready: restarting this process would not mend it. What holds for one
  * replica only is said.
  */
-export function readinessOf(config: ResolvedProxy, held: Held, isDraining: boolean): Readiness {
+export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: boolean): Readiness {
   if (isDraining) return { ok: false, detail: { draining: true } }
   if (config.routes.length === 0) return { ok: false, detail: 'no routes' }
   const unusable = config.routes.flatMap((route) => {
@@ -58,7 +58,7 @@ export function readinessOf(config: ResolvedProxy, held: Held, isDraining: boole
 const CURRENT_KEYS: ReadonlySet<string> = new Set(['hmacSecretRefs.0', 'signingKeySecretRefs.0'])
 
 /** The first thing without which a route can answer nothing but 500, by the record of its type. */
-function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }: Held): Missing | undefined {
+function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }: Resources): Missing | undefined {
   const { spec } = authServer?.server ?? {}
   const server = spec === undefined ? [] : secretsNamedBy({ type: 'embeddedAuthServer' as const, spec })
   const needed = server.filter(({ path }) => CURRENT_KEYS.has(path.join('.')))

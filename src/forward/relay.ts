@@ -8,7 +8,7 @@ import { failureOf, isConnectionLost, isIdempotent } from './failure-of.ts'
 import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
-import { judge, type Verdict } from './verdict.ts'
+import { judge, type Disposition } from './disposition.ts'
 
 type Controller = Dispatcher.DispatchController
 
@@ -158,15 +158,15 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#done(aborted)
   }
 
-  #follow(verdict: Verdict, head: ResponseHead, controller: Controller): void {
-    if (verdict.kind === 'stream') return this.#begin(head, verdict.location)
-    if (verdict.kind === 'peek') {
-      this.#peek = { head, rejection: verdict.rejection, chunks: [], length: 0 }
+  #follow(disposition: Disposition, head: ResponseHead, controller: Controller): void {
+    if (disposition.kind === 'stream') return this.#begin(head, disposition.location)
+    if (disposition.kind === 'peek') {
+      this.#peek = { head, rejection: disposition.rejection, chunks: [], length: 0 }
       return
     }
     this.#discardRest(controller)
-    if (verdict.kind === 'again') this.#again(verdict.again)
-    else this.#fail(verdict.failure)
+    if (disposition.kind === 'again') this.#again(disposition.again)
+    else this.#fail(disposition.failure)
   }
 
   #begin(head: ResponseHead, location: string | undefined): void {

@@ -1,6 +1,6 @@
 import { buildConnector, Pool } from 'undici'
 import { OutboundError, type OutboundResponse } from '../core/index.ts'
-import { exchange } from './exchange.ts'
+import { roundTrip } from './round-trip.ts'
 
 /** How to reach one API server. A change of any of these needs another client. */
 export interface ApiClientOptions {
@@ -68,7 +68,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   const pool = new Pool(options.origin, { connect, allowH2: false, headersTimeout: 0, bodyTimeout: 0, pipelining: 1 })
   return {
     request: ({ method, path, headers, body }, bounds) =>
-      exchange(
+      roundTrip(
         pool,
         { method, url: `${options.origin}${path}`, headers, ...(body === undefined ? {} : { body }) },
         bounds,

@@ -10,7 +10,7 @@ import {
 import { parseRetryAfter } from '../http/index.ts'
 import { asConnector, promised } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy, urlOf } from './egress.ts'
-import { exchange } from './exchange.ts'
+import { roundTrip } from './round-trip.ts'
 import {
   createAddressCheck,
   createGuardedConnect,
@@ -25,7 +25,7 @@ import { createProtections, type Protections } from './protections.ts'
 export interface OutboundOptions {
   /** What is called, for metrics: a provider's or a resource's name, never a URL. */
   readonly name: string
-  /** Milliseconds for the whole exchange: waiting for a turn, connecting, sending, reading, the retry included. Default 5000. */
+  /** Milliseconds for the whole round trip: waiting for a turn, connecting, sending, reading, the retry included. Default 5000. */
   readonly deadlineMs?: number
   /** Bytes of an answer's body. Default 1 MiB. */
   readonly maxBytes?: number
@@ -83,7 +83,7 @@ const createConnections = (options: OutboundOptions, deadlineMs: number, ca: Buf
       : createGuardedConnect(plain, createAddressCheck(options.guard), options.resolver ?? systemResolver)
   const tunnelled = createTunnelConnect(plain, proxyFor, deadlineMs)
   const connect = asConnector((target) => (proxyFor(urlOf(target)) === undefined ? direct : tunnelled)(target))
-  // The deadline of the exchange covers what undici's own timers would.
+  // The deadline of the round trip covers what undici's own timers would.
   const common = {
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -164,7 +164,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       const old = connections
       ca = now
       connections = createConnections(options, deadlineMs, now)
-      // Ends when its last exchange has ended; nothing new goes to it.
+      // Ends when its last round trip has ended; nothing new goes to it.
       void old.close()
     }
     return connections
@@ -174,7 +174,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     const dispatcher = current()
     if (checkProxied !== undefined) await within(checkProxied(request.url), endsAtMs)
     try {
-      return await exchange(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
+      return await roundTrip(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
     } catch (error) {
       // It was we who gave it up, which says nothing about the service.
       throw isClosed ? new OutboundError('closed', { cause: error }) : error

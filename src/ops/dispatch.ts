@@ -3,13 +3,13 @@ import { Failure, asFailure, causeOf, type Log } from '../core/index.ts'
 import { challengeFor, checkHostHeader, originFormOf, registryFailureBody } from '../http/index.ts'
 import { readJsonBody } from './body.ts'
 import { jsonAnswer, jsonText, type Answer, type OpsHandler, type Readiness } from './endpoint.ts'
-import { guard, type GuardOptions } from './guard.ts'
+import { checkAccess, type AccessOptions } from './access.ts'
 
 export interface DispatchOptions {
   readonly version: string
   readonly readiness: () => Readiness
   readonly metrics: () => Promise<string>
-  readonly guarded: GuardOptions & { readonly endpoints: Readonly<Record<string, OpsHandler>> }
+  readonly guarded: AccessOptions & { readonly endpoints: Readonly<Record<string, OpsHandler>> }
   readonly log: Log
 }
 
@@ -83,7 +83,7 @@ export function createDispatch(options: DispatchOptions): (request: IncomingMess
     const methods = guarded.get(path)
     if (methods === undefined) throw new Failure('not_found')
     // Who may not use it does not learn which methods it has.
-    guard(request, options.guarded)
+    checkAccess(request, options.guarded)
     const handler = methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined)
     if (handler === undefined) return notAllowed(allowOf(methods.keys()))
     const query = new URLSearchParams(cut === -1 ? '' : target.slice(cut + 1))

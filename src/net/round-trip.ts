@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { OutboundError, type OutboundErrorKind, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
 
-export interface ExchangeBounds {
+export interface RoundTripBounds {
   /** Milliseconds that are left for connecting, sending and reading the whole answer. */
   readonly deadlineMs: number
   /** Bytes of the answer's body. */
@@ -37,7 +37,7 @@ class Reader implements Dispatcher.DispatchHandler {
   #length = 0
 
   constructor(
-    bounds: ExchangeBounds,
+    bounds: RoundTripBounds,
     resolve: (response: OutboundResponse) => void,
     reject: (error: OutboundError) => void,
   ) {
@@ -98,10 +98,10 @@ class Reader implements Dispatcher.DispatchHandler {
  * Sends one request and reads the whole answer. Follows no redirects, decodes no content codings (none are asked for).
  * Throws `OutboundError`: timeout, unreachable, too_large, blocked_address.
  */
-export const exchange = (
+export const roundTrip = (
   dispatcher: Dispatcher,
   request: OutboundRequest,
-  bounds: ExchangeBounds,
+  bounds: RoundTripBounds,
 ): Promise<OutboundResponse> =>
   new Promise((resolve, reject) => {
     const reader = new Reader(bounds, resolve, reject)

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Failure, isLoopbackHost, parseHost, type Secret } from '../core/index.ts'
 import { parseBearer } from '../http/index.ts'
 
-export interface GuardOptions {
+export interface AccessOptions {
   /** The listener is bound to a loopback address or a Unix socket. */
   readonly isLocalBind: boolean
   /** The bearer of `admin.tokenFile`, asked for at each request so that a new file counts at once. */
@@ -27,7 +27,7 @@ function comesFromBrowserPage(request: IncomingMessage): boolean {
  * loopback or Unix-socket bind with a `Host` that names this machine (decisions §7, Admin listener).
  * Throws `missing_token`, `invalid_token`, `bad_request` or `bad_origin`; `not_found` where nothing could ever pass.
  */
-export function guard(request: IncomingMessage, options: GuardOptions): void {
+export function checkAccess(request: IncomingMessage, options: AccessOptions): void {
   const lines = request.headersDistinct['authorization'] ?? []
   const expected = options.token?.()
   if (lines.length > 0 && expected !== undefined) {

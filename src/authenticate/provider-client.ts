@@ -11,7 +11,7 @@ import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { ProviderFiles, SecretFile } from './provider-files.ts'
 
 /** The way to one provider, with the credentials that are meant for it. */
-export interface Connection {
+export interface ProviderClient {
   /** The 200 answer to a GET, redirects within the origin followed. Throws `Failure` for everything else. */
   get(url: string): Promise<OutboundResponse>
   /** The 200 answer to a form POST with the introspection credentials. Throws `Failure` for everything else. */
@@ -40,15 +40,15 @@ function expectOk(response: OutboundResponse, service: ServiceFailures, nowMs: n
 }
 
 /**
- * A connection (by `get` for documents and keys, by `post` for introspection) that knows which credentials go where:
+ * A client of one provider (by `get` for documents and keys, by `post` for introspection) that knows which credentials go where:
  * `authTokenFile` only to the origins of the URLs that were configured, never to one that a document or a redirect named,
  * and never over client credentials (decisions §2.6). A 401 makes it look at the credential's file again, once.
  */
-export function createConnection(
+export function createProviderClient(
   provider: ProviderSettings,
   files: ProviderFiles,
   { get, post, clock }: { readonly get: Outbound; readonly post: Outbound; readonly clock: Clock },
-): Connection {
+): ProviderClient {
   const ownOrigins = new Set(
     [provider.issuerUrl, provider.jwksUrl, provider.introspectionUrl]
       .filter((url) => url !== undefined)

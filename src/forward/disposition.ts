@@ -4,7 +4,7 @@ import { judgeHeaders, type Rejection } from './aws-rejection.ts'
 import type { ForwardRoute } from './route.ts'
 
 /** What becomes of an answer whose header section is known. */
-export type Verdict =
+export type Disposition =
   /** It is the caller's, with this `Location`. */
   | { readonly kind: 'stream'; readonly location: string | undefined }
   /** It is not for the caller: try again. */
@@ -13,7 +13,7 @@ export type Verdict =
   /** The first bytes of the body decide. */
   | { readonly kind: 'peek'; readonly rejection: Rejection }
 
-const STREAM: Verdict = { kind: 'stream', location: undefined }
+const STREAM: Disposition = { kind: 'stream', location: undefined }
 
 const one = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'string' || value === undefined ? value : value[0]
@@ -32,7 +32,7 @@ const ownPath = (location: string, route: ForwardRoute, sealed: Sealed): string 
   return url.pathname + url.search
 }
 
-const judgeRedirect = (status: number, location: string, route: ForwardRoute, sealed: Sealed): Verdict => {
+const judgeRedirect = (status: number, location: string, route: ForwardRoute, sealed: Sealed): Disposition => {
   // The method and the body stay the same only with these two (RFC 9110 §15.4.8, §15.4.9).
   if ((status === 307 || status === 308) && !sealed.final && isReplayable(sealed)) {
     const path = ownPath(location, route, sealed)
@@ -54,7 +54,7 @@ export const judge = (
   head: ResponseHead,
   route: ForwardRoute,
   sealed: Sealed,
-): Verdict => {
+): Disposition => {
   const { location } = head
   if (status < 300 && location === undefined) return STREAM
   if (status === 401) {
