@@ -74,6 +74,7 @@ test('the rights that it ships with are enough for all that it does, and none is
     remoteUrl: 'https://api.example.com/mcp',
     externalAuthConfigRef: { name: 'c' },
     resourceUrl: 'https://mcp.example.com',
+    oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
     replicas: 2,
   }
   await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, 'work'))

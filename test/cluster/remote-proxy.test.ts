@@ -15,7 +15,13 @@ import {
 } from './support/operator-rig.ts'
 
 const SPACE = 'proxies'
-const CALLERS = { resourceUrl: 'https://mcp.example.com' }
+const CALLERS = {
+  oidcConfig: {
+    type: 'inline',
+    inline: { issuer: 'https://idp.example.com', audience: 'mcp', jwksUrl: 'https://idp.example.com/jwks' },
+  },
+  resourceUrl: 'https://mcp.example.com',
+}
 const spec = (more: object = {}): object => ({
   remoteUrl: 'https://api.example.com/mcp',
   externalAuthConfigRef: { name: 'bearer' },
@@ -208,6 +214,7 @@ test('a proxy that is deleted leaves nothing behind', { timeout: 120_000 }, asyn
 })
 
 test.each([
+  ['nobody who says who may call', { oidcConfig: undefined }, 'SpecInvalid'],
   ['a config that is not there', { externalAuthConfigRef: { name: 'nobody' } }, 'ExternalAuthConfigNotFound'],
   [
     'a server that is no server',

@@ -15,13 +15,21 @@ export function configMapOf(proxy: RemoteProxy): KubeObject {
 export const configMapHash = (configMap: KubeObject): string =>
   createHash('sha256').update(JSON.stringify(configMap['data'])).digest('hex').slice(0, 16)
 
+/** The documents themselves: what the pods will read. */
+export const documentsOf = (proxy: RemoteProxy): object[] => [
+  proxyConfigOf(proxy),
+  bare(proxy.manifest),
+  ...proxy.documents.map(bare),
+]
+
 function filesOf(proxy: RemoteProxy): Record<string, string> {
-  const files: Record<string, string> = {
-    'proxy.yaml': yaml(proxyConfigOf(proxy)),
-    'route.yaml': yaml(bare(proxy.manifest)),
+  const [config, route, ...auths] = documentsOf(proxy).map(yaml)
+  const names = proxy.documents.map(({ metadata }) => `auth-${metadata.name}.yaml`)
+  return {
+    'proxy.yaml': config ?? '',
+    'route.yaml': route ?? '',
+    ...Object.fromEntries(names.map((name, at) => [name, auths[at] ?? ''])),
   }
-  for (const document of proxy.documents) files[`auth-${document.metadata.name}.yaml`] = yaml(bare(document))
-  return files
 }
 
 function proxyConfigOf(proxy: RemoteProxy): object {

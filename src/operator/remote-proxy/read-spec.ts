@@ -58,7 +58,8 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   for (const { from, ref } of found)
     if (from === 'configMapRef') caBundleKeys.set(ref.name, (caBundleKeys.get(ref.name) ?? new Set()).add(ref.key))
   const authServer = isObject(spec['authServerRef']) ? spec['authServerRef'] : undefined
-  const isCluster = isObject(spec['oidcConfig']) && spec['oidcConfig']['type'] === 'kubernetes'
+  // `kubernetes` is the type of a section that names none (decisions §1).
+  const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
   return {
     port: typeof spec['port'] === 'number' ? spec['port'] : DEFAULT_PORT,
     externalAuth: isObject(spec['externalAuthConfigRef']) ? textIn(spec['externalAuthConfigRef']['name']) : undefined,
@@ -101,5 +102,5 @@ function urlsIn(value: unknown, field = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => urlsIn(item, field))
   if (isObject(value)) return Object.entries(value).flatMap(([name, inner]) => urlsIn(inner, name))
   if (typeof value !== 'string' || !/^https?:\/\//.test(value)) return []
-  return /^(issuer|issuerUrl|jwksUrl|introspectionUrl)$/.test(field) ? [value] : []
+  return /^(issuer|issuerUrl|jwksU(rl|RL)|introspectionU(rl|RL))$/.test(field) ? [value] : []
 }

@@ -1,8 +1,10 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { judgeObject } from '../webhook/validate.ts'
+import { parseObjects, resolveProxy } from '../../resources/index.ts'
+import { judgeObject, wordsOf } from '../webhook/validate.ts'
 import type { KnownConfig, ValidConfig } from '../config/known-config.ts'
 import type { OwnTypes } from '../kinds.ts'
 import type { Observed } from '../observed.ts'
+import { documentsOf } from './config-map.ts'
 import { OWNED_TYPES } from './objects.ts'
 import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
 import type { RemoteProxySnapshot, ReferenceState } from './reconcile-remote-proxy.ts'
@@ -44,6 +46,9 @@ export function remoteProxySnapshot(
   const problems = [...judgeObject(bare(object), settings.apiGroup).problems, ...restricted(spec, settings)]
   const references = [externalAuth, authServer].filter((reference) => reference !== undefined)
   const proxy = proxyOf(object, spec, references, settings)
+  // What the pods would be given must start: an address for everybody without a word about callers does not.
+  if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
+    problems.push(...startProblems(proxy, settings.apiGroup))
   return {
     object,
     type: deps.types.MCPRemoteProxy,
@@ -58,6 +63,14 @@ export function remoteProxySnapshot(
     pods: observed.proxyPods(namespace, name),
     now: deps.now,
   }
+}
+
+/** What `extauth proxy` would refuse of these documents; a file that has to be mounted yet is none of it. */
+function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
+  const { problems } = resolveProxy(parseObjects(documentsOf(proxy), { apiGroup, references: true }), {
+    namespace: proxy.namespace,
+  })
+  return [...new Set((problems ?? []).map(wordsOf))]
 }
 
 function restricted(spec: RemoteProxySpec, { restrictPodTemplate }: SnapshotSettings): string[] {
