@@ -36,13 +36,29 @@ const stringMap = (max: number) =>
     .refine((map) => Object.keys(map).length <= max, { error: `expected at most ${max} entries` })
     .meta({ maxProperties: max })
 
+/** Headers (RFC 9110 §5): a line break in a value would be another header. */
+const headerMap = (max: number) =>
+  z
+    .record(
+      z
+        .string()
+        .max(256)
+        .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: 'expected the name of a header' }),
+      z
+        .string()
+        .max(4096)
+        .regex(/^[\t -~]*$/, { error: 'expected printable ASCII, without line breaks' }),
+    )
+    .refine((map) => Object.keys(map).length <= max, { error: `expected at most ${max} entries` })
+    .meta({ maxProperties: max })
+
 const fieldNames = (fallback: string) => z.array(z.string().min(1).max(256)).min(1).max(32).default([fallback])
 
 const userInfo = () =>
   z.strictObject({
     endpointUrl: httpUrl().describe('User-info endpoint.'),
     httpMethod: z.enum(['GET', 'POST']).default('GET').describe('Method of the user-info request.'),
-    additionalHeaders: stringMap(32).optional().describe('Extra headers on the user-info request.'),
+    additionalHeaders: headerMap(32).optional().describe('Extra headers on the user-info request.'),
     fieldMapping: z
       .strictObject({
         subjectFields: fieldNames('sub').describe('Fields that may hold the subject.'),

@@ -191,18 +191,20 @@ describe('fieldMapping', () => {
 })
 
 describe('the way to an upstream', () => {
-  it.each([['X Y'], ['Host'], ['content-length'], ['é']])('takes no additional header %j', (name) => {
+  it.each([['Host'], ['content-length']])('takes no additional header %j', (name) => {
     const userInfo = { endpointUrl: `${idp.url}/userinfo`, additionalHeaders: { [name]: 'v' } }
     expect(() => createRig(sockets).oauth2(idp, { userInfo })).toThrow(
       expect.objectContaining({ code: 'config_error' }),
     )
   })
 
-  it('takes no additional header whose value ends the line', () => {
-    const userInfo = { endpointUrl: `${idp.url}/userinfo`, additionalHeaders: { 'x-a': 'v\r\nx-b: w' } }
-    expect(() => createRig(sockets).oauth2(idp, { userInfo })).toThrow(
-      expect.objectContaining({ code: 'config_error' }),
-    )
+  it.each([
+    ['a name that is no header', { 'X Y': 'v' }],
+    ['a name beyond ASCII', { é: 'v' }],
+    ['a value that ends the line', { 'x-a': 'v\r\nx-b: w' }],
+  ])('takes no additional header with %s: that does not even load', (_what, additionalHeaders) => {
+    const userInfo = { endpointUrl: `${idp.url}/userinfo`, additionalHeaders }
+    expect(() => createRig(sockets).oauth2(idp, { userInfo })).toThrow(/expected/)
   })
 
   it('is not to private addresses unless that is allowed, and never to those of metadata services', async () => {
