@@ -4,6 +4,7 @@ import {
   getTokens,
   logIn,
   makePkce,
+  postForm,
   REDIRECT,
   redeem,
   refresh,
@@ -95,6 +96,21 @@ describe('a code', () => {
         ? await post(form, { authorization: basic(who.id, secret) })
         : await post({ ...form, client_id: who.id, client_secret: secret })
     expect(response.status).toBe(200)
+  })
+
+  it.each([
+    { scope: 'offline_access' },
+    { scope: 'mcp:read mcp:write other offline_access' },
+    { application_type: 'web' },
+    { client_name: '☃', response_types: ['code', 'code id_token'], client_uri: 'https://x.example', contacts: ['x'] },
+  ])('that registered with %j gets its tokens, renews and revokes them', async (metadata) => {
+    const who = await register(rig, metadata)
+    const { refresh_token: token = '' } = await getTokens(rig, who)
+    const renewed = await refresh(rig, who, token)
+    expect(renewed.status).toBe(200)
+    const { refresh_token: next = '' } = (await renewed.json()) as { refresh_token?: string }
+    expect((await postForm(`${rig.issuer}/oauth/revoke`, { client_id: who.id, token: next })).status).toBe(200)
+    expect((await refresh(rig, who, next)).status).toBe(400)
   })
 
   it('gives no refresh token to a client that did not register the grant', async () => {

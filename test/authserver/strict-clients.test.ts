@@ -93,6 +93,7 @@ describe('a client that is known by its metadata document', () => {
     const rig = await startRig(sockets, { spec: INSIDE })
     const client = await publish(rig, () => ({
       client_name: 'CIMD',
+      scope: 'mcp:read offline_access',
       grant_types: ['authorization_code', 'refresh_token'],
     }))
     expect(textOf(await client.open())).toContain(`published at ${client.id}`)

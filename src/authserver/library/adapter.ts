@@ -40,8 +40,10 @@ async function findClient(id: string, clients: ClientDirectory): Promise<Adapter
     // Which grants it has is judged by our handlers: `unauthorized_client` is what RFC 6749 §5.2 calls it.
     const grants = { grant_types: [...GRANT_TYPES] }
     if (client === undefined) return undefined
+    // Scopes are ours to judge, too. The library knows none, and refuses a client whole that has registered one.
+    const { scope: _scope, ...metadata } = publicMetadata(client)
     // Ours have no prototypes, and the library takes only objects that have one.
-    return structuredClone({ ...publicMetadata(client), ...grants, ...secretOf(client) })
+    return structuredClone({ ...metadata, ...grants, ...secretOf(client) })
   } catch (error) {
     // Whatever is wrong with a metadata document, here it means that the client is not known.
     if (error instanceof OAuthError) throw new errors.InvalidClientAuth(error.description)
