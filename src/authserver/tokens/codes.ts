@@ -25,6 +25,8 @@ export interface CodeGrant {
 export interface FoundCode {
   readonly grant: CodeGrant
   readonly isSpent: boolean
+  /** Shown again after it was spent. */
+  readonly isReplayed: boolean
   readonly key: string
   readonly version: string
 }
@@ -36,9 +38,11 @@ export interface Codes {
   find(code: string): Promise<FoundCode | undefined>
   /** Of many at once exactly one gets true; a trace stays for as long as a code lives, to notice the next one. */
   spend(found: FoundCode): Promise<boolean>
+  /** Notes that a spent code was shown again, for the one who is still making a login of it. */
+  noteReplay(found: FoundCode): Promise<void>
 }
 
-type CodeRecord = { readonly grant: CodeGrant; readonly isSpent: boolean }
+type CodeRecord = Pick<FoundCode, 'grant' | 'isSpent' | 'isReplayed'>
 
 const CODE = /^[A-Za-z0-9_-]{43}$/
 
@@ -50,7 +54,11 @@ export function createCodes(store: Store, seal: Seal, lifespanMs: number): Codes
     async issue(grant) {
       const code = randomBytes(32).toString('base64url')
       const key = keyOf(seal.lookupKey('code', code))
-      await store.put(key, records.write(key, { grant, isSpent: false } satisfies CodeRecord), lifespanMs)
+      await store.put(
+        key,
+        records.write(key, { grant, isSpent: false, isReplayed: false } satisfies CodeRecord),
+        lifespanMs,
+      )
       return code
     },
     async find(code) {
@@ -63,8 +71,16 @@ export function createCodes(store: Store, seal: Seal, lifespanMs: number): Codes
       return undefined
     },
     spend({ grant, key, version }) {
-      const trace: CodeRecord = { grant: { ...grant, logins: [] }, isSpent: true }
-      return store.compareAndSet(key, version, records.write(key, trace), lifespanMs)
+      return store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)
+    },
+    async noteReplay({ grant, key }) {
+      await store.put(key, records.write(key, traceOf(grant, true)), lifespanMs)
     },
   }
 }
+
+const traceOf = (grant: CodeGrant, isReplayed: boolean): CodeRecord => ({
+  grant: { ...grant, logins: [] },
+  isSpent: true,
+  isReplayed,
+})

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Claims, Clock, Log, Metrics } from '../../core/index.ts'
+import { asFailure, type Claims, type Clock, type Log, type Metrics } from '../../core/index.ts'
 import type { Client } from '../clients/client.ts'
 import type { KeyRing } from '../keys/key-ring.ts'
 import { FAMILY_MS, type Lifespans } from '../lifespans.ts'
@@ -8,7 +8,7 @@ import type { ResourceNames } from '../resource-names.ts'
 import type { UpstreamSessions } from '../sessions/session.ts'
 import { signAccessToken } from './access-token.ts'
 import { selectClaims } from './claims.ts'
-import type { CodeGrant, Codes } from './codes.ts'
+import type { CodeGrant, Codes, FoundCode } from './codes.ts'
 import type { Families, FamilyGrant } from './families.ts'
 import { loginOf } from './stored-login.ts'
 
@@ -80,6 +80,11 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     throw new OAuthError('invalid_grant', 'the grant is not valid any more')
   }
 
+  const replayedCode = async (found: FoundCode, client: Client): Promise<never> => {
+    await codes.noteReplay(found)
+    return replayed('code', found.grant.tsid, client)
+  }
+
   const accessToken = async (
     grant: Pick<FamilyGrant, 'tsid' | 'clientId' | 'subject' | 'authenticatedAtMs' | 'resource' | 'endsAtMs'>,
     scope: readonly string[],
@@ -139,11 +144,16 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     checkRedirectUri(parameters.redirect_uri, grant)
     checkVerifier(verifier, grant.challenge)
     // Everything is right but the time: whoever asks has the verifier too (OAuth 2.1 §4.1.3).
-    if (found.isSpent) return replayed('code', grant.tsid, client)
+    if (found.isSpent) return replayedCode(found, client)
     checkResource(parameters.resource, grant.resource, resources)
     const scope = narrowed(parameters.scope, grant.scope)
-    if (!(await codes.spend(found))) return replayed('code', grant.tsid, client)
-    return begin(client, grant, scope)
+    if (!(await codes.spend(found))) return replayedCode(found, client)
+    const answer = await begin(client, grant, scope).catch(undefinedIfEnded)
+    // Who showed the code again while the login was made has ended what was not all there yet. The note was written before the
+    // end and is read after the making, so that one of the two sees all of the other.
+    if (answer !== undefined && (await codes.find(code))?.isReplayed === false) return answer
+    await end(grant.tsid)
+    throw new OAuthError('invalid_grant', 'the grant is not valid any more')
   }
 
   const refresh: TokenService['refresh'] = async (client, parameters) => {
@@ -185,6 +195,11 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     familyOf: async (token) => (await families.find(token))?.family,
     end,
   }
+}
+
+/** For a login that was ended while it was made; everything else is thrown on. */
+function undefinedIfEnded(error: unknown): undefined {
+  if (asFailure(error).code !== 'no_session') throw error
 }
 
 function required(value: string | undefined, name: string): string {

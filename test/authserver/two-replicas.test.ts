@@ -1,0 +1,127 @@
+import { decodeJwt } from 'jose'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { openAuthServer, type AuthServer } from '../../src/authserver/index.ts'
+import type { Store } from '../../src/storage/index.ts'
+import { runtimeOf, startProxy } from '../proxy/harness.ts'
+import { createReplica, newScope } from '../storage/redis-world.ts'
+import { startDeployment, type Deployment } from '../support/redis/deployment.ts'
+import { createSockets } from '../support/sockets.ts'
+import { getTokens, LIMITS, logIn, redeem, refresh, register, startRig, type Rig, type TestClient } from './rig.ts'
+
+const AT_ONCE = 50
+
+const sockets = createSockets()
+let deployment: Deployment
+let rig: Rig
+let other: AuthServer
+let client: TestClient
+/** Done by the first replica before it makes a session. */
+let beforeSession: () => Promise<void>
+let sessionsMade: string[]
+let isDeaf: boolean
+/** The same issuer at two replicas that share nothing but Redis and their keys. */
+let replicas: readonly { readonly issuer: string }[]
+
+beforeAll(async () => {
+  deployment = await startDeployment()
+}, 180_000)
+afterAll(() => deployment.close())
+
+beforeEach(async () => {
+  const scope = newScope()
+  const open = () => {
+    const { store, stores } = createReplica(deployment.config(), scope)
+    sockets.closing(stores)
+    return store
+  }
+  beforeSession = () => Promise.resolve()
+  sessionsMade = []
+  isDeaf = false
+  rig = await startRig(sockets, { spec: { limits: LIMITS }, store: () => slow(open()) })
+  const { spec, resources, deps } = rig
+  const proxy = await startProxy(sockets, runtimeOf([]))
+  other = sockets.closing(openAuthServer({ name: 'default/as', spec, resources }, { ...deps, store: open() }))
+  proxy.swap({ ...runtimeOf([]), localHandlers: other.handlers })
+  replicas = [rig, { issuer: proxy.url }]
+  client = await register(rig)
+})
+afterEach(() => sockets.closeAll())
+
+/** A store that waits before sessions are made, and may be deaf to messages of the other replica. */
+const slow = (store: Store): Store => ({
+  ...store,
+  subscribe: (channel, listener) =>
+    store.subscribe(channel, { ...listener, onMessage: (message) => void (isDeaf || listener.onMessage(message)) }),
+  async putIfAbsent(key, ...rest) {
+    if (key.startsWith('session:')) {
+      sessionsMade.push(key)
+      await beforeSession()
+    }
+    return store.putIfAbsent(key, ...rest)
+  },
+})
+
+interface Answer {
+  readonly error?: string
+  readonly access_token?: string
+  readonly refresh_token?: string
+}
+
+/** The answers to many requests at once, every other one at the other replica. */
+const atBoth = (ask: (replica: { readonly issuer: string }) => Promise<Response>): Promise<Answer[]> =>
+  Promise.all(
+    Array.from({ length: AT_ONCE }, async (_, index) => {
+      const response = await ask(replicas[index % 2] ?? rig)
+      return (await response.json()) as Answer
+    }),
+  )
+
+const isRevoked = (server: AuthServer, token: string): boolean =>
+  server.issuer.isRevoked({ tsid: decodeJwt<{ tsid: string }>(token).tsid })
+
+describe('two replicas on one Redis', () => {
+  it(`redeem a code at most once when ${AT_ONCE} show it at once, and what came of it has ended at both`, async () => {
+    const { answer, pkce } = await logIn(rig, client)
+    const answers = await atBoth((replica) => redeem(replica, client, answer.get('code') ?? '', pkce))
+    const won = answers.filter(({ error }) => error === undefined)
+    expect(won.length).toBeLessThanOrEqual(1)
+    expect(new Set(answers.filter((one) => !won.includes(one)).map(({ error }) => error))).toEqual(
+      new Set(['invalid_grant']),
+    )
+    for (const { access_token: access = '', refresh_token: token = '' } of won) {
+      const ended = () => [rig.server, other].map((server) => isRevoked(server, access))
+      await vi.waitFor(() => expect(ended()).toEqual([true, true]), 15_000)
+      for (const replica of replicas)
+        expect(await (await refresh(replica, client, token)).json()).toMatchObject({ error: 'invalid_grant' })
+    }
+  })
+
+  it.each([false, true])('leave nothing of a login whose code was shown again meanwhile (deaf: %s)', async (deaf) => {
+    isDeaf = deaf
+    const { answer, pkce } = await logIn(rig, client)
+    const code = answer.get('code') ?? ''
+    const again: { answer?: Response } = {}
+    beforeSession = async () => void (again.answer = await redeem(replicas[1] ?? rig, client, code, pkce))
+    const response = await redeem(rig, client, code, pkce)
+    expect([response.status, await response.json()]).toMatchObject([400, { error: 'invalid_grant' }])
+    expect([again.answer?.status, await again.answer?.json()]).toMatchObject([400, { error: 'invalid_grant' }])
+    expect(sessionsMade).toHaveLength(1)
+    for (const key of sessionsMade) {
+      expect(await rig.store.get(key)).toBeUndefined()
+      expect(await rig.store.get(key.replace('session:', 'family:'))).toBeUndefined()
+    }
+  })
+
+  it(`rotate a refresh token once when ${AT_ONCE} show it at once, and all get the same successor`, async () => {
+    const { refresh_token: first = '' } = await getTokens(rig, client)
+    const answers = await atBoth((replica) => refresh(replica, client, first))
+    expect(answers.filter(({ error }) => error !== undefined)).toEqual([])
+    const [next = '', ...more] = [...new Set(answers.map((one) => one.refresh_token))]
+    expect(more).toEqual([])
+    expect(new Set(answers.map((one) => one.access_token)).size).toBe(AT_ONCE)
+    for (const [index, token] of [next, first].entries()) {
+      const response = await refresh(replicas[1 - index] ?? rig, client, token)
+      expect(response.status).toBe(index === 0 ? 200 : 400)
+    }
+  })
+})
