@@ -110,6 +110,27 @@ describe.each([LEGACY, '2026-07-28'])('the official client 2.x with revision %s,
     await client.close()
   })
 
+  it('registers and gets the scopes that the route demands', async () => {
+    const world = await openWorld(sockets, {
+      routes: ({ proxy, backend }) => [
+        {
+          name: 'mcp',
+          path: '/mcp',
+          target: `${backend}/plain`,
+          externalAuthConfigRef: { name: 'static' },
+          resourceUrl: `${proxy}/mcp`,
+          requiredScopes: ['mcp:use'],
+        },
+      ],
+    })
+    const application = new Application()
+    const client = await logIn(world, `${world.url}/mcp`, application, revision)
+    expect(await call(client)).toContain('tools/call')
+    expect(application.client).toMatchObject({ scope: expect.stringContaining('mcp:use') as string })
+    expect(application.kept?.scope?.split(' ')).toContain('mcp:use')
+    await client.close()
+  })
+
   it('refreshes by itself when its access token has expired, and asks nobody', async () => {
     const time = { aheadMs: 0 }
     const world = await openWorld(sockets, {
