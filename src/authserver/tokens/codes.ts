@@ -25,8 +25,8 @@ export interface CodeGrant {
 export interface FoundCode {
   readonly grant: CodeGrant
   readonly isSpent: boolean
-  /** Shown again after it was spent. */
-  readonly isReplayed: boolean
+  /** Its tokens were made: whoever shows it now is late, not one of several at once. */
+  readonly isRedeemed: boolean
   readonly key: string
   readonly version: string
 }
@@ -38,11 +38,11 @@ export interface Codes {
   find(code: string): Promise<FoundCode | undefined>
   /** Of many at once exactly one gets true; a trace stays for as long as a code lives, to notice the next one. */
   spend(found: FoundCode): Promise<boolean>
-  /** Notes that a spent code was shown again, for the one who is still making a login of it. */
-  noteReplay(found: FoundCode): Promise<void>
+  /** Notes that the tokens of a spent code were made. */
+  noteRedeemed(found: FoundCode): Promise<void>
 }
 
-type CodeRecord = Pick<FoundCode, 'grant' | 'isSpent' | 'isReplayed'>
+type CodeRecord = Pick<FoundCode, 'grant' | 'isSpent' | 'isRedeemed'>
 
 const CODE = /^[A-Za-z0-9_-]{43}$/
 
@@ -56,7 +56,7 @@ export function createCodes(store: Store, seal: Seal, lifespanMs: number): Codes
       const key = keyOf(seal.lookupKey('code', code))
       await store.put(
         key,
-        records.write(key, { grant, isSpent: false, isReplayed: false } satisfies CodeRecord),
+        records.write(key, { grant, isSpent: false, isRedeemed: false } satisfies CodeRecord),
         lifespanMs,
       )
       return code
@@ -73,14 +73,14 @@ export function createCodes(store: Store, seal: Seal, lifespanMs: number): Codes
     spend({ grant, key, version }) {
       return store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)
     },
-    async noteReplay({ grant, key }) {
+    async noteRedeemed({ grant, key }) {
       await store.put(key, records.write(key, traceOf(grant, true)), lifespanMs)
     },
   }
 }
 
-const traceOf = (grant: CodeGrant, isReplayed: boolean): CodeRecord => ({
+const traceOf = (grant: CodeGrant, isRedeemed: boolean): CodeRecord => ({
   grant: { ...grant, logins: [] },
   isSpent: true,
-  isReplayed,
+  isRedeemed,
 })

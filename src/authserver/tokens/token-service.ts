@@ -80,9 +80,10 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     throw new OAuthError('invalid_grant', 'the grant is not valid any more')
   }
 
-  const replayedCode = async (found: FoundCode, client: Client): Promise<never> => {
-    await codes.noteReplay(found)
-    return replayed('code', found.grant.tsid, client)
+  /** Of several at once all but one simply lose; a code that comes after its tokens were made was stolen, or they were. */
+  const spentCode = (found: FoundCode, client: Client): Promise<never> => {
+    if (found.isRedeemed) return replayed('code', found.grant.tsid, client)
+    throw new OAuthError('invalid_grant', 'the code was redeemed before')
   }
 
   const accessToken = async (
@@ -144,14 +145,15 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     checkRedirectUri(parameters.redirect_uri, grant)
     checkVerifier(verifier, grant.challenge)
     // Everything is right but the time: whoever asks has the verifier too (OAuth 2.1 §4.1.3).
-    if (found.isSpent) return replayedCode(found, client)
+    if (found.isSpent) return spentCode(found, client)
     checkResource(parameters.resource, grant.resource, resources)
     const scope = narrowed(parameters.scope, grant.scope)
-    if (!(await codes.spend(found))) return replayedCode(found, client)
+    if (!(await codes.spend(found))) return spentCode(found, client)
     const answer = await begin(client, grant, scope).catch(undefinedIfEnded)
-    // Who showed the code again while the login was made has ended what was not all there yet. The note was written before the
-    // end and is read after the making, so that one of the two sees all of the other.
-    if (answer !== undefined && (await codes.find(code))?.isReplayed === false) return answer
+    if (answer !== undefined) {
+      await codes.noteRedeemed(found)
+      return answer
+    }
     await end(grant.tsid)
     throw new OAuthError('invalid_grant', 'the grant is not valid any more')
   }
