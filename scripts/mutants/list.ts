@@ -1,3 +1,4 @@
+import { BOUNDARIES } from './boundaries.ts'
 import { CALLERS } from './callers.ts'
 import { CREDENTIALS } from './credentials.ts'
 import { GUARDS } from './guards.ts'
@@ -14,4 +15,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...GUARDS,
   ...CREDENTIALS,
   ...OUTBOUND,
+  ...BOUNDARIES,
 ]

@@ -57,6 +57,21 @@ describe('bodies', () => {
     expect(backend.received[0]).toMatch(/\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n$/)
   })
 
+  it('a body of exactly 1 MiB is kept until it is whole, so that it can be sent again; a larger one goes out as it comes', async () => {
+    const { backend, proxy } = await start()
+    const most = 1024 * 1024
+    const kept = rawConnect(proxy.url, `${head(`Content-Length: ${most}\r\n`)}${'x'.repeat(most - 1)}`)
+    const larger = rawConnect(proxy.url, `${head(`Content-Length: ${most + 1}\r\n`)}${'y'.repeat(most)}`)
+    const sizes = () => [...backend.received.join('').matchAll(/content-length: (\d+)/g)].map((match) => match[1])
+    await vi.waitFor(() => expect(sizes()).toEqual([String(most + 1)]), 10_000)
+    larger.socket.write('y')
+    await larger.until(/^HTTP\/1\.1 200 /)
+    expect(sizes()).toEqual([String(most + 1)])
+    kept.socket.write('x')
+    await kept.until(/^HTTP\/1\.1 200 /)
+    expect(sizes()).toEqual([String(most + 1), String(most)])
+  })
+
   it('a chunked body of more than 1 MiB is sent chunked, from its first byte', async () => {
     let received = ''
     const origin = await sockets.http((request, response) => {
