@@ -9,3 +9,4 @@ export {
 } from './resource-metadata.ts'
 export { createRouteAuthenticate, type RouteAuthenticateOptions } from './route-authenticate.ts'
 export { scopesOf } from './scopes.ts'
+export { shapeOf } from './token-shape.ts'

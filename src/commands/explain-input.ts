@@ -1,5 +1,7 @@
 import { createReadStream } from 'node:fs'
+import { shapeOf } from '../authenticate/index.ts'
 import { callerIdentity, type Claims, type ClaimValue, Secret } from '../core/index.ts'
+import { JsonError, parseJsonObject } from '../http/index.ts'
 import type { Io } from './io.ts'
 import { UsageError } from './options.ts'
 
@@ -19,8 +21,7 @@ const MAX_BYTES = 1024 * 1024
 
 /** The caller of a file with claims as JSON; `-` is standard input. Throws `UsageError`. */
 export async function callerOfClaims(file: string, io: Io): Promise<ExplainedCaller> {
-  const claims = parseClaims(await read(file, io))
-  if (claims === undefined) throw new UsageError(`${file} does not hold a JSON object`)
+  const claims = claimsIn(await read(file, io), file)
   return { ...namesOf(claims, ''), format: 'jwt' }
 }
 
@@ -28,12 +29,14 @@ export async function callerOfClaims(file: string, io: Io): Promise<ExplainedCal
 export async function callerOfToken(file: string, io: Io): Promise<ExplainedCaller> {
   const token = (await read(file, io)).trim().replace(/^bearer +/i, '')
   if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new UsageError(`${file} does not hold an access token`)
-  const [header = '', payload = '', signature, ...more] = token.split('.')
-  const isThreePart = signature !== undefined && more.length === 0
-  const claims = isThreePart && parseClaims(decode(header)) !== undefined ? parseClaims(decode(payload)) : undefined
+  const shape = shapeOf(token)
+  if (shape.kind === 'malformed')
+    throw new UsageError(
+      `${file} holds a JWT that the proxy refuses: ambiguous JSON, or a signature that is not canonical`,
+    )
   const tokenDigest = new Secret(token).digest()
-  if (claims === undefined) return { ...namesOf(empty(), tokenDigest), format: 'opaque', tokenDigest }
-  return { ...namesOf(claims, tokenDigest), format: 'jwt', tokenDigest }
+  if (shape.kind === 'opaque') return { ...namesOf(empty(), tokenDigest), format: 'opaque', tokenDigest }
+  return { ...namesOf(shape.jwt.payload, tokenDigest), format: 'jwt', tokenDigest }
 }
 
 async function read(file: string, io: Io): Promise<string> {
@@ -60,23 +63,15 @@ const namesOf = (claims: Claims, tokenDigest: string) => ({
   subject: textOf(claims['sub']),
   identity: callerIdentity(claims, tokenDigest),
 })
-const decode = (segment: string): string => Buffer.from(segment, 'base64url').toString('utf8')
 const textOf = (value: ClaimValue | undefined): string => (typeof value === 'string' ? value : '')
 const empty = (): Claims => Object.create(null) as Claims
 
-function parseClaims(text: string): Claims | undefined {
+/** Claims as the proxy reads them: no name twice, no prototype, its own limits. */
+function claimsIn(text: string, file: string): Claims {
   try {
-    const value: unknown = JSON.parse(text, withoutPrototype)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : undefined
-  } catch {
-    return undefined
+    return parseJsonObject(text)
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new UsageError(`${file} does not hold a JSON object as the proxy takes it: ${error.message}`)
   }
-}
-
-/** Claims have no prototype, so that one called `constructor` is just a claim. */
-function withoutPrototype(_name: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  const bare = Object.create(null) as Record<string, unknown>
-  for (const [name, member] of Object.entries(value)) bare[name] = member
-  return bare
 }
