@@ -9,7 +9,7 @@ import {
 import type { Log } from '../core/index.ts'
 import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
 import { OWNED_TYPES } from './remote-proxy/objects.ts'
-import type { PodKeys } from './references.ts'
+import { hasEnded, type PodKeys } from './references.ts'
 
 export type Change = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined) => void
 
@@ -87,11 +87,11 @@ export function observe(options: ObservedOptions): Observed {
       proxyPods
         .list()
         .filter(
-          ({ metadata, status }) =>
-            metadata.namespace === space &&
-            metadata.labels?.['app.kubernetes.io/instance'] === name &&
-            metadata.deletionTimestamp === undefined &&
-            !['Succeeded', 'Failed'].includes(String((status as { phase?: unknown } | undefined)?.phase)),
+          (pod) =>
+            pod.metadata.namespace === space &&
+            pod.metadata.labels?.['app.kubernetes.io/instance'] === name &&
+            pod.metadata.deletionTimestamp === undefined &&
+            !hasEnded(pod),
         ),
     owned: (type, space, name) => owned.get(type.kind)?.get(`${space}/${name}`),
     isTerminating: (name) => namespaces?.get(name)?.metadata.deletionTimestamp !== undefined,

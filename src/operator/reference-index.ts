@@ -1,6 +1,6 @@
 import type { KubeObject } from '../kube/index.ts'
 import type { ReferringKind } from './kinds.ts'
-import { injectedConfig, type PodKeys, referencedConfigs } from './references.ts'
+import { hasEnded, injectedConfig, type PodKeys, referencedConfigs } from './references.ts'
 
 /** Who refers to which MCPExternalAuthConfig, kept current by changes, so that nothing is searched per look. */
 export interface ReferenceIndex {
@@ -38,6 +38,7 @@ export function createReferenceIndex(keys: PodKeys): ReferenceIndex {
       const space = spaceOf(object)
       const { name } = object.metadata
       const earlier = before === undefined ? undefined : injectedConfig(before, keys)
+      // One that has ended holds nothing back.
       const now = after === undefined || hasEnded(after) ? undefined : injectedConfig(after, keys)
       if (earlier !== undefined && earlier !== now) drop(pods, `${space}/${earlier}`, name)
       if (now !== undefined) pods.set(`${space}/${now}`, (pods.get(`${space}/${now}`) ?? new Set<string>()).add(name))
@@ -56,10 +57,4 @@ function drop(
   const known = index.get(key)
   known?.delete(id)
   if (known?.size === 0) index.delete(key)
-}
-
-/** A pod that will not run again holds nothing back. */
-function hasEnded({ status }: KubeObject): boolean {
-  const { phase } = (status ?? {}) as { phase?: unknown }
-  return phase === 'Succeeded' || phase === 'Failed'
 }

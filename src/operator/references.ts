@@ -62,4 +62,10 @@ export function injectedConfig(pod: KubeObject, keys: PodKeys): string | undefin
   return name === undefined || name === '' ? undefined : name
 }
 
+/** A pod that will not run again. */
+export function hasEnded({ status }: KubeObject): boolean {
+  const phase = member(status, 'phase')
+  return phase === 'Succeeded' || phase === 'Failed'
+}
+
 const unique = (names: readonly string[]): string[] => [...new Set(names)]

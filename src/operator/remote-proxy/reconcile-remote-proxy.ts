@@ -3,6 +3,7 @@ import { canonicalJson } from '../../resources/index.ts'
 import type { Action, Plan } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
+import { CLUSTER_TYPES } from '../kinds.ts'
 import { isAsWanted, stamped } from '../wanted.ts'
 import { configMapHash } from './config-map.ts'
 import { OWNED_TYPES, ownedObjects, serviceUrl, type WantedObject } from './objects.ts'
@@ -76,10 +77,8 @@ function touches({ pods }: RemoteProxySnapshot, wanted: readonly WantedObject[])
   const hash = configMapHash(configMap.object)
   return pods
     .filter(({ metadata }) => metadata.annotations?.[POD_CONFIG_HASH] !== hash)
-    .map((object) => ({ do: 'annotate', type: PODS, object, annotations: { [POD_CONFIG_HASH]: hash } }))
+    .map((object) => ({ do: 'annotate', type: CLUSTER_TYPES.Pod, object, annotations: { [POD_CONFIG_HASH]: hash } }))
 }
-
-const PODS: ResourceType = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', isNamespaced: true }
 
 const isOwned = (object: KubeObject, owner: KubeObject): boolean =>
   object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true

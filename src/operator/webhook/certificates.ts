@@ -111,7 +111,7 @@ export function mergeBundles(added: string, before: string, nowMs: number): stri
   return kept.map((block) => `${block}\n`).join('')
 }
 
-export const splitPem = (text: string): string[] =>
+const splitPem = (text: string): string[] =>
   text
     .match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g)
     ?.map((block) => block.replaceAll('\r', '')) ?? []
