@@ -1,31 +1,38 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { type Clock, Secret } from '../core/index.ts'
 import {
   createLabFaults,
+  freePort,
   type LabBackend,
   type LabClient,
   type LabIdentityProvider,
+  type LabRedis,
   type LabRole,
   type LabSts,
   type LabWorkspace,
   startLabBackend,
   startLabIdentityProvider,
+  startLabRedis,
   startLabSts,
   startLabWorkspace,
 } from '../../lab/index.ts'
+import { ConfigError } from './config-error.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
+import { shareState } from './lab-replicas.ts'
 import type { ReportingLog } from './logging.ts'
-import { runProxy } from './run-proxy.ts'
+import { type RunningProxy, runProxy } from './run-proxy.ts'
 
 /** A running lab: the real proxy and its stand-ins. */
 export interface Lab {
   /** Where the proxy listens. */
   readonly url: string
   readonly adminUrl: string
+  /** The other replicas of the proxy, which know the same logins and credentials. */
+  readonly others: readonly { readonly url: string; readonly adminUrl: string }[]
+  /** What the replicas share; undefined when there is one. */
+  readonly redis: Pick<LabRedis, 'address' | 'sentinelAddress'> | undefined
   readonly identity: LabIdentityProvider
   readonly sts: LabSts
   readonly workspace: LabWorkspace
@@ -40,6 +47,8 @@ export interface Lab {
 export interface LabOptions {
   readonly ports?: LabPorts
   readonly log: ReportingLog
+  /** More than one: so many proxies on one Redis, which `server` (a path of redis-server) runs. */
+  readonly replicas?: { readonly count: number; readonly server: string }
   /** The stand-ins' clocks; the backend's own may be off, to see signatures corrected. Default: the time. */
   readonly clock?: Clock
   readonly backendClock?: Clock
@@ -48,6 +57,7 @@ export interface LabOptions {
 /** Somebody who presses Ctrl-C does not want to wait for a stream to end. */
 const DRAIN_GRACE_MS = 1000
 
+const ANY = '127.0.0.1:0'
 const AUDIENCE = 'extauth-lab'
 const BACKEND_AUDIENCE = 'lab-backend'
 const REGION = 'eu-west-1'
@@ -101,35 +111,43 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const workspace = keep(await startLabWorkspace({ port: ports.workspace, client, clock }))
     const mounts = await mountsFor(identity, sts, workspace)
     const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
-    const copied = await configFor({
+    const redis = options.replicas && keep(await openRedis(options.replicas.server))
+    const addresses = {
       [`127.0.0.1:${LAB_PORTS.proxy}`]: listen,
       [`127.0.0.1:${LAB_PORTS.identity}`]: new URL(identity.url).host,
       [`127.0.0.1:${LAB_PORTS.identityTls}`]: new URL(identity.tlsUrl ?? '').host,
       [`127.0.0.1:${LAB_PORTS.backend}`]: new URL(backend.url).host,
       [`127.0.0.1:${LAB_PORTS.workspace}`]: new URL(workspace.url).host,
-    })
-    keep(copied)
-    const proxy = keep(
-      await runProxy({
-        configPaths: [copied.directory],
-        listen,
-        admin: `127.0.0.1:${ports.admin}`,
-        stsEndpoint: sts.url,
-        // Everything is on this machine: no proxy or endpoint of the surroundings may get between.
-        env: {},
-        drainGraceMs: DRAIN_GRACE_MS,
-        log,
-      }),
-    )
+    }
+    const { directory } = keep(await configFor(addresses, redis !== undefined))
+    if (redis !== undefined) await shareState(directory, redis)
+    const run = async (address: string, admin: string) =>
+      keep(
+        await runProxy({
+          configPaths: [directory],
+          listen: address,
+          admin,
+          stsEndpoint: sts.url,
+          // Everything is on this machine: no proxy or endpoint of the surroundings may get between.
+          env: {},
+          drainGraceMs: DRAIN_GRACE_MS,
+          log,
+        }),
+      )
+    const proxy = await run(listen, `127.0.0.1:${ports.admin}`)
+    const others: RunningProxy[] = []
+    for (let more = 1; more < (options.replicas?.count ?? 1); more++) others.push(await run(ANY, ANY))
     return {
       url: proxy.url,
       adminUrl: proxy.adminUrl,
+      others: others.map(({ url, adminUrl }) => ({ url, adminUrl })),
+      redis,
       identity,
       sts,
       workspace,
       backend,
-      configDirectory: copied.directory,
-      reload: () => Promise.resolve(proxy.reload()),
+      configDirectory: directory,
+      reload: () => Promise.all([proxy, ...others].map((one) => one.reload())),
       close,
     }
   } catch (error) {
@@ -189,11 +207,20 @@ async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: 
   } as const
 }
 
-/** config/lab itself where every address is the one written there, else a copy with the others. */
+async function openRedis(server: string): Promise<LabRedis> {
+  try {
+    return await startLabRedis(server)
+  } catch (cause) {
+    throw new ConfigError([`extauth lab: ${server} does not start: ${(cause as Error).message}`], { cause })
+  }
+}
+
+/** config/lab itself where every address is the one written there and nothing is added, else a copy with the others. */
 async function configFor(
   addresses: Readonly<Record<string, string>>,
+  isExtended: boolean,
 ): Promise<{ readonly directory: string; close(): Promise<void> }> {
-  if (Object.entries(addresses).every(([written, wanted]) => written === wanted)) {
+  if (!isExtended && Object.entries(addresses).every(([written, wanted]) => written === wanted)) {
     return { directory: LAB_CONFIG, close: () => Promise.resolve() }
   }
   const directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-lab-'))
@@ -206,13 +233,4 @@ async function configFor(
     await writeFile(path.join(directory, file), replaced)
   }
   return { directory, close: () => rm(directory, { recursive: true, force: true }) }
-}
-
-/** A port that was free a moment ago: the proxy's own address stands in its config before it listens. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -5,6 +5,7 @@ import { EXIT, type Io } from './io.ts'
 import type { Lab } from './lab-compose.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { runLabLogin } from './lab-login.ts'
+import { findRedisServer, REDIS_MISSING } from './lab-replicas.ts'
 import { runLabToken } from './lab-token.ts'
 import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
@@ -15,6 +16,8 @@ const port = (what: string, fallback: number) =>
     value: 'PORT',
     help: `Port of ${what}; 0 takes a free one. Default ${fallback}, or a free one.`,
   }) as const
+
+const MOST_REPLICAS = 8
 
 const SPEC: CommandSpec = {
   name: 'extauth lab',
@@ -28,6 +31,11 @@ const SPEC: CommandSpec = {
     'backend-port': port('the MCP server', LAB_PORTS.backend),
     'sts-port': port('the STS', LAB_PORTS.sts),
     'workspace-port': port('the OAuth 2.0 provider with nested tokens', LAB_PORTS.workspace),
+    replicas: {
+      type: 'string',
+      value: 'N',
+      help: `Run so many proxies (at most ${MOST_REPLICAS}) on one Redis Sentinel, which is started too. Default 1, without Redis.`,
+    },
     'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default warn.` },
   },
   notes:
@@ -54,13 +62,19 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
     io.stdout(renderHelp(SPEC))
     return EXIT.fine
   }
+  const count = replicasOf(options.text('replicas'))
+  const server = count === 1 ? undefined : await findRedisServer(io.env['PATH'])
+  if (count > 1 && server === undefined) {
+    io.stderr(`extauth lab: ${REDIS_MISSING}\n`)
+    return EXIT.failed
+  }
   const { ports, busy } = await choosePorts(options)
   const log = openLog({ level: levelOf(options.text('log-level')) })
   // Loaded when it is needed: `lab token` needs no proxy.
   const { startLab } = await import('./lab-compose.ts')
   let lab: Lab
   try {
-    lab = await startLab({ ports, log })
+    lab = await startLab({ ports, log, ...(server === undefined ? {} : { replicas: { count, server } }) })
   } catch (error) {
     log.flush()
     if (error instanceof ConfigError) {
@@ -110,6 +124,12 @@ function portOf(text: string, which: keyof LabPorts): number {
   const number = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (number >= 0 && number <= 65_535) return number
   throw new UsageError(`--${OPTIONS[which]} must be a port number from 0 to 65535`)
+}
+
+function replicasOf(text = '1'): number {
+  const number = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN
+  if (number >= 1 && number <= MOST_REPLICAS) return number
+  throw new UsageError(`--replicas must be a number from 1 to ${MOST_REPLICAS}`)
 }
 
 function levelOf(text: string | undefined): LogLevel {
@@ -177,6 +197,13 @@ function describe(lab: Lab, ports: LabPorts): string {
     '',
     `  proxy              ${lab.url}`,
     `  health, metrics    ${lab.adminUrl}`,
+    ...lab.others.flatMap(({ url, adminUrl }, index) => [
+      `  replica ${index + 2}          ${url}`,
+      `    health, metrics  ${adminUrl}`,
+    ]),
+    ...(lab.redis === undefined
+      ? []
+      : [`  Redis              ${lab.redis.address}`, `    its sentinel     ${lab.redis.sentinelAddress}`]),
     `  identity provider  ${identity.url}`,
     `    the same on TLS  ${identity.tlsUrl}`,
     `  MCP server         ${backend.url}`,
@@ -194,6 +221,17 @@ function describe(lab: Lab, ports: LabPorts): string {
       '',
       `  ${row.path.padEnd(wide)}${row.backendSees}`,
       `    curl -K ${request} ${lab.url}${row.path}${token}`,
+    )
+  }
+  if (lab.others.length > 0) {
+    lines.push(
+      '',
+      'All proxies share their state in Redis: a login at one is good at the others, and what one has fetched they use:',
+      '',
+      `    token=$(${extauth} lab login --route /upstream --user alice${proxyPort})`,
+      ...[lab, ...lab.others].map(
+        ({ url }) => `    curl -K ${request} ${url}/upstream -H "Authorization: Bearer $token"`,
+      ),
     )
   }
   lines.push('', 'Stop with Ctrl-C.', '')

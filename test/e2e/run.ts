@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { runProxy, type RunProxyOptions, type RunningProxy } from '../../src/commands/run-proxy.ts'
 import { type RecordedLog, recordLog } from './lab.ts'
+
+export { freePort } from '../../lab/index.ts'
 
 export interface RunningTestProxy extends RunningProxy {
   readonly directory: string
@@ -51,15 +51,6 @@ export async function run(
     await folder.remove()
     throw error
   }
-}
-
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 /** One MCPExternalAuthConfig. */

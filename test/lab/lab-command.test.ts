@@ -1,18 +1,22 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { LAB_REDIS_RULES } from '../../lab/index.ts'
+import { APPLICATION_RULES } from '../support/redis/acl.ts'
+import { redisServer } from '../support/redis/binaries.ts'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 const BIN = path.join(ROOT, 'bin/extauth.cjs')
 const PORTS = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
 const ANY_PORT = PORTS.flatMap((name) => [`--${name}`, '0'])
 
-function start(argv: readonly string[]) {
-  const child = spawn(process.execPath, [BIN, 'lab', ...argv], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+function start(argv: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+  const child = spawn(process.execPath, [BIN, 'lab', ...argv], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk: Buffer) => void (output.stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => void (output.stderr += chunk.toString()))
@@ -47,6 +51,49 @@ describe('extauth lab', () => {
     lab.child.kill('SIGTERM')
     expect((await lab.ended)[0]).toBe(0)
     expect(lab.output.stderr).toBe('')
+  })
+})
+
+describe('extauth lab --replicas 2', () => {
+  test('runs two proxies on one Redis: a login at one is good at both, until both are told to stop', async () => {
+    const folder = path.dirname(await redisServer())
+    const lab = start([...ANY_PORT, '--replicas', '2'], { ...process.env, PATH: `${process.env['PATH']}:${folder}` })
+    try {
+      await untilPrinted(lab.child, () => lab.output.stdout.includes('Stop with Ctrl-C'))
+      const proxies = lab.output.stdout.match(/^ {2}(?:proxy|replica 2) +(\S+)$/gm) ?? []
+      expect(new Set(proxies.map((line) => line.split(/ +/).at(-1))).size).toBe(2)
+      const [, token = ''] = /^ {4}token=\$\((.*)\)$/m.exec(lab.output.stdout) ?? []
+      const calls = lab.output.stdout.split('\n').filter((line) => line.endsWith('Bearer $token"'))
+      expect(calls).toHaveLength(2)
+      const script = [`token=$(${token})`, ...calls].join('\n')
+      const { stdout } = await promisify(execFile)('bash', ['-e', '-c', script], { cwd: ROOT })
+      expect(stdout.match(/workspaceUser\W+alice/g)).toHaveLength(2)
+      const redis = Number(/Redis +127\.0\.0\.1:(\d+)/.exec(lab.output.stdout)?.[1])
+      expect(await listens(redis)).toBe(true)
+      lab.child.kill('SIGTERM')
+      expect([(await lab.ended)[0], lab.output.stderr]).toEqual([0, ''])
+      expect(await listens(redis)).toBe(false)
+    } finally {
+      lab.child.kill('SIGKILL')
+    }
+  }, 60_000)
+
+  test('gives its user of Redis the rights that the docs name', () => {
+    expect(LAB_REDIS_RULES).toBe(APPLICATION_RULES)
+  })
+
+  test('says what to install where there is no Redis', async () => {
+    const { output, ended } = start([...ANY_PORT, '--replicas', '2'], { ...process.env, PATH: path.dirname(BIN) })
+    expect((await ended)[0]).toBe(1)
+    expect(output.stderr).toContain('redis-server is not on the PATH')
+    expect(output.stderr).toContain('apt-get install redis-server redis-sentinel')
+    expect(output.stdout).toBe('')
+  })
+
+  test.each(['0', '9', 'two', '1.5'])('a number that it can’t be is a usage error: %s', async (count) => {
+    const { output, ended } = start(['--replicas', count])
+    expect((await ended)[0]).toBe(2)
+    expect(output.stderr).toContain('--replicas must be a number from 1 to 8')
   })
 })
 
@@ -85,3 +132,9 @@ async function untilPrinted(child: ChildProcess, done: () => boolean): Promise<v
     await Promise.race([once(child, 'close'), child.stdout === null ? undefined : once(child.stdout, 'data')])
   }
 }
+
+const listens = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => (socket.destroy(), resolve(true)))
+    socket.on('error', () => resolve(false))
+  })

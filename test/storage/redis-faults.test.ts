@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { freePort } from '../../lab/index.ts'
 import { StoreError } from '../../src/storage/index.ts'
 import { createTestSecrets } from '../support/ports.ts'
 import { APPLICATION, OPERATOR, startDeployment, type Deployment } from '../support/redis/deployment.ts'
 import { operate } from '../support/redis/operator.ts'
-import { freePort, startRedis } from '../support/redis/server.ts'
+import { startRedis } from '../support/redis/server.ts'
 import { createReplica, newScope, type Replica } from './redis-world.ts'
 import { atOnce, bytes } from './worlds.ts'
 
