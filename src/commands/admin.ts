@@ -1,26 +1,34 @@
-import type { CredentialCache, PurgeFilter } from '../cache/index.ts'
-import type { Credential } from '../core/index.ts'
-import type { OpsHandler } from '../ops/index.ts'
-import type { ResolvedProxy } from '../resources/index.ts'
+import type { CacheListing, PurgeFilter } from '../cache/index.ts'
+import type { OpsHandler, Readiness } from '../ops/index.ts'
 
 /** What a reload came to: the new configuration runs, or the old one goes on and these are the problems. */
 export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonly problems: readonly string[] }
 
-export interface AdminDeps {
-  readonly config: () => ResolvedProxy
-  readonly cache: CredentialCache<Credential>
-  readonly reload: () => Promise<ReloadResult>
-  readonly decisions: () => readonly object[]
+type Answer<T> = T | Promise<T>
+
+/** What the admin listener asks of the proxy behind it: this process, or all of its workers together. */
+export interface ProxyControls {
+  /** The effective configuration, secrets by reference. */
+  config(): Answer<object>
+  readiness(): Answer<Readiness>
+  /** Prometheus text exposition format. */
+  metrics(): Promise<string>
+  cache(): Answer<CacheListing>
+  /** How many credentials were there that match. */
+  purge(filter: PurgeFilter): Answer<number>
+  /** Newest first. */
+  decisions(): Answer<readonly object[]>
+  reload(): Promise<ReloadResult>
 }
 
 const FILTERS = ['subject', 'issuer', 'config', 'role'] as const
 
 /** The guarded endpoints of the admin listener (decisions §7): effective config, cache, decisions, reload. */
-export function adminEndpoints(deps: AdminDeps): Readonly<Record<string, OpsHandler>> {
+export function adminEndpoints(controls: ProxyControls): Readonly<Record<string, OpsHandler>> {
   return {
-    'GET /config': () => ({ status: 200, json: deps.config() }),
-    'GET /cache': () => ({ status: 200, json: deps.cache.list() }),
-    'DELETE /cache': ({ query }) => {
+    'GET /config': async () => ({ status: 200, json: await controls.config() }),
+    'GET /cache': async () => ({ status: 200, json: await controls.cache() }),
+    'DELETE /cache': async ({ query }) => {
       const unknown = [...query.keys()].find((name) => !FILTERS.some((filter) => filter === name))
       // A misspelt filter must not purge everything.
       if (unknown !== undefined)
@@ -30,11 +38,11 @@ export function adminEndpoints(deps: AdminDeps): Readonly<Record<string, OpsHand
       const filter: PurgeFilter = Object.fromEntries(
         FILTERS.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : [])),
       )
-      return { status: 200, json: { purged: deps.cache.purge(filter) } }
+      return { status: 200, json: { purged: await controls.purge(filter) } }
     },
-    'GET /decisions': () => ({ status: 200, json: { decisions: deps.decisions() } }),
+    'GET /decisions': async () => ({ status: 200, json: { decisions: await controls.decisions() } }),
     'POST /reload': async () => {
-      const result = await deps.reload()
+      const result = await controls.reload()
       return result.ok
         ? { status: 200, json: { reloaded: true } }
         : { status: 422, json: { reloaded: false, problems: result.problems } }

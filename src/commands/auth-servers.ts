@@ -1,10 +1,4 @@
-import {
-  type AuthServer,
-  type AuthServerConfig,
-  createEphemeralKeys,
-  type EphemeralKeys,
-  openAuthServer,
-} from '../authserver/index.ts'
+import { type AuthServer, type AuthServerConfig, type EphemeralKeys, openAuthServer } from '../authserver/index.ts'
 import type { InProcessProvider } from '../authenticate/index.ts'
 import { type Clock, type Log, type Metrics, RefCountedPool } from '../core/index.ts'
 import type { ObtainDeps } from '../obtain/index.ts'
@@ -21,6 +15,8 @@ interface AuthServersDeps {
   readonly outbound: ObtainDeps['outbound']
   readonly secrets: OpenSecrets
   readonly stores: Stores
+  /** Keys for a server that has none configured, asked for once. */
+  readonly ephemeralKeys: (server: string) => EphemeralKeys
 }
 
 /** How a route's authenticator knows its authorization server: the same key, the same verifier. */
@@ -59,7 +55,7 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
   const pool = new RefCountedPool<Opened>((opened) => opened.close())
 
   const open = ({ name, namespace, spec }: ResolvedAuthServer, config: AuthServerConfig): Opened => {
-    const keys = ephemeral.get(name) ?? createEphemeralKeys()
+    const keys = ephemeral.get(name) ?? deps.ephemeralKeys(name)
     ephemeral.set(name, keys)
     // Its own: the server may outlive the configuration that opened it.
     const secrets = deps.secrets.hold()

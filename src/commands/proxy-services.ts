@@ -1,3 +1,4 @@
+import { createEphemeralKeys } from '../authserver/index.ts'
 import { type CredentialCache, createCredentialCache } from '../cache/index.ts'
 import type { Clock, Credential, Log } from '../core/index.ts'
 import { createOutbound, createProtections, type EgressProxy } from '../net/index.ts'
@@ -10,6 +11,7 @@ import { type CaFiles, openCaFiles } from './ca-files.ts'
 import { describeEgress, egressFrom } from './egress.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
 import { openMetrics, type OpenMetrics } from './metrics.ts'
+import type { Common } from './proxy-process.ts'
 import type { SharedCacheSlot } from './shared-cache.ts'
 import { stsEndpoints } from './sts-endpoint.ts'
 
@@ -40,11 +42,12 @@ export interface ServicesOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock: Clock
+  readonly common?: Pick<Common, 'memory' | 'ephemeralKeys'> | undefined
 }
 
 /** Makes them; nothing is opened or fetched. Throws `config_error` for an STS endpoint that is none. */
 export function createServices(options: ServicesOptions): Services {
-  const { clock, log, env } = options
+  const { clock, log, env, common } = options
   const metrics = openMetrics()
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
@@ -61,7 +64,7 @@ export function createServices(options: ServicesOptions): Services {
   const outbound: ObtainDeps['outbound'] = (wanted) =>
     createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
-  const stores = createStores({ clock, log, metrics, random: Math.random })
+  const stores = createStores({ clock, log, metrics, random: Math.random, memory: common?.memory })
   return {
     clock,
     log,
@@ -70,7 +73,15 @@ export function createServices(options: ServicesOptions): Services {
     secrets,
     caFiles: openCaFiles(log),
     authenticators: createAuthenticators({ clock, log, metrics, outbound }),
-    authServers: createAuthServers({ clock, log, metrics, outbound, secrets, stores }),
+    authServers: createAuthServers({
+      clock,
+      log,
+      metrics,
+      outbound,
+      secrets,
+      stores,
+      ephemeralKeys: common?.ephemeralKeys ?? createEphemeralKeys,
+    }),
     cache,
     sharing,
     stores,

@@ -16,6 +16,8 @@ export interface Reloader {
 export interface ReloaderOptions {
   readonly sources: ProxySources
   readonly current: () => ResolvedProxy
+  /** Called before `install`, which must not wait. */
+  readonly prepare?: ((next: ResolvedProxy) => Promise<void>) | undefined
   /** Puts a configuration in force; throws before anything has changed. */
   readonly install: (next: ResolvedProxy) => void
   readonly log: Log
@@ -25,8 +27,14 @@ export interface ReloaderOptions {
 /** Settings that belong to the process: a reload that changes them runs on with the old ones and says so. */
 const FIXED = ['namespace', 'listen', 'admin', 'secretsDirectory', 'sessionKeySecretRef', 'maxCredentials'] as const
 
+export type FixedSettings = Pick<ResolvedProxy, (typeof FIXED)[number]>
+
+/** What of a configuration stays in force until the process ends. */
+export const fixedSettings = (config: ResolvedProxy): FixedSettings =>
+  Object.fromEntries(FIXED.map((name) => [name, config[name]])) as FixedSettings
+
 /** Reloads when one of the files or directories of `sources` changes, and when asked to. */
-export function createReloader({ sources, current, install, log, metrics }: ReloaderOptions): Reloader {
+export function createReloader({ sources, current, prepare, install, log, metrics }: ReloaderOptions): Reloader {
   const reloads = metrics.counter('extauth_config_reloads_total', 'Reloads of the configuration.', ['outcome'])
 
   const attempt = async (): Promise<ReloadResult> => {
@@ -38,7 +46,9 @@ export function createReloader({ sources, current, install, log, metrics }: Relo
       if (next.listen.address !== before.listen.address)
         await loadProxyConfig({ ...sources, listen: before.listen.address })
       const fixed = FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(before[name]))
-      install({ ...next, ...Object.fromEntries(FIXED.map((name) => [name, before[name]])) })
+      const config = { ...next, ...fixedSettings(before) }
+      await prepare?.(config)
+      install(config)
       if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings need a restart; the old ones stay in force')
       reloads.with('ok').add()
       log.info({ routes: next.routes.length }, 'configuration reloaded')

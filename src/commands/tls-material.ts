@@ -13,11 +13,11 @@ export interface OpenTlsMaterial extends TlsMaterial {
 
 /**
  * Certificate and key of the listener, kept current. A pair that doesn't fit together (as happens between two renewals of
- * two files) or can't be read keeps the pair before. Throws `ConfigError` when there is no usable pair at the start.
+ * two files) or can't be read keeps the pair before. `ticketKeys` (48 bytes) are for session tickets, by default random ones. Throws `ConfigError` when there is no usable pair at the start.
  */
 export function openTlsMaterial(
   files: { readonly certFile: string; readonly keyFile: string },
-  { log, clock }: { readonly log: Log; readonly clock: Clock },
+  { log, clock, ticketKeys }: { readonly log: Log; readonly clock: Clock; readonly ticketKeys?: Buffer | undefined },
 ): OpenTlsMaterial {
   const listeners = new Set<() => void>()
   let pair: { cert: Buffer; key: Buffer } | undefined
@@ -58,7 +58,7 @@ export function openTlsMaterial(
   }
   const first = pair
   return {
-    current: () => pair ?? first,
+    current: () => ({ ...(pair ?? first), ...(ticketKeys === undefined ? {} : { ticketKeys }) }),
     onChange: (listener) => {
       listeners.add(listener)
       return () => void listeners.delete(listener)

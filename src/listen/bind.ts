@@ -10,6 +10,8 @@ const BACKLOG = 4096
 export interface BindOptions {
   /** Permissions of a Unix socket, whatever the umask says. Default 0o660: the group is how a neighbour is let in. */
   readonly socketMode?: number
+  /** Other workers of a cluster listen there too, and whoever started them has made the address free. Default false. */
+  readonly isShared?: boolean
   /** Of the URL. Default `http`. */
   readonly scheme?: 'http' | 'https'
 }
@@ -20,9 +22,9 @@ export interface BindOptions {
  * starting. Rejects with `config_error`; its cause has the system's code (`EADDRINUSE`).
  */
 export async function bind(server: Server, address: ListenAddress, options: BindOptions = {}): Promise<string> {
-  const { socketMode = 0o660, scheme = 'http' } = options
+  const { socketMode = 0o660, isShared = false, scheme = 'http' } = options
   try {
-    if (address.kind === 'unix') await clearStaleSocket(address.path)
+    if (address.kind === 'unix' && !isShared) await clearStaleSocket(address.path)
     await listening(server, address)
     if (address.kind === 'unix') chmodSync(address.path, socketMode)
   } catch (cause) {

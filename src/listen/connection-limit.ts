@@ -39,6 +39,8 @@ export function limitConnections(
   const max = Math.min(wanted, carried)
   let refused = 0
   server.maxConnections = max
+  // Among the workers of a cluster, a connection that is one too many would be handed round for ever.
+  Object.assign(server, { dropMaxConnection: true })
 
   const refuse = (reason: RefusedReason, fields: object): void => {
     onRefused(reason)

@@ -1,6 +1,7 @@
 export { addressText, parseListenAddress, type ListenAddress } from './address.ts'
 export { bind, type BindOptions } from './bind.ts'
 export type { Client } from './client.ts'
+export { clearStaleSocket } from './stale-socket.ts'
 export type { Connection } from './connection.ts'
 export { IntrusiveSet, type Slotted } from './intrusive-set.ts'
 export { openListener, type Listener, type ListenerDeadlines, type ListenerOptions } from './listener.ts'

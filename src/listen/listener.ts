@@ -45,6 +45,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly address: ListenAddress
   /** Serves https instead of http. */
   readonly tls?: TlsMaterial | undefined
+  /** See `bind`. */
+  readonly isShared?: boolean | undefined
   /** Permissions of a Unix socket; see `bind`. */
   readonly socketMode?: number
   readonly headerLimitBytes: number
@@ -138,6 +140,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
 
   const url = await bind(server, address, {
     scheme: tls === undefined ? 'http' : 'https',
+    isShared: options.isShared === true,
     ...(options.socketMode === undefined ? {} : { socketMode: options.socketMode }),
   })
   // Only now: until here an error is that of the address.

@@ -3,9 +3,12 @@ import type { Server as TlsServer } from 'node:https'
 import type { SecureContextOptions } from 'node:tls'
 import { causeOf, type Log } from '../core/index.ts'
 
-/** Certificate and key in PEM, kept current by whoever watches their files. */
+/**
+ * Certificate and key in PEM, kept current by whoever watches their files; and 48 bytes that encrypt session tickets, where
+ * several processes are to know each other's.
+ */
 export interface TlsMaterial {
-  current(): { readonly cert: Buffer; readonly key: Buffer }
+  current(): { readonly cert: Buffer; readonly key: Buffer; readonly ticketKeys?: Buffer }
   /** Calls back after a change; gives the function that stops it. */
   onChange(listener: () => void): () => void
 }

@@ -7,7 +7,7 @@ import { checkAccess, type AccessOptions } from './access.ts'
 
 export interface DispatchOptions {
   readonly version: string
-  readonly readiness: () => Readiness
+  readonly readiness: () => Readiness | Promise<Readiness>
   readonly metrics: () => Promise<string>
   readonly guarded: AccessOptions & { readonly endpoints: Readonly<Record<string, OpsHandler>> }
   readonly log: Log
@@ -60,7 +60,7 @@ const notAllowed = (allow: string): Answer => failureAnswer(new Failure('method_
 export function createDispatch(options: DispatchOptions): (request: IncomingMessage) => Promise<Answer> {
   const open: Readonly<Record<string, Open>> = {
     '/health': () => jsonAnswer(200, { status: 'ok' }),
-    '/readiness': () => readinessAnswer(options.readiness()),
+    '/readiness': async () => readinessAnswer(await options.readiness()),
     '/version': () => jsonAnswer(200, { version: options.version }),
     '/metrics': async () => ({
       status: 200,

@@ -8,7 +8,7 @@ export interface OpsOptions {
   /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 takes a free one. */
   readonly address: string
   readonly version: string
-  readonly readiness: () => Readiness
+  readonly readiness: () => Readiness | Promise<Readiness>
   /** Prometheus text exposition format. */
   readonly metrics: () => Promise<string>
   /** Endpoints for whoever runs the process (`'GET /config'` → handler), guarded as decisions §7 (Admin listener) says. */

@@ -14,6 +14,8 @@ export interface ListenOptions {
   /** `host:port`, `:port` or `unix:/path`. */
   readonly address: string
   readonly tls?: TlsMaterial | undefined
+  /** Other workers of a cluster listen there too. Default false. */
+  readonly isShared?: boolean
   /** Origins that browsers may call from, or `*`. */
   readonly allowedOrigins: readonly string[]
   /** Host names, with or without port, that are served beside the ones that the bind implies. */

@@ -42,6 +42,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const listener = await openListener<InboundRequest>({
     address,
     tls,
+    isShared: options.listen.isShared,
     headerLimitBytes,
     deadlines,
     ...(trustedProxies === undefined ? {} : { trustedProxies }),

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/index.ts'
 import { measureStore } from './measured.ts'
-import { createMemoryStore, type MemoryStore } from './memory.ts'
+import { createMemoryStore } from './memory.ts'
 import type { Store } from './port.ts'
 import type { RedisConfig, RedisRuntime, StoreTls } from './redis/config.ts'
 import { openParts, type OpenParts } from './redis/parts.ts'
@@ -11,6 +11,8 @@ export type StorageConfig = { readonly type: 'memory' } | { readonly type: 'kvst
 
 export interface StoresRuntime extends RedisRuntime {
   readonly clock: Clock
+  /** Makes the memory of a scope. Default: memory of this process. */
+  readonly memory?: ((scope: string) => Store) | undefined
 }
 
 /** All stores of a process. */
@@ -31,11 +33,11 @@ interface Shared {
 
 /** Makes the stores; one per process. */
 export function createStores(runtime: StoresRuntime): Stores {
-  const memories = new Map<string, MemoryStore>()
+  const memories = new Map<string, Store>()
   const shared = new Map<string, Shared>()
 
   const memory = (scope: string): Store => {
-    const kept = memories.get(scope) ?? createMemoryStore(runtime)
+    const kept = memories.get(scope) ?? runtime.memory?.(scope) ?? createMemoryStore(runtime)
     memories.set(scope, kept)
     // It stays for whoever opens it next.
     return { ...measureStore(kept, runtime.metrics), close: () => Promise.resolve() }

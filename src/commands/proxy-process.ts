@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import type { EphemeralKeys } from '../authserver/index.ts'
+import type { CacheListing, PurgeFilter } from '../cache/index.ts'
+import { type Clock, Secret } from '../core/index.ts'
+import type { Readiness } from '../ops/index.ts'
+import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
+import type { ResolvedProxy } from '../resources/index.ts'
+import type { Store } from '../storage/index.ts'
+import type { ProxyControls, ReloadResult } from './admin.ts'
+import { buildCandidate, type Candidate } from './candidate.ts'
+import type { Closers } from './closers.ts'
+import { loadProxyConfig, type ProxySources } from './load-config.ts'
+import type { ReportingLog } from './logging.ts'
+import type { OpenMetrics } from './metrics.ts'
+import { createServices, type Services } from './proxy-services.ts'
+import { readinessOf } from './readiness.ts'
+import { createReloader, type FixedSettings } from './reloader.ts'
+import { openTlsMaterial } from './tls-material.ts'
+
+export interface ProxyProcessOptions extends ProxySources {
+  /** Where STS is, for all routes; else as the config says, else `AWS_ENDPOINT_URL_STS`, else by region. */
+  readonly stsEndpoint?: string | undefined
+  /** `GET /decisions` shows claim values. Default false. */
+  readonly showClaims?: boolean
+  /** How long answers may go on after a stop, in milliseconds. Default 10 s. */
+  readonly drainGraceMs?: number
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: ReportingLog
+  readonly clock?: Clock
+}
+
+/** What the workers of one proxy have in common; a process alone has its own. */
+export interface Common {
+  /** Of the session ids that clients see, where none is configured. */
+  readonly sessionKey: Secret
+  /** 48 bytes with which TLS session tickets are encrypted. */
+  readonly ticketKeys: Buffer
+  /** What the first configuration said of what needs a restart. */
+  readonly settings: FixedSettings
+  /** Where `storage: memory` is. */
+  readonly memory: (scope: string) => Store
+  /** Keys for authorization servers that have none configured. */
+  readonly ephemeralKeys: (server: string) => EphemeralKeys
+  /** Called before a configuration is put in force: after it `ephemeralKeys` has those of its servers. */
+  readonly prepare: (config: ResolvedProxy) => Promise<void>
+}
+
+/** One process that proxies, and how it is asked. */
+export interface ProxyProcess extends ProxyControls {
+  /** `http://127.0.0.1:8080`, or `unix:/path`. */
+  readonly url: string
+  /** The configuration that it started with. */
+  readonly first: ResolvedProxy
+  readonly openMetrics: OpenMetrics
+  config(): ResolvedProxy
+  readiness(): Readiness
+  cache(): CacheListing
+  purge(filter: PurgeFilter): number
+  decisions(): readonly object[]
+}
+
+const DEFAULT_DRAIN_GRACE_MS = 10_000
+const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting down'] }
+const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
+
+/**
+ * Reads the configuration, listens, and follows changes of every file that it read; `closers` drain it. Throws
+ * `ConfigError` with all problems, and `Failure` config_error when the address can't be bound.
+ */
+export async function startProxy(
+  options: ProxyProcessOptions,
+  closers: Closers,
+  common?: Common,
+): Promise<ProxyProcess> {
+  const { log, clock = { now: () => Date.now() } } = options
+  const loaded = await loadProxyConfig(options)
+  const first = { ...loaded, ...common?.settings }
+  await common?.prepare(first)
+  const { secretsDirectory, maxCredentials } = first
+  const services = createServices({ ...options, secretsDirectory, maxCredentials, clock, common })
+  const { metrics, cache, decisions, stores } = services
+  closers.keep(stores)
+  const proxy = await listen(first, services, closers, common)
+  let isDraining = false
+  closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
+
+  let current = install(first, proxy, services)
+  const reloader = closers.keep(
+    createReloader({
+      sources: options,
+      current: () => current.config,
+      prepare: common?.prepare,
+      install: (next) => void (current = install(next, proxy, services)),
+      log,
+      metrics,
+    }),
+  )
+  return {
+    url: proxy.url,
+    first,
+    openMetrics: metrics,
+    config: () => current.config,
+    readiness: () => readinessOf(current.config, current.held, isDraining),
+    metrics: () => metrics.render(),
+    cache: () => cache.list(),
+    purge: (filter) => cache.purge(filter),
+    decisions: () => decisions.list(),
+    reload: () => (isDraining ? Promise.resolve(STOPPING) : reloader.reload()),
+  }
+}
+
+/** The listener, which serves nothing yet: what routes are called there depends on where it is. */
+async function listen(
+  config: ResolvedProxy,
+  services: Services,
+  closers: Closers,
+  common: Common | undefined,
+): Promise<Proxy> {
+  const { clock, log, metrics } = services
+  const secrets = services.secrets.hold()
+  closers.keep({ close: () => secrets.release() })
+  const ephemeralKey = common?.sessionKey ?? new Secret(randomBytes(32).toString('base64url'))
+  const { sessionKeySecretRef } = config
+  const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef)
+  const { tls, ...address } = config.listen
+  const { ticketKeys } = common ?? {}
+  const tlsMaterial = tls === undefined ? undefined : closers.keep(openTlsMaterial(tls, { log, clock, ticketKeys }))
+  return createProxy({
+    listen: { ...address, tls: tlsMaterial, isShared: common !== undefined },
+    runtime: NOTHING,
+    clock,
+    log,
+    metrics,
+    sessionKey: () => sessionKey?.current() ?? ephemeralKey,
+    onRouteGone: ({ name, type }) => metrics.removeSeries({ route: name, type }),
+  })
+}
+
+/** Puts a configuration in force as a whole. Throws before anything has changed when it can't be. */
+function install(next: ResolvedProxy, proxy: Proxy, services: Services): Candidate {
+  const { cache, log } = services
+  const candidate = buildCandidate(next, proxy.url, services)
+  try {
+    proxy.swap(candidate.runtime)
+  } catch (error) {
+    candidate.refuse()
+    throw error
+  }
+  candidate.adopt()
+  cache.retireConfigs(new Map(next.routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth.configHash])))
+  for (const warning of next.warnings) log.warn({}, warning)
+  return candidate
+}
