@@ -6,26 +6,38 @@ import { explain, type ExplainReport } from './explain-report.ts'
 import { renderReport } from './explain-text.ts'
 import { EXIT, type Io } from './io.ts'
 import { loadProxyConfig } from './load-config.ts'
+import { API_GROUP, FILE, NAMESPACE, TEXT, oneOf } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const EXPLAIN_SPEC: CommandSpec = {
   name: 'extauth explain',
   summary:
     'Says which role and headers a caller would get on a route, and why. Opens no connection and reads no secret.',
   options: {
-    config: { type: 'string', multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
-    route: { type: 'string', value: 'NAME', help: 'The route; may be left out where there is only one.' },
-    'token-file': { type: 'string', value: 'FILE', help: 'File with an access token, - for standard input.' },
-    claims: { type: 'string', value: 'FILE', help: 'File with claims as a JSON object, - for standard input.' },
+    config: { type: 'string', is: FILE, multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
+    route: { type: 'string', is: TEXT, value: 'NAME', help: 'The route; may be left out where there is only one.' },
+    'token-file': { type: 'string', is: FILE, value: 'FILE', help: 'File with an access token, - for standard input.' },
+    claims: {
+      type: 'string',
+      is: FILE,
+      value: 'FILE',
+      help: 'File with claims as a JSON object, - for standard input.',
+    },
     all: { type: 'boolean', help: 'Evaluates every mapping, not only up to the first match.' },
-    callers: { type: 'string', value: 'FILE', help: 'An `auth` section, for manifests.' },
+    callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests.' },
     'ignore-manifest-callers': {
       type: 'boolean',
       help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
     },
-    namespace: { type: 'string', value: 'NAME', help: 'The namespace where the files have several.' },
-    'api-group': { type: 'string', value: 'GROUP', help: 'API group of the resources. Default extauth.dev.' },
-    output: { type: 'string', value: 'text|json', help: 'Default text.' },
+    namespace: { type: 'string', is: NAMESPACE, value: 'NAME', help: 'The namespace where the files have several.' },
+    'api-group': {
+      type: 'string',
+      is: API_GROUP,
+      value: 'GROUP',
+      help: 'API group of the resources. Default extauth.dev.',
+    },
+    output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
   notes: [
     'The signature of the token is not checked: this explains, it does not authenticate.',
@@ -36,13 +48,12 @@ const SPEC: CommandSpec = {
 
 /** `extauth explain`. Throws `UsageError` (exit code 2). */
 export async function runExplain(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(SPEC, argv, io.env)
+  const options = parseOptions(EXPLAIN_SPEC, argv, io.env)
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(EXPLAIN_SPEC))
     return EXIT.fine
   }
   const output = options.text('output') ?? 'text'
-  if (output !== 'text' && output !== 'json') throw new UsageError('--output must be text or json')
   if (options.list('config').length === 0) throw new UsageError('needs --config PATH')
   try {
     const caller = await callerOf(options, io)

@@ -1,7 +1,11 @@
+import { isatty } from 'node:tty'
+
 /** What a command may touch of the process, so that tests run commands without one. */
 export interface Io {
   stdout(text: string): void
   stderr(text: string): void
+  /** Whether standard error is a terminal. Default no. */
+  readonly isTerminal?: boolean
   /** The environment; only `commands` ever sees it. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** Reads all of standard input, for `--token-file -`. */
@@ -30,6 +34,7 @@ export function processIo(): Io {
   return {
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),
+    isTerminal: isatty(2),
     env: process.env,
     stdin: async () => {
       const chunks: Buffer[] = []

@@ -6,20 +6,23 @@ import { createOutbound, postForm } from '../net/index.ts'
 import { EXIT, type Io } from './io.ts'
 import { LAB_PORTS } from './lab-ports.ts'
 import { clickThrough } from './lab-pages.ts'
-import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
+import { PORT, ROUTE_PATH, TEXT } from './option-values.ts'
+import { type CommandSpec, parseOptions, renderHelp } from './options.ts'
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const LAB_LOGIN_SPEC: CommandSpec = {
   name: 'extauth lab login',
   summary:
     'Logs in at the running lab as an MCP client does (discovery, registration, PKCE), and prints the access token, and\nnothing else, to standard output.',
   options: {
-    route: { type: 'string', value: 'PATH', help: 'Route that the token is for. Default /upstream.' },
+    route: { type: 'string', is: ROUTE_PATH, value: 'PATH', help: 'Route that the token is for. Default /upstream.' },
     user: {
       type: 'string',
+      is: TEXT,
       value: 'NAME',
       help: 'Press all buttons as this user, without a browser: alice, bob, carol.',
     },
-    port: { type: 'string', value: 'PORT', help: `Where the lab's proxy is. Default ${LAB_PORTS.proxy}.` },
+    port: { type: 'string', is: PORT, value: 'PORT', help: `Where the lab's proxy is. Default ${LAB_PORTS.proxy}.` },
   },
   notes: 'Without --user the address to open in a browser is printed to standard error, and the command waits for it.',
 }
@@ -31,15 +34,13 @@ class LoginFailed extends Error {}
 
 /** `extauth lab login`: exit code 0 and the token on standard output, 1 when the lab does not run or the login fails. */
 export async function runLabLogin(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(SPEC, argv, io.env)
+  const options = parseOptions(LAB_LOGIN_SPEC, argv, io.env)
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(LAB_LOGIN_SPEC))
     return EXIT.fine
   }
   const route = options.text('route') ?? '/upstream'
   const port = options.text('port') ?? String(LAB_PORTS.proxy)
-  if (!/^\d{1,5}$/.test(port)) throw new UsageError('--port must be a port number')
-  if (!/^\/[\w-]+$/.test(route)) throw new UsageError('--route must be the path of a route, such as /upstream')
   const clock = { now: () => Date.now() }
   const outbound = createOutbound({ name: 'lab', clock, breaker: false, deadlineMs: 30_000 })
   try {

@@ -2,27 +2,36 @@ import { OutboundError } from '../core/index.ts'
 import { createOutbound } from '../net/index.ts'
 import { EXIT, type Io } from './io.ts'
 import { LAB_PORTS } from './lab-ports.ts'
+import { CLAIM, PORT, SIGNED_DURATION, TEXT, oneOf, signedSeconds } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const LAB_TOKEN_SPEC: CommandSpec = {
   name: 'extauth lab token',
   summary: "Prints a token of the running lab's identity provider, and nothing else, to standard output.",
   options: {
-    sub: { type: 'string', value: 'NAME', help: 'Whom the token is about. Required.' },
-    groups: { type: 'string', value: 'A,B', help: 'The claim `groups`.' },
-    ttl: { type: 'string', value: 'DURATION', help: 'Lifetime: 90s, 5m, 1h; -1m has already expired. Default 1h.' },
-    aud: { type: 'string', multiple: true, value: 'AUDIENCE', help: 'Audience. Default extauth-lab.' },
-    scope: { type: 'string', value: 'SCOPES', help: 'The claim `scope`.' },
+    sub: { type: 'string', is: TEXT, value: 'NAME', help: 'Whom the token is about. Required.' },
+    groups: { type: 'string', is: TEXT, value: 'A,B', help: 'The claim `groups`.' },
+    ttl: {
+      type: 'string',
+      is: SIGNED_DURATION,
+      value: 'DURATION',
+      help: 'Lifetime: 90s, 5m, 1h; -1m has already expired. Default 1h.',
+    },
+    aud: { type: 'string', is: TEXT, multiple: true, value: 'AUDIENCE', help: 'Audience. Default extauth-lab.' },
+    scope: { type: 'string', is: TEXT, value: 'SCOPES', help: 'The claim `scope`.' },
     claim: {
       type: 'string',
+      is: CLAIM,
       multiple: true,
       value: 'NAME=VALUE',
       help: 'One more claim; a value that is JSON is read as JSON.',
     },
     opaque: { type: 'boolean', help: 'An opaque token, known only by introspection, instead of a JWT.' },
-    alg: { type: 'string', value: 'ALG', help: 'RS256 or ES256. Default RS256.' },
+    alg: { type: 'string', is: oneOf(['RS256', 'ES256']), value: 'ALG', help: 'RS256 or ES256. Default RS256.' },
     'idp-port': {
       type: 'string',
+      is: PORT,
       value: 'PORT',
       help: `Where the lab's identity provider is. Default ${LAB_PORTS.identity}.`,
     },
@@ -31,14 +40,13 @@ const SPEC: CommandSpec = {
 
 /** `extauth lab token`: exit code 0 and the token on standard output, 1 when the lab does not run or refuses. */
 export async function runLabToken(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(SPEC, argv, io.env)
+  const options = parseOptions(LAB_TOKEN_SPEC, argv, io.env)
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(LAB_TOKEN_SPEC))
     return EXIT.fine
   }
   const body = JSON.stringify(requestOf(options))
   const port = options.text('idp-port') ?? String(LAB_PORTS.identity)
-  if (!/^\d{1,5}$/.test(port)) throw new UsageError('--idp-port must be a port number')
   const clock = { now: () => Date.now() }
   const outbound = createOutbound({ name: 'lab', clock, breaker: false })
   try {
@@ -74,7 +82,7 @@ function requestOf(options: Parsed): object {
   const alg = options.text('alg')
   return {
     sub,
-    ttlSeconds: secondsOf(options.text('ttl') ?? '1h'),
+    ttlSeconds: Math.floor(signedSeconds(options.text('ttl') ?? '1h') ?? 0),
     claims: Object.fromEntries(options.list('claim').map(claimOf)),
     opaque: options.flag('opaque'),
     ...(groups === undefined ? {} : { groups: groups.split(',').filter((group) => group !== '') }),
@@ -84,21 +92,8 @@ function requestOf(options: Parsed): object {
   }
 }
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 }
-
-function secondsOf(text: string): number {
-  const parts = /^(-?)((?:\d{1,6}[smh])+)$/.exec(text)
-  if (parts === null) throw new UsageError('--ttl must be a duration such as 90s, 5m or 1h')
-  const total = [...(parts[2] ?? '').matchAll(/(\d+)([smh])/g)].reduce(
-    (sum, [, amount, unit]) => sum + Number(amount) * (UNIT_SECONDS[unit ?? ''] ?? 0),
-    0,
-  )
-  return parts[1] === '-' ? -total : total
-}
-
 function claimOf(text: string): [string, unknown] {
   const at = text.indexOf('=')
-  if (at < 1) throw new UsageError('--claim must be NAME=VALUE')
   const [name, value] = [text.slice(0, at), text.slice(at + 1)]
   try {
     return [name, JSON.parse(value)]

@@ -7,19 +7,22 @@ import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { runLabLogin } from './lab-login.ts'
 import { findRedisServer, REDIS_MISSING } from './lab-replicas.ts'
 import { runLabToken } from './lab-token.ts'
-import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
-import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
+import { logOptions, openLogAsAsked } from './log-options.ts'
+import { PORT, wholeNumber } from './option-values.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
 
 const port = (what: string, fallback: number) =>
   ({
     type: 'string',
+    is: PORT,
     value: 'PORT',
     help: `Port of ${what}; 0 takes a free one. Default ${fallback}, or a free one.`,
   }) as const
 
 const MOST_REPLICAS = 8
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const LAB_SPEC: CommandSpec = {
   name: 'extauth lab',
   summary:
     'Runs the proxy with config/lab and, beside it, local stand-ins for everything it talks to: MCP server, identity\nprovider, STS. For trying things out; everything is bound to loopback.',
@@ -33,10 +36,11 @@ const SPEC: CommandSpec = {
     'workspace-port': port('the OAuth 2.0 provider with nested tokens', LAB_PORTS.workspace),
     replicas: {
       type: 'string',
+      is: wholeNumber(1, MOST_REPLICAS),
       value: 'N',
       help: `Run so many proxies (at most ${MOST_REPLICAS}) on one Redis Sentinel, which is started too. Default 1, without Redis.`,
     },
-    'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default warn.` },
+    ...logOptions('warn'),
   },
   notes:
     '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself; see\ntheir --help.',
@@ -57,19 +61,19 @@ const OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
 export async function runLab(argv: readonly string[], io: Io): Promise<number> {
   if (argv[0] === 'token') return runLabToken(argv.slice(1), io)
   if (argv[0] === 'login') return runLabLogin(argv.slice(1), io)
-  const options = parseOptions(SPEC, argv, io.env)
+  const options = parseOptions(LAB_SPEC, argv, io.env)
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(LAB_SPEC))
     return EXIT.fine
   }
-  const count = replicasOf(options.text('replicas'))
+  const count = Number(options.text('replicas') ?? '1')
   const server = count === 1 ? undefined : await findRedisServer(io.env['PATH'])
   if (count > 1 && server === undefined) {
     io.stderr(`extauth lab: ${REDIS_MISSING}\n`)
     return EXIT.failed
   }
   const { ports, busy } = await choosePorts(options)
-  const log = openLog({ level: levelOf(options.text('log-level')) })
+  const log = openLogAsAsked(options, 'warn', io)
   // Loaded when it is needed: `lab token` needs no proxy.
   const { startLab } = await import('./lab-compose.ts')
   let lab: Lab
@@ -103,7 +107,7 @@ async function choosePorts(options: Parsed): Promise<{ readonly ports: LabPorts;
   const busy: number[] = []
   const choose = async (which: keyof LabPorts): Promise<[string, number]> => {
     const text = options.text(OPTIONS[which])
-    if (text !== undefined) return [which, portOf(text, which)]
+    if (text !== undefined) return [which, Number(text)]
     const usual = LAB_PORTS[which]
     if (await isFree(usual)) return [which, usual]
     busy.push(usual)
@@ -119,24 +123,6 @@ const isFree = (port: number): Promise<boolean> =>
     probe.once('error', () => resolve(false))
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
   })
-
-function portOf(text: string, which: keyof LabPorts): number {
-  const number = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
-  if (number >= 0 && number <= 65_535) return number
-  throw new UsageError(`--${OPTIONS[which]} must be a port number from 0 to 65535`)
-}
-
-function replicasOf(text = '1'): number {
-  const number = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN
-  if (number >= 1 && number <= MOST_REPLICAS) return number
-  throw new UsageError(`--replicas must be a number from 1 to ${MOST_REPLICAS}`)
-}
-
-function levelOf(text: string | undefined): LogLevel {
-  const level = LOG_LEVELS.find((known) => known === (text ?? 'warn'))
-  if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}`)
-  return level
-}
 
 /** The port that was taken, wherever in the chain of causes the operating system says so. */
 function busyPort(error: unknown): number | undefined {

@@ -1,8 +1,12 @@
 import type { Log, Metrics } from '../core/index.ts'
+import { renderHumanLine } from './human-line.ts'
 import { LineWriter } from './line-writer.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export const LOG_FORMATS = ['human', 'json'] as const
+export type LogFormat = (typeof LOG_FORMATS)[number]
 
 /** The numbers that readers of pino's lines know. */
 const NUMBERS: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50, silent: 100 }
@@ -27,16 +31,30 @@ export interface OpenLog extends Log, LossReport {
   flush(): void
 }
 
+export interface LogOptions {
+  readonly level: LogLevel
+  /** Default `json`: lines in pino's shape. `human`: lines for people. */
+  readonly format?: LogFormat
+  /** Whether lines for people are coloured. Default no. */
+  readonly colours?: boolean
+  /** Default 2, standard error. */
+  readonly fd?: number
+}
+
 /**
- * JSON lines on `fd` (default 2, standard error), in pino's shape. They are written in batches, so that a busy proxy does
- * not pay one system call per request; warnings and errors go out at once. A reader that has gone or does not read costs
- * lines, never the process.
+ * Log lines on a file descriptor. They are written in batches, so that a busy proxy does not pay one system call per
+ * request; warnings and errors go out at once. A reader that has gone or does not read costs lines, never the process.
  */
-export function openLog(options: { level: LogLevel; fd?: number }): OpenLog {
+export function openLog(options: LogOptions): OpenLog {
+  const { colours = false } = options
+  const render =
+    options.format === 'human'
+      ? (level: LogLevel, fields: object, message: string) => renderHumanLine(level, fields, message, { colours })
+      : (level: LogLevel, fields: object, message: string) => renderLine(NUMBERS[level], fields, message)
   let lost = 0
   let onLost: ((lines: number) => void) | undefined
   const writer = new LineWriter(options.fd ?? 2, {
-    renderLost: (lines) => renderLine(NUMBERS.warn, { lines }, 'log lines were lost, their reader did not read'),
+    renderLost: (lines) => render('warn', { lines }, 'log lines were lost, their reader did not read'),
     onLost: (lines) => {
       lost += lines
       onLost?.(lines)
@@ -46,7 +64,7 @@ export function openLog(options: { level: LogLevel; fd?: number }): OpenLog {
   const at = (level: LogLevel, isUrgent: boolean): Log['info'] => {
     if (NUMBERS[level] < NUMBERS[options.level]) return silent
     return (fields, message) => {
-      writer.write(renderLine(NUMBERS[level], fields, message))
+      writer.write(render(level, fields, message))
       if (isUrgent) writer.flush()
     }
   }

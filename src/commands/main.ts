@@ -1,53 +1,7 @@
 import { nearest } from '../core/index.ts'
+import { COMMANDS } from './command-table.ts'
 import { EXIT, type Io } from './io.ts'
 import { UsageError } from './options.ts'
-import { versionLine } from './version.ts'
-
-/** Runs one command to its exit code. Commands are loaded when they are called, so that `validate` starts no server code. */
-type Command = (argv: readonly string[], io: Io) => Promise<number>
-
-interface Entry {
-  readonly summary: string
-  load(): Promise<Command>
-}
-
-const COMMANDS: Readonly<Record<string, Entry>> = {
-  proxy: {
-    summary: 'Runs the proxy in front of MCP servers.',
-    load: async () => (await import('./proxy.ts')).runProxyCommand,
-  },
-  registry: {
-    summary: 'Runs the registry server, which lists MCP servers to authenticated callers.',
-    load: async () => (await import('./registry.ts')).runRegistry,
-  },
-  operator: {
-    summary: 'Runs the Kubernetes operator: controller and admission webhooks.',
-    load: async () => (await import('./operator.ts')).runOperatorCommand,
-  },
-  lab: {
-    summary: 'Runs the proxy with local stand-ins for everything it talks to; `lab token` prints a token.',
-    load: async () => (await import('./lab.ts')).runLab,
-  },
-  explain: {
-    summary: 'Says which role and headers a caller would get, and why. No network.',
-    load: async () => (await import('./explain.ts')).runExplain,
-  },
-  validate: {
-    summary: 'Checks files and lists every problem with its place.',
-    load: async () => (await import('./validate.ts')).runValidate,
-  },
-  schema: {
-    summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
-    load: async () => (await import('./schema.ts')).runSchema,
-  },
-  version: {
-    summary: 'Prints the version.',
-    load: async () => (_argv, io) => {
-      io.stdout(`${versionLine()}\n`)
-      return Promise.resolve(EXIT.fine)
-    },
-  },
-}
 
 /** The `extauth` command: exit code 0 fine, 1 refused or failed, 2 usage (`explain`: 3 no role). */
 export async function main(argv: readonly string[], io: Io): Promise<number> {

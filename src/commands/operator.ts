@@ -11,23 +11,53 @@ import { startOps } from '../ops/index.ts'
 import { DEFAULT_API_GROUP, parseGoDuration } from '../resources/index.ts'
 import { type Closers, whole } from './closers.ts'
 import { EXIT, type Io } from './io.ts'
-import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
+import { logOptions, openLogAsAsked } from './log-options.ts'
 import { openMetrics } from './metrics.ts'
+import {
+  API_GROUP,
+  DIRECTORY,
+  FILE,
+  HOST,
+  IMAGE,
+  LIFETIME,
+  LISTEN_ADDRESS,
+  NAMESPACE,
+  OBJECT_NAME,
+  TEXT,
+  oneOf,
+} from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 import { VERSION } from './version.ts'
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const OPERATOR_SPEC: CommandSpec = {
   name: 'extauth operator',
-  summary: 'Runs the Kubernetes operator: controller and admission webhooks. Logs are JSON lines on standard error.',
+  summary: 'Runs the Kubernetes operator: controller and admission webhooks. Logs go to standard error.',
   options: {
-    'api-group': { type: 'string', value: 'GROUP', help: `API group of the resources. Default ${DEFAULT_API_GROUP}.` },
-    namespace: { type: 'string', value: 'NAME', help: 'Watches this namespace only (Roles instead of ClusterRoles).' },
+    'api-group': {
+      type: 'string',
+      is: API_GROUP,
+      value: 'GROUP',
+      help: `API group of the resources. Default ${DEFAULT_API_GROUP}.`,
+    },
+    namespace: {
+      type: 'string',
+      is: NAMESPACE,
+      value: 'NAME',
+      help: 'Watches this namespace only (Roles instead of ClusterRoles).',
+    },
     'operator-namespace': {
       type: 'string',
+      is: NAMESPACE,
       value: 'NAME',
       help: "Lease and webhook certificate. Default the pod's own.",
     },
-    image: { type: 'string', value: 'IMAGE', help: `Of proxies and sidecars. Default mcp-extauth:${VERSION}.` },
+    image: {
+      type: 'string',
+      is: IMAGE,
+      value: 'IMAGE',
+      help: `Of proxies and sidecars. Default mcp-extauth:${VERSION}.`,
+    },
     'watch-secrets': { type: 'boolean', help: 'Sees which Secrets exist (needs the RBAC overlay watch-secrets).' },
     'restrict-pod-template': {
       type: 'boolean',
@@ -39,30 +69,44 @@ const SPEC: CommandSpec = {
     },
     'webhook-address': {
       type: 'string',
+      is: oneOf(['off'], LISTEN_ADDRESS),
       value: 'ADDR',
       help: 'Where webhooks are served. Default :9443; off for none.',
     },
-    'webhook-service': { type: 'string', value: 'NAME', help: 'The Service in front of it. Default extauth-operator.' },
+    'webhook-service': {
+      type: 'string',
+      is: OBJECT_NAME,
+      value: 'NAME',
+      help: 'The Service in front of it. Default extauth-operator.',
+    },
     'webhook-names': {
       type: 'string',
+      is: HOST,
       multiple: true,
       value: 'NAME',
       help: 'More names or addresses in the certificate that it makes.',
     },
     'webhook-cert-dir': {
       type: 'string',
+      is: DIRECTORY,
       value: 'DIR',
       help: 'tls.crt and tls.key (cert-manager) instead of a self-made certificate.',
     },
     'webhook-cert-lifetime': {
       type: 'string',
+      is: LIFETIME,
       value: 'DURATION',
       help: 'Life of the self-made certificate; renewed at two thirds. Default 2160h.',
     },
-    kubeconfig: { type: 'string', value: 'FILE', help: 'Outside of a cluster: which one. Default KUBECONFIG.' },
-    context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig. Default its current one.' },
-    admin: { type: 'string', value: 'ADDR', help: 'Health, readiness, metrics. Default :8081.' },
-    'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default info.` },
+    kubeconfig: {
+      type: 'string',
+      is: FILE,
+      value: 'FILE',
+      help: 'Outside of a cluster: which one. Default KUBECONFIG.',
+    },
+    context: { type: 'string', is: TEXT, value: 'NAME', help: 'Context of the kubeconfig. Default its current one.' },
+    admin: { type: 'string', is: LISTEN_ADDRESS, value: 'ADDR', help: 'Health, readiness, metrics. Default :8081.' },
+    ...logOptions('info'),
   },
   notes: [
     'Two replicas: one acts (a Lease says which), both answer webhooks.',
@@ -75,12 +119,12 @@ const MAX_PEM_BYTES = 1024 * 1024
 
 /** `extauth operator`: runs until it is asked to stop, or another replica has taken over. */
 export async function runOperatorCommand(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(SPEC, argv, io.env)
+  const options = parseOptions(OPERATOR_SPEC, argv, io.env)
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(OPERATOR_SPEC))
     return EXIT.fine
   }
-  const log = openLog({ level: levelOf(options.text('log-level') ?? 'info') })
+  const log = openLogAsAsked(options, 'info', io)
   try {
     const settings = settingsOf(options, io.env)
     const lost = Promise.withResolvers<'lost'>()
@@ -182,9 +226,6 @@ function webhookOf(options: Parsed, namespace: string, log: Log, closers: Closer
   if (address === 'off') return undefined
   const service = options.text('webhook-service') ?? 'extauth-operator'
   const lifetime = options.text('webhook-cert-lifetime')
-  const lifetimeMs = lifetime === undefined ? undefined : parseGoDuration(lifetime)
-  if (lifetime !== undefined && (lifetimeMs === undefined || lifetimeMs < 10_000))
-    throw new UsageError('--webhook-cert-lifetime must be a duration of at least 10s, such as 2160h')
   const directory = options.text('webhook-cert-dir')
   return {
     address,
@@ -193,7 +234,7 @@ function webhookOf(options: Parsed, namespace: string, log: Log, closers: Closer
       `${service}.${namespace}.svc.cluster.local`,
       ...options.list('webhook-names'),
     ],
-    lifetimeMs,
+    lifetimeMs: lifetime === undefined ? undefined : parseGoDuration(lifetime),
     files: directory === undefined ? undefined : followPair(directory, log, closers),
   }
 }
@@ -224,10 +265,4 @@ function followPair(directory: string, log: Log, closers: Closers): NonNullable<
       return () => listeners.delete(listener)
     },
   }
-}
-
-function levelOf(text: string): LogLevel {
-  const level = LOG_LEVELS.find((known) => known === text)
-  if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}`)
-  return level
 }

@@ -1,13 +1,30 @@
 import { parseArgs } from 'node:util'
 import { nearest } from '../core/index.ts'
 
+/** What the values of an option look like: others are refused before a command starts anything. */
+export interface ValueKind {
+  /** Follows "must be": `a port number from 0 to 65535`. */
+  readonly expected: string
+  accepts(text: string): boolean
+  /** What a shell offers: words, or what lies in the file system. */
+  readonly completes?: readonly string[] | 'file' | 'directory'
+}
+
 /** One long option of a command. Its environment variable is `EXTAUTH_` and the name in capitals. */
-export interface OptionSpec {
-  readonly type: 'string' | 'boolean'
+export type OptionSpec = SwitchSpec | ValueSpec
+
+interface SwitchSpec {
+  readonly type: 'boolean'
+  readonly help: string
+}
+
+interface ValueSpec {
+  readonly type: 'string'
+  readonly is: ValueKind
   /** May be given several times; in the environment the values are separated by commas. */
   readonly multiple?: boolean
   /** What stands for the value in `--help`. */
-  readonly value?: string
+  readonly value: string
   readonly help: string
 }
 
@@ -17,6 +34,8 @@ export interface CommandSpec {
   readonly summary: string
   /** Positional arguments as `--help` shows them; none allowed when absent. */
   readonly positionals?: string
+  /** What a shell offers in their place. */
+  readonly completes?: ValueKind['completes']
   readonly options: Readonly<Record<string, OptionSpec>>
   /** More lines for `--help`: examples, exit codes. */
   readonly notes?: string
@@ -42,47 +61,78 @@ export const environmentName = (option: string): string => `EXTAUTH_${option.rep
 
 /**
  * Reads the arguments of one command; what is not given is looked up in `EXTAUTH_<OPTION>`. Returns 'help' for `--help`.
- * Throws `UsageError` for an unknown option (with the nearest known one), a missing value or an unexpected argument.
+ * Throws `UsageError` for an unknown option (with the nearest known one), a missing or wrong value, wherever it comes
+ * from, and an unexpected argument. A value is never repeated: it may be a secret at the wrong place.
  */
 export function parseOptions(
   spec: CommandSpec,
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Parsed | 'help' {
-  if (argv.includes('--help') || argv.includes('-h')) return 'help'
+  const end = argv.indexOf('--')
+  const words = end === -1 ? argv : argv.slice(0, end)
+  if (words.includes('--help') || words.includes('-h')) return 'help'
   const options = Object.fromEntries(
     Object.entries(spec.options).map(([name, option]) => [
       name,
-      { type: option.type, multiple: option.multiple ?? false },
+      { type: option.type, multiple: option.type === 'string' && option.multiple === true },
     ]),
   )
+  const args = [...joinNegative(words, spec), ...argv.slice(words.length)]
   let parsed
   try {
-    parsed = parseArgs({ args: [...argv], options, allowPositionals: spec.positionals !== undefined, strict: true })
+    parsed = parseArgs({ args, options, allowPositionals: spec.positionals !== undefined, strict: true })
   } catch (error) {
     throw new UsageError(explain(error, spec))
   }
-  const values = parsed.values as Record<string, string | boolean | (string | boolean)[] | undefined>
-  const text = (name: string): string | undefined => {
-    const given = values[name]
-    return typeof given === 'string' ? given : (env[environmentName(name)] ?? undefined) || undefined
+  const given = parsed.values as Record<string, string | boolean | (string | boolean)[] | undefined>
+  const switches = new Set<string>()
+  const values = new Map<string, readonly string[]>()
+  for (const [name, option] of Object.entries(spec.options)) {
+    if (option.type === 'string') values.set(name, valuesOf(name, option, given[name], env))
+    else if (given[name] === true || isSet(environmentName(name), env)) switches.add(name)
   }
   return {
-    text,
-    list: (name) => {
-      const given = values[name]
-      if (Array.isArray(given)) return given.map(String)
-      return (env[environmentName(name)] ?? '').split(',').filter((item) => item !== '')
-    },
-    flag: (name) => {
-      if (values[name] === true) return true
-      const value = env[environmentName(name)]
-      if (value === undefined || value === '' || value === 'false' || value === '0') return false
-      if (value === 'true' || value === '1') return true
-      throw new UsageError(`${environmentName(name)} must be true or false`)
-    },
+    text: (name) => values.get(name)?.at(-1),
+    list: (name) => values.get(name) ?? [],
+    flag: (name) => switches.has(name),
     positionals: parsed.positionals,
   }
+}
+
+/** `--ttl -1m` as `--ttl=-1m`: what follows an option that takes a value and looks like a negative number is its value. */
+function joinNegative(words: readonly string[], spec: CommandSpec): string[] {
+  const joined: string[] = []
+  for (const word of words) {
+    const before = joined.at(-1)
+    const name = before?.startsWith('--') === true ? before.slice(2) : ''
+    const takesValue = Object.hasOwn(spec.options, name) && spec.options[name]?.type === 'string'
+    if (takesValue && /^-[.\d]/.test(word)) joined.splice(-1, 1, `--${name}=${word}`)
+    else joined.push(word)
+  }
+  return joined
+}
+
+/** The values of one option, from the command line or else from its variable. Throws `UsageError`. */
+function valuesOf(
+  name: string,
+  option: ValueSpec,
+  given: string | boolean | readonly (string | boolean)[] | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  const variable = env[environmentName(name)] ?? ''
+  const isGiven = given !== undefined
+  const fromVariable = option.multiple === true ? variable.split(',') : [variable]
+  const values = isGiven ? [given].flat().map(String) : fromVariable.filter((item) => item !== '')
+  if (values.every((value) => option.is.accepts(value))) return values
+  throw new UsageError(`${isGiven ? `--${name}` : environmentName(name)} must be ${option.is.expected}`)
+}
+
+function isSet(variable: string, env: Readonly<Record<string, string | undefined>>): boolean {
+  const value = env[variable]
+  if (value === undefined || value === '' || value === 'false' || value === '0') return false
+  if (value === 'true' || value === '1') return true
+  throw new UsageError(`${variable} must be true or false`)
 }
 
 function explain(error: unknown, spec: CommandSpec): string {
@@ -100,9 +150,10 @@ function explain(error: unknown, spec: CommandSpec): string {
 
 /** The text of `--help`, made from the same table that parses. */
 export function renderHelp(spec: CommandSpec): string {
-  const rows = Object.entries(spec.options).map(([name, option]) => {
-    const value = option.type === 'string' ? ` ${option.value ?? 'VALUE'}` : ''
-    return [`  --${name}${value}`, `${option.help}${option.multiple === true ? ' May be repeated.' : ''}`] as const
+  const rows = Object.entries(spec.options).map(([name, option]): [string, string] => {
+    if (option.type === 'boolean') return [`  --${name}`, option.help]
+    const more = option.multiple === true ? ' May be repeated.' : ''
+    return [`  --${name} ${option.value}`, `${option.help}${more}`]
   })
   rows.push(['  --help', 'Shows this text.'])
   const width = Math.max(...rows.map(([left]) => left.length)) + 2

@@ -2,40 +2,74 @@ import { asFailure } from '../core/index.ts'
 import { parseGoDuration } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
-import { LOG_LEVELS, type LogLevel, openLog } from './logging.ts'
+import { logOptions, openLogAsAsked } from './log-options.ts'
+import { API_GROUP, DIRECTORY, DURATION, FILE, HTTP_URL, LISTEN_ADDRESS, NAMESPACE } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const PROXY_SPEC: CommandSpec = {
   name: 'extauth proxy',
-  summary: 'Runs the proxy in front of MCP servers. Logs are JSON lines on standard error.',
+  summary: 'Runs the proxy in front of MCP servers. Logs go to standard error.',
   options: {
-    config: { type: 'string', multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
-    target: { type: 'string', value: 'URL', help: 'Short form: one route to this MCP server, at /.' },
-    'external-auth': { type: 'string', value: 'FILE[#NAME]', help: 'Short form: the MCPExternalAuthConfig for it.' },
-    callers: { type: 'string', value: 'FILE', help: 'An `auth` section, for manifests and the short form.' },
+    config: { type: 'string', is: FILE, multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
+    target: { type: 'string', is: HTTP_URL, value: 'URL', help: 'Short form: one route to this MCP server, at /.' },
+    'external-auth': {
+      type: 'string',
+      is: FILE,
+      value: 'FILE[#NAME]',
+      help: 'Short form: the MCPExternalAuthConfig for it.',
+    },
+    callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests and the short form.' },
     'ignore-manifest-callers': {
       type: 'boolean',
       help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
     },
-    listen: { type: 'string', value: 'ADDR', help: 'host:port, :port or unix:/path. Default 127.0.0.1:8080.' },
-    admin: { type: 'string', value: 'ADDR', help: 'Health, readiness, metrics. Default 127.0.0.1:8081.' },
-    'secrets-dir': { type: 'string', value: 'DIR', help: 'Secrets, one file NAME/KEY each. Default ./secrets.' },
-    namespace: { type: 'string', value: 'NAME', help: 'Serves this namespace where the files have several.' },
-    'api-group': { type: 'string', value: 'GROUP', help: 'API group of the resources. Default extauth.dev.' },
+    listen: {
+      type: 'string',
+      is: LISTEN_ADDRESS,
+      value: 'ADDR',
+      help: 'host:port, :port or unix:/path. Default 127.0.0.1:8080.',
+    },
+    admin: {
+      type: 'string',
+      is: LISTEN_ADDRESS,
+      value: 'ADDR',
+      help: 'Health, readiness, metrics. Default 127.0.0.1:8081.',
+    },
+    'secrets-dir': {
+      type: 'string',
+      is: DIRECTORY,
+      value: 'DIR',
+      help: 'Secrets, one file NAME/KEY each. Default ./secrets.',
+    },
+    namespace: {
+      type: 'string',
+      is: NAMESPACE,
+      value: 'NAME',
+      help: 'Serves this namespace where the files have several.',
+    },
+    'api-group': {
+      type: 'string',
+      is: API_GROUP,
+      value: 'GROUP',
+      help: 'API group of the resources. Default extauth.dev.',
+    },
     'sts-endpoint': {
       type: 'string',
+      is: HTTP_URL,
       value: 'URL',
       help: 'STS for all; else stsEndpoint, AWS_ENDPOINT_URL_STS, the region.',
     },
     'show-claims': { type: 'boolean', help: 'GET /decisions of the admin listener shows claim values.' },
     'drain-grace': {
       type: 'string',
+      is: DURATION,
       value: 'DURATION',
       help: 'How long answers to POST go on after SIGTERM. Default 10s.',
     },
-    'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default info.` },
+    ...logOptions('info'),
   },
   notes: [
     'Changed files and SIGHUP reload the configuration; a broken one never replaces a working one.',
@@ -52,12 +86,12 @@ const SPEC: CommandSpec = {
 
 /** `extauth proxy`: runs until it is asked to stop. */
 export async function runProxyCommand(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(SPEC, argv, io.env)
+  const options = parseOptions(PROXY_SPEC, argv, io.env)
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(PROXY_SPEC))
     return EXIT.fine
   }
-  const log = openLog({ level: levelOf(options.text('log-level') ?? 'info') })
+  const log = openLogAsAsked(options, 'info', io)
   let proxy: RunningProxy
   try {
     proxy = await runProxy({ ...sourcesOf(options), log, env: io.env })
@@ -85,8 +119,6 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
     throw new UsageError('--target and --external-auth belong together')
   const grace = options.text('drain-grace')
   const drainGraceMs = grace === undefined ? undefined : parseGoDuration(grace)
-  if (grace !== undefined && drainGraceMs === undefined)
-    throw new UsageError('--drain-grace must be a duration such as 10s or 1m30s')
   return {
     configPaths,
     listen: options.text('listen'),
@@ -102,12 +134,6 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
     showClaims: options.flag('show-claims'),
     ...(drainGraceMs === undefined ? {} : { drainGraceMs }),
   }
-}
-
-function levelOf(text: string): LogLevel {
-  const level = LOG_LEVELS.find((known) => known === text)
-  if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}`)
-  return level
 }
 
 function refuse(error: unknown, io: Io): number {

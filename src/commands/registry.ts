@@ -2,20 +2,36 @@ import { asFailure } from '../core/index.ts'
 import { parseGoDuration } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
-import { LOG_LEVELS, openLog } from './logging.ts'
+import { logOptions, openLogAsAsked } from './log-options.ts'
+import { DURATION, FILE, LISTEN_ADDRESS } from './option-values.ts'
 import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
 import { type RunningRegistry, runRegistryServer } from './run-registry.ts'
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const REGISTRY_SPEC: CommandSpec = {
   name: 'extauth registry',
-  summary:
-    'Runs the registry server, which lists MCP servers to authenticated callers. Logs are JSON lines on standard error.',
+  summary: 'Runs the registry server, which lists MCP servers to authenticated callers. Logs go to standard error.',
   options: {
-    config: { type: 'string', value: 'FILE', help: 'The registry file: `auth` and `registries`.' },
-    address: { type: 'string', value: 'ADDR', help: 'host:port, :port or unix:/path. Default :8080.' },
-    'internal-address': { type: 'string', value: 'ADDR', help: 'Health, readiness, version, metrics. Default :8081.' },
-    'drain-grace': { type: 'string', value: 'DURATION', help: 'How long answers go on after SIGTERM. Default 10s.' },
-    'log-level': { type: 'string', value: 'LEVEL', help: `${LOG_LEVELS.join(', ')}. Default info.` },
+    config: { type: 'string', is: FILE, value: 'FILE', help: 'The registry file: `auth` and `registries`.' },
+    address: {
+      type: 'string',
+      is: LISTEN_ADDRESS,
+      value: 'ADDR',
+      help: 'host:port, :port or unix:/path. Default :8080.',
+    },
+    'internal-address': {
+      type: 'string',
+      is: LISTEN_ADDRESS,
+      value: 'ADDR',
+      help: 'Health, readiness, version, metrics. Default :8081.',
+    },
+    'drain-grace': {
+      type: 'string',
+      is: DURATION,
+      value: 'DURATION',
+      help: 'How long answers go on after SIGTERM. Default 10s.',
+    },
+    ...logOptions('info'),
   },
   notes: [
     'Changed data are taken over at once; broken data never replace good ones, and /readiness says so.',
@@ -31,29 +47,23 @@ const SPEC: CommandSpec = {
 
 /** `extauth registry`: runs until it is asked to stop. */
 export async function runRegistry(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(SPEC, argv, io.env)
+  const options = parseOptions(REGISTRY_SPEC, argv, io.env)
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(REGISTRY_SPEC))
     return EXIT.fine
   }
   const configPath = options.text('config')
   if (configPath === undefined) throw new UsageError('needs --config FILE')
-  const levelText = options.text('log-level') ?? 'info'
-  const level = LOG_LEVELS.find((known) => known === levelText)
-  if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}`)
-  const graceText = options.text('drain-grace')
-  const drainGraceMs = graceText === undefined ? undefined : parseGoDuration(graceText)
-  if (graceText !== undefined && drainGraceMs === undefined)
-    throw new UsageError('--drain-grace must be a duration such as 10s or 1m30s')
+  const grace = options.text('drain-grace')
 
-  const log = openLog({ level })
+  const log = openLogAsAsked(options, 'info', io)
   let registry: RunningRegistry
   try {
     registry = await runRegistryServer({
       configPath,
       address: options.text('address'),
       internalAddress: options.text('internal-address'),
-      drainGraceMs,
+      drainGraceMs: grace === undefined ? undefined : parseGoDuration(grace),
       env: io.env,
       log,
     })

@@ -9,33 +9,39 @@ import {
   type JsonSchemaName,
 } from '../resources/index.ts'
 import { EXIT, type Io } from './io.ts'
+import { API_GROUP } from './option-values.ts'
 import { parseOptions, renderHelp, UsageError, type CommandSpec } from './options.ts'
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const SCHEMA_SPEC: CommandSpec = {
   name: 'extauth schema',
   summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
   positionals: '[NAME | --crd KIND]',
+  completes: JSON_SCHEMA_NAMES,
   options: {
     all: { type: 'boolean', help: 'Prints all JSON Schemas as one object by name.' },
     crd: {
       type: 'boolean',
       help: 'Prints the CustomResourceDefinition of MCPExternalAuthConfig, or of KIND, as YAML.',
     },
-    'api-group': { type: 'string', value: 'GROUP', help: `Group of the definition (default ${DEFAULT_API_GROUP}).` },
+    'api-group': {
+      type: 'string',
+      is: API_GROUP,
+      value: 'GROUP',
+      help: `Group of the definition (default ${DEFAULT_API_GROUP}).`,
+    },
   },
   notes: `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; the names are printed when it is left out.`,
 }
-
-const API_GROUP = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/
 
 /** The `schema` command. Exit code 0, or 2 for wrong usage (`UsageError`). */
 export function runSchema(
   argv: readonly string[],
   io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env'>>,
 ): Promise<number> {
-  const options = parseOptions(SPEC, argv, io.env ?? {})
+  const options = parseOptions(SCHEMA_SPEC, argv, io.env ?? {})
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(SCHEMA_SPEC))
     return Promise.resolve(EXIT.fine)
   }
   const [name, ...more] = options.positionals
@@ -71,6 +77,6 @@ export const renderJson = (value: unknown): string => `${JSON.stringify(value, n
 
 /** The CustomResourceDefinition as it is printed and committed. Throws `UsageError` for a group that is no DNS name. */
 export function renderCrd(apiGroup: string = DEFAULT_API_GROUP, kind: CrdKind = 'MCPExternalAuthConfig'): string {
-  if (!API_GROUP.test(apiGroup)) throw new UsageError('--api-group is a DNS name such as extauth.dev.')
+  if (!API_GROUP.accepts(apiGroup)) throw new UsageError(`--api-group must be ${API_GROUP.expected}`)
   return stringify(customResourceDefinition(apiGroup, kind), { lineWidth: 0, aliasDuplicateObjects: false })
 }

@@ -7,15 +7,28 @@ import {
   type Problem,
 } from '../resources/index.ts'
 import { EXIT, type Io } from './io.ts'
+import { API_GROUP, oneOf } from './option-values.ts'
 import { parseOptions, renderHelp, UsageError, type CommandSpec } from './options.ts'
 
-const SPEC: CommandSpec = {
+/** The table of its options. */
+export const VALIDATE_SPEC: CommandSpec = {
   name: 'extauth validate',
   summary: 'Checks files and lists every problem with its place.',
   positionals: 'FILE|DIR…',
+  completes: 'file',
   options: {
-    'api-group': { type: 'string', value: 'GROUP', help: `Group of our resources (default ${DEFAULT_API_GROUP}).` },
-    output: { type: 'string', value: 'text|json', help: 'How problems are printed (default text).' },
+    'api-group': {
+      type: 'string',
+      is: API_GROUP,
+      value: 'GROUP',
+      help: `Group of our resources (default ${DEFAULT_API_GROUP}).`,
+    },
+    output: {
+      type: 'string',
+      is: oneOf(['text', 'json']),
+      value: 'text|json',
+      help: 'How problems are printed (default text).',
+    },
     verbose: { type: 'boolean', help: 'Also lists fields of workloads that nothing reads, and skipped documents.' },
   },
   notes:
@@ -39,13 +52,12 @@ export async function runValidate(
   argv: readonly string[],
   io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env'>>,
 ): Promise<number> {
-  const options = parseOptions(SPEC, argv, io.env ?? {})
+  const options = parseOptions(VALIDATE_SPEC, argv, io.env ?? {})
   if (options === 'help') {
-    io.stdout(renderHelp(SPEC))
+    io.stdout(renderHelp(VALIDATE_SPEC))
     return EXIT.fine
   }
   const output = options.text('output') ?? 'text'
-  if (output !== 'text' && output !== 'json') throw new UsageError('--output is text or json.')
   if (options.positionals.length === 0) throw new UsageError('Which files? See extauth validate --help.')
   const loaded = await loadFiles(options.positionals, { apiGroup: options.text('api-group') })
   const report = validate(loaded)

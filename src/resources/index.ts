@@ -42,6 +42,7 @@ export { renderProblem } from './problem.ts'
 export type { Located, Problem } from './problem.ts'
 export { DEFAULT_API_GROUP } from './document-kinds.ts'
 export { YAML_LIMITS } from './yaml.ts'
+export { HTTP_URL } from './patterns.ts'
 
 // Documents → what a process runs.
 export { resolveProxy } from './resolve-proxy.ts'

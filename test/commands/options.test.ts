@@ -1,13 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { type CommandSpec, type Parsed, UsageError, parseOptions, renderHelp } from '../../src/commands/options.ts'
+import {
+  type CommandSpec,
+  type Parsed,
+  UsageError,
+  parseOptions,
+  renderHelp,
+  type ValueKind,
+} from '../../src/commands/options.ts'
 
+const any: ValueKind = { expected: 'anything', accepts: () => true }
 const spec: CommandSpec = {
   name: 'extauth proxy',
   summary: 'Runs the proxy.',
   positionals: '[FILE…]',
   options: {
-    config: { type: 'string', multiple: true, value: 'PATH', help: 'A file.' },
-    'sts-endpoint': { type: 'string', value: 'URL', help: 'Where STS is.' },
+    config: { type: 'string', is: any, multiple: true, value: 'PATH', help: 'A file.' },
+    'sts-endpoint': { type: 'string', is: any, value: 'URL', help: 'Where STS is.' },
     'show-claims': { type: 'boolean', help: 'Shows claims.' },
   },
 }
@@ -52,9 +60,21 @@ describe('options', () => {
   })
 
   it('refuses a flag in the environment that is neither true nor false', () => {
-    expect(() => parse([], { EXTAUTH_SHOW_CLAIMS: 'maybe' }).flag('show-claims')).toThrow(
-      'EXTAUTH_SHOW_CLAIMS must be true or false',
-    )
+    expect(() => parse([], { EXTAUTH_SHOW_CLAIMS: 'maybe' })).toThrow('EXTAUTH_SHOW_CLAIMS must be true or false')
+  })
+
+  it.each([
+    [['--sts-endpoint', '-1m'], '-1m'],
+    [['--sts-endpoint=-1m'], '-1m'],
+    [['--sts-endpoint', '-.5s'], '-.5s'],
+    [['--sts-endpoint', '-'], '-'],
+  ])('%j: what looks like a negative number is a value', (argv, value) => {
+    expect(parse(argv).text('sts-endpoint')).toBe(value)
+  })
+
+  it('leaves what follows -- alone', () => {
+    expect(parse(['--', '--sts-endpoint', '-1m', '--help']).positionals).toEqual(['--sts-endpoint', '-1m', '--help'])
+    expect(() => parse(['--show-claims', '-1m'])).toThrow(UsageError)
   })
 
   it('makes the help from the table', () => {

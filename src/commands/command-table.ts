@@ -1,0 +1,70 @@
+import { EXIT, type Io } from './io.ts'
+import type { CommandSpec } from './options.ts'
+import { versionLine } from './version.ts'
+
+/** Runs one command to its exit code. Commands are loaded when they are called, so that `validate` starts no server code. */
+export type Command = (argv: readonly string[], io: Io) => Promise<number>
+
+interface Entry {
+  readonly summary: string
+  load(): Promise<Command>
+  /** Option tables of the command and of its own commands (`extauth lab token`); what a shell offers comes from them. */
+  specs(): Promise<readonly CommandSpec[]>
+}
+
+/** Every command of `extauth`, in the order of `--help`. */
+export const COMMANDS: Readonly<Record<string, Entry>> = {
+  proxy: {
+    summary: 'Runs the proxy in front of MCP servers.',
+    load: async () => (await import('./proxy.ts')).runProxyCommand,
+    specs: async () => [(await import('./proxy.ts')).PROXY_SPEC],
+  },
+  registry: {
+    summary: 'Runs the registry server, which lists MCP servers to authenticated callers.',
+    load: async () => (await import('./registry.ts')).runRegistry,
+    specs: async () => [(await import('./registry.ts')).REGISTRY_SPEC],
+  },
+  operator: {
+    summary: 'Runs the Kubernetes operator: controller and admission webhooks.',
+    load: async () => (await import('./operator.ts')).runOperatorCommand,
+    specs: async () => [(await import('./operator.ts')).OPERATOR_SPEC],
+  },
+  lab: {
+    summary: 'Runs the proxy with local stand-ins for everything it talks to; `lab token` prints a token.',
+    load: async () => (await import('./lab.ts')).runLab,
+    specs: async () => [
+      (await import('./lab.ts')).LAB_SPEC,
+      (await import('./lab-token.ts')).LAB_TOKEN_SPEC,
+      (await import('./lab-login.ts')).LAB_LOGIN_SPEC,
+    ],
+  },
+  explain: {
+    summary: 'Says which role and headers a caller would get, and why. No network.',
+    load: async () => (await import('./explain.ts')).runExplain,
+    specs: async () => [(await import('./explain.ts')).EXPLAIN_SPEC],
+  },
+  validate: {
+    summary: 'Checks files and lists every problem with its place.',
+    load: async () => (await import('./validate.ts')).runValidate,
+    specs: async () => [(await import('./validate.ts')).VALIDATE_SPEC],
+  },
+  schema: {
+    summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
+    load: async () => (await import('./schema.ts')).runSchema,
+    specs: async () => [(await import('./schema.ts')).SCHEMA_SPEC],
+  },
+  completion: {
+    summary: 'Prints what makes a shell complete commands, options and values.',
+    load: async () => (await import('./completion.ts')).runCompletion,
+    specs: async () => [(await import('./completion.ts')).COMPLETION_SPEC],
+  },
+  version: {
+    summary: 'Prints the version.',
+    load: () =>
+      Promise.resolve((_argv, io) => {
+        io.stdout(`${versionLine()}\n`)
+        return Promise.resolve(EXIT.fine)
+      }),
+    specs: () => Promise.resolve([]),
+  },
+}

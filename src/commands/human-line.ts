@@ -1,0 +1,96 @@
+import type { LogLevel } from './logging.ts'
+
+/** Select Graphic Rendition (ECMA-48 §8.3.117). */
+const RESET = '\x1b[0m'
+const DIM = '\x1b[2m'
+const RED = '\x1b[31m'
+const GREEN = '\x1b[32m'
+const YELLOW = '\x1b[33m'
+const CYAN = '\x1b[36m'
+
+const LEVEL_COLOURS: Readonly<Partial<Record<LogLevel, string>>> = { debug: DIM, info: CYAN, warn: YELLOW, error: RED }
+/** What stands in front of the other fields of a request, in this order and without its name. */
+const FIRST = ['route', 'method', 'status', 'reason', 'durationMs'] as const
+
+export interface HumanLineOptions {
+  /** For terminals that show them and people who want them. */
+  readonly colours: boolean
+  /** Milliseconds since the epoch, shown as the time of day here. */
+  readonly nowMs?: number
+}
+
+/**
+ * A log line for people: time, level, then for a request route, method, status, reason and milliseconds, for anything else
+ * its message, and the other fields by name. What comes from outside can neither end the line nor steer the terminal.
+ */
+export function renderHumanLine(
+  level: LogLevel,
+  fields: object,
+  message: string,
+  { colours, nowMs = Date.now() }: HumanLineOptions,
+): string {
+  const paint = (colour: string | undefined, text: string): string =>
+    colours && colour !== undefined && text !== '' ? `${colour}${text}${RESET}` : text
+  const all = fields as Readonly<Record<string, unknown>>
+  const isRequest = message === 'request' && typeof all['durationMs'] === 'number'
+  const first = isRequest ? requestWords(all, paint) : [printable(message)]
+  const rest = Object.entries(all).filter(([name]) => !isRequest || !FIRST.some((shown) => shown === name))
+  const more = rest.map(([name, value]) => pair(name, value)).filter((text) => text !== '')
+  const words = [
+    paint(DIM, timeOfDay(nowMs)),
+    paint(LEVEL_COLOURS[level], level.toUpperCase().padEnd(5)),
+    ...first.filter((text) => text !== ''),
+    paint(DIM, more.join(' ')),
+  ]
+  return `${words.filter((text) => text !== '').join(' ')}\n`
+}
+
+function requestWords(
+  fields: Readonly<Record<string, unknown>>,
+  paint: (colour: string | undefined, text: string) => string,
+): string[] {
+  const { route, method, status, reason, durationMs } = fields
+  return [
+    route === '' || route === undefined ? '-' : shown(route),
+    shown(method),
+    paint(statusColour(Number(status)), shown(status)),
+    paint(RED, shown(reason)),
+    `${shown(durationMs)} ms`,
+  ]
+}
+
+function statusColour(status: number): string {
+  if (status >= 500) return RED
+  return status >= 400 ? YELLOW : GREEN
+}
+
+/** `name=value`, or nothing where there is no value. */
+function pair(name: string, value: unknown): string {
+  const text = shown(value)
+  return text === '' ? '' : `${printable(name)}=${text}`
+}
+
+/** Text as it is where it is one word, else as JSON writes it; empty for what JSON has no form for. */
+function shown(value: unknown): string {
+  if (typeof value === 'string' && /^[\w./:@+,%#?&*()[\]~-]+$/.test(value)) return value
+  try {
+    return printable(JSON.stringify(value) ?? '')
+  } catch {
+    return ''
+  }
+}
+
+/** Control and format characters, and lone surrogates, as escapes: they could end the line or steer a terminal. */
+const printable = (text: string): string =>
+  text.replace(
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  )
+
+/** `14:03:07.045` where this process is. */
+function timeOfDay(nowMs: number): string {
+  const at = new Date(nowMs)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  const ms = String(at.getMilliseconds()).padStart(3, '0')
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${ms}`
+}
