@@ -73,10 +73,15 @@ const isKnown = (kind: unknown): kind is DocumentKind => KINDS.some((known) => k
 const ownEntry = (table: Readonly<Record<string, readonly string[]>>, name: string): readonly string[] | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined
 
+const SECTION_KEYS: ReadonlySet<string> = new Set(['mode', 'oauth', 'publicPaths'])
+
 /** Documents without apiVersion and kind: the registry file, an `auth` section alone, or nothing of ours. */
 function sortPlain(value: Readonly<Record<string, unknown>>): Sorted {
   const keys = Object.keys(value)
   if (keys.includes('registries')) return { is: 'registry' }
   if (keys.includes('auth')) return { is: keys.length === 1 ? 'callers' : 'registry' }
+  // The section alone, as `--callers` takes it.
+  if (keys.includes('oauth') && keys.every((key) => SECTION_KEYS.has(key))) return { is: 'callers' }
+  if (keys.length === 1 && value.mode === 'anonymous') return { is: 'callers' }
   return { is: 'foreign', kind: '', warning: undefined }
 }

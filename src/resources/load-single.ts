@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import { authSection, type AuthSection, PROXY_DEFAULTS } from './auth-section.ts'
+import { isConfigMap, textsIn } from './config-map.ts'
+import { DEFAULT_API_GROUP, sortDocument } from './document-kinds.ts'
 import { explainIssues } from './explain-issue.ts'
 import { anchorAuthSection, besides } from './file-paths.ts'
 import { readText } from './load-files.ts'
-import { fileProblem, problemMaker, renderProblem, type Located, type Problem } from './problem.ts'
+import { fileProblem, problemMaker, renderProblem, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { registryConfig, type RegistryConfig } from './registry-config.ts'
 import { isRecord, withoutNulls } from './rules.ts'
 import { refusedHttp, sectionWarnings } from './warnings.ts'
-import { readYaml } from './yaml.ts'
+import { fullBudget, moved, readYaml, type TextDocument } from './yaml.ts'
 
 /** A file that holds one thing, ready to run: paths are absolute. */
 export type SingleResult<T> =
@@ -51,31 +53,65 @@ interface Judged<T> {
 
 async function single<S extends z.ZodType, T>(
   file: string,
-  kind: string,
+  kind: 'RegistryConfig' | 'AuthSection',
   schema: S,
   judge: (value: z.output<S>, place: Located<unknown>) => Judged<T>,
 ): Promise<SingleResult<T>> {
   const text = await readText(file)
   if (typeof text !== 'string') return { problems: [text] }
-  const { documents, problems } = readYaml(text)
+  const { documents, problems } = documentsOf(text, kind)
   if (problems.length > 0) return { problems: problems.map((problem) => fileProblem(file, problem.message, problem)) }
-  const filled = documents.filter((document) => document.value !== null)
-  const [document] = filled
-  if (document === undefined || filled.length > 1) {
-    return { problems: [fileProblem(file, `expected one document, found ${filled.length}`)] }
+  const [document] = documents
+  if (document === undefined || documents.length > 1) {
+    return { problems: [fileProblem(file, `expected one document, found ${documents.length}`)] }
   }
   // `--callers` takes the section as it is, too: then the paths of its problems start one level further in.
   const isBare = kind === 'AuthSection' && isRecord(document.value) && !('auth' in document.value)
   const value = isBare ? { auth: document.value } : document.value
-  const inner = problemMaker(file, document, [], kind, '')
-  const problem: Located<unknown>['problem'] = (path, message, options) =>
-    inner(isBare ? path.slice(1) : path, message, options)
+  const found = {
+    document: value,
+    file,
+    line: document.start.line,
+    problem: problemMaker(file, document, [], kind, ''),
+  }
+  const place = isBare ? withoutFirstStep(found) : found
   const result = schema.safeParse(withoutNulls(value))
   if (!result.success) {
     const findings = explainIssues(result.error.issues, schema, value)
-    return { problems: findings.map((finding) => problem(finding.path, finding.message, { at: finding.at })) }
+    return { problems: findings.map((finding) => place.problem(finding.path, finding.message, { at: finding.at })) }
   }
-  const judged = judge(result.data, { document: result.data, file, line: document.start.line, problem })
+  const judged = judge(result.data, place)
   if (judged.problems.length > 0) return { problems: judged.problems }
-  return { config: judged.value, warnings: judged.warnings.map(renderProblem) }
+  const scalars = document.warnings.map((warning) => moved(found.problem(warning.path, warning.message), warning))
+  return { config: judged.value, warnings: [...scalars, ...judged.warnings].map(renderProblem) }
+}
+
+/** The documents of a text; of a ConfigMap, or a list with some, those of the wanted kind that are in it. */
+function documentsOf(text: string, kind: 'RegistryConfig' | 'AuthSection'): ReturnType<typeof readYaml> {
+  const context = { apiGroup: DEFAULT_API_GROUP, budget: fullBudget() }
+  const { documents, problems } = readYaml(text, context.budget)
+  const wanted = kind === 'AuthSection' ? 'callers' : 'registry'
+  const found = documents
+    .filter(({ value }) => value !== null)
+    .flatMap((document) => {
+      const maps = configMapsIn(document)
+      if (maps.length === 0) return [document]
+      return maps.flatMap(({ value, prefix }) => {
+        const texts = textsIn(value, document, prefix, context)
+        problems.push(...texts.flatMap((inner) => inner.problems))
+        return texts
+          .flatMap((inner) => inner.documents)
+          .filter((inner) => isRecord(inner.value) && sortDocument(inner.value, context.apiGroup).is === wanted)
+      })
+    })
+  return { documents: found, problems }
+}
+
+function configMapsIn({ value }: TextDocument): { value: Readonly<Record<string, unknown>>; prefix: PropertyKey[] }[] {
+  if (!isRecord(value)) return []
+  if (isConfigMap(value)) return [{ value, prefix: [] }]
+  const items: unknown[] = value.kind === 'List' && Array.isArray(value.items) ? value.items : []
+  return items.flatMap((item, index) =>
+    isRecord(item) && isConfigMap(item) ? [{ value: item, prefix: ['items', index] }] : [],
+  )
 }

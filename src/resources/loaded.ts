@@ -31,7 +31,7 @@ export interface Loaded {
   readonly warnings: readonly Problem[]
   /** Fields of workloads that nothing here reads. */
   readonly unused: readonly Problem[]
-  /** Documents of other groups and kinds. */
+  /** Documents of other groups and kinds; a ConfigMap that holds documents of ours is none of them. */
   readonly skipped: readonly { readonly file: string; readonly line: number; readonly kind: string }[]
   readonly files: number
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { typedSpec } from './auth-types.ts'
 import { configHash } from './config-hash.ts'
+import { isConfigMap, textsIn } from './config-map.ts'
 import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
 import { explainIssues, unknownField } from './explain-issue.ts'
@@ -9,7 +10,7 @@ import { externalAuthConfig } from './external-auth.ts'
 import { nothingLoaded, type Loaded, type Loading } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
 import { nearest } from '../core/index.ts'
-import { fileProblem, problemMaker, type Located, type Problem } from './problem.ts'
+import { fileProblem, pathText, problemMaker, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { proxyConfig } from './proxy-config.ts'
 import { referencesOf } from './references.ts'
 import { registryConfig } from './registry-config.ts'
@@ -23,7 +24,7 @@ import {
   WORKLOAD_KINDS,
   type WorkloadKind,
 } from './workloads.ts'
-import { readYaml, YAML_LIMITS, type TextDocument } from './yaml.ts'
+import { fullBudget, moved, readYaml, YAML_LIMITS, type Budget, type TextDocument } from './yaml.ts'
 
 /** One file as text; `path` is what problems name and what the paths in it are relative to. */
 export interface SourceText {
@@ -71,12 +72,9 @@ export function parseObjects(
 ): Loaded {
   const loading = nothingLoaded()
   const start = { line: 1, column: 1 }
-  for (const value of objects)
-    addDocument(
-      new Reader(loading, '(object)', { value, start, locate: () => start }, options.apiGroup ?? DEFAULT_API_GROUP),
-      value,
-      [],
-    )
+  const anywhere = { start, warnings: [], locate: () => start, placeWithin: () => start }
+  const context = { apiGroup: options.apiGroup ?? DEFAULT_API_GROUP, budget: fullBudget() }
+  for (const value of objects) addDocument(new Reader(loading, '(object)', { value, ...anywhere }, context), value, [])
   if (options.references === true) crossCheck(loading)
   return loading
 }
@@ -86,12 +84,20 @@ const inOrder = (files: ReadonlyMap<string, number>, a: Problem, b: Problem): nu
 
 function addFile(loading: Loading, { path, text }: SourceText, apiGroup: string): void {
   loading.files += 1
-  const { documents, problems } = readYaml(text)
+  const context = { apiGroup, budget: fullBudget() }
+  const { documents, problems } = readYaml(text, context.budget)
   for (const problem of problems) loading.problems.push(fileProblem(path, problem.message, problem))
   for (const document of documents) {
-    addDocument(new Reader(loading, path, document, apiGroup), document.value, [])
+    addDocument(new Reader(loading, path, document, context), document.value, [])
     if (loading.problems.length > YAML_LIMITS.problems) return
   }
+}
+
+/** What the documents of one file have in common. */
+interface Context {
+  readonly apiGroup: string
+  /** What is left of the bounds of the file. */
+  readonly budget: Budget
 }
 
 /** One text document on its way into `loading`. */
@@ -99,13 +105,22 @@ class Reader {
   readonly loading: Loading
   readonly file: string
   readonly text: TextDocument
-  readonly apiGroup: string
+  readonly context: Context
 
-  constructor(loading: Loading, file: string, text: TextDocument, apiGroup: string) {
+  constructor(loading: Loading, file: string, text: TextDocument, context: Context) {
     this.loading = loading
     this.file = file
     this.text = text
-    this.apiGroup = apiGroup
+    this.context = context
+  }
+
+  /** Tells of scalars below `prefix` that others read otherwise. */
+  warnAboutScalars(prefix: readonly PropertyKey[], place: Located<unknown>): void {
+    for (const warning of this.text.warnings) {
+      const { path, message } = warning
+      if (!prefix.every((step, index) => path[index] === step)) continue
+      this.loading.warnings.push(moved(place.problem(path.slice(prefix.length), message), warning))
+    }
   }
 
   located<T>(document: T, prefix: readonly PropertyKey[], kind: string, name: string): Located<T> {
@@ -134,7 +149,7 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
     loading.problems.push(place.problem([], 'expected a document with "apiVersion" and "kind"'))
     return
   }
-  const sorted = sortDocument(value, reader.apiGroup)
+  const sorted = sortDocument(value, reader.context.apiGroup)
   switch (sorted.is) {
     case 'ours':
       return addOurs(reader, value, prefix, sorted.kind)
@@ -150,6 +165,7 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
       )
       return
     case 'foreign':
+      if (isConfigMap(value) && addConfigMap(reader, value, prefix)) return
       loading.skipped.push({ file: reader.file, line: place.line, kind: sorted.kind })
       if (sorted.warning !== undefined) {
         loading.warnings.push(
@@ -157,6 +173,24 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
         )
       }
   }
+}
+
+/** Adds the documents of ours that a ConfigMap holds; false when there are none. */
+function addConfigMap(
+  { loading, file, text, context }: Reader,
+  value: Readonly<Record<string, unknown>>,
+  prefix: readonly PropertyKey[],
+): boolean {
+  const texts = textsIn(value, text, prefix, context)
+  const name = nameText(value)
+  for (const { key, documents, problems } of texts) {
+    for (const problem of problems) {
+      const path = pathText([...prefix, 'data', key])
+      loading.problems.push({ ...fileProblem(file, problem.message, problem), kind: 'ConfigMap', name, path })
+    }
+    for (const document of documents) addDocument(new Reader(loading, file, document, context), document.value, [])
+  }
+  return texts.length > 0
 }
 
 function addOurs(
@@ -168,6 +202,7 @@ function addOurs(
   const { loading } = reader
   const name = nameText(value)
   const place = reader.located(value, prefix, kind, name)
+  reader.warnAboutScalars(prefix, place)
   if (name !== '') {
     loading.declared.push({ kind, name, namespace: namespaceText(value), place, references: referencesOf(kind, value) })
   }
@@ -196,6 +231,7 @@ function addOurs(
 
 function addRegistry(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
   const place = reader.located(value, prefix, 'RegistryConfig', '')
+  reader.warnAboutScalars(prefix, place)
   const document = reader.check(SCHEMAS.RegistryConfig, value, place)
   if (document === undefined) return
   reader.loading.registries.push({ ...place, document })
@@ -203,11 +239,14 @@ function addRegistry(reader: Reader, value: unknown, prefix: readonly PropertyKe
   reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
 }
 
-function addCallers(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
-  const place = reader.located(value, prefix, 'AuthSection', '')
-  const document = reader.check(SCHEMAS.Callers, value, place)
+function addCallers(reader: Reader, value: Readonly<Record<string, unknown>>, prefix: readonly PropertyKey[]): void {
+  const found = reader.located(value, prefix, 'AuthSection', '')
+  const place = 'auth' in value ? found : withoutFirstStep(found)
+  reader.warnAboutScalars(prefix, found)
+  const document = reader.check(SCHEMAS.Callers, 'auth' in value ? value : { auth: value }, place)
   if (document === undefined) return
   reader.loading.callers.push({ ...place, document: document.auth })
+  reader.loading.problems.push(...refusedHttp(document.auth, place, ['auth']))
   reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
 }
 

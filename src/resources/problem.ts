@@ -48,6 +48,11 @@ export function problemMaker(
   })
 }
 
+/** The same place for a document that is written without its outermost key: the `auth` section alone. */
+export function withoutFirstStep<T>(place: Located<T>): Located<T> {
+  return { ...place, problem: (path, message, options) => place.problem(path.slice(1), message, options) }
+}
+
 /** `spec.routes[0].path`; names that are no identifiers are quoted. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path

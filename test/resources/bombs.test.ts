@@ -30,7 +30,11 @@ const BOMBS: readonly (readonly [string, string, RegExp])[] = [
   ['many documents', fill('--- a\n'), /more than 2000 documents/],
   ['many tags', fill('!a '), /too many|tag/],
   ['quotes that never close', fill('"\n'), /./],
-  ['braces', fill('{}'), /./],
+  ['braces', fill('{}'), /more than 1000 tokens that are out of place/],
+  ['closing braces', fill('}'), /more than 1000 tokens that are out of place/],
+  ['directives', fill('%a\n'), /more than 1000 tokens that are out of place/],
+  ['a text of its own in each of many keys', `apiVersion: v1\nkind: ConfigMap\ndata:\n${Array.from({ length: 40 }, (_, i) => `  k${i}: |\n    # extauth.dev/\n    [${'1,'.repeat(20_000)}]\n`).join('')}`, /too many tokens/],
+  ['merge keys that multiply', `${laughs.replaceAll('a: &a [x,x,x,x,x,x,x,x,x,x]', 'a: &a {x: 1}').replaceAll(/: &(\w) \[(.*)\]/g, ': &$1 {<<: [$2]}')}\nspec: 1`, /too many values/],
   ['a file that is too large', `a: ${'x'.repeat(YAML_LIMITS.bytes)}`, /too large, expected at most 4194304 bytes/],
   ['a file of 11 MiB', '# x\n'.repeat(3 * 1024 * 1024), /too large/],
 ]

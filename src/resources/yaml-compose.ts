@@ -1,0 +1,55 @@
+import { Composer, Lexer, Parser } from 'yaml'
+import type { Document, LineCounter } from 'yaml'
+import { Limit, YAML_LIMITS, type Budget } from './yaml-limits.ts'
+
+/**
+ * Documents of the text; `lines` learns where its lines begin. Lexer and parser keep a stack of their own; the composer
+ * recurses, so depth is bounded before it. Throws `Limit`.
+ */
+export function* composeYaml(text: string, lines: LineCounter, budget: Budget): Generator<Document.Parsed> {
+  lines.addNewLine(0)
+  const parser = new Parser(lines.addNewLine)
+  // Duplicate keys are found by the reader: the library's own search is quadratic.
+  const composer = new Composer({ uniqueKeys: false, strict: true, prettyErrors: false, version: '1.2', merge: false })
+  let offset = 0
+  for (const lexeme of new Lexer().lex(text)) {
+    offset += lexeme.length
+    budget.tokens -= 1
+    if (budget.tokens < 0) throw new Limit(offset, 'too many tokens in one file')
+    for (const token of parser.next(lexeme)) {
+      // Each of these becomes an error or a warning with a stack of its own, which is what costs.
+      if (token.type === 'error' || token.type === 'directive') budget.misplaced -= 1
+      if (budget.misplaced < 0)
+        throw new Limit(offset, `more than ${YAML_LIMITS.misplaced} tokens that are out of place`)
+      yield* composer.next(token)
+    }
+    if (parser.stack.length > YAML_LIMITS.depth * 2)
+      throw new Limit(offset, `nested too deeply, expected at most ${YAML_LIMITS.depth} levels`)
+  }
+  for (const token of parser.end()) yield* composer.next(token)
+  yield* composer.end()
+}
+
+/** What is wrong with the characters themselves, and where. */
+export function unreadableText(text: string): { readonly offset: number; readonly message: string } | undefined {
+  if (text.length > YAML_LIMITS.bytes)
+    return { offset: 0, message: `the file is too large, expected at most ${YAML_LIMITS.bytes} bytes` }
+  // oxlint-disable-next-line no-control-regex -- characters that YAML 1.2 §5.1 does not allow are what this looks for
+  const offset = text.search(/[\0-\x08\x0B\x0C\x0E-\x1F\x7F]/)
+  return offset < 0 ? undefined : { offset, message: 'a control character, expected text' }
+}
+
+/** The errors and warnings of a document. Where a tab indents a line, the rest follows from it: the lines have no level. */
+export function tellingErrors({ errors, warnings }: Document.Parsed): readonly { offset: number; message: string }[] {
+  const tab = errors.find((error) => error.code === 'TAB_AS_INDENT')
+  const telling = [...errors.filter((error) => tab === undefined || error.pos[0] <= tab.pos[0]), ...warnings]
+  return telling.map(({ pos, message }) => ({ offset: pos[0], message: sentence(message) }))
+}
+
+/** The library's message as a clause, without what it quotes. */
+function sentence(message: string): string {
+  const [first = ''] = message.split('\n')
+  // What the library quotes of the text may be a secret that was written in the wrong place.
+  const clean = first.replace(/: .*$| %.*$/, '').slice(0, 300)
+  return clean.charAt(0).toLowerCase() + clean.slice(1)
+}
