@@ -3,6 +3,7 @@ import {
   type Claims,
   type InProcessIssuer,
   type LocalHandler,
+  type SecretForm,
   type SecretHandle,
   type UpstreamTokens,
 } from '../core/index.ts'
@@ -51,6 +52,11 @@ export interface AuthServer {
   readonly issuer: InProcessIssuer
   readonly upstreamTokens: UpstreamTokens
   readiness(): AuthServerReadiness
+  /**
+   * Resolves when the store was asked which sessions have ended, whatever it answered: before that all requests with tokens of
+   * ours get 503. Put a server in force after it.
+   */
+  opened(): Promise<void>
   /** What should be known before somebody relies on it; a sentence each. */
   readonly warnings: readonly string[]
   close(): Promise<void>
@@ -66,10 +72,10 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const addresses = addressesOf(config)
   const resources = resourceNamesOf(config)
   const lifespans = lifespansOf(spec)
-  const handlesOf = (refs: typeof spec.hmacSecretRefs): readonly SecretHandle[] =>
-    (refs ?? []).map((ref) => deps.secrets.handle(ref))
+  const handlesOf = (refs: typeof spec.hmacSecretRefs, form?: SecretForm): readonly SecretHandle[] =>
+    (refs ?? []).map((ref) => deps.secrets.handle(ref, form))
   const ring = createKeyRing(handlesOf(spec.signingKeySecretRefs), () => ephemeral.signing(), log)
-  const secrets = createSealingSecrets(handlesOf(spec.hmacSecretRefs), () => ephemeral.sealing(), log)
+  const secrets = createSealingSecrets(handlesOf(spec.hmacSecretRefs, 'bytes'), () => ephemeral.sealing(), log)
   for (const look of [() => ring.keys(), () => secrets.current()]) checkAtStart(look)
   const seal = createSeal(secrets, clock)
 
@@ -109,7 +115,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     sessions,
   })
   const paths = { token: '/oauth/token', revocation: '/oauth/revoke' }
-  const library = createLibraryCall({ issuer: spec.issuer, paths, outbound, clients, tokens, store })
+  const library = createLibraryCall({ issuer: spec.issuer, clock, paths, outbound, clients, tokens, store })
 
   const login: LoginParts = {
     addresses,
@@ -155,6 +161,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     handlers,
     issuer: { issuer: spec.issuer, keys: () => ring.keys(), isRevoked: (claims) => isRevoked(claims) },
     upstreamTokens: sessions,
+    opened: () => sessions.opened(),
     warnings: isAlone ? [`authorization server ${config.name}: ${oneReplica}`] : [],
     readiness() {
       const clientSecrets = upstreamSecrets.map((handle) => () => handle.current())

@@ -14,11 +14,15 @@ export interface Candidate {
   readonly runtime: Runtime
   /** The secrets and files that this configuration names. */
   readonly held: Resources
+  /** Resolves when it can serve as well as it will; at the latest after two seconds, as a store may be down. */
+  prepared(): Promise<void>
   /** It is in force: what fetches ahead of the first request begins. */
   adopt(): void
   /** It will never be: what only this had opened is let go of. */
   refuse(): void
 }
+
+const PREPARE_MS = 2_000
 
 /** Builds what a configuration needs. Throws `Failure` for what cannot run, and then nothing of it stays open. */
 export function buildCandidate(config: ResolvedProxy, listenUrl: string, services: Services): Candidate {
@@ -58,13 +62,21 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
     const runtime = { routes, localHandlers, close }
     const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
     const held = { secrets, certificate, providersWithoutKeys, authServers: authServers.all }
+    const prepared = () => atMost(PREPARE_MS, Promise.all(authServers.all.map((server) => server.opened())))
     const adopt = (): void => {
       authenticators.start()
       sharedCache.adopt()
     }
-    return { config, runtime, held, adopt, refuse }
+    return { config, runtime, held, prepared, adopt, refuse }
   } catch (error) {
     refuse()
     throw error
   }
+}
+
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
+  await Promise.race([work, late])
+  clearTimeout(timer)
 }

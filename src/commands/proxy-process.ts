@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { EphemeralKeys } from '../authserver/index.ts'
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
-import { type Clock, Secret } from '../core/index.ts'
+import { type Clock, Failure, Secret } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
@@ -84,13 +84,23 @@ export async function startProxy(
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
 
-  let current = install(first, proxy, services)
+  let current = install(buildCandidate(first, proxy.url, services), proxy, services)
+  // The listener is open: until then requests hear 503 instead of a route that is not there.
+  await current.prepared()
   const reloader = closers.keep(
     createReloader({
       sources: options,
       current: () => current.config,
       prepare: common?.prepare,
-      install: (next) => void (current = install(next, proxy, services)),
+      install: async (next) => {
+        const candidate = buildCandidate(next, proxy.url, services)
+        await candidate.prepared()
+        if (isDraining) {
+          candidate.refuse()
+          throw new Failure('draining')
+        }
+        current = install(candidate, proxy, services)
+      },
       log,
       metrics,
     }),
@@ -121,7 +131,7 @@ async function listen(
   closers.keep({ close: () => secrets.release() })
   const ephemeralKey = common?.sessionKey ?? new Secret(randomBytes(32).toString('base64url'))
   const { sessionKeySecretRef } = config
-  const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef)
+  const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef, 'bytes')
   const { tls, ...address } = config.listen
   const { ticketKeys } = common ?? {}
   const tlsMaterial = tls === undefined ? undefined : closers.keep(openTlsMaterial(tls, { log, clock, ticketKeys }))
@@ -137,9 +147,8 @@ async function listen(
 }
 
 /** Puts a configuration in force as a whole. Throws before anything has changed when it can't be. */
-function install(next: ResolvedProxy, proxy: Proxy, services: Services): Candidate {
-  const { cache, log } = services
-  const candidate = buildCandidate(next, proxy.url, services)
+function install(candidate: Candidate, proxy: Proxy, { cache, log }: Services): Candidate {
+  const next = candidate.config
   try {
     proxy.swap(candidate.runtime)
   } catch (error) {

@@ -16,10 +16,10 @@ export interface Reloader {
 export interface ReloaderOptions {
   readonly sources: ProxySources
   readonly current: () => ResolvedProxy
-  /** Called before `install`, which must not wait. */
+  /** Called before `install`. */
   readonly prepare?: ((next: ResolvedProxy) => Promise<void>) | undefined
-  /** Puts a configuration in force; throws before anything has changed. */
-  readonly install: (next: ResolvedProxy) => void
+  /** Puts a configuration in force; rejects before anything has changed. */
+  readonly install: (next: ResolvedProxy) => Promise<void>
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -48,7 +48,7 @@ export function createReloader({ sources, current, prepare, install, log, metric
       const fixed = FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(before[name]))
       const config = { ...next, ...fixedSettings(before) }
       await prepare?.(config)
-      install(config)
+      await install(config)
       if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings need a restart; the old ones stay in force')
       reloads.with('ok').add()
       log.info({ routes: next.routes.length }, 'configuration reloaded')

@@ -1,5 +1,13 @@
 import { createSharedCredentials, type CredentialCache, type SharedCredentials } from '../cache/index.ts'
-import { Failure, type Clock, type Credential, type Log, type Metrics, type Secrets } from '../core/index.ts'
+import {
+  Failure,
+  type Clock,
+  type Credential,
+  type Log,
+  type Metrics,
+  type Secret,
+  type Secrets,
+} from '../core/index.ts'
 import { storedCredential } from '../obtain/index.ts'
 import { secretsNamedBy, type ResolvedProxy } from '../resources/index.ts'
 import { createSeal, createSealingKeys, type SealingKeys, type Stores } from '../storage/index.ts'
@@ -39,8 +47,8 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
     return { adopt: () => void (slot.current = undefined), close: () => Promise.resolve() }
   }
   const storage = storageConfig(wanted.storage, namespace, secrets)
-  const handles = wanted.keySecretRefs.map((ref) => secrets.handle(ref))
-  for (const handle of handles) if (handle.version > 0) longEnough(handle.current().reveal(), handle.label)
+  const handles = wanted.keySecretRefs.map((ref) => secrets.handle(ref, 'bytes'))
+  for (const handle of handles) if (handle.version > 0) longEnough(handle.current(), handle.label)
   const keys = checkedKeys(createSealingKeys(handles))
   let open: { readonly shared: SharedCredentials<Credential>; close(): Promise<void> } | undefined
 
@@ -75,8 +83,8 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   }
 }
 
-function longEnough(secret: string, label?: string): void {
-  if (Buffer.byteLength(secret) >= LEAST_KEY_BYTES) return
+function longEnough(secret: Secret, label?: string): void {
+  if (secret.bytes().length >= LEAST_KEY_BYTES) return
   const name = label === undefined ? 'a sealing secret' : `the sealing secret ${label}`
   throw new Failure('config_error', { detail: `${name} has fewer than ${LEAST_KEY_BYTES} bytes` })
 }
@@ -88,7 +96,7 @@ function checkedKeys(keys: SealingKeys): SealingKeys {
     refresh: () => keys.refresh(),
     current() {
       const secrets = keys.current()
-      for (const secret of secrets) longEnough(secret.reveal())
+      for (const secret of secrets) longEnough(secret)
       return secrets
     },
   }

@@ -47,9 +47,15 @@ export interface SecretHandle {
   refresh(): Promise<boolean>
 }
 
+export type SecretForm = 'text' | 'bytes'
+
 /** Secrets by reference (`SecretRef` of the specification). */
 export interface Secrets {
-  handle(ref: { readonly name: string; readonly key: string }): SecretHandle
+  /**
+   * A secret is text, unless `form` is `bytes`: then what is not UTF-8 counts as well, for keys that nobody types
+   * (`openssl rand 32`). Throws `config_error` for a reference that can't be one.
+   */
+  handle(ref: { readonly name: string; readonly key: string }, form?: SecretForm): SecretHandle
 }
 
 /** One live token of an upstream provider. */

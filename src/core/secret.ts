@@ -7,23 +7,30 @@ const REDACTED = '[secret]'
  * The only ways in are `reveal()` (for the one place that sends it) and the comparisons below.
  */
 export class Secret {
-  readonly #value: string
+  readonly #value: string | Buffer
 
-  constructor(value: string) {
-    this.#value = value
+  /** Text, or bytes that are none: those are a key and go nowhere. */
+  constructor(value: string | Buffer) {
+    this.#value = typeof value === 'string' ? value : Buffer.from(value)
   }
 
-  /** The plaintext. Call it where the value leaves the process and nowhere else. */
+  /** The plaintext. Call it where the value leaves the process and nowhere else. Throws for bytes. */
   reveal(): string {
+    if (typeof this.#value !== 'string') throw new TypeError('a secret of bytes has no text')
     return this.#value
   }
 
-  /** Length of the plaintext in UTF-16 code units; says whether there is anything at all. */
+  /** The plaintext as a key is made of it: text in UTF-8, or the bytes. */
+  bytes(): Buffer {
+    return typeof this.#value === 'string' ? Buffer.from(this.#value, 'utf8') : Buffer.from(this.#value)
+  }
+
+  /** Length of the plaintext in UTF-16 code units, or bytes; says whether there is anything at all. */
   get length(): number {
     return this.#value.length
   }
 
-  /** SHA-256 of the UTF-8 plaintext, base64url: fit for cache keys and for telling a changed value from an unchanged one. */
+  /** SHA-256 of the plaintext (text in UTF-8), base64url: fit for cache keys and for telling a changed value from an unchanged one. */
   digest(): string {
     return createHash('sha256').update(this.#value).digest('base64url')
   }
@@ -31,7 +38,7 @@ export class Secret {
   /** Compares in constant time, lengths included, by comparing digests. */
   equals(other: Secret | string): boolean {
     const theirs = typeof other === 'string' ? other : other.#value
-    const hash = (text: string) => createHash('sha256').update(text).digest()
+    const hash = (value: string | Buffer) => createHash('sha256').update(value).digest()
     return timingSafeEqual(hash(this.#value), hash(theirs))
   }
 

@@ -59,7 +59,7 @@ function sessionHeaderAt({ headers }: Matched): number {
 }
 
 function seal(key: Secret, caller: Caller, route: string, backend: string): string {
-  return createHmac('sha256', key.reveal())
+  return createHmac('sha256', key.bytes())
     .update(JSON.stringify([...ownerOf(caller), route, backend]))
     .digest('base64url')
 }

@@ -1,5 +1,6 @@
+import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
-import { Failure, Secret, type SecretHandle } from '../core/index.ts'
+import { Failure, Secret, type SecretForm, type SecretHandle } from '../core/index.ts'
 import { openWatchedFile, type WatchedFileOptions } from '../files/index.ts'
 
 /** As much as Kubernetes lets a secret hold. */
@@ -7,14 +8,17 @@ const MAX_BYTES = 1024 * 1024
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The text of a secret file without one trailing newline; undefined when it is blank (a byte order mark is) or not UTF-8. */
+/**
+ * The text of a secret file without one trailing newline; undefined when it is blank (a byte order mark is). What is not UTF-8 is
+ * undefined too, or its bytes, all of them, where bytes will do.
+ */
+function valueOf(content: Buffer, form: SecretForm): string | Buffer | undefined {
+  return isUtf8(content) ? textOf(content) : form === 'bytes' ? content : undefined
+}
+
 function textOf(content: Buffer): string | undefined {
-  try {
-    const text = decoder.decode(content).replace(/\r?\n$/, '')
-    return text.trim() === '' ? undefined : text
-  } catch {
-    return undefined
-  }
+  const text = decoder.decode(content).replace(/\r?\n$/, '')
+  return text.trim() === '' ? undefined : text
 }
 
 export interface SecretFile extends SecretHandle {
@@ -22,6 +26,8 @@ export interface SecretFile extends SecretHandle {
 }
 
 export interface SecretFileOptions {
+  /** Default text. */
+  readonly form?: SecretForm
   /** The value is another than before; the first one counts. */
   readonly onLoad: (label: string) => void
   /** A look failed; `hasValue` says whether the value from before goes on serving. */
@@ -31,18 +37,20 @@ export interface SecretFileOptions {
 }
 
 /**
- * One secret in one file `<directory>/<label>`, kept current. What fails to load (missing, empty, not UTF-8, over
- * 1 MiB, not a regular file, a link out of the directory) keeps the value from before (decisions §6).
+ * One secret in one file `<directory>/<label>`, kept current. What fails to load (missing, empty, not UTF-8 where it has
+ * to be text, over 1 MiB, not a regular file, a link out of the directory) keeps the value from before (decisions §6).
  */
 export function openSecretFile(directory: string, label: string, options: SecretFileOptions): SecretFile {
+  const { form = 'text' } = options
   let secret: Secret | undefined
   let version = 0
 
   const load = (content: Buffer | undefined) => {
-    const text = content === undefined ? undefined : textOf(content)
+    const value = content === undefined ? undefined : valueOf(content, form)
+    const next = value === undefined ? undefined : new Secret(value)
     // Another newline at the end is not another secret.
-    if (text === undefined || secret?.equals(text) === true) return
-    secret = new Secret(text)
+    if (next === undefined || secret?.equals(next) === true) return
+    secret = next
     version += 1
     options.onLoad(label)
   }
@@ -50,7 +58,7 @@ export function openSecretFile(directory: string, label: string, options: Secret
   const watch: WatchedFileOptions = {
     maxBytes: MAX_BYTES,
     within: directory,
-    accept: (content) => textOf(content) !== undefined,
+    accept: (content) => valueOf(content, form) !== undefined,
     onChange: () => load(file.read()),
     onProblem: (problem) => options.onProblem(label, problem, secret !== undefined),
     ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),

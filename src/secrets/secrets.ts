@@ -1,4 +1,4 @@
-import { type Clock, type Log, type Metrics, RefCountedPool, type Secrets } from '../core/index.ts'
+import { type Clock, type Log, type Metrics, RefCountedPool, type SecretForm, type Secrets } from '../core/index.ts'
 import { openSecretFile, type SecretFile } from './secret-file.ts'
 import { labelOf } from './secret-ref.ts'
 
@@ -36,8 +36,9 @@ export function openSecrets(directory: string, options: SecretsOptions): OpenSec
   )
   const files = new RefCountedPool<SecretFile>((file) => file.close())
 
-  const open = (label: string): SecretFile =>
+  const open = (label: string, form: SecretForm): SecretFile =>
     openSecretFile(directory, label, {
+      form,
       ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
       onLoad: () => {
         reloads.add()
@@ -54,9 +55,9 @@ export function openSecrets(directory: string, options: SecretsOptions): OpenSec
     hold() {
       const held = files.hold()
       return {
-        handle(ref) {
+        handle(ref, form = 'text') {
           const label = labelOf(ref)
-          return held.get(label, () => open(label))
+          return held.get(`${form} ${label}`, () => open(label, form))
         },
         // Closing a watched file waits for nothing.
         release: () => void held.release(),

@@ -108,7 +108,7 @@ export function createSeal(keys: SealingKeys, clock: Clock): Seal {
 /** Purposes are kept apart by HKDF's info (RFC 5869 §3.2); the id gives nothing away of the key. */
 function derive(secret: Secret): Derived {
   const expand = (purpose: string, bytes: number) =>
-    Buffer.from(hkdfSync('sha256', secret.reveal(), '', `mcp-extauth storage ${purpose}`, bytes))
+    Buffer.from(hkdfSync('sha256', secret.bytes(), '', `mcp-extauth storage ${purpose}`, bytes))
   return { id: expand('key id', ID_BYTES), sealing: expand('sealing', 32), lookup: expand('lookup', 32) }
 }
 

@@ -133,14 +133,16 @@ describe('a client that signs assertions (private_key_jwt)', () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
     const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] }
     const client = await register(rig, { token_endpoint_auth_method: 'private_key_jwt', jwks })
+    // The clock of the server, which is not this machine's.
+    const seconds = () => Math.floor(rig.clock.now() / 1_000)
     const assertion = (aud: string | string[], jti: string) =>
       new SignJWT({ jti })
         .setProtectedHeader({ alg: 'ES256', kid: 'k' })
         .setIssuer(client.id)
         .setSubject(client.id)
         .setAudience(aud)
-        .setIssuedAt()
-        .setExpirationTime('1m')
+        .setIssuedAt(seconds())
+        .setExpirationTime(seconds() + 60)
         .sign(privateKey)
     const ask = async (signed: string) => {
       const form = {
@@ -160,5 +162,14 @@ describe('a client that signs assertions (private_key_jwt)', () => {
     const same = await assertion(rig.issuer, 'five')
     const errors = await Promise.all(Array.from({ length: 20 }, () => ask(same)))
     expect(errors.filter((error) => error === 'invalid_grant')).toHaveLength(1)
+    const [early, late] = [await assertion(rig.issuer, 'six'), await assertion(rig.issuer, 'seven')]
+    rig.clock.advance(64_000)
+    expect(await ask(early)).toBe('invalid_grant')
+    rig.clock.advance(1_000)
+    expect(await ask(late)).toBe('invalid_client')
+    expect(await ask(good)).toBe('invalid_client')
+    const future = await assertion(rig.issuer, 'eight')
+    rig.clock.advance(-6_000)
+    expect(await ask(future)).toBe('invalid_client')
   })
 })

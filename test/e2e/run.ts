@@ -10,13 +10,15 @@ export interface RunningTestProxy extends RunningProxy {
   readonly directory: string
   readonly log: RecordedLog
   /** Writes a file of the configuration (or below `secrets/`). */
-  write(name: string, text: string): Promise<void>
+  write(name: string, text: string | Buffer): Promise<void>
 }
 
+type Files = Readonly<Record<string, string | Buffer>>
+
 /** A folder of configuration files, gone after `remove`. */
-export async function configFolder(files: Readonly<Record<string, string>>) {
+export async function configFolder(files: Files) {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-e2e-'))
-  const write = async (name: string, text: string): Promise<void> => {
+  const write = async (name: string, text: string | Buffer): Promise<void> => {
     await mkdir(path.dirname(path.join(directory, name)), { recursive: true })
     await writeFile(path.join(directory, name), text)
   }
@@ -25,10 +27,7 @@ export async function configFolder(files: Readonly<Record<string, string>>) {
 }
 
 /** Runs the real proxy with these files on free ports. */
-export async function run(
-  files: Readonly<Record<string, string>>,
-  options: Partial<RunProxyOptions> = {},
-): Promise<RunningTestProxy> {
+export async function run(files: Files, options: Partial<RunProxyOptions> = {}): Promise<RunningTestProxy> {
   const folder = await configFolder(files)
   const log = recordLog()
   try {

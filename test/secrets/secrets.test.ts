@@ -172,3 +172,23 @@ test('a secret that nobody uses any more is not watched, one that somebody else 
   ])
   stays.release()
 })
+
+test.each([
+  ['bytes that are no text', Buffer.from([0xff, 0x00, 0x0d, 0x0a]), 'ff000d0a'],
+  ['text, in UTF-8 without its last newline', 'välue\n', '76c3a46c7565'],
+])('a key in a file is its %s', (_what, content, hex) => {
+  put('github', 'token', content)
+  const secret = secrets.handle(TOKEN, 'bytes').current()
+  expect(secret.bytes().toString('hex')).toBe(hex)
+  expect(String(secret)).not.toContain(hex)
+})
+
+test('bytes are followed as text is, and are no text for who wants one', async () => {
+  put('github', 'token', Buffer.from([0xff, 1]))
+  const [key, text] = [secrets.handle(TOKEN, 'bytes'), secrets.handle(TOKEN)]
+  const before = key.current()
+  put('github', 'token', Buffer.from([0xff, 2]))
+  expect([await key.refresh(), key.version, key.current().equals(before)]).toEqual([true, 2, false])
+  expect(() => text.current()).toThrow(expect.objectContaining({ code: 'secret_unavailable' }))
+  expect(() => key.current().reveal()).toThrow('no text')
+})

@@ -30,7 +30,7 @@ export function createAdapter(model: string, parts: AdapterParts): Adapter {
   }
   if (model === 'Client') return { ...none, find: (id) => findClient(id, parts.clients) }
   if (model === 'RefreshToken') return { ...none, ...refreshTokens(parts.tokens) }
-  if (model === 'ReplayDetection') return { ...none, upsert: (id, _payload, ttl) => useOnce(id, ttl, parts.store) }
+  if (model === 'ReplayDetection') return { ...none, upsert: (id) => useOnce(id, parts.store) }
   return none
 }
 
@@ -68,11 +68,14 @@ function refreshTokens(tokens: TokenService): Pick<Adapter, 'find' | 'destroy'> 
   }
 }
 
-const MOST_SECONDS = 3_600
+/** Longest life of a client assertion, seconds: as long as its identifier is remembered. */
+export const MOST_ASSERTION_SECONDS = 3_600
+/** By how much the clocks of clients may differ from ours. */
+export const TOLERANCE_SECONDS = 5
 
-/** RFC 7523 §3, `jti`: the first one with this identifier passes. `seconds` is when the assertion ends. */
-async function useOnce(id: string, seconds: number | undefined, store: Store): Promise<void> {
-  const ttlMs = Math.max(1, Math.min(seconds ?? MOST_SECONDS, MOST_SECONDS)) * 1_000
+/** RFC 7523 §3, `jti`: the first one with this identifier passes, for as long as any assertion may live. */
+async function useOnce(id: string, store: Store): Promise<void> {
+  const ttlMs = (MOST_ASSERTION_SECONDS + TOLERANCE_SECONDS) * 1_000
   if (!(await store.putIfAbsent(`assertion:${hashKey([id])}`, Buffer.alloc(0), ttlMs)))
     throw new errors.InvalidClientAuth('client assertion tokens must only be used once')
 }

@@ -1,13 +1,14 @@
 import { createHash, generateKeyPairSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { errors, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
-import type { Outbound } from '../../core/index.ts'
+import type { Clock, Outbound } from '../../core/index.ts'
 import { ASSERTION_ALGORITHMS, AUTH_METHODS, type Client, type GrantType } from '../clients/client.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { TokenAnswer, TokenParameters } from '../tokens/token-service.ts'
-import { createAdapter, type AdapterParts } from './adapter.ts'
+import { createAdapter, MOST_ASSERTION_SECONDS, TOLERANCE_SECONDS, type AdapterParts } from './adapter.ts'
 
 export interface ProviderParts extends AdapterParts {
+  readonly clock: Clock
   readonly issuer: string
   /** Where the library's paths are below the issuer. */
   readonly paths: { readonly token: string; readonly revocation: string }
@@ -15,8 +16,8 @@ export interface ProviderParts extends AdapterParts {
   readonly outbound: Outbound
 }
 
-/** Longest life of a client assertion, seconds: as long as its identifier is remembered. */
-const MOST_ASSERTION_SECONDS = 3_600
+/** The library knows only the process's clock: it is told to tolerate everything, and the times are judged by ours. */
+const ANY_TIME_SECONDS = 10_000_000_000
 
 /**
  * The server library, as far as it is used: the token endpoint with all client authentication, and revocation. It signs nothing
@@ -52,7 +53,7 @@ function configurationOf(parts: ProviderParts): Configuration {
     clientAuthMethods: [...AUTH_METHODS],
     clientBasedCORS: () => true,
     clientDefaults: { id_token_signed_response_alg: 'ES256', token_endpoint_auth_method: 'none' },
-    clockTolerance: 5,
+    clockTolerance: ANY_TIME_SECONDS,
     cookies: { keys: [randomBytes(32).toString('base64url')] },
     enabledJWA: { clientAuthSigningAlgValues: [...ASSERTION_ALGORITHMS], idTokenSigningAlgValues: ['ES256'] },
     features: {
@@ -60,7 +61,11 @@ function configurationOf(parts: ProviderParts): Configuration {
       dPoP: off,
       pushedAuthorizationRequests: off,
       resourceIndicators: off,
-      revocation: { enabled: true },
+      revocation: {
+        enabled: true,
+        // Somebody else's token is left alone, and nobody is told that it is one (RFC 7009 §2.2).
+        allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+      },
       rpInitiatedLogout: off,
       userinfo: off,
     },
@@ -77,11 +82,21 @@ function configurationOf(parts: ProviderParts): Configuration {
       const own: ReadonlySet<unknown> = new Set(['', token, revocation].map((path) => parts.issuer + path))
       if (!audiences.every((audience) => own.has(audience)))
         throw new errors.InvalidClientAuth('the assertion is for somebody else, too')
-      if (Number(claims.exp) > Date.now() / 1000 + MOST_ASSERTION_SECONDS)
-        throw new errors.InvalidClientAuth('the assertion lives too long')
+      const problem = assertionTimeProblem(claims, parts.clock.now() / 1_000)
+      if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
       return Promise.resolve()
     },
   }
+}
+
+/** RFC 7523 §3: `exp` is required, `nbf` and `iat` may be there; 5 s of tolerance. */
+function assertionTimeProblem(claims: Readonly<Record<string, unknown>>, nowSeconds: number): string | undefined {
+  const { exp, nbf = 0, iat = 0 } = claims
+  if (typeof exp !== 'number' || typeof nbf !== 'number' || typeof iat !== 'number')
+    return 'exp, nbf and iat are numbers'
+  if (nowSeconds - TOLERANCE_SECONDS >= exp) return 'the assertion has expired'
+  if (Math.max(nbf, iat) > nowSeconds + TOLERANCE_SECONDS) return 'the assertion is not valid yet'
+  return exp > nowSeconds + MOST_ASSERTION_SECONDS ? 'the assertion lives too long' : undefined
 }
 
 function compareHashed(this: { clientSecret?: string }, given: string): boolean {

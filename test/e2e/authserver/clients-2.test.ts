@@ -1,100 +1,11 @@
-import {
-  Client,
-  StreamableHTTPClientTransport,
-  UnauthorizedError,
-  type OAuthClientProvider,
-  type OAuthDiscoveryState,
-  type StoredOAuthClientInformation,
-  type StoredOAuthTokens,
-} from '@modelcontextprotocol/client'
+import { UnauthorizedError } from '@modelcontextprotocol/client'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../../support/sockets.ts'
-import { openWorld, type World } from './world.ts'
+import { Application, call, connect, finish, LEGACY, logIn } from './application.ts'
+import { openWorld } from './world.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
-
-const REDIRECT = 'http://localhost:33333/callback'
-
-/** An application of the official client 2.x: keeps what the client gives it, and has a browser. */
-class Application implements OAuthClientProvider {
-  readonly redirectUrl = REDIRECT
-  readonly clientMetadata = { client_name: 'Official client', redirect_uris: [REDIRECT] }
-  /** Authorization requests for which the client sent its user away. */
-  readonly sent: URL[] = []
-  registrations = 0
-  client: StoredOAuthClientInformation | undefined
-  kept: StoredOAuthTokens | undefined
-  #verifier = ''
-  #discovery: OAuthDiscoveryState | undefined
-
-  state() {
-    return 'state-of-the-application'
-  }
-  clientInformation() {
-    return this.client
-  }
-  saveClientInformation(client: StoredOAuthClientInformation) {
-    this.registrations += 1
-    this.client = client
-  }
-  tokens() {
-    return this.kept
-  }
-  saveTokens(tokens: StoredOAuthTokens) {
-    this.kept = tokens
-  }
-  redirectToAuthorization(url: URL) {
-    this.sent.push(url)
-  }
-  saveCodeVerifier(verifier: string) {
-    this.#verifier = verifier
-  }
-  codeVerifier() {
-    return this.#verifier
-  }
-  // With these the client refuses to redeem a code at another server than the one it sent its user to (SEP-2352).
-  discoveryState() {
-    return this.#discovery
-  }
-  saveDiscoveryState(state: OAuthDiscoveryState) {
-    this.#discovery = state
-  }
-  invalidateCredentials(scope: string) {
-    if (scope === 'discovery' || scope === 'all') this.#discovery = undefined
-    if (scope === 'tokens' || scope === 'all') this.kept = undefined
-    if (scope === 'client' || scope === 'all') this.client = undefined
-  }
-}
-
-const LEGACY = '2025-11-25'
-
-async function connect(url: string, application: Application, revision: string): Promise<Client> {
-  const mode = revision === LEGACY ? ('legacy' as const) : { pin: revision }
-  const client = new Client({ name: 'official', version: '2.0.0' }, { versionNegotiation: { mode } })
-  await client.connect(new StreamableHTTPClientTransport(new URL(url), { authProvider: application }))
-  return client
-}
-
-/** The user's part after the client has sent them away, and the client's with what came back. */
-async function finish(world: World, url: string, application: Application): Promise<void> {
-  const answer = await world.userAt(application.sent.at(-1)?.href ?? '')
-  expect(answer.searchParams.get('state')).toBe('state-of-the-application')
-  const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: application })
-  await transport.finishAuth(answer.searchParams)
-}
-
-async function logIn(world: World, url: string, application: Application, revision: string): Promise<Client> {
-  await expect(connect(url, application, revision)).rejects.toThrow(UnauthorizedError)
-  await finish(world, url, application)
-  return connect(url, application, revision)
-}
-
-const call = async (client: Client): Promise<string> => {
-  const { tools } = await client.listTools()
-  expect(tools.length).toBeGreaterThan(0)
-  return JSON.stringify((await client.callTool({ name: 'show_request', arguments: {} })).content)
-}
 
 describe.each([LEGACY, '2026-07-28'])('the official client 2.x with revision %s, from the bare MCP URL', (revision) => {
   it.each(['/mcp', '/inject'])('registers, logs in with PKCE and reaches a tool result at %s', async (path) => {

@@ -15,6 +15,8 @@ export interface World {
   readonly proxy: RunningTestProxy
   readonly idp: StrictIdp
   readonly backend: LabBackend
+  /** Of the server `as`. */
+  readonly spec: Readonly<Record<string, unknown>>
   /** The user's part: agrees on our page, logs in at the identity provider; gives the address that the client gets. */
   userAt(authorizationUrl: string, options?: { readonly browser?: Browser; readonly subject?: string }): Promise<URL>
 }
@@ -22,17 +24,22 @@ export interface World {
 export interface WorldOptions {
   /** Put over the spec of the server. */
   readonly spec?: Readonly<Record<string, unknown>>
+  /** More servers with the same upstream: name to the path of the issuer. */
+  readonly servers?: Readonly<Record<string, string>>
   readonly accessSeconds?: number
   /** The proxy's; the identity provider has the real one. */
   readonly clock?: { now(): number }
   /** More files, given the proxy's and the backend's address. */
-  readonly files?: (urls: { readonly proxy: string; readonly backend: string }) => Readonly<Record<string, string>>
+  readonly files?: (urls: {
+    readonly proxy: string
+    readonly backend: string
+  }) => Readonly<Record<string, string | Buffer>>
   readonly routes?: (urls: { readonly proxy: string; readonly backend: string }) => readonly object[]
 }
 
 export async function openWorld(sockets: Sockets, options: WorldOptions = {}): Promise<World> {
   const url = `http://127.0.0.1:${await freePort()}`
-  const callbacks = ['/oauth/callback', '/mcp/oauth/callback', '/inject/oauth/callback']
+  const callbacks = ['', '/mcp', '/inject', '/deep'].map((path) => `${path}/oauth/callback`)
   const client = {
     client_id: 'extauth',
     client_secret: CLIENT_SECRET,
@@ -91,7 +98,12 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
         'secrets/idp/ca': TLS.ca.toString(),
         'secrets/as/hmac': 'an HMAC secret of more than thirty-two bytes',
         'secrets/backend/token': BACKEND_TOKEN,
-        'as.json': authConfig('as', { type: 'embeddedAuthServer', embeddedAuthServer: spec }),
+        ...Object.fromEntries(
+          Object.entries({ as: '', ...options.servers }).map(([name, path]) => {
+            const embeddedAuthServer = { ...spec, issuer: `${url}${path}` }
+            return [`${name}.json`, authConfig(name, { type: 'embeddedAuthServer', embeddedAuthServer })]
+          }),
+        ),
         'static.json': authConfig('static', {
           type: 'bearerToken',
           bearerToken: { tokenSecretRef: { name: 'backend', key: 'token' } },
@@ -108,12 +120,29 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
     proxy,
     idp,
     backend,
-    async userAt(authorizationUrl, { browser = new Browser(), subject = 'alice' } = {}) {
-      const asked = await browser.get(authorizationUrl)
-      const sent = asked.status === 200 ? await browser.press(asked, 'continue') : asked
-      const back = await idp.approve(sent.location ?? '', subject)
-      const done = await browser.get(back.href)
-      return new URL(done.location ?? '')
-    },
+    spec,
+    userAt: userOf([idp]),
   }
 }
+
+/**
+ * What a user does: agrees on our page, and logs in at each of these identity providers to which we send them. `onVisits` is told
+ * where they were sent.
+ */
+export const userOf =
+  (idps: readonly StrictIdp[], onVisits: (origins: readonly string[]) => void = () => undefined): World['userAt'] =>
+  async (authorizationUrl, { browser = new Browser(), subject = 'alice' } = {}) => {
+    const asked = await browser.get(authorizationUrl)
+    const sent = asked.status === 200 ? await browser.press(asked, 'continue') : asked
+    const visits: string[] = []
+    for (let location = sent.location ?? ''; ;) {
+      const idp = idps.find(({ issuer }) => location.startsWith(issuer))
+      if (idp === undefined) {
+        onVisits(visits)
+        return new URL(location)
+      }
+      visits.push(idp.issuer)
+      const back = await idp.approve(location, subject)
+      location = (await browser.get(back.href)).location ?? ''
+    }
+  }
