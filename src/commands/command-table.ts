@@ -43,6 +43,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./explain.ts')).runExplain,
     specs: async () => [(await import('./explain.ts')).EXPLAIN_SPEC],
   },
+  test: {
+    summary: 'Runs cases against the role rules: which caller gets which role. No network.',
+    load: async () => (await import('./role-tests/command.ts')).runTest,
+    specs: async () => [(await import('./role-tests/command.ts')).TEST_SPEC],
+  },
   validate: {
     summary: 'Checks files and lists every problem with its place.',
     load: async () => (await import('./validate.ts')).runValidate,

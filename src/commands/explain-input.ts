@@ -21,13 +21,21 @@ const MAX_BYTES = 1024 * 1024
 
 /** The caller of a file with claims as JSON; `-` is standard input. Throws `UsageError`. */
 export async function callerOfClaims(file: string, io: Io): Promise<ExplainedCaller> {
-  const claims = claimsIn(await read(file, io), file)
-  return { ...namesOf(claims, ''), format: 'jwt' }
+  return callerOfClaimsText(await readInput(file, io), file)
+}
+
+/** The caller of claims as JSON; `label` says in messages where they are. Throws `UsageError`. */
+export function callerOfClaimsText(
+  text: string,
+  label: string,
+  format: ExplainedCaller['format'] = 'jwt',
+): ExplainedCaller {
+  return { ...namesOf(claimsIn(text, label), ''), format }
 }
 
 /** The caller of a file with an access token; `-` is standard input. Its signature is not checked. Throws `UsageError`. */
 export async function callerOfToken(file: string, io: Io): Promise<ExplainedCaller> {
-  const token = (await read(file, io)).trim().replace(/^bearer +/i, '')
+  const token = (await readInput(file, io)).trim().replace(/^bearer +/i, '')
   if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new UsageError(`${file} does not hold an access token`)
   const shape = shapeOf(token)
   if (shape.kind === 'malformed')
@@ -39,14 +47,15 @@ export async function callerOfToken(file: string, io: Io): Promise<ExplainedCall
   return { ...namesOf(shape.jwt.payload, tokenDigest), format: 'jwt', tokenDigest }
 }
 
-async function read(file: string, io: Io): Promise<string> {
+/** The text of a file of at most `maxBytes`; `-` is standard input. Throws `UsageError`. */
+export async function readInput(file: string, io: Pick<Io, 'stdin'>, maxBytes = MAX_BYTES): Promise<string> {
   if (file === '-') return io.stdin()
   const chunks: Buffer[] = []
   let length = 0
   try {
     for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
       length += chunk.length
-      if (length > MAX_BYTES) throw new UsageError(`${file} is larger than 1 MiB`)
+      if (length > maxBytes) throw new UsageError(`${file} is larger than ${maxBytes / 1024 / 1024} MiB`)
       chunks.push(chunk)
     }
   } catch (error) {

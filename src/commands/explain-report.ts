@@ -65,7 +65,7 @@ export function explain(
 ): ExplainReport {
   const { auth } = route
   const config = `${auth.namespace}/${auth.name}`
-  const decision = auth.type === 'cloudSts' ? decisionOf(auth, route, caller, options) : undefined
+  const decision = auth.type === 'cloudSts' ? decideFor(auth, route.onMatcherError, caller, options) : undefined
   return {
     route: route.name,
     config: { name: config, type: auth.type, configHash: auth.configHash, ...auth.source },
@@ -86,9 +86,10 @@ function headersOf(auth: ResolvedAuth): ExplainReport['headers'] {
   return { added: [...added, ...ALWAYS_ADDED], removed: [...new Set([...REMOVED, ...owned])] }
 }
 
-function decisionOf(
+/** The decision of a config for a caller, by the code that the proxy decides with. Throws `config_error` for a wrong matcher. */
+export function decideFor(
   auth: ResolvedAuthOf<'cloudSts'>,
-  { onMatcherError }: ResolvedRoute,
+  onMatcherError: ResolvedRoute['onMatcherError'],
   caller: ExplainedCaller,
   options: { readonly all: boolean },
 ): Decision {
@@ -96,7 +97,8 @@ function decisionOf(
   return decide(`${auth.namespace}/${auth.name}`, auth.spec, mapper, caller, options)
 }
 
-function notesOn(
+/** What would stop the token of this caller before a role is chosen, as far as that can be told here. */
+export function notesOn(
   { callers, authServer, requiredScopes }: Pick<ResolvedRoute, 'callers' | 'authServer' | 'requiredScopes'>,
   { claims, issuer, identity, format, tokenDigest }: ExplainedCaller,
   nowMs: number,

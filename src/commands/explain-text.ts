@@ -33,7 +33,8 @@ export function renderReport(report: ExplainReport): string {
   return `${lines.join('\n')}\n`
 }
 
-function decisionLines({ choice, session, sessionNameClaim, refusal }: Decision): string[] {
+/** A decision for people: each mapping in the order of evaluation, role, session name and refusal. */
+export function decisionLines({ choice, session, sessionNameClaim, refusal }: Decision): string[] {
   const { steps, roleArn, by } = choice
   const role =
     roleArn === undefined

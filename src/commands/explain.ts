@@ -1,6 +1,8 @@
 import { Failure } from '../core/index.ts'
 import type { ResolvedRoute } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
+import { readDecisions } from './decisions-file.ts'
+import { compare, renderComparison } from './explain-against.ts'
 import { callerOfClaims, callerOfToken, type ExplainedCaller } from './explain-input.ts'
 import { explain, type ExplainReport } from './explain-report.ts'
 import { renderReport } from './explain-text.ts'
@@ -24,6 +26,19 @@ export const EXPLAIN_SPEC: CommandSpec = {
       value: 'FILE',
       help: 'File with claims as a JSON object, - for standard input.',
     },
+    against: {
+      type: 'string',
+      is: FILE,
+      multiple: true,
+      value: 'PATH',
+      help: 'Another configuration: lists the callers of --decisions who would get another role by it.',
+    },
+    decisions: {
+      type: 'string',
+      is: FILE,
+      value: 'FILE',
+      help: 'What GET /decisions of a proxy with --show-claims answered, - for standard input; with --against.',
+    },
     all: { type: 'boolean', help: 'Evaluates every mapping, not only up to the first match.' },
     callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests.' },
     'ignore-manifest-callers': {
@@ -41,8 +56,10 @@ export const EXPLAIN_SPEC: CommandSpec = {
   },
   notes: [
     'The signature of the token is not checked: this explains, it does not authenticate.',
+    'With --against and --decisions, before is what --config decides, or what was recorded where that is left out.',
     '',
-    'Exit codes: 0 a role was found (or the type has none), 3 no role, 2 the files or the input cannot be used.',
+    'Exit codes: 0 a role was found (or the type has none), 3 no role, 2 the files or the input cannot be used;',
+    'with --against: 0 nobody would get something else, 1 somebody would.',
   ].join('\n'),
 }
 
@@ -54,8 +71,11 @@ export async function runExplain(argv: readonly string[], io: Io): Promise<numbe
     return EXIT.fine
   }
   const output = options.text('output') ?? 'text'
-  if (options.list('config').length === 0) throw new UsageError('needs --config PATH')
+  const isComparison = options.list('against').length > 0
+  if (!isComparison && options.text('decisions') !== undefined) throw new UsageError('--decisions needs --against PATH')
+  if (!isComparison && options.list('config').length === 0) throw new UsageError('needs --config PATH')
   try {
+    if (isComparison) return await explainAgainst(options, output, io)
     const caller = await callerOf(options, io)
     const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all') })
     io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
@@ -77,14 +97,34 @@ async function callerOf(options: Parsed, io: Io): Promise<ExplainedCaller> {
   throw new UsageError('needs either --token-file FILE or --claims FILE')
 }
 
-async function routeOf(options: Parsed): Promise<ResolvedRoute> {
+async function explainAgainst(options: Parsed, output: string, io: Io): Promise<number> {
+  const file = options.text('decisions')
+  if (file === undefined) throw new UsageError('--against needs --decisions FILE')
+  const single = ['route', 'token-file', 'claims'].find((name) => options.text(name) !== undefined)
+  if (single !== undefined)
+    throw new UsageError(`--${single} is for one caller, --against compares those of --decisions`)
+  const own = options.list('config')
+  const before = own.length === 0 ? undefined : await routesOf(own, options)
+  const others = await routesOf(options.list('against'), options)
+  const { records, withoutClaims } = await readDecisions(file, io)
+  const comparison = { callers: records.length, withoutClaims, changes: compare(records, before, others) }
+  io.stdout(output === 'json' ? `${JSON.stringify(comparison, null, 2)}\n` : renderComparison(comparison))
+  return comparison.changes.length === 0 ? EXIT.fine : EXIT.failed
+}
+
+async function routesOf(configPaths: readonly string[], options: Parsed): Promise<readonly ResolvedRoute[]> {
   const { routes } = await loadProxyConfig({
-    configPaths: options.list('config'),
+    configPaths,
     callers: options.text('callers'),
     ignoreManifestCallers: options.flag('ignore-manifest-callers'),
     namespace: options.text('namespace'),
     apiGroup: options.text('api-group'),
   })
+  return routes
+}
+
+async function routeOf(options: Parsed): Promise<ResolvedRoute> {
+  const routes = await routesOf(options.list('config'), options)
   const name = options.text('route')
   const [only] = routes
   const found = name === undefined && routes.length === 1 ? only : routes.find((route) => route.name === name)

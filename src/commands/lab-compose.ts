@@ -52,6 +52,8 @@ export interface LabOptions {
   /** The stand-ins' clocks; the backend's own may be off, to see signatures corrected. Default: the time. */
   readonly clock?: Clock
   readonly backendClock?: Clock
+  /** `GET /decisions` shows claim values. Default false. */
+  readonly showClaims?: boolean
 }
 
 /** Somebody who presses Ctrl-C does not want to wait for a stream to end. */
@@ -75,7 +77,7 @@ const ROLES: readonly LabRole[] = [
  * proxy throws; what was already started is closed then.
  */
 export async function startLab(options: LabOptions): Promise<Lab> {
-  const { ports = LAB_PORTS, log, clock = { now: () => Date.now() } } = options
+  const { ports = LAB_PORTS, log, showClaims = false, clock = { now: () => Date.now() } } = options
   const started: (() => Promise<void>)[] = []
   const keep = <T extends { close(): Promise<void> }>(part: T): T => {
     started.push(() => part.close())
@@ -131,6 +133,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
           // Everything is on this machine: no proxy or endpoint of the surroundings may get between.
           env: {},
           drainGraceMs: DRAIN_GRACE_MS,
+          showClaims,
           log,
         }),
       )

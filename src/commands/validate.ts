@@ -88,7 +88,7 @@ export function validate(loaded: Loaded): ValidationReport {
   const isTold = new Set(problems.map(renderProblem))
   return {
     files: loaded.files,
-    documents: loaded.declared.length + loaded.registries.length + loaded.callers.length,
+    documents: loaded.declared.length + loaded.registries.length + loaded.callers.length + loaded.roleTests.length,
     skipped: loaded.skipped.length,
     problems,
     warnings: [

@@ -8,7 +8,7 @@ export const DEFAULT_API_GROUP = 'extauth.dev'
 const ALSO_LOADED: Readonly<Record<string, readonly string[]>> = { 'toolhive.stacklok.dev': ['v1alpha1', 'v1beta1'] }
 const OUR_VERSIONS: readonly string[] = ['v1alpha1']
 
-const KINDS = ['MCPExternalAuthConfig', 'ProxyConfig', ...WORKLOAD_KINDS] as const
+const KINDS = ['MCPExternalAuthConfig', 'ProxyConfig', 'RoleTest', ...WORKLOAD_KINDS] as const
 export type DocumentKind = (typeof KINDS)[number]
 
 export type Sorted =

@@ -3,6 +3,7 @@ import { authSection } from './auth-section.ts'
 import { externalAuthConfig } from './external-auth.ts'
 import { proxyConfig } from './proxy-config.ts'
 import { registryConfig } from './registry-config.ts'
+import { roleTest } from './role-test.ts'
 import { rulesOf } from './rules.ts'
 import { workload } from './workloads.ts'
 
@@ -10,6 +11,7 @@ const SCHEMAS = {
   MCPExternalAuthConfig: externalAuthConfig,
   ProxyConfig: proxyConfig,
   RegistryConfig: registryConfig,
+  RoleTest: roleTest,
   AuthSection: authSection,
   MCPServer: () => workload('MCPServer'),
   MCPRemoteProxy: () => workload('MCPRemoteProxy'),

@@ -4,6 +4,7 @@ import type { Located, Problem } from './problem.ts'
 import type { ProxyConfig } from './proxy-config.ts'
 import type { FoundReference } from './references.ts'
 import type { RegistryConfig } from './registry-config.ts'
+import type { RoleTest } from './role-test.ts'
 import type { Workload } from './workloads.ts'
 
 /** A document as it was declared, whether or not it is valid: what references lead to, and where they start. */
@@ -22,6 +23,8 @@ export interface Loaded {
   readonly proxies: readonly Located<ProxyConfig>[]
   readonly workloads: readonly Located<Workload>[]
   readonly registries: readonly Located<RegistryConfig>[]
+  /** Cases for `extauth test`; no process runs by them. */
+  readonly roleTests: readonly Located<RoleTest>[]
   /** `auth` sections that are files of their own. */
   readonly callers: readonly Located<AuthSection>[]
   readonly declared: readonly Declared[]
@@ -49,6 +52,7 @@ export const nothingLoaded = (): Loading => ({
   proxies: [],
   workloads: [],
   registries: [],
+  roleTests: [],
   callers: [],
   declared: [],
   problems: [],

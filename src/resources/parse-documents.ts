@@ -13,6 +13,7 @@ import { nearest } from '../core/index.ts'
 import { fileProblem, pathText, problemMaker, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { proxyConfig } from './proxy-config.ts'
 import { referencesOf } from './references.ts'
+import { roleTest } from './role-test.ts'
 import { registryConfig } from './registry-config.ts'
 import { isRecord, withoutNulls } from './rules.ts'
 import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
@@ -42,6 +43,7 @@ const SCHEMAS = {
   MCPExternalAuthConfig: externalAuthConfig(),
   ProxyConfig: proxyConfig(),
   RegistryConfig: registryConfig(),
+  RoleTest: roleTest(),
   Callers: z.strictObject({ auth: authSection(PROXY_DEFAULTS) }),
 }
 const WORKLOADS = Object.fromEntries(WORKLOAD_KINDS.map((kind) => [kind, workload(kind)])) as Record<
@@ -203,6 +205,7 @@ function addOurs(
   const name = nameText(value)
   const place = reader.located(value, prefix, kind, name)
   reader.warnAboutScalars(prefix, place)
+  if (kind === 'RoleTest') return addRoleTest(reader, value, place)
   if (name !== '') {
     loading.declared.push({ kind, name, namespace: namespaceText(value), place, references: referencesOf(kind, value) })
   }
@@ -227,6 +230,18 @@ function addOurs(
     const typed = { type: 'embeddedAuthServer' as const, spec: found.ownAuthServer }
     loading.warnings.push(...typeWarnings(place, typed, ['spec', 'authServerConfig']))
   }
+}
+
+function addRoleTest(reader: Reader, value: unknown, place: Located<unknown>): void {
+  const document = reader.check(SCHEMAS.RoleTest, value, place)
+  if (document === undefined) return
+  // A claim that is null is not a claim that is absent: claims are taken as they are written.
+  const written = (value as { readonly spec: { readonly cases: readonly { readonly claims?: object }[] } }).spec.cases
+  const cases = document.spec.cases.map((each, index) => {
+    const claims = written[index]?.claims
+    return claims === undefined ? each : { ...each, claims: { ...claims } }
+  })
+  reader.loading.roleTests.push({ ...place, document: { ...document, spec: { cases } } })
 }
 
 function addRegistry(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {

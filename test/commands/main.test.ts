@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { type Io, main } from '../../src/commands/index.ts'
 
-const COMMANDS = ['proxy', 'registry', 'operator', 'lab', 'explain', 'validate', 'schema', 'completion', 'version']
+const COMMANDS = [
+  'proxy',
+  'registry',
+  'operator',
+  'lab',
+  'explain',
+  'test',
+  'validate',
+  'schema',
+  'completion',
+  'version',
+]
 
 async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
   let out = ''

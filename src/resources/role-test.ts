@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { metadata } from './metadata.ts'
+import { withRules, type Rule } from './rules.ts'
+import { filePath, objectName } from './scalars.ts'
+
+/** Why a caller gets no role, as far as that depends on rules and claims (decisions §3.5). */
+export const ROLE_REFUSALS = [
+  'no_role',
+  'rule_limit',
+  'matcher_error',
+  'session_name_missing',
+  'opaque_token_unsupported',
+] as const
+
+/** Exactly one of the two properties is set. */
+const oneOf = (a: string, b: string): Rule => ({
+  message: `expected either "${a}" or "${b}"`,
+  explain: (value) =>
+    value[a] === undefined
+      ? `missing, expected either "${a}" or "${b}"`
+      : `"${a}" and "${b}" are mutually exclusive, expected only one of them`,
+  at: b,
+  holds: (value) => (value[a] === undefined) !== (value[b] === undefined),
+  json: { oneOf: [{ required: [a] }, { required: [b] }] },
+})
+
+const expectation = () =>
+  withRules(
+    z.strictObject({
+      role: z
+        .string()
+        .min(1)
+        .max(2048)
+        .optional()
+        .describe('ARN of the role, as the configuration writes it; `none` when the caller must not get any.'),
+      reason: z.enum(ROLE_REFUSALS).optional().describe('Why the caller gets no role.'),
+      sessionName: z.string().min(1).max(64).optional().describe('The role session name.'),
+    }),
+    [
+      {
+        message: 'expected at least one of "role", "reason" and "sessionName"',
+        holds: (value) => Object.values(value).some((member) => member !== undefined),
+        json: { minProperties: 1 },
+      },
+      {
+        message: 'a caller with a "reason" gets no role, expected "none" or no "role"',
+        at: 'role',
+        holds: ({ role, reason }) => role === undefined || reason === undefined || role === 'none',
+        json: { not: { required: ['role', 'reason'], properties: { role: { not: { const: 'none' } } } } },
+      },
+    ],
+  )
+
+const roleCase = () =>
+  withRules(
+    z.strictObject({
+      name: z
+        .string()
+        .min(1)
+        .max(200)
+        .regex(/^[^\r\n]+$/, { error: 'expected a name on one line' })
+        .optional()
+        .describe('What is expected, in a sentence; in reports.'),
+      route: z.string().min(1).max(63).optional().describe('Name of the route, with its `onMatcherError`.'),
+      config: objectName()
+        .optional()
+        .describe('Name of an MCPExternalAuthConfig in the same namespace; no route needed.'),
+      claims: z.record(z.string(), z.unknown()).optional().describe('The claims of the caller.'),
+      token: filePath()
+        .optional()
+        .describe('File with an access token, in place of claims; its signature is not checked.'),
+      format: z
+        .enum(['jwt', 'opaque'])
+        .default('jwt')
+        .describe('Whether the claims are those of a JWT or of an introspected opaque token.'),
+      expect: expectation().describe('What the caller must get; what is not named is not compared.'),
+    }),
+    [
+      oneOf('route', 'config'),
+      oneOf('claims', 'token'),
+      {
+        message: 'the token says itself what it is, expected "format" beside "claims" only',
+        at: 'format',
+        holds: ({ format, token }) => token === undefined || format === undefined || format === 'jwt',
+        json: { not: { required: ['token', 'format'], properties: { format: { const: 'opaque' } } } },
+      },
+    ],
+  )
+
+/** The resource RoleTest: callers, and the roles that the rules must give them. A file for `extauth test`, never in a cluster. */
+export const roleTest = () =>
+  z.strictObject({
+    apiVersion: z.string(),
+    kind: z.literal('RoleTest'),
+    metadata: metadata(),
+    spec: z.strictObject({
+      cases: z.array(roleCase()).min(1).max(10_000).describe('Callers and what they must get.'),
+    }),
+  })
+
+export type RoleTest = z.output<ReturnType<typeof roleTest>>
+export type RoleCase = RoleTest['spec']['cases'][number]
