@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { storage } from './embedded-storage.ts'
 import { celPattern, ISSUER, ISSUER_PLACE } from './patterns.ts'
-import { isRecord, withRules, type Rule } from './rules.ts'
+import { isRecord, withCel, withRules, type Rule } from './rules.ts'
 import { goDuration, int32, secretRef } from './scalars.ts'
 import { named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
 import { parseGoDuration } from './units.ts'
@@ -14,7 +14,7 @@ const httpOnlyOnLocalhost = (name: string): Rule => ({
   message: 'expected https (http only for localhost) and no user information',
   at: name,
   holds: (value) => typeof value[name] !== 'string' || !ISSUER.test(value[name]) || isIssuer(value[name]),
-  cel: `!has(self.${name}) || self.${name}.matches(${celPattern(ISSUER_PLACE)})`,
+  cel: `!has(self.${name}) || (self.${name}.matches(${celPattern(ISSUER_PLACE)}) && isURL(self.${name}))`,
   json: { properties: { [name]: { pattern: ISSUER_PLACE } } },
 })
 
@@ -53,10 +53,8 @@ const tokenLifespans = () =>
 const rate = (perSecond: number, burst: number) =>
   z
     .strictObject({
-      perSecond: z
-        .number()
-        .min(0.001)
-        .max(10_000)
+      // A whole number is compared with a whole bound by the API server, so that 0 would pass.
+      perSecond: withCel(z.number().min(0.001).max(10_000), 'self >= 0.001', 'expected at least 0.001')
         .default(perSecond)
         .describe('Requests per second of one client address.'),
       burst: int32(1, 100_000).default(burst).describe('Requests that may come at once.'),

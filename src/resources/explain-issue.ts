@@ -72,11 +72,21 @@ function explain(issue: Issue, value: unknown): string {
       return `too ${issue.origin === 'number' || issue.origin === 'int' ? 'small' : 'short'}, expected at least ${amount(issue.origin, Number(issue.minimum))}`
     case 'too_big':
       return `too ${issue.origin === 'number' || issue.origin === 'int' ? 'large' : 'long'}, expected at most ${amount(issue.origin, Number(issue.maximum))}`
+    case 'invalid_key':
+      return explainKey(issue)
     case 'invalid_format':
       return issue.format === 'datetime' ? 'expected a time such as "2026-01-31T12:00:00Z"' : issue.message
     default:
       return issue.message
   }
+}
+
+/** The name of an entry of a map is the problem, not what is under it. */
+function explainKey({ path, issues }: Extract<Issue, { code: 'invalid_key' }>): string {
+  const name = String(path.at(-1) ?? '')
+  const [first] = issues
+  const why = first === undefined ? 'expected another name' : explain(first, name)
+  return `the name "${shorten(name)}": ${why}`
 }
 
 function amount(origin: string, bound: number): string {

@@ -7,7 +7,8 @@ import { anchorAuthSection, besides } from './file-paths.ts'
 import { readText } from './load-files.ts'
 import { fileProblem, problemMaker, renderProblem, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { registryConfig, type RegistryConfig } from './registry-config.ts'
-import { isRecord, withoutNulls } from './rules.ts'
+import { withoutNulls } from './nulls.ts'
+import { isRecord } from './rules.ts'
 import { refusedHttp, sectionWarnings } from './warnings.ts'
 import { fullBudget, moved, readYaml, type TextDocument } from './yaml.ts'
 
@@ -75,7 +76,7 @@ async function single<S extends z.ZodType, T>(
     problem: problemMaker(file, document, [], kind, ''),
   }
   const place = isBare ? withoutFirstStep(found) : found
-  const result = schema.safeParse(withoutNulls(value))
+  const result = schema.safeParse(withoutNulls(schema, value))
   if (!result.success) {
     const findings = explainIssues(result.error.issues, schema, value)
     return { problems: findings.map((finding) => place.problem(finding.path, finding.message, { at: finding.at })) }

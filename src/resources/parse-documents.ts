@@ -7,6 +7,7 @@ import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
 import { explainIssues, unknownField } from './explain-issue.ts'
 import { externalAuthConfig } from './external-auth.ts'
+import { withoutNulls } from './nulls.ts'
 import { nothingLoaded, type Loaded, type Loading } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
 import { nearest } from '../core/index.ts'
@@ -15,7 +16,7 @@ import { proxyConfig } from './proxy-config.ts'
 import { referencesOf } from './references.ts'
 import { roleTest } from './role-test.ts'
 import { registryConfig } from './registry-config.ts'
-import { isRecord, withoutNulls } from './rules.ts'
+import { isRecord } from './rules.ts'
 import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import {
   FOREIGN_FIELDS,
@@ -132,7 +133,7 @@ class Reader {
 
   /** The value by its schema, or undefined when there are problems (which are added). */
   check<S extends z.ZodType>(schema: S, value: unknown, place: Located<unknown>): z.output<S> | undefined {
-    const result = schema.safeParse(withoutNulls(value))
+    const result = schema.safeParse(withoutNulls(schema, value))
     if (result.success) return result.data
     const most = Math.max(0, YAML_LIMITS.problems - this.loading.problems.length)
     for (const finding of explainIssues(result.error.issues, schema, value, most)) {

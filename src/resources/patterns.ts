@@ -5,8 +5,8 @@
 const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])'
 /** A name or IPv4 address, or an IPv6 address in brackets. */
 const HOST = String.raw`([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])`
-/** Printable ASCII without `#` and `\`. */
-const URL_REST = String.raw`([/?][!-"$-\[\]-~]*)?`
+/** Printable ASCII without `#` and `\`; in the path, `%` begins an escape. */
+const URL_REST = String.raw`(/([!-"$&->@-\[\]-~]|%[0-9A-Fa-f]{2})*)?(\?[!-"$-\[\]-~]*)?`
 /** Printable ASCII without what separates the parts of a URL. */
 const HOST_CHARACTER = String.raw`[!-"$-.0->A-\[\]-~]`
 
@@ -17,7 +17,10 @@ export const HTTPS_URL = new RegExp(`^https://${HOST}(:${PORT})?${URL_REST}$`)
 /** RFC 8414 §2: no query, no fragment, and (specification) no trailing slash. */
 export const ISSUER = /^https?:\/\/[!-"$->@-~]+[!-"$-.0->@-~]$/
 /** An issuer's scheme, host and path: https, or http on this machine. */
-export const ISSUER_PLACE = `^(https://${HOST}|http://(localhost|127[.]0[.]0[.]1|\\[::1\\]))(:${PORT})?(/[!-"$->@-~]*)?$`
+export const ISSUER_PLACE = `^(https://${HOST}|http://(localhost|127[.]0[.]0[.]1|\\[::1\\]))(:${PORT})?(/([!-"$&->@-\\[\\]-~]|%[0-9A-Fa-f]{2})*)?$`
+
+/** RFC 9110 §5.1. */
+export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /** `host:port` of a server. */
 export const HOST_PORT = new RegExp(`^${HOST}:${PORT}$`)

@@ -42,20 +42,18 @@ export function withRules<S extends z.ZodType>(schema: S, rules: readonly Rule[]
   return checked
 }
 
-/** The rules that `withRules` put on a schema. */
+/** What a schema of one text or number checks beyond its keywords, said in CEL over `self` for the CRD. */
+export function withCel<S extends z.ZodType>(schema: S, cel: string, message: string): S {
+  registry.add(schema, { rules: [{ message, cel, holds: () => true }] })
+  return schema
+}
+
+/** The rules that `withRules` and `withCel` put on a schema. */
 export const rulesOf = (schema: z.core.$ZodType): readonly Rule[] => registry.get(schema)?.rules ?? []
 
 /** Whether a value is an object and no array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** A copy without fields that are `null`: in a cluster, too, they are absent (decisions §1). Items of lists stay. */
-export function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls)
-  if (!isRecord(value)) return value
-  const filled = Object.entries(value).filter(([, member]) => member !== null)
-  return Object.fromEntries(filled.map(([name, member]) => [name, withoutNulls(member)]))
 }
 
 /** At most one of the two properties is set. */

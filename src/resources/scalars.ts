@@ -2,7 +2,8 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
 import type { Bytes, GoDuration, Milliseconds } from './units.ts'
-import { HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
+import { HEADER_NAME, HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
+import { withCel } from './rules.ts'
 import { FILE_PATHS, SECRET_REFS, withMark } from './marked.ts'
 
 const expected = (what: string) => ({ error: `expected ${what}` })
@@ -42,11 +43,15 @@ export const httpUrl = () => url(HTTP_URL, 'an http or https URL')
 export const httpsUrl = () => url(HTTPS_URL, 'an https URL')
 
 const url = (pattern: RegExp, what: string) =>
-  z
-    .string()
-    .max(2048)
-    .regex(pattern, expected(`${what} without user information and fragment`))
-    .refine((text) => URL.canParse(text), expected('a URL that can be parsed'))
+  withCel(
+    z
+      .string()
+      .max(2048)
+      .regex(pattern, expected(`${what} without user information and fragment`))
+      .refine((text) => URL.canParse(text), expected('a URL that can be parsed')),
+    'isURL(self)',
+    'expected a URL that can be parsed',
+  )
 
 /** OAuth scope token (RFC 6749 §3.3). */
 export const scope = () =>
@@ -79,21 +84,27 @@ export const secondsBetween = (min: number, max: number) => int32(min, max).tran
 
 /** Go duration kept as text; the CRD keeps it too. */
 export const goDuration = () =>
-  z
-    .string(expected('a Go duration such as "1h30m" (units ns, us, ms, s, m, h)'))
-    .max(64)
-    .regex(GO_DURATION, expected('a Go duration such as "1h30m" (units ns, us, ms, s, m, h)'))
-    .refine((text) => parseGoDuration(text) !== undefined, expected('a duration that fits 64-bit nanoseconds'))
-    .transform((text) => text as GoDuration)
+  withCel(
+    z
+      .string(expected('a Go duration such as "1h30m" (units ns, us, ms, s, m, h)'))
+      .max(64)
+      .regex(GO_DURATION, expected('a Go duration such as "1h30m" (units ns, us, ms, s, m, h)'))
+      .refine((text) => parseGoDuration(text) !== undefined, expected('a duration that fits 64-bit nanoseconds')),
+    "duration(self) >= duration('0s')",
+    'expected a duration that fits 64-bit nanoseconds',
+  ).transform((text) => text as GoDuration)
 
 /** Go duration read as milliseconds, short enough for a timer. */
 export const timerDuration = () =>
-  z
-    .string(expected('a Go duration such as "5s" (units ns, us, ms, s, m, h)'))
-    .max(64)
-    .regex(GO_DURATION, expected('a Go duration such as "5s" (units ns, us, ms, s, m, h)'))
-    .refine((text) => (parseGoDuration(text) ?? Infinity) <= LONGEST_TIMER_MS, expected('at most 596h'))
-    .transform((text): Milliseconds => parseGoDuration(text) ?? (0 as Milliseconds))
+  withCel(
+    z
+      .string(expected('a Go duration such as "5s" (units ns, us, ms, s, m, h)'))
+      .max(64)
+      .regex(GO_DURATION, expected('a Go duration such as "5s" (units ns, us, ms, s, m, h)'))
+      .refine((text) => (parseGoDuration(text) ?? Infinity) <= LONGEST_TIMER_MS, expected('at most 596h')),
+    `duration(self) <= duration('${LONGEST_TIMER_MS}ms')`,
+    'expected at most 596h',
+  ).transform((text): Milliseconds => parseGoDuration(text) ?? (0 as Milliseconds))
 
 /** Kubernetes quantity, or a plain number, read as bytes. */
 export const size = (min: number, max: number) => {
@@ -102,15 +113,17 @@ export const size = (min: number, max: number) => {
     const value = parseSize(text)
     return value !== undefined && value >= min && value <= max
   }
-  return z
-    .union(
+  return withCel(
+    z.union(
       [
         z.string().max(32, asSize).regex(SIZE, asSize).refine(isInRange, asSize),
         z.int().min(min, asSize).max(max, asSize),
       ],
       asSize,
-    )
-    .transform((value): Bytes => (typeof value === 'number' ? bytes(value) : (parseSize(value) ?? bytes(0))))
+    ),
+    `type(self) == int ? self >= ${min} && self <= ${max} : !quantity(self).isLessThan(quantity('${min}')) && !quantity(self).isGreaterThan(quantity('${max}'))`,
+    asSize.error,
+  ).transform((value): Bytes => (typeof value === 'number' ? bytes(value) : (parseSize(value) ?? bytes(0))))
 }
 
 /** Range of addresses as address/length (RFC 4632 §3.1, RFC 4291 §2.3). */
@@ -123,11 +136,7 @@ function isCidr(text: string): boolean {
 }
 
 /** Header name (RFC 9110 §5.1); what of them may be set is the rule `injectable`. */
-export const headerName = () =>
-  z
-    .string()
-    .max(256)
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, expected('a header name (RFC 9110 §5.1)'))
+export const headerName = () => z.string().max(256).regex(HEADER_NAME, expected('a header name (RFC 9110 §5.1)'))
 
 /** Origins of web pages (RFC 6454), at most 200. */
 export const origins = () =>

@@ -19,21 +19,21 @@ export const bytes = (value: number): Bytes => value as Bytes
 /** Whole Go duration strings as the specification's pattern has them; `d` is not a unit. */
 export const GO_DURATION = /^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$/
 
-const MILLISECONDS_PER: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-}
-
 /** Longest delay that a Node timer takes; a longer one would fire at once. About 596 hours. */
 export const LONGEST_TIMER_MS = 2_147_483_647
 
-/** Largest Go duration (int64 nanoseconds), about 2.5 million hours. */
-const LONGEST_GO_DURATION_MS = 9_223_372_036_854
+/** Largest Go duration, about 2.5 million hours. */
+const MAX_INT64 = 2n ** 63n - 1n
+
+const NANOSECONDS_PER: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+}
 
 /**
  * Milliseconds of a Go duration, rounded up to a whole one so that no positive duration becomes "none". Undefined when
@@ -41,13 +41,16 @@ const LONGEST_GO_DURATION_MS = 9_223_372_036_854
  */
 export function parseGoDuration(text: string): Milliseconds | undefined {
   if (text.length > 64 || !GO_DURATION.test(text)) return undefined
-  let total = 0
-  for (const [, amount, name] of text.matchAll(/([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)/g)) {
-    total += Number(amount) * (MILLISECONDS_PER[name ?? ''] ?? Number.NaN)
+  let total = 0n
+  for (const [, whole = '0', decimals = '', name = ''] of text.matchAll(
+    /([0-9]+)(?:\.([0-9]+))?(ns|us|µs|ms|s|m|h)/g,
+  )) {
+    const unit = NANOSECONDS_PER[name] ?? 0n
+    // Decimals below a nanosecond are cut, as Go does.
+    total += BigInt(whole) * unit + (BigInt(decimals === '' ? '0' : decimals) * unit) / 10n ** BigInt(decimals.length)
   }
-  // Ten decimals of a millisecond are below a nanosecond: what is cut is floating-point dust, not time.
-  const whole = Math.ceil(Number(total.toFixed(7)))
-  return Number.isFinite(total) && total <= LONGEST_GO_DURATION_MS ? milliseconds(whole) : undefined
+  if (total > MAX_INT64) return undefined
+  return milliseconds(Number((total + 999_999n) / 1_000_000n))
 }
 
 /** Kubernetes quantities that are sizes: a number and a decimal or binary suffix. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { httpsUrl, httpUrl, scopes, secretRef } from './scalars.ts'
-import { goesWithType, withRules, type Rule } from './rules.ts'
+import { celPattern, HEADER_NAME } from './patterns.ts'
+import { headerName, httpsUrl, httpUrl, scopes, secretRef } from './scalars.ts'
+import { goesWithType, withCel, withRules, type Rule } from './rules.ts'
 
 /** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
 export const RESERVED_AUTHORIZATION_PARAMS = [
@@ -31,26 +32,31 @@ const noReservedParams: Rule = {
 
 /** Map of short strings, as query parameters and headers are. */
 const stringMap = (max: number) =>
-  z
-    .record(z.string().min(1).max(256), z.string().max(4096))
-    .refine((map) => Object.keys(map).length <= max, { error: `expected at most ${max} entries` })
-    .meta({ maxProperties: max })
+  withCel(
+    z
+      .record(z.string().min(1).max(256), z.string().max(4096))
+      .refine((map) => Object.keys(map).length <= max, { error: `expected at most ${max} entries` })
+      .meta({ maxProperties: max }),
+    "self.all(name, name != '' && size(name) <= 256)",
+    'expected names of 1 to 256 characters',
+  )
 
 /** Headers (RFC 9110 §5): a line break in a value would be another header. */
 const headerMap = (max: number) =>
-  z
-    .record(
-      z
-        .string()
-        .max(256)
-        .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: 'expected the name of a header' }),
-      z
-        .string()
-        .max(4096)
-        .regex(/^[\t -~]*$/, { error: 'expected printable ASCII, without line breaks' }),
-    )
-    .refine((map) => Object.keys(map).length <= max, { error: `expected at most ${max} entries` })
-    .meta({ maxProperties: max })
+  withCel(
+    z
+      .record(
+        headerName(),
+        z
+          .string()
+          .max(4096)
+          .regex(/^[\t -~]*$/, { error: 'expected printable ASCII, without line breaks' }),
+      )
+      .refine((map) => Object.keys(map).length <= max, { error: `expected at most ${max} entries` })
+      .meta({ maxProperties: max }),
+    `self.all(name, size(name) <= 256 && name.matches(${celPattern(HEADER_NAME.source)}))`,
+    'expected names of headers (RFC 9110 §5.1)',
+  )
 
 const fieldNames = (fallback: string) => z.array(z.string().min(1).max(256)).min(1).max(32).default([fallback])
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { embeddedAuthServer } from './embedded-auth-server.ts'
 import { oidcConfig } from './oidc-callers.ts'
+import { withCel } from './rules.ts'
 import { httpUrl, objectName } from './scalars.ts'
 import {
   EXTERNAL_AUTH,
@@ -24,8 +25,12 @@ export const virtualServerSpec = () =>
     outgoingAuth: z
       .looseObject({
         default: outgoing().optional().describe('For backends that say nothing else.'),
-        backends: z
-          .record(z.string().max(63), outgoing())
+        backends: withCel(
+          z.record(z.string().max(63), outgoing()).meta({ maxProperties: 1000 }),
+          'self.all(name, size(name) <= 63)',
+          'expected names of at most 63 characters',
+        )
+          .refine((map) => Object.keys(map).length <= 1000, { error: 'expected at most 1000 entries' })
           .optional()
           .describe('For single backends, by name. Extends the specification.'),
       })

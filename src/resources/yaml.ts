@@ -78,6 +78,12 @@ export function readYaml(
         warning: (offset, path, message) => void warnings.push({ ...place(offset), path, message }),
       })
       const value = reader.read()
+      if (document.directives.yaml.explicit === true)
+        warnings.push({
+          ...place(0),
+          path: [],
+          message: 'a directive such as "%YAML 1.2": kubectl refuses the file; leave it out',
+        })
       documents.push({
         value,
         start: place(document.contents.range[0]),

@@ -67,7 +67,9 @@ describe('whose a document is', () => {
         creationTimestamp: '2026-01-01T00:00:00Z',
         labels: { a: 'b' },
         annotations: {},
-        managedFields: [{}],
+        managedFields: [
+          { manager: 'kubectl', operation: 'Update', apiVersion: 'extauth.dev/v1alpha1', fieldsType: 'FieldsV1' },
+        ],
         ownerReferences: [],
         finalizers: [],
       },

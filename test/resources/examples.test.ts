@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { EMBEDDED_EXAMPLES } from './examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from './examples-outgoing.ts'
-import { crdAccepts, document, jsonSchemaAccepts, problemsOf } from './judges.ts'
+import { document, jsonSchemaAccepts, problemsOf } from './judges.ts'
+import { openRecord } from './verdicts/recorded.ts'
 
-// One schema, three readers: files, editors (JSON Schema) and a cluster (CRD with CEL) must say the same.
+const verdictOf = openRecord()
+
+// One schema, three readers: files, editors (JSON Schema) and a cluster (CRD with CEL; as an API server has judged) must say the same.
 describe.each([
   ['outgoing', OUTGOING_EXAMPLES],
   ['embedded authorization server', EMBEDDED_EXAMPLES],
@@ -18,7 +21,7 @@ describe.each([
       expect(jsonSchemaAccepts('MCPExternalAuthConfig', value)).toBe(
         problem === undefined || unseenBy.includes('json schema'),
       )
-      expect(crdAccepts(value)).toBe(problem === undefined || unseenBy.includes('crd'))
+      expect(verdictOf('MCPExternalAuthConfig', value)).toBe(problem === undefined || unseenBy.includes('crd'))
     },
   )
 })

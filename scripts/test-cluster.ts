@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+
+// Runs the tests against a real Kubernetes API server. --record writes the verdicts that `npm test` replays; --scale runs the
+// tests of thousands of objects instead, which take minutes; anything else goes to vitest.
+const { values, tokens } = parseArgs({
+  args: process.argv.slice(2),
+  options: { record: { type: 'boolean' }, scale: { type: 'boolean' } },
+  strict: false,
+  allowPositionals: true,
+  tokens: true,
+})
+const rest = process.argv
+  .slice(2)
+  .filter(
+    (argument) =>
+      !tokens.some(
+        (token) => token.kind === 'option' && ['record', 'scale'].includes(token.name) && token.rawName === argument,
+      ),
+  )
+const root = path.join(import.meta.dirname, '..')
+const vitest = path.join(root, 'node_modules/vitest/vitest.mjs')
+const child = spawn(process.execPath, [vitest, 'run', '--config', 'vitest.cluster.config.ts', ...rest], {
+  cwd: root,
+  stdio: 'inherit',
+  env: {
+    ...process.env,
+    EXTAUTH_RECORD: String(values.record === true),
+    EXTAUTH_SCALE: String(values.scale === true),
+  },
+})
+child.once('exit', (code) => {
+  process.exitCode = code ?? 1
+})

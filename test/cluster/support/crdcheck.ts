@@ -1,0 +1,36 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { CRD_KINDS, customResourceDefinition } from '../../../src/resources/index.ts'
+import type { JudgedObject } from '../../resources/verdicts/objects.ts'
+import { CRDCHECK, findProgram } from './binary.ts'
+
+export interface Verdict {
+  readonly ok: boolean
+  readonly errors: readonly string[] | null
+}
+
+/** What an API server's own code says about objects of our kinds, in their order. Throws for a definition that it refuses. */
+export function judge(objects: readonly JudgedObject[]): Verdict[] {
+  const binary = findProgram(CRDCHECK)
+  if (binary === undefined) throw new Error('no crdcheck')
+  const directory = mkdtempSync(path.join(tmpdir(), 'extauth-crds-'))
+  try {
+    const verdicts = new Map<JudgedObject, Verdict>()
+    for (const kind of CRD_KINDS) {
+      const file = path.join(directory, `${kind}.yaml`)
+      writeFileSync(file, JSON.stringify(customResourceDefinition('extauth.dev', kind)))
+      const own = objects.filter((one) => one.kind === kind)
+      const input = own.map(({ object }) => `${JSON.stringify(object)}\n`).join('')
+      const lines = execFileSync(binary, [file], { input, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 })
+      for (const [index, line] of lines.trim().split('\n').entries()) {
+        const one = own[index]
+        if (one !== undefined) verdicts.set(one, JSON.parse(line) as Verdict)
+      }
+    }
+    return objects.map((one) => verdicts.get(one) ?? { ok: false, errors: ['not judged'] })
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
