@@ -4,7 +4,7 @@ import { renderCrd, renderJson } from '../src/commands/schema.ts'
 import { FAILURES, type Fault, type FailureRow } from '../src/core/index.ts'
 import { stringify } from 'yaml'
 import { mutatingConfiguration, NAMES, ownTypes, podKeys, validatingConfiguration } from '../src/operator/index.ts'
-import { CRD_KINDS, DEFAULT_API_GROUP, jsonSchema, JSON_SCHEMA_NAMES } from '../src/resources/index.ts'
+import { combinedSchema, CRD_KINDS, DEFAULT_API_GROUP, jsonSchema, JSON_SCHEMA_NAMES } from '../src/resources/index.ts'
 import { referencePage } from './reference-page.ts'
 
 // Writes what derives from the schemas and from the error table; with --check it compares, names what differs and fails.
@@ -16,6 +16,7 @@ const plurals = ownTypes(DEFAULT_API_GROUP)
 
 const files = new Map<string, string>([
   ...JSON_SCHEMA_NAMES.map((name) => [`${GENERATED}/${name}.schema.json`, renderJson(jsonSchema(name))] as const),
+  [`${GENERATED}/extauth.schema.json`, renderJson(combinedSchema())],
   [`${GENERATED}/crd-mcpexternalauthconfigs.yaml`, renderCrd()],
   ...CRD_KINDS.map(
     (kind) => [`${OPERATOR}/crds/${plurals[kind].plural}.yaml`, renderCrd(DEFAULT_API_GROUP, kind)] as const,

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import {
+  combinedSchema,
   CRD_KINDS,
   type CrdKind,
   customResourceDefinition,
@@ -16,9 +17,10 @@ import { parseOptions, renderHelp, UsageError, type CommandSpec } from './option
 export const SCHEMA_SPEC: CommandSpec = {
   name: 'extauth schema',
   summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
-  positionals: '[NAME | --crd KIND]',
+  positionals: '[NAME | --combined | --all | --crd [KIND]]',
   completes: JSON_SCHEMA_NAMES,
   options: {
+    combined: { type: 'boolean', help: 'Prints one JSON Schema for all files, which editors judge by kind.' },
     all: { type: 'boolean', help: 'Prints all JSON Schemas as one object by name.' },
     crd: {
       type: 'boolean',
@@ -46,9 +48,12 @@ export function runSchema(
   }
   const [name, ...more] = options.positionals
   const isCrd = options.flag('crd')
-  const wanted = [name !== undefined && !isCrd, options.flag('all'), isCrd].filter(Boolean).length
-  if (wanted > 1 || more.length > 0) throw new UsageError('Expected one of NAME, --all and --crd [KIND].')
+  const wanted = [name !== undefined && !isCrd, options.flag('all'), options.flag('combined'), isCrd].filter(
+    Boolean,
+  ).length
+  if (wanted > 1 || more.length > 0) throw new UsageError('Expected one of NAME, --combined, --all and --crd [KIND].')
   if (isCrd) io.stdout(renderCrd(options.text('api-group'), name === undefined ? undefined : crdKind(name)))
+  else if (options.flag('combined')) io.stdout(renderJson(combinedSchema()))
   else if (options.flag('all'))
     io.stdout(renderJson(Object.fromEntries(JSON_SCHEMA_NAMES.map((each) => [each, jsonSchema(each)]))))
   else if (name === undefined) io.stdout(`${JSON_SCHEMA_NAMES.join('\n')}\n`)

@@ -8,8 +8,9 @@ export const DEFAULT_API_GROUP = 'extauth.dev'
 const ALSO_LOADED: Readonly<Record<string, readonly string[]>> = { 'toolhive.stacklok.dev': ['v1alpha1', 'v1beta1'] }
 const OUR_VERSIONS: readonly string[] = ['v1alpha1']
 
-const KINDS = ['MCPExternalAuthConfig', 'ProxyConfig', 'RoleTest', ...WORKLOAD_KINDS] as const
-export type DocumentKind = (typeof KINDS)[number]
+/** Every kind that this product reads. */
+export const OUR_KINDS = ['MCPExternalAuthConfig', 'ProxyConfig', 'RoleTest', ...WORKLOAD_KINDS] as const
+export type DocumentKind = (typeof OUR_KINDS)[number]
 
 export type Sorted =
   | { readonly is: 'ours'; readonly kind: DocumentKind }
@@ -32,14 +33,14 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
       path: [missing],
       message:
         missing === 'kind'
-          ? `missing, expected one of ${KINDS.join(', ')}`
+          ? `missing, expected one of ${OUR_KINDS.join(', ')}`
           : `missing, expected "${apiGroup}/v1alpha1"`,
     }
   }
   const [group = '', version = ''] = apiVersion.split('/', 2)
   const versions = group === apiGroup || group === DEFAULT_API_GROUP ? OUR_VERSIONS : ownEntry(ALSO_LOADED, group)
   const isList =
-    kind === 'List' ? apiVersion === 'v1' : versions !== undefined && KINDS.some((known) => kind === `${known}List`)
+    kind === 'List' ? apiVersion === 'v1' : versions !== undefined && OUR_KINDS.some((known) => kind === `${known}List`)
   if (isList && Array.isArray(value.items)) return { is: 'list', items: value.items }
   if (versions === undefined) {
     const warning = isOurKind
@@ -55,20 +56,20 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
       message: `unknown version, expected ${versions.map((known) => `"${group}/${known}"`).join(' or ')}`,
     }
   }
-  const meant = nearest(kind, KINDS)
+  const meant = nearest(kind, OUR_KINDS)
   if (meant !== undefined)
     return { is: 'wrong', path: ['kind'], message: `"${kind}" is not known, did you mean "${meant}"?` }
   if (versions === OUR_VERSIONS) {
     return {
       is: 'wrong',
       path: ['kind'],
-      message: `"${kind.slice(0, 64)}" is not known, expected one of ${KINDS.join(', ')}`,
+      message: `"${kind.slice(0, 64)}" is not known, expected one of ${OUR_KINDS.join(', ')}`,
     }
   }
   return { is: 'foreign', kind, warning: undefined }
 }
 
-const isKnown = (kind: unknown): kind is DocumentKind => KINDS.some((known) => known === kind)
+const isKnown = (kind: unknown): kind is DocumentKind => OUR_KINDS.some((known) => known === kind)
 
 const ownEntry = (table: Readonly<Record<string, readonly string[]>>, name: string): readonly string[] | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined

@@ -57,6 +57,7 @@ export { canonicalJson, configHash } from './config-hash.ts'
 
 // What is generated from the schemas.
 export { jsonSchema, JSON_SCHEMA_NAMES } from './json-schema.ts'
+export { combinedSchema } from './combined-schema.ts'
 export type { JsonSchemaName } from './json-schema.ts'
 export { CRD_KINDS, customResourceDefinition } from './crd.ts'
 export type { CrdKind } from './crd.ts'

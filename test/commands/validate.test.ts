@@ -148,6 +148,8 @@ describe('extauth schema', () => {
     const all = JSON.parse((await run(runSchema, '--all')).stdout) as Record<string, unknown>
     expect(Object.keys(all)).toEqual(JSON_SCHEMA_NAMES)
     expect(all.ProxyConfig).toEqual(one)
+    const combined = JSON.parse((await run(runSchema, '--combined')).stdout) as { $defs: object }
+    expect(Object.keys(combined.$defs)).toEqual(JSON_SCHEMA_NAMES)
   })
 
   test('prints the CustomResourceDefinition of any group', async () => {
@@ -159,10 +161,13 @@ describe('extauth schema', () => {
     expect(definition.spec).toMatchObject({ group: 'auth.example.com' })
   })
 
-  test.each([[['Nothing']], [['--all', '--crd']], [['ProxyConfig', 'AuthSection']], [['--crd', '--api-group', 'a b']]])(
-    '%j is wrong usage',
-    async (argv) => {
-      await expect(async () => run(runSchema, ...argv)).rejects.toMatchObject({ name: 'UsageError' })
-    },
-  )
+  test.each([
+    [['Nothing']],
+    [['--all', '--crd']],
+    [['--all', '--combined']],
+    [['ProxyConfig', 'AuthSection']],
+    [['--crd', '--api-group', 'a b']],
+  ])('%j is wrong usage', async (argv) => {
+    await expect(async () => run(runSchema, ...argv)).rejects.toMatchObject({ name: 'UsageError' })
+  })
 })
