@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { nearest } from '../core/index.ts'
+import { innerOf } from './later.ts'
 import { shorten, YAML_LIMITS } from './yaml.ts'
 
 /** One thing that is wrong at one path of a document. */
@@ -167,6 +168,8 @@ function unwrap(schema: z.core.$ZodType | undefined): z.core.$ZodType | undefine
       return unwrap(definition.innerType)
     case 'pipe':
       return unwrap(definition.in)
+    case 'lazy':
+      return unwrap(innerOf(schema))
     default:
       return schema
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { WRITTEN_TYPES, type ExternalAuthSpec } from './auth-types.ts'
 import { externalAuthStatus, type ExternalAuthStatus } from './external-auth-status.ts'
+import { later } from './later.ts'
 import { metadata, type Metadata } from './metadata.ts'
 import { goesWithType, withRules } from './rules.ts'
 
@@ -9,7 +10,7 @@ const NAMES = WRITTEN_TYPES.map(({ name }) => name)
 /** `spec` with one sub-object for each name that a type has in files. */
 function spec() {
   const subObjects = WRITTEN_TYPES.flatMap(({ name, schema, summary }) =>
-    schema === undefined ? [] : [[name, schema().optional().describe(summary)] as const],
+    schema === undefined ? [] : [[name, later(schema).optional().describe(summary)] as const],
   )
   return withRules(
     z.strictObject({
@@ -35,7 +36,7 @@ export const externalAuthConfig = () =>
     kind: z.literal('MCPExternalAuthConfig'),
     metadata: metadata(),
     spec: spec().transform(normalise),
-    status: externalAuthStatus().optional(),
+    status: later(externalAuthStatus).optional(),
   })
 
 export interface MCPExternalAuthConfig {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { innerOf } from './later.ts'
 
 /** What a field means to those who do not know its schema. */
 type Mark = z.core.$ZodRegistry<{ readonly isMarked: true }>
@@ -60,6 +61,9 @@ function* walk(
     case 'pipe':
       // What a transform makes has the names of what was written, or of one of its aliases.
       yield* walk(definition.in, value, mark, path)
+      return
+    case 'lazy':
+      yield* walk(innerOf(schema), value, mark, path)
       return
     default:
     // What has no parts has no marked parts.

@@ -8,6 +8,7 @@ import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-k
 import { explainIssues, unknownField } from './explain-issue.ts'
 import { externalAuthConfig } from './external-auth.ts'
 import { withoutNulls } from './nulls.ts'
+import { once } from './later.ts'
 import { nothingLoaded, type Loaded, type Loading } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
 import { nearest } from '../core/index.ts'
@@ -22,7 +23,7 @@ import {
   FOREIGN_FIELDS,
   toWorkload,
   workload,
-  WORKLOAD_FIELDS,
+  workloadFields,
   WORKLOAD_KINDS,
   type WorkloadKind,
 } from './workloads.ts'
@@ -39,18 +40,16 @@ export interface ParseOptions {
   readonly apiGroup?: string | undefined
 }
 
-// Schemas are built once: making them costs more than using them.
 const SCHEMAS = {
-  MCPExternalAuthConfig: externalAuthConfig(),
-  ProxyConfig: proxyConfig(),
-  RegistryConfig: registryConfig(),
-  RoleTest: roleTest(),
-  Callers: z.strictObject({ auth: authSection(PROXY_DEFAULTS) }),
+  MCPExternalAuthConfig: once(externalAuthConfig),
+  ProxyConfig: once(proxyConfig),
+  RegistryConfig: once(registryConfig),
+  RoleTest: once(roleTest),
+  Callers: once(() => z.strictObject({ auth: authSection(PROXY_DEFAULTS) })),
 }
-const WORKLOADS = Object.fromEntries(WORKLOAD_KINDS.map((kind) => [kind, workload(kind)])) as Record<
-  WorkloadKind,
-  ReturnType<typeof workload>
->
+const WORKLOADS = Object.fromEntries(
+  WORKLOAD_KINDS.map((kind) => [kind, once(() => workload(kind))]),
+) as Record<WorkloadKind, () => ReturnType<typeof workload>>
 
 /**
  * Reads YAML or JSON texts: every document of every file is checked, and every problem is in the result with its place.
@@ -211,7 +210,7 @@ function addOurs(
     loading.declared.push({ kind, name, namespace: namespaceText(value), place, references: referencesOf(kind, value) })
   }
   if (kind === 'MCPExternalAuthConfig') {
-    const document = reader.check(SCHEMAS.MCPExternalAuthConfig, value, place)
+    const document = reader.check(SCHEMAS.MCPExternalAuthConfig(), value, place)
     if (document === undefined) return
     const auth = { ...place, document, configHash: configHash(document.spec) }
     loading.auths.push(auth)
@@ -219,11 +218,11 @@ function addOurs(
     const field = isRecord(value.spec) ? String(value.spec.type) : ''
     loading.warnings.push(...typeWarnings(auth, typedSpec(document.spec), ['spec', field]))
   } else if (kind === 'ProxyConfig') {
-    const document = reader.check(SCHEMAS.ProxyConfig, value, place)
+    const document = reader.check(SCHEMAS.ProxyConfig(), value, place)
     if (document !== undefined) loading.proxies.push({ ...place, document })
   } else {
     warnAboutUnused(reader, value, place, kind)
-    const document = reader.check(WORKLOADS[kind], value, place)
+    const document = reader.check(WORKLOADS[kind](), value, place)
     if (document === undefined) return
     const found = toWorkload(kind, document)
     loading.workloads.push({ ...place, document: found })
@@ -234,7 +233,7 @@ function addOurs(
 }
 
 function addRoleTest(reader: Reader, value: unknown, place: Located<unknown>): void {
-  const document = reader.check(SCHEMAS.RoleTest, value, place)
+  const document = reader.check(SCHEMAS.RoleTest(), value, place)
   if (document === undefined) return
   // A claim that is null is not a claim that is absent: claims are taken as they are written.
   const written = (value as { readonly spec: { readonly cases: readonly { readonly claims?: object }[] } }).spec.cases
@@ -248,7 +247,7 @@ function addRoleTest(reader: Reader, value: unknown, place: Located<unknown>): v
 function addRegistry(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
   const place = reader.located(value, prefix, 'RegistryConfig', '')
   reader.warnAboutScalars(prefix, place)
-  const document = reader.check(SCHEMAS.RegistryConfig, value, place)
+  const document = reader.check(SCHEMAS.RegistryConfig(), value, place)
   if (document === undefined) return
   reader.loading.registries.push({ ...place, document })
   reader.loading.problems.push(...refusedHttp(document.auth, place, ['auth']))
@@ -259,7 +258,7 @@ function addCallers(reader: Reader, value: Readonly<Record<string, unknown>>, pr
   const found = reader.located(value, prefix, 'AuthSection', '')
   const place = 'auth' in value ? found : withoutFirstStep(found)
   reader.warnAboutScalars(prefix, found)
-  const document = reader.check(SCHEMAS.Callers, 'auth' in value ? value : { auth: value }, place)
+  const document = reader.check(SCHEMAS.Callers(), 'auth' in value ? value : { auth: value }, place)
   if (document === undefined) return
   reader.loading.callers.push({ ...place, document: document.auth })
   reader.loading.problems.push(...refusedHttp(document.auth, place, ['auth']))
@@ -274,7 +273,7 @@ function warnAboutUnused(
   kind: WorkloadKind,
 ): void {
   if (!isRecord(value.spec)) return
-  const known = WORKLOAD_FIELDS[kind]
+  const known = workloadFields(kind)
   for (const key of Object.keys(value.spec)) {
     if (known.includes(key)) continue
     const meant = key.length > 6 && !FOREIGN_FIELDS.includes(key) ? nearest(key, known) : undefined

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { storage } from './embedded-storage.ts'
+import { later } from './later.ts'
 import { authServerReference, localReference, metadata } from './metadata.ts'
 import { HOST_HEADER, LISTEN_ADDRESS, ROUTE_PATH } from './patterns.ts'
 import { isRecord, needs, withRules } from './rules.ts'
@@ -125,18 +126,18 @@ export const route = () =>
       .describe('Prefix, at a segment boundary; "/" matches all.'),
     target: httpUrl().describe('URL of the backend; its path and query are sent byte for byte.'),
     externalAuthConfigRef: localReference().describe('How the backend wants to be authenticated to.'),
-    authServerRef: authServerReference()
+    authServerRef: later(authServerReference)
       .optional()
       .describe('Embedded authorization server for the callers of this route; replaces the default.'),
     resourceUrl: httpUrl().optional().describe('URL of the protected resource; required unless the bind is loopback.'),
-    auth: authSection(PROXY_DEFAULTS).optional().describe('Replaces the default for this route.'),
+    auth: later(() => authSection(PROXY_DEFAULTS)).optional().describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]).describe('Scopes that the token of a caller must have; 403 otherwise.'),
     timeouts: timeouts().prefault({}).describe('Toward the backend.'),
     limits: limits().prefault({}).describe('Bounds of sizes.'),
     sseKeepAlive: timerDuration().prefault('0s').describe('Interval of SSE keep-alive comments; 0s = none.'),
     http2: z.boolean().default(false).describe('Offers HTTP/2 to the backend.'),
     allowUpgrade: z.boolean().default(false).describe('Lets connection upgrades (WebSocket) through; 501 otherwise.'),
-    targetTls: targetTls().optional().describe('TLS toward the backend, where the defaults do not do.'),
+    targetTls: later(targetTls).optional().describe('TLS toward the backend, where the defaults do not do.'),
     onMatcherError: z
       .enum(['skip', 'deny'])
       .default('skip')
@@ -192,13 +193,13 @@ export const proxyConfig = () =>
       sessionKeySecretRef: secretRef()
         .optional()
         .describe('Key that binds session ids to callers; made at start when absent.'),
-      auth: authSection(PROXY_DEFAULTS)
+      auth: later(() => authSection(PROXY_DEFAULTS))
         .optional()
         .describe('Who may call; the default of all routes. Mode oauth when missing.'),
-      authServerRef: authServerReference()
+      authServerRef: later(authServerReference)
         .optional()
         .describe('Embedded authorization server for the callers of all routes without an `auth` of their own.'),
-      cache: cache().optional().describe('Fetched credentials that all replicas share; each has its own when absent.'),
+      cache: later(cache).optional().describe('Fetched credentials that all replicas share; each has its own when absent.'),
       limits: z
         .strictObject({
           cachedCredentials: z

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { FailureCode } from '../core/index.ts'
+import { once } from './later.ts'
 import { FILE_PATHS, marked, SECRET_REFS, type Found } from './marked.ts'
 import type { SecretRef } from './scalars.ts'
 
@@ -81,12 +82,11 @@ export interface TypeRecord<Spec> {
 export function named<S extends z.ZodType>(
   schema: () => S,
 ): Pick<TypeRecord<z.output<S>>, 'secrets' | 'files'> & { readonly schema: () => S } {
-  let made: S | undefined
-  const once = (): S => (made ??= schema())
+  const shared = once(schema)
   return {
     schema,
-    secrets: (spec) => marked<SecretRef>(once(), spec, SECRET_REFS),
-    files: (spec) => marked<string>(once(), spec, FILE_PATHS),
+    secrets: (spec) => marked<SecretRef>(shared(), spec, SECRET_REFS),
+    files: (spec) => marked<string>(shared(), spec, FILE_PATHS),
   }
 }
 

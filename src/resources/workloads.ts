@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { manifestSection } from './auth-section.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
+import { once } from './later.ts'
 import { DISHONOURED_FIELDS, manifestCallers, type ManifestCallers } from './manifest-callers.ts'
 import { authServerReference, metadata, type Metadata } from './metadata.ts'
 import { oidcConfig } from './oidc-callers.ts'
@@ -86,11 +87,13 @@ const SPECS = {
 } satisfies Record<WorkloadKind, () => z.ZodType>
 
 /** Fields of `spec` that are read, by kind; the others are listed by `validate --verbose` only (decisions §1). */
-export const WORKLOAD_FIELDS: Readonly<Record<WorkloadKind, readonly string[]>> = {
-  MCPServer: Object.keys(SPECS.MCPServer().shape),
-  MCPRemoteProxy: Object.keys(SPECS.MCPRemoteProxy().shape),
-  MCPServerEntry: Object.keys(SPECS.MCPServerEntry().shape),
-  VirtualMCPServer: Object.keys(SPECS.VirtualMCPServer().shape),
+export const workloadFields = (kind: WorkloadKind): readonly string[] => FIELDS[kind]()
+
+const FIELDS: Readonly<Record<WorkloadKind, () => readonly string[]>> = {
+  MCPServer: once(() => Object.keys(SPECS.MCPServer().shape)),
+  MCPRemoteProxy: once(() => Object.keys(SPECS.MCPRemoteProxy().shape)),
+  MCPServerEntry: once(() => Object.keys(SPECS.MCPServerEntry().shape)),
+  VirtualMCPServer: once(() => Object.keys(SPECS.VirtualMCPServer().shape)),
 }
 
 /** Fields of other controllers that are no misspellings of ours. */
