@@ -7,6 +7,8 @@ export type Command =
       readonly size: number
       readonly connections: number
       readonly ms: number
+      /** Values of `Authorization` that the requests have in turn; none without. */
+      readonly authorizations?: readonly string[] | undefined
     }
   /** Opens event streams and keeps them. */
   | { readonly kind: 'open-idle'; readonly url: string; readonly count: number }

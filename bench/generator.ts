@@ -2,11 +2,13 @@ import { connect, type Socket } from 'node:net'
 import { Connection } from './connection.ts'
 import type { Command, EventsResult, LoadResult } from './commands.ts'
 
+type Load = Extract<Command, { kind: 'load' }>
+
 /** The process that makes the load: one command at a time, by IPC. */
 const quantile = (sorted: Float64Array, part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
 
-const requestOf = (url: URL, size: number): Buffer => {
+const requestOf = (url: URL, size: number, authorization?: string): Buffer => {
   const body = size === 0 ? '' : JSON.stringify('x'.repeat(size - 2))
   const head = [
     `POST ${url.pathname} HTTP/1.1`,
@@ -16,13 +18,16 @@ const requestOf = (url: URL, size: number): Buffer => {
     'mcp-protocol-version: 2025-11-25',
     'user-agent: bench',
     `content-length: ${size}`,
+    ...(authorization === undefined ? [] : [`authorization: ${authorization}`]),
   ]
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-const load = async (url: URL, size: number, count: number, ms: number): Promise<LoadResult> => {
+const load = async ({ url: text, size, connections: count, ms, authorizations }: Load): Promise<LoadResult> => {
+  const url = new URL(text)
   const connections = await Promise.all(Array.from({ length: count }, () => Connection.open(url)))
-  const request = requestOf(url, size)
+  const requests = authorizations?.map((authorization) => requestOf(url, size, authorization)) ?? [requestOf(url, size)]
+  let sent = 0
   const latencies: number[] = []
   const endsAt = performance.now() + ms
   const startedAt = performance.now()
@@ -33,7 +38,7 @@ const load = async (url: URL, size: number, count: number, ms: number): Promise<
           const next = (): void => {
             const sentAt = performance.now()
             if (sentAt >= endsAt) return resolve()
-            connection.exchange(request, (failure) => {
+            connection.exchange(requests[sent++ % requests.length] ?? Buffer.alloc(0), (failure) => {
               if (failure !== undefined) return reject(failure)
               latencies.push(performance.now() - sentAt)
               next()
@@ -121,7 +126,7 @@ const firstEvents = async (url: URL, count: number): Promise<EventsResult> => {
 
 const run = async (command: Command): Promise<unknown> => {
   const url = new URL(command.url)
-  if (command.kind === 'load') return load(url, command.size, command.connections, command.ms)
+  if (command.kind === 'load') return load(command)
   if (command.kind === 'events') return events(url, command.count, command.ms)
   if (command.kind === 'first-events') return firstEvents(url, command.count)
   if (command.kind === 'close-idle') return closeIdle()

@@ -12,19 +12,27 @@ import {
   startGenerator,
   startProxyCommand,
 } from './processes.ts'
+import { runCallers } from './parts/callers.ts'
+import { runProcessCost } from './parts/process-cost.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench [-- --quick] [-- --only load|streams]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|process] [--against DIRECTORY]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
 all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
+--against measures what callers cost in another checkout of this project as well, in the same rounds.
 A full run takes about fifteen minutes and writes the tables of docs/performance.md; --quick under two and writes nothing.
 `
 const BARE = 'bare undici'
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const { values } = parseArgs({
-  options: { quick: { type: 'boolean' }, help: { type: 'boolean' }, only: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean' },
+    help: { type: 'boolean' },
+    only: { type: 'string' },
+    against: { type: 'string' },
+  },
 })
 
 const sizes = values.quick === true ? [1024] : [0, 1024, 16 * 1024, 256 * 1024]
@@ -34,6 +42,9 @@ const roundMs = values.quick === true ? 800 : 1200
 const idleStreams = values.quick === true ? 300 : 1000
 const eventShape =
   values.quick === true ? { streams: 50, ms: 700, first: 200 } : { streams: 100, ms: 2000, first: 1000 }
+
+const callers = values.quick === true ? { rounds: 5, roundMs: 600 } : { rounds: 41, roundMs: 400 }
+const processes = values.quick === true ? { rounds: 1, loadMs: 1500 } : { rounds: 5, loadMs: 3000 }
 
 /** Each way to the backend: its name, how to start it, and the paths that are measured through it. */
 interface Way {
@@ -52,7 +63,7 @@ const peers: readonly Way[] = existsSync(fileURLToPath(new URL('node_modules/htt
   : []
 const extauth = (logLevel: string, suffix: string, types: readonly string[]): Way => ({
   name: `extauth${suffix}`,
-  start: (backend, env) => startProxyCommand(backend, logLevel, env),
+  start: (backend, env) => startProxyCommand({ backend, logLevel, env }),
   paths: types.map((type) => ({ name: `extauth ${type}${suffix}`, path: `/${type}` })),
 })
 const ways: readonly Way[] = [
@@ -120,8 +131,15 @@ const main = async (): Promise<void> => {
     say(machine)
     if (peers.length === 0) say('The peers are not installed (npm ci --prefix bench); they are left out.')
     const parts = [machine]
-    if (values.only !== 'streams') parts.push(...(await runLoad(generator, backend.url)))
-    if (values.only !== 'load') parts.push(await runStreams(generator, backend.url))
+    const wants = (part: string): boolean => values.only === undefined || values.only === part
+    const add = (text: string): void => {
+      parts.push(text)
+      say(`\n${text}`)
+    }
+    if (wants('callers')) add(await runCallers(generator, backend.url, { ...callers, against: values.against }))
+    if (wants('process')) add(await runProcessCost(generator, backend.url, processes))
+    if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))
+    if (wants('streams')) parts.push(await runStreams(generator, backend.url))
     if (values.quick !== true && values.only === undefined) {
       writeReport(fileURLToPath(new URL('../docs/performance.md', import.meta.url)), parts.join('\n\n'))
     }

@@ -7,6 +7,8 @@ export interface Subject {
   readonly name: string
   readonly url: string
   readonly pid: number | undefined
+  /** Values of `Authorization` that the requests have in turn. */
+  readonly authorizations?: readonly string[]
 }
 
 export interface LoadFigures {
@@ -16,6 +18,8 @@ export interface LoadFigures {
   readonly p99Ms: number
   /** CPU per request against the bare proxy in the same run. */
   readonly ratio: number
+  /** The median of what each round says by itself: what disturbs a whole round disturbs both sides of its ratio. */
+  readonly pairedRatio: number
 }
 
 export interface StreamFigures {
@@ -51,9 +55,10 @@ const oneRound = async (
   subject: Subject,
   shape: { size: number; connections: number; ms: number },
 ): Promise<Round> => {
-  const before = subject.pid === undefined ? 0 : cpuOf(subject.pid)
-  const load = await generator.ask<LoadResult>({ kind: 'load', url: subject.url, ...shape })
-  const after = subject.pid === undefined ? 0 : cpuOf(subject.pid)
+  const { url, pid, authorizations } = subject
+  const before = pid === undefined ? 0 : cpuOf(pid)
+  const load = await generator.ask<LoadResult>({ kind: 'load', url, authorizations, ...shape })
+  const after = pid === undefined ? 0 : cpuOf(pid)
   return { cpuMicros: (after - before) / 1000 / load.requests, load }
 }
 
@@ -76,6 +81,7 @@ export const measureLoad = async (
     }
   }
   const cpuOfRounds = (name: string): number => lowerQuartile((seen.get(name) ?? []).map((round) => round.cpuMicros))
+  const base = seen.get(bare) ?? []
   return new Map(
     subjects.map(({ name }) => {
       const own = seen.get(name) ?? []
@@ -87,6 +93,7 @@ export const measureLoad = async (
           p50Ms: median(own.map(({ load }) => load.p50Ms)),
           p99Ms: median(own.map(({ load }) => load.p99Ms)),
           ratio: cpuOfRounds(name) / cpuOfRounds(bare),
+          pairedRatio: median(own.map(({ cpuMicros }, round) => cpuMicros / (base[round]?.cpuMicros ?? Number.NaN))),
         },
       ]
     }),

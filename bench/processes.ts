@@ -19,11 +19,16 @@ const TYPES = ['unauthenticated', 'headerInjection', 'bearerToken'] as const
 export type MeasuredType = (typeof TYPES)[number]
 export const MEASURED_TYPES: readonly MeasuredType[] = TYPES
 
+const PATIENCE_MS = 2000
+
 const stopChild = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGKILL')
+  // Asked first, because what Node compiled is kept only by who ends by himself.
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
   await gone
+  clearTimeout(timer)
 }
 
 /** Forks a script of this directory and waits for its first message: the URL where it listens. */
@@ -62,6 +67,7 @@ export const startGenerator = async (): Promise<Generator> => {
 }
 
 const MAX_MESSAGE_LENGTH = 4096
+const START_MS = 20_000
 
 const authOf = (type: MeasuredType): string => {
   if (type === 'headerInjection')
@@ -69,49 +75,76 @@ const authOf = (type: MeasuredType): string => {
   return type === 'bearerToken' ? '  bearerToken: { tokenSecretRef: { name: bench, key: token } }\n' : ''
 }
 
-const manifests = (backend: string): string => {
-  const auths = TYPES.map(
+/** What the proxy of a measurement is started with. */
+export interface ProxyOptions {
+  readonly backend: string
+  /** Default `info`. */
+  readonly logLevel?: string
+  readonly env?: NodeJS.ProcessEnv | undefined
+  /** Which `bin/extauth.cjs` is run. Default: the one of this checkout. */
+  readonly launcher?: string | undefined
+  /** Who issues the tokens of the callers at `/verified`; without it there is no such route. */
+  readonly issuer?: { readonly url: string; readonly audience: string } | undefined
+  /** Default: all of them. */
+  readonly types?: readonly MeasuredType[]
+}
+
+const verifiedRoute = (backend: string, { url, audience }: { url: string; audience: string }): string =>
+  `    - { name: verified, path: /verified, target: "${backend}/mcp", externalAuthConfigRef: { name: bearertoken }, auth: { mode: oauth, oauth: { resourceUrl: "${audience}", providers: [{ name: bench, issuerUrl: "${url}", audience: "${audience}", jwksUrl: "${url}/jwks", allowPrivateIP: true }] } } }\n`
+
+const manifests = ({ backend, issuer, types = MEASURED_TYPES }: ProxyOptions): string => {
+  const auths = types.map(
     (type) =>
       `apiVersion: extauth.dev/v1alpha1\nkind: MCPExternalAuthConfig\nmetadata: { name: ${type.toLowerCase()} }\nspec:\n  type: ${type}\n${authOf(type)}`,
   )
-  const routes = TYPES.map(
+  const routes = types.map(
     (type) =>
       `    - { name: ${type.toLowerCase()}, path: /${type}, target: "${backend}/mcp", externalAuthConfigRef: { name: ${type.toLowerCase()} } }\n`,
   )
   const proxy = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: { name: bench }\nspec:\n  listen: { address: "127.0.0.1:0" }\n  admin: { address: "127.0.0.1:0" }\n  secretsDirectory: ./secrets\n  auth: { mode: anonymous }\n  routes:\n${routes.join('')}`
-  return [...auths, proxy].join('---\n')
+  return [...auths, issuer === undefined ? proxy : proxy + verifiedRoute(backend, issuer)].join('---\n')
 }
 
 /**
- * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`). Its log goes through a pipe to somebody who reads it, as it does in a container.
+ * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`) and `<url>/verified`. Its log goes through a pipe to somebody who reads it, as it does in a container.
  */
-export const startProxyCommand = async (
-  backend: string,
-  logLevel: string,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<Running> => {
+export const startProxyCommand = async (options: ProxyOptions): Promise<Running> => {
+  const { logLevel = 'info', env = process.env, launcher = here('../bin/extauth.cjs') } = options
   const directory = mkdtempSync(join(tmpdir(), 'extauth-bench-'))
   mkdirSync(join(directory, 'secrets', 'bench'), { recursive: true })
   writeFileSync(join(directory, 'secrets', 'bench', 'key'), 'an-api-key')
   writeFileSync(join(directory, 'secrets', 'bench', 'token'), 'a-token')
-  writeFileSync(join(directory, 'proxy.yaml'), manifests(backend))
+  writeFileSync(join(directory, 'proxy.yaml'), manifests(options))
   const port = await freePort()
   const config = ['--config', join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`, '--log-level', logLevel]
-  const child = spawn(process.execPath, [here('../bin/extauth.cjs'), 'proxy', ...config], {
-    env,
-    stdio: ['ignore', 'ignore', 'pipe'],
+  const running = await startProcess([launcher, 'proxy', ...config], port, '', env).catch((error: unknown) => {
+    rmSync(directory, { recursive: true, force: true })
+    throw error
   })
+  const stop = async (): Promise<void> => {
+    await running.stop()
+    rmSync(directory, { recursive: true, force: true })
+  }
+  return { ...running, stop }
+}
+
+/** Starts a program of Node's and waits until it listens on `port`; `path` is the end of its URL. */
+export const startProcess = async (
+  argv: readonly string[],
+  port: number,
+  path: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Running> => {
+  const child = spawn(process.execPath, [...argv], { env, stdio: ['ignore', 'ignore', 'pipe'] })
   let beginning = ''
   child.stderr.on('data', (chunk: Buffer) => {
     if (beginning.length < MAX_MESSAGE_LENGTH) beginning += chunk.toString()
   })
-  const stop = async (): Promise<void> => {
-    await stopChild(child)
-    rmSync(directory, { recursive: true, force: true })
-  }
-  for (let tries = 0; tries < 200 && child.exitCode === null; tries++) {
-    if (await isListening(port)) return { pid: child.pid ?? 0, url: `http://127.0.0.1:${port}`, stop }
-    await new Promise((resolve) => setTimeout(resolve, 50))
+  const stop = (): Promise<void> => stopChild(child)
+  const until = Date.now() + START_MS
+  while (child.exitCode === null && Date.now() < until) {
+    if (await isListening(port)) return { pid: child.pid ?? 0, url: `http://127.0.0.1:${port}${path}`, stop }
+    await new Promise((resolve) => setTimeout(resolve, 2))
   }
   await stop()
   throw new Error(`the proxy did not start: ${beginning}`)

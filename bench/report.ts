@@ -23,6 +23,42 @@ export const loadTable = (bytes: number, connections: number, figures: ReadonlyM
   return `**${size(bytes)} each way, ${connections} connection${connections === 1 ? '' : 's'}**\n\n${table(head, rows)}`
 }
 
+/** The table of callers that are verified. */
+export const callersTable = (rounds: number, figures: ReadonlyMap<string, LoadFigures>): string => {
+  const rows = [...figures].map(([name, one]) => [
+    name,
+    fixed(one.cpuMicros, 1),
+    fixed(one.pairedRatio, 2),
+    fixed(one.perSecond, 0),
+  ])
+  const head = ['', 'CPU µs/request', '× bare (median of rounds)', 'requests/s']
+  return `**Callers** (POST of 1 KiB each way, 16 connections, ${rounds} rounds)\n\n${table(head, rows)}`
+}
+
+/** One figure of a process beside that of the bare one. */
+export interface ProcessFigure {
+  readonly what: string
+  readonly unit: string
+  readonly value: number
+  readonly bare: number
+  readonly ratio: number
+  /** The most that the ratio may be. */
+  readonly budget: number
+}
+
+/** The table of what a process costs beside its requests. */
+export const processTable = (figures: readonly ProcessFigure[]): string => {
+  const rows = figures.map(({ what, unit, value, bare, ratio, budget }) => [
+    what,
+    `${fixed(value, 0)} ${unit}`,
+    `${fixed(bare, 0)} ${unit}`,
+    fixed(ratio, 2),
+    fixed(budget, 2),
+  ])
+  const head = ['', 'extauth', 'bare', '× bare', 'at most']
+  return `**The process** (one \`bearerToken\` route)\n\n${table(head, rows)}`
+}
+
 /** The table of event streams. */
 export const streamTable = (count: number, bare: string, figures: ReadonlyMap<string, StreamFigures>): string => {
   const base = figures.get(bare)

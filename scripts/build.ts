@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 
-// Gives dist/, which runs under plain Node 24 with production dependencies only: `node dist/src/main.js`.
+// Gives dist/ (or the folder that is named), which runs under plain Node 24 with production dependencies only:
+// `node dist/src/main.js`.
 const root = path.join(import.meta.dirname, '..')
-rmSync(path.join(root, 'dist'), { recursive: true, force: true })
-const { status } = spawnSync(path.join(root, 'node_modules/.bin/tsc'), ['--project', 'tsconfig.build.json'], {
-  cwd: root,
-  stdio: 'inherit',
-})
+const folder = path.resolve(root, process.argv[2] ?? 'dist')
+rmSync(folder, { recursive: true, force: true })
+const compile = ['--project', 'tsconfig.build.json', '--outDir', folder]
+const { status } = spawnSync(path.join(root, 'node_modules/.bin/tsc'), compile, { cwd: root, stdio: 'inherit' })
 process.exit(status ?? 1)

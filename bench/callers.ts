@@ -1,0 +1,57 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+const KEY_ID = '2026-11-rs256'
+const LIFE_SECONDS = 6 * 3600
+
+/** An identity provider that has nothing but keys, and what it issues. */
+export interface Issuer {
+  readonly url: string
+  readonly audience: string
+  /** One RS256 access token of about 650 bytes for each of so many callers. */
+  tokens(count: number): readonly string[]
+  close(): void
+}
+
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** Starts an issuer on a free port of this machine. */
+export async function startIssuer(): Promise<Issuer> {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const key = { ...publicKey.export({ format: 'jwk' }), kid: KEY_ID, alg: 'RS256', use: 'sig' }
+  const keys = JSON.stringify({ keys: [key] })
+  const server = createServer((request, response) => {
+    request.resume()
+    response.setHeader('content-type', 'application/json').end(keys)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const audience = 'https://mcp.example.com/mcp'
+  const issuedAt = Math.floor(Date.now() / 1000)
+  const token = (caller: number): string => {
+    const sub = `00u${String(caller).padStart(17, '0')}`
+    const claims = {
+      iss: url,
+      aud: audience,
+      sub,
+      iat: issuedAt,
+      exp: issuedAt + LIFE_SECONDS,
+      jti: `AT.${sub}`,
+      client_id: 'mcp-client',
+      scope: 'mcp:read mcp:write',
+    }
+    const input = `${encode({ alg: 'RS256', typ: 'at+jwt', kid: KEY_ID })}.${encode(claims)}`
+    return `${input}.${sign('sha256', Buffer.from(input), privateKey).toString('base64url')}`
+  }
+  return {
+    url,
+    audience,
+    tokens: (count) => Array.from({ length: count }, (_, caller) => token(caller)),
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
