@@ -58,5 +58,7 @@ const server = createServer((request, response) => {
   const body = request.method === 'GET' ? null : request
   pool.dispatch({ path: request.url ?? '/', method: request.method ?? 'GET', headers, body }, new Handler(response))
 })
-server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', 4096, () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', 4096, () =>
+  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+)
 process.on('disconnect', () => process.exit())

@@ -10,6 +10,7 @@ import { runLabToken } from './lab-token.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
 import { PORT, wholeNumber } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
+import { growYoungGeneration } from './young-generation.ts'
 
 const port = (what: string, fallback: number) =>
   ({
@@ -94,6 +95,7 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
     const [word, verb] = busy.length === 1 ? ['Port', 'is'] : ['Ports', 'are']
     io.stdout(`${word} ${busy.join(', ')} ${verb} in use; this lab listens elsewhere.\n\n`)
   }
+  growYoungGeneration()
   io.stdout(describe(lab, ports))
   io.onReload(() => void lab.reload())
   await io.stop

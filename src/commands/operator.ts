@@ -28,6 +28,7 @@ import {
 } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 import { VERSION } from './version.ts'
+import { growYoungGeneration } from './young-generation.ts'
 
 /** The table of its options. */
 export const OPERATOR_SPEC: CommandSpec = {
@@ -131,6 +132,7 @@ export async function runOperatorCommand(argv: readonly string[], io: Io): Promi
     const running = await whole((closers) =>
       start(options, settings, { log, closers, onLost: () => lost.resolve('lost') }),
     )
+    growYoungGeneration()
     const ended = await Promise.race([io.stop, lost.promise])
     // Who has lost the lease must not write any more: the process ends and is started anew.
     log.info({ signal: ended }, 'stopping')

@@ -7,6 +7,7 @@ import { API_GROUP, DIRECTORY, DURATION, FILE, HTTP_URL, LISTEN_ADDRESS, NAMESPA
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
+import { growYoungGeneration } from './young-generation.ts'
 
 /** The table of its options. */
 export const PROXY_SPEC: CommandSpec = {
@@ -99,6 +100,7 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
     log.flush()
     return refuse(error, io)
   }
+  growYoungGeneration()
   io.stdout(`proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${routeList(proxy.url, proxy.routes)}`)
   io.onReload(() => void proxy.reload())
   const signal = await io.stop

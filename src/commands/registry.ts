@@ -6,6 +6,7 @@ import { logOptions, openLogAsAsked } from './log-options.ts'
 import { DURATION, FILE, LISTEN_ADDRESS } from './option-values.ts'
 import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
 import { type RunningRegistry, runRegistryServer } from './run-registry.ts'
+import { growYoungGeneration } from './young-generation.ts'
 
 /** The table of its options. */
 export const REGISTRY_SPEC: CommandSpec = {
@@ -71,6 +72,7 @@ export async function runRegistry(argv: readonly string[], io: Io): Promise<numb
     log.flush()
     return refuse(error, io)
   }
+  growYoungGeneration()
   io.stdout(`registry at ${registry.url}, internal server at ${registry.internalUrl}\n`)
   io.onReload(() => void registry.reload())
   const signal = await io.stop

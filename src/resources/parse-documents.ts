@@ -19,14 +19,7 @@ import { roleTest } from './role-test.ts'
 import { registryConfig } from './registry-config.ts'
 import { isRecord } from './rules.ts'
 import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
-import {
-  FOREIGN_FIELDS,
-  toWorkload,
-  workload,
-  workloadFields,
-  WORKLOAD_KINDS,
-  type WorkloadKind,
-} from './workloads.ts'
+import { FOREIGN_FIELDS, toWorkload, workload, workloadFields, WORKLOAD_KINDS, type WorkloadKind } from './workloads.ts'
 import { fullBudget, moved, readYaml, YAML_LIMITS, type Budget, type TextDocument } from './yaml.ts'
 
 /** One file as text; `path` is what problems name and what the paths in it are relative to. */
@@ -47,9 +40,10 @@ const SCHEMAS = {
   RoleTest: once(roleTest),
   Callers: once(() => z.strictObject({ auth: authSection(PROXY_DEFAULTS) })),
 }
-const WORKLOADS = Object.fromEntries(
-  WORKLOAD_KINDS.map((kind) => [kind, once(() => workload(kind))]),
-) as Record<WorkloadKind, () => ReturnType<typeof workload>>
+const WORKLOADS = Object.fromEntries(WORKLOAD_KINDS.map((kind) => [kind, once(() => workload(kind))])) as Record<
+  WorkloadKind,
+  () => ReturnType<typeof workload>
+>
 
 /**
  * Reads YAML or JSON texts: every document of every file is checked, and every problem is in the result with its place.

@@ -130,7 +130,9 @@ export const route = () =>
       .optional()
       .describe('Embedded authorization server for the callers of this route; replaces the default.'),
     resourceUrl: httpUrl().optional().describe('URL of the protected resource; required unless the bind is loopback.'),
-    auth: later(() => authSection(PROXY_DEFAULTS)).optional().describe('Replaces the default for this route.'),
+    auth: later(() => authSection(PROXY_DEFAULTS))
+      .optional()
+      .describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]).describe('Scopes that the token of a caller must have; 403 otherwise.'),
     timeouts: timeouts().prefault({}).describe('Toward the backend.'),
     limits: limits().prefault({}).describe('Bounds of sizes.'),
@@ -199,7 +201,9 @@ export const proxyConfig = () =>
       authServerRef: later(authServerReference)
         .optional()
         .describe('Embedded authorization server for the callers of all routes without an `auth` of their own.'),
-      cache: later(cache).optional().describe('Fetched credentials that all replicas share; each has its own when absent.'),
+      cache: later(cache)
+        .optional()
+        .describe('Fetched credentials that all replicas share; each has its own when absent.'),
       limits: z
         .strictObject({
           cachedCredentials: z
