@@ -125,9 +125,18 @@ export function makePkce(): Pkce {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
+/** What a login needs of a server, whoever runs it. */
+export interface LoginRig {
+  readonly issuer: string
+  readonly idp: Idp
+  readonly clock: { now(): number }
+  readonly resources: readonly { readonly url: string }[]
+  readonly server: { readonly addresses: Pick<AuthServer['addresses'], 'authorizeUrl'> }
+}
+
 /** The address of an authorization request; undefined takes a parameter out. */
 export function authorizeUrl(
-  rig: Rig,
+  rig: Pick<LoginRig, 'resources' | 'server'>,
   client: TestClient,
   pkce: Pkce,
   more: Readonly<Record<string, string | undefined>> = {},
@@ -150,7 +159,7 @@ export function authorizeUrl(
 
 /** What the identity provider does with a browser that was sent to it: it comes back with a code. */
 export async function atUpstream(
-  rig: Pick<Rig, 'idp' | 'clock'>,
+  rig: Pick<LoginRig, 'idp' | 'clock'>,
   browser: Browser,
   sent: Seen,
   more: Readonly<Record<string, string>> = {},
@@ -160,7 +169,7 @@ export async function atUpstream(
 
 /** The address to which an identity provider sends a browser back. */
 export function backFrom(
-  { idp, clock }: Pick<Rig, 'idp' | 'clock'>,
+  { idp, clock }: Pick<LoginRig, 'idp' | 'clock'>,
   sent: Seen,
   more: Readonly<Record<string, string>> = {},
 ): string {
@@ -177,7 +186,7 @@ export function backFrom(
 
 /** From the authorization request to what the client gets. */
 export async function logIn(
-  rig: Rig,
+  rig: LoginRig,
   client: TestClient,
   options: {
     readonly browser?: Browser
@@ -233,7 +242,7 @@ export const refresh = (
 
 /** A whole login: the tokens of a client. */
 export async function getTokens(
-  rig: Rig,
+  rig: LoginRig,
   client: TestClient,
   options: Parameters<typeof logIn>[2] = {},
 ): Promise<Tokens> {

@@ -1,12 +1,27 @@
 import { decodeJwt } from 'jose'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openAuthServer, type AuthServer } from '../../src/authserver/index.ts'
-import type { Store } from '../../src/storage/index.ts'
 import { runtimeOf, startProxy } from '../proxy/harness.ts'
+import { createMemoryStore, type Store } from '../../src/storage/index.ts'
 import { createReplica, newScope } from '../storage/redis-world.ts'
+import { createCaller, type ManualClock, type RecordingLog } from '../support/ports.ts'
 import { startDeployment, type Deployment } from '../support/redis/deployment.ts'
 import { createSockets } from '../support/sockets.ts'
-import { getTokens, LIMITS, logIn, redeem, refresh, register, startRig, type Rig, type TestClient } from './rig.ts'
+import { Browser } from './browser.ts'
+import {
+  authorizeUrl,
+  backFrom,
+  getTokens,
+  LIMITS,
+  logIn,
+  makePkce,
+  redeem,
+  refresh,
+  register,
+  startRig,
+  type Rig,
+  type TestClient,
+} from './rig.ts'
 
 const AT_ONCE = 50
 
@@ -25,22 +40,28 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => deployment.close())
 
-beforeEach(async () => {
+/** Two replicas; `kind` is what they have in common. */
+async function openReplicas(kind: 'memory' | 'Redis'): Promise<void> {
   const scope = newScope()
-  const open = () => {
+  let memory: Store | undefined
+  const open = (ports: { readonly clock: ManualClock; readonly log: RecordingLog }): Store => {
+    if (kind === 'memory') return { ...(memory ??= createMemoryStore(ports)) }
     const { store, stores } = createReplica(deployment.config(), scope)
     sockets.closing(stores)
     return store
   }
   beforeSession = () => Promise.resolve()
-  rig = await startRig(sockets, { spec: { limits: LIMITS }, store: () => slow(open()) })
-  const { spec, resources, deps } = rig
+  rig = await startRig(sockets, { spec: { limits: LIMITS }, store: (ports) => slow(open(ports)) })
+  const { spec, resources, deps, clock, log } = rig
   const proxy = await startProxy(sockets, runtimeOf([]))
-  other = sockets.closing(openAuthServer({ name: 'default/as', spec, resources }, { ...deps, store: open() }))
+  other = sockets.closing(
+    openAuthServer({ name: 'default/as', spec, resources }, { ...deps, store: open({ clock, log }) }),
+  )
   proxy.swap({ ...runtimeOf([]), localHandlers: other.handlers })
+  await Promise.all([rig.server.opened(), other.opened()])
   replicas = [rig, { issuer: proxy.url }]
   client = await register(rig)
-})
+}
 afterEach(() => sockets.closeAll())
 
 /** A store that waits before sessions are made. */
@@ -70,7 +91,9 @@ const atBoth = (ask: (replica: { readonly issuer: string }) => Promise<Response>
 const isRevoked = (server: AuthServer, token: string): boolean =>
   server.issuer.isRevoked({ tsid: decodeJwt<{ tsid: string }>(token).tsid })
 
-describe('two replicas on one Redis', () => {
+describe.each(['memory', 'Redis'] as const)('two replicas on one %s', (kind) => {
+  beforeEach(() => openReplicas(kind))
+
   it(`redeem a code exactly once when ${AT_ONCE} show it at once`, async () => {
     const { answer, pkce } = await logIn(rig, client)
     const answers = await atBoth((replica) => redeem(replica, client, answer.get('code') ?? '', pkce))
@@ -102,6 +125,60 @@ describe('two replicas on one Redis', () => {
     await vi.waitFor(() => expect(ended()).toEqual([true, true]), 15_000)
     for (const replica of replicas)
       expect(await (await refresh(replica, client, token)).json()).toMatchObject({ error: 'invalid_grant' })
+  })
+
+  it(`take one login further when ${AT_ONCE} come back with its state at once`, async () => {
+    const browser = new Browser()
+    const sent = await browser.press(await browser.get(authorizeUrl(rig, client, makePkce())), 'continue')
+    const back = new URL(backFrom(rig, sent))
+    const cookie = [...(browser.cookies.get(back.host) ?? [])].map((pair) => pair.join('=')).join('; ')
+    const results = await Promise.all(
+      Array.from({ length: AT_ONCE }, async (_, index) => {
+        const { origin } = new URL(replicas[index % 2]?.issuer ?? '')
+        const address = `${origin}${back.pathname}${back.search}`
+        const response = await fetch(address, { headers: { cookie }, redirect: 'manual' })
+        await response.arrayBuffer()
+        return response.headers.get('location')
+      }),
+    )
+    const locations = results.filter((location) => location !== null)
+    expect(locations).toHaveLength(1)
+    expect(new URL(locations[0] ?? '').searchParams.get('code')).toBeTruthy()
+    expect(rig.idp.count('/token')).toBe(1)
+  })
+
+  it('ask the upstream once when 200 requests need the same token that has expired', async () => {
+    const { access_token: access } = await getTokens(rig, client)
+    const claims = decodeJwt<{ sub: string; tsid: string; client_id: string }>(access)
+    const { tsid, client_id, sub } = claims
+    const caller = createCaller({ issuer: rig.issuer, subject: sub, claims: { tsid, client_id } })
+    const before = rig.idp.count('/token')
+    rig.clock.advance(3_600_000)
+    rig.idp.tokens = { access_token: 'the-next-one', refresh_token: 'the-next-to-refresh', id_token: undefined }
+    const tokens = await Promise.all(
+      Array.from({ length: 200 }, async (_, index) => {
+        const { upstreamTokens } = index % 2 === 0 ? rig.server : other
+        return (await upstreamTokens.current(caller, 'corp', 'access_token')).token.reveal()
+      }),
+    )
+    expect([...new Set(tokens)]).toEqual(['the-next-one'])
+    expect(rig.idp.count('/token') - before).toBe(1)
+  })
+
+  it('end the family of a refresh token that is shown more than 30 s after its successor was made', async () => {
+    const { access_token: access, refresh_token: first = '' } = await getTokens(rig, client)
+    const { refresh_token: next = '' } = (await (await refresh(rig, client, first)).json()) as Answer
+    rig.clock.advance(29_000)
+    const again = (await (await refresh(replicas[1] ?? rig, client, first)).json()) as Answer
+    expect(again.refresh_token).toBe(next)
+    rig.clock.advance(2_000)
+    const late = await atBoth((replica) => refresh(replica, client, first))
+    expect(new Set(late.map(({ error }) => error))).toEqual(new Set(['invalid_grant']))
+    await vi.waitFor(
+      () => expect([rig.server, other].map((server) => isRevoked(server, access))).toEqual([true, true]),
+      15_000,
+    )
+    expect(await (await refresh(replicas[1] ?? rig, client, next)).json()).toMatchObject({ error: 'invalid_grant' })
   })
 
   it(`rotate a refresh token once when ${AT_ONCE} show it at once, and all get the same successor`, async () => {

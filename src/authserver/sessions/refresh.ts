@@ -32,8 +32,8 @@ export interface RefreshRequest {
   readonly needs: (held: HeldTokens, record: SessionRecord) => boolean
 }
 
-/** Longer than an upstream may take to answer: the lock outlives a slow call, and not for long a replica that died. */
-const LOCK_MS = 15_000
+/** Renewed each third of it: the lock outlives a failover of the store, and not for long a replica that died. */
+const LOCK_MS = 8_000
 const LOCK_WAIT_MS = 20_000
 const WRITE_TRIES = 8
 const STORE_TRIES = 3
@@ -135,7 +135,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
     }
   }
 
-  const underLock = async (request: RefreshRequest, fence: number): Promise<Refreshed | undefined> => {
+  const underLock = async (request: RefreshRequest, lock: HeldLock): Promise<Refreshed | undefined> => {
     const { tsid, upstream, needs } = request
     const loaded = await records.load(tsid)
     const from = loaded?.record.providers.get(upstream.name)
@@ -144,8 +144,11 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
       count(upstream.name, 'by_another_replica')
       return { record: loaded.record, held: from, isStored: true }
     }
+    // Sent twice, a refresh token that rotates looks stolen: whoever has the lock by now sends it.
+    if (!lock.isHeld)
+      throw new Failure('store_unavailable', { detail: 'the lock of a refresh was lost', retryAfterSeconds: 1 })
     const login = await upstream.refresh(from, from.user)
-    const kept = await keep(request, loaded, from, login, fence)
+    const kept = await keep(request, loaded, from, login, lock.fence)
     count(upstream.name, kept?.isStored === false ? 'not_stored' : 'refreshed')
     return kept
   }
@@ -155,7 +158,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
     try {
       const held = await lock(request.tsid)
       try {
-        return await underLock(request, held.fence)
+        return await underLock(request, held)
       } finally {
         await held.release()
       }

@@ -154,6 +154,17 @@ describe('refreshing upstream tokens', () => {
     expect(await rig.access(await rig.replica())).toBe('access-2')
   })
 
+  it('who lost the lock before it asked does not ask', async () => {
+    const rig = createRig()
+    const lost = { fence: 0, isHeld: false, release: () => Promise.resolve() }
+    const late = await rig.replica({ ...rig.memory, lock: () => Promise.resolve(lost) })
+    await rig.login(late)
+    rig.clock.advance(HOUR)
+    await expect(rig.access(late)).rejects.toThrow(code('store_unavailable'))
+    expect(rig.corp.refreshes).toBe(0)
+    expect(await rig.access(await rig.replica())).toBe('access-1')
+  })
+
   it('a session that ends while it is refreshed stays ended', async () => {
     const rig = createRig()
     const sessions = await rig.replica()
@@ -175,6 +186,6 @@ describe('refreshing upstream tokens', () => {
 function withoutHolding(store: Store): Store {
   return {
     ...store,
-    lock: () => Promise.resolve({ fence: 0, isHeld: false, release: () => Promise.resolve() }),
+    lock: () => Promise.resolve({ fence: 0, isHeld: true, release: () => Promise.resolve() }),
   }
 }

@@ -13,6 +13,8 @@ export interface Answer {
   readonly body?: unknown
   /** Nothing at all is answered: the connection is cut. */
   readonly cut?: boolean
+  /** Answered only when this has resolved. */
+  readonly after?: Promise<unknown>
 }
 
 export interface Asked {
@@ -164,7 +166,8 @@ export async function startIdp(sockets: Sockets) {
       const entry = { method, path, query: new URLSearchParams(query), headers, form }
       asked.push(entry)
       void (async () => {
-        const { status = 200, headers: more = {}, body, cut = false } = replaced(entry) ?? (await right(entry))
+        const { status = 200, headers: more = {}, body, cut = false, after } = replaced(entry) ?? (await right(entry))
+        await after
         if (cut) request.socket.destroy()
         response.writeHead(status, { 'content-type': 'application/json', ...more })
         response.end(typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body))
