@@ -48,7 +48,12 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
   // A provider for opaque tokens alone may have neither discovery nor keys (decisions §2.3).
   const hasKeys = jwksUrl !== undefined || introspectionUrl === undefined
   const atHand = deps.metrics
-    .gauge('extauth_provider_keys', 'Keys of an identity provider that are at hand; 0 while they never came.', ['name'])
+    .gauge(
+      'extauth_provider_keys',
+      'Keys of an identity provider that are at hand; 0 while they never came.',
+      ['name'],
+      'min',
+    )
     .with(name)
   if (hasKeys) atHand.set(0)
   const keys = createKeyStore({

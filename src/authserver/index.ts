@@ -1,6 +1,11 @@
 export type { AuthServerConfig, AuthServerResource } from './config.ts'
 export type { AuthServerDeps } from './deps.ts'
-export { createEphemeralKeys, type EphemeralKeys } from './keys/ephemeral.ts'
+export {
+  createEphemeralKeys,
+  makeEphemeralMaterial,
+  type EphemeralKeys,
+  type EphemeralMaterial,
+} from './keys/ephemeral.ts'
 export { openAuthServer, type AuthServer, type AuthServerReadiness } from './server.ts'
 export type { NewUpstreamSession, UpstreamSessions } from './sessions/session.ts'
 export { createUpstreamSessions, type UpstreamSessionsOptions } from './sessions/sessions.ts'

@@ -31,7 +31,12 @@ export interface SharedGateOptions {
 export function createSharedGate(options: SharedGateOptions): SharedGate {
   const { log, metrics, budgetMs } = options
   const alone = metrics
-    .gauge('extauth_shared_credentials_alone', 'Whether this replica goes on without the store of shared credentials.')
+    .gauge(
+      'extauth_shared_credentials_alone',
+      'Whether this replica goes on without the store of shared credentials.',
+      [],
+      'max',
+    )
     .with()
   let failures = 0
   let isAlone = false

@@ -25,8 +25,12 @@ export function countLostLines(log: ReportingLog, metrics: Metrics): void {
   log.onLost?.((lines) => lost.add(lines))
 }
 
+const AFTER_NEWLINE = /(?<=\n)/
+
 /** A log and the way to get its last lines out before the process ends. */
 export interface OpenLog extends Log, LossReport {
+  /** Lines that another process has rendered, each with its newline. */
+  pass(lines: string): void
   /** Waits up to half a second for a reader that does not read. */
   flush(): void
 }
@@ -73,6 +77,9 @@ export function openLog(options: LogOptions): OpenLog {
     info: at('info', false),
     warn: at('warn', true),
     error: at('error', true),
+    pass(lines) {
+      for (const line of lines.split(AFTER_NEWLINE)) writer.write(line)
+    },
     flush: () => writer.finish(),
     onLost(listener) {
       onLost = listener

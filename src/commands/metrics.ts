@@ -1,10 +1,15 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import type { Metrics } from '../core/index.ts'
 
+/** All metrics of a process at one moment, in prom-client's form. */
+export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
 /** `Metrics` on prom-client, and its text for `/metrics`. Declaring the same metric twice gives the same one. */
 export interface OpenMetrics extends Metrics {
   /** Prometheus text exposition format. */
   render(): Promise<string>
+  /** The same as data, for whoever puts those of several processes together. */
+  snapshot(): Promise<MetricsSnapshot>
   /** Forgets every series, of whatever metric, that has all of these labels: what they counted is no more. */
   removeSeries(labels: Readonly<Record<string, string>>): void
 }
@@ -50,11 +55,11 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
         },
       }
     },
-    gauge: (name, help, labelNames = []) => {
+    gauge: (name, help, labelNames = [], across = 'sum') => {
       const declared = declare(
         name,
         labelNames,
-        () => new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] }),
+        () => new Gauge({ name, help, labelNames: [...labelNames], aggregator: across, registers: [registry] }),
       )
       return {
         with: (...labels) => {
@@ -77,6 +82,7 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
       }
     },
     render: () => registry.metrics(),
+    snapshot: () => registry.getMetricsAsJSON(),
     removeSeries(labels) {
       for (const { metric, labelNames, series } of known.values()) {
         const wanted = Object.entries(labels).map(([name, value]) => [labelNames.indexOf(name), value] as const)

@@ -59,7 +59,8 @@ export interface ProxyProcess extends ProxyControls {
   decisions(): readonly object[]
 }
 
-const DEFAULT_DRAIN_GRACE_MS = 10_000
+/** Milliseconds. */
+export const DEFAULT_DRAIN_GRACE_MS = 10_000
 const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting down'] }
 const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
 

@@ -80,7 +80,7 @@ export function createServices(options: ServicesOptions): Services {
       outbound,
       secrets,
       stores,
-      ephemeralKeys: common?.ephemeralKeys ?? createEphemeralKeys,
+      ephemeralKeys: common?.ephemeralKeys ?? (() => createEphemeralKeys()),
     }),
     cache,
     sharing,

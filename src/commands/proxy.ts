@@ -3,7 +3,7 @@ import { parseGoDuration } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
-import { API_GROUP, DIRECTORY, DURATION, FILE, HTTP_URL, LISTEN_ADDRESS, NAMESPACE } from './option-values.ts'
+import { API_GROUP, DIRECTORY, DURATION, FILE, HTTP_URL, LISTEN_ADDRESS, NAMESPACE, wholeNumber } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
@@ -70,6 +70,12 @@ export const PROXY_SPEC: CommandSpec = {
       value: 'DURATION',
       help: 'How long answers to POST go on after SIGTERM. Default 10s.',
     },
+    workers: {
+      type: 'string',
+      is: wholeNumber(1, 64),
+      value: 'N',
+      help: 'Processes that share the port and one admin listener. Default 1.',
+    },
     ...logOptions('info'),
   },
   notes: [
@@ -92,10 +98,18 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
     io.stdout(renderHelp(PROXY_SPEC))
     return EXIT.fine
   }
+  const workers = Number(options.text('workers') ?? '1')
   const log = openLogAsAsked(options, 'info', io)
+  const settings = { ...sourcesOf(options), log, env: io.env }
   let proxy: RunningProxy
   try {
-    proxy = await runProxy({ ...sourcesOf(options), log, env: io.env })
+    if (workers === 1) proxy = await runProxy(settings)
+    else {
+      const cluster = await import('./workers/index.ts')
+      if (cluster.isWorker())
+        return await cluster.runWorker(settings, cluster.channelToSupervisor(), io).finally(cluster.leave)
+      proxy = await cluster.runWorkers({ ...settings, workers })
+    }
   } catch (error) {
     log.flush()
     return refuse(error, io)

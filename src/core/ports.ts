@@ -22,10 +22,12 @@ export interface Metrics {
     help: string,
     labelNames?: readonly string[],
   ): { with(...labels: string[]): { add(by?: number): void } }
+  /** `across`: what the values of several workers of one proxy come to; default their sum. */
   gauge(
     name: string,
     help: string,
     labelNames?: readonly string[],
+    across?: 'sum' | 'min' | 'max',
   ): { with(...labels: string[]): { set(value: number): void; add(by: number): void } }
   histogram(
     name: string,

@@ -37,9 +37,12 @@ export function createProtections(options: {
   readonly metrics: Metrics | undefined
 }): Protections {
   const { clock, metrics } = options
-  const gauge = metrics?.gauge('extauth_breaker_state', 'Circuit breaker per service: 0 closed, 1 open, 2 probing.', [
-    'name',
-  ])
+  const gauge = metrics?.gauge(
+    'extauth_breaker_state',
+    'Circuit breaker per service: 0 closed, 1 open, 2 probing.',
+    ['name'],
+    'max',
+  )
   const entries = new Map<string, Entry>()
 
   const publish = (clients: Iterable<ServiceClient>): void => {

@@ -48,7 +48,7 @@ export function createLink(options: LinkOptions): Link {
     'purpose',
     'outcome',
   ])
-  const up = metrics.gauge('extauth_store_connected', 'Whether there is a connection to the store.', ['purpose'])
+  const up = metrics.gauge('extauth_store_connected', 'Whether there is a connection to the store.', ['purpose'], 'min')
   let connection: Connection | undefined
   let failure: StoreError = new StoreError('unavailable', { cause: 'not connected yet' })
   let patientUntil = Infinity

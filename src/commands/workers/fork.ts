@@ -1,0 +1,80 @@
+import cluster from 'node:cluster'
+import type { OpenLog } from '../logging.ts'
+import type { WorkerEnd, WorkerProcess } from './crew.ts'
+import { passLines } from './log-lines.ts'
+import type { MemoryOfWorkers } from './memory-of-workers.ts'
+import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
+import { type Channel, createPeer, NoAnswer } from './peer.ts'
+
+export interface ForkOptions {
+  readonly memory: MemoryOfWorkers
+  readonly common: CommonMaterial
+  readonly ephemeralKeys: SupervisorMethods['ephemeralKeys']
+  /** Gets the worker's lines beside its own. */
+  readonly log: OpenLog
+}
+
+/**
+ * Starts this program again, with the same arguments, as a worker of this process (`node:cluster`: this process accepts the
+ * connections and hands them round). The worker writes its log to a pipe, from which whole lines go to `log`.
+ */
+export function forkWorker({ memory, common, ephemeralKeys, log }: ForkOptions): WorkerProcess {
+  cluster.setupPrimary({ stdio: ['ignore', 'ignore', 'pipe', 'ipc'], serialization: 'advanced' })
+  const { process: child } = cluster.fork()
+  if (child.stderr !== null) passLines(child.stderr, (lines) => log.pass(lines))
+
+  const channel: Channel = {
+    send(message, onSent) {
+      if (child.connected) child.send(message, (error) => onSent(error))
+      else onSent(new NoAnswer('gone'))
+    },
+    onMessage: (listener) => void child.on('message', listener),
+    onClose: (listener) => void child.once('disconnect', listener),
+  }
+  const started = Promise.withResolvers<{ readonly url: string } | { readonly failure: StartFailure }>()
+  const ended = Promise.withResolvers<WorkerEnd>()
+  const part = memory.partOf((id, message) => void peer.ask('published', [id, message]).catch(() => undefined))
+  const methods: SupervisorMethods = {
+    ...part.methods,
+    common: () => common,
+    ephemeralKeys,
+    ready: (url) => started.resolve({ url }),
+    failed: (failure) => started.resolve({ failure }),
+  }
+  const peer = createPeer<WorkerMethods>(channel, methods)
+  child.once('disconnect', () => part.letGo())
+  child.once('error', () =>
+    started.resolve({ failure: { code: 'internal_error', detail: 'a worker cannot be started' } }),
+  )
+  child.once('exit', (code, signal) => {
+    part.letGo()
+    const detail = `a worker ended while it started (${signal ?? `exit code ${code}`})`
+    started.resolve({ failure: { code: 'config_error', detail } })
+    ended.resolve({ code, signal })
+  })
+  return {
+    pid: child.pid,
+    peer,
+    started: started.promise,
+    ended: ended.promise,
+    kill: () => void child.kill('SIGKILL'),
+  }
+}
+
+/** The channel of a worker to its supervisor. */
+export function channelToSupervisor(): Channel {
+  return {
+    send(message, onSent) {
+      if (process.connected) process.send?.(message, undefined, {}, onSent)
+      else onSent(new NoAnswer('gone'))
+    },
+    onMessage: (listener) => void process.on('message', listener),
+    onClose: (listener) => void process.once('disconnect', listener),
+  }
+}
+
+/** Whether this process was started by `forkWorker`. */
+export const isWorker = (): boolean => cluster.isWorker
+
+/** Ends the channel, and with it this process: its supervisor knows all that it had to say. */
+export const leave = (): void => process.disconnect()

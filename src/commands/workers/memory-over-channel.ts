@@ -1,0 +1,101 @@
+import { type HeldLock, type Store, StoreError, type StoreErrorKind, type StoreListener } from '../../storage/index.ts'
+import { NoAnswer, type Peer, RemoteError } from './peer.ts'
+import type { StoreMethods } from './memory-of-workers.ts'
+
+/** Beyond what an operation waits for by itself, in milliseconds. */
+const ANSWER_MS = 5_000
+
+/** What a worker knows of the memory that its supervisor keeps for all workers. */
+export interface MemoryOverChannel {
+  /** The memory of one scope. */
+  readonly open: (scope: string) => Store
+  /** The supervisor says that something was published to subscription `id`. */
+  onMessage(id: number, message: string): void
+}
+
+/** Stores whose entries are in the supervisor, so that every worker sees them: each operation is one question to it. */
+export function createMemoryOverChannel(peer: Peer<StoreMethods>): MemoryOverChannel {
+  const listeners = new Map<number, StoreListener>()
+  let subscriptions = 0
+  let isClosed = false
+
+  const ask: Peer<StoreMethods>['ask'] = (name, args, deadlineMs) => {
+    if (isClosed) return Promise.reject(new StoreError('unavailable'))
+    return peer.ask(name, args, deadlineMs).catch((error: unknown) => {
+      throw asStoreError(error)
+    })
+  }
+  const held = (scope: string, { id, fence }: { id: number; fence: number }): HeldLock => {
+    let isMine = true
+    return {
+      fence,
+      get isHeld() {
+        return isMine
+      },
+      async release() {
+        if (!isMine) return
+        isMine = false
+        // A supervisor that has gone took the lock along.
+        await ask('release', [scope, id]).catch(() => undefined)
+      },
+    }
+  }
+
+  return {
+    onMessage: (id, message) => listeners.get(id)?.onMessage(message),
+    open: (scope) => ({
+      get: (key) => ask('get', [scope, key]),
+      put: (key, value, ttlMs) => ask('put', [scope, key, value, ttlMs]),
+      putIfAbsent: (key, value, ttlMs) => ask('putIfAbsent', [scope, key, value, ttlMs]),
+      take: (key) => ask('take', [scope, key]),
+      compareAndSet: (key, version, value, ttlMs, fence) =>
+        ask('compareAndSet', [scope, key, version, value, ttlMs, fence]),
+      delete: (...keys) => ask('delete', [scope, keys]),
+      admit: (collection, key, value, ttlMs, most) => ask('admit', [scope, collection, key, value, ttlMs, most]),
+      touch: (collection, key, ttlMs) => ask('touch', [scope, collection, key, ttlMs]),
+      remove: (collection, key) => ask('remove', [scope, collection, key]),
+      async lock(name, options) {
+        const granted = await ask('lock', [scope, name, options], options.waitMs + ANSWER_MS)
+        return granted && held(scope, granted)
+      },
+      async getOrLock(key, staleVersion, ttlMs) {
+        const found = await ask('getOrLock', [scope, key, staleVersion, ttlMs])
+        return found.kind === 'lock' ? { kind: 'lock', held: held(scope, found.granted) } : found
+      },
+      publish: (channel, message) => ask('publish', [scope, channel, message]),
+      subscribe(channel, listener) {
+        const id = ++subscriptions
+        listeners.set(id, listener)
+        ask('subscribe', [scope, channel, id]).catch(() => listener.onGap())
+        return {
+          close() {
+            listeners.delete(id)
+            ask('unsubscribe', [id]).catch(() => undefined)
+          },
+        }
+      },
+      health: () => ({ isUp: !isClosed, kind: 'memory', detail: isClosed ? 'closed' : undefined }),
+      close() {
+        isClosed = true
+        return Promise.resolve()
+      },
+    }),
+  }
+}
+
+const KINDS: ReadonlySet<unknown> = new Set<StoreErrorKind>([
+  'unavailable',
+  'timeout',
+  'overloaded',
+  'too_few_replicas',
+  'refused',
+  'unknown_key',
+])
+
+function asStoreError(error: unknown): unknown {
+  if (error instanceof NoAnswer) return new StoreError(error.reason === 'late' ? 'timeout' : 'unavailable')
+  if (!(error instanceof RemoteError)) return error
+  const { kind } = error.members
+  if (KINDS.has(kind)) return new StoreError(kind as StoreErrorKind)
+  return error.name === 'RangeError' ? new RangeError(error.message) : error
+}

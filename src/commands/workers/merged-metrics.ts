@@ -1,0 +1,47 @@
+import { AggregatorRegistry } from 'prom-client'
+import type { MetricsSnapshot } from '../metrics.ts'
+
+/** The metrics of several processes as one. */
+export interface MergedMetrics {
+  /** What a worker counted so far; later figures of the same worker replace it. */
+  take(worker: object, snapshot: MetricsSnapshot): void
+  /** A worker has gone: what it last counted stays in the sums, so that no counter goes back; its gauges do not. */
+  depart(worker: object): void
+  /** Prometheus text exposition format: `own` and all workers. Series of `route`s that aren't in `routes` are left out. */
+  render(own: MetricsSnapshot, routes: ReadonlySet<string>): Promise<string>
+}
+
+/** Merges as each metric says: counters and histograms by their sums, gauges by sum, least or greatest. */
+export function createMergedMetrics(): MergedMetrics {
+  const byWorker = new Map<object, MetricsSnapshot>()
+  let departed: MetricsSnapshot = []
+  const lasting = (snapshot: MetricsSnapshot): MetricsSnapshot =>
+    snapshot.filter(({ type }) => String(type) !== 'gauge')
+  return {
+    take: (worker, snapshot) => void byWorker.set(worker, snapshot),
+    depart(worker) {
+      const last = byWorker.get(worker)
+      byWorker.delete(worker)
+      if (last !== undefined) departed = merge([departed, lasting(last)])
+    },
+    async render(own, routes) {
+      departed = ofRoutes(departed, routes)
+      return registryOf([...byWorker.values(), own, departed]).metrics()
+    },
+  }
+}
+
+const registryOf = (snapshots: readonly MetricsSnapshot[]) =>
+  AggregatorRegistry.aggregate(snapshots.map((snapshot) => [...snapshot]))
+
+/** One snapshot of several, to be merged again. */
+function merge(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
+  return registryOf(snapshots).getMetricsAsArray() as MetricsSnapshot
+}
+
+function ofRoutes(snapshot: MetricsSnapshot, routes: ReadonlySet<string>): MetricsSnapshot {
+  return snapshot.map((metric) => ({
+    ...metric,
+    values: metric.values.filter(({ labels }) => labels.route === undefined || routes.has(String(labels.route))),
+  }))
+}

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { type EphemeralMaterial, makeEphemeralMaterial } from '../../authserver/index.ts'
+import { Failure, type FailureCode } from '../../core/index.ts'
+import { clearStaleSocket, parseListenAddress } from '../../listen/index.ts'
+import type { ProxyControls } from '../admin.ts'
+import { whole } from '../closers.ts'
+import { ConfigError } from '../config-error.ts'
+import { loadProxyConfig } from '../load-config.ts'
+import { countLostLines, type OpenLog } from '../logging.ts'
+import { openMetrics } from '../metrics.ts'
+import { DEFAULT_DRAIN_GRACE_MS, type ProxyProcessOptions } from '../proxy-process.ts'
+import { fixedSettings } from '../reloader.ts'
+import { type RunningProxy, startAdmin } from '../run-proxy.ts'
+import { VERSION } from '../version.ts'
+import { type Crew, startCrew, type WorkerProcess, WorkerNotStarted } from './crew.ts'
+import { forkWorker } from './fork.ts'
+import { createMemoryOfWorkers } from './memory-of-workers.ts'
+import { mergeDecisions, mergeListings, mergeReadiness, mergeReloads } from './merge.ts'
+import { createMergedMetrics } from './merged-metrics.ts'
+import type { StartFailure, WorkerMethods } from './messages.ts'
+import { NoAnswer } from './peer.ts'
+
+/** So long a worker may take to answer for itself; scrapers wait about ten seconds. */
+const ANSWER_MS = 3_000
+/** A reload reads files and may ask for keys. */
+const RELOAD_MS = 30_000
+/** What a worker gets beyond its drain to let go of everything. */
+const LAST_MS = 5_000
+
+/**
+ * Runs the proxy as `workers` processes on one port, and one admin listener that speaks for all. Throws what one process
+ * alone would; nothing is left running then.
+ */
+export function runWorkers(
+  options: ProxyProcessOptions & { readonly log: OpenLog; readonly workers: number },
+): Promise<RunningProxy> {
+  return whole(async (closers) => {
+    const { log, workers, clock = Date, drainGraceMs = DEFAULT_DRAIN_GRACE_MS } = options
+    const first = await loadProxyConfig(options)
+    const address = parseListenAddress(first.listen.address)
+    if (address.kind === 'unix') await clearStaleSocket(address.path)
+
+    const metrics = openMetrics()
+    countLostLines(log, metrics)
+    const merged = createMergedMetrics()
+    const memory = createMemoryOfWorkers({ clock, log })
+    const keys = new Map<string, EphemeralMaterial>()
+    const ephemeralKeys = (server: string) => {
+      const material = keys.get(server) ?? makeEphemeralMaterial()
+      keys.set(server, material)
+      return { signing: material.signing.reveal(), sealing: material.sealing.reveal() }
+    }
+    const common = {
+      sessionKey: randomBytes(32).toString('base64url'),
+      ticketKeys: randomBytes(48),
+      settings: fixedSettings(first),
+    }
+    const crew = await startCrew({
+      count: workers,
+      fork: () => forkWorker({ memory, common, ephemeralKeys, log }),
+      log,
+      metrics,
+      onEnded: (worker) => merged.depart(worker),
+    }).catch((error: unknown) => {
+      throw error instanceof WorkerNotStarted ? asItWas(error.failure) : error
+    })
+    let isDraining = false
+    closers.keep({ close: () => ((isDraining = true), crew.stop(drainGraceMs + LAST_MS)) })
+
+    const controls: ProxyControls = {
+      config: () => one(crew, 'config'),
+      readiness: async () =>
+        isDraining
+          ? { ok: false, detail: { draining: true } }
+          : mergeReadiness(await every(crew, 'readiness', []), workers),
+      async metrics() {
+        const routes = new Set<string>()
+        await each(crew, async (worker) => {
+          const { snapshot, routes: names } = await worker.peer.ask('metrics', [], ANSWER_MS)
+          merged.take(worker, snapshot)
+          for (const name of names) routes.add(name)
+        })
+        return merged.render(await metrics.snapshot(), routes)
+      },
+      cache: async () => mergeListings(await every(crew, 'cache', [])),
+      purge: async (filter) => (await every(crew, 'purge', [filter])).reduce((sum, count) => sum + count, 0),
+      decisions: async () => mergeDecisions(await every(crew, 'decisions', [])),
+      reload: async () =>
+        isDraining
+          ? { ok: false, problems: ['the proxy is shutting down'] }
+          : mergeReloads(await every(crew, 'reload', [], RELOAD_MS)),
+    }
+    const admin = await startAdmin(first.admin, controls, log, closers)
+    const { url } = crew
+    log.info({ url, admin: admin.url, routes: first.routes.length, workers, version: VERSION }, 'listening')
+    const close = async (): Promise<void> => {
+      try {
+        await closers.close()
+      } finally {
+        await admin.close()
+      }
+    }
+    return { url, adminUrl: admin.url, routes: first.routes, reload: () => controls.reload(), close }
+  })
+}
+
+/** Asks all that serve; one that ends meanwhile has nothing to say, one that is late is a failure. */
+async function every<K extends keyof WorkerMethods>(
+  crew: Crew,
+  name: K,
+  args: Parameters<WorkerMethods[K]>,
+  deadlineMs = ANSWER_MS,
+): Promise<Awaited<ReturnType<WorkerMethods[K]>>[]> {
+  const answers: Awaited<ReturnType<WorkerMethods[K]>>[] = []
+  const late: (number | undefined)[] = []
+  await each(crew, async (worker) => {
+    try {
+      answers.push(await worker.peer.ask(name, args, deadlineMs))
+    } catch (error) {
+      if (!(error instanceof NoAnswer) || error.reason === 'late') late.push(worker.pid)
+    }
+  })
+  if (late.length > 0)
+    throw new Failure('internal_error', { detail: `worker ${late.join(', ')} did not answer for ${name} in time` })
+  return answers
+}
+
+async function one<K extends 'config'>(crew: Crew, name: K): Promise<Awaited<ReturnType<WorkerMethods[K]>>> {
+  const [answer] = await every(crew, name, [] as Parameters<WorkerMethods[K]>)
+  if (answer === undefined) throw new Failure('internal_error', { detail: 'no worker is running' })
+  return answer
+}
+
+/** What fails for one worker keeps nobody else's answer away. */
+const each = async (crew: Crew, ask: (worker: WorkerProcess) => Promise<void>): Promise<void> =>
+  void (await Promise.allSettled(crew.serving.map(ask)))
+
+/** The same error that the worker had, so that the command says the same. */
+function asItWas({ lines, code, detail, systemCode }: StartFailure): Error {
+  if (lines !== undefined) return new ConfigError(lines)
+  return new Failure((code ?? 'internal_error') as FailureCode, {
+    ...(detail === undefined ? {} : { detail }),
+    cause: { code: systemCode },
+  })
+}
