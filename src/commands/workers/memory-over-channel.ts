@@ -1,4 +1,5 @@
 import { type HeldLock, type Store, StoreError, type StoreErrorKind, type StoreListener } from '../../storage/index.ts'
+import { causeOf, type Log } from '../../core/index.ts'
 import { NoAnswer, type Peer, RemoteError } from './peer.ts'
 import type { StoreMethods } from './memory-of-workers.ts'
 
@@ -14,14 +15,16 @@ export interface MemoryOverChannel {
 }
 
 /** Stores whose entries are in the supervisor, so that every worker sees them: each operation is one question to it. */
-export function createMemoryOverChannel(peer: Peer<StoreMethods>): MemoryOverChannel {
+export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): MemoryOverChannel {
   const listeners = new Map<number, StoreListener>()
   let subscriptions = 0
   let isClosed = false
+  let isGone = false
 
   const ask: Peer<StoreMethods>['ask'] = (name, args, deadlineMs) => {
     if (isClosed) return Promise.reject(new StoreError('unavailable'))
     return peer.ask(name, args, deadlineMs).catch((error: unknown) => {
+      if (error instanceof NoAnswer && error.reason === 'gone') isGone = true
       throw asStoreError(error)
     })
   }
@@ -42,7 +45,13 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>): MemoryOverCha
   }
 
   return {
-    onMessage: (id, message) => listeners.get(id)?.onMessage(message),
+    onMessage(id, message) {
+      try {
+        listeners.get(id)?.onMessage(message)
+      } catch (error) {
+        log.error({ error: causeOf(error) }, 'a listener of the store failed')
+      }
+    },
     open: (scope) => ({
       get: (key) => ask('get', [scope, key]),
       put: (key, value, ttlMs) => ask('put', [scope, key, value, ttlMs]),
@@ -74,7 +83,10 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>): MemoryOverCha
           },
         }
       },
-      health: () => ({ isUp: !isClosed, kind: 'memory', detail: isClosed ? 'closed' : undefined }),
+      health() {
+        const detail = isClosed ? 'closed' : isGone ? 'the supervisor has gone' : undefined
+        return { isUp: detail === undefined, kind: 'memory', detail }
+      },
       close() {
         isClosed = true
         return Promise.resolve()

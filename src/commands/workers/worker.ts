@@ -42,7 +42,7 @@ export async function runWorker(
     stop: () => stop('told'),
   }
   const peer = createPeer<SupervisorMethods>(channel, methods)
-  const memory = createMemoryOverChannel(peer)
+  const memory = createMemoryOverChannel(peer, log)
   const closers = new Closers()
   try {
     proxy = await startProxy(options, closers, await commonOf(peer, memory.open))
