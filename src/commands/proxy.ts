@@ -3,7 +3,16 @@ import { parseGoDuration } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
-import { API_GROUP, DIRECTORY, DURATION, FILE, HTTP_URL, LISTEN_ADDRESS, NAMESPACE, wholeNumber } from './option-values.ts'
+import {
+  API_GROUP,
+  DIRECTORY,
+  DURATION,
+  FILE,
+  HTTP_URL,
+  LISTEN_ADDRESS,
+  NAMESPACE,
+  wholeNumber,
+} from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
@@ -99,17 +108,15 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
     return EXIT.fine
   }
   const workers = Number(options.text('workers') ?? '1')
-  const log = openLogAsAsked(options, 'info', io)
+  const several = workers > 1 ? await import('./workers/index.ts') : undefined
+  const isWorker = several?.isWorker() === true
+  const log = openLogAsAsked(options, 'info', isWorker ? several.ioOfWorker(io) : io)
   const settings = { ...sourcesOf(options), log, env: io.env }
+  if (isWorker) return several.runWorker(settings, several.channelToSupervisor(), io).finally(several.leave)
   let proxy: RunningProxy
   try {
-    if (workers === 1) proxy = await runProxy(settings)
-    else {
-      const cluster = await import('./workers/index.ts')
-      if (cluster.isWorker())
-        return await cluster.runWorker(settings, cluster.channelToSupervisor(), io).finally(cluster.leave)
-      proxy = await cluster.runWorkers({ ...settings, workers })
-    }
+    const isTerminal = io.isTerminal === true
+    proxy = await (several?.runWorkers({ ...settings, workers, isTerminal }) ?? runProxy(settings))
   } catch (error) {
     log.flush()
     return refuse(error, io)

@@ -4,7 +4,10 @@ import type { Sockets } from '../support/sockets.ts'
 import { extauth, type Running } from './process.ts'
 import { configFolder, type RunningTestProxy } from './run.ts'
 
-export interface WorkersProxy extends Pick<RunningTestProxy, 'url' | 'adminUrl' | 'directory' | 'write'> {
+export interface WorkersProxy extends Pick<
+  RunningTestProxy,
+  'url' | 'adminUrl' | 'directory' | 'write' | 'reload' | 'close'
+> {
   readonly running: Running
   /** Process ids of the workers that are there now. */
   pids(): Promise<number[]>
@@ -15,7 +18,7 @@ export interface WorkersProxy extends Pick<RunningTestProxy, 'url' | 'adminUrl' 
 /** Runs `extauth proxy --workers N` as a process of its own, with these files on free ports. */
 export async function runWorkersProcess(
   sockets: Sockets,
-  files: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string | Buffer>>,
   options: { readonly workers?: number; readonly listen?: string; readonly args?: readonly string[] } = {},
 ): Promise<WorkersProxy> {
   const { workers = 2, listen = '127.0.0.1:0', args = [] } = options
@@ -23,13 +26,12 @@ export async function runWorkersProcess(
   const { directory, write } = folder
   const where = ['--config', directory, '--secrets-dir', `${directory}/secrets`, '--listen', listen]
   const running = extauth(['proxy', ...where, '--admin', '127.0.0.1:0', '--workers', String(workers), ...args])
-  sockets.closing({
-    async close() {
-      running.process.kill('SIGKILL')
-      await running.ended
-      await folder.remove()
-    },
-  })
+  const close = async (): Promise<void> => {
+    running.process.kill('SIGKILL')
+    await running.ended
+    await folder.remove()
+  }
+  sockets.closing({ close })
   const { url, admin: adminUrl } = (await running.line('listening')) as { url: string; admin: string }
   const admin: WorkersProxy['admin'] = async (path, method = 'GET') => {
     const response = await fetch(`${adminUrl}${path}`, { method })
@@ -42,6 +44,11 @@ export async function runWorkersProcess(
     write,
     running,
     admin,
+    close,
+    async reload() {
+      const { status, json } = await admin('/reload', 'POST')
+      return status === 200 ? { ok: true } : { ok: false, problems: json['problems'] as string[] }
+    },
     pids: () => childrenOf(running.process.pid ?? 0),
     async metric(line) {
       const text = await (await fetch(`${adminUrl}/metrics`)).text()

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import type { Io } from '../io.ts'
 import type { OpenLog } from '../logging.ts'
 import type { WorkerEnd, WorkerProcess } from './crew.ts'
 import { passLines } from './log-lines.ts'
@@ -6,21 +7,26 @@ import type { MemoryOfWorkers } from './memory-of-workers.ts'
 import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
 import { type Channel, createPeer, NoAnswer } from './peer.ts'
 
+/** Says to a worker that the log of its supervisor goes to a terminal. */
+const TERMINAL = 'EXTAUTH_WORKER_TERMINAL'
+
 export interface ForkOptions {
   readonly memory: MemoryOfWorkers
   readonly common: CommonMaterial
   readonly ephemeralKeys: SupervisorMethods['ephemeralKeys']
   /** Gets the worker's lines beside its own. */
   readonly log: OpenLog
+  /** Whether that log is read on a terminal. */
+  readonly isTerminal: boolean
 }
 
 /**
  * Starts this program again, with the same arguments, as a worker of this process (`node:cluster`: this process accepts the
  * connections and hands them round). The worker writes its log to a pipe, from which whole lines go to `log`.
  */
-export function forkWorker({ memory, common, ephemeralKeys, log }: ForkOptions): WorkerProcess {
+export function forkWorker({ memory, common, ephemeralKeys, log, isTerminal }: ForkOptions): WorkerProcess {
   cluster.setupPrimary({ stdio: ['ignore', 'ignore', 'pipe', 'ipc'], serialization: 'advanced' })
-  const { process: child } = cluster.fork()
+  const { process: child } = cluster.fork(isTerminal ? { [TERMINAL]: 'true' } : {})
   if (child.stderr !== null) passLines(child.stderr, (lines) => log.pass(lines))
 
   const channel: Channel = {
@@ -75,6 +81,9 @@ export function channelToSupervisor(): Channel {
 
 /** Whether this process was started by `forkWorker`. */
 export const isWorker = (): boolean => cluster.isWorker
+
+/** The same world as `io`, with the terminal that the supervisor has. */
+export const ioOfWorker = (io: Io): Io => ({ ...io, isTerminal: io.env[TERMINAL] === 'true' })
 
 /** Ends the channel, and with it this process: its supervisor knows all that it had to say. */
 export const leave = (): void => process.disconnect()

@@ -32,10 +32,10 @@ const LAST_MS = 5_000
  * alone would; nothing is left running then.
  */
 export function runWorkers(
-  options: ProxyProcessOptions & { readonly log: OpenLog; readonly workers: number },
+  options: ProxyProcessOptions & { readonly log: OpenLog; readonly workers: number; readonly isTerminal: boolean },
 ): Promise<RunningProxy> {
   return whole(async (closers) => {
-    const { log, workers, clock = Date, drainGraceMs = DEFAULT_DRAIN_GRACE_MS } = options
+    const { log, workers, isTerminal, clock = Date, drainGraceMs = DEFAULT_DRAIN_GRACE_MS } = options
     const first = await loadProxyConfig(options)
     const address = parseListenAddress(first.listen.address)
     if (address.kind === 'unix') await clearStaleSocket(address.path)
@@ -57,7 +57,7 @@ export function runWorkers(
     }
     const crew = await startCrew({
       count: workers,
-      fork: () => forkWorker({ memory, common, ephemeralKeys, log }),
+      fork: () => forkWorker({ memory, common, ephemeralKeys, log, isTerminal }),
       log,
       metrics,
       onEnded: (worker) => merged.depart(worker),

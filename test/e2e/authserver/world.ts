@@ -12,7 +12,7 @@ export const BACKEND_TOKEN = 'token-of-the-backend'
 /** The real proxy with an authorization server, somebody else's identity provider, and an MCP backend. */
 export interface World {
   readonly url: string
-  readonly proxy: RunningTestProxy
+  readonly proxy: StartedProxy
   readonly idp: StrictIdp
   readonly backend: LabBackend
   /** Of the server `as`. */
@@ -21,7 +21,12 @@ export interface World {
   userAt(authorizationUrl: string, options?: { readonly browser?: Browser; readonly subject?: string }): Promise<URL>
 }
 
+/** What the world has of a proxy, in this process or another. */
+export type StartedProxy = Pick<RunningTestProxy, 'url' | 'adminUrl' | 'write' | 'reload' | 'close'>
+
 export interface WorldOptions {
+  /** Starts the proxy otherwise than in this process. */
+  readonly start?: (files: Readonly<Record<string, string | Buffer>>, listen: string) => Promise<StartedProxy>
   /** Put over the spec of the server. */
   readonly spec?: Readonly<Record<string, unknown>>
   /** More servers with the same upstream: name to the path of the issuer. */
@@ -91,8 +96,10 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
       resourceUrl: `${url}/inject`,
     },
   ]
+  const inThisProcess: WorldOptions['start'] = (files, listen) =>
+    run(files, { listen, ...(options.clock === undefined ? {} : { clock: options.clock }) })
   const proxy = sockets.closing(
-    await run(
+    await (options.start ?? inThisProcess)(
       {
         'secrets/idp/secret': CLIENT_SECRET,
         'secrets/idp/ca': TLS.ca.toString(),
@@ -112,7 +119,7 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
         'proxy.json': proxyConfig({ authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' }, routes }),
         ...options.files?.(urls),
       },
-      { listen: url.replace('http://', ''), ...(options.clock === undefined ? {} : { clock: options.clock }) },
+      url.replace('http://', ''),
     ),
   )
   return {
