@@ -20,12 +20,11 @@ const TOKEN = 'token-of-the-backend'
 
 /** A proxy of two workers with a route that exchanges tokens, one with a static token, and one that is slow. */
 async function openWorld(options: { readonly listen?: string; readonly spec?: object; readonly args?: string[] } = {}) {
-  const clients = [{ id: 'one', secret: new Secret(SECRET), may: ['exchange'], audiences: ['one'] }] as const
   const identity = sockets.closing(
     await startLabIdentityProvider({
       port: 0,
       clock: Date,
-      clients: clients.map((client) => ({ ...client, may: ['exchange'], audiences: ['one'] })),
+      clients: [{ id: 'one', secret: new Secret(SECRET), may: ['exchange'], audiences: ['one'] }],
     }),
   )
   const { url: issuer, jwks: keys, isRevoked } = identity
@@ -44,7 +43,13 @@ async function openWorld(options: { readonly listen?: string; readonly spec?: ob
     response.write('{"half":')
     setTimeout(() => response.end('1}'), 1_000)
   })
-  const route = (name: string, target: string) => ({ name, path: `/${name}`, target, externalAuthConfigRef: { name } })
+  const route = (name: string, target: string) => ({
+    name,
+    path: `/${name}`,
+    target,
+    externalAuthConfigRef: { name },
+    resourceUrl: `http://127.0.0.1/${name}`,
+  })
   const files = {
     'one.json': exchangeConfig('one', `${issuer}/token`),
     'static.json': authConfig('static', {
@@ -210,12 +215,11 @@ describe('extauth proxy --workers 2', () => {
     const folder = await configFolder({})
     sockets.closing({ close: () => folder.remove() })
     const socketPath = path.join(folder.directory, 'proxy.sock')
-    const options = { listen: `unix:${socketPath}`, spec: { auth: { mode: 'anonymous' } } }
-    const first = await openWorld(options)
+    const first = await openWorld({ listen: `unix:${socketPath}` })
     first.proxy.running.process.kill('SIGKILL')
     await first.proxy.running.ended
-    await openWorld(options)
-    const headers = MCP
+    const { bearer } = await openWorld({ listen: `unix:${socketPath}` })
+    const headers = { ...MCP, ...(await bearer('alice')) }
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => alone('http://localhost/static', { socketPath, headers, body: CALL })),
     )

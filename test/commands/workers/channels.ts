@@ -2,7 +2,7 @@ import { deserialize, serialize } from 'node:v8'
 import type { Channel } from '../../../src/commands/workers/peer.ts'
 
 /** Two ends of one channel that carry what `advanced` serialization between processes carries, and can be cut. */
-export function openChannels(): { readonly ends: readonly [Channel, Channel]; cut(): void } {
+export function openChannels(): { readonly ends: readonly [Channel, Channel]; readonly cut: () => void } {
   const messages = [new Set<(message: unknown) => void>(), new Set<(message: unknown) => void>()] as const
   const closes = new Set<() => void>()
   let isCut = false

@@ -9,7 +9,7 @@ const sockets = createSockets()
 const connections = new Agent({ pipelining: 0 })
 beforeEach(() => {
   // Every request on a connection of its own: with several workers, each goes to the next one.
-  const send = (url: never, init?: object) => undiciFetch(url, { ...init, dispatcher: connections } as never)
+  const send = (url: string | URL, init?: object) => undiciFetch(url, { ...init, dispatcher: connections })
   vi.stubGlobal('fetch', send)
 })
 afterEach(async () => {
