@@ -115,7 +115,7 @@ function isRedirectUri(uri: unknown): uri is string {
 const isLoopback = (hostname: string) => ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)
 
 /** Whether `uri` is registered: equal, or on loopback equal but for the port (RFC 8252 §7.3). */
-export function isRegisteredRedirect(client: LabClient, uri: string): boolean {
+export function isRegisteredRedirect(client: Pick<LabClient, 'redirectUris'>, uri: string): boolean {
   if (client.redirectUris?.includes(uri) === true) return true
   if (!URL.canParse(uri) || !isLoopback(new URL(uri).hostname)) return false
   const withoutPort = (text: string) => Object.assign(new URL(text), { port: '' }).href

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../src/core/index.ts'
+import { isRegisteredRedirect } from '../identity/clients.ts'
 import { type Form, OAuthRefusal } from '../identity/oauth-error.ts'
 
 /** Somebody who has an account in the workspace. */
@@ -99,7 +100,7 @@ export function createWorkspaceLogins(
   return {
     begin(query) {
       const redirectUri = query.require('redirect_uri')
-      if (!client.redirectUris.includes(redirectUri))
+      if (!isRegisteredRedirect(client, redirectUri))
         throw new OAuthRefusal('invalid_request', 'redirect_uri is not registered')
       if (query.require('response_type') !== 'code') throw new OAuthRefusal('invalid_request', 'response_type')
       const challenge = query.require('code_challenge')

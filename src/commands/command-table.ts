@@ -38,6 +38,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
       (await import('./lab-login.ts')).LAB_LOGIN_SPEC,
     ],
   },
+  init: {
+    summary: 'Writes a commented configuration for one type of external auth, with its secrets folder.',
+    load: async () => (await import('./init.ts')).runInit,
+    specs: async () => [(await import('./init.ts')).INIT_SPEC],
+  },
   explain: {
     summary: 'Says which role and headers a caller would get, and why. No network.',
     load: async () => (await import('./explain.ts')).runExplain,

@@ -7,6 +7,7 @@ import { EXIT, type Io } from './io.ts'
 import { LAB_PORTS } from './lab-ports.ts'
 import { clickThrough } from './lab-pages.ts'
 import { PORT, ROUTE_PATH, TEXT } from './option-values.ts'
+import { ownCommand } from './own-command.ts'
 import { type CommandSpec, parseOptions, renderHelp } from './options.ts'
 
 /** The table of its options. */
@@ -48,7 +49,8 @@ export async function runLabLogin(argv: readonly string[], io: Io): Promise<numb
     return EXIT.fine
   } catch (error) {
     if (!(error instanceof OutboundError) && !(error instanceof LoginFailed)) throw error
-    const reason = error instanceof LoginFailed ? error.message : 'the lab does not run (extauth lab)'
+    const reason =
+      error instanceof LoginFailed ? error.message : `the lab does not run; start it with: ${ownCommand()} lab`
     io.stderr(`extauth lab login: ${reason}\n`)
     return EXIT.failed
   } finally {

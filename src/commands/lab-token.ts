@@ -3,6 +3,7 @@ import { createOutbound } from '../net/index.ts'
 import { EXIT, type Io } from './io.ts'
 import { LAB_PORTS } from './lab-ports.ts'
 import { CLAIM, PORT, SIGNED_DURATION, TEXT, oneOf, signedSeconds } from './option-values.ts'
+import { ownCommand } from './own-command.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 
 /** The table of its options. */
@@ -66,7 +67,7 @@ export async function runLabToken(argv: readonly string[], io: Io): Promise<numb
     return EXIT.fine
   } catch (error) {
     if (!(error instanceof OutboundError) && !(error instanceof SyntaxError)) throw error
-    io.stderr(`extauth lab token: no lab answers at 127.0.0.1:${port}. Start it with: extauth lab\n`)
+    io.stderr(`extauth lab token: no lab answers at 127.0.0.1:${port}. Start it with: ${ownCommand()} lab\n`)
     return EXIT.failed
   } finally {
     await outbound.close()

@@ -9,6 +9,7 @@ import { findRedisServer, REDIS_MISSING } from './lab-replicas.ts'
 import { runLabToken } from './lab-token.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
 import { PORT, wholeNumber } from './option-values.ts'
+import { ownCommand, printedPath } from './own-command.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
 import { growYoungGeneration } from './young-generation.ts'
 
@@ -173,10 +174,8 @@ const ROWS: readonly Row[] = [
 /** What the lab prints on start: where everything is, the routes, and a command to try for each. */
 function describe(lab: Lab, ports: LabPorts): string {
   const { identity, sts, backend } = lab
-  const request = path.relative('.', path.join(LAB_CONFIG, 'show-request.curl'))
-  // A checkout has no `extauth` on the path; npm finds the right Node for it too.
-  const isCheckout = path.relative('.', LAB_CONFIG) === path.join('config', 'lab')
-  const extauth = isCheckout ? 'npm run -s extauth --' : 'extauth'
+  const request = printedPath(path.join(LAB_CONFIG, 'show-request.curl'))
+  const extauth = ownCommand()
   const proxyPort = ports.proxy === LAB_PORTS.proxy ? '' : ` --port ${new URL(lab.url).port}`
   const idpPort = ports.identity === LAB_PORTS.identity ? '' : ` --idp-port ${new URL(identity.url).port}`
   const wide = Math.max(...ROWS.map((row) => row.path.length)) + 2

@@ -43,9 +43,9 @@ function schemaOf({ file, modelines: [named = ''] }: Example): ValidateFunction 
 }
 
 describe('the examples', () => {
-  it('are those of three folders', () => {
+  it('are those of four folders', () => {
     expect(new Set(files.map((file) => path.dirname(file)))).toEqual(
-      new Set(['config', 'config/examples', 'config/lab']),
+      new Set(['config', 'config/examples', 'config/init', 'config/lab']),
     )
     expect(examples.length).toBeGreaterThan(25)
   })
