@@ -4,6 +4,7 @@ import { applyHeader, applyNone } from './header.ts'
 import { createSeal, type Appliers, type ApplyOptions } from './seal.ts'
 
 export type { ApplyOptions } from './seal.ts'
+export { type SigningSteps, signingSteps } from './signing-steps.ts'
 
 const APPLIERS = { none: applyNone, header: applyHeader, aws: applyAws } satisfies Appliers
 

@@ -60,6 +60,8 @@ export interface RequestTrace {
   sealed(sealed: Sealed): void
   /** There is a connection, and the request goes out on it. */
   sending(): void
+  /** A piece of a request's body that is streamed; absent: nobody wants it. What is kept is in `sealed`. */
+  requestBody?(chunk: Buffer): void
   /** The head of the backend's answer, as it came; lower-case names. */
   received(status: number, headers: Readonly<Record<string, string | readonly string[] | undefined>>): void
   again(again: Again): void

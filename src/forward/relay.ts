@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
+import { type Again, Failure, type Inbound, type Outcome, type RequestTrace, type Sealed } from '../core/index.ts'
 import { isEventStream, type ParsedHeaders, type ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
@@ -85,7 +85,7 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
-    this.inbound.trace?.sending()
+    if (this.inbound.trace !== undefined) tellSending(this.inbound.trace, this.sealed)
     // The client left while the connection was being made.
     if (this.#isSettled) controller.abort(CLIENT_GONE)
   }
@@ -287,6 +287,13 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#release()
     this.#reject(failure)
   }
+}
+
+/** undici begins to read a streamed body in this very turn: who listens from here on misses nothing and starts nothing. */
+function tellSending(trace: RequestTrace, { body }: Sealed): void {
+  trace.sending()
+  if (body.kind === 'stream' && trace.requestBody !== undefined)
+    body.stream.on('data', (chunk: Buffer) => trace.requestBody?.(chunk))
 }
 
 const flushHead = (relay: Relay): void => relay.flush()

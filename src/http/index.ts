@@ -15,7 +15,9 @@ export {
   holdsOne,
   isEventStream,
   type ParsedHeaders,
+  type ResponseDropRule,
   type ResponseHead,
+  whyDropped,
 } from './response-policy.ts'
 export { checkTokenInHost, checkTokenInTarget } from './token-in-target.ts'
 export { JsonError, parseJsonObject, readJsonObject } from './strict-json.ts'

@@ -65,6 +65,27 @@ export function createResponsePolicy(): (
   }
 }
 
+/** Why a header of a backend's answer does not go to the client. */
+export type ResponseDropRule =
+  /** Between two neighbours only, or named in `Connection`. */
+  | 'hop_by_hop'
+  /** Of a session between backend and proxy. */
+  | 'cookie'
+  /** About the credential that the proxy sent. */
+  | 'about_our_credential'
+  /** Would lead clients around the proxy, or is said by the proxy itself. */
+  | 'said_by_us'
+  /** Holds the credential of the request, or stands where there is no body. */
+  | 'credential_inside'
+
+/** Why a header (lower-case name) that is missing in the answer to the client was left out of it. */
+export function whyDropped(name: string): ResponseDropRule {
+  if (HOP_BY_HOP.includes(name)) return 'hop_by_hop'
+  if (name.startsWith('set-cookie')) return 'cookie'
+  if (name === 'www-authenticate' || name.endsWith('authentication-info')) return 'about_our_credential'
+  return DROPPED.has(name) || name.startsWith('access-control-') ? 'said_by_us' : 'credential_inside'
+}
+
 /** So short a credential would be found in values by chance; then only the whole value counts. */
 const MIN_LENGTH_WITHIN = 8
 

@@ -9,15 +9,18 @@ export interface AccessOptions {
   readonly token?: () => Secret | undefined
 }
 
+/** What of a request is judged. */
+type Asked = Pick<IncomingMessage, 'headers' | 'headersDistinct'>
+
 /** One Host header that names this machine: a page that rebound its DNS name to 127.0.0.1 sends that name. */
-function namesThisMachine(request: IncomingMessage): boolean {
+function namesThisMachine(request: Asked): boolean {
   const hosts = request.headersDistinct['host'] ?? []
   const named = hosts.length === 1 ? parseHost(hosts[0] ?? '') : undefined
   return named !== undefined && isLoopbackHost(named.host)
 }
 
 /** Browsers say where a page comes from; no page has business here, and a POST without preflight must not slip through. */
-function comesFromBrowserPage(request: IncomingMessage): boolean {
+function comesFromBrowserPage(request: Asked): boolean {
   const site = request.headers['sec-fetch-site']
   return request.headers.origin !== undefined || (site !== undefined && site !== 'none')
 }
@@ -27,7 +30,7 @@ function comesFromBrowserPage(request: IncomingMessage): boolean {
  * loopback or Unix-socket bind with a `Host` that names this machine (decisions §7, Admin listener).
  * Throws `missing_token`, `invalid_token`, `bad_request` or `bad_origin`; `not_found` where nothing could ever pass.
  */
-export function checkAccess(request: IncomingMessage, options: AccessOptions): void {
+export function checkAccess(request: Asked, options: AccessOptions): void {
   const lines = request.headersDistinct['authorization'] ?? []
   const expected = options.token?.()
   if (lines.length > 0 && expected !== undefined) {

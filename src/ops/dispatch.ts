@@ -43,7 +43,8 @@ const allowOf = (methods: Iterable<string>): string =>
 
 const ADMIN = { realm: 'extauth-admin', resourceMetadata: undefined, requiredScopes: [] }
 
-function failureAnswer(failure: Failure, headers: Readonly<Record<string, string>> = {}): Answer {
+/** A failure in the shape of the admin listener, with its challenge. */
+export function failureAnswer(failure: Failure, headers: Readonly<Record<string, string>> = {}): Answer {
   const challenge = challengeFor(failure, ADMIN)
   return jsonText(failure.status, registryFailureBody(failure), {
     ...headers,

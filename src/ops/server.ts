@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock, Log, Secret } from '../core/index.ts'
 import { openListener, parseListenAddress } from '../listen/index.ts'
-import { createDispatch } from './dispatch.ts'
+import { createDispatch, failureAnswer } from './dispatch.ts'
 import type { Answer, OpsHandler, Readiness } from './endpoint.ts'
+import { createPageServer, type Pages } from './pages.ts'
 
 export interface OpsOptions {
   /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 takes a free one. */
@@ -15,6 +16,8 @@ export interface OpsOptions {
   readonly guarded?: {
     readonly token?: () => Secret | undefined
     readonly endpoints: Readonly<Record<string, OpsHandler>>
+    /** Pages for people, behind the same guard as far as a browser can meet it. */
+    readonly pages?: Pages | undefined
   }
   /** Default: the time. */
   readonly clock?: Clock
@@ -31,7 +34,8 @@ export interface Ops {
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 5_000
-const MAX_HEADER_BYTES = 16 * 1024
+/** A token of 16 KiB that somebody tries from a page, and the rest. */
+const MAX_HEADER_BYTES = 32 * 1024
 const CLOSE_GRACE_MS = 1_000
 /** Probes, scrapers and people. */
 const MAX_CONNECTIONS = 1_000
@@ -55,11 +59,14 @@ function write(request: IncomingMessage, response: ServerResponse, answer: Answe
  */
 export async function startOps(options: OpsOptions): Promise<Ops> {
   const address = parseListenAddress(options.address)
-  const { token, endpoints = {} } = options.guarded ?? {}
-  const dispatch = createDispatch({
-    ...options,
-    guarded: { isLocalBind: address.isLoopback, endpoints, ...(token === undefined ? {} : { token }) },
-  })
+  const { token, endpoints = {}, pages } = options.guarded ?? {}
+  const access = { isLocalBind: address.isLoopback, ...(token === undefined ? {} : { token }) }
+  const dispatch = createDispatch({ ...options, guarded: { ...access, endpoints } })
+  const clock = options.clock ?? Date
+  const servePage =
+    pages === undefined
+      ? undefined
+      : createPageServer({ pages, access, clock, log: options.log, failureAnswer: (failure) => failureAnswer(failure) })
   const reply = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const answer = await dispatch(request)
     if (!response.destroyed) write(request, response, answer)
@@ -73,10 +80,10 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
     maxConnections: MAX_CONNECTIONS,
     serve(request, response, _connection, { expectsContinue }) {
       if (expectsContinue) response.writeContinue()
-      void reply(request, response)
+      if (servePage?.(request, response) !== true) void reply(request, response)
     },
     refusal: () => ({ headers: { 'x-content-type-options': 'nosniff' }, body: '' }),
-    clock: options.clock ?? Date,
+    clock,
     log: options.log,
   })
   return {

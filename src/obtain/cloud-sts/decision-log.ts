@@ -29,6 +29,8 @@ export interface DecisionLog {
   forRoute(route: string): RouteDecisions
   /** The last requests, newest first. */
   list(): readonly DecisionRecord[]
+  /** That of one request, as long as it is among the last. */
+  of(requestId: string): DecisionRecord | undefined
 }
 
 export interface DecisionLogOptions {
@@ -73,6 +75,14 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
           },
         }),
       }
+    },
+    of(requestId) {
+      // Nearly always asked for the newest.
+      for (let back = 1; back <= ring.length; back++) {
+        const record = ring[(next - back + ring.length) % ring.length]
+        if (record?.requestId === requestId) return record
+      }
+      return undefined
     },
     list: () => [...ring.slice(next), ...ring.slice(0, next)].toReversed(),
   }

@@ -1,0 +1,144 @@
+import { StringDecoder } from 'node:string_decoder'
+import { brotliDecompressSync, constants, gunzipSync, inflateSync } from 'node:zlib'
+import { maskBody } from './mask.ts'
+import type { SecretTexts } from './secret-texts.ts'
+
+/** What is kept of one body, in bytes. */
+export const BODY_BYTES = 64 * 1024
+
+/** Room for bodies of requests that are not over; what does not fit is left out. */
+export interface Room {
+  take(bytes: number): boolean
+  release(bytes: number): void
+}
+
+type Inflate = (bytes: Buffer) => Buffer
+
+/** A body as it is shown. */
+export interface ShownBody {
+  /** Masked; as far as it has arrived, and where it is kept. */
+  readonly text: string
+  /** All bytes that went through, of which `text` shows the first. */
+  readonly bytes: number
+  /** Why `text` is not the whole body. */
+  readonly cut?: 'longer' | 'no_room' | 'binary' | 'unknown_encoding' | undefined
+}
+
+const TEXT_TYPE = /^\s*(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|javascript|x-ndjson|x-www-form-urlencoded|graphql))/i
+
+/**
+ * The first 64 KiB of one body, masked. Raw bytes are held only until they are masked: an event stream line by line, as its
+ * lines are complete, anything else when it is over, because a secret may be split between pieces.
+ */
+export class BodyCopy {
+  readonly #texts: SecretTexts
+  readonly #room: Room
+  readonly #isStream: boolean
+  readonly #isText: boolean
+  readonly #decoder = new StringDecoder('utf8')
+  readonly #inflate: Inflate
+  #bytes = 0
+  #taken = 0
+  /** Compressed, until it is over. */
+  readonly #pieces: Buffer[] = []
+  #raw = ''
+  #shown = ''
+  #cut: ShownBody['cut']
+  onGrowth: ((text: string) => void) | undefined = undefined
+
+  constructor(
+    head: { readonly contentType: string | undefined; readonly encoding: string | undefined },
+    texts: SecretTexts,
+    room: Room,
+  ) {
+    this.#texts = texts
+    this.#room = room
+    const { contentType, encoding } = head
+    this.#isStream = contentType !== undefined && /^\s*text\/event-stream/i.test(contentType)
+    this.#isText = contentType === undefined || TEXT_TYPE.test(contentType)
+    this.#inflate = INFLATE[encoding?.trim().toLowerCase() ?? ''] ?? unknown
+    if (this.#inflate === unknown) this.#cut = 'unknown_encoding'
+    else if (!this.#isText) this.#cut = 'binary'
+  }
+
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#cut === undefined) this.#keep(chunk)
+  }
+
+  /** As it is now; complete lines only, of a stream that goes on, and nothing yet of what is no stream. */
+  shown(): ShownBody {
+    return { text: this.#shown, bytes: this.#bytes, cut: this.#cut }
+  }
+
+  /** No more will come: masks what is left and lets go of the raw text. */
+  end(): ShownBody {
+    if (this.#pieces.length > 0) this.#raw = this.#inflated()
+    this.#raw += this.#decoder.end()
+    // What was cut off may have been the rest of a secret.
+    if (this.#isStream && this.#cut !== undefined) this.#raw = ''
+    this.#show(this.#raw.length, this.#cut === undefined ? 0 : this.#texts.longest)
+    this.#room.release(this.#taken)
+    this.#taken = 0
+    return this.shown()
+  }
+
+  #keep(chunk: Buffer): void {
+    // A secret that begins within what is shown must be whole to be found.
+    const limit = BODY_BYTES + (this.#isStream ? 0 : this.#texts.longest)
+    const left = limit - this.#taken
+    const piece = chunk.length > left ? chunk.subarray(0, left) : chunk
+    if (!this.#room.take(piece.length)) {
+      this.#cut = 'no_room'
+      return
+    }
+    this.#taken += piece.length
+    if (piece.length < chunk.length) this.#cut = 'longer'
+    if (this.#inflate !== asItIs) {
+      // A copy, because a small piece would hold on to the large buffer that it is cut from.
+      this.#pieces.push(Buffer.from(piece))
+      return
+    }
+    this.#raw += this.#decoder.write(piece)
+    if (this.#isStream) this.#show(this.#raw.lastIndexOf('\n') + 1)
+  }
+
+  #inflated(): string {
+    try {
+      return this.#inflate(Buffer.concat(this.#pieces.splice(0))).toString('utf8')
+    } catch {
+      this.#cut = 'unknown_encoding'
+      return ''
+    }
+  }
+
+  /** Masks the first `length` characters of what is raw and shows them, but for the last `held` of what comes of it. */
+  #show(length: number, held = 0): void {
+    if (length === 0) return
+    let text = maskBody(this.#texts.maskIn(this.#raw.slice(0, length)))
+    if (held > 0) text = text.slice(0, Math.max(0, text.length - held))
+    this.#raw = this.#raw.slice(length)
+    const left = BODY_BYTES - this.#shown.length
+    if (text.length > left) {
+      text = text.slice(0, left)
+      this.#cut ??= 'longer'
+    }
+    this.#shown += text
+    if (text !== '') this.onGrowth?.(text)
+  }
+}
+
+const asItIs: Inflate = (bytes) => bytes
+const unknown: Inflate = (bytes) => bytes
+/** What arrived of a body may end in the middle; what it comes to is bounded, whatever it promises. */
+const BOUNDS = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 32 * BODY_BYTES }
+const BROTLI_BOUNDS = { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength: 32 * BODY_BYTES }
+
+const INFLATE: Readonly<Record<string, Inflate>> = {
+  '': asItIs,
+  identity: asItIs,
+  gzip: (bytes) => gunzipSync(bytes, BOUNDS),
+  'x-gzip': (bytes) => gunzipSync(bytes, BOUNDS),
+  deflate: (bytes) => inflateSync(bytes, BOUNDS),
+  br: (bytes) => brotliDecompressSync(bytes, BROTLI_BOUNDS),
+}

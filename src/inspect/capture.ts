@@ -1,0 +1,156 @@
+import type { Clock, RequestObserver, Sealed } from '../core/index.ts'
+import { createFailures, type Failures } from './failures.ts'
+import { createGatherer } from './live.ts'
+import type { RequestRecord, Summary } from './record.ts'
+import { recordOf, type RecordDeps, summaryOf } from './record-of.ts'
+import { createRing } from './ring.ts'
+import { WatchedRequest, type Watcher } from './watched-request.ts'
+
+/** How many of the newest requests are kept. */
+export const MAX_RECORDS = 500
+
+export interface CaptureOptions {
+  /** `heads`: no bodies. */
+  readonly mode: 'heads' | 'bodies'
+  /** What all records together may take, in bytes; as much again for the bodies of requests that are not over. */
+  readonly maxBytes: number
+  readonly showClaims: boolean
+  readonly clock: Clock
+  /** Milliseconds that only go forward, with fractions. */
+  readonly monotonicMs: () => number
+  readonly decisionOf: RecordDeps['decisionOf']
+  readonly signingOf: (sealed: Sealed) => ReturnType<RecordDeps['signingOf']>
+}
+
+/** What is told to whoever follows all requests. */
+export interface Batch {
+  readonly requests: readonly Summary[]
+  /** Records that went to make room since the last clearing. */
+  readonly dropped: number
+  /** Changes that were not told because there were too many; the requests are in the list. */
+  readonly skipped: number
+  /** Failures so far, so that plots know when to look again. */
+  readonly failures: number
+}
+
+/** What is told to whoever follows one request. */
+export type Step = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'changed' }
+
+/** The requests that were and that are. */
+export interface Capture {
+  readonly observer: RequestObserver
+  readonly failures: Failures
+  /** Newest last. */
+  list(): Batch
+  /** As it is now; undefined for one that is not kept. */
+  find(id: string): RequestRecord | undefined
+  /** Forgets what is over. */
+  clear(): void
+  /** Calls back with what changed, in batches; gives the way to stop. */
+  follow(onBatch: (batch: Batch) => void, onClear: () => void): () => void
+  /** Calls back with each step of one request that is not over; gives the way to stop. */
+  followOne(id: string, onStep: (step: Step) => void): () => void
+  close(): void
+}
+
+/** Notes every request that it is shown as an observer, and keeps the newest, masked. */
+export function createCapture(options: CaptureOptions): Capture {
+  const { mode, maxBytes, clock } = options
+  const ring = createRing({ maxRecords: MAX_RECORDS, maxBytes })
+  const failures = createFailures(clock)
+  const open = new Map<string, WatchedRequest>()
+  const followers = new Set<{ onBatch: (batch: Batch) => void; onClear: () => void }>()
+  const ofOne = new Map<string, Set<(step: Step) => void>>()
+  let taken = 0
+  const room = {
+    take: (bytes: number) => (taken + bytes > maxBytes ? false : ((taken += bytes), true)),
+    release: (bytes: number) => void (taken -= bytes),
+  }
+  const deps: RecordDeps = { ...options, keepsBodies: mode === 'bodies', room }
+
+  const batch = (requests: readonly Summary[], skipped: number): Batch => ({
+    requests,
+    dropped: ring.dropped,
+    skipped,
+    failures: failures.count,
+  })
+  const now = (id: string): Summary | undefined => {
+    const watched = open.get(id)
+    return watched === undefined ? ring.find(id)?.summary : summaryOf(watched, deps)
+  }
+  const gatherer = createGatherer<string>(MAX_RECORDS, (ids, left) => {
+    const requests = ids.map(now).filter((summary) => summary !== undefined)
+    for (const { onBatch } of followers) onBatch(batch(requests, left))
+  })
+  const tell = (id: string, step: Step): void => {
+    for (const onStep of ofOne.get(id) ?? []) onStep(step)
+  }
+
+  const watcher: Watcher = {
+    keepsBodies: deps.keepsBodies,
+    room,
+    monotonicMs: options.monotonicMs,
+    changed({ id }) {
+      if (followers.size > 0) gatherer.add(id)
+      if (ofOne.size > 0) tell(id, { kind: 'changed' })
+    },
+    grew({ id }, text) {
+      if (ofOne.size > 0) tell(id, { kind: 'text', text })
+    },
+    finished(watched) {
+      const { id } = watched
+      const record = recordOf(watched, deps)
+      watched.release()
+      open.delete(id)
+      ring.push(record)
+      const { route, status, reason } = record.summary
+      if (reason !== '' || status >= 400) {
+        const why = reason === '' ? `status_${status}` : reason
+        failures.note(route, { atMs: clock.now(), requestId: id, status, reason: why })
+      }
+      watcher.changed(watched)
+    },
+  }
+  return {
+    failures,
+    observer: {
+      arrived(inbound) {
+        const watched = new WatchedRequest(inbound, watcher)
+        open.set(watched.id, watched)
+        return watched
+      },
+    },
+    list: () => {
+      const over = ring.all().map(({ summary }) => summary)
+      const going = [...open.values()].slice(-MAX_RECORDS).map((watched) => summaryOf(watched, deps))
+      return batch([...over, ...going].toSorted((one, other) => one.atMs - other.atMs), 0)
+    },
+    find(id) {
+      const watched = open.get(id)
+      return watched === undefined ? ring.find(id) : recordOf(watched, deps)
+    },
+    clear() {
+      ring.clear()
+      for (const { onClear } of followers) onClear()
+    },
+    follow(onBatch, onClear) {
+      const follower = { onBatch, onClear }
+      followers.add(follower)
+      return () => void followers.delete(follower)
+    },
+    followOne(id, onStep) {
+      const all = ofOne.get(id) ?? new Set()
+      ofOne.set(id, all.add(onStep))
+      return () => {
+        all.delete(onStep)
+        if (all.size === 0) ofOne.delete(id)
+      }
+    },
+    close() {
+      gatherer.close()
+      followers.clear()
+      ofOne.clear()
+      ring.clear()
+    },
+  }
+}

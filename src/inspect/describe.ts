@@ -1,0 +1,141 @@
+import { whyDropped, type ResponseDropRule } from '../http/index.ts'
+import type { Attempt, RequestRecord } from './record.ts'
+
+/** A header line as it was sent, and what it was before. */
+export interface MarkedHeader {
+  readonly name: string
+  readonly value: string
+  /** `added` by us, `replaced` where the caller had sent something else, `same` as the caller's. */
+  readonly mark: 'added' | 'replaced' | 'same'
+}
+
+/** One stretch of a request's time, in milliseconds since its arrival. */
+export interface Phase {
+  readonly name: 'waiting' | 'caller' | 'body' | 'credential' | 'connect' | 'first_byte' | 'answer'
+  readonly attempt: number | undefined
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** One header of an answer that the client did not get, or not as it came. */
+export interface DroppedHeader {
+  readonly name: string
+  readonly value: string
+  readonly rule: ResponseDropRule | 'replaced'
+}
+
+/** A record as the page shows it: with what was added, removed and replaced on the way. */
+export function describe(record: RequestRecord) {
+  const { received, responded, dropped, attempts, ...rest } = record
+  const last = attempts.findLast((attempt) => attempt.received !== undefined)
+  return {
+    ...rest,
+    received: {
+      headers: pairs(received),
+      dropped: dropped.map(([name, rule]) => ({ name, rule })),
+    },
+    attempts: attempts.map((attempt) => describeAttempt(attempt, record)),
+    answer: {
+      fromBackend: last?.received && { status: last.received.status, headers: pairs(last.received.headers) },
+      toClient: responded && { status: responded.status, headers: pairs(responded.headers) },
+      dropped: answerDrops(last, responded),
+    },
+    timeline: timelineOf(record),
+  }
+}
+
+function describeAttempt({ sent, received, ...attempt }: Attempt, record: RequestRecord) {
+  return {
+    ...attempt,
+    ...(received === undefined ? {} : { status: received.status }),
+    ...(sent === undefined
+      ? {}
+      : {
+          sent: {
+            method: sent.method,
+            target: sent.target,
+            headers: markedHeaders(sent.headers, record),
+            removed: removedNames(sent.headers, record),
+            signing: sent.signing,
+          },
+        }),
+  }
+}
+
+function markedHeaders(sent: readonly string[], { received, dropped }: RequestRecord): MarkedHeader[] {
+  const before = linesByName(received)
+  const gone = new Set(dropped.map(([name]) => name))
+  return pairs(sent).map(([name, value]) => {
+    const lines = before.get(name)
+    if (lines === undefined) return { name, value, mark: 'added' }
+    // A value that is masked looks like any other: what was dropped can't be the same.
+    const at = gone.has(name) ? -1 : lines.indexOf(value)
+    if (at === -1) return { name, value, mark: 'replaced' }
+    lines.splice(at, 1)
+    return { name, value, mark: 'same' }
+  })
+}
+
+/** Names of headers that came and did not go on in any form. */
+function removedNames(sent: readonly string[], { received }: RequestRecord): string[] {
+  const there = new Set(pairs(sent).map(([name]) => name))
+  return [...linesByName(received).keys()].filter((name) => !there.has(name))
+}
+
+function answerDrops(last: Attempt | undefined, responded: RequestRecord['responded']): DroppedHeader[] {
+  if (last?.received === undefined || responded === undefined) return []
+  const after = linesByName(responded.headers)
+  const connection = pairs(last.received.headers)
+    .filter(([name]) => name === 'connection')
+    .flatMap(([, value]) => value.toLowerCase().split(/[\s,]+/))
+  return pairs(last.received.headers).flatMap(([name, value]) => {
+    const lines = after.get(name)
+    const at = lines?.indexOf(value) ?? -1
+    if (lines !== undefined && at !== -1) {
+      lines.splice(at, 1)
+      return []
+    }
+    const rule = lines === undefined ? (connection.includes(name) ? 'hop_by_hop' : whyDropped(name)) : 'replaced'
+    return [{ name, value, rule }]
+  })
+}
+
+/** Where the time went; what was not reached is left out, and what is under way ends now. */
+export function timelineOf({ marks, attempts, summary }: RequestRecord): Phase[] {
+  const phases: Phase[] = []
+  const endMs = marks.finished ?? summary.durationMs
+  let atMs = 0
+  const until = (name: Phase['name'], toMs: number | undefined, attempt?: number): void => {
+    if (toMs === undefined) return
+    phases.push({ name, attempt, fromMs: atMs, toMs })
+    atMs = toMs
+  }
+  until('waiting', marks.matched)
+  until('caller', marks.known)
+  for (const attempt of attempts) {
+    const { number, beganMs, armedMs, sealedMs, sendingMs, receivedMs } = attempt
+    if (number === 1) until('body', beganMs)
+    until('credential', armedMs, number)
+    // Making the last headers and signing them belongs to what the proxy does itself.
+    until('connect', sendingMs ?? (sealedMs === undefined ? undefined : receivedMs), number)
+    until('first_byte', receivedMs, number)
+  }
+  if (endMs > atMs) phases.push({ name: 'answer', attempt: undefined, fromMs: atMs, toMs: endMs })
+  return phases
+}
+
+function pairs(headers: readonly string[]): [string, string][] {
+  const list: [string, string][] = []
+  for (let index = 0; index + 1 < headers.length; index += 2) list.push([headers[index] ?? '', headers[index + 1] ?? ''])
+  return list
+}
+
+function linesByName(headers: readonly string[]): Map<string, string[]> {
+  const lines = new Map<string, string[]>()
+  for (const [name, value] of pairs(headers)) {
+    const known = lines.get(name)
+    if (known === undefined) lines.set(name, [value])
+    else known.push(value)
+  }
+  return lines
+}

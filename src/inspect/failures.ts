@@ -1,0 +1,69 @@
+import type { Clock } from '../core/index.ts'
+
+const MINUTES = 15
+const MINUTE_MS = 60_000
+/** Reasons are words of a table, and few. */
+const MAX_REASONS = 100
+const MAX_ROUTES = 1000
+
+/** Failures by reason, minute by minute. */
+export interface FailureSeries {
+  /** Beginning of each minute, oldest first; the last one is running. */
+  readonly minutes: readonly number[]
+  readonly reasons: Readonly<Record<string, readonly number[]>>
+}
+
+/** The last failure of a route. */
+export interface LastFailure {
+  readonly atMs: number
+  readonly requestId: string
+  readonly status: number
+  readonly reason: string
+}
+
+export interface Failures {
+  note(route: string, failure: LastFailure): void
+  series(): FailureSeries
+  last(route: string): LastFailure | undefined
+  /** Goes up with each failure. */
+  readonly count: number
+}
+
+/** Counts failures of the last 15 minutes and remembers the last one of each route. */
+export function createFailures(clock: Clock): Failures {
+  const byMinute = new Map<number, Map<string, number>>()
+  const lastOf = new Map<string, LastFailure>()
+  let count = 0
+  const forget = (now: number): void => {
+    for (const minute of byMinute.keys()) if (minute <= now - MINUTES) byMinute.delete(minute)
+  }
+  return {
+    note(route, failure) {
+      const minute = Math.floor(clock.now() / MINUTE_MS)
+      let reasons = byMinute.get(minute)
+      if (reasons === undefined) {
+        forget(minute)
+        byMinute.set(minute, (reasons = new Map<string, number>()))
+      }
+      if (reasons.has(failure.reason) || reasons.size < MAX_REASONS)
+        reasons.set(failure.reason, (reasons.get(failure.reason) ?? 0) + 1)
+      if (lastOf.has(route) || lastOf.size < MAX_ROUTES) lastOf.set(route, failure)
+      count++
+    },
+    series() {
+      const now = Math.floor(clock.now() / MINUTE_MS)
+      forget(now)
+      const minutes = Array.from({ length: MINUTES }, (_, index) => now - MINUTES + 1 + index)
+      const names = new Set([...byMinute.values()].flatMap((reasons) => [...reasons.keys()]))
+      const figures = [...names].sort().map((name) => [name, minutes.map((at) => byMinute.get(at)?.get(name) ?? 0)])
+      return {
+        minutes: minutes.map((minute) => minute * MINUTE_MS),
+        reasons: Object.fromEntries(figures) as FailureSeries['reasons'],
+      }
+    },
+    last: (route) => lastOf.get(route),
+    get count() {
+      return count
+    },
+  }
+}

@@ -1,0 +1,174 @@
+import { Failure, type RequestObserver } from '../core/index.ts'
+import { sendJson, type OpsHandler, type PageRequest, type Pages, type Readiness } from '../ops/index.ts'
+import { asset } from './assets.ts'
+import { type CaptureOptions, createCapture, MAX_RECORDS, type Capture } from './capture.ts'
+import { describe } from './describe.ts'
+import { createEventStreams, createGatherer, type EventStreams } from './live.ts'
+import { maskQuery } from './mask.ts'
+import type { TryDeps } from './try.ts'
+import { createTry } from './try.ts'
+
+/** Where the page is on the admin listener. */
+export const INSPECT_PATH = '/inspect'
+
+/** What the page shows beside requests; all of it asked for at each look. */
+export interface Surroundings {
+  readonly version: string
+  /** The effective configuration; secrets as references. */
+  readonly config: () => object
+  readonly routes: () => readonly { readonly name: string; readonly path: string; readonly type: string; readonly target: string }[]
+  readonly readiness: () => Readiness
+  /** The endpoints of the admin listener for the cache. */
+  readonly listCache: OpsHandler
+  readonly purgeCache: OpsHandler
+}
+
+export interface InspectorOptions extends CaptureOptions, Surroundings {
+  readonly try: TryDeps
+}
+
+/** The inspector of one proxy. */
+export interface Inspector {
+  /** To be handed to the proxy. */
+  readonly observer: RequestObserver
+  /** To be handed to the admin listener. */
+  readonly pages: Pages
+  /** Ends the event streams of all pages and forgets everything. */
+  close(): void
+}
+
+const REQUEST = /^\/api\/requests\/([\w-]{1,128})(\/events)?$/
+
+/** Makes an inspector: an observer that captures, and pages that show it. */
+export function createInspector(options: InspectorOptions): Inspector {
+  const capture = createCapture(options)
+  const streams = createEventStreams()
+  const attempt = createTry(options.try)
+  const json = jsonEndpoints(options, capture)
+
+  const serve = async (asked: PageRequest): Promise<void> => {
+    const { method, path, response } = asked
+    const read = method === 'HEAD' ? 'GET' : method
+    if (path === '' || path === '/' || path.startsWith('/page/')) {
+      if (read !== 'GET') throw new Failure('method_not_allowed')
+      return serveAsset(asked, path.startsWith('/page/') ? path.slice('/page/'.length) : 'index.html')
+    }
+    if (path === '/api/try') return attempt.relay(asked)
+    const one = REQUEST.exec(path)
+    if (one !== null && read === 'GET') {
+      const [, id = '', events] = one
+      return events === undefined ? showOne(capture, id, asked) : streamOne(capture, streams, id, asked)
+    }
+    if (path === '/api/events' && read === 'GET') return streamAll(capture, streams, asked)
+    const endpoint = json[`${read} ${path}`]
+    if (endpoint === undefined) {
+      const isKnown = Object.keys(json).some((key) => key.endsWith(` ${path}`))
+      throw new Failure(isKnown || one !== null ? 'method_not_allowed' : 'not_found')
+    }
+    const { status, json: answer } = await endpoint({ method, query: asked.query })
+    sendJson(response, status, answer)
+  }
+  return {
+    observer: capture.observer,
+    pages: {
+      path: INSPECT_PATH,
+      isOpen: (path) => path.startsWith('/page/'),
+      serve,
+      loginPage() {
+        const page = asset('index.html')
+        return { headers: { 'content-type': page?.type ?? '' }, body: page?.bytes.toString('utf8') ?? '' }
+      },
+    },
+    close() {
+      streams.closeAll()
+      capture.close()
+    },
+  }
+}
+
+function jsonEndpoints(options: InspectorOptions, capture: Capture): Readonly<Record<string, OpsHandler>> {
+  const { mode, maxBytes, showClaims, version, readiness, routes } = options
+  return {
+    'GET /api/state': () => ({
+      status: 200,
+      json: { version, mode, maxBytes, maxRequests: MAX_RECORDS, showClaims, ...options.try.offer() },
+    }),
+    'GET /api/requests': () => ({ status: 200, json: capture.list() }),
+    'DELETE /api/requests': () => {
+      capture.clear()
+      return { status: 204 }
+    },
+    'GET /api/overview': () => ({
+      status: 200,
+      json: {
+        readiness: readiness(),
+        routes: routes().map((route) => ({ ...route, lastFailure: capture.failures.last(route.name) })),
+        failures: capture.failures.series(),
+      },
+    }),
+    'GET /api/cache': options.listCache,
+    'DELETE /api/cache': options.purgeCache,
+    'GET /api/config': () => ({ status: 200, json: withMaskedQueries(options.config()) }),
+  }
+}
+
+/** A target's query may hold a key. */
+const withMaskedQueries = (config: object): unknown =>
+  JSON.parse(
+    JSON.stringify(config, (name, value: unknown) =>
+      name === 'query' && typeof value === 'string' ? maskQuery(value) : value,
+    ),
+  )
+
+function serveAsset({ method, response }: PageRequest, name: string): void {
+  const found = asset(name)
+  if (found === undefined) throw new Failure('not_found')
+  const { type, bytes } = found
+  response.writeHead(200, { 'content-type': type, 'content-length': bytes.length })
+  response.end(method === 'HEAD' ? undefined : bytes)
+}
+
+function showOne(capture: Capture, id: string, { response }: PageRequest): void {
+  const record = capture.find(id)
+  if (record === undefined) throw new Failure('not_found')
+  sendJson(response, 200, describe(record))
+}
+
+/** All requests: a snapshot, then what changes. */
+function streamAll(capture: Capture, streams: EventStreams, { response }: PageRequest): void {
+  let stop: (() => void) | undefined
+  const stream = streams.open(response, () => stop?.())
+  if (stream === undefined) throw tooMany()
+  stream.send('snapshot', capture.list())
+  stop = capture.follow(
+    (batch) => stream.send('batch', batch),
+    () => stream.send('cleared', {}),
+  )
+}
+
+/** One request: all of it, again whenever it has changed, and the pieces of its answer between. */
+function streamOne(capture: Capture, streams: EventStreams, id: string, { response }: PageRequest): void {
+  const first = capture.find(id)
+  if (first === undefined) throw new Failure('not_found')
+  let stop: (() => void) | undefined
+  const stream = streams.open(response, () => stop?.())
+  if (stream === undefined) throw tooMany()
+  stream.send('request', describe(first))
+  if (!first.summary.isOpen) return stream.send('over', {})
+  const gatherer = createGatherer<string>(1, () => {
+    const record = capture.find(id)
+    if (record !== undefined) stream.send('request', describe(record))
+    if (record?.summary.isOpen !== true) stream.send('over', {})
+  })
+  const unfollow = capture.followOne(id, (step) => {
+    if (step.kind === 'text') stream.send('text', { text: step.text })
+    else gatherer.add(id)
+  })
+  stop = () => {
+    unfollow()
+    gatherer.close()
+  }
+}
+
+const tooMany = (): Failure =>
+  new Failure('overloaded', { detail: 'too many pages of the inspector are open', retryAfterSeconds: 10 })

@@ -1,0 +1,94 @@
+import type { ServerResponse } from 'node:http'
+
+/** How long changes are gathered before they are sent, in milliseconds: a busy proxy sends few large events, not many. */
+const GATHER_MS = 100
+/** A page that does not read is let go of; it comes back by itself. */
+const MAX_UNREAD = 4 * 1024 * 1024
+/** Comments that keep a quiet connection from being taken for dead. */
+const HEARTBEAT_MS = 15_000
+const MAX_STREAMS = 32
+
+/** An event stream to one page. */
+export interface EventStream {
+  send(event: string, data: unknown): void
+  end(): void
+}
+
+/** The open event streams of all pages. */
+export interface EventStreams {
+  /** Undefined when there are too many already. `onClose` is called once. */
+  open(response: ServerResponse, onClose: () => void): EventStream | undefined
+  closeAll(): void
+}
+
+/** Event streams as the WHATWG HTML standard has them (server-sent events). */
+export function createEventStreams(): EventStreams {
+  const open = new Set<ServerResponse>()
+  const heartbeat = setInterval(() => {
+    for (const response of open) response.write(': still here\n\n')
+  }, HEARTBEAT_MS)
+  heartbeat.unref()
+  return {
+    open(response, onClose) {
+      if (open.size >= MAX_STREAMS) return undefined
+      open.add(response)
+      response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' })
+      response.write('retry: 1000\n\n')
+      response.on('close', () => {
+        open.delete(response)
+        onClose()
+      })
+      return {
+        send(event, data) {
+          if (response.writableEnded || response.destroyed) return
+          if (response.writableLength > MAX_UNREAD) response.destroy()
+          else response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+        },
+        end: () => void response.end(),
+      }
+    },
+    closeAll() {
+      clearInterval(heartbeat)
+      for (const response of open) response.end()
+    },
+  }
+}
+
+/** Gathers things that changed and hands them over at most ten times a second, the newest `most` of them. */
+export interface Gatherer<T> {
+  add(item: T): void
+  close(): void
+}
+
+/** `flush` gets what was gathered, each once, and how many of the oldest were left out. */
+export function createGatherer<T>(most: number, flush: (items: readonly T[], left: number) => void): Gatherer<T> {
+  const items = new Set<T>()
+  let left = 0
+  let timer: NodeJS.Timeout | undefined
+  const run = (): void => {
+    timer = undefined
+    const all = [...items]
+    const out = left
+    items.clear()
+    left = 0
+    flush(all, out)
+  }
+  return {
+    add(item) {
+      items.delete(item)
+      items.add(item)
+      if (items.size > most) {
+        for (const oldest of items) {
+          items.delete(oldest)
+          left++
+          break
+        }
+      }
+      timer ??= setTimeout(run, GATHER_MS).unref()
+    },
+    close() {
+      clearTimeout(timer)
+      items.clear()
+    },
+  }
+}

@@ -1,0 +1,115 @@
+/** What stands where something was that nobody may see. */
+export const MASK = '[masked]'
+
+/**
+ * The policy of what is masked where it is captured, the same as the logs': tokens, credentials, cookies, secrets. By the name
+ * that a value has, by how it looks, and by being one of the texts that are known to be secret in this request.
+ */
+
+/** Headers whose values are never shown, whoever sends them. */
+const SECRET_HEADER =
+  /^(?:authorization|proxy-authorization|(?:proxy-)?authentication-info|cookie2?|set-cookie2?|sec-websocket-protocol|sec-websocket-key)$|token|secret|passw|credential|signature|assertion|jwt|(?:api|access|auth|private|shared|subscription|app|application|function)s?-?key|-key$|(?:^|-)auth(?:$|-)|session(?!-id$)|(?:^|-)sid$|user-id$|oidc/
+/** Their values are addresses, which may carry something in the query. */
+const ADDRESS_HEADER: ReadonlySet<string> = new Set(['location', 'referer', 'content-location', 'link', 'refresh'])
+/** Shown in part: two requests of one session can be told from those of another, and nobody gets into it. */
+const SESSION_HEADER: ReadonlySet<string> = new Set(['mcp-session-id', 'last-event-id'])
+const SHOWN_OF_SESSION = 6
+
+type HeaderKind = 'plain' | 'secret' | 'address' | 'session'
+
+const MAX_REMEMBERED = 2048
+const MAX_REMEMBERED_LENGTH = 64
+const kinds = new Map<string, HeaderKind>()
+
+/** How the value of a header is treated, by its lower-case name. */
+export function headerKind(name: string): HeaderKind {
+  const known = kinds.get(name)
+  if (known !== undefined) return known
+  const plain = name.replaceAll('_', '-')
+  const kind = SESSION_HEADER.has(plain)
+    ? 'session'
+    : SECRET_HEADER.test(plain)
+      ? 'secret'
+      : ADDRESS_HEADER.has(plain)
+        ? 'address'
+        : 'plain'
+  if (name.length <= MAX_REMEMBERED_LENGTH) {
+    if (kinds.size >= MAX_REMEMBERED) kinds.clear()
+    kinds.set(name, kind)
+  }
+  return kind
+}
+
+/** The beginning of a session's id. */
+export const maskedSession = (id: string): string =>
+  id.length <= 2 * SHOWN_OF_SESSION ? MASK : `${id.slice(0, SHOWN_OF_SESSION)}…${MASK}`
+
+/** Tokens and keys that say by their look what they are; a JWT that was cut off as well. */
+const LOOKS =
+  /eyJ[\w-]{8,}(?:\.[\w-]*){0,4}|(?:AKIA|ASIA)[A-Z0-9]{12,}|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|sk-|sk_live_|rk_live_|AIza|ya29\.)[\w-]{10,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g
+const SCHEMES = /\b(Bearer|Basic|DPoP)([ +]|%20)+[\w\-.~+/%]{6,}=*/gi
+/** What one of the two patterns needs to match at all; most texts have nothing of it. */
+const MAY_LOOK = /eyJ|A[KS]IA|gh[pousr]_|github_pat_|glpat-|xox|sk[-_]|rk_|AIza|ya29|PRIVATE KEY|bearer|basic|dpop/i
+
+/** A text without what looks like a token or a key. */
+export function maskLooks(text: string): string {
+  if (!MAY_LOOK.test(text)) return text
+  return text.replace(SCHEMES, (_, scheme: string) => `${scheme} ${MASK}`).replace(LOOKS, MASK)
+}
+
+const SECRET_NAME =
+  'access_?token|refresh_?token|id_?token|subject_?token|actor_?token|auth_?token|bearer_?token|session_?token|security_?token|client_?secret|client_?assertion|secret_?access_?key|private_?key|api_?key|apikey|x-api-key|authorization|proxy-authorization|set-cookie|cookie|password|passwd|passphrase|secret|token|credential|credentials|code_verifier'
+/** A member of JSON with such a name, as it stands and inside a JSON string; its value may be cut off. */
+const SECRET_MEMBER = new RegExp(
+  `("(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})"\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*(?:"|\\\\?$)|\\[[^\\]]*\\]?)`,
+  'gi',
+)
+const ESCAPED_MEMBER = new RegExp(
+  `(\\\\+"(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})\\\\+"\\s*:\\s*\\\\+")((?:[^"\\\\]|\\\\[^"])*)`,
+  'gi',
+)
+/** A pair of a form or a query in running text. */
+const SECRET_PAIR = new RegExp(`((?:^|[?&;\\s"'])(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})=)([^&\\s"'\\\\<>]+)`, 'gim')
+
+/** The text of a body without values whose names say that they are secret, and without what looks like one. */
+export function maskBody(text: string): string {
+  return maskLooks(
+    text
+      .replace(SECRET_MEMBER, (_, name: string) => `${name}"${MASK}"`)
+      .replace(ESCAPED_MEMBER, (_, name: string) => `${name}${MASK}`)
+      .replace(SECRET_PAIR, (_, name: string) => `${name}${MASK}`),
+  )
+}
+
+const SECRET_PARAMETER =
+  /token|secret|passw|key|code|sig|credential|auth|session|state|nonce|assertion|jwt|verifier|challenge|ticket|cookie/i
+/** Long, of a token's characters, with letters and digits: worth hiding whatever it is called. */
+const TOKEN_LIKE = /^(?=.*\d)(?=.*[A-Za-z])[\w\-.~+/=%]{24,}$/
+
+/** A raw query without values that are secret by their parameter's name or by their look. */
+export function maskQuery(query: string): string {
+  if (query === '') return query
+  return query
+    .split('&')
+    .map((pair) => {
+      const at = pair.indexOf('=')
+      const value = at === -1 ? pair : pair.slice(at + 1)
+      if (value === '') return pair
+      const name = at === -1 ? '' : pair.slice(0, at)
+      if (TOKEN_LIKE.test(value) || (at !== -1 && SECRET_PARAMETER.test(decoded(name))))
+        return at === -1 ? MASK : `${name}=${MASK}`
+      return pair
+    })
+    .join('&')
+}
+
+/** A request target or an address, its query masked, and what looks like a token in its path. */
+export function maskTarget(target: string): string {
+  const at = target.indexOf('?')
+  if (at === -1) return maskLooks(target)
+  return `${maskLooks(target.slice(0, at))}?${maskLooks(maskQuery(target.slice(at + 1)))}`
+}
+
+/** Names are ASCII: percent-decoding byte by byte does. */
+const decoded = (text: string): string =>
+  text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

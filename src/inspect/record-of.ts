@@ -1,0 +1,168 @@
+import { callerHash, type Sealed } from '../core/index.ts'
+import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
+import { MASK, maskLooks, maskTarget } from './mask.ts'
+import { flatHeaders, maskedHeaders } from './masked-heads.ts'
+import type { Attempt, CallerSeen, RequestRecord, Summary } from './record.ts'
+import { rpcSubjectOf, type RpcSubject } from './rpc.ts'
+import type { SecretTexts } from './secret-texts.ts'
+import { bodyHead, type NotedAttempt, type WatchedRequest } from './watched-request.ts'
+
+/** What a record needs from elsewhere. */
+export interface RecordDeps {
+  readonly keepsBodies: boolean
+  /** Claims and subjects may be shown. */
+  readonly showClaims: boolean
+  readonly room: Room
+  /** The role decision of a request; undefined where there is none. */
+  readonly decisionOf: (requestId: string) => object | undefined
+  /** What a signature was made of; undefined where nothing is signed. */
+  readonly signingOf: (
+    sealed: Sealed,
+  ) => { readonly canonicalRequest: string; readonly stringToSign: string } | undefined
+}
+
+/** Requests of only this type have role decisions. */
+const WITH_ROLES = 'cloudSts'
+const MAX_TARGET = 8192
+
+/** What may be kept of a request, masked: of one that is over, or of one that goes on as far as it is. */
+export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestRecord {
+  const { inbound, matchedTo, knownAs, answer, result, marks } = watched
+  const texts = watched.texts()
+  const owned = matchedTo?.route.ownedHeaders ?? []
+  const caller = callerOf(watched, deps)
+  return {
+    summary: summaryOf(watched, deps, texts),
+    httpVersion: inbound?.request.httpVersion ?? '',
+    peer: inbound?.peer ?? '',
+    received: maskedHeaders(inbound?.request.rawHeaders ?? [], texts, owned),
+    dropped: [...watched.drops],
+    caller,
+    owned,
+    targetOrigin: matchedTo?.route.targetOrigin,
+    attempts: watched.attempts.map((attempt) => attemptOf(attempt, texts, owned, deps)),
+    decision:
+      matchedTo?.route.type === WITH_ROLES && knownAs !== undefined ? deps.decisionOf(watched.id) : undefined,
+    responded: answer && {
+      status: answer.status,
+      headers: withoutQuery(maskedHeaders(answer.headers, texts, owned), matchedTo === undefined),
+    },
+    marks: { ...marks },
+    detail: result?.failure?.detail,
+    requestBody: deps.keepsBodies ? requestBodyOf(watched, texts, deps.room) : undefined,
+    responseBody:
+      result === undefined ? watched.responseCopy?.shown() : (watched.responseCopy?.end() ?? undefined),
+  }
+}
+
+/** The line of the list. */
+export function summaryOf(
+  watched: WatchedRequest,
+  { showClaims }: Pick<RecordDeps, 'showClaims'>,
+  texts: SecretTexts = watched.texts(),
+): Summary {
+  const { inbound, matchedTo, knownAs, result, answer } = watched
+  const caller = knownAs?.caller
+  const rpc = rpcOf(watched)
+  const shown = (text: string): string => texts.maskIn(maskLooks(text))
+  const url = inbound?.request.url ?? ''
+  const isEndpoint = matchedTo === undefined && answer !== undefined && answer.status !== 404
+  return {
+    id: watched.id,
+    atMs: watched.arrivedAtMs,
+    isOpen: result === undefined,
+    route: matchedTo?.route.name ?? '',
+    type: matchedTo?.route.type ?? '',
+    method: inbound?.method ?? '',
+    target: (matchedTo === undefined ? pathOnly(shown(url)) : maskTarget(texts.maskIn(url))).slice(0, MAX_TARGET),
+    ...(isEndpoint ? { endpoint: pathOnly(shown(url)) } : {}),
+    ...(rpc === undefined ? {} : { rpcMethod: shown(rpc.method), rpcName: rpc.name && shown(rpc.name) }),
+    caller: callerHash(caller),
+    ...(showClaims && caller?.kind === 'authenticated' ? { subject: caller.subject } : {}),
+    status: result?.status ?? answer?.status ?? 0,
+    reason: result?.reason ?? '',
+    attempts: watched.attempts.length,
+    durationMs: watched.marks.finished ?? watched.elapsedMs,
+  }
+}
+
+/** Endpoints of the proxy itself take codes, tickets and states: of their queries nothing is shown. */
+function pathOnly(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? url : `${url.slice(0, at)}?${MASK}`
+}
+
+function withoutQuery(headers: readonly string[], isOurs: boolean): readonly string[] {
+  if (!isOurs || !headers.includes('location')) return headers
+  return headers.map((text, index) => (headers[index - 1] === 'location' ? pathOnly(text) : text))
+}
+
+function rpcOf({ inbound, attempts }: WatchedRequest): RpcSubject | undefined {
+  const headers = inbound?.request.headers
+  const method = headers?.['mcp-method']
+  if (typeof method === 'string') {
+    const name = headers?.['mcp-name']
+    return { method: method.slice(0, 200), name: typeof name === 'string' ? name.slice(0, 200) : undefined }
+  }
+  const body = attempts.at(0)?.sealed?.body
+  return body?.kind === 'kept' ? rpcSubjectOf(body.bytes) : undefined
+}
+
+function callerOf({ knownAs }: WatchedRequest, { showClaims }: RecordDeps): CallerSeen | undefined {
+  const caller = knownAs?.caller
+  if (caller === undefined) return undefined
+  if (caller.kind === 'anonymous') return { kind: 'anonymous' }
+  const { provider, issuer, format, expiresAtMs, subject, claims } = caller
+  return {
+    kind: 'authenticated',
+    provider,
+    issuer,
+    format,
+    expiresAtMs,
+    hash: callerHash(caller),
+    ...(showClaims ? { subject, claims } : {}),
+  }
+}
+
+function attemptOf(
+  noted: NotedAttempt,
+  texts: SecretTexts,
+  owned: readonly string[],
+  { signingOf }: RecordDeps,
+): Attempt {
+  const { armed, sealed, headers, status, again, ...times } = noted
+  const signing = sealed === undefined ? undefined : signingOf(sealed)
+  return {
+    ...times,
+    ...(armed === undefined ? {} : { credential: armed.credential.kind }),
+    ...(sealed === undefined
+      ? {}
+      : {
+          sent: {
+            method: sealed.method,
+            target: maskTarget(texts.maskIn(sealed.path)),
+            headers: maskedHeaders(sealed.headers, texts, owned),
+            signing: signing && {
+              canonicalRequest: maskLooks(texts.maskIn(signing.canonicalRequest)),
+              stringToSign: texts.maskIn(signing.stringToSign),
+            },
+          },
+        }),
+    ...(headers === undefined || status === undefined
+      ? {}
+      : { received: { status, headers: maskedHeaders(flatHeaders(headers), texts, owned) } }),
+    ...(again === undefined
+      ? {}
+      : { again: { reason: again.reason, ...('status' in again ? { status: again.status } : {}) } }),
+  }
+}
+
+function requestBodyOf(watched: WatchedRequest, texts: SecretTexts, room: Room): ShownBody | undefined {
+  if (watched.requestCopy !== undefined)
+    return watched.result === undefined ? watched.requestCopy.shown() : watched.requestCopy.end()
+  const sealed = watched.attempts.at(-1)?.sealed
+  if (sealed?.body.kind !== 'kept') return undefined
+  const copy = new BodyCopy(bodyHead(sealed.headers), texts, room)
+  copy.add(sealed.body.bytes)
+  return copy.end()
+}

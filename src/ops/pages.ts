@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Failure, asFailure, causeOf, type Clock, type Log } from '../core/index.ts'
+import { checkHostHeader, originFormOf } from '../http/index.ts'
+import type { AccessOptions } from './access.ts'
+import { readJsonBody } from './body.ts'
+import type { Answer } from './endpoint.ts'
+import { jsonText } from './endpoint.ts'
+import { createPageAccess } from './page-access.ts'
+
+/** A request for a page, after the guard. */
+export interface PageRequest {
+  readonly method: string
+  /** Below the pages' path, without query: empty, or beginning with `/`. */
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly request: IncomingMessage
+  /** Answers as long as it likes; security headers are set already. */
+  readonly response: ServerResponse
+}
+
+/** Pages for people at the admin listener, with what they need: scripts, data, event streams. */
+export interface Pages {
+  /** `/inspect`. */
+  readonly path: string
+  /** Holds no data of the proxy, so that a browser may have it before its person has logged in. */
+  isOpen(path: string): boolean
+  /** Ends the response, at once or later. Throws or rejects with `Failure` before the head is out. */
+  serve(request: PageRequest): void | Promise<void>
+  /** The page itself, for somebody who has to log in first. */
+  readonly loginPage: () => { readonly headers: Readonly<Record<string, string>>; readonly body: string }
+}
+
+export interface PagesOptions {
+  readonly pages: Pages
+  readonly access: AccessOptions
+  readonly clock: Clock
+  readonly log: Log
+  readonly failureAnswer: (failure: Failure) => Answer
+}
+
+/** Nothing from elsewhere, nothing inline, nobody frames it, and no address of it leaks. */
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+
+/** A function that serves a request when it is for the pages, and says whether it was. Never throws. */
+export function createPageServer(
+  options: PagesOptions,
+): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const { pages, log } = options
+  const access = createPageAccess({ ...options.access, path: pages.path, clock: options.clock })
+
+  const login = async (request: IncomingMessage): Promise<string> => {
+    const body = await readJsonBody(request)
+    const { token } = (body ?? {}) as { token?: unknown }
+    if (typeof token !== 'string') throw new Failure('bad_request', { detail: 'a login without a token' })
+    return access.login(request, token)
+  }
+
+  const serve = async (request: IncomingMessage, response: ServerResponse, target: string): Promise<void> => {
+    const cut = target.indexOf('?')
+    const path = (cut === -1 ? target : target.slice(0, cut)).slice(pages.path.length)
+    const method = request.method ?? ''
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
+    if (path === '/login' || path === '/logout') {
+      if (method !== 'POST') throw new Failure('method_not_allowed')
+      if (path === '/logout') access.check(request)
+      const cookie = path === '/login' ? await login(request) : access.logout(request)
+      response.writeHead(204, { 'set-cookie': cookie }).end()
+      return
+    }
+    if (pages.isOpen(path)) access.checkOpen(request)
+    else if (path === '' || path === '/') {
+      try {
+        access.check(request)
+      } catch (error) {
+        if (asFailure(error).code !== 'missing_token') throw error
+        const { headers, body } = pages.loginPage()
+        response.writeHead(401, { ...headers, 'www-authenticate': 'Bearer realm="extauth-admin"' })
+        response.end(method === 'HEAD' ? undefined : body)
+        return
+      }
+    } else access.check(request)
+    const query = new URLSearchParams(cut === -1 ? '' : target.slice(cut + 1))
+    await pages.serve({ method, path, query, request, response })
+  }
+
+  const fail = (response: ServerResponse, error: unknown): void => {
+    const failure = asFailure(error)
+    if (failure.status >= 500)
+      log.error(
+        { code: failure.code, detail: failure.detail, cause: causeOf(failure.cause) },
+        'the inspector failed to answer',
+      )
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    const { status, headers, body } = options.failureAnswer(failure)
+    response.writeHead(status, { ...headers, connection: 'close' }).end(body)
+  }
+
+  return (request, response) => {
+    let target: string
+    try {
+      target = originFormOf(request.url ?? '/', checkHostHeader(request))
+    } catch {
+      // Malformed: the other endpoints say so.
+      return false
+    }
+    const rest = target.startsWith(pages.path) ? target.slice(pages.path.length) : undefined
+    if (rest === undefined || !/^(?:$|[/?])/.test(rest)) return false
+    serve(request, response, target).catch((error: unknown) => fail(response, error))
+    return true
+  }
+}
+
+/** An answer of a page in JSON. */
+export function sendJson(response: ServerResponse, status: number, json: unknown): void {
+  const { headers, body } = jsonText(status, json === undefined ? '' : JSON.stringify(json))
+  response.writeHead(status, headers).end(body)
+}
