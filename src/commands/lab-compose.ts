@@ -5,6 +5,7 @@ import { type Clock, Secret } from '../core/index.ts'
 import {
   createLabFaults,
   freePort,
+  LAB_USERS,
   type LabBackend,
   type LabClient,
   type LabIdentityProvider,
@@ -18,8 +19,10 @@ import {
   startLabSts,
   startLabWorkspace,
 } from '../../lab/index.ts'
+import type { InspectorMode } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
+import { labTryUsers } from './lab-try.ts'
 import { shareState } from './lab-replicas.ts'
 import type { ReportingLog } from './logging.ts'
 import { type RunningProxy, runProxy } from './run-proxy.ts'
@@ -29,6 +32,8 @@ export interface Lab {
   /** Where the proxy listens. */
   readonly url: string
   readonly adminUrl: string
+  /** Address of the inspector's page; undefined where it is off. */
+  readonly inspectUrl: string | undefined
   /** The other replicas of the proxy, which know the same logins and credentials. */
   readonly others: readonly { readonly url: string; readonly adminUrl: string }[]
   /** What the replicas share; undefined when there is one. */
@@ -47,12 +52,15 @@ export interface Lab {
 export interface LabOptions {
   readonly ports?: LabPorts
   readonly log: ReportingLog
+  /** What the inspector captures, and in how many bytes. Default: bodies, 8 MiB. */
+  readonly inspector?: InspectorMode | undefined
+  readonly inspectBytes?: number | undefined
   /** More than one: so many proxies on one Redis, which `server` (a path of redis-server) runs. */
   readonly replicas?: { readonly count: number; readonly server: string }
   /** The stand-ins' clocks; the backend's own may be off, to see signatures corrected. Default: the time. */
   readonly clock?: Clock
   readonly backendClock?: Clock
-  /** `GET /decisions` shows claim values. Default false. */
+  /** `/decisions` and `/inspect` show claims and subjects. Default false. */
   readonly showClaims?: boolean
 }
 
@@ -123,6 +131,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     }
     const { directory } = keep(await configFor(addresses, redis !== undefined))
     if (redis !== undefined) await shareState(directory, redis)
+    const tryUsers = labTryUsers(LAB_USERS, (wanted) => identity.mint(wanted))
     const run = async (address: string, admin: string) =>
       keep(
         await runProxy({
@@ -133,7 +142,10 @@ export async function startLab(options: LabOptions): Promise<Lab> {
           // Everything is on this machine: no proxy or endpoint of the surroundings may get between.
           env: {},
           drainGraceMs: DRAIN_GRACE_MS,
+          inspector: options.inspector ?? 'bodies',
+          inspectBytes: options.inspectBytes,
           showClaims,
+          tryUsers,
           log,
         }),
       )
@@ -143,6 +155,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     return {
       url: proxy.url,
       adminUrl: proxy.adminUrl,
+      inspectUrl: proxy.inspectUrl,
       others: others.map(({ url, adminUrl }) => ({ url, adminUrl })),
       redis,
       identity,

@@ -58,13 +58,27 @@ export async function runLabLogin(argv: readonly string[], io: Io): Promise<numb
   }
 }
 
+/**
+ * A token for a route of a running lab after a login as `user`, as an MCP client does it, all buttons pressed. Rejects when
+ * the login fails.
+ */
+export async function logInAtRoute(proxyUrl: string, routePath: string, user: string): Promise<string> {
+  const outbound = createOutbound({ name: 'lab', clock: { now: () => Date.now() }, breaker: false, deadlineMs: 30_000 })
+  const io = { stderr: () => undefined }
+  try {
+    return await logIn(outbound, proxyUrl, routePath, user, io)
+  } finally {
+    await outbound.close()
+  }
+}
+
 /** From the route's address alone to a token for it. */
 async function logIn(
   outbound: Outbound,
   proxy: string,
   route: string,
   user: string | undefined,
-  io: Io,
+  io: Pick<Io, 'stderr'>,
 ): Promise<string> {
   const resource = await getJson(outbound, `${proxy}/.well-known/oauth-protected-resource${route}`)
   const issuer = textOf((resource['authorization_servers'] as unknown[] | undefined)?.[0])

@@ -7,6 +7,7 @@ import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { runLabLogin } from './lab-login.ts'
 import { findRedisServer, REDIS_MISSING } from './lab-replicas.ts'
 import { runLabToken } from './lab-token.ts'
+import { inspectorOf, inspectorOptions } from './inspector-options.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
 import { PORT, wholeNumber } from './option-values.ts'
 import { ownCommand, printedPath } from './own-command.ts'
@@ -42,6 +43,8 @@ export const LAB_SPEC: CommandSpec = {
       value: 'N',
       help: `Run so many proxies (at most ${MOST_REPLICAS}) on one Redis Sentinel, which is started too. Default 1, without Redis.`,
     },
+    'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
+    ...inspectorOptions('bodies'),
     ...logOptions('warn'),
   },
   notes:
@@ -80,7 +83,8 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
   const { startLab } = await import('./lab-compose.ts')
   let lab: Lab
   try {
-    lab = await startLab({ ports, log, ...(server === undefined ? {} : { replicas: { count, server } }) })
+    const shown = { ...inspectorOf(options), showClaims: options.flag('show-claims') }
+    lab = await startLab({ ports, log, ...shown, ...(server === undefined ? {} : { replicas: { count, server } }) })
   } catch (error) {
     log.flush()
     if (error instanceof ConfigError) {
@@ -184,6 +188,7 @@ function describe(lab: Lab, ports: LabPorts): string {
     '',
     `  proxy              ${lab.url}`,
     `  health, metrics    ${lab.adminUrl}`,
+    ...(lab.inspectUrl === undefined ? [] : [`  inspector          ${lab.inspectUrl}`]),
     ...lab.others.flatMap(({ url, adminUrl }, index) => [
       `  replica ${index + 2}          ${url}`,
       `    health, metrics  ${adminUrl}`,

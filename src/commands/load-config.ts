@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import {
+  type InspectorMode,
   loadCallersFile,
   loadFiles,
   type Problem,
@@ -25,6 +26,8 @@ export interface ProxySources {
   readonly callers?: string | undefined
   /** What manifests say about who may call is left alone. Default false. */
   readonly ignoreManifestCallers?: boolean | undefined
+  /** What the inspector captures; beats the files. */
+  readonly inspector?: InspectorMode | undefined
   readonly namespace?: string | undefined
   readonly apiGroup?: string | undefined
 }
@@ -45,6 +48,7 @@ export async function loadProxyConfig(sources: ProxySources): Promise<ResolvedPr
     externalAuth: short?.name,
     callers: callers?.config,
     ignoreManifestCallers: sources.ignoreManifestCallers,
+    inspector: sources.inspector,
   })
   const problems: readonly Problem[] = [...(callers?.problems ?? []), ...(result.problems ?? [])]
   if (problems.length > 0 || result.config === undefined) throw new ConfigError(problems.map(renderLine))

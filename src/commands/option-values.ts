@@ -1,5 +1,5 @@
 import { parseListenAddress } from '../listen/index.ts'
-import { HTTP_URL as HTTP_URL_TEXT, parseGoDuration } from '../resources/index.ts'
+import { HTTP_URL as HTTP_URL_TEXT, parseGoDuration, parseSize } from '../resources/index.ts'
 import type { ValueKind } from './options.ts'
 
 /** Characters of a value; longer ones are no values. */
@@ -80,6 +80,12 @@ export const LISTEN_ADDRESS: ValueKind = {
       return false
     }
   },
+}
+
+/** A Kubernetes quantity, at least 64Ki. */
+export const INSPECT_SIZE: ValueKind = {
+  expected: 'a size of 64Ki to 1Gi, such as 8Mi',
+  accepts: (text) => (parseSize(text) ?? 0) >= 65_536 && (parseSize(text) ?? 0) <= 1_073_741_824,
 }
 
 /** One of a few words, or what another kind takes. */

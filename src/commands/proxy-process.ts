@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { EphemeralKeys } from '../authserver/index.ts'
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
-import { type Clock, Failure, Secret } from '../core/index.ts'
+import { type Clock, Failure, type RequestObserver, Secret } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
@@ -9,6 +9,9 @@ import type { Store } from '../storage/index.ts'
 import type { ProxyControls, ReloadResult } from './admin.ts'
 import { buildCandidate, type Candidate } from './candidate.ts'
 import type { Closers } from './closers.ts'
+import type { Inspector } from '../inspect/index.ts'
+import type { TlsMaterial } from '../listen/index.ts'
+import { INSPECT_BYTES, openInspection, type TryUsers } from './inspection.ts'
 import { loadProxyConfig, type ProxySources } from './load-config.ts'
 import type { ReportingLog } from './logging.ts'
 import type { OpenMetrics } from './metrics.ts'
@@ -24,6 +27,10 @@ export interface ProxyProcessOptions extends ProxySources {
   readonly showClaims?: boolean
   /** How long answers may go on after a stop, in milliseconds. Default 10 s. */
   readonly drainGraceMs?: number
+  /** About how many bytes of finished requests the inspector keeps. Default 8 MiB. */
+  readonly inspectBytes?: number | undefined
+  /** Users that requests can be tried as from the inspector. Default: none. */
+  readonly tryUsers?: TryUsers | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock?: Clock
@@ -52,6 +59,8 @@ export interface ProxyProcess extends ProxyControls {
   /** The configuration that it started with. */
   readonly first: ResolvedProxy
   readonly openMetrics: OpenMetrics
+  /** Undefined where it is off. */
+  readonly inspector: Inspector | undefined
   config(): ResolvedProxy
   readiness(): Readiness
   cache(): CacheListing
@@ -81,7 +90,20 @@ export async function startProxy(
   const services = createServices({ ...options, secretsDirectory, maxCredentials, clock, common })
   const { metrics, cache, decisions, stores } = services
   closers.keep(stores)
-  const proxy = await listen(first, services, closers, common)
+  const { tls } = first.listen
+  const { ticketKeys } = common ?? {}
+  const tlsMaterial = tls === undefined ? undefined : closers.keep(openTlsMaterial(tls, { log, clock, ticketKeys }))
+  // Each worker would show its own requests only.
+  const mode = common === undefined ? first.admin.inspector : 'off'
+  const inspector = openInspection(mode, () => inspected, {
+    maxBytes: options.inspectBytes ?? INSPECT_BYTES,
+    showClaims: options.showClaims ?? false,
+    clock,
+    decisions,
+    tryUsers: options.tryUsers,
+  })
+  if (inspector !== undefined) closers.keep(inspector)
+  const proxy = await listen(first, services, closers, { common, tls: tlsMaterial, observer: inspector?.observer })
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
 
@@ -106,9 +128,10 @@ export async function startProxy(
       metrics,
     }),
   )
-  return {
+  const running: ProxyProcess = {
     url: proxy.url,
     first,
+    inspector,
     openMetrics: metrics,
     config: () => current.config,
     readiness: () => readinessOf(current.config, current.held, isDraining),
@@ -118,6 +141,14 @@ export async function startProxy(
     decisions: () => decisions.list(),
     reload: () => (isDraining ? Promise.resolve(STOPPING) : reloader.reload()),
   }
+  const inspected = { ...running, certificate: () => tlsMaterial?.current().cert }
+  return running
+}
+
+interface ListenerParts {
+  readonly common: Common | undefined
+  readonly tls: TlsMaterial | undefined
+  readonly observer: RequestObserver | undefined
 }
 
 /** The listener, which serves nothing yet: what routes are called there depends on where it is. */
@@ -125,7 +156,7 @@ async function listen(
   config: ResolvedProxy,
   services: Services,
   closers: Closers,
-  common: Common | undefined,
+  { common, tls, observer }: ListenerParts,
 ): Promise<Proxy> {
   const { clock, log, metrics } = services
   const secrets = services.secrets.hold()
@@ -133,12 +164,10 @@ async function listen(
   const ephemeralKey = common?.sessionKey ?? new Secret(randomBytes(32).toString('base64url'))
   const { sessionKeySecretRef } = config
   const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef, 'bytes')
-  const { tls, ...address } = config.listen
-  const { ticketKeys } = common ?? {}
-  const tlsMaterial = tls === undefined ? undefined : closers.keep(openTlsMaterial(tls, { log, clock, ticketKeys }))
   return createProxy({
-    listen: { ...address, tls: tlsMaterial, isShared: common !== undefined },
+    listen: { ...config.listen, tls, isShared: common !== undefined },
     runtime: NOTHING,
+    observer,
     clock,
     log,
     metrics,

@@ -2,6 +2,7 @@ import { asFailure } from '../core/index.ts'
 import { parseGoDuration } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
+import { inspectorOf, inspectorOptions } from './inspector-options.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
 import {
   API_GROUP,
@@ -72,7 +73,8 @@ export const PROXY_SPEC: CommandSpec = {
       value: 'URL',
       help: 'STS for all; else stsEndpoint, AWS_ENDPOINT_URL_STS, the region.',
     },
-    'show-claims': { type: 'boolean', help: 'GET /decisions of the admin listener shows claim values.' },
+    'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
+    ...inspectorOptions('as the configuration says, else off; bodies in the short form on loopback'),
     'drain-grace': {
       type: 'string',
       is: DURATION,
@@ -122,7 +124,9 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
     return refuse(error, io)
   }
   growYoungGeneration()
-  io.stdout(`proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${routeList(proxy.url, proxy.routes)}`)
+  const inspector = proxy.inspectUrl === undefined ? '' : `inspector at ${proxy.inspectUrl}\n`
+  const where = `proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${inspector}`
+  io.stdout(where + routeList(proxy.url, proxy.routes))
   io.onReload(() => void proxy.reload())
   const signal = await io.stop
   log.info({ signal }, 'stopping')
@@ -155,6 +159,7 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
     apiGroup: options.text('api-group'),
     stsEndpoint: options.text('sts-endpoint'),
     showClaims: options.flag('show-claims'),
+    ...inspectorOf(options),
     ...(drainGraceMs === undefined ? {} : { drainGraceMs }),
   }
 }

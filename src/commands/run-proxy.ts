@@ -1,4 +1,5 @@
-import { type Ops, startOps } from '../ops/index.ts'
+import { INSPECT_PATH } from '../inspect/index.ts'
+import { type Ops, type Pages, startOps } from '../ops/index.ts'
 import type { ResolvedProxy, ResolvedRoute } from '../resources/index.ts'
 import { adminEndpoints, type ProxyControls } from './admin.ts'
 import { openAdminToken } from './admin-token.ts'
@@ -13,6 +14,8 @@ export interface RunningProxy {
   /** `http://127.0.0.1:8080`, or `unix:/path`. */
   readonly url: string
   readonly adminUrl: string
+  /** Address of the inspector's page; undefined where it is off. */
+  readonly inspectUrl: string | undefined
   /** Of the configuration that it started with. */
   readonly routes: readonly ResolvedRoute[]
   readonly reload: Reloader['reload']
@@ -29,7 +32,7 @@ export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
     const { log } = options
     const proxy = await startProxy(options, closers)
     const { url, first } = proxy
-    const admin = await startAdmin(first.admin, proxy, log, closers)
+    const admin = await startAdmin(first.admin, proxy, log, closers, proxy.inspector?.pages)
     log.info({ url, admin: admin.url, routes: first.routes.length, version: VERSION }, 'listening')
     const close = async (): Promise<void> => {
       // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.
@@ -39,7 +42,8 @@ export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
         await admin.close()
       }
     }
-    return { url, adminUrl: admin.url, routes: first.routes, reload: () => proxy.reload(), close }
+    const inspectUrl = proxy.inspector && `${admin.url}${INSPECT_PATH}`
+    return { url, adminUrl: admin.url, inspectUrl, routes: first.routes, reload: () => proxy.reload(), close }
   })
 }
 
@@ -49,6 +53,7 @@ export function startAdmin(
   controls: ProxyControls,
   log: RunProxyOptions['log'],
   closers: Closers,
+  pages?: Pages,
 ): Promise<Ops> {
   const token = openAdminToken(tokenFile, closers, log)
   return startOps({
@@ -56,7 +61,7 @@ export function startAdmin(
     version: VERSION,
     readiness: () => controls.readiness(),
     metrics: () => controls.metrics(),
-    guarded: { endpoints: adminEndpoints(controls), ...(token === undefined ? {} : { token }) },
+    guarded: { endpoints: adminEndpoints(controls), pages, ...(token === undefined ? {} : { token }) },
     log,
   })
 }

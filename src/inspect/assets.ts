@@ -12,7 +12,12 @@ const PAGE = path.join(import.meta.dirname, 'page')
 const require = createRequire(import.meta.url)
 const JS = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
-const TYPES: Readonly<Record<string, string>> = { '.js': JS, '.css': CSS, '.html': 'text/html; charset=utf-8', '.svg': 'image/svg+xml' }
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': JS,
+  '.css': CSS,
+  '.html': 'text/html; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
 
 /** The libraries as their packages have them; what they import by name gets an address here. */
 const LIBRARIES: Readonly<Record<string, { readonly file: () => string; readonly type: string }>> = {
@@ -43,7 +48,8 @@ export function asset(name: string): Asset | undefined {
   const known = loaded.get(name)
   if (known !== undefined) return known
   const library = Object.hasOwn(LIBRARIES, name) ? LIBRARIES[name] : undefined
-  const type = library?.type ?? (/^[a-z][a-z-]*\.(?:js|css|svg|html)$/.test(name) ? TYPES[path.extname(name)] : undefined)
+  const type =
+    library?.type ?? (/^[a-z][a-z-]*\.(?:js|css|svg|html)$/.test(name) ? TYPES[path.extname(name)] : undefined)
   if (type === undefined) return undefined
   const made = read(library?.file() ?? path.join(PAGE, name), type)
   if (made !== undefined) loaded.set(name, made)

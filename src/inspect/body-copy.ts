@@ -24,7 +24,8 @@ export interface ShownBody {
   readonly cut?: 'longer' | 'no_room' | 'binary' | 'unknown_encoding' | undefined
 }
 
-const TEXT_TYPE = /^\s*(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|javascript|x-ndjson|x-www-form-urlencoded|graphql))/i
+const TEXT_TYPE =
+  /^\s*(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|javascript|x-ndjson|x-www-form-urlencoded|graphql))/i
 
 /**
  * The first 64 KiB of one body, masked. Raw bytes are held only until they are masked: an event stream line by line, as its

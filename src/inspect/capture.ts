@@ -123,7 +123,10 @@ export function createCapture(options: CaptureOptions): Capture {
     list: () => {
       const over = ring.all().map(({ summary }) => summary)
       const going = [...open.values()].slice(-MAX_RECORDS).map((watched) => summaryOf(watched, deps))
-      return batch([...over, ...going].toSorted((one, other) => one.atMs - other.atMs), 0)
+      return batch(
+        [...over, ...going].toSorted((one, other) => one.atMs - other.atMs),
+        0,
+      )
     },
     find(id) {
       const watched = open.get(id)

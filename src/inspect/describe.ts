@@ -64,7 +64,8 @@ function describeAttempt({ sent, received, ...attempt }: Attempt, record: Reques
 
 function markedHeaders(sent: readonly string[], { received, dropped }: RequestRecord): MarkedHeader[] {
   const before = linesByName(received)
-  const gone = new Set(dropped.map(([name]) => name))
+  // Framing and host are made anew, and come out the same or not.
+  const gone = new Set(dropped.filter(([, rule]) => rule !== 'made_anew').map(([name]) => name))
   return pairs(sent).map(([name, value]) => {
     const lines = before.get(name)
     if (lines === undefined) return { name, value, mark: 'added' }
@@ -85,9 +86,9 @@ function removedNames(sent: readonly string[], { received }: RequestRecord): str
 function answerDrops(last: Attempt | undefined, responded: RequestRecord['responded']): DroppedHeader[] {
   if (last?.received === undefined || responded === undefined) return []
   const after = linesByName(responded.headers)
-  const connection = pairs(last.received.headers)
-    .filter(([name]) => name === 'connection')
-    .flatMap(([, value]) => value.toLowerCase().split(/[\s,]+/))
+  const connection = new Set<string>()
+  for (const [name, value] of pairs(last.received.headers))
+    if (name === 'connection') for (const word of value.toLowerCase().split(/[\s,]+/)) connection.add(word)
   return pairs(last.received.headers).flatMap(([name, value]) => {
     const lines = after.get(name)
     const at = lines?.indexOf(value) ?? -1
@@ -95,7 +96,7 @@ function answerDrops(last: Attempt | undefined, responded: RequestRecord['respon
       lines.splice(at, 1)
       return []
     }
-    const rule = lines === undefined ? (connection.includes(name) ? 'hop_by_hop' : whyDropped(name)) : 'replaced'
+    const rule = lines === undefined ? (connection.has(name) ? 'hop_by_hop' : whyDropped(name)) : 'replaced'
     return [{ name, value, rule }]
   })
 }
@@ -126,7 +127,8 @@ export function timelineOf({ marks, attempts, summary }: RequestRecord): Phase[]
 
 function pairs(headers: readonly string[]): [string, string][] {
   const list: [string, string][] = []
-  for (let index = 0; index + 1 < headers.length; index += 2) list.push([headers[index] ?? '', headers[index + 1] ?? ''])
+  for (let index = 0; index + 1 < headers.length; index += 2)
+    list.push([headers[index] ?? '', headers[index + 1] ?? ''])
   return list
 }
 

@@ -54,7 +54,8 @@ export function createFailures(clock: Clock): Failures {
       const now = Math.floor(clock.now() / MINUTE_MS)
       forget(now)
       const minutes = Array.from({ length: MINUTES }, (_, index) => now - MINUTES + 1 + index)
-      const names = new Set([...byMinute.values()].flatMap((reasons) => [...reasons.keys()]))
+      const names = new Set<string>()
+      for (const reasons of byMinute.values()) for (const name of reasons.keys()) names.add(name)
       const figures = [...names].sort().map((name) => [name, minutes.map((at) => byMinute.get(at)?.get(name) ?? 0)])
       return {
         minutes: minutes.map((minute) => minute * MINUTE_MS),

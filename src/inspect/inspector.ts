@@ -16,7 +16,12 @@ export interface Surroundings {
   readonly version: string
   /** The effective configuration; secrets as references. */
   readonly config: () => object
-  readonly routes: () => readonly { readonly name: string; readonly path: string; readonly type: string; readonly target: string }[]
+  readonly routes: () => readonly {
+    readonly name: string
+    readonly path: string
+    readonly type: string
+    readonly target: string
+  }[]
   readonly readiness: () => Readiness
   /** The endpoints of the admin listener for the cache. */
   readonly listCache: OpsHandler
@@ -102,7 +107,13 @@ function jsonEndpoints(options: InspectorOptions, capture: Capture): Readonly<Re
       status: 200,
       json: {
         readiness: readiness(),
-        routes: routes().map((route) => ({ ...route, lastFailure: capture.failures.last(route.name) })),
+        routes: routes().map(({ name, path, type, target }) => ({
+          name,
+          path,
+          type,
+          target,
+          lastFailure: capture.failures.last(name),
+        })),
         failures: capture.failures.series(),
       },
     }),
@@ -136,22 +147,21 @@ function showOne(capture: Capture, id: string, { response }: PageRequest): void 
 
 /** All requests: a snapshot, then what changes. */
 function streamAll(capture: Capture, streams: EventStreams, { response }: PageRequest): void {
-  let stop: (() => void) | undefined
-  const stream = streams.open(response, () => stop?.())
+  const stream = streams.open(response)
   if (stream === undefined) throw tooMany()
   stream.send('snapshot', capture.list())
-  stop = capture.follow(
+  const unfollow = capture.follow(
     (batch) => stream.send('batch', batch),
     () => stream.send('cleared', {}),
   )
+  stream.onClose(unfollow)
 }
 
 /** One request: all of it, again whenever it has changed, and the pieces of its answer between. */
 function streamOne(capture: Capture, streams: EventStreams, id: string, { response }: PageRequest): void {
   const first = capture.find(id)
   if (first === undefined) throw new Failure('not_found')
-  let stop: (() => void) | undefined
-  const stream = streams.open(response, () => stop?.())
+  const stream = streams.open(response)
   if (stream === undefined) throw tooMany()
   stream.send('request', describe(first))
   if (!first.summary.isOpen) return stream.send('over', {})
@@ -164,10 +174,10 @@ function streamOne(capture: Capture, streams: EventStreams, id: string, { respon
     if (step.kind === 'text') stream.send('text', { text: step.text })
     else gatherer.add(id)
   })
-  stop = () => {
+  stream.onClose(() => {
     unfollow()
     gatherer.close()
-  }
+  })
 }
 
 const tooMany = (): Failure =>

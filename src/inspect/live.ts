@@ -11,13 +11,15 @@ const MAX_STREAMS = 32
 /** An event stream to one page. */
 export interface EventStream {
   send(event: string, data: unknown): void
+  /** Calls back once, when the page has gone. */
+  onClose(listener: () => void): void
   end(): void
 }
 
 /** The open event streams of all pages. */
 export interface EventStreams {
-  /** Undefined when there are too many already. `onClose` is called once. */
-  open(response: ServerResponse, onClose: () => void): EventStream | undefined
+  /** Undefined when there are too many already. */
+  open(response: ServerResponse): EventStream | undefined
   closeAll(): void
 }
 
@@ -29,21 +31,19 @@ export function createEventStreams(): EventStreams {
   }, HEARTBEAT_MS)
   heartbeat.unref()
   return {
-    open(response, onClose) {
+    open(response) {
       if (open.size >= MAX_STREAMS) return undefined
       open.add(response)
       response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' })
       response.write('retry: 1000\n\n')
-      response.on('close', () => {
-        open.delete(response)
-        onClose()
-      })
+      response.on('close', () => void open.delete(response))
       return {
         send(event, data) {
           if (response.writableEnded || response.destroyed) return
           if (response.writableLength > MAX_UNREAD) response.destroy()
           else response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
         },
+        onClose: (listener) => void response.on('close', listener),
         end: () => void response.end(),
       }
     },

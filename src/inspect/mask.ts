@@ -40,6 +40,13 @@ export function headerKind(name: string): HeaderKind {
   return kind
 }
 
+/** Of a signature, and no secrets: whoever compares it with what a service says needs them. */
+const SHOWN_OF_SIGNATURE: ReadonlySet<string> = new Set(['x-amz-date', 'x-amz-content-sha256'])
+
+/** True for a header (lower-case name) whose value is never shown; `owned` are those that the credential of the route sets. */
+export const isSecretHeader = (name: string, owned: readonly string[]): boolean =>
+  owned.includes(name) ? !SHOWN_OF_SIGNATURE.has(name) : headerKind(name) === 'secret'
+
 /** The beginning of a session's id. */
 export const maskedSession = (id: string): string =>
   id.length <= 2 * SHOWN_OF_SESSION ? MASK : `${id.slice(0, SHOWN_OF_SESSION)}…${MASK}`
@@ -86,8 +93,8 @@ const SECRET_PARAMETER =
 /** Long, of a token's characters, with letters and digits: worth hiding whatever it is called. */
 const TOKEN_LIKE = /^(?=.*\d)(?=.*[A-Za-z])[\w\-.~+/=%]{24,}$/
 
-/** A raw query without values that are secret by their parameter's name or by their look. */
-export function maskQuery(query: string): string {
+/** A raw query without values that are secret by their parameter's name or by their look; `onSecret` is told of each. */
+export function maskQuery(query: string, onSecret?: (value: string) => void): string {
   if (query === '') return query
   return query
     .split('&')
@@ -96,9 +103,10 @@ export function maskQuery(query: string): string {
       const value = at === -1 ? pair : pair.slice(at + 1)
       if (value === '') return pair
       const name = at === -1 ? '' : pair.slice(0, at)
-      if (TOKEN_LIKE.test(value) || (at !== -1 && SECRET_PARAMETER.test(decoded(name))))
-        return at === -1 ? MASK : `${name}=${MASK}`
-      return pair
+      const isSecret = TOKEN_LIKE.test(value) || (at !== -1 && SECRET_PARAMETER.test(decoded(name)))
+      if (!isSecret) return pair
+      onSecret?.(value)
+      return at === -1 ? MASK : `${name}=${MASK}`
     })
     .join('&')
 }

@@ -1,4 +1,4 @@
-import { headerKind, MASK, maskedSession, maskLooks, maskTarget } from './mask.ts'
+import { headerKind, isSecretHeader, MASK, maskedSession, maskLooks, maskTarget } from './mask.ts'
 import type { SecretTexts } from './secret-texts.ts'
 
 /** Longest value that is kept of one header, in characters. */
@@ -13,20 +13,21 @@ export function maskedHeaders(
   owned: readonly string[] = [],
 ): readonly string[] {
   const length = Math.min(headers.length, 2 * MAX_LINES)
-  const masked = new Array<string>(length)
+  const masked = headers.slice(0, length)
   for (let index = 0; index + 1 < length; index += 2) {
-    const name = (headers[index] ?? '').toLowerCase()
-    masked[index] = texts.maskIn(name)
+    const raw = headers[index] ?? ''
+    const name = raw.toLowerCase()
+    masked[index] = raw === name ? name : texts.maskIn(raw).toLowerCase()
     masked[index + 1] = maskedValue(name, headers[index + 1] ?? '', texts, owned)
   }
   // Asked once for all of them: most heads hold none.
   if (texts.isIn(masked.join('\n')))
-    for (let index = 1; index < length; index += 2) masked[index] = texts.maskIn(masked[index] ?? '')
+    for (let index = 0; index < length; index++) masked[index] = texts.maskIn(masked[index] ?? '')
   return masked
 }
 
 function maskedValue(name: string, value: string, texts: SecretTexts, owned: readonly string[]): string {
-  const kind = owned.includes(name) ? 'secret' : headerKind(name)
+  const kind = isSecretHeader(name, owned) ? 'secret' : headerKind(name)
   if (kind === 'plain') return value.length > MAX_VALUE ? cut(maskLooks(texts.maskIn(value))) : maskLooks(value)
   if (kind === 'address') return cut(maskTarget(texts.maskIn(value)))
   if (kind === 'session') return maskedSession(value)
@@ -38,7 +39,9 @@ const cut = (value: string): string => (value.length > MAX_VALUE ? `${value.slic
 /** The scheme and what a signature covers help, and give nothing away. */
 function maskedCredential(value: string): string {
   if (value.startsWith('AWS4-HMAC-SHA256 '))
-    return value.replace(/Credential=([A-Z]{0,4})[^/,]*/, `Credential=$1${MASK}`).replace(/Signature=.*$/, `Signature=${MASK}`)
+    return value
+      .replace(/Credential=([A-Z]{0,4})[^/,]*/, `Credential=$1${MASK}`)
+      .replace(/Signature=.*$/, `Signature=${MASK}`)
   const scheme = /^(?:Bearer|Basic|Digest|DPoP|Negotiate) /i.exec(value)?.[0] ?? ''
   return `${scheme}${MASK}`
 }

@@ -1,6 +1,6 @@
 import { callerHash, type Sealed } from '../core/index.ts'
 import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
-import { MASK, maskLooks, maskTarget } from './mask.ts'
+import { MASK, maskLooks, maskQuery, maskTarget } from './mask.ts'
 import { flatHeaders, maskedHeaders } from './masked-heads.ts'
 import type { Attempt, CallerSeen, RequestRecord, Summary } from './record.ts'
 import { rpcSubjectOf, type RpcSubject } from './rpc.ts'
@@ -41,8 +41,7 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     owned,
     targetOrigin: matchedTo?.route.targetOrigin,
     attempts: watched.attempts.map((attempt) => attemptOf(attempt, texts, owned, deps)),
-    decision:
-      matchedTo?.route.type === WITH_ROLES && knownAs !== undefined ? deps.decisionOf(watched.id) : undefined,
+    decision: matchedTo?.route.type === WITH_ROLES && knownAs !== undefined ? deps.decisionOf(watched.id) : undefined,
     responded: answer && {
       status: answer.status,
       headers: withoutQuery(maskedHeaders(answer.headers, texts, owned), matchedTo === undefined),
@@ -50,8 +49,7 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     marks: { ...marks },
     detail: result?.failure?.detail,
     requestBody: deps.keepsBodies ? requestBodyOf(watched, texts, deps.room) : undefined,
-    responseBody:
-      result === undefined ? watched.responseCopy?.shown() : (watched.responseCopy?.end() ?? undefined),
+    responseBody: result === undefined ? watched.responseCopy?.shown() : (watched.responseCopy?.end() ?? undefined),
   }
 }
 
@@ -143,7 +141,7 @@ function attemptOf(
             target: maskTarget(texts.maskIn(sealed.path)),
             headers: maskedHeaders(sealed.headers, texts, owned),
             signing: signing && {
-              canonicalRequest: maskLooks(texts.maskIn(signing.canonicalRequest)),
+              canonicalRequest: maskedCanonical(texts.maskIn(signing.canonicalRequest)),
               stringToSign: texts.maskIn(signing.stringToSign),
             },
           },
@@ -156,6 +154,13 @@ function attemptOf(
       : { again: { reason: again.reason, ...('status' in again ? { status: again.status } : {}) } }),
   }
 }
+
+/** Its third line is the query. */
+const maskedCanonical = (text: string): string =>
+  text
+    .split('\n')
+    .map((line, index) => maskLooks(index === 2 ? maskQuery(line) : line))
+    .join('\n')
 
 function requestBodyOf(watched: WatchedRequest, texts: SecretTexts, room: Room): ShownBody | undefined {
   if (watched.requestCopy !== undefined)

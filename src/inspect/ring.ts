@@ -19,12 +19,12 @@ export function createRing({ maxRecords, maxBytes }: { readonly maxRecords: numb
   let bytes = 0
   let dropped = 0
 
-  const dropOldest = (): void => {
+  const dropWhatIsTooMuch = (): void => {
     for (const [id, oldest] of records) {
+      if (records.size <= maxRecords && bytes <= maxBytes) return
       records.delete(id)
       bytes -= oldest.bytes
       dropped++
-      return
     }
   }
   return {
@@ -32,7 +32,7 @@ export function createRing({ maxRecords, maxBytes }: { readonly maxRecords: numb
       const own = sizeOf(record)
       records.set(record.summary.id, { record, bytes: own })
       bytes += own
-      while (records.size > maxRecords || (bytes > maxBytes && records.size > 0)) dropOldest()
+      dropWhatIsTooMuch()
     },
     find: (id) => records.get(id)?.record,
     all: () => [...records.values()].map(({ record }) => record),

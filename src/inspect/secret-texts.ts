@@ -1,6 +1,6 @@
 import type { Credential } from '../core/index.ts'
 import { credentialsOf } from '../http/index.ts'
-import { headerKind, MASK } from './mask.ts'
+import { isSecretHeader, MASK, maskQuery } from './mask.ts'
 
 /** Shorter ones are in other texts by chance; such a value is masked where it stands alone. */
 const MIN_WITHIN = 6
@@ -34,6 +34,16 @@ export class SecretTexts {
       this.add(credentials)
       if (/^basic /i.test(value)) this.#addBasic(credentials)
     } else this.add(value.replace(SCHEME, '').trim())
+  }
+
+  /** The values in the query of a request target that are secret by name or look. */
+  addTarget(target: string): void {
+    const at = target.indexOf('?')
+    if (at === -1) return
+    maskQuery(target.slice(at + 1), (value) => {
+      this.add(value)
+      this.add(decoded(value))
+    })
   }
 
   /** What a request is armed with. */
@@ -94,7 +104,11 @@ function textsOf(credential: Exclude<Credential, { kind: 'none' }>): readonly st
 function headerTexts(name: string, value: string): string[] {
   const bare = value.replace(SCHEME, '').trim()
   const isBasic = name === 'authorization' && /^basic /i.test(value)
-  const password = isBasic ? Buffer.from(bare, 'base64').toString('utf8').replace(/^[^:]*:/, '') : ''
+  const password = isBasic
+    ? Buffer.from(bare, 'base64')
+        .toString('utf8')
+        .replace(/^[^:]*:/, '')
+    : ''
   return [bare, password]
 }
 
@@ -102,6 +116,14 @@ function spellings(text: string): string[] {
   if (PLAIN.test(text)) return [text]
   const json = JSON.stringify(text).slice(1, -1)
   return [...new Set([text, safeEncode(text), json, json.replaceAll('/', String.raw`\/`)])]
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
 }
 
 function safeEncode(text: string): string {
@@ -117,6 +139,6 @@ function safeEncode(text: string): string {
 export function addSecretHeaders(texts: SecretTexts, headers: readonly string[], owned: readonly string[]): void {
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = (headers[index] ?? '').toLowerCase()
-    if (headerKind(name) === 'secret' || owned.includes(name)) texts.addHeader(name, headers[index + 1] ?? '')
+    if (isSecretHeader(name, owned)) texts.addHeader(name, headers[index + 1] ?? '')
   }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { Failure, Secret } from '../core/index.ts'
 import type { PageRequest } from '../ops/index.ts'
 
@@ -22,49 +22,56 @@ export interface TryDeps {
   readonly pathOf: (route: string) => string | undefined
   /** Sends a request to the proxy as any client does. Rejects when it can't be reached. */
   readonly send: (request: OwnRequest) => Promise<IncomingMessage>
-  /** A token of a user who may be chosen, for a route; rejects when there is none. */
-  readonly tokenOf?: (user: string, route: string) => Promise<Secret>
+  /** A token of a user who may be chosen, for a route; undefined where none is needed. Rejects when there is none to be had. */
+  readonly tokenOf?: (user: string, route: string) => Promise<Secret | undefined>
 }
 
-/** Where the page puts the token that somebody pasted; never stored, never logged. */
-export const TOKEN_HEADER = 'x-extauth-try-token'
-/** Whom it is to be in the lab, instead. */
-export const USER_HEADER = 'x-extauth-try-user'
-
-/** Of a page's request these go on; a browser adds others that no MCP client sends. */
+/** Of the headers that the page wants to send these go on: those of an MCP client. */
 const PASSED = /^(?:accept|content-type|last-event-id|mcp-[a-z0-9-]+)$/
 /** Of the proxy's answer these come back. */
 const RETURNED = ['content-type', 'mcp-session-id', 'www-authenticate', 'retry-after', 'x-request-id']
 const METHODS: ReadonlySet<string> = new Set(['POST', 'GET', 'DELETE'])
-const MAX_BODY_BYTES = 1024 * 1024
+const MAX_BODY_BYTES = 2 * 1024 * 1024
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+const HEADER_VALUE = /^[\t\x20-\x7e]{0,8192}$/
+
+/** What a page wants to be sent. The token is in the body, so that no list of headers ever holds it. */
+interface Envelope {
+  readonly route: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  readonly token: string | undefined
+  readonly user: string | undefined
+}
 
 /**
  * Sends a page's MCP requests through the real proxy listener, so that they are requests like any other: the page stays on
- * its own origin, and nothing is allowed to other origins for it.
+ * its own origin, and nothing is allowed to other origins for it. Tokens go through; none is kept or logged.
  */
 export function createTry(deps: TryDeps): { relay(asked: PageRequest): Promise<void> } {
   return {
-    async relay({ method, query, request, response }) {
-      if (!METHODS.has(method)) throw new Failure('method_not_allowed')
-      const route = query.get('route') ?? ''
+    async relay({ method: asked, request, response }) {
+      if (asked !== 'POST') throw new Failure('method_not_allowed')
+      const { route, method, headers: wanted, body, ...who } = envelopeOf(await readBody(request))
       const path = deps.pathOf(route)
-      if (path === undefined) throw new Failure('bad_request', { detail: 'no such route to try' })
-      const token = await tokenFor(request.headers, route, deps)
-      const body = method === 'POST' ? await readBody(request) : undefined
+      if (path === undefined) throw refused('no such route to try')
+      if (!METHODS.has(method)) throw refused('no such method to try')
+      const token = await tokenFor(who, route, deps)
       const gone = new AbortController()
       response.on('close', () => gone.abort())
       const headers: Record<string, string> = { 'user-agent': 'extauth-inspector' }
-      for (const [name, value] of Object.entries(request.headers))
-        if (PASSED.test(name) && typeof value === 'string') headers[name] = value
+      for (const [name, value] of Object.entries(wanted))
+        if (PASSED.test(name) && HEADER_VALUE.test(value)) headers[name] = value
       if (token !== undefined) headers['authorization'] = `Bearer ${token.reveal()}`
-      const answer = await send(deps, { method, path, headers, body, signal: gone.signal })
+      const bytes = body === undefined ? undefined : Buffer.from(body)
+      const answer = await send(deps, { method, path, headers, body: bytes, signal: gone.signal })
       const back: Record<string, string> = {}
       for (const name of RETURNED) {
         const value = answer.headers[name]
         if (typeof value === 'string') back[name] = value
       }
-      // The page reads the status and the challenge; the browser must not make anything of them.
+      // The page reads status and challenge; the browser must not make anything of them.
       response.writeHead(200, { ...back, 'x-extauth-try-status': String(answer.statusCode ?? 0) })
       response.flushHeaders()
       answer.on('error', () => response.destroy())
@@ -72,6 +79,28 @@ export function createTry(deps: TryDeps): { relay(asked: PageRequest): Promise<v
       answer.pipe(response)
       await once(response, 'close')
     },
+  }
+}
+
+const refused = (detail: string): Failure => new Failure('bad_request', { detail })
+
+function envelopeOf(bytes: Buffer): Envelope {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw refused('a try that is not JSON')
+  }
+  const { route, method, headers, body, token, user } = (parsed ?? {}) as Partial<Record<keyof Envelope, unknown>>
+  const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+  const lines = typeof headers === 'object' && headers !== null ? Object.entries(headers) : []
+  return {
+    route: text(route) ?? '',
+    method: text(method) ?? '',
+    headers: Object.fromEntries(lines.filter((line): line is [string, string] => typeof line[1] === 'string')),
+    body: text(body),
+    token: text(token),
+    user: text(user),
   }
 }
 
@@ -83,16 +112,17 @@ async function send(deps: TryDeps, request: OwnRequest): Promise<IncomingMessage
   }
 }
 
-async function tokenFor(headers: IncomingHttpHeaders, route: string, deps: TryDeps): Promise<Secret | undefined> {
-  const pasted = headers[TOKEN_HEADER]
-  if (typeof pasted === 'string' && pasted !== '') {
-    if (!TOKEN.test(pasted)) throw new Failure('bad_request', { detail: 'what was pasted is no access token' })
-    return new Secret(pasted)
+async function tokenFor(
+  { token, user }: Pick<Envelope, 'token' | 'user'>,
+  route: string,
+  deps: TryDeps,
+): Promise<Secret | undefined> {
+  if (token !== undefined) {
+    if (!TOKEN.test(token)) throw refused('what was pasted is no access token')
+    return new Secret(token)
   }
-  const user = headers[USER_HEADER]
-  if (typeof user !== 'string' || user === '') return undefined
-  if (deps.tokenOf === undefined || deps.offer().users?.includes(user) !== true)
-    throw new Failure('bad_request', { detail: 'no such user to try as' })
+  if (user === undefined) return undefined
+  if (deps.tokenOf === undefined || deps.offer().users?.includes(user) !== true) throw refused('no such user to try as')
   return deps.tokenOf(user, route)
 }
 

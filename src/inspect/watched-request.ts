@@ -161,9 +161,15 @@ export class WatchedRequest implements RequestTrace {
   texts(): SecretTexts {
     const texts = (this.#texts ??= new SecretTexts())
     const owned = this.matchedTo?.route.ownedHeaders ?? []
-    if (this.inbound !== undefined) addSecretHeaders(texts, this.inbound.request.rawHeaders, owned)
+    if (this.inbound !== undefined) {
+      const { rawHeaders, url = '' } = this.inbound.request
+      addSecretHeaders(texts, rawHeaders, owned)
+      texts.addTarget(url)
+    }
     for (const { armed, sealed, headers } of this.attempts) {
       if (armed !== undefined) texts.addCredential(armed.credential)
+      // A target of the configuration may hold a key.
+      if (sealed !== undefined) texts.addTarget(sealed.path)
       if (sealed !== undefined && armed?.credential.kind === 'aws') texts.addSignature(sealed.headers)
       if (headers !== undefined) addSecretHeaders(texts, flatHeaders(headers), owned)
     }
@@ -192,7 +198,10 @@ export class WatchedRequest implements RequestTrace {
 }
 
 /** What decides how a body is shown. */
-export function bodyHead(headers: readonly string[]): { contentType: string | undefined; encoding: string | undefined } {
+export function bodyHead(headers: readonly string[]): {
+  contentType: string | undefined
+  encoding: string | undefined
+} {
   let contentType: string | undefined
   let encoding: string | undefined
   for (let index = 0; index + 1 < headers.length; index += 2) {

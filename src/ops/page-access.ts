@@ -37,7 +37,9 @@ export interface PageAccess {
  * scripts can't read, that goes to these pages only and never along with a request that another site caused. On a local bind
  * nobody needs one. Whatever changes something must come from a page of this origin and say so in a header of its own.
  */
-export function createPageAccess(options: AccessOptions & { readonly path: string; readonly clock: Clock }): PageAccess {
+export function createPageAccess(
+  options: AccessOptions & { readonly path: string; readonly clock: Clock },
+): PageAccess {
   const { isLocalBind, token, clock, path } = options
   const sessions = new Map<string, Session>()
 

@@ -58,6 +58,7 @@ export function createPageServer(
   const access = createPageAccess({ ...options.access, path: pages.path, clock: options.clock })
 
   const login = async (request: IncomingMessage): Promise<string> => {
+    access.checkOpen(request)
     const body = await readJsonBody(request)
     const { token } = (body ?? {}) as { token?: unknown }
     if (typeof token !== 'string') throw new Failure('bad_request', { detail: 'a login without a token' })

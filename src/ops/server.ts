@@ -34,8 +34,7 @@ export interface Ops {
 const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 5_000
-/** A token of 16 KiB that somebody tries from a page, and the rest. */
-const MAX_HEADER_BYTES = 32 * 1024
+const MAX_HEADER_BYTES = 16 * 1024
 const CLOSE_GRACE_MS = 1_000
 /** Probes, scrapers and people. */
 const MAX_CONNECTIONS = 1_000

@@ -61,6 +61,10 @@ const listen = () =>
       .describe('Proxies before this one, as ranges of addresses, whose `Forwarded` and `X-Forwarded-*` are believed.'),
   })
 
+/** How much the inspector captures. */
+export const INSPECTOR_MODES = ['off', 'heads', 'bodies'] as const
+export type InspectorMode = (typeof INSPECTOR_MODES)[number]
+
 const admin = () =>
   z.strictObject({
     address: listenAddress()
@@ -69,7 +73,13 @@ const admin = () =>
     tokenFile: filePath()
       .optional()
       .describe(
-        'File with the bearer for /config, /cache, /decisions and /reload; without it they are served on loopback only.',
+        'File with the bearer for /config, /cache, /decisions, /reload and /inspect; without it they are served on loopback only.',
+      ),
+    inspector: z
+      .enum(INSPECTOR_MODES)
+      .default('off')
+      .describe(
+        'What the page /inspect shows of requests: nothing, their heads, or their bodies too (the first 64 KiB of each). A change needs a restart.',
       ),
   })
 

@@ -6,8 +6,9 @@ import type { Loaded } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
 import { isLoopbackBind } from './plain-http.ts'
 import { fileProblem, renderProblem, type Located, type Problem } from './problem.ts'
-import { listenAddress, type ProxyConfig } from './proxy-config.ts'
+import { type InspectorMode, listenAddress, type ProxyConfig } from './proxy-config.ts'
 import { redirectUris } from './redirect-uris.ts'
+import { inspectorOf } from './resolve-inspector.ts'
 import { resolveRoutes } from './resolve-routes.ts'
 import type { ResolvedProxy } from './resolved.ts'
 import { httpUrl } from './scalars.ts'
@@ -31,6 +32,8 @@ export interface ProxyOverrides {
   readonly target?: string | undefined
   /** The name after `#` of `--external-auth FILE#name`; the only config of the file when absent. */
   readonly externalAuth?: string | undefined
+  /** `--inspector`; beats the files. */
+  readonly inspector?: InspectorMode | undefined
 }
 
 export type ProxyResult =
@@ -91,6 +94,9 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       problems.push(proxy.problem(['spec', 'authServerRef'], message))
     }
   }
+  const adminAddress = overrides.admin ?? spec.admin.address
+  const isShortForm = overrides.target !== undefined
+  const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, problems)
   if (problems.length > 0) return { problems: unique(problems) }
   return {
     config: {
@@ -109,8 +115,9 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         trustedProxies: spec.listen.trustedProxies,
       },
       admin: {
-        address: overrides.admin ?? spec.admin.address,
+        address: adminAddress,
         tokenFile: anchored(spec.admin, ['tokenFile'], file).tokenFile,
+        inspector,
       },
       secretsDirectory,
       sessionKeySecretRef: spec.sessionKeySecretRef,

@@ -1,5 +1,6 @@
 import type { AuthSection } from './auth-section.ts'
 import type { AuthSpecs, RunnableType } from './auth-types.ts'
+import type { InspectorMode } from './proxy-config.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
 import type { Storage } from './embedded-storage.ts'
 import type { SecretRef } from './scalars.ts'
@@ -129,7 +130,11 @@ export interface ResolvedProxy {
     /** Ranges of addresses in CIDR notation. */
     readonly trustedProxies: readonly string[]
   }
-  readonly admin: { readonly address: string; readonly tokenFile: string | undefined }
+  readonly admin: {
+    readonly address: string
+    readonly tokenFile: string | undefined
+    readonly inspector: InspectorMode
+  }
   readonly secretsDirectory: string
   readonly sessionKeySecretRef: SecretRef | undefined
   readonly routes: readonly ResolvedRoute[]

@@ -119,7 +119,7 @@ test('ProxyConfig has the defaults of the shared shapes, durations in millisecon
       bufferedBodiesLimit: 268_435_456,
       trustedProxies: [],
     },
-    admin: { address: '127.0.0.1:8081' },
+    admin: { address: '127.0.0.1:8081', inspector: 'off' },
     secretsDirectory: './secrets',
     limits: { cachedCredentials: 10_000 },
     auth: { mode: 'anonymous' },

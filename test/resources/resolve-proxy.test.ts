@@ -49,7 +49,7 @@ describe('resolveProxy', () => {
         bufferedBodiesBytes: 268_435_456,
         trustedProxies: [],
       },
-      admin: { address: '127.0.0.1:9001', tokenFile: '/etc/extauth/admin-token' },
+      admin: { address: '127.0.0.1:9001', tokenFile: '/etc/extauth/admin-token', inspector: 'off' },
       secretsDirectory: '/etc/extauth/secrets',
       maxCredentials: 10_000,
       sessionKeySecretRef: { name: 's', key: 'k' },

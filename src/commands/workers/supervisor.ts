@@ -91,6 +91,12 @@ export function runWorkers(
           : mergeReloads(await every(crew, 'reload', [], RELOAD_MS)),
     }
     const admin = await startAdmin(first.admin, controls, log, closers)
+    // Each worker would show its own requests only.
+    if (first.admin.inspector !== 'off')
+      log.warn(
+        { inspector: first.admin.inspector, workers },
+        'the inspector needs a single process, and is off with workers',
+      )
     const { url } = crew
     log.info({ url, admin: admin.url, routes: first.routes.length, workers, version: VERSION }, 'listening')
     const close = async (): Promise<void> => {
@@ -100,7 +106,14 @@ export function runWorkers(
         await admin.close()
       }
     }
-    return { url, adminUrl: admin.url, routes: first.routes, reload: () => controls.reload(), close }
+    return {
+      url,
+      adminUrl: admin.url,
+      inspectUrl: undefined,
+      routes: first.routes,
+      reload: () => controls.reload(),
+      close,
+    }
   })
 }
 
