@@ -13,10 +13,11 @@ import {
   startProxyCommand,
 } from './processes.ts'
 import { runCallers } from './parts/callers.ts'
+import { runWorkers } from './parts/workers.ts'
 import { runProcessCost } from './parts/process-cost.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|process] [--against DIRECTORY]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|workers|process] [--against DIRECTORY]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
 all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
@@ -137,6 +138,7 @@ const main = async (): Promise<void> => {
       say(`\n${text}`)
     }
     if (wants('callers')) add(await runCallers(generator, backend.url, { ...callers, against: values.against }))
+    if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
     if (wants('process')) add(await runProcessCost(generator, backend.url, processes))
     if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))
     if (wants('streams')) parts.push(await runStreams(generator, backend.url))

@@ -85,6 +85,8 @@ export interface ProxyOptions {
   readonly launcher?: string | undefined
   /** Who issues the tokens of the callers at `/verified`; without it there is no such route. */
   readonly issuer?: { readonly url: string; readonly audience: string } | undefined
+  /** Default 1. */
+  readonly workers?: number
   /** Default: all of them. */
   readonly types?: readonly MeasuredType[]
 }
@@ -117,6 +119,7 @@ export const startProxyCommand = async (options: ProxyOptions): Promise<Running>
   writeFileSync(join(directory, 'proxy.yaml'), manifests(options))
   const port = await freePort()
   const config = ['--config', join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`, '--log-level', logLevel]
+  if (options.workers !== undefined) config.push('--workers', String(options.workers))
   const running = await startProcess([launcher, 'proxy', ...config], port, '', env).catch((error: unknown) => {
     rmSync(directory, { recursive: true, force: true })
     throw error
@@ -157,9 +160,9 @@ const isListening = (port: number): Promise<boolean> =>
     socket.once('connect', () => socket.destroy())
   })
 
-/** CPU time of a process with all its threads, in nanoseconds. */
+/** CPU time of a process with all its threads and of those that it started, in nanoseconds. */
 export const cpuOf = (pid: number): number => {
-  let total = 0
+  let total = childrenOf(pid).reduce((sum, child) => sum + cpuOf(child), 0)
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
     try {
       total += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ', 1)[0])
@@ -169,6 +172,9 @@ export const cpuOf = (pid: number): number => {
   }
   return total
 }
+
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number)
 
 /** Resident memory of a process in bytes. */
 export const memoryOf = (pid: number): number =>

@@ -76,6 +76,26 @@ export const streamTable = (count: number, bare: string, figures: ReadonlyMap<st
   return `**Event streams** (memory with ${count} idle ones)\n\n${table(head, rows)}`
 }
 
+/** The table of what a second worker brings; `one` is the name of the single process. */
+export const workersTable = (one: string, figures: ReadonlyMap<string, LoadFigures>): string => {
+  const single = figures.get(one)?.perSecond ?? Number.NaN
+  const rows = [...figures].map(([name, { cpuMicros, perSecond, pairedRatio }]) => [
+    name,
+    fixed(cpuMicros, 0),
+    fixed(pairedRatio, 2),
+    fixed(perSecond / single, 2),
+    name === one ? '1.00' : fixed(2 / pairedRatio, 2),
+  ])
+  const head = [
+    '',
+    'CPU µs per request',
+    '× one',
+    'requests/s × one, cores shared with the load',
+    'with two free cores',
+  ]
+  return `**A second worker** (1 KiB POST to \`bearerToken\`, 16 connections; at least 1.6 × with two free cores)\n\n${table(head, rows)}`
+}
+
 const BEGIN = '<!-- bench:begin (written by `npm run bench`) -->'
 const END = '<!-- bench:end -->'
 

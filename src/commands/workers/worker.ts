@@ -5,6 +5,7 @@ import { ConfigError } from '../config-error.ts'
 import { EXIT, type Io } from '../io.ts'
 import type { OpenLog } from '../logging.ts'
 import { type Common, type ProxyProcess, type ProxyProcessOptions, startProxy } from '../proxy-process.ts'
+import { growYoungGeneration } from '../young-generation.ts'
 import { createMemoryOverChannel } from './memory-over-channel.ts'
 import type { StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
 import { type Channel, createPeer, type Peer } from './peer.ts'
@@ -52,6 +53,7 @@ export async function runWorker(
     await peer.ask('failed', [describe(error)])
     return EXIT.failed
   }
+  growYoungGeneration()
   await peer.ask('ready', [proxy.url])
   // A terminal tells every process; the supervisor tells its workers.
   await Promise.race([io.stop, told])
