@@ -147,6 +147,29 @@ describe('the registry of config/deploy/registry.yaml', () => {
   })
 })
 
+describe('the MCP server of config/deploy/sidecar.yaml', () => {
+  const manifests = readManifests('sidecar.yaml')
+  const { initContainers } = pod(manifests)
+
+  it('ends last: it is the native sidecar of the pod, and is up before the proxy starts', () => {
+    expect(initContainers.map(({ name, restartPolicy }) => [name, restartPolicy])).toEqual([['tickets', 'Always']])
+    expect(initContainers[0]?.startupProbe).toBeDefined()
+    expect(pod(manifests).containers.map(({ name }) => name)).toEqual(['extauth'])
+  })
+
+  it('reads the bearer from the file that the proxy reads it from', () => {
+    const { config } = proxyOf(manifests)
+    const [ref] = secretRefs(config.routes.map(({ auth }) => auth))
+    const file = path.join(config.secretsDirectory, ref?.name ?? '', ref?.key ?? '')
+    const variables = initContainers.flatMap(({ env }) => env)
+    expect(variables.filter(({ value }) => value === file)).toHaveLength(1)
+    expect(JSON.stringify(variables)).not.toContain('secretKeyRef')
+    const [server] = initContainers
+    if (server === undefined) throw new Error('no MCP server')
+    expect([...mountedFiles(manifests, server, ELSEWHERE).keys()]).toContain(file)
+  })
+})
+
 describe.each(FILES)('config/deploy/%s', (file) => {
   const manifests = readManifests(file)
   const deployment = only(manifests, 'Deployment')
@@ -160,8 +183,8 @@ describe.each(FILES)('config/deploy/%s', (file) => {
   it('is probed on the admin listener: alive by /health, in service by /readiness', () => {
     const { ports, readinessProbe, livenessProbe } = ours(manifests)
     const admin = ports[1]?.name
-    expect(readinessProbe?.httpGet).toEqual({ path: '/readiness', port: admin })
-    expect(livenessProbe?.httpGet).toEqual({ path: '/health', port: admin })
+    expect(readinessProbe).toMatchObject({ httpGet: { path: '/readiness', port: admin } })
+    expect(livenessProbe).toMatchObject({ httpGet: { path: '/health', port: admin } })
     expect(deployment.spec.template.metadata.annotations['prometheus.io/port']).toBe(String(ports[1]?.containerPort))
   })
 
@@ -174,13 +197,16 @@ describe.each(FILES)('config/deploy/%s', (file) => {
   })
 
   it('gives each container as little as it needs', () => {
-    const { containers, securityContext, automountServiceAccountToken, enableServiceLinks } = pod(manifests)
+    const { initContainers, containers, securityContext, automountServiceAccountToken, enableServiceLinks } =
+      pod(manifests)
     expect({ automountServiceAccountToken, enableServiceLinks }).toEqual({
       automountServiceAccountToken: false,
       enableServiceLinks: false,
     })
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
-    for (const item of containers) {
+    for (const item of [...initContainers, ...containers]) {
+      expect(Object.keys(item.resources.requests)).toEqual(['cpu', 'memory'])
+      expect(Object.keys(item.resources.limits)).toContain('memory')
       expect(item.securityContext).toEqual({
         allowPrivilegeEscalation: false,
         readOnlyRootFilesystem: true,
@@ -193,6 +219,17 @@ describe.each(FILES)('config/deploy/%s', (file) => {
     for (const { stringData } of ofKind(manifests, 'Secret'))
       expect(new Set(Object.values(stringData))).toEqual(new Set(['REPLACE-ME']))
     for (const { secret } of pod(manifests).volumes) expect(secret?.defaultMode ?? 0o440).toBe(0o440)
+  })
+
+  it('may be drained one pod at a time, where there are several', () => {
+    const budgets = ofKind(manifests, 'PodDisruptionBudget')
+    expect(budgets).toHaveLength(deployment.spec.replicas > 1 ? 1 : 0)
+  })
+
+  it('may ask the name server of its node wherever it may ask that of the cluster', () => {
+    const egress = ofKind(manifests, 'NetworkPolicy').flatMap(({ spec }) => spec.egress ?? [])
+    for (const rule of egress.filter(({ ports }) => ports.some((item) => item.port === 53)))
+      expect(JSON.stringify(rule.to)).toContain('169.254.20.10/32')
   })
 
   it('selects its own pods everywhere', () => {

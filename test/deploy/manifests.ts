@@ -9,15 +9,22 @@ const labels = z.record(z.string(), z.string())
 const metadata = z.looseObject({ name: z.string(), namespace: z.literal('mcp') })
 const selector = z.strictObject({ matchLabels: labels })
 const port = z.union([z.number(), z.string()])
-const probe = z.looseObject({ httpGet: z.strictObject({ path: z.string(), port }) })
+const httpProbe = z.looseObject({ httpGet: z.strictObject({ path: z.string(), port }) })
+const execProbe = z.looseObject({ exec: z.strictObject({ command: z.array(z.string()).min(1) }) })
+const probe = z.union([httpProbe, execProbe])
+const quantities = z.record(z.string(), z.string())
 
 const container = z.looseObject({
   name: z.string(),
   image: z.string(),
   args: z.array(z.string()).default([]),
   ports: z.array(z.strictObject({ name: z.string(), containerPort: z.int() })).default([]),
-  readinessProbe: probe.optional(),
-  livenessProbe: probe.optional(),
+  startupProbe: probe.optional(),
+  readinessProbe: probe,
+  livenessProbe: probe,
+  restartPolicy: z.literal('Always').optional(),
+  env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })).default([]),
+  resources: z.strictObject({ requests: quantities, limits: quantities }),
   lifecycle: z.looseObject({ preStop: z.strictObject({ sleep: z.strictObject({ seconds: z.int() }) }) }).optional(),
   securityContext: z.looseObject({}),
   volumeMounts: z
@@ -64,6 +71,9 @@ const KINDS = z.discriminatedUnion('kind', [
     spec: z.looseObject({
       podSelector: selector,
       ingress: z.array(z.looseObject({ ports: z.array(z.looseObject({ port: z.int() })) })),
+      egress: z
+        .array(z.looseObject({ to: z.array(z.unknown()), ports: z.array(z.looseObject({ port: z.int() })) }))
+        .optional(),
     }),
   }),
   z.looseObject({
@@ -79,6 +89,7 @@ const KINDS = z.discriminatedUnion('kind', [
           enableServiceLinks: z.boolean(),
           terminationGracePeriodSeconds: z.int(),
           securityContext: z.looseObject({}),
+          initContainers: z.array(container).default([]),
           containers: z.array(container),
           volumes: z.array(volume),
         }),
