@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { innerOf } from './later.ts'
 import { isRecord } from './rules.ts'
 
 /**
@@ -19,6 +20,8 @@ export function withoutNulls(schema: z.core.$ZodType, value: unknown): unknown {
     case 'prefault':
     case 'nullable':
       return withoutNulls(definition.innerType, value)
+    case 'lazy':
+      return isRecord(value) || Array.isArray(value) ? withoutNulls(innerOf(schema), value) : value
     case 'pipe':
       return withoutNulls(definition.in, value)
     default:

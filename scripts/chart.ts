@@ -1,0 +1,150 @@
+const BASE = 'config/deploy/operator'
+const SECRETS = 'config/deploy/operator-watch-secrets'
+export const CHART = 'charts/mcp-extauth'
+
+type Change = readonly [before: string, after: string]
+
+const NAMESPACE: Change = ['extauth-system', '{{ .Values.namespace.name }}']
+/** A role of the namespaced rights: of the cluster, or of the one namespace that is watched. */
+const SCOPED_KIND = (kind: string): string => `{{ ternary "Cluster${kind}" "${kind}" (empty .Values.watchNamespace) }}`
+const SCOPED_PLACE = '{{- with .Values.watchNamespace }}\n  namespace: {{ . }}\n  {{- end }}'
+
+/** What of each file of the base is a value of the chart. Every change must find its text, so that none gets lost. */
+const CHANGES: Readonly<Record<string, readonly Change[]>> = {
+  'namespace.yaml': [NAMESPACE],
+  'service-account.yaml': [NAMESPACE],
+  'service.yaml': [NAMESPACE],
+  'pod-disruption-budget.yaml': [NAMESPACE],
+  'network-policy.yaml': [NAMESPACE],
+  'deployment.yaml': [
+    NAMESPACE,
+    ['replicas: 2', 'replicas: {{ .Values.replicas }}'],
+    ['          image: mcp-extauth:0.1.0', '          image: {{ .Values.image | quote }}'],
+    [
+      "          args: [operator, --image, 'mcp-extauth:0.1.0']",
+      [
+        '          args:',
+        '            - operator',
+        '            - --image',
+        '            - {{ default .Values.image .Values.proxyImage | quote }}',
+        '            {{- with .Values.watchNamespace }}',
+        '            - --namespace={{ . }}',
+        '            {{- end }}',
+        '            {{- if .Values.watchSecrets }}',
+        '            - --watch-secrets',
+        '            {{- end }}',
+        '            {{- if .Values.restrictPodTemplate }}',
+        '            - --restrict-pod-template',
+        '            {{- end }}',
+      ].join('\n'),
+    ],
+    [
+      '          resources:\n            requests: { cpu: 100m, memory: 192Mi }\n            limits: { memory: 512Mi }',
+      '          resources:\n            {{- toYaml .Values.resources | nindent 12 }}',
+    ],
+    [
+      '      serviceAccountName: extauth-operator\n',
+      '      serviceAccountName: extauth-operator\n      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n',
+    ],
+  ],
+  'rbac.yaml': [
+    NAMESPACE,
+    [
+      'kind: ClusterRole\nmetadata:\n  name: extauth-operator\n',
+      `kind: ${SCOPED_KIND('Role')}\nmetadata:\n  name: extauth-operator\n  ${SCOPED_PLACE}\n`,
+    ],
+    [
+      'kind: ClusterRoleBinding\nmetadata:\n  name: extauth-operator\n',
+      `kind: ${SCOPED_KIND('RoleBinding')}\nmetadata:\n  name: extauth-operator\n  ${SCOPED_PLACE}\n`,
+    ],
+    [
+      'roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: extauth-operator }',
+      `roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: ${SCOPED_KIND('Role')}\n  name: extauth-operator`,
+    ],
+    [
+      '---\n# Not granted where one namespace is watched',
+      '{{- if not .Values.watchNamespace }}\n---\n# Not granted where one namespace is watched',
+    ],
+    ['---\n# These belong to no namespace.', '{{- end }}\n---\n# These belong to no namespace.'],
+  ],
+  'webhooks.yaml': [
+    [
+      [
+        '        - key: kubernetes.io/metadata.name',
+        '          operator: NotIn',
+        '          values:',
+        '            - extauth-system',
+        '            - kube-system',
+      ].join('\n'),
+      [
+        '        - key: kubernetes.io/metadata.name',
+        '          {{- with .Values.watchNamespace }}',
+        '          operator: In',
+        '          values:',
+        '            - {{ . }}',
+        '          {{- else }}',
+        '          operator: NotIn',
+        '          values:',
+        '            - {{ .Values.namespace.name }}',
+        '            - kube-system',
+        '          {{- end }}',
+      ].join('\n'),
+    ],
+    NAMESPACE,
+  ],
+}
+
+/** Values that a part of the chart is there with. */
+const CONDITIONS: Readonly<Record<string, string>> = { 'namespace.yaml': '.Values.namespace.create' }
+
+/** The files of the base, as they are or are about to be written. */
+export interface Base {
+  /** Names of the manifests in a folder, without kustomization.yaml. */
+  list(folder: string): readonly string[]
+  read(file: string): string
+}
+
+/** The templates of the chart, made from the Kustomize base; throws when the base no longer has what is a value here. */
+export function chartTemplates(base: Base): Map<string, string> {
+  const templates = new Map<string, string>()
+  for (const file of base.list(BASE)) {
+    const changes = CHANGES[file]
+    if (changes === undefined) throw new Error(`${file} of the base is not in the chart: say what of it are values`)
+    templates.set(file, under(CONDITIONS[file], changed(base.read(`${BASE}/${file}`), file, changes)))
+  }
+  templates.set('rbac-secrets.yaml', under('.Values.watchSecrets', scopedSecrets(base.read(`${SECRETS}/rbac.yaml`))))
+  for (const file of base.list(`${BASE}/crds`))
+    templates.set(`crds/${file}`, under('.Values.crds.install', base.read(`${BASE}/crds/${file}`)))
+  return new Map([...templates].map(([name, text]) => [`${CHART}/templates/${name}`, NOTE + text]))
+}
+
+const NOTE = '{{- /* Generated by `npm run generate` from config/deploy/. */ -}}\n'
+const under = (condition: string | undefined, text: string): string =>
+  condition === undefined ? text : `{{- if ${condition} }}\n${text}{{- end }}\n`
+
+function changed(text: string, file: string, changes: readonly Change[]): string {
+  if (text.includes('{{')) throw new Error(`${file} of the base holds what Helm would take for a template`)
+  return changes.reduce((result, [before, after]) => {
+    if (!result.includes(before)) throw new Error(`${file} of the base no longer has: ${before}`)
+    return result.replaceAll(before, after)
+  }, text)
+}
+
+function scopedSecrets(text: string): string {
+  const name = 'extauth-operator-secrets'
+  return changed(text, 'rbac.yaml', [
+    NAMESPACE,
+    [
+      `kind: ClusterRole\nmetadata:\n  name: ${name}\n`,
+      `kind: ${SCOPED_KIND('Role')}\nmetadata:\n  name: ${name}\n  ${SCOPED_PLACE}\n`,
+    ],
+    [
+      `kind: ClusterRoleBinding\nmetadata:\n  name: ${name}\n`,
+      `kind: ${SCOPED_KIND('RoleBinding')}\nmetadata:\n  name: ${name}\n  ${SCOPED_PLACE}\n`,
+    ],
+    [
+      `roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ${name} }`,
+      `roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: ${SCOPED_KIND('Role')}\n  name: ${name}`,
+    ],
+  ])
+}

@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import {
+  CHART,
+  type ChartRecord,
+  hashOfChart,
+  objectsIn,
+  readRecord,
+  RECORD_PATH,
+  RENDERINGS,
+} from '../deploy/chart-record.ts'
+import { findHelm } from './support/helm.ts'
+import { root } from './support/operator-rig.ts'
+
+const isRecording = process.env['EXTAUTH_RECORD'] === 'true'
+const helm = findHelm(isRecording)
+const run = (program: string, args: readonly string[]): string =>
+  execFileSync(program, args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'pipe'] })
+
+function rendered(binary: string): ChartRecord {
+  const objects = RENDERINGS.map(([folder, values]) => {
+    const sets = values.flatMap((value) => ['--set', value])
+    return [folder, objectsIn(run(binary, ['template', 'mcp-extauth', CHART, ...sets]))] as const
+  })
+  const version = /v\d+\.\d+/.exec(run(binary, ['version']))?.[0] ?? ''
+  return { helm: version, chart: hashOfChart(), objects: Object.fromEntries(objects) }
+}
+
+test('Helm finds nothing wrong with the chart, and makes of it what is recorded', () => {
+  if (helm === undefined) {
+    process.stderr.write('helm is not there (EXTAUTH_HELM names one): what it made before is compared\n')
+    expect(readRecord().chart).toBe(hashOfChart())
+    return
+  }
+  if (isRecording) writeFileSync(RECORD_PATH, `${JSON.stringify(rendered(helm), undefined, 2)}\n`)
+  expect(run(helm, ['lint', '--strict', CHART])).toContain('0 chart(s) failed')
+  expect({ ...rendered(helm), helm: '' }).toEqual({ ...readRecord(), helm: '' })
+}, 600_000)
+
+test.each(RENDERINGS.map(([folder]) => folder))('what Helm makes is what kubectl makes of %s', (folder) => {
+  expect(readRecord().objects[folder]).toEqual(objectsIn(run('kubectl', ['kustomize', path.join(root, folder)])))
+})
