@@ -176,10 +176,12 @@ export function backFrom(
   const there = new URL(sent.location ?? '')
   if (there.origin !== idp.url) throw new Error(`sent to ${there.href} (${sent.status}): ${sent.html}`)
   idp.nonce = there.searchParams.get('nonce') ?? ''
+  const code = `code-${idp.codes.size + 1}`
+  idp.codes.set(code, idp.nonce)
   const now = Math.floor(clock.now() / 1000)
   idp.claims = { ...idp.claims, iat: now, exp: now + 600 }
   const back = new URL(there.searchParams.get('redirect_uri') ?? '')
-  const parameters = { code: 'code-1', state: there.searchParams.get('state') ?? '', iss: idp.url, ...more }
+  const parameters = { code, state: there.searchParams.get('state') ?? '', iss: idp.url, ...more }
   for (const [name, value] of Object.entries(parameters)) if (value !== '') back.searchParams.set(name, value)
   return back.href
 }

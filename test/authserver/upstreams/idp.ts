@@ -69,7 +69,7 @@ export async function startIdp(sockets: Sockets) {
     claims: {} as Record<string, unknown>,
     /** Members put over those of the token response. */
     tokens: {} as Record<string, unknown>,
-    token: undefined as Answer | ((asked: Asked) => Answer) | undefined,
+    token: undefined as Answer | ((asked: Asked) => Answer | undefined) | undefined,
     user: { sub: SUBJECT, name: 'User One', email: 'one@example.com' } as Record<string, unknown>,
     userInfo: undefined as Answer | undefined,
     nonce: 'nonce-of-the-leg',
