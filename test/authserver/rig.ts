@@ -29,6 +29,8 @@ export const SECRETS = { 'idp/secret': 'of us', 'idp/ca': TLS.ca.toString(), 'as
 export interface RigOptions {
   /** Put over the spec of a server with one OIDC upstream. */
   readonly spec?: Readonly<Record<string, unknown>>
+  /** In the place of one OIDC upstream. */
+  readonly upstreams?: (idp: Idp) => readonly object[]
   /** Path of the issuer. */
   readonly path?: string
   readonly resources?: (url: string) => AuthServerConfig['resources']
@@ -54,7 +56,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const issuer = `${url}${options.path ?? ''}`
   const spec = embeddedAuthServer().parse({
     issuer,
-    upstreamProviders: [upstreamOf(idp)],
+    upstreamProviders: options.upstreams?.(idp) ?? [upstreamOf(idp)],
     hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
     ...options.spec,
   })

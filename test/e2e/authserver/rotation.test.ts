@@ -22,10 +22,15 @@ beforeAll(async () => {
   deployment = await startDeployment()
   fleet = await openLoginFleet(sockets, deployment, {
     size: 2,
-    files: { 'secrets/as/next-hmac': 'another HMAC secret of thirty-two bytes', 'secrets/as/next-signing': newSigningKey() },
+    files: {
+      'secrets/as/next-hmac': 'another HMAC secret of thirty-two bytes',
+      'secrets/as/next-signing': newSigningKey(),
+    },
   })
   fleet.idp.token = ({ headers }) => {
-    const [, secret = ''] = Buffer.from(headers.authorization?.slice(6) ?? '', 'base64').toString().split(':')
+    const [, secret = ''] = Buffer.from(headers.authorization?.slice(6) ?? '', 'base64')
+      .toString()
+      .split(':')
     return accepted.includes(decodeURIComponent(secret.replaceAll('+', ' ')))
       ? undefined
       : { status: 401, body: { error: 'invalid_client' } }
