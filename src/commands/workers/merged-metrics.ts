@@ -7,8 +7,11 @@ export interface MergedMetrics {
   take(worker: object, snapshot: MetricsSnapshot): void
   /** A worker has gone: what it last counted stays in the sums, so that no counter goes back; its gauges do not. */
   depart(worker: object): void
-  /** Prometheus text exposition format: `own` and all workers. Series of `route`s that aren't in `routes` are left out. */
-  render(own: MetricsSnapshot, routes: ReadonlySet<string>): Promise<string>
+  /**
+   * Prometheus text exposition format: `own` and all workers. What ended workers counted for a `route` that isn't in `routes`
+   * (where they are known) is forgotten.
+   */
+  render(own: MetricsSnapshot, routes: ReadonlySet<string> | undefined): Promise<string>
 }
 
 /** Merges as each metric says: counters and histograms by their sums, gauges by sum, least or greatest. */
@@ -25,7 +28,7 @@ export function createMergedMetrics(): MergedMetrics {
       if (last !== undefined) departed = merge([departed, lasting(last)])
     },
     async render(own, routes) {
-      departed = ofRoutes(departed, routes)
+      if (routes !== undefined) departed = ofRoutes(departed, routes)
       return registryOf([...byWorker.values(), own, departed]).metrics()
     },
   }

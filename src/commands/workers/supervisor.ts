@@ -68,11 +68,15 @@ export function runWorkers(
     closers.keep({ close: () => ((isDraining = true), crew.stop(drainGraceMs + LAST_MS)) })
 
     const controls: ProxyControls = {
-      config: () => one(crew, 'config'),
+      async config() {
+        const [answer] = (await ask(crew, 'config', [])).answers
+        if (answer === undefined) throw new Failure('internal_error', { detail: 'no worker answers' })
+        return answer
+      },
       readiness: async () =>
         isDraining
           ? { ok: false, detail: { draining: true } }
-          : mergeReadiness(await every(crew, 'readiness', []), workers),
+          : mergeReadiness((await ask(crew, 'readiness', [])).answers, workers),
       async metrics() {
         const routes = new Set<string>()
         await each(crew, async (worker) => {
@@ -80,7 +84,8 @@ export function runWorkers(
           merged.take(worker, snapshot)
           for (const name of names) routes.add(name)
         })
-        return merged.render(await metrics.snapshot(), routes)
+        // Without an answer nobody knows which routes there are.
+        return merged.render(await metrics.snapshot(), routes.size === 0 ? undefined : routes)
       },
       cache: async () => mergeListings(await every(crew, 'cache', [])),
       purge: async (filter) => (await every(crew, 'purge', [filter])).reduce((sum, count) => sum + count, 0),
@@ -117,13 +122,19 @@ export function runWorkers(
   })
 }
 
-/** Asks all that serve; one that ends meanwhile has nothing to say, one that is late is a failure. */
-async function every<K extends keyof WorkerMethods>(
+interface Answers<T> {
+  readonly answers: T[]
+  /** Process ids of those that did not answer in time. */
+  readonly late: readonly (number | undefined)[]
+}
+
+/** Asks all that serve. One that ends meanwhile has nothing to say. */
+async function ask<K extends keyof WorkerMethods>(
   crew: Crew,
   name: K,
   args: Parameters<WorkerMethods[K]>,
   deadlineMs = ANSWER_MS,
-): Promise<Awaited<ReturnType<WorkerMethods[K]>>[]> {
+): Promise<Answers<Awaited<ReturnType<WorkerMethods[K]>>>> {
   const answers: Awaited<ReturnType<WorkerMethods[K]>>[] = []
   const late: (number | undefined)[] = []
   await each(crew, async (worker) => {
@@ -133,15 +144,19 @@ async function every<K extends keyof WorkerMethods>(
       if (!(error instanceof NoAnswer) || error.reason === 'late') late.push(worker.pid)
     }
   })
-  if (late.length > 0)
-    throw new Failure('internal_error', { detail: `worker ${late.join(', ')} did not answer for ${name} in time` })
-  return answers
+  return { answers, late }
 }
 
-async function one<K extends 'config'>(crew: Crew, name: K): Promise<Awaited<ReturnType<WorkerMethods[K]>>> {
-  const [answer] = await every(crew, name, [] as Parameters<WorkerMethods[K]>)
-  if (answer === undefined) throw new Failure('internal_error', { detail: 'no worker is running' })
-  return answer
+/** The same where half an answer would be a wrong one. Throws `internal_error`. */
+async function every<K extends keyof WorkerMethods>(
+  crew: Crew,
+  name: K,
+  args: Parameters<WorkerMethods[K]>,
+  deadlineMs?: number,
+): Promise<Awaited<ReturnType<WorkerMethods[K]>>[]> {
+  const { answers, late } = await ask(crew, name, args, deadlineMs)
+  if (late.length === 0) return answers
+  throw new Failure('internal_error', { detail: `worker ${late.join(', ')} did not answer for ${name} in time` })
 }
 
 /** What fails for one worker keeps nobody else's answer away. */

@@ -17,7 +17,7 @@ import { type Channel, createPeer, type Peer } from './peer.ts'
 export async function runWorker(
   options: ProxyProcessOptions & { readonly log: OpenLog },
   channel: Channel,
-  io: Pick<Io, 'stop'>,
+  io: Pick<Io, 'stop' | 'onReload'>,
 ): Promise<number> {
   const { log } = options
   const { promise: told, resolve: stop } = Promise.withResolvers<string>()
@@ -55,6 +55,8 @@ export async function runWorker(
   }
   growYoungGeneration()
   await peer.ask('ready', [proxy.url])
+  // A terminal that closes tells every process, and a worker reloads when its supervisor says so.
+  io.onReload(() => undefined)
   // A terminal tells every process; the supervisor tells its workers.
   await Promise.race([io.stop, told])
   await closers.close()

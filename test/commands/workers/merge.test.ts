@@ -63,6 +63,8 @@ describe('the metrics of several workers', () => {
     expect(text).not.toContain('route="gone"')
     expect(text).not.toContain('open 1')
     expect(await merged.render([], ROUTES)).toBe(text)
+    merged.depart(third)
+    expect(await merged.render([], undefined)).toContain('requests_total{route="a"} 5\n')
   })
 })
 
