@@ -19,6 +19,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./proxy.ts')).runProxyCommand,
     specs: async () => [(await import('./proxy.ts')).PROXY_SPEC],
   },
+  stdio: {
+    summary: 'Speaks MCP on standard input and output, for clients that can only start a command.',
+    load: async () => (await import('./stdio.ts')).runStdio,
+    specs: async () => [(await import('./stdio-options.ts')).STDIO_SPEC],
+  },
   registry: {
     summary: 'Runs the registry server, which lists MCP servers to authenticated callers.',
     load: async () => (await import('./registry.ts')).runRegistry,

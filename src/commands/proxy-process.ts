@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
 import type { EphemeralKeys } from '../authserver/index.ts'
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
 import { type Clock, Failure, type RequestObserver, Secret } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
+import { IN_PROCESS } from '../listen/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
 import type { Store } from '../storage/index.ts'
@@ -31,6 +33,8 @@ export interface ProxyProcessOptions extends ProxySources {
   readonly inspectBytes?: number | undefined
   /** Users that requests can be tried as from the inspector. Default: none. */
   readonly tryUsers?: TryUsers | undefined
+  /** Listens nowhere, whatever the files say: only `connect` leads in. Default false. */
+  readonly isInline?: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock?: Clock
@@ -56,6 +60,8 @@ export interface Common {
 export interface ProxyProcess extends ProxyControls {
   /** `http://127.0.0.1:8080`, or `unix:/path`. */
   readonly url: string
+  /** The client end of a new connection, where it `isInline`. */
+  connect(): Duplex
   /** The configuration that it started with. */
   readonly first: ResolvedProxy
   readonly openMetrics: OpenMetrics
@@ -70,6 +76,10 @@ export interface ProxyProcess extends ProxyControls {
 
 /** Milliseconds. */
 export const DEFAULT_DRAIN_GRACE_MS = 10_000
+/** Whoever connects from inside is one client, and may take its time: what it does not read waits, and takes no more memory. */
+const INLINE_LISTEN = { address: IN_PROCESS, allowedHosts: ['localhost'] }
+const PATIENT = Number.POSITIVE_INFINITY
+const INLINE_DEADLINES = { unreadAnswerMs: PATIENT, unreadBodyMs: PATIENT, bodyIdleMs: PATIENT }
 const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting down'] }
 const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
 
@@ -90,11 +100,12 @@ export async function startProxy(
   const services = createServices({ ...options, secretsDirectory, maxCredentials, clock, common })
   const { metrics, cache, decisions, stores } = services
   closers.keep(stores)
-  const { tls } = first.listen
+  const { isInline = false } = options
+  const tls = isInline ? undefined : first.listen.tls
   const { ticketKeys } = common ?? {}
   const tlsMaterial = tls === undefined ? undefined : closers.keep(openTlsMaterial(tls, { log, clock, ticketKeys }))
-  // Each worker would show its own requests only.
-  const mode = common === undefined ? first.admin.inspector : 'off'
+  // Each worker would show its own requests only; without listeners nobody could look.
+  const mode = common === undefined && !isInline ? first.admin.inspector : 'off'
   const inspector = openInspection(mode, () => inspected, {
     maxBytes: options.inspectBytes ?? INSPECT_BYTES,
     showClaims: options.showClaims ?? false,
@@ -103,7 +114,12 @@ export async function startProxy(
     tryUsers: options.tryUsers,
   })
   if (inspector !== undefined) closers.keep(inspector)
-  const proxy = await listen(first, services, closers, { common, tls: tlsMaterial, observer: inspector?.observer })
+  const proxy = await listen(first, services, closers, {
+    common,
+    isInline,
+    tls: tlsMaterial,
+    observer: inspector?.observer,
+  })
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
 
@@ -130,6 +146,7 @@ export async function startProxy(
   )
   const running: ProxyProcess = {
     url: proxy.url,
+    connect: () => proxy.connect(),
     first,
     inspector,
     openMetrics: metrics,
@@ -147,6 +164,7 @@ export async function startProxy(
 
 interface ListenerParts {
   readonly common: Common | undefined
+  readonly isInline: boolean
   readonly tls: TlsMaterial | undefined
   readonly observer: RequestObserver | undefined
 }
@@ -156,7 +174,7 @@ async function listen(
   config: ResolvedProxy,
   services: Services,
   closers: Closers,
-  { common, tls, observer }: ListenerParts,
+  { common, isInline, tls, observer }: ListenerParts,
 ): Promise<Proxy> {
   const { clock, log, metrics } = services
   const secrets = services.secrets.hold()
@@ -165,7 +183,8 @@ async function listen(
   const { sessionKeySecretRef } = config
   const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef, 'bytes')
   return createProxy({
-    listen: { ...config.listen, tls, isShared: common !== undefined },
+    listen: { ...config.listen, tls, isShared: common !== undefined, ...(isInline ? INLINE_LISTEN : {}) },
+    ...(isInline ? { deadlines: INLINE_DEADLINES } : {}),
     runtime: NOTHING,
     observer,
     clock,

@@ -10,6 +10,11 @@ export type ListenAddress =
       readonly isLoopback: boolean
     }
   | { readonly kind: 'unix'; readonly path: string; readonly isLoopback: true }
+  /** Nowhere: only this process connects, through `Listener.connect`. */
+  | { readonly kind: 'process'; readonly isLoopback: true }
+
+/** For a listener that no socket leads to. */
+export const IN_PROCESS: ListenAddress = { kind: 'process', isLoopback: true }
 
 /**
  * Reads `host:port`, `[::1]:port`, `:port` (all interfaces) or `unix:/path`. Only a loopback host or a Unix socket is
@@ -31,5 +36,7 @@ const unreadable = (text: string): Failure =>
   new Failure('config_error', { detail: `"${text}" is not an address: host:port, :port or unix:/path` })
 
 /** An address for messages: `*:8080` for all interfaces. */
-export const addressText = (address: ListenAddress): string =>
-  address.kind === 'unix' ? address.path : `${address.host === '' ? '*' : address.host}:${address.port}`
+export const addressText = (address: ListenAddress): string => {
+  if (address.kind === 'process') return 'this process'
+  return address.kind === 'unix' ? address.path : `${address.host === '' ? '*' : address.host}:${address.port}`
+}

@@ -19,10 +19,11 @@ export interface BindOptions {
 /**
  * Makes a server listen and gives the URL to reach it by: `http://host:port` with the real port (`localhost` when it
  * listens on all interfaces), or `unix:/path`. A Unix socket that a killed process has left behind does not keep it from
- * starting. Rejects with `config_error`; its cause has the system's code (`EADDRINUSE`).
+ * starting. An address inside the process needs nothing. Rejects with `config_error`; its cause has the system's code (`EADDRINUSE`).
  */
 export async function bind(server: Server, address: ListenAddress, options: BindOptions = {}): Promise<string> {
   const { socketMode = 0o660, isShared = false, scheme = 'http' } = options
+  if (address.kind === 'process') return `${scheme}://localhost`
   try {
     if (address.kind === 'unix' && !isShared) await clearStaleSocket(address.path)
     await listening(server, address)
@@ -38,7 +39,7 @@ export async function bind(server: Server, address: ListenAddress, options: Bind
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-async function listening(server: Server, address: ListenAddress): Promise<void> {
+async function listening(server: Server, address: Exclude<ListenAddress, { kind: 'process' }>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const where =
     address.kind === 'unix'

@@ -1,4 +1,4 @@
-export { addressText, parseListenAddress, type ListenAddress } from './address.ts'
+export { addressText, IN_PROCESS, parseListenAddress, type ListenAddress } from './address.ts'
 export { bind, type BindOptions } from './bind.ts'
 export type { Client } from './client.ts'
 export { clearStaleSocket } from './stale-socket.ts'

@@ -9,6 +9,7 @@ import { limitConnections } from './connection-limit.ts'
 import { Connection } from './connection.ts'
 import { createHttpServer } from './http-server.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
+import { memoryConnection } from './memory-socket.ts'
 import type { ConnectionRules } from './rules.ts'
 import { followCertificate, type TlsMaterial } from './tls.ts'
 
@@ -68,6 +69,11 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
 export interface Listener {
   /** `http://host:port` with the real port, or `unix:/path`. */
   readonly url: string
+  /**
+   * The client end of a new connection from inside the process: the only way in where `address` is `IN_PROCESS`, and
+   * meant for that. For whoever serves it is a connection like any other.
+   */
+  connect(): Duplex
   /** No new connections; those that are open end with the answer that they are giving, idle ones at once. */
   stop(): void
   /** Resolves when no connection is left, and after `limitMs` in any case. */
@@ -169,6 +175,12 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   }
   return {
     url,
+    connect() {
+      const [client, served] = memoryConnection()
+      if (isStopped) client.destroy()
+      else server.emit('connection', served)
+      return client
+    },
     stop,
     async emptied(limitMs) {
       if (connections.size === 0) return

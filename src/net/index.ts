@@ -22,3 +22,4 @@ export {
 export { basicCredentials, type FormPost, formRequest, postForm } from './token-endpoint.ts'
 export { type Backend, type BackendOptions, createBackend } from './backend.ts'
 export type { TargetTls } from './target-tls.ts'
+export { createMcpEndpoint, createMemoryEndpoint, type McpEndpointOptions } from './mcp-endpoint.ts'

@@ -1,5 +1,6 @@
+import type { Duplex } from 'node:stream'
 import type { Clock, LocalHandler, Log, Metrics, RequestObserver, Route, Secret } from '../core/index.ts'
-import type { ListenerDeadlines, TlsMaterial } from '../listen/index.ts'
+import type { ListenAddress, ListenerDeadlines, TlsMaterial } from '../listen/index.ts'
 
 /** Everything that a reload replaces: made whole before it is swapped in. */
 export interface Runtime {
@@ -11,8 +12,8 @@ export interface Runtime {
 }
 
 export interface ListenOptions {
-  /** `host:port`, `:port` or `unix:/path`. */
-  readonly address: string
+  /** `host:port`, `:port`, `unix:/path`, or `IN_PROCESS`: no listener, only `Proxy.connect`. */
+  readonly address: string | ListenAddress
   readonly tls?: TlsMaterial | undefined
   /** Other workers of a cluster listen there too. Default false. */
   readonly isShared?: boolean
@@ -65,6 +66,8 @@ export interface ProxyOptions {
 export interface Proxy {
   /** `http://127.0.0.1:8080`, or `unix:/path`. */
   readonly url: string
+  /** The client end of a new connection to a proxy that is `IN_PROCESS`; it is spoken to in HTTP/1.1. */
+  connect(): Duplex
   /** New requests use `runtime` from now on; the one before is closed when its last request is done. */
   swap(runtime: Runtime): void
   /**

@@ -23,7 +23,8 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const { clock, log, metrics } = options
   const { tls, allowedOrigins, allowedHosts, headerLimitBytes, trustedProxies, connectionLimit } = options.listen
   const { bufferedBodiesBytes = DEFAULT_BUFFERED_BODIES_BYTES } = options.listen
-  const address = parseListenAddress(options.listen.address)
+  const { address: where } = options.listen
+  const address = typeof where === 'string' ? parseListenAddress(where) : where
   const deadlines = { ...DEFAULT_BODY_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log, (route) => options.onRouteGone?.(route))
   const active = new IntrusiveSet<InboundRequest>()
@@ -72,6 +73,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   let ended: Promise<void> | undefined
   return {
     url: listener.url,
+    connect: () => listener.connect(),
     swap: (runtime) => runtimes.swap(runtime),
     drain: (graceMs) => (ended ??= end(graceMs)),
   }

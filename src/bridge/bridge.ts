@@ -1,0 +1,280 @@
+import type { EndpointAnswer, EndpointCredentials, Log, McpEndpoint } from '../core/index.ts'
+import { Channel } from './channel.ts'
+import { exchange, type ExchangeDeps } from './exchange.ts'
+import { Flight, Flights } from './flights.ts'
+import { headerText, ToolParameters } from './headers.ts'
+import { readLines } from './lines.ts'
+import {
+  errorResponse,
+  INVALID_REQUEST,
+  isBatch,
+  isId,
+  type Malformed,
+  type Message,
+  type Notification,
+  parseMessages,
+  type Request,
+  type Response,
+  statelessVersionOf,
+} from './message.ts'
+import type { Output } from './output.ts'
+import { followServer } from './server-stream.ts'
+import { codeOf, WayError, wayResponse } from './way-error.ts'
+import { Wire } from './wire.ts'
+
+export interface BridgeOptions {
+  readonly endpoint: McpEndpoint
+  readonly credentials: EndpointCredentials
+  readonly input: AsyncIterable<Buffer>
+  readonly output: Output
+  readonly log: Log
+  /** What the server is called in messages to the client. */
+  readonly server: string
+  /** Waits, and rejects at once when the signal is given. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Bytes of one message in either direction. */
+  readonly maxMessageBytes: number
+}
+
+/** Bytes of requests that have no answer yet; while there are more, no more is read. */
+const MAX_HELD_BYTES = 256 * 1024 * 1024
+/** How long a request of a handshake era may take to notice that it was cancelled, in milliseconds. */
+const CANCEL_GRACE_MS = 1000
+const END_SESSION_MS = 900
+const FLUSH_MS = 5000
+/** The one revision in which several messages come in one line. */
+const BATCH_VERSION = '2025-03-26'
+
+/** Carries MCP between a client on standard input and output and a server behind HTTP. */
+export class Bridge {
+  readonly #options: BridgeOptions
+  readonly #wire: Wire
+  readonly #flights = new Flights()
+  readonly #tools = new ToolParameters()
+  readonly #deps: ExchangeDeps
+  readonly #end = new AbortController()
+  #heldBytes = 0
+  #onRoom: (() => void) | undefined
+  /** What has to be taken by the server before the next message goes. */
+  #order: Promise<void> = Promise.resolve()
+  #handshake: Promise<void> = Promise.resolve()
+  #statelessVersion: string | undefined
+  #follower: AbortController | undefined
+  #isInitialized = false
+
+  constructor(options: BridgeOptions) {
+    this.#options = options
+    const { endpoint, credentials, output, log, maxMessageBytes } = options
+    this.#wire = new Wire({
+      channel: new Channel(endpoint, credentials),
+      log,
+      reading: { maxBytes: maxMessageBytes, ready: () => output.ready() },
+      onRenewed: () => this.#follow(),
+    })
+    this.#deps = {
+      wire: this.#wire,
+      tools: this.#tools,
+      pause: options.pause,
+      deliver: (message, flight, answer) => this.#deliver(message, flight, answer),
+    }
+  }
+
+  /** Carries messages until the input ends. */
+  async run(): Promise<void> {
+    const { input, maxMessageBytes, log } = this.#options
+    for await (const line of readLines(input, maxMessageBytes)) {
+      if (line.kind === 'too_long') {
+        log.error({ maxMessageBytes }, 'a message of the client was too large')
+        this.#say({ kind: 'malformed', code: INVALID_REQUEST, why: 'larger than a message may be', id: null })
+        continue
+      }
+      if (line.bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) continue
+      for (const message of this.#read(line.bytes)) this.#take(message)
+      while (this.#heldBytes > MAX_HELD_BYTES) await new Promise<void>((resolve) => (this.#onRoom = resolve))
+    }
+  }
+
+  /** Lets what runs finish within `graceMs`, ends the rest, and the session. */
+  async close(graceMs: number): Promise<void> {
+    await this.#flights.quiet(graceMs)
+    const left = this.#flights.all()
+    for (const flight of left) {
+      if (!flight.isDone && !flight.isEndless)
+        this.#answer(
+          flight,
+          wayResponse(flight.request.id, new WayError('stopping', 'was left before it answered'), this.#options.server),
+        )
+      flight.drop()
+    }
+    this.#end.abort(new Error('the bridge ends'))
+    this.#follower?.abort(new Error('the bridge ends'))
+    await Promise.all([this.#wire.end(END_SESSION_MS), this.#options.output.flushed(FLUSH_MS)])
+  }
+
+  /** Ends the waiting in `close`. */
+  hurry(): void {
+    for (const flight of this.#flights.all()) {
+      flight.drop()
+      this.#flights.remove(flight)
+    }
+  }
+
+  #read(bytes: Buffer): readonly (Message | Malformed)[] {
+    const messages = parseMessages(bytes)
+    if (messages.length === 1 && !isBatch(bytes)) return messages
+    if (this.#wire.session.current?.version === BATCH_VERSION) return messages
+    const why = `a batch, which only revision ${BATCH_VERSION} has`
+    return [{ kind: 'malformed', code: INVALID_REQUEST, why, id: null }]
+  }
+
+  #take(message: Message | Malformed): void {
+    if (message.kind === 'malformed') this.#say(message)
+    else if (message.kind === 'request') this.#request(message)
+    else if (message.kind === 'response') this.#oneWay(message)
+    else if (message.method === 'notifications/cancelled') this.#cancel(message)
+    else this.#order = this.#notify(message, this.#order)
+  }
+
+  #request(request: Request): void {
+    const version = statelessVersionOf(request.params)
+    if (version !== undefined) this.#statelessVersion = version
+    const flight = new Flight(request, version)
+    const added = this.#flights.add(flight)
+    if (added !== 'added') {
+      const { id } = request
+      this.#options.output.write(
+        added === 'in_use'
+          ? errorResponse(id, { code: INVALID_REQUEST, message: 'A request with this id has no answer yet.' })
+          : wayResponse(id, new WayError('overloaded', 'has too many requests to answer'), this.#options.server),
+      )
+      return
+    }
+    this.#heldBytes += request.bytes.length
+    const run = this.#run(flight)
+    if (request.method === 'initialize') this.#handshake = run
+  }
+
+  /** Never rejects: whatever happens is the answer to the request. */
+  async #run(flight: Flight): Promise<void> {
+    const { request } = flight
+    const [order, handshake] = [this.#order, this.#handshake]
+    let done: (() => void) | undefined
+    try {
+      await Promise.all([order, handshake, this.#wire.settled()])
+      done = await this.#flights.turn(flight)
+      if (flight.isDone) return
+      flight.isWaiting = false
+      if (request.method === 'initialize') await this.#beginAnew()
+      await exchange(flight, this.#deps)
+    } catch (error) {
+      if (flight.isDone) return
+      this.#options.log.warn(
+        { method: knownMethod(request.method), reason: error instanceof Error ? error.name : '', code: codeOf(error) },
+        'a request failed on its way',
+      )
+      this.#answer(flight, wayResponse(request.id, error, this.#options.server))
+    } finally {
+      done?.()
+      flight.isDone = true
+      this.#flights.remove(flight)
+      this.#heldBytes -= request.bytes.length
+      this.#onRoom?.()
+    }
+  }
+
+  /** A client that shakes hands once more wants another session. */
+  async #beginAnew(): Promise<void> {
+    this.#follower?.abort(new Error('another session begins'))
+    this.#isInitialized = false
+    if (this.#wire.session.current !== undefined) await this.#wire.end(END_SESSION_MS)
+  }
+
+  async #notify(message: Notification, before: Promise<void>): Promise<void> {
+    await Promise.all([before, this.#handshake, this.#wire.settled()])
+    const { number } = this.#wire.session
+    try {
+      await this.#wire.notify(message.bytes, this.#headersOf(message), this.#end.signal)
+    } catch (error) {
+      if (this.#end.signal.aborted) return
+      this.#options.log.warn(
+        { method: knownMethod(message.method), code: codeOf(error), session: number },
+        'a notification did not reach the server',
+      )
+    }
+    if (message.method !== 'notifications/initialized' || this.#wire.session.current === undefined) return
+    this.#isInitialized = true
+    this.#follow()
+  }
+
+  /** The answer to a request of the server: nothing waits for it here. */
+  #oneWay(message: Response): void {
+    this.#wire.notify(message.bytes, this.#headersOf(message), this.#end.signal).catch((error: unknown) => {
+      if (this.#end.signal.aborted) return
+      this.#options.log.warn({ code: codeOf(error) }, 'an answer of the client did not reach the server')
+    })
+  }
+
+  #headersOf(message: Notification | Response): Record<string, string> {
+    if (this.#wire.session.current !== undefined || this.#statelessVersion === undefined)
+      return this.#wire.session.headers()
+    const method = message.kind === 'notification' ? { 'mcp-method': headerText(message.method) } : {}
+    return { 'mcp-protocol-version': headerText(this.#statelessVersion), ...method }
+  }
+
+  /**
+   * In the stateless era whoever closes the stream of a request cancels it; before, the server is told (MCP, cancellation). The
+   * client waits for no answer any more.
+   */
+  #cancel(message: Notification): void {
+    const { requestId } = message.params
+    const flight = isId(requestId) ? this.#flights.get(requestId) : undefined
+    // An answer was under way already: the server would pass over it as well.
+    if (flight === undefined) return
+    if (flight.isWaiting || flight.statelessVersion !== undefined) return flight.drop()
+    flight.isDone = true
+    void this.#notify(message, Promise.resolve())
+      .then(() => this.#options.pause(CANCEL_GRACE_MS, flight.signal))
+      .catch(() => undefined)
+      .finally(() => flight.drop())
+  }
+
+  #follow(): void {
+    this.#follower?.abort(new Error('another stream follows'))
+    if (!this.#isInitialized || this.#end.signal.aborted) return
+    const follower = new AbortController()
+    this.#follower = follower
+    const { log, pause } = this.#options
+    const deliver = (message: Message): void => this.#deliver(message, undefined, undefined)
+    followServer({ wire: this.#wire, log, pause, deliver }, follower.signal).catch((error: unknown) =>
+      log.warn({ code: codeOf(error) }, 'there is no stream of server messages any more'),
+    )
+  }
+
+  /** What came from the server, to the client. */
+  #deliver(message: Message, on: Flight | undefined, answer: EndpointAnswer | undefined): void {
+    const { output, log } = this.#options
+    if (message.kind !== 'response') return output.write(message.bytes)
+    const flight = message.id === null ? on : this.#flights.get(message.id)
+    if (flight === undefined || flight.isDone) return log.debug({}, 'an answer that nobody waits for was dropped')
+    const { request, statelessVersion } = flight
+    if (message.error === undefined) {
+      if (request.method === 'initialize' && answer !== undefined)
+        this.#wire.session.establish(request, answer, message.result, false)
+      if (request.method === 'tools/list' && statelessVersion !== undefined) this.#tools.learn(message.result)
+    }
+    const { id } = request
+    this.#answer(flight, message.id === null ? errorResponse(id, Object(message.error)) : message.bytes)
+  }
+
+  #answer(flight: Flight, line: Buffer): void {
+    flight.isDone = true
+    this.#options.output.write(line)
+  }
+
+  #say({ code, why, id }: Malformed): void {
+    this.#options.output.write(errorResponse(id, { code, message: `This line is ${why}.` }))
+  }
+}
+
+/** Names of methods may go into a log; what else a client puts there may not. */
+const knownMethod = (method: string): string => (/^[a-z]+(?:\/[a-z_]+){0,2}$/i.test(method) ? method : '')

@@ -1,0 +1,126 @@
+import { WayError } from './way-error.ts'
+import { joined } from './lines.ts'
+
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const SPACE = 0x20
+const MAX_ID_BYTES = 4096
+const DATA_BREAK = Buffer.from('\n')
+
+/** One event with data of an event stream (HTML standard §9.2.6). */
+export interface ServerEvent {
+  /** `message` unless the stream says otherwise. */
+  readonly type: string
+  readonly data: Buffer
+}
+
+/**
+ * Reads an event stream as bytes, so that a character or a line may be split anywhere, and holds at most `maxBytes` of an
+ * event. Throws `WayError` bad_answer beyond that.
+ */
+export class EventReader {
+  readonly #maxBytes: number
+  #parts: Buffer[] = []
+  #held = 0
+  #skipsLineFeed = false
+  #isFirstLine = true
+  #type = ''
+  #data: Buffer[] = []
+  #pendingId: string | undefined
+  /** Where to resume: the id of the last whole event, with or without data. */
+  lastEventId: string | undefined
+  /** What the server asks to wait before coming back, in milliseconds. */
+  retryMs: number | undefined
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Another stream goes on where the last one ended; what was not whole comes again. */
+  restart(): void {
+    this.#parts = []
+    this.#held = 0
+    this.#skipsLineFeed = false
+    this.#isFirstLine = true
+    this.#type = ''
+    this.#data = []
+    this.#pendingId = undefined
+  }
+
+  /** The events that are whole with this chunk. */
+  push(chunk: Buffer): ServerEvent[] {
+    const events: ServerEvent[] = []
+    let start = 0
+    if (this.#skipsLineFeed && chunk.length > 0) {
+      if (chunk[0] === LF) start = 1
+      this.#skipsLineFeed = false
+    }
+    while (start < chunk.length) {
+      const end = lineEnd(chunk, start)
+      if (end === -1) {
+        this.#hold(chunk.subarray(start))
+        break
+      }
+      this.#hold(chunk.subarray(start, end))
+      start = end + 1
+      if (chunk[end] === CR) {
+        if (start === chunk.length) this.#skipsLineFeed = true
+        else if (chunk[start] === LF) start++
+      }
+      const line = joined(this.#parts)
+      this.#parts = []
+      const event = this.#line(line)
+      if (event !== undefined) events.push(event)
+    }
+    return events
+  }
+
+  #hold(part: Buffer): void {
+    this.#held += part.length
+    if (this.#held > this.#maxBytes) throw new WayError('bad_answer', 'sent an event that is too large')
+    this.#parts.push(part)
+  }
+
+  #line(whole: Buffer): ServerEvent | undefined {
+    const line = this.#isFirstLine ? withoutMark(whole) : whole
+    this.#isFirstLine = false
+    if (line.length === 0) return this.#dispatch()
+    const colon = line.indexOf(COLON)
+    if (colon === 0) {
+      this.#held -= line.length
+      return undefined
+    }
+    const name = colon === -1 ? line.toString('latin1') : line.toString('latin1', 0, colon)
+    const from = colon === -1 ? line.length : line[colon + 1] === SPACE ? colon + 2 : colon + 1
+    const value = line.subarray(from)
+    if (name === 'data') this.#data.push(value)
+    else if (name === 'event') this.#type = value.toString('utf8')
+    else if (name === 'id' && !value.includes(0) && value.length <= MAX_ID_BYTES)
+      this.#pendingId = value.toString('utf8')
+    else if (name === 'retry' && /^\d{1,9}$/.test(value.toString('latin1'))) this.retryMs = Number(value.toString())
+    return undefined
+  }
+
+  #dispatch(): ServerEvent | undefined {
+    const lines = this.#data
+    const type = this.#type === '' ? 'message' : this.#type
+    if (this.#pendingId !== undefined) this.lastEventId = this.#pendingId === '' ? undefined : this.#pendingId
+    this.#data = []
+    this.#type = ''
+    this.#pendingId = undefined
+    this.#held = 0
+    if (lines.length === 0) return undefined
+    const data = joined(lines.flatMap((line, index) => (index === 0 ? [line] : [DATA_BREAK, line])))
+    return data.length === 0 ? undefined : { type, data }
+  }
+}
+
+function lineEnd(chunk: Buffer, start: number): number {
+  const lf = chunk.indexOf(LF, start)
+  const cr = (lf === -1 ? chunk.subarray(start) : chunk.subarray(start, lf)).indexOf(CR)
+  return cr === -1 ? lf : start + cr
+}
+
+const withoutMark = (line: Buffer): Buffer =>
+  line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line

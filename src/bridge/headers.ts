@@ -1,0 +1,88 @@
+import { isObject, type Params } from './message.ts'
+
+/** Which parameter `Mcp-Name` repeats, by method (MCP 2026-07-28, streamable HTTP: standard request headers). */
+const NAME_SOURCES: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+}
+
+/** The headers that a stateless request repeats of its body, so that whoever routes it need not read that. */
+export function statelessHeaders(version: string, method: string, params: Params): Record<string, string> {
+  const source = Object.hasOwn(NAME_SOURCES, method) ? NAME_SOURCES[method] : undefined
+  const name = source === undefined ? undefined : params[source]
+  return {
+    'mcp-protocol-version': headerText(version),
+    'mcp-method': headerText(method),
+    ...(typeof name === 'string' ? { 'mcp-name': headerText(name) } : {}),
+  }
+}
+
+/** A text as a header value: itself where it is plain, else in base64 as the protocol marks it. */
+export const headerText = (text: string): string =>
+  /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
+    ? text
+    : `=?base64?${Buffer.from(text, 'utf8').toString('base64')}?=`
+
+/** A parameter of a tool that goes into a header as well. */
+interface Declared {
+  readonly path: readonly string[]
+  /** `Mcp-Param-…`, lower case. */
+  readonly header: string
+}
+
+const MAX_TOOLS = 10_000
+const MAX_DEPTH = 32
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/
+const MIRRORED_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
+
+/**
+ * What the tools of a server want to have in headers (`x-mcp-header` in their input schemas, MCP 2026-07-28). A client on
+ * standard input has no headers, so the bridge learns it from the lists that pass through.
+ */
+export class ToolParameters {
+  readonly #byTool = new Map<string, readonly Declared[]>()
+
+  /** Takes over what an answer to `tools/list` says. */
+  learn(result: unknown): void {
+    const tools = isObject(result) ? result['tools'] : undefined
+    if (!Array.isArray(tools)) return
+    for (const tool of tools) {
+      if (!isObject(tool) || typeof tool['name'] !== 'string') continue
+      const declared: Declared[] = []
+      collect(tool['inputSchema'], [], declared)
+      const isUnique = new Set(declared.map(({ header }) => header)).size === declared.length
+      this.#byTool.delete(tool['name'])
+      if (declared.length > 0 && isUnique) this.#byTool.set(tool['name'], declared)
+      if (this.#byTool.size > MAX_TOOLS) this.#byTool.clear()
+    }
+  }
+
+  /** The headers of one `tools/call`. */
+  headers({ name, arguments: given }: Params): Record<string, string> {
+    const headers: Record<string, string> = {}
+    if (typeof name !== 'string') return headers
+    for (const { path, header } of this.#byTool.get(name) ?? []) {
+      const value = path.reduce<unknown>(
+        (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
+        given,
+      )
+      if (typeof value === 'string') headers[header] = headerText(value)
+      else if (typeof value === 'boolean' || Number.isSafeInteger(value)) headers[header] = String(value)
+    }
+    return headers
+  }
+}
+
+/** Only a chain of `properties` leads to a parameter that every call can have. */
+function collect(schema: unknown, path: readonly string[], declared: Declared[]): void {
+  if (!isObject(schema) || path.length > MAX_DEPTH) return
+  const { 'x-mcp-header': name, type, properties } = schema
+  if (path.length > 0 && typeof name === 'string' && TOKEN.test(name) && MIRRORED_TYPES.has(type))
+    declared.push({ path, header: `mcp-param-${name.toLowerCase()}` })
+  if (!isObject(properties)) return
+  for (const [key, child] of Object.entries(properties)) collect(child, [...path, key], declared)
+}

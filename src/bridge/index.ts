@@ -1,0 +1,2 @@
+export { Bridge, type BridgeOptions } from './bridge.ts'
+export { Output } from './output.ts'

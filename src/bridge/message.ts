@@ -1,0 +1,116 @@
+/** Id of a JSON-RPC request (JSON-RPC 2.0 §4). */
+export type Id = string | number
+
+/** One JSON-RPC message, and the bytes that it came in: without a line break, so that they are a line as they are. */
+export type Message =
+  | {
+      readonly kind: 'request'
+      readonly bytes: Buffer
+      readonly id: Id
+      readonly method: string
+      readonly params: Params
+    }
+  | { readonly kind: 'notification'; readonly bytes: Buffer; readonly method: string; readonly params: Params }
+  | {
+      readonly kind: 'response'
+      readonly bytes: Buffer
+      /** Null where the other side could not say which request it is about. */
+      readonly id: Id | null
+      readonly result: unknown
+      readonly error: unknown
+    }
+
+export type Request = Extract<Message, { kind: 'request' }>
+export type Notification = Extract<Message, { kind: 'notification' }>
+export type Response = Extract<Message, { kind: 'response' }>
+
+/** By-name parameters; empty where there are none. */
+export type Params = Readonly<Record<string, unknown>>
+
+/** Bytes that are no message (JSON-RPC 2.0 §5.1); `id` where it could be read all the same. */
+export interface Malformed {
+  readonly kind: 'malformed'
+  readonly code: typeof PARSE_ERROR | typeof INVALID_REQUEST
+  readonly why: string
+  readonly id: Id | null
+}
+
+export const PARSE_ERROR = -32_700
+export const INVALID_REQUEST = -32_600
+/** For what goes wrong on the way (JSON-RPC 2.0 §5.1: reserved for implementations). */
+export const WAY_ERROR = -32_000
+
+/** Where the 2026-07-28 revision says which revision a request is of. */
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** What these bytes hold: one message, the several of a batch (2025-03-26), or nothing that could be passed on. */
+export function parseMessages(bytes: Buffer): readonly (Message | Malformed)[] {
+  let value: unknown
+  try {
+    value = JSON.parse(utf8.decode(bytes))
+  } catch {
+    return [malformed(PARSE_ERROR, 'not JSON in UTF-8')]
+  }
+  if (!Array.isArray(value)) return [messageOf(value, bytes)]
+  if (value.length === 0) return [malformed(INVALID_REQUEST, 'an empty batch')]
+  return value.map((one) => messageOf(one, Buffer.from(JSON.stringify(one))))
+}
+
+/** True for a batch; other things that begin so are no JSON-RPC at all. */
+export const isBatch = (bytes: Buffer): boolean => bytes.toString('latin1', 0, 64).trimStart().startsWith('[')
+
+function messageOf(value: unknown, bytes: Buffer): Message | Malformed {
+  if (!isObject(value)) return malformed(INVALID_REQUEST, 'not a JSON-RPC message')
+  const { jsonrpc, id, method, params } = value
+  const known = isId(id) ? id : null
+  if (jsonrpc !== '2.0') return malformed(INVALID_REQUEST, 'not a JSON-RPC 2.0 message', known)
+  const line = withoutBreaks(bytes)
+  if (typeof method === 'string') {
+    const given = isObject(params) ? params : {}
+    if (id === undefined) return { kind: 'notification', bytes: line, method, params: given }
+    if (known === null) return malformed(INVALID_REQUEST, 'the id must be a string or a number')
+    return { kind: 'request', bytes: line, id: known, method, params: given }
+  }
+  const { result, error } = value
+  if ((result === undefined) === (error === undefined) || (known === null && error === undefined))
+    return malformed(INVALID_REQUEST, 'neither a request nor a response', known)
+  return { kind: 'response', bytes: line, id: known, result, error }
+}
+
+const malformed = (code: Malformed['code'], why: string, id: Id | null = null): Malformed => ({
+  kind: 'malformed',
+  code,
+  why,
+  id,
+})
+
+/** In JSON a line break can only stand between tokens, where a space means the same. */
+function withoutBreaks(bytes: Buffer): Buffer {
+  if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes
+  const copy = Buffer.from(bytes)
+  for (let at = 0; at < copy.length; at++) if (copy[at] === 0x0a || copy[at] === 0x0d) copy[at] = 0x20
+  return copy
+}
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const isId = (value: unknown): value is Id => typeof value === 'string' || typeof value === 'number'
+
+/** What tells ids apart: 1 and "1" are two. */
+export const keyOf = (id: Id): string => JSON.stringify(id)
+
+/** The revision that a request of the stateless era names; undefined for those with a handshake. */
+export function statelessVersionOf(params: Params): string | undefined {
+  const { _meta: meta } = params
+  const version = isObject(meta) ? meta[VERSION_KEY] : undefined
+  return typeof version === 'string' ? version : undefined
+}
+
+/** A JSON-RPC error response, as a line without its end. */
+export const errorResponse = (
+  id: Id | null,
+  error: { readonly code: number; readonly message: string; readonly data?: unknown },
+): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, error }))

@@ -1,0 +1,50 @@
+import { CredentialRefusal, type EndpointCredentials, Secret } from '../core/index.ts'
+import { FileError, readBounded } from '../files/index.ts'
+
+const MAX_BYTES = 64 * 1024
+/** RFC 6750 §2.1, b64token. */
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+
+/** No token: for a server that asks for none. */
+export const NO_CREDENTIALS: EndpointCredentials = {
+  current: () => Promise.resolve(undefined),
+  refused: () => Promise.reject(new CredentialRefusal('missing_token', 'The MCP server wants an access token.')),
+}
+
+/**
+ * The access token in a file, read again for each request, so that whoever renews it need not restart anything. What
+ * can't be read, or is no token, is `CredentialRefusal` missing_token.
+ */
+export function tokenInFile(file: string): EndpointCredentials {
+  const read = (): Secret => {
+    let text
+    try {
+      text = readBounded(file, MAX_BYTES).toString('utf8').trim()
+    } catch (error) {
+      const why = error instanceof FileError ? error.problem.replaceAll('_', ' ') : 'unreadable'
+      throw new CredentialRefusal('missing_token', `The file ${file} with the access token is ${why}.`)
+    }
+    const token = text.replace(/^bearer +/i, '')
+    if (!TOKEN.test(token)) throw new CredentialRefusal('missing_token', `The file ${file} holds no access token.`)
+    return new Secret(token)
+  }
+  return {
+    current: async () => Promise.resolve(read()),
+    refused: async (used, challenge) => {
+      if (used === undefined || !read().equals(used)) return Promise.resolve(true)
+      const lacks = /\berror="?insufficient_scope\b/.test(challenge ?? '')
+      throw lacks
+        ? new CredentialRefusal(
+            'insufficient_scope',
+            `The access token in ${file} lacks a scope that the MCP server demands${scopesIn(challenge ?? '')}.`,
+          )
+        : new CredentialRefusal('invalid_token', `The MCP server does not accept the access token in ${file}.`)
+    },
+  }
+}
+
+/** The scopes of a challenge, as far as they are what scopes may be (RFC 6749 §3.3). */
+function scopesIn(challenge: string): string {
+  const scope = /\bscope="([\x21\x23-\x5b\x5d-\x7e ]{1,500})"/.exec(challenge)?.[1]
+  return scope === undefined ? '' : ` (${scope})`
+}

@@ -1,0 +1,65 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type Dispatcher, Pool } from 'undici'
+import { type EndpointAnswer, type EndpointRequest, type McpEndpoint, OutboundError } from '../core/index.ts'
+import { createBackend } from './backend.ts'
+import type { EgressProxy } from './egress.ts'
+
+export interface McpEndpointOptions {
+  /** Address of the MCP server; without fragment or user information. */
+  readonly url: URL
+  /** Milliseconds until a connection must stand. Default 10 s. */
+  readonly connectMs?: number
+  /** PEM file with authorities that replace the system roots. */
+  readonly caCertPath?: string | undefined
+  readonly egressProxy?: EgressProxy | undefined
+}
+
+const DEFAULT_CONNECT_MS = 10_000
+/** A tool may think as long as whoever called it waits; that one knows how to cancel. A server that is gone is noticed by its connection. */
+const NO_BOUND = 0
+const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT'])
+
+/** An MCP server at a URL. Throws `Failure` config_error when the file with authorities can't be read. */
+export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
+  const { url, caCertPath, egressProxy } = options
+  const backend = createBackend({
+    origin: url.origin,
+    connectMs: options.connectMs ?? DEFAULT_CONNECT_MS,
+    firstByteMs: NO_BOUND,
+    idleMs: NO_BOUND,
+    http2: false,
+    ...(caCertPath === undefined ? {} : { targetTls: { caCertPath } }),
+    egressProxy,
+  })
+  return endpointOver(backend.dispatcher, () => url.pathname + url.search)
+}
+
+/** An MCP server inside this process, at `path()` of whoever answers on the other end of what `connect` gives. */
+export function createMemoryEndpoint(connect: () => Duplex, path: () => string): McpEndpoint {
+  const pool = new Pool('http://localhost', {
+    pipelining: 1,
+    headersTimeout: NO_BOUND,
+    bodyTimeout: NO_BOUND,
+    // undici asks no more of a socket than this stream has, and counts on an answer that comes later.
+    connect: (_target, callback) => process.nextTick(() => callback(null, connect() as Socket)),
+  })
+  return endpointOver(pool, path)
+}
+
+function endpointOver(dispatcher: Dispatcher, path: () => string): McpEndpoint {
+  const send = async ({ method, headers, body, signal }: EndpointRequest): Promise<EndpointAnswer> => {
+    try {
+      const answer = await dispatcher.request({ method, path: path(), headers, body: body ?? null, signal })
+      // Whoever reads hears of errors by reading; one that comes when nobody does is no error to anybody.
+      answer.body.on('error', () => {})
+      return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+    } catch (cause) {
+      if (signal.aborted) throw signal.reason
+      if (cause instanceof OutboundError) throw cause
+      const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+      throw new OutboundError(TIMEOUTS.has(code) ? 'timeout' : 'unreachable', { cause })
+    }
+  }
+  return { send, close: () => dispatcher.destroy() }
+}
