@@ -50,7 +50,8 @@ export function createSeal({ host, needsBody, clock }: ApplyOptions, appliers: A
   }
 }
 
-function applyTo(draft: Draft, credential: Credential, appliers: Appliers): void {
+/** Puts a credential on a draft, by the applier of its kind. */
+export function applyTo(draft: Draft, credential: Credential, appliers: Appliers): void {
   switch (credential.kind) {
     case 'none':
       return appliers.none(draft, credential)

@@ -2,6 +2,7 @@ export { createAuthenticator, type Authenticator } from './authenticator.ts'
 export type { AuthenticateDeps, ProviderOutboundOptions } from './deps.ts'
 export type { InProcessProvider } from './verify-in-process.ts'
 export { isPublicPath } from './public-paths.ts'
+export { probeProvider, type ProviderProbe } from './probe.ts'
 export {
   protectedResourceMetadata,
   type ProtectedResourceMetadata,

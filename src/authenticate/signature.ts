@@ -6,7 +6,7 @@ import type { UnverifiedJwt } from './token-shape.ts'
  * The algorithms that are accepted (decisions §2.3). `none` and HMAC are not in it and never will be: a shared secret
  * cannot be published in a JWKS. `EdDSA` means Ed25519; jose has no Ed448.
  */
-const ALGORITHMS: ReadonlySet<string> = new Set(
+export const ALGORITHMS: ReadonlySet<string> = new Set(
   'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' '),
 )
 

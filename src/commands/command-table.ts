@@ -53,6 +53,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./explain.ts')).runExplain,
     specs: async () => [(await import('./explain.ts')).EXPLAIN_SPEC],
   },
+  check: {
+    summary: 'Goes where requests would go, and says what is wrong before there is traffic.',
+    load: async () => (await import('./check/command.ts')).runCheck,
+    specs: async () => [(await import('./check/command.ts')).CHECK_SPEC],
+  },
   test: {
     summary: 'Runs cases against the role rules: which caller gets which role. No network.',
     load: async () => (await import('./role-tests/command.ts')).runTest,

@@ -127,6 +127,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
       [`127.0.0.1:${LAB_PORTS.identity}`]: new URL(identity.url).host,
       [`127.0.0.1:${LAB_PORTS.identityTls}`]: new URL(identity.tlsUrl ?? '').host,
       [`127.0.0.1:${LAB_PORTS.backend}`]: new URL(backend.url).host,
+      [`127.0.0.1:${LAB_PORTS.sts}`]: new URL(sts.url).host,
       [`127.0.0.1:${LAB_PORTS.workspace}`]: new URL(workspace.url).host,
     }
     const { directory } = keep(await configFor(addresses, redis !== undefined))

@@ -50,7 +50,7 @@ const proxyAuthorization = (proxy: URL): string | undefined => {
 }
 
 /** Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6). */
-const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promise<Socket> =>
+export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const authorization = proxyAuthorization(proxy)
     const send = proxy.protocol === 'https:' ? secureRequest : request

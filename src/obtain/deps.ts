@@ -1,7 +1,7 @@
 import type { CredentialCache } from '../cache/index.ts'
 import type { Clock, Credential, Log, Metrics, Outbound, Secrets, UpstreamTokens } from '../core/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
-import type { RouteDecisions } from './cloud-sts/index.ts'
+import type { RouteDecisions, StsEndpoints } from './cloud-sts/index.ts'
 
 /** What a source says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
 export type SourceOutboundOptions = Omit<
@@ -22,7 +22,7 @@ export interface ObtainDeps {
   /** The current content of a CA file (PEM) that a config names, kept current; undefined while it can't be read. */
   readonly caCertificate: (path: string) => () => Buffer | undefined
   /** Where STS is, when not where the region says: before a config's own `stsEndpoint`, and after it. */
-  readonly sts?: { readonly endpoint?: string; readonly ambientEndpoint?: string }
+  readonly sts?: StsEndpoints
   /** What a role matcher that can't be evaluated means on this route: no match (default), or 403. */
   readonly onMatcherError?: 'skip' | 'deny'
   /** Where the role decisions of this route are kept for the admin listener. */

@@ -5,6 +5,7 @@ import { createSource } from './sources.ts'
 
 export * from './cloud-sts/index.ts'
 export type { ObtainDeps, SourceOutboundOptions } from './deps.ts'
+export { createSource } from './sources.ts'
 export type { Fetched, FetchingSource, Plan, Source } from './source.ts'
 export { storedCredential } from './stored-credential.ts'
 

@@ -7,6 +7,7 @@ const COMMANDS = [
   'operator',
   'lab',
   'explain',
+  'check',
   'test',
   'validate',
   'schema',

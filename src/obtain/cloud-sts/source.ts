@@ -5,7 +5,7 @@ import type { FetchingSource, Plan } from '../source.ts'
 import { createTokenToShow } from '../token-to-show.ts'
 import { createAssumeRole } from './assume-role.ts'
 import { decide, type Decision } from './decision.ts'
-import { stsEndpoint } from './endpoint.ts'
+import { namedStsEndpoint, stsEndpoint } from './endpoint.ts'
 import { keyParts } from './key-parts.ts'
 import { createReport } from './report.ts'
 import { createRoleMapper } from './role-mapper.ts'
@@ -39,7 +39,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const { onMatcherError = 'skip' } = deps
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
-  const endpoint = deps.sts?.endpoint ?? spec.stsEndpoint ?? deps.sts?.ambientEndpoint
+  const endpoint = namedStsEndpoint(spec, deps.sts)
   const { caCertPath } = spec
   const service = JSON.stringify(['STS', endpoint ?? stsEndpoint(spec.region), caCertPath ?? ''])
   let recovered: (() => void) | undefined

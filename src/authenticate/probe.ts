@@ -1,0 +1,104 @@
+import { Failure } from '../core/index.ts'
+import type { Provider as ProviderSettings } from '../resources/index.ts'
+import type { AuthenticateDeps } from './deps.ts'
+import { createDiscovery, discoveryUrls } from './discovery.ts'
+import { createIntrospect } from './introspector.ts'
+import { jsonAnswer } from './json-answer.ts'
+import { readKeySet } from './key-set.ts'
+import { createProviderClient, type ProviderClient } from './provider-client.ts'
+import { openProviderFiles } from './provider-files.ts'
+import { ALGORITHMS } from './signature.ts'
+
+/** Asks one identity provider what a token would make the proxy ask, each step by itself. */
+export interface ProviderProbe {
+  /** Fetches the discovery document. Throws `Failure`; the detail names the issuer that another document is for. */
+  discover(): Promise<{ readonly jwksUri: string }>
+  /** Fetches the keys, from `jwksUri` where no `jwksUrl` is configured. Throws `Failure`. */
+  keys(jwksUri: string | undefined): Promise<{ readonly count: number; readonly algorithms: readonly string[] }>
+  /** Asks about a token that nobody has. Throws `Failure`, also where the endpoint takes that one for active. */
+  introspect(): Promise<void>
+  /** `Date` of the last answer, in milliseconds since the epoch; undefined when there was none. */
+  serverTime(): { readonly atMs: number; readonly receivedAtMs: number } | undefined
+  close(): Promise<void>
+}
+
+const DEADLINE_MS = 5000
+const MAX_ANSWER_BYTES = 1024 * 1024
+/** Long enough to be nobody's, and recognisable in the provider's log. */
+const NOBODYS_TOKEN = `extauth-check-${'0'.repeat(32)}`
+
+/** Opens the same files and connections as the authenticator, with the same credentials and address guard (decisions §2.6). */
+export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps): ProviderProbe {
+  const { name, issuerUrl, jwksUrl, introspectionUrl } = settings
+  const files = openProviderFiles(settings, deps)
+  const outbound = deps.outbound({
+    name: `${name} check`,
+    deadlineMs: DEADLINE_MS,
+    maxBytes: MAX_ANSWER_BYTES,
+    breaker: false,
+    guard: {
+      allowPrivateIP: settings.allowPrivateIP,
+      configuredUrls: [issuerUrl, jwksUrl, introspectionUrl].filter((url) => url !== undefined),
+    },
+    ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
+  })
+  let time: ReturnType<ProviderProbe['serverTime']>
+  const timed = {
+    ...outbound,
+    async request(request: Parameters<typeof outbound.request>[0]) {
+      const response = await outbound.request(request)
+      const atMs = Date.parse(response.headers['date'] ?? '')
+      if (!Number.isNaN(atMs)) time = { atMs, receivedAtMs: deps.clock.now() }
+      return response
+    },
+  }
+  const client = createProviderClient(settings, files, { get: timed, post: timed, clock: deps.clock })
+  return {
+    async discover() {
+      try {
+        return { jwksUri: await createDiscovery(issuerUrl, client, deps.clock).jwksUri() }
+      } catch (error) {
+        throw (await otherIssuer(issuerUrl, client)) ?? error
+      }
+    },
+    async keys(jwksUri) {
+      const url = jwksUrl ?? jwksUri
+      if (url === undefined) throw new Failure('identity_provider_error', { detail: 'no jwks_uri' })
+      const keys = readKeySet(jsonAnswer(await client.get(url)))
+      if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
+      const algorithms: string[] = []
+      for (const alg of ALGORITHMS) {
+        const candidates = keys.filter((key) => key.alg === undefined || key.alg === alg)
+        const imported = await Promise.all(candidates.map((key) => key.importFor(alg)))
+        if (imported.some((key) => key !== undefined)) algorithms.push(alg)
+      }
+      return { count: keys.length, algorithms }
+    },
+    async introspect() {
+      if (introspectionUrl === undefined) return
+      const answer = await createIntrospect(introspectionUrl, client)(NOBODYS_TOKEN, undefined)
+      if (answer.isActive)
+        throw new Failure('identity_provider_error', { detail: 'it says that a made-up token is active' })
+    },
+    serverTime: () => time,
+    async close() {
+      files.close()
+      await outbound.close()
+    },
+  }
+}
+
+/** The failure that says whose the document is, where that is what is wrong. */
+async function otherIssuer(issuerUrl: string, client: ProviderClient): Promise<Failure | undefined> {
+  for (const url of discoveryUrls(issuerUrl)) {
+    try {
+      const { issuer } = jsonAnswer(await client.get(url))
+      if (typeof issuer !== 'string' || issuer === issuerUrl) continue
+      const detail = `the discovery document is for the issuer ${JSON.stringify(issuer.slice(0, 200))}`
+      return new Failure('identity_provider_error', { detail })
+    } catch {
+      // What is wrong there was told by the first try.
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,132 @@
+import { type AuthenticateDeps, probeProvider, type ProviderProbe } from '../../authenticate/index.ts'
+import { readBounded } from '../../files/index.ts'
+import type { OAuthSection, Provider } from '../../resources/index.ts'
+import { checkConnection } from './connection.ts'
+import type { CheckContext } from './context.ts'
+import { checkCertificates, checkFile } from './files.ts'
+import { about, type CheckResult, type Task } from './result.ts'
+
+const MAX_CA_BYTES = 1024 * 1024
+
+/** Everything about the identity providers of a section: files, connection, discovery, keys, introspection. */
+export function providerTasks({ oauth }: OAuthSection, context: CheckContext): readonly Task[] {
+  return oauth.providers.map((provider) => () => {
+    const key = JSON.stringify(['provider', provider, oauth.toleranceSeconds])
+    return context.once(key, () => checkProvider(provider, oauth.toleranceSeconds, context))
+  })
+}
+
+async function checkProvider(
+  provider: Provider,
+  toleranceSeconds: number,
+  context: CheckContext,
+): Promise<readonly CheckResult[]> {
+  const { name, issuerUrl, jwksUrl, introspectionUrl, caCertPath } = provider
+  const lines = fileLines(provider, context.clock.now())
+  const urls = [jwksUrl ?? issuerUrl, ...(introspectionUrl === undefined ? [] : [introspectionUrl])]
+  const ca = caCertPath === undefined ? undefined : readable(caCertPath)
+  const isLost = caCertPath !== undefined && ca === undefined
+  const standing = new Map<string, boolean>()
+  for (const url of urls) {
+    const { origin } = new URL(url)
+    if (standing.has(origin)) continue
+    // Without its authorities nothing is sent, and nothing could be said about the chain.
+    if (isLost) {
+      standing.set(origin, false)
+      continue
+    }
+    const guard = { allowPrivateIP: provider.allowPrivateIP, configuredUrls: [issuerUrl, ...urls] }
+    const connected = await checkConnection('issuer', url, context, { guard, ca })
+    standing.set(origin, connected.stands)
+    lines.push(...connected.lines)
+  }
+  const stands = (url: string): boolean => standing.get(new URL(url).origin) === true
+  const { clock, log, metrics, outbound } = context.obtain
+  const deps: AuthenticateDeps = { clock, log, metrics, outbound }
+  const probe = probeProvider(provider, deps)
+  try {
+    lines.push(...(await keyLines(provider, probe, stands(jwksUrl ?? issuerUrl))))
+    if (introspectionUrl !== undefined) lines.push(await introspectionLine(provider, probe, stands(introspectionUrl)))
+  } finally {
+    const time = probe.serverTime()
+    if (time !== undefined)
+      context.times.note(name, new Date(time.atMs).toUTCString(), time.receivedAtMs, toleranceSeconds * 1000)
+    await probe.close()
+  }
+  return lines
+}
+
+function fileLines({ name, caCertPath, clientSecretFile, authTokenFile }: Provider, nowMs: number): CheckResult[] {
+  return [
+    ...(caCertPath === undefined ? [] : checkCertificates(caCertPath, `caCertPath of ${name}`, nowMs)),
+    ...(clientSecretFile === undefined ? [] : checkFile(clientSecretFile, `clientSecretFile of ${name}`)),
+    ...(authTokenFile === undefined ? [] : checkFile(authTokenFile, `authTokenFile of ${name}`)),
+  ]
+}
+
+async function keyLines(
+  { name, issuerUrl, jwksUrl, introspectionUrl }: Provider,
+  probe: ProviderProbe,
+  stands: boolean,
+) {
+  const lines: CheckResult[] = []
+  const [discovery, keys] = [about('discovery', name), about('keys', name)]
+  if (!stands) {
+    if (jwksUrl === undefined) lines.push(discovery.skipped('there is no connection'))
+    return [...lines, keys.skipped('there is no connection')]
+  }
+  let jwksUri: string | undefined
+  if (jwksUrl === undefined) {
+    try {
+      ;({ jwksUri } = await probe.discover())
+      lines.push(discovery.ok(`the document is for ${issuerUrl}`))
+    } catch (error) {
+      const found = discovery.thrown(error)
+      // A provider for opaque tokens alone needs neither discovery nor keys (decisions §2.3).
+      if (introspectionUrl !== undefined && found.detail.includes('status 404'))
+        return [discovery.skipped('it has no document: only opaque tokens are taken'), keys.skipped('none are needed')]
+      const remedy = found.detail.includes('for the issuer')
+        ? 'Write issuerUrl as the document has it, byte for byte, trailing slash included: tokens name that issuer.'
+        : 'Correct issuerUrl, or name the keys themselves (jwksUrl).'
+      return [{ ...found, remedy }, keys.skipped('no document says where they are')]
+    }
+  }
+  try {
+    const { count, algorithms } = await probe.keys(jwksUri)
+    lines.push(
+      algorithms.length === 0
+        ? keys.failed(
+            count === 0
+              ? 'the set has no key that may verify a signature'
+              : 'none is for an algorithm that is accepted',
+            'The provider must publish keys for RS, PS or ES 256 to 512, or EdDSA; RSA with 2,048 to 8,192 bits.',
+          )
+        : keys.ok(`${count} of them, for ${algorithms.join(', ')}`),
+    )
+  } catch (error) {
+    lines.push(keys.thrown(error))
+  }
+  return lines
+}
+
+async function introspectionLine({ name, clientId }: Provider, probe: ProviderProbe, stands: boolean) {
+  const line = about('introspection', name)
+  if (!stands) return line.skipped('there is no connection')
+  try {
+    await probe.introspect()
+    return line.ok(`takes ${clientId === undefined ? 'requests' : `the client ${clientId}`}, refuses a made-up token`)
+  } catch (error) {
+    const found = line.thrown(error)
+    const isRefused = /status 40[013]/.test(found.detail)
+    const remedy = 'Look at clientId and clientSecretFile (or authTokenFile), and at what the provider lets them do.'
+    return isRefused ? { ...found, remedy } : found
+  }
+}
+
+function readable(file: string): Buffer | undefined {
+  try {
+    return readBounded(file, MAX_CA_BYTES)
+  } catch {
+    return undefined
+  }
+}
