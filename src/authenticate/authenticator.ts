@@ -1,10 +1,11 @@
-import { hash } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { hashKey } from '../cache/index.ts'
 import { ANONYMOUS, type AuthenticatedCaller, type Caller, Failure } from '../core/index.ts'
 import { checkTokenInTarget, parseBearer } from '../http/index.ts'
 import type { AuthSection, OAuthSection } from '../resources/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import { createProvider } from './provider.ts'
+import { createRemembered } from './remembered.ts'
 import { createResults } from './results.ts'
 import { shapeOf } from './token-shape.ts'
 import { refused, type Verdict } from './verdict.ts'
@@ -75,6 +76,7 @@ function createOAuthAuthenticator(
   const verifyJwt = createVerifyJwt(providers, clock)
   const verifyOpaque = createVerifyOpaque(providers, clock)
   const results = createResults(clock)
+  const remembered = createRemembered((key) => results.accepted(key), randomInt(2 ** 32))
   const flights = new Map<string, Promise<AuthenticatedCaller>>()
   // Of fixed length, so that what is hashed after it cannot be mistaken for a part of it.
   const configHash = hashKey([JSON.stringify(oauth)])
@@ -117,6 +119,12 @@ function createOAuthAuthenticator(
     authenticate(authorization, query, peer) {
       // Paths are the router's; a query is looked at here too, for servers that have no such check of their own.
       if (query !== '') checkTokenInTarget('', query, authorization)
+      const known = remembered.find(authorization)
+      if (known !== undefined) {
+        own?.checkRevoked(known)
+        count.remembered.add()
+        return known
+      }
       const token = parseBearer(authorization)
       if (token === undefined) {
         count.missing.add()
@@ -125,6 +133,7 @@ function createOAuthAuthenticator(
       const key = hash('sha256', configHash + token, 'base64url')
       const caller = results.accepted(key)
       if (caller !== undefined) {
+        remembered.note(authorization, key)
         own?.checkRevoked(caller)
         count.remembered.add()
         return caller
@@ -146,6 +155,7 @@ function createOAuthAuthenticator(
     async close() {
       clearInterval(renewal)
       results.clear()
+      remembered.clear()
       await Promise.all(providers.map((provider) => provider.close()))
     },
   }

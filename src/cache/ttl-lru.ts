@@ -4,7 +4,7 @@ export type RemovalReason = 'expired' | 'capacity' | 'replaced' | 'deleted'
 
 export interface TtlLruOptions<V> {
   readonly clock: Clock
-  /** At most this many entries; the least recently used one goes first. */
+  /** At most this many entries; the least recently used one goes first (uses count once half of them are taken). */
   readonly maxEntries: number
   /** Together with `weigh`: at most this much weight (say, bytes); a value heavier than all of it is not kept. */
   readonly maxWeight?: number
@@ -71,7 +71,8 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
     get(key) {
       const entry = live(key)
       if (entry === undefined) return undefined
-      if (newest !== key) {
+      // While there is room for as much again nobody's place is near its end: the order matters, and is kept, from half on.
+      if (newest !== key && (kept.size * 2 >= maxEntries || weight * 2 >= maxWeight)) {
         kept.delete(key)
         kept.set(key, entry)
         newest = key

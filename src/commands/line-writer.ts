@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 
 /** Lines are collected up to this many characters before they are written; `FLUSH_MS` bounds how long they wait. */
-const BATCH_CHARACTERS = 8192
+const BATCH_CHARACTERS = 32 * 1024
 const FLUSH_MS = 250
 /** Characters that wait while the reader does not read; lines beyond are lost. */
 const WAITING_CHARACTERS = 1024 * 1024

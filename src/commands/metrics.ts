@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import { Counter, Gauge, type Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import type { Metrics } from '../core/index.ts'
+import { createHistogram, type HistogramFamily } from './histogram.ts'
 
 /** All metrics of a process at one moment, in prom-client's form. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -14,44 +15,62 @@ export interface OpenMetrics extends Metrics {
   removeSeries(labels: Readonly<Record<string, string>>): void
 }
 
+type Family = Counter | Gauge | HistogramFamily
+
 /** A metric and the label values that it was asked for. */
-interface Declared<M extends Counter | Gauge | Histogram> {
+interface Declared<M extends Family> {
   readonly metric: M
   readonly labelNames: readonly string[]
   readonly series: Map<string, readonly string[]>
+}
+
+/** What was counted since the counter was last read: prom-client checks and joins the labels with each count. */
+interface Tally {
+  readonly child: { inc(by: number): void }
+  pending: number
+}
+
+function settle(tally: Tally): void {
+  // A child of labels is there from its first count on, not before.
+  if (tally.pending > 0) tally.child.inc(tally.pending)
+  tally.pending = 0
 }
 
 /** Metrics of this process; those of Node itself (`process_*`, `nodejs_*`) come along unless `processMetrics` is false. */
 export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMetrics {
   const registry = new Registry()
   if (options.processMetrics !== false) collectDefaultMetrics({ register: registry })
-  const known = new Map<string, Declared<Counter | Gauge | Histogram>>()
-  const declare = <M extends Counter | Gauge | Histogram>(
-    name: string,
-    labelNames: readonly string[],
-    make: () => M,
-  ): Declared<M> => {
+  const known = new Map<string, Declared<Family>>()
+  const declare = <M extends Family>(name: string, labelNames: readonly string[], make: () => M): Declared<M> => {
     const existing = known.get(name)
     if (existing !== undefined) return existing as Declared<M>
     const made = { metric: make(), labelNames, series: new Map<string, readonly string[]>() }
     known.set(name, made)
     return made
   }
-  const remember = ({ series }: Declared<Counter | Gauge | Histogram>, labels: readonly string[]): void => {
+  const tallies = new Map<string, Map<string, Tally>>()
+  const tallyOf = (name: string, labels: readonly string[], child: () => Tally['child']): Tally => {
+    const key = JSON.stringify(labels)
+    const all = tallies.get(name) ?? new Map<string, Tally>()
+    tallies.set(name, all)
+    const tally = all.get(key) ?? { child: child(), pending: 0 }
+    all.set(key, tally)
+    return tally
+  }
+  const remember = ({ series }: Declared<Family>, labels: readonly string[]): void => {
     if (labels.length > 0) series.set(JSON.stringify(labels), labels)
   }
   return {
     counter: (name, help, labelNames = []) => {
-      const declared = declare(
-        name,
-        labelNames,
-        () => new Counter({ name, help, labelNames: [...labelNames], registers: [registry] }),
-      )
+      const declared = declare(name, labelNames, () => {
+        const collect = (): void => tallies.get(name)?.forEach(settle)
+        return new Counter({ name, help, labelNames: [...labelNames], registers: [registry], collect })
+      })
       return {
         with: (...labels) => {
           remember(declared, labels)
-          const child = declared.metric.labels(...labels)
-          return { add: (by = 1) => child.inc(by) }
+          const tally = tallyOf(name, labels, () => declared.metric.labels(...labels))
+          return { add: (by = 1) => void (tally.pending += by) }
         },
       }
     },
@@ -70,25 +89,29 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
       }
     },
     histogram: (name, help, labelNames, buckets) => {
-      const make = () =>
-        new Histogram({ name, help, labelNames: [...labelNames], buckets: [...buckets], registers: [registry] })
+      const make = () => {
+        const family = createHistogram({ name, help, labelNames, buckets })
+        // What prom-client calls of a metric, `name` and `get`, it has.
+        registry.registerMetric(family as unknown as Histogram)
+        return family
+      }
       const declared = declare(name, labelNames, make)
       return {
         with: (...labels) => {
           remember(declared, labels)
-          const child = declared.metric.labels(...labels)
-          return { observe: (value) => child.observe(value) }
+          return declared.metric.labels(...labels)
         },
       }
     },
     render: () => registry.metrics(),
     snapshot: () => registry.getMetricsAsJSON(),
     removeSeries(labels) {
-      for (const { metric, labelNames, series } of known.values()) {
+      for (const [name, { metric, labelNames, series }] of known) {
         const wanted = Object.entries(labels).map(([name, value]) => [labelNames.indexOf(name), value] as const)
         for (const [key, values] of series) {
           if (!wanted.every(([at, value]) => at !== -1 && values[at] === value)) continue
           metric.remove(...values)
+          tallies.get(name)?.delete(key)
           series.delete(key)
         }
       }

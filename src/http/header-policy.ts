@@ -157,7 +157,8 @@ function withoutCredentials(headers: string[], credentials: string, onDrop: OnDr
   if (credentials === '') return headers
   const shortest = Math.max(MIN_LENGTH_IN_NAME, credentials.length)
   const holds = (name: string, value: string): boolean =>
-    value.includes(credentials) || (name.length >= shortest && name.includes(credentials.toLowerCase()))
+    (value.length >= credentials.length && value.includes(credentials)) ||
+    (name.length >= shortest && name.includes(credentials.toLowerCase()))
   for (let index = 0; index + 1 < headers.length; index += 2) {
     if (holds(headers[index] ?? '', headers[index + 1] ?? ''))
       return without(headers, holds, 'caller_credential', onDrop)

@@ -17,6 +17,7 @@ export function checkTokenInTarget(path: string, query: string, authorization: r
       if (credentials !== '' && contains(query, credentials)) throw refused('the query contains the access token')
     }
   }
+  if (path.length < MIN_LENGTH_IN_PATH) return
   for (const value of authorization) {
     const credentials = credentialsOf(value)
     if (credentials.length >= MIN_LENGTH_IN_PATH && contains(path, credentials))
@@ -29,6 +30,7 @@ export function checkTokenInTarget(path: string, query: string, authorization: r
  * for (decisions §3.1). Throws `bad_request`.
  */
 export function checkTokenInHost(host: string, authorization: readonly string[]): void {
+  if (host.length < MIN_LENGTH_IN_PATH) return
   for (const value of authorization) {
     const credentials = credentialsOf(value)
     if (credentials.length >= MIN_LENGTH_IN_PATH && host.includes(credentials))
@@ -46,7 +48,8 @@ function hasAccessTokenParameter(query: string): boolean {
 }
 
 const contains = (text: string, credentials: string): boolean =>
-  text.includes(credentials) || (text.includes('%') && decoded(text).includes(credentials))
+  text.length >= credentials.length &&
+  (text.includes(credentials) || (text.includes('%') && decoded(text).includes(credentials)))
 
 /** Percent-decoding byte by byte: credentials and the parameter's name are ASCII, so nothing else matters. */
 const decoded = (text: string): string =>

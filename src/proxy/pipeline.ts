@@ -27,7 +27,8 @@ export async function runPipeline(
   const { route } = matched
   const { trace } = inbound
   if (inbound.isUpgrade) requireUpgradable(matched)
-  const known = await route.authenticate(matched) // who is calling
+  const caller = route.authenticate(matched) // who is calling
+  const known = caller instanceof Promise ? await caller : caller // to wait for what is at hand costs a turn
   inbound.caller = known.caller
   trace?.known(known)
   if (inbound.gone) return undefined // its body would never come
@@ -37,7 +38,8 @@ export async function runPipeline(
   for (const attempt of attempts) {
     inbound.attempts = attempt.number
     trace?.attempt(attempt, route.obtain.lookup(known))
-    const armed = await route.obtain.obtain(known) // the credential that this caller has at that backend
+    const obtained = route.obtain.obtain(known) // the credential that this caller has at that backend
+    const armed = obtained instanceof Promise ? await obtained : obtained
     trace?.armed(armed)
     if (inbound.gone) break
     const sealed = route.apply.apply(armed, lastWord(armed, attempt)) // headers final, then signed; nothing may touch it after

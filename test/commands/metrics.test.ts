@@ -33,6 +33,38 @@ describe('metrics', () => {
     expect(await metrics.render()).toContain('extauth_requests_total{route="a",type="t",status="200"} 1')
   })
 
+  it('counts under the first bound that a value does not exceed, and sums', async () => {
+    const metrics = openMetrics({ processMetrics: false })
+    const seconds = metrics.histogram('extauth_seconds', 'Time.', ['route'], [0.1, 1])
+    for (const value of [0.05, 0.1, 0.5, 1, 7]) seconds.with('a').observe(value)
+    seconds.with('b').observe(2)
+    expect((await metrics.render()).split('\n').filter((line) => line.startsWith('extauth_seconds'))).toEqual([
+      'extauth_seconds_bucket{le="0.1",route="a"} 2',
+      'extauth_seconds_bucket{le="1",route="a"} 4',
+      'extauth_seconds_bucket{le="+Inf",route="a"} 5',
+      'extauth_seconds_sum{route="a"} 8.65',
+      'extauth_seconds_count{route="a"} 5',
+      'extauth_seconds_bucket{le="0.1",route="b"} 0',
+      'extauth_seconds_bucket{le="1",route="b"} 0',
+      'extauth_seconds_bucket{le="+Inf",route="b"} 1',
+      'extauth_seconds_sum{route="b"} 2',
+      'extauth_seconds_count{route="b"} 1',
+    ])
+    expect(await metrics.render()).toContain('# TYPE extauth_seconds histogram')
+  })
+
+  it('gives what was counted since it was last read, once', async () => {
+    const metrics = openMetrics({ processMetrics: false })
+    const requests = metrics.counter('extauth_requests_total', 'Requests.', ['route'])
+    const [one, same] = [requests.with('a'), requests.with('a')]
+    one.add()
+    same.add(2)
+    expect(await metrics.render()).toContain('{route="a"} 3')
+    expect(await metrics.render()).toContain('{route="a"} 3')
+    one.add()
+    expect(JSON.stringify(await metrics.snapshot())).toContain('"value":4')
+  })
+
   it('has the process in it unless it is told not to', async () => {
     expect(await openMetrics().render()).toContain('process_cpu_seconds_total')
     expect(await openMetrics({ processMetrics: false }).render()).not.toContain('process_cpu')
