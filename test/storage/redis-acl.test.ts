@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createTestSecrets } from '../support/ports.ts'
 import { APPLICATION_RULES } from '../support/redis/acl.ts'
 import { startDeployment, type Deployment } from '../support/redis/deployment.ts'
@@ -11,6 +11,8 @@ const replicas: Replica[] = []
 
 beforeAll(async () => {
   deployment = await startDeployment({ replicas: 1 })
+  const isOnline = async () => String(await operate(port(), ['info', 'replication'])).includes('state=online')
+  await vi.waitFor(async () => expect(await isOnline()).toBe(true), { timeout: 30_000, interval: 50 })
 }, 180_000)
 afterAll(() => deployment.close())
 afterEach(async () => {

@@ -2,6 +2,7 @@ import {
   Client,
   StreamableHTTPClientTransport,
   UnauthorizedError,
+  type OAuthClientMetadata,
   type OAuthClientProvider,
   type OAuthDiscoveryState,
   type StoredOAuthClientInformation,
@@ -14,7 +15,8 @@ const REDIRECT = 'http://localhost:33333/callback'
 /** An application of the official client 2.x: keeps what the client gives it, and has a browser. */
 export class Application implements OAuthClientProvider {
   readonly redirectUrl = REDIRECT
-  readonly clientMetadata = { client_name: 'Official client', redirect_uris: [REDIRECT] }
+  readonly clientMetadata: OAuthClientMetadata
+  clientMetadataUrl?: string
   /** Authorization requests for which the client sent its user away. */
   readonly sent: URL[] = []
   registrations = 0
@@ -23,6 +25,9 @@ export class Application implements OAuthClientProvider {
   #verifier = ''
   #discovery: OAuthDiscoveryState | undefined
 
+  constructor(metadata: Partial<OAuthClientMetadata> = {}) {
+    this.clientMetadata = { client_name: 'Official client', redirect_uris: [REDIRECT], ...metadata }
+  }
   state() {
     return 'state-of-the-application'
   }

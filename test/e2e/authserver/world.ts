@@ -15,6 +15,8 @@ export interface World {
   readonly proxy: StartedProxy
   readonly idp: StrictIdp
   readonly backend: LabBackend
+  /** The text of its `ProxyConfig`. */
+  readonly proxyConfig: string
   /** Of the server `as`. */
   readonly spec: Readonly<Record<string, unknown>>
   /** The user's part: agrees on our page, logs in at the identity provider; gives the address that the client gets. */
@@ -98,6 +100,7 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
   ]
   const inThisProcess: WorldOptions['start'] = (files, listen) =>
     run(files, { listen, ...(options.clock === undefined ? {} : { clock: options.clock }) })
+  const configured = proxyConfig({ authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' }, routes })
   const proxy = sockets.closing(
     await (options.start ?? inThisProcess)(
       {
@@ -116,7 +119,7 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
           bearerToken: { tokenSecretRef: { name: 'backend', key: 'token' } },
         }),
         'inject.json': authConfig('inject', { type: 'upstreamInject', upstreamInject: { providerName: 'corp' } }),
-        'proxy.json': proxyConfig({ authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' }, routes }),
+        'proxy.json': configured,
         ...options.files?.(urls),
       },
       url.replace('http://', ''),
@@ -128,6 +131,7 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
     idp,
     backend,
     spec,
+    proxyConfig: configured,
     userAt: userOf([idp]),
   }
 }

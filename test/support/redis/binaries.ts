@@ -14,10 +14,12 @@ const find = (name: string) => FOLDERS.map((folder) => `${folder}/${name}`).find
 let installing: Promise<void> | undefined
 
 /**
- * The path of `redis-server`. Where it is missing it is installed from Debian, when this process may do that; otherwise throws
- * and says what to do.
+ * The path of `redis-server`, or what `EXTAUTH_TEST_REDIS` names (a `valkey-server`, another version). Where there is none it is
+ * installed from Debian, when this process may do that; otherwise throws and says what to do.
  */
 export async function redisServer(): Promise<string> {
+  const wanted = process.env['EXTAUTH_TEST_REDIS']
+  if (wanted !== undefined) return wanted
   if (find('redis-server') === undefined) await (installing ??= install())
   const path = find('redis-server')
   if (path === undefined) throw new Error(`these tests need a Redis server: apt-get install ${PACKAGES.join(' ')}`)
