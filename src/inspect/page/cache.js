@@ -1,0 +1,87 @@
+import { load, remove } from './api.js'
+import { html, Text, useEffect, useState } from './html.js'
+
+const FILTERS = [
+  ['config', 'Configuration'],
+  ['issuer', 'Issuer'],
+  ['role', 'Role'],
+  ['subject', 'Subject'],
+]
+const EMPTY = { config: '', issuer: '', role: '', subject: '' }
+
+/** What credentials are cached, counted, and how to let go of them. */
+export function CacheView() {
+  const [listing, setListing] = useState(undefined)
+  const [said, setSaid] = useState('')
+  const [form, setForm] = useState(EMPTY)
+  const look = () => load('/cache').then(setListing, (error) => setSaid(error.message))
+  useEffect(() => void look(), [])
+  const purge = async (filters) => {
+    const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ''))
+    try {
+      const { purged } = await remove(`/cache${query.size === 0 ? '' : `?${query}`}`)
+      setSaid(`${purged} ${purged === 1 ? 'credential' : 'credentials'} purged.`)
+    } catch (error) {
+      setSaid(error.message)
+    }
+    await look()
+  }
+  const isAll = Object.values(form).every((value) => value === '')
+  return html`<div class="cache">
+    <h2>Cache of credentials</h2>
+    <p class="actions"><button type="button" onClick=${look}>Look again</button> <span role="status">${said}</span></p>
+    ${listing ? html`<p>${listing.entries} of at most ${listing.maxEntries} credentials, ${listing.inFlight} being fetched, ${listing.negative} refusals that still count.</p>` : html`<p>Loading …</p>`}
+    <div class="scroll" tabindex="0" role="region" aria-label="Cached credentials">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Configuration</th>
+            <th scope="col">Type</th>
+            <th scope="col">Issuer</th>
+            <th scope="col">Role</th>
+            <th scope="col" class="number">Count</th>
+            <th scope="col" class="number">Age</th>
+            <th scope="col" class="number">First ends in</th>
+            <th scope="col">Purge</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${(listing?.groups ?? []).map(
+            ({ config, type, issuer, role, count, oldestAgeSeconds, newestAgeSeconds, soonestEndSeconds }, index) =>
+              html`<tr key=${index}>
+                <th scope="row"><${Text} of=${config} /></th>
+                <td>${type}</td>
+                <td><${Text} of=${issuer} /></td>
+                <td><${Text} of=${role ?? ''} /></td>
+                <td class="number">${count}</td>
+                <td class="number">
+                  ${newestAgeSeconds === oldestAgeSeconds ? `${oldestAgeSeconds} s` : `${newestAgeSeconds} to ${oldestAgeSeconds} s`}
+                </td>
+                <td class="number">${soonestEndSeconds} s</td>
+                <td>
+                  <button
+                    type="button"
+                    aria-label=${`Purge ${config} ${role ?? ''}`}
+                    onClick=${() => purge({ config, issuer, ...(role === undefined ? {} : { role }) })}
+                  >
+                    Purge
+                  </button>
+                </td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    <form
+      class="filters"
+      aria-label="Purge"
+      onSubmit=${(event) => {
+        event.preventDefault()
+        void purge(form)
+      }}
+    >
+      ${FILTERS.map(([name, label]) => html`<label key=${name}><span>${label}</span><input name=${name} value=${form[name]} onInput=${(event) => setForm({ ...form, [name]: event.target.value })} /></label>`)}
+      <button type="submit">${isAll ? 'Purge all' : 'Purge these'}</button>
+    </form>
+  </div>`
+}

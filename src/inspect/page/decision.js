@@ -1,0 +1,131 @@
+import { distanceOf, durationOf, html, Text } from './html.js'
+
+const Fact = ({ name, children }) =>
+  html`<div>
+    <dt>${name}</dt>
+    <dd>${children}</dd>
+  </div>`
+
+/** Who asked. */
+export function CallerPart({ caller }) {
+  if (caller === undefined)
+    return html`<section class="part" aria-label="Caller">
+      <h3>Caller</h3>
+      <p class="hint">The request was over before anybody was known.</p>
+    </section>`
+  if (caller.kind === 'anonymous')
+    return html`<section class="part" aria-label="Caller">
+      <h3>Caller</h3>
+      <p>Nobody in particular: the route takes anonymous callers.</p>
+    </section>`
+  return html`<section class="part" aria-label="Caller">
+    <h3>Caller</h3>
+    <dl>
+      <${Fact} name="Provider"><${Text} of=${caller.provider} /><//>
+      <${Fact} name="Issuer"><${Text} of=${caller.issuer} /><//>
+      <${Fact} name="Token">${caller.format === 'jwt' ? 'JWT' : 'opaque'}<//>
+      <${Fact} name="Expires">${caller.expiresAtMs ? distanceOf(caller.expiresAtMs) : 'not said'}<//>
+      <${Fact} name="Hash, as in the log"><code>${caller.hash}</code><//>
+      ${
+        caller.subject === undefined
+          ? html`<${Fact} name="Subject, claims"><span class="hint">shown with --show-claims</span><//>`
+          : html`<${Fact} name="Subject"><${Text} of=${caller.subject} /><//>`
+      }
+    </dl>
+    ${
+      caller.claims
+        ? html`<details>
+            <summary>Claims</summary>
+            <pre class="scroll" tabindex="0"><${Text} of=${JSON.stringify(caller.claims, null, 2)} /></pre>
+          </details>`
+        : null
+    }
+  </section>`
+}
+
+const KINDS = { none: 'none is added', header: 'a header', aws: 'a signature (SigV4)' }
+
+function whereFrom({ lookup, beganMs, armedMs }, atMs) {
+  const took = armedMs === undefined ? '' : ` in ${durationOf(armedMs - beganMs)}`
+  switch (lookup.from) {
+    case 'config':
+      return 'from the configuration'
+    case 'cache':
+      return `from the cache: obtained ${distanceOf(lookup.obtainedAtMs, atMs)}, good until ${distanceOf(lookup.endMs, atMs)}, renewed ahead ${distanceOf(lookup.refreshAtMs, atMs)}`
+    case 'flight':
+      return `fetched for somebody already, waited${took}`
+    case 'service':
+      return armedMs === undefined ? 'could not be fetched' : `fetched${took}`
+    default:
+      return 'refused a moment ago, which still counts'
+  }
+}
+
+const OUTCOMES = {
+  matched: 'matched',
+  not_matched: 'no match',
+  error: 'could not be evaluated',
+  limit: 'reached its limit',
+  not_evaluated: 'not reached',
+}
+
+function Decision({ decision }) {
+  const { choice, session, sessionNameClaim, refusal, config } = decision
+  return html`<div class="decision">
+    <dl>
+      <${Fact} name="Role">
+        ${choice.roleArn ? html`<${Text} of=${choice.roleArn} /> (by ${choice.by})` : html`none: ${refusal ?? choice.refusal}`}
+      <//>
+      <${Fact} name="Session name">
+        ${session?.name ? html`<${Text} of=${session.name} />` : html`<span class="hint">from the claim ${sessionNameClaim}; shown with --show-claims</span>`}
+      <//>
+      <${Fact} name="Configuration"><${Text} of=${config} /><//>
+    </dl>
+    <div class="scroll" tabindex="0" role="region" aria-label="Role mappings">
+      <table class="mappings">
+        <thead>
+          <tr>
+            <th scope="col">Mapping</th>
+            <th scope="col">Rule</th>
+            <th scope="col">Role</th>
+            <th scope="col">Verdict</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${choice.steps.map(
+            (step) =>
+              html`<tr key=${step.mapping} class=${`v-${step.outcome}`}>
+                <th scope="row">${step.mapping}${step.priority === undefined ? '' : ` (priority ${step.priority})`}</th>
+                <td>
+                  ${step.kind} <code><${Text} of=${step.rule} /></code>
+                </td>
+                <td><${Text} of=${step.roleArn} /></td>
+                <td>
+                  ${OUTCOMES[step.outcome]}${step.reason ? `: ${step.reason}` : ''}${step.missingKey ? ` (${step.missingKey})` : ''}
+                </td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </div>`
+}
+
+/** With which credential each try went, where it came from, and which role was chosen why. */
+export function CredentialPart({ request }) {
+  const { attempts, decision, summary } = request
+  return html`<section class="part" aria-label="Credential">
+    <h3>Credential</h3>
+    ${attempts.length === 0 ? html`<p class="hint">None was obtained.</p>` : null}
+    <ul class="plain">
+      ${attempts.map(
+        (attempt) =>
+          html`<li key=${attempt.number}>
+            ${attempts.length > 1 ? `Attempt ${attempt.number}: ` : ''}${attempt.credential ? KINDS[attempt.credential] : 'no credential'},
+            ${whereFrom(attempt, summary.atMs)}
+          </li>`,
+      )}
+    </ul>
+    ${decision ? html`<${Decision} decision=${decision} />` : null}
+  </section>`
+}

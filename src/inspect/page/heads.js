@@ -1,0 +1,122 @@
+import { html, Text } from './html.js'
+
+const DROP_RULES = {
+  hop_by_hop: 'between two neighbours only',
+  made_anew: 'made anew by the proxy',
+  caller_credential: 'a credential of the caller, or a copy of it',
+  hearsay: "a caller's word for who asks or for what",
+  set_by_us: 'the credential of the route sets it',
+  other_spelling: 'another spelling of a name that means something',
+}
+
+const ANSWER_RULES = {
+  hop_by_hop: 'between two neighbours only',
+  cookie: 'a session between backend and proxy',
+  about_our_credential: 'about the credential that the proxy sent',
+  said_by_us: 'said by the proxy itself, or would lead around it',
+  credential_inside: 'holds the credential of the request',
+  replaced: 'replaced by the proxy',
+}
+
+const MARKS = { added: '+ added', replaced: '~ replaced', same: '', removed: '− removed', dropped: '− dropped' }
+
+/** Header lines: name, value, what became of each and why. */
+function HeaderTable({ label, lines }) {
+  if (lines.length === 0) return html`<p class="hint">No headers.</p>`
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
+    <table class="headers">
+      <thead class="unseen">
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Value</th>
+          <th scope="col">Change</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${lines.map(
+          ({ name, value, mark = 'same', why }, index) =>
+            html`<tr key=${index} class=${`m-${mark}`}>
+              <th scope="row"><${Text} of=${name} /></th>
+              <td class="value"><${Text} of=${value} /></td>
+              <td class="mark">${MARKS[mark]}${why ? html`<small>${MARKS[mark] ? ': ' : ''}${why}</small>` : null}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`
+}
+
+/** What came from the client, and what of it did not go on. */
+export function ReceivedPart({ request }) {
+  const { summary, received, httpVersion, peer } = request
+  const rules = new Map(received.dropped.map(({ name, rule }) => [name, rule]))
+  const lines = received.headers.map(([name, value]) =>
+    rules.has(name)
+      ? { name, value, mark: 'dropped', why: DROP_RULES[rules.get(name)] ?? rules.get(name) }
+      : { name, value },
+  )
+  return html`<section class="part" aria-label="Received">
+    <h3>Received</h3>
+    <p class="line">
+      <code>${summary.method} <${Text} of=${summary.target} /> HTTP/${httpVersion}</code> from <${Text} of=${peer} />
+    </p>
+    <${HeaderTable} label="Headers that were received" lines=${lines} />
+  </section>`
+}
+
+/** What left for the backend, compared with what came. */
+export function SentPart({ attempt, request }) {
+  const { sent, again, number } = attempt
+  const title = request.attempts.length > 1 ? `Sent, attempt ${number}` : 'Sent'
+  if (sent === undefined)
+    return html`<section class="part" aria-label=${title}>
+      <h3>${title}</h3>
+      <p class="hint">Nothing was sent to the backend.</p>
+    </section>`
+  const removed = sent.removed.map((name) => ({ name, value: '', mark: 'removed' }))
+  return html`<section class="part" aria-label=${title}>
+    <h3>${title}</h3>
+    <p class="line">
+      <code>${sent.method} <${Text} of=${sent.target} /></code> to <${Text} of=${request.targetOrigin} />
+    </p>
+    <${HeaderTable} label=${`Headers that were sent, attempt ${number}`} lines=${[...sent.headers, ...removed]} />
+    ${
+      sent.signing
+        ? html`<details>
+            <summary>What was signed (SigV4)</summary>
+            <h4>Canonical request</h4>
+            <pre class="scroll" tabindex="0"><${Text} of=${sent.signing.canonicalRequest} /></pre>
+            <h4>String to sign</h4>
+            <pre class="scroll" tabindex="0"><${Text} of=${sent.signing.stringToSign} /></pre>
+          </details>`
+        : null
+    }
+    ${again ? html`<p class="again">Tried once more: ${again.reason}${again.status ? `, the backend answered ${again.status}` : ''}.</p>` : null}
+  </section>`
+}
+
+/** What the client was answered, and what of the backend's answer it did not get. */
+export function AnswerPart({ request }) {
+  const { answer, summary } = request
+  const { fromBackend, toClient, dropped } = answer
+  const lines = [
+    ...(toClient?.headers ?? []).map(([name, value]) => ({
+      name,
+      value,
+      mark: fromBackend && !fromBackend.headers.some(([other]) => other === name) ? 'added' : 'same',
+    })),
+    ...dropped.map(({ name, value, rule }) => ({ name, value, mark: 'dropped', why: ANSWER_RULES[rule] ?? rule })),
+  ]
+  return html`<section class="part" aria-label="Answer">
+    <h3>Answer</h3>
+    <p class="facts">
+      <span
+        >${toClient ? html`<code>${toClient.status}</code> to the client` : summary.isOpen ? 'None yet.' : 'None was sent.'}</span
+      >
+      <span
+        >${fromBackend ? html`<code>${fromBackend.status}</code> from the backend` : toClient ? 'made by the proxy itself' : ''}</span
+      >
+    </p>
+    ${toClient ? html`<${HeaderTable} label="Headers of the answer" lines=${lines} />` : null}
+  </section>`
+}

@@ -1,0 +1,261 @@
+import { load } from './api.js'
+import { pretty } from './bodies.js'
+import { html, Text, useEffect, useRef, useState } from './html.js'
+import { ERAS, McpClient, parameterHeaders } from './mcp.js'
+import { SchemaForm } from './schema-form.js'
+
+const KINDS = [
+  { kind: 'tools', title: 'Tools', method: 'tools/call', verb: 'Call' },
+  { kind: 'resources', title: 'Resources', method: 'resources/read', verb: 'Read' },
+  { kind: 'prompts', title: 'Prompts', method: 'prompts/get', verb: 'Get' },
+]
+
+const schemaOf = ({ kind, item }) =>
+  kind === 'tools'
+    ? item.inputSchema
+    : {
+        required: (item.arguments ?? []).filter(({ required }) => required).map(({ name }) => name),
+        properties: Object.fromEntries(
+          (item.arguments ?? []).map(({ name, description }) => [name, { type: 'string', description }]),
+        ),
+      }
+
+const paramsOf = ({ kind, item }, args) =>
+  kind === 'resources' ? { uri: item.uri } : { name: item.name, arguments: args }
+
+/** Where to, as whom, in which era. */
+function Target({ routes, users, isBusy, onConnect }) {
+  const [form, setForm] = useState({ route: '', era: ERAS[0], user: '', token: '' })
+  const route = form.route || (routes[0]?.name ?? '')
+  const set = (name) => (event) => setForm({ ...form, [name]: event.target.value })
+  const submit = (event) => {
+    event.preventDefault()
+    const who =
+      form.token.trim() !== ''
+        ? { token: form.token.trim().replace(/^bearer +/i, '') }
+        : form.user === ''
+          ? {}
+          : { user: form.user }
+    onConnect(route, form.era, who)
+  }
+  return html`<form class="target" onSubmit=${submit} aria-label="What to try" autocomplete="off">
+    <label
+      ><span>Route</span>
+      <select name="route" value=${route} onChange=${set('route')}>
+        ${routes.map(({ name, path, type }) => html`<option key=${name} value=${name} selected=${name === route}>${name} (${path}, ${type})</option>`)}
+      </select>
+    </label>
+    <label
+      ><span>Protocol</span>
+      <select name="era" value=${form.era} onChange=${set('era')}>
+        ${ERAS.map((era) => html`<option key=${era} value=${era} selected=${era === form.era}>${era}${era === ERAS[0] ? ' (stateless)' : ' (sessions)'}</option>`)}
+      </select>
+    </label>
+    ${
+      users
+        ? html`<label
+            ><span>Lab user</span>
+            <select name="user" value=${form.user} onChange=${set('user')}>
+              <option value="">nobody</option>
+              ${users.map((user) => html`<option key=${user} value=${user} selected=${user === form.user}>${user}</option>`)}
+            </select>
+          </label>`
+        : null
+    }
+    <label class="grow"
+      ><span>Token</span>
+      <input
+        type="password"
+        name="token"
+        value=${form.token}
+        onInput=${set('token')}
+        autocomplete="off"
+        spellcheck="false"
+        placeholder=${users ? 'instead of a lab user' : 'kept by this page only'}
+      />
+    </label>
+    <button type="submit" class="main" disabled=${isBusy || route === ''}>Connect</button>
+  </form>`
+}
+
+function Choices({ lists, chosen, onChoose }) {
+  return html`<nav class="choices" aria-label="What the server offers">
+    ${KINDS.map(
+      ({ kind, title }) =>
+        html`<section key=${kind}>
+          <h3>${title} <small>${lists[kind].length}</small></h3>
+          <ul class="plain">
+            ${lists[kind].map((item, index) => {
+              const isChosen = chosen?.kind === kind && chosen.item === item
+              return html`<li key=${index}>
+                <button
+                  type="button"
+                  class="choice"
+                  aria-pressed=${isChosen ? 'true' : 'false'}
+                  onClick=${() => onChoose({ kind, item })}
+                >
+                  <${Text} of=${item.name ?? item.uri} />
+                </button>
+              </li>`
+            })}
+          </ul>
+        </section>`,
+    )}
+  </nav>`
+}
+
+/** What content of a result is, as text; pictures and sounds only by kind and size, because nothing of a server is embedded. */
+function Content({ result }) {
+  const blocks = result.content ?? result.contents ?? result.messages?.map(({ content }) => content) ?? []
+  const list = [blocks].flat().filter((block) => typeof block === 'object' && block !== null)
+  return html`<div class="content">
+    ${list.map((block, index) => {
+      const text = block.text ?? block.resource?.text
+      if (typeof text === 'string')
+        return html`<pre key=${index} class="scroll" tabindex="0"><${Text} of=${text} /></pre>`
+      const data = block.data ?? block.blob ?? block.resource?.blob
+      const size = typeof data === 'string' ? `, ${data.length} characters of base64` : ''
+      return html`<p key=${index} class="hint">
+        <${Text} of=${`${block.type ?? 'resource'} ${block.mimeType ?? block.uri ?? ''}${size}`} />
+      </p>`
+    })}
+  </div>`
+}
+
+function Outcome({ outcome, onCancel }) {
+  const { isBusy, notes, result, error, requestId } = outcome
+  const progress = notes.findLast(({ method }) => method === 'notifications/progress')?.params
+  return html`<section class="outcome" aria-label="Outcome">
+    <h3>Outcome</h3>
+    <p role="status">
+      ${isBusy ? 'Under way …' : error ? 'It failed.' : result?.isError ? 'The tool says that it failed.' : result?.resultType === 'input_required' ? 'The server asks for more, which this page does not answer.' : 'Done.'}
+    </p>
+    ${isBusy ? html`<button type="button" onClick=${onCancel}>Cancel</button>` : null}
+    ${progress ? html`<p><progress value=${progress.progress} max=${progress.total ?? undefined} aria-label="Progress"></progress> <${Text} of=${progress.message ?? `${progress.progress}${progress.total ? ` of ${progress.total}` : ''}`} /></p>` : null}
+    ${error ? html`<pre class="error scroll" tabindex="0" role="alert"><${Text} of=${error} /></pre>` : null}
+    ${result ? html`<${Content} result=${result} />` : null}
+    ${
+      notes.length > 0
+        ? html`<details>
+            <summary>${notes.length} ${notes.length === 1 ? 'notification' : 'notifications'}</summary>
+            <pre
+              class="scroll"
+              tabindex="0"
+            ><${Text} of=${notes.map((note) => JSON.stringify(note)).join('\n')} /></pre>
+          </details>`
+        : null
+    }
+    ${
+      result
+        ? html`<details>
+            <summary>Result as JSON</summary>
+            <pre class="scroll" tabindex="0"><${Text} of=${pretty(JSON.stringify(result))} /></pre>
+          </details>`
+        : null
+    }
+    ${requestId ? html`<p><a href=${`#/requests/${requestId}`}>The request, as the proxy saw it</a></p>` : null}
+  </section>`
+}
+
+const IDLE = { isBusy: false, notes: [], result: undefined, error: '', requestId: undefined }
+
+/** Tries a route as an MCP client would: connects, lists, calls. */
+export function TryView({ users }) {
+  const [routes, setRoutes] = useState([])
+  const [connected, setConnected] = useState(undefined)
+  const [chosen, setChosen] = useState(undefined)
+  const [outcome, setOutcome] = useState(undefined)
+  const cancel = useRef(undefined)
+  useEffect(() => void load('/overview').then((overview) => setRoutes(overview.routes)), [])
+  useEffect(() => () => cancel.current?.abort(), [])
+  useEffect(() => () => void connected?.client.close(), [connected])
+
+  const run = async (work, client) => {
+    cancel.current?.abort()
+    const controller = new AbortController()
+    cancel.current = controller
+    let state = { ...IDLE, isBusy: true }
+    const show = (change) => {
+      state = { ...state, ...change }
+      if (cancel.current === controller) setOutcome(state)
+    }
+    show({})
+    try {
+      const result = await work(controller.signal, (note) => show({ notes: [...state.notes, note].slice(-200) }))
+      show({ isBusy: false, result, requestId: client.lastRequestId })
+    } catch (error) {
+      const text = controller.signal.aborted ? 'Cancelled.' : error.message
+      show({ isBusy: false, error: text, requestId: error.requestId ?? client.lastRequestId })
+    }
+  }
+  const connect = (route, era, who) => {
+    const client = new McpClient(route, era, who)
+    setConnected(undefined)
+    setChosen(undefined)
+    void run(async (signal) => {
+      const server = await client.connect(signal)
+      const lists = {}
+      for (const { kind } of KINDS) lists[kind] = await client.list(kind, signal)
+      setConnected({ client, server, lists, route })
+      return server
+    }, client)
+  }
+  const call = (args) => {
+    const { method } = KINDS.find(({ kind }) => kind === chosen.kind)
+    const { client } = connected
+    const headers = chosen.kind === 'tools' ? parameterHeaders(chosen.item.inputSchema, args) : {}
+    void run(
+      (signal, onNotification) =>
+        client.request(method, paramsOf(chosen, args), { signal, onNotification, headers, progress: true }),
+      client,
+    )
+  }
+  const name = chosen && (chosen.item.name ?? chosen.item.uri)
+  return html`<div class="try">
+    <h2>Try a route</h2>
+    <${Target} routes=${routes} users=${users} isBusy=${outcome?.isBusy ?? false} onConnect=${connect} />
+    <p class="hint">
+      What is sent goes through the proxy like any request, and is in the list. A token stays in this page until it is
+      closed.
+    </p>
+    <div class="columns">
+      ${
+        connected
+          ? html`<${Choices}
+              lists=${connected.lists}
+              chosen=${chosen}
+              onChoose=${(next) => {
+                setChosen(next)
+                setOutcome(undefined)
+              }}
+            />`
+          : null
+      }
+      <div class="chosen">
+        ${
+          chosen
+            ? html`<section aria-label="Chosen">
+                <h3><${Text} of=${name} /></h3>
+                ${chosen.item.description ? html`<p><${Text} of=${chosen.item.description} /></p>` : null}
+                <${SchemaForm}
+                  key=${`${chosen.kind} ${name}`}
+                  schema=${schemaOf(chosen)}
+                  label=${KINDS.find(({ kind }) => kind === chosen.kind).verb}
+                  isBusy=${outcome?.isBusy ?? false}
+                  onSubmit=${call}
+                />
+              </section>`
+            : connected
+              ? html`<p class="hint">
+                  Connected to
+                  <${Text}
+                    of=${connected.server.serverInfo?.name ?? connected.server._meta?.['io.modelcontextprotocol/serverInfo']?.name ?? connected.route}
+                  />. Choose something to call.
+                </p>`
+              : null
+        }
+        ${outcome ? html`<${Outcome} outcome=${outcome} onCancel=${() => cancel.current?.abort()} />` : null}
+      </div>
+    </div>
+  </div>`
+}
