@@ -5,7 +5,7 @@ export interface OpenPage {
   readonly page: Page
   /** Errors on the console, exceptions, refused policies, dialogs; empty when all is well. */
   readonly troubles: readonly string[]
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /** Opens an address in a browser of its own; `allows` says which lines on the console belong to the test. */
