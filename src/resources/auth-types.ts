@@ -91,6 +91,12 @@ export const upstreamTokenOf = <T extends AuthType>({ type, spec }: TypedSpec<T>
 export const remarksOn = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Remark[] =>
   TYPE_RECORDS[type].remarks(spec)
 
+/** What of a config does not fit the host that its requests go to, though it is allowed. */
+export const remarksOnTarget = <T extends AuthType>(
+  { type, spec }: TypedSpec<T>,
+  hostname: string,
+): readonly string[] => TYPE_RECORDS[type].remarksOnTarget(spec, hostname)
+
 /** A type as `type` and sub-object are named in files, its aliases included. */
 export interface WrittenType {
   readonly name: string

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { filePath, httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
 import { compileMatcher, MatcherError } from '../cel/index.ts'
+import { awsHostMismatches, REGION } from './aws-hosts.ts'
 import { exclusive, isRecord, withRules } from './rules.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
@@ -8,7 +9,6 @@ import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
 export const ROLE_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::\d{12}:role\/[\w+=,.@\-_/]+$/
 const POLICY_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::(\d{12}|aws):policy\/[\w+=,.@\-_/]+$/
-export const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
 
 /** More rules than this are no longer read by anybody, and each costs every new caller. */
 const MOST_MAPPINGS = 500
@@ -174,6 +174,7 @@ export const cloudStsRecord = {
   }),
   signsBody: true,
   remarks: rolesElsewhere,
+  remarksOnTarget: ({ service, region }, hostname) => awsHostMismatches(hostname, { service, region }),
 } satisfies TypeRecord<CloudSts>
 
 /** Roles that STS of this region can't give. */

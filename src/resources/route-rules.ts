@@ -1,6 +1,6 @@
 import type { AuthSection } from './auth-section.ts'
 import type { DraftRoute } from './draft-route.ts'
-import { headersSetBy, TYPE_RECORDS } from './auth-types.ts'
+import { headersSetBy, remarksOnTarget, TYPE_RECORDS } from './auth-types.ts'
 import { judgePlainHttp } from './plain-http.ts'
 import type { Problem } from './problem.ts'
 import type { ResolvedAuth } from './resolved.ts'
@@ -56,6 +56,9 @@ export function routeWarnings({ draft, auth, callers, isLocal }: RouteFacts): Pr
   if (addsCredential(auth) && judgePlainHttp(`${target.origin}/`, false) !== 'fine') {
     found.push(draft.problem('target', 'the credential goes to this backend over plain http'))
   }
+  const { hostname } = new URL(target.origin)
+  for (const remark of remarksOnTarget(auth, hostname))
+    found.push(draft.problem('target', `${remark}; see "${auth.name}"`))
   if (targetTls?.insecureSkipVerify === true) {
     found.push(draft.problem('target', '"insecureSkipVerify" is set: any server can pose as this backend'))
   }

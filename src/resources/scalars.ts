@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
 import type { Bytes, GoDuration, Milliseconds } from './units.ts'
-import { HEADER_NAME, HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
+import { ABSOLUTE_URI, HEADER_NAME, HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
 import { withCel } from './rules.ts'
 import { FILE_PATHS, SECRET_REFS, withMark } from './marked.ts'
 
@@ -41,6 +41,20 @@ export type SecretRef = z.output<ReturnType<typeof secretRef>>
 export const httpUrl = () => url(HTTP_URL, 'an http or https URL')
 /** The same with https only. */
 export const httpsUrl = () => url(HTTPS_URL, 'an https URL')
+
+/** Absolute URI of any scheme without fragment (RFC 8707 §2): `urn:…`, `api://…`; with http and https a URL as above. */
+export const absoluteUri = () =>
+  z
+    .string()
+    .max(2048)
+    .regex(
+      ABSOLUTE_URI,
+      expected('an absolute URI without fragment, such as "https://api.example.com" or "urn:example:api"'),
+    )
+    .refine(
+      (text) => !/^https?:/i.test(text) || (HTTP_URL.test(text) && URL.canParse(text)),
+      expected('a URL without user information'),
+    )
 
 const url = (pattern: RegExp, what: string) =>
   withCel(

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { filePath, httpUrl, scopes, secretRef } from './scalars.ts'
+import { filePath, absoluteUri, httpUrl, scopes, secretRef } from './scalars.ts'
 import { injectable, needs, withRules } from './rules.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
@@ -43,7 +43,9 @@ export const tokenExchange = () =>
         .prefault('access_token')
         .transform((type) => (type === '' ? 'access_token' : type))
         .describe('Type of the subject token, short or as a URN.'),
-      resource: httpUrl().optional().describe('Target resource (RFC 8693 §2.1, RFC 8707). Extends the specification.'),
+      resource: absoluteUri()
+        .optional()
+        .describe('Target resource (RFC 8693 §2.1, RFC 8707). Extends the specification.'),
       actorTokenSecretRef: secretRef().optional().describe('Token of the acting party. Extends the specification.'),
       actorTokenType: tokenType().optional().describe('Type of the actor token. Extends the specification.'),
       requestedTokenType: tokenType()

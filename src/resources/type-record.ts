@@ -76,6 +76,8 @@ export interface TypeRecord<Spec> {
   /** What the caller gets when the backend refuses the last credential (decisions §4). */
   readonly whenRejected: FailureCode
   remarks(spec: Spec): readonly Remark[]
+  /** What does not fit the host that requests go to, though it is allowed: sentences without a full stop. */
+  remarksOnTarget(spec: Spec, hostname: string): readonly string[]
 }
 
 /** A row's `secrets` and `files`, read from its schema, so that a new field needs no second mention. */
@@ -96,6 +98,7 @@ export const ORDINARY = {
   sets: () => [],
   upstreamToken: () => undefined,
   remarks: () => [],
+  remarksOnTarget: () => [],
   signsBody: false,
   whenRejected: 'backend_rejected_credential',
 } as const satisfies Partial<TypeRecord<never>>

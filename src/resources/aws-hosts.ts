@@ -1,0 +1,50 @@
+/** Region of AWS, as the specification has it. */
+export const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+
+/** What the hosts of AWS end in (public, China, dual stack, function URLs). */
+const SUFFIX = /\.(amazonaws\.com(\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn|on\.aws)$/
+/** Hosts below them that are customers' own: what stands behind them signs with what it likes. */
+const CUSTOMERS = /(^|\.)(elb|compute|compute-1|rds|vpce-svc-[0-9a-f]+)(\.|$)/
+
+/** Names to sign with that have another name in hosts; all others have the one in the other, or begin with it. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  'aws-marketplace': ['marketplace'],
+  awsssoportal: ['portal'],
+  connect: ['contact-lens'],
+  'execute-api': ['participant'],
+  iotsecuredtunneling: ['tunneling'],
+  mgh: ['migrationhub-config'],
+  mobiletargeting: ['pinpoint'],
+  ses: ['email', 'mail-manager'],
+  'sso-oauth': ['oidc'],
+}
+/** Shorter labels say nothing. */
+const SHORTEST_NAME = 3
+
+/**
+ * Says where a host of AWS does not have the service or the region in its name that requests to it are signed for (AWS
+ * General Reference, service endpoints). Nothing is said of other hosts, of customers' own below AWS's names, and of the
+ * region where the host names none.
+ */
+export function awsHostMismatches(hostname: string, signed: { service: string; region: string }): string[] {
+  const host = hostname.toLowerCase().replace(/\.$/, '')
+  const name = host.replace(SUFFIX, '')
+  if (name === host || CUSTOMERS.test(name)) return []
+  const labels = name.split('.')
+  const found: string[] = []
+  if (!labels.some((label) => isNameOf(label, signed.service.toLowerCase())))
+    found.push(`requests are signed for the service "${signed.service}", which is not in the name of this AWS host`)
+  const region = labels.findLast((label) => REGION.test(label))
+  if (region !== undefined && region !== signed.region)
+    found.push(`requests are signed for the region "${signed.region}", and this AWS host is in "${region}"`)
+  return found
+}
+
+function isNameOf(label: string, service: string): boolean {
+  if (REGION.test(label)) return false
+  const others = Object.hasOwn(OTHER_NAMES, service) ? (OTHER_NAMES[service] ?? []) : []
+  if (others.some((other) => label === other || label.endsWith(`-${other}`))) return true
+  if (label.startsWith(`${service}-`) || (service.length >= SHORTEST_NAME && label.endsWith(`-${service}`))) return true
+  const [a, b] = [label.replaceAll('-', ''), service.replaceAll('-', '')]
+  return a === b || (b.length >= SHORTEST_NAME && a.startsWith(b)) || (a.length >= SHORTEST_NAME && b.startsWith(a))
+}
