@@ -33,7 +33,8 @@ export class Channel {
       const challenge = challengeOf(answer)
       if (challenge === undefined || renewals === MAX_RENEWALS) return answer
       discard(answer.body)
-      await this.#credentials.refused(token, challenge.text)
+      // A stream in the background is nothing that anybody is waiting for.
+      await this.#credentials.refused(token, challenge.text, request.method === 'POST')
       request.signal.throwIfAborted()
     }
   }

@@ -24,7 +24,7 @@ const ADVICE: Readonly<Record<WayReason, string>> = {
   missing_token: 'Give the bridge a token with --token-file FILE, or let it log in with --login.',
   invalid_token: 'Put a new token into the file; it is read again for each request.',
   insufficient_scope: 'Ask for a token with the scopes that the message names.',
-  login_failed: 'Ask again to log in once more.',
+  login_failed: 'Ask again in a minute to log in once more, or run extauth login in a terminal.',
   internal_error: 'This is a fault of the bridge; report it with its log.',
 }
 

@@ -24,6 +24,16 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./stdio.ts')).runStdio,
     specs: async () => [(await import('./stdio-options.ts')).STDIO_SPEC],
   },
+  login: {
+    summary: 'Logs you in at an MCP server, ahead of `stdio --login`.',
+    load: async () => (await import('./login.ts')).runLogin,
+    specs: async () => [(await import('./login.ts')).LOGIN_SPEC],
+  },
+  logout: {
+    summary: 'Forgets logins of `stdio --login`, and revokes their tokens.',
+    load: async () => (await import('./login.ts')).runLogout,
+    specs: async () => [(await import('./login.ts')).LOGOUT_SPEC],
+  },
   registry: {
     summary: 'Runs the registry server, which lists MCP servers to authenticated callers.',
     load: async () => (await import('./registry.ts')).runRegistry,

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type Outbound, OutboundError } from '../core/index.ts'
+import { openReceiver } from '../login/index.ts'
 import { createOutbound, postForm } from '../net/index.ts'
 import { EXIT, type Io } from './io.ts'
 import { LAB_PORTS } from './lab-ports.ts'
@@ -83,11 +82,11 @@ async function logIn(
   const resource = await getJson(outbound, `${proxy}/.well-known/oauth-protected-resource${route}`)
   const issuer = textOf((resource['authorization_servers'] as unknown[] | undefined)?.[0])
   const server = await getJson(outbound, `${issuer}/.well-known/oauth-authorization-server`)
-  const receiver = await openReceiver()
+  const state = randomBytes(16).toString('base64url')
+  const receiver = await openReceiver({ patienceMs: BROWSER_MS, accepts: (answer) => answer.get('state') === state })
   try {
     const client = await register(outbound, textOf(server['registration_endpoint']), receiver.url)
     const verifier = randomBytes(32).toString('base64url')
-    const state = randomBytes(16).toString('base64url')
     const url = new URL(textOf(server['authorization_endpoint']))
     url.search = new URLSearchParams({
       response_type: 'code',
@@ -99,7 +98,10 @@ async function logIn(
       resource: textOf(resource['resource']),
     }).toString()
     if (user === undefined) io.stderr(`Open this address in a browser on this machine:\n\n  ${url.href}\n\n`)
-    const answer = user === undefined ? await receiver.answer : await clickThrough(url, receiver.url, user, refuse)
+    const answer =
+      user === undefined
+        ? await receiver.answer.catch(() => refuse('nobody came back from the browser'))
+        : await clickThrough(url, receiver.url, user, refuse)
     if (answer.get('state') !== state || answer.get('iss') !== issuer)
       throw new LoginFailed('the answer is for another login')
     const code = answer.get('code')
@@ -153,34 +155,4 @@ function objectOf(body: Buffer): Readonly<Record<string, unknown>> {
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   throw new LoginFailed('callers of this route do not log in at the proxy, or an answer lacks something')
-}
-
-interface Receiver {
-  readonly url: string
-  readonly answer: Promise<URLSearchParams>
-  close(): void
-}
-
-/** Waits on loopback for the browser to come back (RFC 8252 §7.3). */
-async function openReceiver(): Promise<Receiver> {
-  const { promise, resolve, reject } = Promise.withResolvers<URLSearchParams>()
-  const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://127.0.0.1')
-    const isAnswer = url.pathname === '/callback'
-    response.writeHead(isAnswer ? 200 : 404, { 'content-type': 'text/plain; charset=utf-8' })
-    response.end(isAnswer ? 'You can close this page: the token is in the terminal.\n' : '')
-    if (isAnswer) resolve(url.searchParams)
-  })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const timer = setTimeout(() => reject(new LoginFailed('nobody came back from the browser')), BROWSER_MS)
-  promise.catch(() => undefined)
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`,
-    answer: promise,
-    close() {
-      clearTimeout(timer)
-      server.close()
-      server.closeAllConnections()
-    },
-  }
 }

@@ -1,6 +1,7 @@
 import { isLoopbackHost } from '../core/index.ts'
 import { parseGoDuration } from '../resources/index.ts'
 import { logOptions } from './log-options.ts'
+import { LOGIN_OPTIONS } from './login-options.ts'
 import { API_GROUP, DIRECTORY, DURATION, FILE, HTTP_URL, NAMESPACE, TEXT } from './option-values.ts'
 import { type CommandSpec, type OptionSpec, type Parsed, UsageError } from './options.ts'
 
@@ -40,6 +41,11 @@ export const STDIO_SPEC: CommandSpec = {
       'FILE',
       'File with the access token for the server or the route; read again for each request.',
     ),
+    login: {
+      type: 'boolean',
+      help: 'With --url: logs you in in the browser when the server asks for it, and keeps the tokens (extauth logout).',
+    },
+    ...LOGIN_OPTIONS,
     'drain-grace': value(
       DURATION,
       'DURATION',
@@ -56,6 +62,7 @@ export const STDIO_SPEC: CommandSpec = {
     '  extauth stdio --target https://mcp.example.com/mcp --external-auth auth.yaml',
     '  extauth stdio --config proxy.yaml --route github',
     '  extauth stdio --url https://proxy.example.com/github --token-file token',
+    '  extauth stdio --url https://proxy.example.com/github --login',
     '',
     'Exit codes: 0 standard input ended or stopped on request, 1 configuration refused, 2 usage.',
   ].join('\n'),
@@ -66,6 +73,7 @@ export interface StdioOptions {
   readonly url: URL | undefined
   readonly caFile: string | undefined
   readonly tokenFile: string | undefined
+  readonly hasLogin: boolean
   /** Milliseconds. */
   readonly graceMs: number
 }
@@ -83,6 +91,11 @@ export function stdioOptionsOf(options: Parsed): StdioOptions {
   const url = text === undefined ? undefined : new URL(text)
   const [caFile, tokenFile] = [options.text('ca-file'), options.text('token-file')]
   if (caFile !== undefined && url === undefined) throw new UsageError('--ca-file is for --url')
+  const hasLogin = options.flag('login')
+  if (hasLogin && (url === undefined || tokenFile !== undefined))
+    throw new UsageError('--login is for --url, and without --token-file')
+  for (const name of Object.keys(LOGIN_OPTIONS))
+    if (!hasLogin && options.text(name) !== undefined) throw new UsageError(`--${name} is for --login`)
   if (options.text('route') !== undefined && !hasConfig) throw new UsageError('--route is for --config')
   if (tokenFile === '-') throw new UsageError('--token-file - is not possible: messages come on standard input')
   if (url?.protocol === 'http:' && tokenFile !== undefined && !isLoopbackHost(url.hostname))
@@ -92,6 +105,7 @@ export function stdioOptionsOf(options: Parsed): StdioOptions {
     url,
     caFile,
     tokenFile,
+    hasLogin,
     graceMs: (grace === undefined ? undefined : parseGoDuration(grace)) ?? DEFAULT_GRACE_MS,
   }
 }

@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Bridge, Output } from '../bridge/index.ts'
 import { asFailure, type EndpointCredentials, type McpEndpoint } from '../core/index.ts'
+import { loginCredentials } from '../login/index.ts'
 import { createMcpEndpoint, createMemoryEndpoint } from '../net/index.ts'
 import { type Closers, whole } from './closers.ts'
 import { ConfigError } from './config-error.ts'
@@ -10,6 +11,7 @@ import { runInlineProxy } from './inline-proxy.ts'
 import { EXIT, type Io } from './io.ts'
 import { openLogAsAsked } from './log-options.ts'
 import type { OpenLog } from './logging.ts'
+import { loginOptionsOf } from './login-options.ts'
 import { type Parsed, parseOptions, renderHelp } from './options.ts'
 import { STDIO_SPEC, type StdioOptions, stdioOptionsOf } from './stdio-options.ts'
 import { NO_CREDENTIALS, tokenInFile } from './token-file.ts'
@@ -59,11 +61,12 @@ interface Way {
 
 async function openWay(parsed: Parsed, options: StdioOptions, io: Io, log: OpenLog, closers: Closers): Promise<Way> {
   const { url, caFile, tokenFile } = options
-  const credentials = tokenFile === undefined ? NO_CREDENTIALS : tokenInFile(tokenFile)
+  const fixed = tokenFile === undefined ? NO_CREDENTIALS : tokenInFile(tokenFile)
   if (url !== undefined) {
     const egressProxy = egressFrom(io.env)
     const endpoint = closers.keep(createMcpEndpoint({ url, caCertPath: caFile, egressProxy }))
     // Without the query: it may hold what is nobody's business.
+    const credentials = options.hasLogin ? personal(parsed, url, caFile, io, log, closers) : fixed
     return { endpoint, credentials, server: `at ${url.origin}${url.pathname}` }
   }
   const proxy = closers.keep(
@@ -89,7 +92,21 @@ async function openWay(parsed: Parsed, options: StdioOptions, io: Io, log: OpenL
     ),
   )
   const { name, target } = proxy.route
-  return { endpoint, credentials, server: `of the route ${name} (${target.origin}${target.path})` }
+  return { endpoint, credentials: fixed, server: `of the route ${name} (${target.origin}${target.path})` }
+}
+
+/** The token of whoever sits in front of the browser. */
+function personal(
+  parsed: Parsed,
+  url: URL,
+  caFile: string | undefined,
+  io: Io,
+  log: OpenLog,
+  closers: Closers,
+): EndpointCredentials {
+  const options = loginOptionsOf(parsed, url, caFile, io, log)
+  closers.keep(options.outbound)
+  return loginCredentials(options)
 }
 
 async function carry(

@@ -36,9 +36,10 @@ export interface EndpointCredentials {
   /**
    * The server answered 401, or 403 with `insufficient_scope`, to a request with `used`; `challenge` is its
    * `WWW-Authenticate`. True when `current` gives another token now, so that the request can be sent once more; else says
-   * in `CredentialRefusal` what to do.
+   * in `CredentialRefusal` what to do. A person is asked only where `mayAsk`: for what the user wants, not for what goes on
+   * in the background.
    */
-  refused(used: Secret | undefined, challenge: string | undefined): Promise<true>
+  refused(used: Secret | undefined, challenge: string | undefined, mayAsk: boolean): Promise<true>
 }
 
 /** There is no token to be had: why, and what the user can do. Its texts are for the user, and hold no secret. */

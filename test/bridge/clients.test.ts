@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 
 const MODES: Readonly<Record<string, (args: readonly string[]) => Promise<StdioClient>>> = {
-  'sdk 1.x (2025-11-25)': connect1,
+  'sdk 1.x (2025-11-25)': (args) => connect1(args),
   'client 2.x (2025-11-25)': (args) => connect2(args, 'legacy'),
   'client 2.x (2026-07-28)': (args) => connect2(args, { pin: '2026-07-28' }),
 }

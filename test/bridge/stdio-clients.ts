@@ -10,7 +10,8 @@ const INFO = { name: 'stdio', version: '1.0.0' }
 const MAX_BUFFER = 200 * 1024 * 1024
 
 /** How the official clients start a command: with arguments of `extauth stdio`. */
-export const stdioServer = (args: readonly string[]) => ({
+export const stdioServer = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => ({
+  env: { PATH: process.env['PATH'] ?? '', ...env },
   command: process.execPath,
   args: [BIN, 'stdio', '--log-level', 'warn', ...args],
   stderr: 'pipe' as const,
@@ -31,9 +32,12 @@ export interface StdioClient {
 }
 
 /** Client of `@modelcontextprotocol/sdk` 1.x, which shakes hands (2025-11-25). */
-export async function connect1(args: readonly string[]): Promise<StdioClient & { readonly sdk: Client1 }> {
+export async function connect1(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<StdioClient & { readonly sdk: Client1 }> {
   const sdk = new Client1(INFO, { capabilities: { sampling: {}, elicitation: {} } })
-  const transport = new Stdio1(stdioServer(args))
+  const transport = new Stdio1(stdioServer(args, env))
   await sdk.connect(transport)
   const client: StdioClient['client'] = {
     list: async () => (await sdk.listTools()).tools.map(({ name }) => name),

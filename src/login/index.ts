@@ -1,0 +1,7 @@
+export { loginCredentials, type LoginCredentialsOptions } from './credentials.ts'
+export { readChallenge } from './discovery.ts'
+export { withLock } from './lock.ts'
+export type { KnownClient } from './login.ts'
+export { openReceiver, type Receiver } from './receiver.ts'
+export { type LoginRecord, type LoginStore, openLoginStore } from './store.ts'
+export { revoke } from './tokens.ts'

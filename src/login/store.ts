@@ -1,0 +1,101 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { chmod, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { z } from 'zod'
+
+/** Bytes of one record; a larger file is not ours. */
+const MAX_BYTES = 256 * 1024
+const SUFFIX = '.json'
+
+const RECORD = z.object({
+  version: z.literal(1),
+  /** The authorization server's. */
+  issuer: z.string(),
+  resource: z.string(),
+  /** The MCP server's address that was logged in for. */
+  endpoint: z.string(),
+  client: z.object({
+    client_id: z.string(),
+    client_secret: z.string().optional(),
+    token_endpoint_auth_method: z.string().optional(),
+    redirect_uri: z.string(),
+  }),
+  server: z.object({
+    token_endpoint: z.string(),
+    revocation_endpoint: z.string().optional(),
+  }),
+  access_token: z.string(),
+  /** Milliseconds since the epoch; absent when the server did not say. */
+  expires_at_ms: z.number().optional(),
+  refresh_token: z.string().optional(),
+  scope: z.string().optional(),
+})
+
+/** A login, as it is kept: what the tokens are, and where they can be renewed and revoked. */
+export type LoginRecord = z.infer<typeof RECORD>
+
+/** The logins of one user: a file each, which only the user may read. */
+export interface LoginStore {
+  readonly directory: string
+  /** The login for an MCP server; undefined when there is none that can be read. */
+  forEndpoint(endpoint: string): Promise<LoginRecord | undefined>
+  all(): Promise<readonly LoginRecord[]>
+  /** Replaces the login for the same issuer and resource, whole or not at all. */
+  save(record: LoginRecord): Promise<void>
+  forget(record: Pick<LoginRecord, 'issuer' | 'resource'>): Promise<void>
+}
+
+/** The logins in `directory`, which is made when the first one is saved. */
+export function openLoginStore(directory: string): LoginStore {
+  const fileOf = ({ issuer, resource }: Pick<LoginRecord, 'issuer' | 'resource'>): string =>
+    path.join(
+      directory,
+      createHash('sha256')
+        .update(JSON.stringify([issuer, resource]))
+        .digest('hex')
+        .slice(0, 32) + SUFFIX,
+    )
+  const all = async (): Promise<readonly LoginRecord[]> => {
+    const names = await readdir(directory).catch(() => [])
+    return names
+      .filter((name) => name.endsWith(SUFFIX))
+      .map((name) => read(path.join(directory, name)))
+      .filter((record) => record !== undefined)
+  }
+  return {
+    directory,
+    all,
+    forEndpoint: async (endpoint) => (await all()).find((record) => record.endpoint === endpoint),
+    async save(record) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await chmod(directory, 0o700)
+      const file = fileOf(record)
+      const fresh = `${file}.${randomBytes(6).toString('hex')}`
+      try {
+        const handle = await open(fresh, 'wx', 0o600)
+        try {
+          await handle.writeFile(`${JSON.stringify(record, null, 2)}\n`)
+          await handle.sync()
+        } finally {
+          await handle.close()
+        }
+        await rename(fresh, file)
+      } catch (error) {
+        await rm(fresh, { force: true })
+        throw error
+      }
+    },
+    forget: async (record) => rm(fileOf(record), { force: true }),
+  }
+}
+
+function read(file: string): LoginRecord | undefined {
+  try {
+    if (statSync(file).size > MAX_BYTES) return undefined
+    return RECORD.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch {
+    // Half of a file, or somebody else's: a login will replace it.
+    return undefined
+  }
+}
