@@ -27,9 +27,13 @@ const providerFields = () => ({
   jwksUrl: httpUrl().optional().describe('JWKS endpoint; when set, discovery is skipped.'),
   introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
   clientId: z.string().min(1).max(2048).optional().describe('Client ID for introspection.'),
-  clientSecretFile: filePath().optional().describe('File holding the client secret for introspection.'),
-  caCertPath: filePath().optional().describe('CA certificates that replace the system roots for this provider.'),
-  authTokenFile: filePath().optional().describe('Token file that authenticates JWKS and introspection requests.'),
+  clientSecretFile: filePath('text').optional().describe('File holding the client secret for introspection.'),
+  caCertPath: filePath('certificates')
+    .optional()
+    .describe('CA certificates that replace the system roots for this provider.'),
+  authTokenFile: filePath('token')
+    .optional()
+    .describe('Token file that authenticates JWKS and introspection requests.'),
   allowPrivateIP: z.boolean().default(false).describe('Allow connections to private addresses.'),
   introspection: z
     .strictObject({

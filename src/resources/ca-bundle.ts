@@ -1,19 +1,25 @@
 import { z } from 'zod'
+import { SECRET_REFS, withMark } from './marked.ts'
 import { withRules } from './rules.ts'
 import { dataKey, objectName, secretRef } from './scalars.ts'
 
+/** Found beside the secrets, so it is one of them to all who look for files. */
 const configMapKeyRef = () =>
-  z.strictObject({
-    name: objectName().describe('Name of the ConfigMap.'),
-    key: dataKey().describe('Key within the ConfigMap.'),
-  })
+  withMark(
+    z.strictObject({
+      name: objectName().describe('Name of the ConfigMap.'),
+      key: dataKey().describe('Key within the ConfigMap.'),
+    }),
+    SECRET_REFS,
+    'certificates',
+  )
 
 /** CA certificates (PEM) in a ConfigMap or Secret of the namespace (kubernetes.md §3). */
 export const caBundleRef = () =>
   withRules(
     z.strictObject({
       configMapRef: configMapKeyRef().optional().describe('Found beside the secrets, as `<name>/<key>`.'),
-      secretRef: secretRef().optional().describe('Key of a Secret.'),
+      secretRef: secretRef('certificates').optional().describe('Key of a Secret.'),
     }),
     [
       {

@@ -85,7 +85,7 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
       stsEndpoint: httpUrl()
         .optional()
         .describe('STS endpoint instead of the one of the region. Extends the specification.'),
-      caCertPath: filePath()
+      caCertPath: filePath('certificates')
         .optional()
         .describe('CA certificates that replace the system roots for STS. Extends the specification.'),
     }),

@@ -94,7 +94,9 @@ export const embeddedAuthServer = () =>
       clientMetadata: z
         .strictObject({
           allowPrivateIP: z.boolean().default(false).describe('Allow private addresses.'),
-          caBundleRef: secretRef().optional().describe('CA certificates (PEM) that replace the system roots.'),
+          caBundleRef: secretRef('certificates')
+            .optional()
+            .describe('CA certificates (PEM) that replace the system roots.'),
         })
         .optional()
         .describe('How client ID metadata documents are fetched. Extends the specification.'),

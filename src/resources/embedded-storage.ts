@@ -7,7 +7,7 @@ const duration = (fallback: string) => goDuration().prefault(fallback)
 
 const storeTls = () =>
   z.strictObject({
-    caCertSecretRef: secretRef().optional().describe('PEM CA certificate; system roots when absent.'),
+    caCertSecretRef: secretRef('certificates').optional().describe('PEM CA certificate; system roots when absent.'),
     insecureSkipVerify: z.boolean().default(false).describe('Skips certificate verification.'),
   })
 

@@ -5,6 +5,7 @@ import { DEFAULT_API_GROUP, sortDocument } from './document-kinds.ts'
 import { explainIssues } from './explain-issue.ts'
 import { anchorAuthSection, besides } from './file-paths.ts'
 import { readText } from './load-files.ts'
+import { namesIn, type NamedFile } from './named-files.ts'
 import { fileProblem, problemMaker, renderProblem, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { registryConfig, type RegistryConfig } from './registry-config.ts'
 import { withoutNulls } from './nulls.ts'
@@ -14,8 +15,19 @@ import { fullBudget, moved, readYaml, type TextDocument } from './yaml.ts'
 
 /** A file that holds one thing, ready to run: paths are absolute. */
 export type SingleResult<T> =
-  | { readonly config: T; readonly warnings: readonly string[]; readonly problems?: undefined }
-  | { readonly problems: readonly Problem[]; readonly config?: undefined; readonly warnings?: undefined }
+  | {
+      readonly config: T
+      readonly warnings: readonly string[]
+      /** The files that it names. */
+      readonly files: readonly NamedFile[]
+      readonly problems?: undefined
+    }
+  | {
+      readonly problems: readonly Problem[]
+      readonly config?: undefined
+      readonly warnings?: undefined
+      readonly files?: undefined
+    }
 
 /** The registry file (decisions §7), with the plain-http rule of decisions §2.6 applied. */
 export async function loadRegistryFile(file: string): Promise<SingleResult<RegistryConfig>> {
@@ -84,7 +96,8 @@ async function single<S extends z.ZodType, T>(
   const judged = judge(result.data, place)
   if (judged.problems.length > 0) return { problems: judged.problems }
   const scalars = document.warnings.map((warning) => moved(found.problem(warning.path, warning.message), warning))
-  return { config: judged.value, warnings: [...scalars, ...judged.warnings].map(renderProblem) }
+  const { files } = namesIn(schema, withoutNulls(schema, value), place)
+  return { config: judged.value, warnings: [...scalars, ...judged.warnings].map(renderProblem), files }
 }
 
 /** The documents of a text; of a ConfigMap, or a list with some, those of the wanted kind that are in it. */

@@ -1,5 +1,6 @@
 import type { AuthSection } from './auth-section.ts'
 import type { MCPExternalAuthConfig } from './external-auth.ts'
+import type { NamedFile, NamedSecret } from './named-files.ts'
 import type { Located, Problem } from './problem.ts'
 import type { ProxyConfig } from './proxy-config.ts'
 import type { FoundReference } from './references.ts'
@@ -28,6 +29,9 @@ export interface Loaded {
   /** `auth` sections that are files of their own. */
   readonly callers: readonly Located<AuthSection>[]
   readonly declared: readonly Declared[]
+  /** The files and secrets that valid documents name. */
+  readonly namedFiles: readonly NamedFile[]
+  readonly namedSecrets: readonly NamedSecret[]
   /** Every problem of every document, in the order of files and lines. */
   readonly problems: readonly Problem[]
   /** What is allowed but should be known. */
@@ -55,6 +59,8 @@ export const nothingLoaded = (): Loading => ({
   roleTests: [],
   callers: [],
   declared: [],
+  namedFiles: [],
+  namedSecrets: [],
   problems: [],
   warnings: [],
   unused: [],

@@ -1,8 +1,26 @@
 import { z } from 'zod'
 import { innerOf } from './later.ts'
 
+/** What a secret or file that a field names has to hold. */
+export type Content =
+  | 'text'
+  /** Bearer token on one line. */
+  | 'token'
+  /** Authorities, PEM. */
+  | 'certificates'
+  /** Certificate of one's own with its chain, PEM. */
+  | 'certificate chain'
+  /** Private key of the certificate that is named beside it, PEM. */
+  | 'key of certificate'
+  /** Private key of a client, PEM or JWK. */
+  | 'client key'
+  | 'registry file'
+  | 'registry directory'
+  /** Where secrets are; not a file. */
+  | 'secrets directory'
+
 /** What a field means to those who do not know its schema. */
-type Mark = z.core.$ZodRegistry<{ readonly isMarked: true }>
+type Mark = z.core.$ZodRegistry<{ readonly holds: Content }>
 
 /** Fields that refer to a secret. Registries of zod, because copies made by `.describe()` keep the marks of their original. */
 export const SECRET_REFS: Mark = z.registry()
@@ -10,8 +28,8 @@ export const SECRET_REFS: Mark = z.registry()
 export const FILE_PATHS: Mark = z.registry()
 
 /** `schema`, found again by `marked`. */
-export function withMark<S extends z.ZodType>(schema: S, mark: Mark): S {
-  mark.add(schema, { isMarked: true })
+export function withMark<S extends z.ZodType>(schema: S, mark: Mark, holds: Content): S {
+  mark.add(schema, { holds })
   return schema
 }
 
@@ -21,9 +39,19 @@ export interface Found<T> {
   readonly value: T
 }
 
+/** The same with what it has to hold. */
+export interface FoundContent<T> extends Found<T> {
+  readonly holds: Content
+}
+
 /** All values of `value` whose schema has the mark. `value` has passed the schema, so that what is marked is a `T`. */
 export function marked<T>(schema: z.core.$ZodType, value: unknown, mark: Mark): Found<T>[] {
-  return [...walk(schema, value, mark, [])] as Found<T>[]
+  return markedContents<T>(schema, value, mark).map(({ path, value: found }) => ({ path, value: found }))
+}
+
+/** The same with what each has to hold. */
+export function markedContents<T>(schema: z.core.$ZodType, value: unknown, mark: Mark): FoundContent<T>[] {
+  return [...walk(schema, value, mark, [])] as FoundContent<T>[]
 }
 
 function* walk(
@@ -31,10 +59,11 @@ function* walk(
   value: unknown,
   mark: Mark,
   path: readonly PropertyKey[],
-): Generator<Found<unknown>> {
+): Generator<FoundContent<unknown>> {
   if (value === undefined || value === null) return
-  if (mark.get(schema) !== undefined) {
-    yield { path, value }
+  const meaning = mark.get(schema)
+  if (meaning !== undefined) {
+    yield { path, value, holds: meaning.holds }
     return
   }
   const definition = (schema as z.core.$ZodTypes)._zod.def

@@ -35,8 +35,8 @@ const inline = () =>
       clientID: clientId().describe('Another spelling.'),
       clientSecretRef: secretRef().optional().describe('Client secret for introspection.'),
       caBundleRef: caBundleRef().optional().describe('CA certificates that replace the system roots.'),
-      thvCABundlePath: filePath().optional().describe('The same as a file.'),
-      jwksAuthTokenPath: filePath()
+      thvCABundlePath: filePath('certificates').optional().describe('The same as a file.'),
+      jwksAuthTokenPath: filePath('token')
         .optional()
         .describe('Token file that authenticates JWKS and introspection requests.'),
       jwksAllowPrivateIP: flag().describe('Allow connections to private addresses.'),

@@ -5,22 +5,23 @@ import { configHash } from './config-hash.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
 import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
-import { explainIssues, unknownField } from './explain-issue.ts'
+import { Reader } from './document-reader.ts'
+import { unknownField } from './explain-issue.ts'
 import { externalAuthConfig } from './external-auth.ts'
-import { withoutNulls } from './nulls.ts'
 import { once } from './later.ts'
 import { nothingLoaded, type Loaded, type Loading } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
 import { nearest } from '../core/index.ts'
-import { fileProblem, pathText, problemMaker, withoutFirstStep, type Located, type Problem } from './problem.ts'
+import { fileProblem, pathText, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { proxyConfig } from './proxy-config.ts'
 import { referencesOf } from './references.ts'
 import { roleTest } from './role-test.ts'
 import { registryConfig } from './registry-config.ts'
 import { isRecord } from './rules.ts'
+import { tellRoutes } from './tell-routes.ts'
 import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import { FOREIGN_FIELDS, toWorkload, workload, workloadFields, WORKLOAD_KINDS, type WorkloadKind } from './workloads.ts'
-import { fullBudget, moved, readYaml, YAML_LIMITS, type Budget, type TextDocument } from './yaml.ts'
+import { fullBudget, readYaml, YAML_LIMITS } from './yaml.ts'
 
 /** One file as text; `path` is what problems name and what the paths in it are relative to. */
 export interface SourceText {
@@ -53,6 +54,7 @@ export function parseDocuments(files: readonly SourceText[], options: ParseOptio
   const loading = nothingLoaded()
   for (const file of files) addFile(loading, file, options.apiGroup ?? DEFAULT_API_GROUP)
   crossCheck(loading)
+  tellRoutes(loading)
   const order = new Map(files.map((file, index) => [file.path, index]))
   for (const list of [loading.problems, loading.warnings]) list.sort((a, b) => inOrder(order, a, b))
   return loading
@@ -86,53 +88,6 @@ function addFile(loading: Loading, { path, text }: SourceText, apiGroup: string)
   for (const document of documents) {
     addDocument(new Reader(loading, path, document, context), document.value, [])
     if (loading.problems.length > YAML_LIMITS.problems) return
-  }
-}
-
-/** What the documents of one file have in common. */
-interface Context {
-  readonly apiGroup: string
-  /** What is left of the bounds of the file. */
-  readonly budget: Budget
-}
-
-/** One text document on its way into `loading`. */
-class Reader {
-  readonly loading: Loading
-  readonly file: string
-  readonly text: TextDocument
-  readonly context: Context
-
-  constructor(loading: Loading, file: string, text: TextDocument, context: Context) {
-    this.loading = loading
-    this.file = file
-    this.text = text
-    this.context = context
-  }
-
-  /** Tells of scalars below `prefix` that others read otherwise. */
-  warnAboutScalars(prefix: readonly PropertyKey[], place: Located<unknown>): void {
-    for (const warning of this.text.warnings) {
-      const { path, message } = warning
-      if (!prefix.every((step, index) => path[index] === step)) continue
-      this.loading.warnings.push(moved(place.problem(path.slice(prefix.length), message), warning))
-    }
-  }
-
-  located<T>(document: T, prefix: readonly PropertyKey[], kind: string, name: string): Located<T> {
-    const { line } = prefix.length === 0 ? this.text.start : this.text.locate(prefix)
-    return { document, file: this.file, line, problem: problemMaker(this.file, this.text, prefix, kind, name) }
-  }
-
-  /** The value by its schema, or undefined when there are problems (which are added). */
-  check<S extends z.ZodType>(schema: S, value: unknown, place: Located<unknown>): z.output<S> | undefined {
-    const result = schema.safeParse(withoutNulls(schema, value))
-    if (result.success) return result.data
-    const most = Math.max(0, YAML_LIMITS.problems - this.loading.problems.length)
-    for (const finding of explainIssues(result.error.issues, schema, value, most)) {
-      this.loading.problems.push(place.problem(finding.path, finding.message, { at: finding.at }))
-    }
-    return undefined
   }
 }
 

@@ -12,6 +12,8 @@ export interface Problem extends Place {
   readonly message: string
   /** `type_not_runnable` for what loads but can't run in this version (decisions §1). */
   readonly reason: 'config_error' | 'type_not_runnable'
+  /** Names of the routes that it is about; absent where it is about none, or the document says which. */
+  readonly routes?: readonly string[]
 }
 
 /** A document that was read, and where its parts are. */
@@ -37,15 +39,33 @@ export function problemMaker(
   kind: string,
   name: string,
 ): Located<unknown>['problem'] {
-  return (path, message, options = {}) => ({
-    file,
-    ...text.locate([...prefix, ...path], options.at),
-    kind,
-    name,
-    path: pathText([...prefix, ...path]),
-    message,
-    reason: options.reason ?? 'config_error',
-  })
+  return (path, message, options = {}) => {
+    const route = kind === 'ProxyConfig' ? routeNameAt(text.value, prefix, path) : undefined
+    return {
+      file,
+      ...text.locate([...prefix, ...path], options.at),
+      kind,
+      name,
+      path: pathText([...prefix, ...path]),
+      message,
+      reason: options.reason ?? 'config_error',
+      ...(route === undefined ? {} : { routes: [route] }),
+    }
+  }
+}
+
+/** The name of the route of a ProxyConfig that `path` leads into. */
+export function routeNameAt(value: unknown, prefix: readonly PropertyKey[], path: readonly PropertyKey[]) {
+  const [spec, routes, index] = path
+  if (spec !== 'spec' || routes !== 'routes' || index === undefined) return undefined
+  const name = [...prefix, spec, routes, index, 'name'].reduce(
+    (object, step) =>
+      typeof object === 'object' && object !== null && Object.hasOwn(object, step)
+        ? (object as Readonly<Record<PropertyKey, unknown>>)[step]
+        : undefined,
+    value,
+  )
+  return typeof name === 'string' && name !== '' ? name.slice(0, 63) : undefined
 }
 
 /** The same place for a document that is written without its outermost key: the `auth` section alone. */
@@ -77,10 +97,21 @@ export const fileProblem = (file: string, message: string, place: Place = { line
   reason: 'config_error',
 })
 
-/** `file:line:column  kind/name  path  message`, as editors and terminals link it; options have no line. */
+/** `file:line:column  kind/name  path  message (route "name")`, as editors and terminals link it; options have no line. */
 export function renderProblem(problem: Problem): string {
   const subject = problem.kind === '' ? '' : problem.name === '' ? problem.kind : `${problem.kind}/${problem.name}`
   const isNoFile = problem.file.startsWith('--') || problem.file.startsWith('(')
   const place = isNoFile ? problem.file : `${problem.file}:${problem.line}:${problem.column}`
-  return [place, subject, problem.path, problem.message].filter((part) => part !== '').join('  ')
+  const line = [place, subject, problem.path, problem.message].filter((part) => part !== '').join('  ')
+  return line + routesText(problem.routes ?? [])
+}
+
+/** The most routes that a line names. */
+const MAX_ROUTES = 5
+
+function routesText(routes: readonly string[]): string {
+  if (routes.length === 0) return ''
+  const named = routes.slice(0, MAX_ROUTES).map((name) => JSON.stringify(name))
+  const more = routes.length > MAX_ROUTES ? ` and ${routes.length - MAX_ROUTES} more` : ''
+  return ` (route${routes.length === 1 ? '' : 's'} ${named.join(', ')}${more})`
 }

@@ -23,8 +23,10 @@ const listen = () =>
       .describe('`host:port`, `:port` for all addresses, or `unix:/path`. A change needs a restart.'),
     tls: z
       .strictObject({
-        certFile: filePath().describe('Certificate and its chain, PEM; a renewed one is taken over.'),
-        keyFile: filePath().describe('Private key of the certificate, PEM.'),
+        certFile: filePath('certificate chain').describe(
+          'Certificate and its chain, PEM; a renewed one is taken over.',
+        ),
+        keyFile: filePath('key of certificate').describe('Private key of the certificate, PEM.'),
       })
       .optional()
       .describe('Serves https instead of http.'),
@@ -70,7 +72,7 @@ const admin = () =>
     address: listenAddress()
       .default('127.0.0.1:8081')
       .describe('Where health, readiness, version and metrics are served. A change needs a restart.'),
-    tokenFile: filePath()
+    tokenFile: filePath('token')
       .optional()
       .describe(
         'File with the bearer for /config, /cache, /decisions, /reload and /inspect; without it they are served on loopback only.',
@@ -104,9 +106,13 @@ export const limits = () =>
 const targetTls = () =>
   withRules(
     z.strictObject({
-      caCertPath: filePath().optional().describe('CA certificates that replace the system roots for this backend.'),
-      clientCertFile: filePath().optional().describe('Certificate that the proxy shows to the backend (mutual TLS).'),
-      clientKeyFile: filePath().optional().describe('Private key of that certificate.'),
+      caCertPath: filePath('certificates')
+        .optional()
+        .describe('CA certificates that replace the system roots for this backend.'),
+      clientCertFile: filePath('certificate chain')
+        .optional()
+        .describe('Certificate that the proxy shows to the backend (mutual TLS).'),
+      clientKeyFile: filePath('key of certificate').optional().describe('Private key of that certificate.'),
       serverName: z
         .string()
         .min(1)
@@ -199,7 +205,7 @@ export const proxyConfig = () =>
     spec: z.strictObject({
       listen: listen().prefault({}).describe('Where callers connect to.'),
       admin: admin().prefault({}).describe('The admin listener.'),
-      secretsDirectory: filePath()
+      secretsDirectory: filePath('secrets directory')
         .default('./secrets')
         .describe('Where secrets are, as `<name>/<key>`. A change needs a restart.'),
       sessionKeySecretRef: secretRef()

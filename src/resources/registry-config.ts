@@ -6,8 +6,10 @@ import { filePath, httpUrl } from './scalars.ts'
 const source = () =>
   withRules(
     z.strictObject({
-      file: filePath().optional().describe('One server.json, an array of them, or the answer of a registry.'),
-      directory: filePath().optional().describe('Directory of such files.'),
+      file: filePath('registry file')
+        .optional()
+        .describe('One server.json, an array of them, or the answer of a registry.'),
+      directory: filePath('registry directory').optional().describe('Directory of such files.'),
       url: httpUrl().optional().describe('Address of such a document.'),
     }),
     [

@@ -1,9 +1,11 @@
 import path from 'node:path'
 import type { AuthSection } from './auth-section.ts'
+import { ConfigPlaces } from './config-places.ts'
 import { DEFAULTS, draftRoutes, listenOf } from './draft-routes.ts'
 import { anchorAuthSection, anchored, besides } from './file-paths.ts'
 import type { Loaded } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
+import type { NamedFile } from './named-files.ts'
 import { isLoopbackBind } from './plain-http.ts'
 import { fileProblem, renderProblem, type Located, type Problem } from './problem.ts'
 import { type InspectorMode, listenAddress, type ProxyConfig } from './proxy-config.ts'
@@ -26,6 +28,8 @@ export interface ProxyOverrides {
   readonly namespace?: string | undefined
   /** The section of `--callers FILE` (`loadCallersFile`); beats `spec.auth` of ProxyConfig. */
   readonly callers?: AuthSection | undefined
+  /** The files that this section names. */
+  readonly callersFiles?: readonly NamedFile[] | undefined
   /** `--ignore-manifest-callers`: what manifests say about who may call is left alone. Default false. */
   readonly ignoreManifestCallers?: boolean | undefined
   /** `--target`, the short form: one route instead of those in the files. */
@@ -126,6 +130,14 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
       maxCredentials: spec.limits.cachedCredentials,
       warnings: unique([...warnings, ...resolved.warnings]).map(renderProblem),
+      places: new ConfigPlaces({
+        loaded,
+        proxy,
+        drafts,
+        routes: resolved.routes,
+        servers: resolved.authServers,
+        callersFiles: overrides.callersFiles ?? [],
+      }),
     },
     notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],
   }

@@ -1,6 +1,7 @@
 import type { AuthSection } from './auth-section.ts'
 import type { AuthSpecs, RunnableType } from './auth-types.ts'
 import type { InspectorMode } from './proxy-config.ts'
+import type { ConfigPlaces } from './config-places.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
 import type { Storage } from './embedded-storage.ts'
 import type { SecretRef } from './scalars.ts'
@@ -145,4 +146,6 @@ export interface ResolvedProxy {
   readonly maxCredentials: number
   /** What is allowed but should be known; a sentence each. */
   readonly warnings: readonly string[]
+  /** Where its parts are written, and the files that it needs. */
+  readonly places: ConfigPlaces
 }

@@ -66,7 +66,7 @@ const roleCase = () =>
         .optional()
         .describe('Name of an MCPExternalAuthConfig in the same namespace; no route needed.'),
       claims: z.record(z.string(), z.unknown()).optional().describe('The claims of the caller.'),
-      token: filePath()
+      token: filePath('text')
         .optional()
         .describe('File with an access token, in place of claims; its signature is not checked.'),
       format: z

@@ -4,7 +4,7 @@ import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSi
 import type { Bytes, GoDuration, Milliseconds } from './units.ts'
 import { ABSOLUTE_URI, HEADER_NAME, HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
 import { withCel } from './rules.ts'
-import { FILE_PATHS, SECRET_REFS, withMark } from './marked.ts'
+import { FILE_PATHS, SECRET_REFS, withMark, type Content } from './marked.ts'
 
 const expected = (what: string) => ({ error: `expected ${what}` })
 
@@ -27,13 +27,14 @@ export const dataKey = () =>
     .regex(/^\.?[-_A-Za-z0-9][-._A-Za-z0-9]*$/, expected('letters, digits, "-", "_" and ".", not starting with ".."'))
 
 /** Reference to one key of one secret (specification, Secret reference; decisions §6 for what names may look like). */
-export const secretRef = () =>
+export const secretRef = (holds: Content = 'text') =>
   withMark(
     z.strictObject({
       name: objectName().describe('Name of the secret.'),
       key: dataKey().describe('Key within the secret.'),
     }),
     SECRET_REFS,
+    holds,
   )
 export type SecretRef = z.output<ReturnType<typeof secretRef>>
 
@@ -76,8 +77,8 @@ export const scope = () =>
     .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, expected('a scope: printable ASCII without space, quote and backslash'))
 export const scopes = () => z.array(scope()).max(100)
 
-/** Path of a file; relative to the file that names it. */
-export const filePath = () =>
+/** Path of a file; relative to the file that names it. What it has to hold is checked before it is used. */
+export const filePath = (holds: Content) =>
   withMark(
     // oxlint-disable-next-line no-control-regex -- a NUL in a path is exactly what this refuses
     z
@@ -86,6 +87,7 @@ export const filePath = () =>
       .max(4096)
       .regex(/^[^\0\r\n]+$/, expected('the path of a file on one line')),
     FILE_PATHS,
+    holds,
   )
 
 export const MAX_INT32 = 2_147_483_647

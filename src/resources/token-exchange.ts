@@ -55,10 +55,10 @@ export const tokenExchange = () =>
         .enum(CLIENT_AUTH_METHODS)
         .default('client_secret_basic')
         .describe('How the client authenticates. Extends the specification.'),
-      clientKeySecretRef: secretRef()
+      clientKeySecretRef: secretRef('client key')
         .optional()
         .describe('Private key (JWK or PKCS #8 PEM) for private_key_jwt. Extends the specification.'),
-      caCertPath: filePath()
+      caCertPath: filePath('certificates')
         .optional()
         .describe('CA certificates that replace the system roots. Extends the specification.'),
       insecureAllowHttp: z

@@ -147,7 +147,7 @@ export const upstreamProvider = () =>
       type: z.enum(UPSTREAM_TYPES).describe('OpenID Connect with discovery, or plain OAuth 2.0.'),
       oidcConfig: oidcConfig().optional().describe('Only with type oidc.'),
       oauth2Config: oauth2Config().optional().describe('Only with type oauth2.'),
-      caBundleRef: secretRef()
+      caBundleRef: secretRef('certificates')
         .optional()
         .describe('CA certificates (PEM) that replace the system roots. Extends the specification.'),
       allowPrivateIP: z

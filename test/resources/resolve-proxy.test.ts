@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { renderProblem, resolveProxy, type ProxyOverrides, type ResolvedProxy } from '../../src/resources/index.ts'
+import { ConfigPlaces, renderProblem, resolveProxy, type ProxyOverrides, type ResolvedProxy } from '../../src/resources/index.ts'
 import { externalAuth, load, OAUTH, proxy, route, SPECS } from './build.ts'
 
 const ANONYMOUS = { mode: 'anonymous' }
@@ -54,6 +54,7 @@ describe('resolveProxy', () => {
       maxCredentials: 10_000,
       sessionKeySecretRef: { name: 's', key: 'k' },
       warnings: [],
+      places: expect.any(ConfigPlaces) as unknown,
       authServers: [],
       cache: undefined,
       routes: [
