@@ -60,7 +60,9 @@ export function createProviderClient(
 
   const checkFiles = () => {
     if (files.caCert !== undefined && files.caCert() === undefined)
-      throw new Failure('secret_unavailable', { detail: `caCertPath of provider ${provider.name} cannot be read` })
+      throw new Failure('config_error', {
+        detail: `caCertPath of provider ${provider.name} holds no certificates: ${provider.caCertPath}`,
+      })
   }
 
   /** Sends with the value of `file`; once more when a 401 turns out to be an old value. */

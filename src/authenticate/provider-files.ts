@@ -1,5 +1,5 @@
 import { Failure, Secret, type Log } from '../core/index.ts'
-import { openWatchedFile, type WatchedFile } from '../files/index.ts'
+import { areCertificates, openWatchedFile, type WatchedFile } from '../files/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
 
@@ -32,7 +32,7 @@ export function openProviderFiles(provider: ProviderSettings, deps: Authenticate
   const open = deps.openFile ?? openWatchedFile
   const opened: WatchedFile[] = []
   const openFile = (field: string, path: string, maxBytes: number, accept: (content: Buffer) => boolean) => {
-    const file = open(path, { maxBytes, accept, onProblem: logProblem(deps.log, provider.name, field) })
+    const file = open(path, { maxBytes, accept, onProblem: logProblem(deps.log, provider.name, field, path) })
     opened.push(file)
     return file
   }
@@ -52,10 +52,7 @@ export function openProviderFiles(provider: ProviderSettings, deps: Authenticate
   }
 
   const { caCertPath, authTokenFile, clientSecretFile } = provider
-  const ca =
-    caCertPath === undefined
-      ? undefined
-      : openFile('caCertPath', caCertPath, MAX_CA_BYTES, (content) => content.includes('-----BEGIN CERTIFICATE-----'))
+  const ca = caCertPath === undefined ? undefined : openFile('caCertPath', caCertPath, MAX_CA_BYTES, areCertificates)
   return {
     caCert: ca === undefined ? undefined : () => ca.read(),
     authToken:
@@ -70,5 +67,5 @@ export function openProviderFiles(provider: ProviderSettings, deps: Authenticate
   }
 }
 
-const logProblem = (log: Log, provider: string, field: string) => (problem: string) =>
-  log.warn({ provider, field, problem }, 'a file of an identity provider cannot be used')
+const logProblem = (log: Log, provider: string, field: string, file: string) => (problem: string) =>
+  log.warn({ provider, field, file, problem }, 'a file of an identity provider cannot be used')

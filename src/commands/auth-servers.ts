@@ -5,6 +5,7 @@ import type { ObtainDeps } from '../obtain/index.ts'
 import type { ResolvedAuthServer, ResolvedProxy, ResolvedRoute } from '../resources/index.ts'
 import type { OpenSecrets } from '../secrets/index.ts'
 import type { Stores } from '../storage/index.ts'
+import { placed } from './config-error.ts'
 import { resourceUrlOf, scopesOf } from './resource-documents.ts'
 import { storageConfig } from './storage-config.ts'
 
@@ -87,7 +88,8 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
           const { name, spec, configHash } = resolved
           const resources = resourcesOf(resolved, config.routes, listenUrl)
           const key = JSON.stringify([name, configHash, resources])
-          const { server } = held.get(key, () => open(resolved, { name, spec, resources }))
+          const make = () => held.get(key, () => open(resolved, { name, spec, resources }))
+          const { server } = placed(config.places, { authServer: name }, make)
           byName.set(name, { key, server })
         }
       } catch (error) {

@@ -1,5 +1,5 @@
 import { type Log, RefCountedPool } from '../core/index.ts'
-import { openWatchedFile, type WatchedFile } from '../files/index.ts'
+import { areCertificates, openWatchedFile, type WatchedFile } from '../files/index.ts'
 
 const MAX_CA_BYTES = 1024 * 1024
 
@@ -20,7 +20,9 @@ export function openCaFiles(log: Log): CaFiles {
   const open = (path: string): WatchedFile =>
     openWatchedFile(path, {
       maxBytes: MAX_CA_BYTES,
-      onProblem: (reason) => log.warn({ file: path, reason }, 'a CA file cannot be read'),
+      // Node's TLS takes anything, and would trust nobody then.
+      accept: areCertificates,
+      onProblem: (reason) => log.warn({ file: path, reason }, 'a CA file cannot be used'),
     })
   return {
     hold() {

@@ -1,6 +1,7 @@
 import { causeOf, type Route } from '../core/index.ts'
 import type { Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
+import { placed } from './config-error.ts'
 import type { Services } from './proxy-services.ts'
 import type { Resources } from './readiness.ts'
 import { resourceDocuments } from './resource-documents.ts'
@@ -24,7 +25,7 @@ export interface Candidate {
 
 const PREPARE_MS = 2_000
 
-/** Builds what a configuration needs. Throws `Failure` for what cannot run, and then nothing of it stays open. */
+/** Builds what a configuration needs. Throws `ConfigError` with the place of what cannot run, and then nothing of it stays open. */
 export function buildCandidate(config: ResolvedProxy, listenUrl: string, services: Services): Candidate {
   const { clock, log, decisions, egressProxy } = services
   const secrets = services.secrets.hold()
@@ -50,15 +51,22 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
       opened.push(part)
       return part
     }
+    const { places } = config
     const authServers = services.authServers.hold(config, listenUrl)
     keep({ close: () => authServers.release() })
     const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain }
-    const routes: Route[] = config.routes.map((resolved) => buildRoute(resolved, listenUrl, deps, keep))
+    const routes: Route[] = config.routes.map((resolved) =>
+      placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)),
+    )
     const localHandlers = [
       ...resourceDocuments(config, listenUrl),
       ...authServers.all.flatMap(({ handlers }) => handlers),
     ]
-    const sharedCache = keep(prepareSharedCache(config, { ...services, slot: services.sharing, secrets }))
+    const sharedCache = keep(
+      placed(places, { process: 'cache' }, () =>
+        prepareSharedCache(config, { ...services, slot: services.sharing, secrets }),
+      ),
+    )
     const runtime = { routes, localHandlers, close }
     const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
     const held = { secrets, certificate, providersWithoutKeys, authServers: authServers.all }

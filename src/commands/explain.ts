@@ -113,13 +113,14 @@ async function explainAgainst(options: Parsed, output: string, io: Io): Promise<
 }
 
 async function routesOf(configPaths: readonly string[], options: Parsed): Promise<readonly ResolvedRoute[]> {
-  const { routes } = await loadProxyConfig({
+  const sources = {
     configPaths,
     callers: options.text('callers'),
     ignoreManifestCallers: options.flag('ignore-manifest-callers'),
     namespace: options.text('namespace'),
     apiGroup: options.text('api-group'),
-  })
+  }
+  const { routes } = await loadProxyConfig(sources, { readsFiles: false })
   return routes
 }
 

@@ -1,15 +1,19 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
+import type { Clock } from '../core/index.ts'
 import {
   type InspectorMode,
+  type Loaded,
   loadCallersFile,
   loadFiles,
   type Problem,
+  type ProxyOverrides,
   renderProblem,
   type ResolvedProxy,
   resolveProxy,
   splitExternalAuth,
 } from '../resources/index.ts'
+import { checkFiles } from './check-files.ts'
 import { ConfigError } from './config-error.ts'
 
 /** Where a proxy's configuration comes from: files, directories, and what the command line says beside them. */
@@ -32,34 +36,64 @@ export interface ProxySources {
   readonly apiGroup?: string | undefined
 }
 
-/** Reads, checks and resolves everything anew. Throws `ConfigError` with every problem of every document. */
-export async function loadProxyConfig(sources: ProxySources): Promise<ResolvedProxy> {
-  const { listen, admin, secretsDirectory, target, namespace, apiGroup } = sources
+/** The documents of a proxy before they are put together. */
+export interface LoadedSources {
+  readonly loaded: Loaded
+  readonly overrides: ProxyOverrides
+  /** Of the file of `--callers`. */
+  readonly problems: readonly Problem[]
+  readonly warnings: readonly string[]
+}
+
+/** Reads all documents of a proxy, and the file of `--callers`. */
+export async function loadSources(sources: ProxySources): Promise<LoadedSources> {
+  const { listen, admin, secretsDirectory, target, namespace, apiGroup, ignoreManifestCallers } = sources
   const short = sources.externalAuth === undefined ? undefined : splitExternalAuth(sources.externalAuth)
   const paths = [...sources.configPaths, ...(short === undefined ? [] : [short.file])]
   const loaded = await loadFiles(paths, apiGroup === undefined ? {} : { apiGroup })
   const callers = sources.callers === undefined ? undefined : await loadCallersFile(sources.callers)
-  const result = resolveProxy(loaded, {
-    listen,
-    admin,
-    secretsDirectory,
-    namespace,
-    target,
-    externalAuth: short?.name,
-    callers: callers?.config,
-    ignoreManifestCallers: sources.ignoreManifestCallers,
-    inspector: sources.inspector,
-  })
-  const problems: readonly Problem[] = [...(callers?.problems ?? []), ...(result.problems ?? [])]
-  if (problems.length > 0 || result.config === undefined) throw new ConfigError(problems.map(renderLine))
   return {
-    ...result.config,
-    warnings: [...result.config.warnings, ...(callers?.config === undefined ? [] : callers.warnings)],
+    loaded,
+    overrides: {
+      listen,
+      admin,
+      secretsDirectory,
+      namespace,
+      target,
+      externalAuth: short?.name,
+      callers: callers?.config,
+      callersFiles: callers?.files,
+      ignoreManifestCallers,
+      inspector: sources.inspector,
+    },
+    problems: callers?.problems ?? [],
+    warnings: callers?.warnings ?? [],
   }
 }
 
+/**
+ * Reads, checks and resolves everything anew, and looks whether the files that are named hold what they should unless
+ * `readsFiles` is false (default true). Throws `ConfigError` with every problem of every document, else of every file.
+ */
+export async function loadProxyConfig(
+  sources: ProxySources,
+  { readsFiles = true, clock = { now: () => Date.now() } }: { readsFiles?: boolean; clock?: Clock } = {},
+): Promise<ResolvedProxy> {
+  const { loaded, overrides, problems, warnings } = await loadSources(sources)
+  const result = resolveProxy(loaded, overrides)
+  const found = [...problems, ...(result.problems ?? [])]
+  if (found.length > 0 || result.config === undefined)
+    throw new ConfigError(found.map(renderStartProblem), { problems: found })
+  const { config } = result
+  if (readsFiles) {
+    const { problems: ofFiles } = await checkFiles(config.places, config.secretsDirectory, clock)
+    if (ofFiles.length > 0) throw new ConfigError(ofFiles.map(renderProblem), { problems: ofFiles })
+  }
+  return { ...config, warnings: [...config.warnings, ...warnings] }
+}
+
 /** What is loaded but can't run here is told apart by its reason (decisions §1). */
-const renderLine = (problem: Problem): string =>
+const renderStartProblem = (problem: Problem): string =>
   problem.reason === 'type_not_runnable' ? `${renderProblem(problem)} (type_not_runnable)` : renderProblem(problem)
 
 /** The files and directories of which a change is a reason to load again. */

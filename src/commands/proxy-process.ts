@@ -11,6 +11,7 @@ import type { Store } from '../storage/index.ts'
 import type { ProxyControls, ReloadResult } from './admin.ts'
 import { buildCandidate, type Candidate } from './candidate.ts'
 import type { Closers } from './closers.ts'
+import { placed, placedListener } from './config-error.ts'
 import type { Inspector } from '../inspect/index.ts'
 import type { TlsMaterial } from '../listen/index.ts'
 import { INSPECT_BYTES, openInspection, type TryUsers } from './inspection.ts'
@@ -93,7 +94,7 @@ export async function startProxy(
   common?: Common,
 ): Promise<ProxyProcess> {
   const { log, clock = { now: () => Date.now() } } = options
-  const loaded = await loadProxyConfig(options)
+  const loaded = await loadProxyConfig(options, { clock })
   const first = { ...loaded, ...common?.settings }
   await common?.prepare(first)
   const { secretsDirectory, maxCredentials } = first
@@ -114,12 +115,8 @@ export async function startProxy(
     tryUsers: options.tryUsers,
   })
   if (inspector !== undefined) closers.keep(inspector)
-  const proxy = await listen(first, services, closers, {
-    common,
-    isInline,
-    tls: tlsMaterial,
-    observer: inspector?.observer,
-  })
+  const how = { common, isInline, tls: tlsMaterial, observer: inspector?.observer }
+  const proxy = await placedListener(first.places, 'listen', () => listen(first, services, closers, how))
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
 
@@ -199,7 +196,7 @@ async function listen(
 function install(candidate: Candidate, proxy: Proxy, { cache, log }: Services): Candidate {
   const next = candidate.config
   try {
-    proxy.swap(candidate.runtime)
+    placed(next.places, { process: 'routes' }, () => proxy.swap(candidate.runtime))
   } catch (error) {
     candidate.refuse()
     throw error

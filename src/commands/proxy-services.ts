@@ -42,6 +42,8 @@ export interface ServicesOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock: Clock
+  /** Where state is kept. Default: where the configuration says. */
+  readonly stores?: Stores
   readonly common?: Pick<Common, 'memory' | 'ephemeralKeys'> | undefined
 }
 
@@ -64,7 +66,7 @@ export function createServices(options: ServicesOptions): Services {
   const outbound: ObtainDeps['outbound'] = (wanted) =>
     createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
-  const stores = createStores({ clock, log, metrics, random: Math.random, memory: common?.memory })
+  const stores = options.stores ?? createStores({ clock, log, metrics, random: Math.random, memory: common?.memory })
   return {
     clock,
     log,

@@ -4,19 +4,11 @@ import { ConfigError } from './config-error.ts'
 import { EXIT, type Io } from './io.ts'
 import { inspectorOf, inspectorOptions } from './inspector-options.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
-import {
-  API_GROUP,
-  DIRECTORY,
-  DURATION,
-  FILE,
-  HTTP_URL,
-  LISTEN_ADDRESS,
-  NAMESPACE,
-  wholeNumber,
-} from './option-values.ts'
+import { DURATION, FILE, wholeNumber } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
 import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
+import { SOURCE_OPTIONS, sourcesFrom } from './source-options.ts'
 import { growYoungGeneration } from './young-generation.ts'
 
 /** The table of its options. */
@@ -25,54 +17,7 @@ export const PROXY_SPEC: CommandSpec = {
   summary: 'Runs the proxy in front of MCP servers. Logs go to standard error.',
   options: {
     config: { type: 'string', is: FILE, multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
-    target: { type: 'string', is: HTTP_URL, value: 'URL', help: 'Short form: one route to this MCP server, at /.' },
-    'external-auth': {
-      type: 'string',
-      is: FILE,
-      value: 'FILE[#NAME]',
-      help: 'Short form: the MCPExternalAuthConfig for it.',
-    },
-    callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests and the short form.' },
-    'ignore-manifest-callers': {
-      type: 'boolean',
-      help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
-    },
-    listen: {
-      type: 'string',
-      is: LISTEN_ADDRESS,
-      value: 'ADDR',
-      help: 'host:port, :port or unix:/path. Default 127.0.0.1:8080.',
-    },
-    admin: {
-      type: 'string',
-      is: LISTEN_ADDRESS,
-      value: 'ADDR',
-      help: 'Health, readiness, metrics. Default 127.0.0.1:8081.',
-    },
-    'secrets-dir': {
-      type: 'string',
-      is: DIRECTORY,
-      value: 'DIR',
-      help: 'Secrets, one file NAME/KEY each. Default ./secrets.',
-    },
-    namespace: {
-      type: 'string',
-      is: NAMESPACE,
-      value: 'NAME',
-      help: 'Serves this namespace where the files have several.',
-    },
-    'api-group': {
-      type: 'string',
-      is: API_GROUP,
-      value: 'GROUP',
-      help: 'API group of the resources. Default extauth.dev.',
-    },
-    'sts-endpoint': {
-      type: 'string',
-      is: HTTP_URL,
-      value: 'URL',
-      help: 'STS for all; else stsEndpoint, AWS_ENDPOINT_URL_STS, the region.',
-    },
+    ...SOURCE_OPTIONS,
     'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
     ...inspectorOptions('as the configuration says, else off; bodies in the short form on loopback'),
     'drain-grace': {
@@ -147,17 +92,7 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
   const grace = options.text('drain-grace')
   const drainGraceMs = grace === undefined ? undefined : parseGoDuration(grace)
   return {
-    configPaths,
-    listen: options.text('listen'),
-    admin: options.text('admin'),
-    secretsDirectory: options.text('secrets-dir'),
-    target,
-    externalAuth,
-    callers: options.text('callers'),
-    ignoreManifestCallers: options.flag('ignore-manifest-callers'),
-    namespace: options.text('namespace'),
-    apiGroup: options.text('api-group'),
-    stsEndpoint: options.text('sts-endpoint'),
+    ...sourcesFrom(options, configPaths),
     showClaims: options.flag('show-claims'),
     ...inspectorOf(options),
     ...(drainGraceMs === undefined ? {} : { drainGraceMs }),

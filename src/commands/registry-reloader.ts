@@ -1,7 +1,8 @@
-import { causeOf, type Log, type Metrics } from '../core/index.ts'
+import { causeOf, type Clock, type Log, type Metrics } from '../core/index.ts'
 import { openWatchedFile } from '../files/index.ts'
-import { loadRegistryFile, type RegistryConfig, renderProblem } from '../resources/index.ts'
+import type { RegistryConfig } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
+import { loadRegistry } from './load-registry.ts'
 
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
 
@@ -16,20 +17,26 @@ export interface RegistryReloaderOptions {
   readonly path: string
   /** Puts a configuration in force; rejects before anything has changed. */
   readonly install: (config: RegistryConfig) => Promise<void>
+  readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
 }
 
 /** Reloads when the registry file changes, and when asked to. */
-export function createRegistryReloader({ path, install, log, metrics }: RegistryReloaderOptions): RegistryReloader {
+export function createRegistryReloader({
+  path,
+  install,
+  clock,
+  log,
+  metrics,
+}: RegistryReloaderOptions): RegistryReloader {
   const reloads = metrics.counter('extauth_config_reloads_total', 'Reloads of the configuration.', ['outcome'])
   let isClosed = false
 
   const attempt = async (): Promise<void> => {
     if (isClosed) return
     try {
-      const loaded = await loadRegistryFile(path)
-      if (loaded.problems !== undefined) throw new ConfigError(loaded.problems.map(renderProblem))
+      const loaded = await loadRegistry(path, clock)
       for (const warning of loaded.warnings) log.warn({}, warning)
       await install(loaded.config)
       reloads.with('ok').add()

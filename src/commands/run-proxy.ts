@@ -4,6 +4,7 @@ import type { ResolvedProxy, ResolvedRoute } from '../resources/index.ts'
 import { adminEndpoints, type ProxyControls } from './admin.ts'
 import { openAdminToken } from './admin-token.ts'
 import { type Closers, whole } from './closers.ts'
+import { placedListener } from './config-error.ts'
 import { type ProxyProcessOptions, startProxy } from './proxy-process.ts'
 import type { Reloader } from './reloader.ts'
 import { VERSION } from './version.ts'
@@ -32,7 +33,8 @@ export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
     const { log } = options
     const proxy = await startProxy(options, closers)
     const { url, first } = proxy
-    const admin = await startAdmin(first.admin, proxy, log, closers, proxy.inspector?.pages)
+    const { pages } = proxy.inspector ?? {}
+    const admin = await placedListener(first.places, 'admin', () => startAdmin(first.admin, proxy, log, closers, pages))
     log.info({ url, admin: admin.url, routes: first.routes.length, version: VERSION }, 'listening')
     const close = async (): Promise<void> => {
       // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.

@@ -2,11 +2,11 @@ import type { Clock } from '../core/index.ts'
 import { createOutbound } from '../net/index.ts'
 import { type Readiness, startOps } from '../ops/index.ts'
 import { startRegistry } from '../registry/index.ts'
-import { loadRegistryFile, type RegistryConfig, renderProblem } from '../resources/index.ts'
+import type { RegistryConfig } from '../resources/index.ts'
 import { type Closers, whole } from './closers.ts'
-import { ConfigError } from './config-error.ts'
 import { describeEgress, egressFrom } from './egress.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
+import { loadRegistry } from './load-registry.ts'
 import { openMetrics } from './metrics.ts'
 import { closeContent, openContent } from './registry-content.ts'
 import { createRegistryReloader } from './registry-reloader.ts'
@@ -50,8 +50,7 @@ export function runRegistryServer(options: RunRegistryOptions): Promise<RunningR
 
 async function start(options: RunRegistryOptions, closers: Closers): Promise<RunningRegistry> {
   const { log, env, clock = { now: () => Date.now() } } = options
-  const loaded = await loadRegistryFile(options.configPath)
-  if (loaded.problems !== undefined) throw new ConfigError(loaded.problems.map(renderProblem))
+  const loaded = await loadRegistry(options.configPath, clock)
   for (const warning of loaded.warnings) log.warn({}, warning)
 
   const metrics = openMetrics()
@@ -87,7 +86,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     metrics: () => metrics.render(),
     log,
   })
-  const reloader = createRegistryReloader({ path: options.configPath, install, log, metrics })
+  const reloader = createRegistryReloader({ path: options.configPath, install, clock, log, metrics })
   const { url } = server
   log.info(
     { url, internal: ops.url, mode: content.auth.mode, registries: content.registries.size, version: VERSION },

@@ -1,14 +1,10 @@
-import {
-  DEFAULT_API_GROUP,
-  loadFiles,
-  renderProblem,
-  resolveProxy,
-  type Loaded,
-  type Problem,
-} from '../resources/index.ts'
+import { type Loaded, renderProblem } from '../resources/index.ts'
 import { EXIT, type Io } from './io.ts'
-import { API_GROUP, oneOf } from './option-values.ts'
+import { loadSources } from './load-config.ts'
+import { FILE, oneOf } from './option-values.ts'
 import { parseOptions, renderHelp, UsageError, type CommandSpec } from './options.ts'
+import { SOURCE_OPTIONS, sourcesFrom } from './source-options.ts'
+import { validate, type ValidationReport } from './validation.ts'
 
 /** The table of its options. */
 export const VALIDATE_SPEC: CommandSpec = {
@@ -17,11 +13,11 @@ export const VALIDATE_SPEC: CommandSpec = {
   positionals: 'FILE|DIR…',
   completes: 'file',
   options: {
-    'api-group': {
-      type: 'string',
-      is: API_GROUP,
-      value: 'GROUP',
-      help: `Group of our resources (default ${DEFAULT_API_GROUP}).`,
+    config: { type: 'string', is: FILE, multiple: true, value: 'PATH', help: 'The same as FILE|DIR, as for proxy.' },
+    ...SOURCE_OPTIONS,
+    'no-files': {
+      type: 'boolean',
+      help: 'Leaves out whether the files and secrets that are named are there and hold what they should.',
     },
     output: {
       type: 'string',
@@ -29,22 +25,24 @@ export const VALIDATE_SPEC: CommandSpec = {
       value: 'text|json',
       help: 'How problems are printed (default text).',
     },
-    verbose: { type: 'boolean', help: 'Also lists fields of workloads that nothing reads, and skipped documents.' },
+    verbose: {
+      type: 'boolean',
+      help: 'Also lists fields of workloads that nothing reads, skipped documents, and a missing secrets directory.',
+    },
   },
-  notes:
-    'Of a directory, the files that end in .yaml, .yml or .json are read, without subdirectories.\nExit codes: 0 no problem, 1 problems, 2 usage.',
-}
-
-/** What `extauth validate` found; the JSON that `--output json` prints. */
-export interface ValidationReport {
-  readonly files: number
-  /** Documents of ours, valid or not. */
-  readonly documents: number
-  readonly skipped: number
-  readonly problems: readonly Problem[]
-  readonly warnings: readonly Problem[]
-  /** What was filled in, and what has to be done elsewhere: the redirect URIs to be registered at upstream providers. */
-  readonly notes: readonly Problem[]
+  notes: [
+    'Of a directory, the files that end in .yaml, .yml or .json are read, without subdirectories.',
+    'Checked is what extauth proxy would check with the same options, and everything is built as it',
+    'would be; nothing listens and no connection is opened. --target takes the only config of the files.',
+    'Files that hold no document of ours at all are a problem.',
+    '',
+    'Examples:',
+    '  extauth validate proxy.yaml',
+    '  extauth validate manifests/ --callers callers.yaml --listen :8080 --no-files',
+    '  extauth validate auth.yaml --target https://mcp.example.com/mcp',
+    '',
+    'Exit codes: 0 no problem, 1 problems, 2 usage.',
+  ].join('\n'),
 }
 
 /** The `validate` command. Exit code 0 when there is no problem, 1 when there is, 2 for wrong usage (`UsageError`). */
@@ -58,45 +56,28 @@ export async function runValidate(
     return EXIT.fine
   }
   const output = options.text('output') ?? 'text'
-  if (options.positionals.length === 0) throw new UsageError('Which files? See extauth validate --help.')
-  const loaded = await loadFiles(options.positionals, { apiGroup: options.text('api-group') })
-  const report = validate(loaded)
+  const paths = [...options.positionals, ...options.list('config')]
+  const externalAuth = options.text('external-auth')
+  if (paths.length === 0 && externalAuth === undefined)
+    throw new UsageError('Which files? See extauth validate --help.')
+  if (externalAuth !== undefined && options.text('target') === undefined)
+    throw new UsageError('--external-auth needs --target')
+  const { stsEndpoint, ...wanted } = sourcesFrom(options, paths)
+  const sources = await loadSources(wanted)
+  const { loaded } = sources
+  const report = await validate(sources, {
+    paths,
+    readsFiles: !options.flag('no-files'),
+    isVerbose: options.flag('verbose'),
+    stsEndpoint,
+    env: io.env ?? {},
+    clock: { now: () => Date.now() },
+  })
   if (output === 'json') {
     const details = options.flag('verbose') ? { unused: loaded.unused, skippedDocuments: loaded.skipped } : {}
     io.stdout(`${JSON.stringify({ ...report, ...details }, null, 2)}\n`)
   } else print(report, loaded, options.flag('verbose'), io)
   return report.problems.length === 0 ? EXIT.fine : EXIT.failed
-}
-
-/**
- * The problems of the documents, and those that each ProxyConfig would have as a process. That a route uses a type which
- * can't run yet is a warning here: the documents are valid, only `proxy` refuses them (decisions §1).
- */
-export function validate(loaded: Loaded): ValidationReport {
-  const found = new Map<string, Problem>()
-  const notes = new Map<string, Problem>()
-  for (const problem of loaded.problems) found.set(renderProblem(problem), problem)
-  for (const proxy of loaded.proxies) {
-    // Each ProxyConfig is a process of its own, whatever else lies in the same directory.
-    const { namespace } = proxy.document.metadata
-    const result = resolveProxy({ ...loaded, proxies: [proxy], problems: [] }, { namespace })
-    for (const problem of result.problems ?? []) found.set(renderProblem(problem), problem)
-    for (const note of result.notes ?? []) notes.set(renderProblem(note), note)
-  }
-  const all = [...found.values()]
-  const problems = all.filter((problem) => problem.reason === 'config_error')
-  const isTold = new Set(problems.map(renderProblem))
-  return {
-    files: loaded.files,
-    documents: loaded.declared.length + loaded.registries.length + loaded.callers.length + loaded.roleTests.length,
-    skipped: loaded.skipped.length,
-    problems,
-    warnings: [
-      ...loaded.warnings.filter((warning) => !isTold.has(renderProblem(warning))),
-      ...all.filter((problem) => problem.reason === 'type_not_runnable'),
-    ],
-    notes: [...notes.values()],
-  }
 }
 
 function print(report: ValidationReport, loaded: Loaded, verbose: boolean, io: Pick<Io, 'stdout' | 'stderr'>): void {

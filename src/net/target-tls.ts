@@ -1,6 +1,6 @@
 import { buildConnector } from 'undici'
 import { Failure } from '../core/index.ts'
-import { readBounded } from '../files/index.ts'
+import { readBounded, readCertificates, readPrivateKey } from '../files/index.ts'
 import { type Connect, promised } from './connector.ts'
 
 /** TLS towards a backend (`targetTls` of a route); paths of PEM files. */
@@ -19,11 +19,27 @@ const MAX_PEM_BYTES = 1024 * 1024
 
 type Material = Readonly<Record<'ca' | 'cert' | 'key', Buffer | undefined>>
 
+/** Throws `UnusableFile` for one that is missing, or does not hold what it should: TLS itself takes anything as roots. */
 const readMaterial = (tls: TargetTls): Material => {
-  const read = (path: string | undefined): Buffer | undefined =>
-    path === undefined ? undefined : readBounded(path, MAX_PEM_BYTES)
-  return { ca: read(tls.caCertPath), cert: read(tls.clientCertFile), key: read(tls.clientKeyFile) }
+  const read = (path: string | undefined, check: (content: Buffer) => unknown): Buffer | undefined => {
+    if (path === undefined) return undefined
+    try {
+      const content = readBounded(path, MAX_PEM_BYTES)
+      check(content)
+      return content
+    } catch (cause) {
+      throw new UnusableFile(path, { cause })
+    }
+  }
+  return {
+    ca: read(tls.caCertPath, readCertificates),
+    cert: read(tls.clientCertFile, readCertificates),
+    key: read(tls.clientKeyFile, readPrivateKey),
+  }
 }
+
+/** The message is the path of the file. */
+class UnusableFile extends Error {}
 
 const isSame = (left: Material, right: Material): boolean =>
   (['ca', 'cert', 'key'] as const).every((name) => {
@@ -33,8 +49,8 @@ const isSame = (left: Material, right: Material): boolean =>
 
 /**
  * Connects to a backend with its TLS settings. The files are read now and again before each new connection, so that a
- * certificate that was renewed is taken up; one that can't be read keeps the old. Throws `Failure` config_error when a
- * file can't be read at the start.
+ * certificate that was renewed is taken up; one that can't be used keeps the old. Throws `Failure` config_error when a
+ * file can't be used at the start.
  */
 export const createTargetConnect = (
   tls: TargetTls,
@@ -57,7 +73,8 @@ export const createTargetConnect = (
   try {
     material = readMaterial(tls)
   } catch (cause) {
-    throw new Failure('config_error', { detail: 'a file of targetTls cannot be read', cause })
+    const file = cause instanceof UnusableFile ? cause.message : 'one'
+    throw new Failure('config_error', { detail: `a file of targetTls cannot be used: ${file}`, cause })
   }
   let connect = connectWith(material)
   const refresh = (): void => {

@@ -40,6 +40,16 @@ async function importKey(text: string): Promise<SigningKey> {
   return { key, alg, kid: jwk.kid }
 }
 
+/** Whether a text is a private key that can sign client assertions, as `createClientAssertion` takes it. */
+export async function isClientKey(text: string): Promise<boolean> {
+  try {
+    await importKey(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /**
  * Makes client assertions (RFC 7523 §2.2, §3) for one client and one token endpoint: signed with the private key in
  * the secret (a JWK, or PEM in PKCS #8, PKCS #1 or SEC 1), good for 60 s and one use. Throws `config_error` for a key

@@ -13,6 +13,11 @@ export type ConfigPart =
   | { readonly process: 'cache' | 'routes' }
   | { readonly listener: 'listen' | 'admin' }
 
+const NOWHERE = fileProblem('(files)', '')
+
+/** The parts of a process, and the fields that say them. */
+const PROCESS_PARTS = [['listen', 'address'], ['admin', 'address'], ['cache'], ['routes']] as const
+
 /** What a process reads beside its documents, and where the parts of its configuration are written. */
 export class ConfigPlaces {
   /** The files that this process uses; their problems know the routes that do. */
@@ -20,7 +25,8 @@ export class ConfigPlaces {
   readonly secrets: readonly NamedSecret[]
   readonly #routes: ReadonlyMap<string, Problem>
   readonly #servers: ReadonlyMap<string, Problem>
-  readonly #process: (part: readonly string[]) => Problem
+  readonly #process: ReadonlyMap<string, Problem>
+  readonly #named: ReadonlySet<string>
 
   constructor(inputs: PlaceInputs) {
     const { loaded, proxy, drafts, routes, servers } = inputs
@@ -35,13 +41,12 @@ export class ConfigPlaces {
     )
     this.#servers = new Map(servers.map((server) => [server.name, placeOfServer(server, loaded, routes)]))
     // Made now, so that the documents need not be kept for it.
-    const parts = new Map(
-      [['listen', 'address'], ['admin', 'address'], ['cache'], ['routes']].map((part) => [
-        part[0],
-        proxy?.problem(['spec', ...part], ''),
-      ]),
+    this.#process = new Map(
+      PROCESS_PARTS.map(([part, ...more]) => [part, proxy?.problem(['spec', part, ...more], '') ?? NOWHERE]),
     )
-    this.#process = ([part = '']) => parts.get(part) ?? fileProblem('(files)', '')
+    const { listen, admin } = inputs.options
+    const byOption = new Set([...(listen === undefined ? [] : ['listen']), ...(admin === undefined ? [] : ['admin'])])
+    this.#named = new Set(proxy === undefined ? [] : ['listen', 'admin'].filter((listener) => !byOption.has(listener)))
   }
 
   /** A problem with one part; `message` is told at the secret that it names, if it names one. */
@@ -53,10 +58,15 @@ export class ConfigPlaces {
     return { ...(secret?.at ?? at), message }
   }
 
+  /** Whether a document of this process says where it listens; `--listen` and `--admin` are none. */
+  names(listener: 'listen' | 'admin'): boolean {
+    return this.#named.has(listener)
+  }
+
   #placeOf(part: ConfigPart): Problem {
-    if ('route' in part) return this.#routes.get(part.route) ?? fileProblem('(files)', '')
-    if ('authServer' in part) return this.#servers.get(part.authServer) ?? fileProblem('(files)', '')
-    return this.#process(['process' in part ? part.process : part.listener])
+    if ('route' in part) return this.#routes.get(part.route) ?? NOWHERE
+    if ('authServer' in part) return this.#servers.get(part.authServer) ?? NOWHERE
+    return this.#process.get('process' in part ? part.process : part.listener) ?? NOWHERE
   }
 
   /** Nothing that people look up in a configuration. */
@@ -73,6 +83,8 @@ export interface PlaceInputs {
   readonly servers: readonly ResolvedAuthServer[]
   /** Of the file of `--callers`. */
   readonly callersFiles: readonly NamedFile[]
+  /** Addresses that are given by options. */
+  readonly options: { readonly listen?: string | undefined; readonly admin?: string | undefined }
 }
 
 const sharesRoute = ({ routes = [] }: Problem, { routes: others = [] }: Problem): boolean =>

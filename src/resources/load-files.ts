@@ -1,5 +1,6 @@
 import { open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { OUR_KINDS } from './document-kinds.ts'
 import { nothingLoaded, type Loaded } from './loaded.ts'
 import { parseDocuments, type ParseOptions, type SourceText } from './parse-documents.ts'
 import { fileProblem, type Problem } from './problem.ts'
@@ -44,7 +45,12 @@ async function listFiles(paths: readonly string[], problems: Problem[]): Promise
       else {
         const found = (await readdir(name)).filter((entry) => /\.(ya?ml|json)$/i.test(entry) && !entry.startsWith('.'))
         if (found.length === 0)
-          problems.push(fileProblem(name, 'no file in this directory ends in .yaml, .yml or .json'))
+          problems.push(
+            fileProblem(
+              name,
+              `no file in this directory ends in .yaml, .yml or .json; looked for documents of ${OUR_KINDS.join(', ')}`,
+            ),
+          )
         files.push(...found.sort().map((entry) => path.join(name, entry)))
       }
     } catch (error) {

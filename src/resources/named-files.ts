@@ -1,4 +1,3 @@
-import path from 'node:path'
 import type { z } from 'zod'
 import { besides } from './file-paths.ts'
 import { FILE_PATHS, markedContents, SECRET_REFS, type Content } from './marked.ts'
@@ -53,22 +52,16 @@ export function namesIn(schema: z.core.$ZodType, value: unknown, place: Located<
     holds,
   })
   const found = markedContents<string>(schema, value, FILE_PATHS)
-  const files = found.map((file): NamedFile => {
+  const files: NamedFile[] = []
+  for (const file of found) {
     const isBeside = (other: readonly PropertyKey[]): boolean =>
       other.length === file.path.length && other.slice(0, -1).every((step, index) => step === file.path[index])
-    const certificate =
-      file.holds === 'key of certificate'
-        ? found.find((other) => other.holds === 'certificate chain' && isBeside(other.path))?.value
-        : undefined
-    return {
-      ...named(file),
-      path: besides(place.file, file.value),
-      certificate: certificate === undefined ? undefined : besides(place.file, certificate),
-    }
-  })
-  const secrets = markedContents<SecretRef>(schema, value, SECRET_REFS).map((secret): NamedSecret => ({
-    ...named(secret),
-    label: path.posix.join(secret.value.name, secret.value.key),
-  }))
+    const own = found.find((other) => other.holds === 'certificate chain' && isBeside(other.path))?.value
+    const certificate = file.holds === 'key of certificate' && own !== undefined ? besides(place.file, own) : undefined
+    files.push({ ...named(file), path: besides(place.file, file.value), certificate })
+  }
+  const secrets: NamedSecret[] = []
+  for (const secret of markedContents<SecretRef>(schema, value, SECRET_REFS))
+    secrets.push({ ...named(secret), label: `${secret.value.name}/${secret.value.key}` })
   return { files, secrets }
 }

@@ -137,6 +137,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         routes: resolved.routes,
         servers: resolved.authServers,
         callersFiles: overrides.callersFiles ?? [],
+        options: overrides,
       }),
     },
     notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],

@@ -8,10 +8,13 @@ const README = readFileSync(path.join(EXAMPLES, 'README.md'), 'utf8')
 const FILES = readdirSync(EXAMPLES).filter((name) => name.endsWith('.yaml') && name !== 'callers.yaml')
 
 const load = (file: string) =>
-  loadProxyConfig({
-    configPaths: [path.join(EXAMPLES, file)],
-    ...(file === 'remote-proxy.yaml' ? { callers: path.join(EXAMPLES, 'callers.yaml') } : {}),
-  })
+  loadProxyConfig(
+    {
+      configPaths: [path.join(EXAMPLES, file)],
+      ...(file === 'remote-proxy.yaml' ? { callers: path.join(EXAMPLES, 'callers.yaml') } : {}),
+    },
+    { readsFiles: false },
+  )
 
 describe('config/examples', () => {
   it.each(FILES)('%s runs as it is, without a warning', async (file) => {

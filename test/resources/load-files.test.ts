@@ -49,7 +49,7 @@ describe('loadFiles', () => {
     const loaded = await loadFiles([at('missing.yaml'), at('empty'), at('good.yaml')])
     expect(loaded.problems.map((problem) => problem.message)).toEqual([
       'there is no such file',
-      'no file in this directory ends in .yaml, .yml or .json',
+      'no file in this directory ends in .yaml, .yml or .json; looked for documents of MCPExternalAuthConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer',
     ])
     expect(loaded.auths).toHaveLength(1)
     expect((await loadFiles(['/dev/null'])).problems.map((problem) => problem.message)).toEqual(['not a regular file'])

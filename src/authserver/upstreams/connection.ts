@@ -6,6 +6,7 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from '../../core/index.ts'
+import { areCertificates } from '../../files/index.ts'
 import { readJsonObject } from '../../http/index.ts'
 import { busyFailure, outboundFailure, type ServiceFailures } from '../../net/index.ts'
 import type { SecretRef, UpstreamProvider } from '../../resources/index.ts'
@@ -31,7 +32,9 @@ function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => Buffer 
   return () => {
     if (secret.version !== 0 && secret.version !== version) {
       version = secret.version
-      pem = Buffer.from(secret.current().reveal())
+      const now = Buffer.from(secret.current().reveal())
+      // What is no certificate keeps the ones from before: TLS would take it, and trust nobody.
+      if (pem === undefined || areCertificates(now)) pem = now
     }
     return pem
   }

@@ -1,0 +1,75 @@
+import { API_GROUP, DIRECTORY, FILE, HTTP_URL, LISTEN_ADDRESS, NAMESPACE } from './option-values.ts'
+import type { CommandSpec, Parsed } from './options.ts'
+import type { ProxySources } from './load-config.ts'
+
+/** What says, beside the files, which configuration a proxy runs: `proxy` and `validate` take the same. */
+export const SOURCE_OPTIONS = {
+  target: { type: 'string', is: HTTP_URL, value: 'URL', help: 'Short form: one route to this MCP server, at /.' },
+  'external-auth': {
+    type: 'string',
+    is: FILE,
+    value: 'FILE[#NAME]',
+    help: 'Short form: the MCPExternalAuthConfig for it.',
+  },
+  callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests and the short form.' },
+  'ignore-manifest-callers': {
+    type: 'boolean',
+    help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
+  },
+  listen: {
+    type: 'string',
+    is: LISTEN_ADDRESS,
+    value: 'ADDR',
+    help: 'host:port, :port or unix:/path. Default 127.0.0.1:8080.',
+  },
+  admin: {
+    type: 'string',
+    is: LISTEN_ADDRESS,
+    value: 'ADDR',
+    help: 'Health, readiness, metrics. Default 127.0.0.1:8081.',
+  },
+  'secrets-dir': {
+    type: 'string',
+    is: DIRECTORY,
+    value: 'DIR',
+    help: 'Secrets, one file NAME/KEY each. Default ./secrets.',
+  },
+  namespace: {
+    type: 'string',
+    is: NAMESPACE,
+    value: 'NAME',
+    help: 'Serves this namespace where the files have several.',
+  },
+  'api-group': {
+    type: 'string',
+    is: API_GROUP,
+    value: 'GROUP',
+    help: 'API group of the resources. Default extauth.dev.',
+  },
+  'sts-endpoint': {
+    type: 'string',
+    is: HTTP_URL,
+    value: 'URL',
+    help: 'STS for all; else stsEndpoint, AWS_ENDPOINT_URL_STS, the region.',
+  },
+} as const satisfies CommandSpec['options']
+
+/** The same as `loadSources` takes it. */
+export function sourcesFrom(
+  options: Parsed,
+  configPaths: readonly string[],
+): ProxySources & { stsEndpoint: string | undefined } {
+  return {
+    configPaths,
+    listen: options.text('listen'),
+    admin: options.text('admin'),
+    secretsDirectory: options.text('secrets-dir'),
+    target: options.text('target'),
+    externalAuth: options.text('external-auth'),
+    callers: options.text('callers'),
+    ignoreManifestCallers: options.flag('ignore-manifest-callers'),
+    namespace: options.text('namespace'),
+    apiGroup: options.text('api-group'),
+    stsEndpoint: options.text('sts-endpoint'),
+  }
+}
