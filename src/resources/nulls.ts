@@ -24,8 +24,6 @@ export function withoutNulls(schema: z.core.$ZodType, value: unknown): unknown {
       return isRecord(value) || Array.isArray(value) ? withoutNulls(innerOf(schema), value) : value
     case 'pipe':
       return withoutNulls(definition.in, value)
-    case 'lazy':
-      return withoutNulls(innerOf(schema), value)
     default:
       return value
   }

@@ -85,7 +85,9 @@ describe('a route that signs for another service than its host', () => {
   it('is warned of at its target, with the config that says so', () => {
     const warnings = warningsFor('https://bedrock-agentcore.eu-west-1.amazonaws.com/x', 'cloud-mcp')
     expect(warnings).toEqual([
-      expect.stringMatching(/target {2}requests are signed for the service "cloud-mcp", which is not in .*see "role"$/),
+      expect.stringMatching(
+        /target {2}requests are signed for the service "cloud-mcp", which is not in .*see "role" \(route "a"\)$/,
+      ),
     ])
     expect(warningsFor('https://bedrock-agentcore.eu-west-1.amazonaws.com/x', 'bedrock-agentcore')).toEqual([])
   })

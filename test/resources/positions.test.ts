@@ -137,7 +137,9 @@ describe('texts that are no documents', () => {
       'auth: {mode: anonymous}, routes: [{name: a, path: /a, target: "https://b.example", externalAuthConfigRef: {name: c}, timeouts: {idle: 60}}]'
     const text = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: {name: p}\nspec: {${spec}}`
     expect(check(text)).toContainEqual(
-      expect.stringMatching(/timeouts\.idle {2}expected a Go duration such as "5s" .*, found a whole number \(route "a"\)$/),
+      expect.stringMatching(
+        /timeouts\.idle {2}expected a Go duration such as "5s" .*, found a whole number \(route "a"\)$/,
+      ),
     )
   })
 

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigPlaces, renderProblem, resolveProxy, type ProxyOverrides, type ResolvedProxy } from '../../src/resources/index.ts'
+import {
+  ConfigPlaces,
+  renderProblem,
+  resolveProxy,
+  type ProxyOverrides,
+  type ResolvedProxy,
+} from '../../src/resources/index.ts'
 import { externalAuth, load, OAUTH, proxy, route, SPECS } from './build.ts'
 
 const ANONYMOUS = { mode: 'anonymous' }

@@ -94,7 +94,7 @@ async function load(options: Parsed): Promise<ResolvedProxy> {
     throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE')
   if ((target === undefined) !== (externalAuth === undefined))
     throw new UsageError('--target and --external-auth belong together')
-  const config = await loadProxyConfig({
+  const sources = {
     configPaths,
     target,
     externalAuth,
@@ -103,7 +103,9 @@ async function load(options: Parsed): Promise<ResolvedProxy> {
     ignoreManifestCallers: options.flag('ignore-manifest-callers'),
     namespace: options.text('namespace'),
     apiGroup: options.text('api-group'),
-  })
+  }
+  // Files are among what is checked here, each for itself.
+  const config = await loadProxyConfig(sources, { readsFiles: false })
   const route = options.text('route')
   if (route !== undefined && !config.routes.some(({ name }) => name === route)) {
     const known = config.routes.map(({ name }) => name).join(', ')
