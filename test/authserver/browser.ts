@@ -10,6 +10,12 @@ export interface Seen {
 /** A browser without script: keeps cookies per host as browsers do, sends forms with their origin, follows nothing by itself. */
 export class Browser {
   readonly cookies = new Map<string, Map<string, string>>()
+  readonly #headers: Readonly<Record<string, string>>
+
+  /** `headers` are sent with everything. */
+  constructor(headers: Readonly<Record<string, string>> = {}) {
+    this.#headers = headers
+  }
 
   async get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Seen> {
     return this.#send(url, { headers })
@@ -36,7 +42,11 @@ export class Browser {
     const jar = this.cookies.get(host) ?? new Map<string, string>()
     this.cookies.set(host, jar)
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
-    const headers = { ...(init.headers as Record<string, string>), ...(cookie === '' ? {} : { cookie }) }
+    const headers = {
+      ...this.#headers,
+      ...(init.headers as Record<string, string>),
+      ...(cookie === '' ? {} : { cookie }),
+    }
     const response = await fetch(url, { ...init, headers, redirect: 'manual' })
     for (const line of response.headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split('; ')

@@ -36,6 +36,8 @@ export interface LoginFleetOptions {
   readonly kvstore?: Readonly<Record<string, unknown>>
   readonly proxy?: Readonly<Record<string, unknown>>
   readonly files?: Readonly<Record<string, string | Buffer>>
+  /** Put over the listener's settings. */
+  readonly listen?: Readonly<Record<string, unknown>>
 }
 
 export const HMAC_FILE = 'secrets/as/hmac'
@@ -103,6 +105,7 @@ export async function openLoginFleet(
       secretsDirectory: './secrets',
       authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' },
       routes: [route],
+      ...(options.listen === undefined ? {} : { listen: options.listen }),
       ...options.proxy,
     }),
     ...options.files,
