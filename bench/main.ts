@@ -13,11 +13,12 @@ import {
   startProxyCommand,
 } from './processes.ts'
 import { runCallers } from './parts/callers.ts'
+import { runLogins } from './parts/logins.ts'
 import { runWorkers } from './parts/workers.ts'
 import { runProcessCost } from './parts/process-cost.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|workers|process] [--against DIRECTORY]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|workers|process] [--against DIRECTORY]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
 all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
@@ -45,6 +46,7 @@ const eventShape =
   values.quick === true ? { streams: 50, ms: 700, first: 200 } : { streams: 100, ms: 2000, first: 1000 }
 
 const callers = values.quick === true ? { rounds: 5, roundMs: 600 } : { rounds: 41, roundMs: 400 }
+const logins = values.quick === true ? { rounds: 5, roundMs: 600 } : { rounds: 41, roundMs: 400 }
 const processes = values.quick === true ? { rounds: 1, loadMs: 1500 } : { rounds: 5, loadMs: 3000 }
 
 /** Each way to the backend: its name, how to start it, and the paths that are measured through it. */
@@ -138,6 +140,7 @@ const main = async (): Promise<void> => {
       say(`\n${text}`)
     }
     if (wants('callers')) add(await runCallers(generator, backend.url, { ...callers, against: values.against }))
+    if (wants('logins')) add(await runLogins(generator, backend.url, logins))
     if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
     if (wants('process')) add(await runProcessCost(generator, backend.url, processes))
     if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))

@@ -35,6 +35,27 @@ export const callersTable = (rounds: number, figures: ReadonlyMap<string, LoadFi
   return `**Callers** (POST of 1 KiB each way, 16 connections, ${rounds} rounds)\n\n${table(head, rows)}`
 }
 
+/** What logins at the embedded authorization server cost. */
+export interface LoginFigures {
+  readonly figures: ReadonlyMap<string, LoadFigures>
+  /** Ratios of CPU per request, medians of rounds. */
+  readonly budgets: readonly { readonly what: string; readonly value: number; readonly most: number }[]
+  readonly loginsPerSecond: number
+  readonly cpuMsPerLogin: number
+}
+
+/** The table of callers who logged in here. */
+export const loginsTable = (rounds: number, { figures, budgets, ...login }: LoginFigures): string => {
+  const rows = [...figures].map(([name, one]) => [name, fixed(one.cpuMicros, 1), fixed(one.perSecond, 0)])
+  const kept = budgets.map(({ what, value, most }) => [what, fixed(value, 2), fixed(most, 2)])
+  return [
+    `**Logins** (POST of 1 KiB each way, 16 connections, ${rounds} rounds)`,
+    table(['', 'CPU µs/request', 'requests/s'], rows),
+    table(['CPU of a request', 'median of rounds', 'at most'], kept),
+    `A complete login, from the authorization request to the tokens: ${fixed(login.cpuMsPerLogin, 1)} ms CPU of the proxy; ${fixed(login.loginsPerSecond, 0)} a second, with its users and their identity provider on the same cores.`,
+  ].join('\n\n')
+}
+
 /** One figure of a process beside that of the bare one. */
 export interface ProcessFigure {
   readonly what: string
