@@ -91,7 +91,7 @@ export function maskBody(text: string): string {
 const SECRET_PARAMETER =
   /token|secret|passw|key|code|sig|credential|auth|session|state|nonce|assertion|jwt|verifier|challenge|ticket|cookie/i
 /** Long, of a token's characters, with letters and digits: worth hiding whatever it is called. */
-const TOKEN_LIKE = /^(?=.*\d)(?=.*[A-Za-z])[\w\-.~+/=%]{24,}$/
+const TOKEN_LIKE = /^(?=.*\d)(?=.*[A-Za-z])[\w\-.~+/=]{24,}$/
 
 /** A raw query without values that are secret by their parameter's name or by their look; `onSecret` is told of each. */
 export function maskQuery(query: string, onSecret?: (value: string) => void): string {
@@ -103,7 +103,7 @@ export function maskQuery(query: string, onSecret?: (value: string) => void): st
       const value = at === -1 ? pair : pair.slice(at + 1)
       if (value === '') return pair
       const name = at === -1 ? '' : pair.slice(0, at)
-      const isSecret = TOKEN_LIKE.test(value) || (at !== -1 && SECRET_PARAMETER.test(decoded(name)))
+      const isSecret = TOKEN_LIKE.test(decoded(value)) || (at !== -1 && SECRET_PARAMETER.test(decoded(name)))
       if (!isSecret) return pair
       onSecret?.(value)
       return at === -1 ? MASK : `${name}=${MASK}`

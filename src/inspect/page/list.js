@@ -61,8 +61,7 @@ class Row extends Pure {
       <td class="time"><a href=${`#/requests/${id}`} data-row>${timeOf(atMs)}</a></td>
       <td class="route"><${Text} of=${route || endpoint || target} /> <small>${type}</small></td>
       <td class="what">
-        <span class="verb">${method}</span> ${rpcMethod ? html`<${Text} of=${rpcMethod} />` : null}
-        ${rpcName ? html` <strong><${Text} of=${rpcName} /></strong>` : null}
+        <span class="verb">${method}</span> ${rpcMethod ? html`<${Text} of=${rpcMethod} />` : null} ${rpcName ? html`<strong><${Text} of=${rpcName} /></strong>` : null}
       </td>
       <td class="caller">${subject ? html`<${Text} of=${subject} />` : html`<code>${caller ?? ''}</code>`}</td>
       <td class="status"><span class="badge">${request.isOpen ? request.status || 'open' : request.status}</span></td>

@@ -159,6 +159,10 @@ function Outcome({ outcome, onCancel }) {
 
 const IDLE = { isBusy: false, notes: [], result: undefined, error: '', requestId: undefined }
 
+/** Each era says it elsewhere. */
+const serverName = ({ server, route }) =>
+  (server.serverInfo ?? server._meta?.['io.modelcontextprotocol/serverInfo'])?.name ?? route
+
 /** Tries a route as an MCP client would: connects, lists, calls. */
 export function TryView({ users }) {
   const [routes, setRoutes] = useState([])
@@ -247,10 +251,7 @@ export function TryView({ users }) {
               </section>`
             : connected
               ? html`<p class="hint">
-                  Connected to
-                  <${Text}
-                    of=${connected.server.serverInfo?.name ?? connected.server._meta?.['io.modelcontextprotocol/serverInfo']?.name ?? connected.route}
-                  />. Choose something to call.
+                  Connected to <${Text} of=${serverName(connected)} />. Choose something to call.
                 </p>`
               : null
         }

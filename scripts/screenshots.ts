@@ -1,0 +1,48 @@
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import type { Page } from 'playwright-core'
+import { startLab } from '../src/commands/lab-compose.ts'
+import { openLog } from '../src/commands/logging.ts'
+import { startChromium } from '../test/support/chromium.ts'
+
+// Takes the pictures of docs/inspector.md in a real Chromium, of a lab on free ports: npm run screenshots.
+const IMAGES = path.join(import.meta.dirname, '../docs/images')
+const ANY = { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0 }
+
+/** Tries `tool` at a route as a user of the lab, from the page, as a person does. */
+async function tryTool(page: Page, route: string, user: string, tool: string): Promise<void> {
+  await page.locator('select[name=route]').selectOption(route)
+  await page.locator('select[name=user]').selectOption(user)
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await page.getByRole('button', { name: tool, exact: true }).click()
+  await page.getByRole('button', { name: 'Call', exact: true }).click()
+  await page.getByText('Result as JSON').waitFor()
+}
+
+const lab = await startLab({ ports: ANY, log: openLog({ level: 'silent' }) })
+const browser = await startChromium()
+try {
+  mkdirSync(IMAGES, { recursive: true })
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme: 'light' })
+  await page.goto(`${lab.inspectUrl}#/try`)
+  await page.locator('select[name=route] option').first().waitFor({ state: 'attached' })
+  for (const [route, user] of [
+    ['header-injection', ''],
+    ['bearer-token', 'carol'],
+    ['token-exchange', 'bob'],
+    ['cloud-sts', 'alice'],
+  ] as const)
+    await tryTool(page, route, user, 'stream_progress')
+  await page.screenshot({ path: path.join(IMAGES, 'inspector-try.png') })
+  await fetch(`${lab.url}/cloud-sts`, { method: 'POST', body: '{}' })
+
+  await page.goto(`${lab.inspectUrl}#/requests`)
+  await page.locator('tr.row', { hasText: 'missing_token' }).waitFor()
+  await page.locator('tr.row', { hasText: 'stream_progress' }).first().locator('a').click()
+  await page.getByRole('region', { name: 'Credential', exact: true }).scrollIntoViewIfNeeded()
+  await page.evaluate(`document.querySelector('[aria-label=Received]').scrollIntoView()`)
+  await page.screenshot({ path: path.join(IMAGES, 'inspector-request.png') })
+} finally {
+  await browser.close()
+  await lab.close()
+}

@@ -1,0 +1,119 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runProxy } from '../../src/commands/run-proxy.ts'
+import { openLab, recordLog, type TestLab } from '../e2e/lab.ts'
+import { callTool } from '../lab/proxied.ts'
+import { CHROMIUM_START_MS, startChromium } from '../support/chromium.ts'
+import { openPage } from './browser.ts'
+import { ask } from './page-client.ts'
+
+let lab: TestLab
+let browser: Browser
+let folder: string
+beforeAll(async () => {
+  lab = await openLab()
+  browser = await startChromium()
+  folder = await mkdtemp(path.join(os.tmpdir(), 'inspect-'))
+}, CHROMIUM_START_MS)
+afterAll(async () => {
+  await browser?.close()
+  await lab?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+describe('the views beside the list', () => {
+  it('purge the cache, by group and whole, and show what is left', async () => {
+    const fill = async (user: string) => {
+      const authorization = `Bearer ${await lab.token({ sub: user, groups: ['admins'] })}`
+      for (const route of ['/cloud-sts', '/token-exchange']) await callTool(lab, route, { authorization })
+    }
+    await fill('alice')
+    const { page, troubles, close } = await openPage(browser, `${lab.inspectUrl}#/cache`)
+    await page.getByText('2 of at most').waitFor()
+    await page.getByRole('button', { name: 'Purge default/lab-cloud-sts' }).click()
+    await page.getByText('1 credential purged.').waitFor()
+    await page.getByText('1 of at most').waitFor()
+    await fill('bob')
+    await page.getByRole('button', { name: 'Look again' }).click()
+    await page.getByText('3 of at most').waitFor()
+    await page.locator('form[aria-label=Purge] input[name=subject]').fill('alice')
+    await page.getByRole('button', { name: 'Purge these' }).click()
+    await page.getByText('1 credential purged.').waitFor()
+    await page.locator('form[aria-label=Purge] input[name=subject]').fill('')
+    await page.getByRole('button', { name: 'Purge all' }).click()
+    await page.getByText('2 credentials purged.').waitFor()
+    expect(await ask(lab.inspectUrl ?? '', '/api/cache')).toMatchObject({ entries: 0 })
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+
+  it('show readiness, the last failure of each route, plots by reason, and the configuration', async () => {
+    await callTool(lab, '/cloud-sts')
+    const { page, troubles, close } = await openPage(browser, `${lab.inspectUrl}#/overview`)
+    const row = page.locator('tr', { has: page.getByRole('rowheader', { name: 'cloud-sts', exact: true }) })
+    await row.getByRole('link', { name: 'missing_token' }).waitFor()
+    const plot = page.getByRole('img', { name: /^missing_token: 1 in 15 minutes/ })
+    await plot.locator('canvas').waitFor()
+    await callTool(lab, '/cloud-sts')
+    // The page hears of it and looks again.
+    await page.getByRole('img', { name: /^missing_token: 2 in 15 minutes/ }).waitFor()
+    await row.getByRole('link', { name: 'missing_token' }).click()
+    await page.getByRole('region', { name: 'Request', exact: true }).getByText('missing_token').first().waitFor()
+    await page.goto(`${lab.inspectUrl}#/config`)
+    await page.getByText('"secretsDirectory"').waitFor()
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+})
+
+describe('with an admin token, where others reach the admin listener', () => {
+  it('a person logs in with it once, and then sees requests', async () => {
+    await writeFile(path.join(folder, 'token'), 'the-admin-token-0123456789')
+    await writeFile(
+      path.join(folder, 'proxy.yaml'),
+      `apiVersion: extauth.dev/v1alpha1
+kind: ProxyConfig
+metadata: { name: p }
+spec:
+  listen: { address: '127.0.0.1:0' }
+  admin: { address: '0.0.0.0:0', tokenFile: token, inspector: heads }
+  auth: { mode: anonymous }
+  routes:
+    - { name: r, path: /, target: 'http://127.0.0.1:9', externalAuthConfigRef: { name: none } }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: none }
+spec: { type: unauthenticated }
+`,
+    )
+    const proxy = await runProxy({
+      configPaths: [path.join(folder, 'proxy.yaml')],
+      env: {},
+      log: recordLog(),
+      drainGraceMs: 100,
+    })
+    const url = `http://127.0.0.1:${new URL(proxy.adminUrl).port}/inspect`
+    const { page, troubles, close } = await openPage(browser, url, {
+      allows: /the server responded with a status of 401/,
+    })
+    await page.getByLabel('Admin token').fill('wrong')
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByText('This is not the admin token.').waitFor()
+    await page.getByLabel('Admin token').fill('the-admin-token-0123456789')
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByText('No request yet').waitFor()
+    await fetch(`${proxy.url}/x`, { method: 'POST', body: 'a body that heads do not show' })
+    await page.locator('tr.row', { hasText: 'backend_unreachable' }).locator('a').click()
+    await page.getByText('the inspector shows heads only').waitFor()
+    await page.reload()
+    await page.locator('tr.row').first().waitFor()
+    expect(await page.evaluate('document.cookie')).toBe('')
+    expect(troubles).toEqual([])
+    await close()
+    await proxy.close()
+  }, 60_000)
+})
