@@ -14,15 +14,16 @@ import {
 } from './processes.ts'
 import { runCallers } from './parts/callers.ts'
 import { runLogins } from './parts/logins.ts'
+import { runInspector } from './parts/inspector.ts'
 import { runWorkers } from './parts/workers.ts'
 import { runProcessCost } from './parts/process-cost.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|workers|process] [--against DIRECTORY]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|workers|inspector|process] [--against DIRECTORY]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
 all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
---against measures what callers cost in another checkout of this project as well, in the same rounds.
+--against measures what callers and the inspector cost in another checkout of this project as well, in the same rounds.
 A full run takes about fifteen minutes and writes the tables of docs/performance.md; --quick under two and writes nothing.
 `
 const BARE = 'bare undici'
@@ -142,6 +143,7 @@ const main = async (): Promise<void> => {
     if (wants('callers')) add(await runCallers(generator, backend.url, { ...callers, against: values.against }))
     if (wants('logins')) add(await runLogins(generator, backend.url, logins))
     if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
+    if (wants('inspector')) add(await runInspector(generator, backend.url, { ...callers, against: values.against }))
     if (wants('process')) add(await runProcessCost(generator, backend.url, processes))
     if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))
     if (wants('streams')) parts.push(await runStreams(generator, backend.url))

@@ -87,6 +87,8 @@ export interface ProxyOptions {
   readonly issuer?: { readonly url: string; readonly audience: string } | undefined
   /** Default 1. */
   readonly workers?: number
+  /** What the inspector captures. Default: nothing. */
+  readonly inspector?: 'heads' | 'bodies'
   /** Default: all of them. */
   readonly types?: readonly MeasuredType[]
 }
@@ -120,6 +122,7 @@ export const startProxyCommand = async (options: ProxyOptions): Promise<Running>
   const port = await freePort()
   const config = ['--config', join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`, '--log-level', logLevel]
   if (options.workers !== undefined) config.push('--workers', String(options.workers))
+  if (options.inspector !== undefined) config.push('--inspector', options.inspector)
   const running = await startProcess([launcher, 'proxy', ...config], port, '', env).catch((error: unknown) => {
     rmSync(directory, { recursive: true, force: true })
     throw error

@@ -4,7 +4,8 @@ import type { LoadFigures, StreamFigures } from './measure.ts'
 const size = (bytes: number): string => (bytes === 0 ? '0 B' : `${bytes / 1024} KiB`)
 const fixed = (value: number, digits: number): string => (Number.isFinite(value) ? value.toFixed(digits) : '–')
 
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+/** A table in Markdown. */
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
   return [line(head), line(head.map((_cell, index) => (index === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
 }

@@ -39,8 +39,10 @@ try {
   await page.goto(`${lab.inspectUrl}#/requests`)
   await page.locator('tr.row', { hasText: 'missing_token' }).waitFor()
   await page.locator('tr.row', { hasText: 'stream_progress' }).first().locator('a').click()
-  await page.getByRole('region', { name: 'Credential', exact: true }).scrollIntoViewIfNeeded()
-  await page.evaluate(`document.querySelector('[aria-label=Received]').scrollIntoView()`)
+  await page.getByRole('region', { name: 'Credential', exact: true }).waitFor()
+  await page.evaluate(
+    `document.querySelector('.request').scrollTop = document.querySelector('[aria-label=Caller]').offsetTop - 60`,
+  )
   await page.screenshot({ path: path.join(IMAGES, 'inspector-request.png') })
 } finally {
   await browser.close()

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import os from 'node:os'
@@ -20,7 +20,7 @@ const TOOL = {
 
 /** An MCP server that means no good: everything that it can say is markup, and `/stream` goes on until it is told to end. */
 function hostile(): Server & { say: (text: string) => void } {
-  let live: import('node:http').ServerResponse | undefined
+  let live: ServerResponse | undefined
   const server = createServer({ maxHeaderSize: 2 ** 21 }, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -111,6 +111,11 @@ function Decision({ decision }) {
   </div>`
 }
 
+function credentialLine(attempt, count, atMs) {
+  const which = count > 1 ? `Attempt ${attempt.number}: ` : ''
+  return `${which}${attempt.credential ? KINDS[attempt.credential] : 'no credential'}, ${whereFrom(attempt, atMs)}`
+}
+
 /** With which credential each try went, where it came from, and which role was chosen why. */
 export function CredentialPart({ request }) {
   const { attempts, decision, summary } = request
@@ -121,9 +126,8 @@ export function CredentialPart({ request }) {
       ${attempts.map(
         (attempt) =>
           html`<li key=${attempt.number}>
-            ${attempts.length > 1 ? `Attempt ${attempt.number}: ` : ''}${attempt.credential ? KINDS[attempt.credential] : 'no credential'},
-            ${whereFrom(attempt, summary.atMs)}
-          </li>`,
+            ${credentialLine(attempt, attempts.length, summary.atMs)}
+        </li>`,
       )}
     </ul>
     ${decision ? html`<${Decision} decision=${decision} />` : null}
