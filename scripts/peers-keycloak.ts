@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request as secureRequest, type RequestOptions } from 'node:https'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -55,33 +55,52 @@ const REALM = {
   ],
 }
 
-/** Keycloak's distribution, unpacked; undefined, with the reason told, where Java or Maven can't give it. */
-function install(directory: string, tell: (why: string) => void): string | undefined {
-  const archive = `keycloak-quarkus-dist-${VERSION}.zip`
-  const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`
-  const copy = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy'
-  const steps: readonly (readonly [string, readonly string[]])[] = [
-    ['java', ['-version']],
-    ['mvn', ['-q', '-B', copy, artifact, `-DoutputDirectory=${directory}`]],
-    ['unzip', ['-q', path.join(directory, archive), '-d', directory]],
-  ]
-  for (const [command, args] of steps) {
-    const { status } = spawnSync(command, args, { stdio: 'ignore', timeout: DOWNLOAD_MS })
-    if (status !== 0) {
-      tell(`${command} ${args[0] ?? ''} did not work`)
-      return undefined
-    }
+const MAVEN_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
+
+const works = (command: string, args: readonly string[], timeoutMs: number): boolean =>
+  spawnSync(command, args, { stdio: 'ignore', timeout: timeoutMs }).status === 0
+
+/** Why it can't be had here; undefined where it can: Java and Maven are here, and the registry has it. */
+export function missingKeycloak(): string | undefined {
+  for (const [command, word] of [
+    ['java', '-version'],
+    ['mvn', '--version'],
+    ['unzip', '-v'],
+  ] as const)
+    if (!works(command, [word], 60_000)) return `there is no ${command}`
+  const directory = mkdtempSync(path.join(tmpdir(), 'extauth-maven-'))
+  try {
+    // A few kilobytes: the description of what will be asked for.
+    const artifact = `-Dartifact=org.keycloak:keycloak-parent:${VERSION}:pom`
+    const isThere = works(
+      'mvn',
+      ['-q', '-B', `${MAVEN_PLUGIN}:copy`, artifact, `-DoutputDirectory=${directory}`],
+      120_000,
+    )
+    return isThere ? undefined : 'the Maven registry does not answer'
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
   }
-  const home = readdirSync(directory).find((name) => name === `keycloak-${VERSION}`)
-  return home === undefined ? undefined : path.join(directory, home)
 }
 
-/** Starts a Keycloak on TLS; undefined, with the reason told, where it can't be had. Throws when it does not start. */
+/** Keycloak's distribution, unpacked. Throws where Maven does not give it. */
+function install(directory: string): string {
+  const archive = `keycloak-quarkus-dist-${VERSION}.zip`
+  const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`
+  const steps: readonly (readonly [string, readonly string[]])[] = [
+    ['mvn', ['-q', '-B', `${MAVEN_PLUGIN}:copy`, artifact, `-DoutputDirectory=${directory}`]],
+    ['unzip', ['-q', path.join(directory, archive), '-d', directory]],
+  ]
+  for (const [command, args] of steps)
+    if (!works(command, args, DOWNLOAD_MS)) throw new Error(`${command} ${args.slice(0, 4).join(' ')} did not work`)
+  return path.join(directory, `keycloak-${VERSION}`)
+}
+
+/** Starts a Keycloak on TLS. Throws when it can't be installed or does not start. */
 export async function startKeycloak(
   port: number,
   tls: { readonly ca: Buffer; readonly certFile: string; readonly keyFile: string },
-  tell: (why: string) => void,
-): Promise<Keycloak | undefined> {
+): Promise<Keycloak> {
   const directory = mkdtempSync(path.join(tmpdir(), 'extauth-keycloak-'))
   let child: ChildProcess | undefined
   const close = () => {
@@ -90,11 +109,7 @@ export async function startKeycloak(
     rmSync(directory, { recursive: true, force: true })
   }
   try {
-    const home = install(directory, tell)
-    if (home === undefined) {
-      close()
-      return undefined
-    }
+    const home = install(directory)
     mkdirSync(path.join(home, 'data', 'import'), { recursive: true })
     writeFileSync(path.join(home, 'data', 'import', 'peer.json'), JSON.stringify(REALM))
     const url = `https://127.0.0.1:${port}`

@@ -14,8 +14,22 @@ export interface Python {
 
 const INSTALL_MS = 180_000
 
-/** A temporary Python environment with packages from PyPI; undefined, with the reason told, where that can't be had. */
-export function installPython(packages: readonly string[], tell: (why: string) => void): Python | undefined {
+/** Why packages of PyPI can't be had; undefined where they can. `known` is one that the index has. */
+export function missingPyPI(known: string): string | undefined {
+  const ask = (args: readonly string[]) => spawnSync('python3', args, { stdio: 'ignore', timeout: 60_000 }).status === 0
+  if (!ask(['-c', 'import venv, ensurepip'])) return 'there is no python3 with venv and pip; in Debian: python3-venv'
+  if (!ask(['-m', 'pip', '--version'])) return 'there is no pip; in Debian: python3-pip'
+  const index = ['-m', 'pip', 'download', '--no-deps', '--no-binary=:none:', '--timeout', '10', '--retries', '1']
+  const directory = mkdtempSync(path.join(tmpdir(), 'extauth-index-'))
+  try {
+    return ask([...index, '--dest', directory, known]) ? undefined : 'the package index does not answer'
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+/** A temporary Python environment with packages from PyPI. Throws where they can't be installed. */
+export function installPython(packages: readonly string[]): Python {
   const directory = mkdtempSync(path.join(tmpdir(), 'extauth-peers-'))
   const close = () => rmSync(directory, { recursive: true, force: true })
   const scripts = path.join(directory, 'bin')
@@ -25,11 +39,12 @@ export function installPython(packages: readonly string[], tell: (why: string) =
     [executable, ['-m', 'pip', 'install', '--quiet', '--timeout', '10', '--retries', '1', ...packages]],
   ]
   for (const [command, args] of steps) {
-    const { status } = spawnSync(command, args, { stdio: 'ignore', timeout: INSTALL_MS })
+    const { status, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: INSTALL_MS })
     if (status !== 0) {
-      tell(`${path.basename(command)} ${args.slice(0, 3).join(' ')} did not work`)
       close()
-      return undefined
+      throw new Error(
+        `${path.basename(command)} ${args.slice(0, 3).join(' ')} did not work: ${(stderr ?? '').slice(-300)}`,
+      )
     }
   }
   return { executable, scripts, close }

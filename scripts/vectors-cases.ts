@@ -110,6 +110,38 @@ export function signingCases(count: number, offset = 0): SigningCase[] {
   })
 }
 
+/** Services whose clients sign as S3 wants it. */
+const S3_SERVICES = ['s3', 's3-outposts', 's3-object-lambda']
+/** Names of objects in the one form that clients send; S3 takes nothing away from them. */
+const OBJECT_PATHS = [
+  '/',
+  '/bucket',
+  '/bucket/',
+  '/bucket/key',
+  '/bucket/a/b/c.txt',
+  '/bucket//double//slashes',
+  '/bucket/./dot/../dots',
+  '/bucket/a%20b%2Bc',
+  '/bucket/a%2Fb',
+  '/bucket/%E1%88%B4/%C3%A4',
+  '/bucket/~user/-._',
+  '/bucket/%21%27%28%29%2A%3A%40',
+]
+
+/** `count` requests to S3. */
+export function s3SigningCases(count: number, offset = 0): SigningCase[] {
+  return signingCases(count, offset).map((one, at) => {
+    const index = at + offset
+    const { host } = new URL(one.url)
+    const queryAt = one.url.indexOf('?')
+    const path = pick(OBJECT_PATHS, index * 5 + Math.floor(index / 12))
+    return Object.assign(one, {
+      url: `https://${host}${path}${queryAt === -1 ? '' : one.url.slice(queryAt)}`,
+      service: pick(S3_SERVICES, Math.floor(index / 4)),
+    })
+  })
+}
+
 /** The Authorization header that the signer of this repository makes for a case. */
 export function ourAuthorization(one: SigningCase): string {
   const { host, pathname } = new URL(one.url)

@@ -39,7 +39,8 @@ def sign(case):
     # Signed like every other x-amz header; AWS's clients add it where the service wants it.
     request.headers["X-Amz-Content-SHA256"] = hashlib.sha256(body).hexdigest()
     credentials = Credentials(case["accessKeyId"], case["secretAccessKey"], case["sessionToken"])
-    botocore.auth.SigV4Auth(credentials, case["service"], case["region"]).add_auth(request)
+    signer = botocore.auth.S3SigV4Auth if case["service"].startswith("s3") else botocore.auth.SigV4Auth
+    signer(credentials, case["service"], case["region"]).add_auth(request)
     return request.headers["Authorization"]
 
 

@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { runPeers, type Peer } from '../../scripts/peers-run.ts'
+
+const peer = (name: string, more: Partial<Peer>): Peer => ({
+  name,
+  missing: () => undefined,
+  run: () => Promise.resolve(true),
+  ...more,
+})
+const agreeing = peer('agreeing', {})
+const disagreeing = peer('disagreeing', { run: () => Promise.resolve(false) })
+const broken = peer('broken', { run: () => Promise.reject(new Error('pip did not work')) })
+const absent = peer('absent', {
+  missing: () => Promise.resolve('there is no java'),
+  run: () => Promise.reject(new Error('must not run')),
+})
+
+async function verdict(...peers: Peer[]) {
+  const lines: string[] = []
+  return { code: await runPeers(peers, (line) => void lines.push(line)), lines }
+}
+
+describe('the peers', () => {
+  it('pass when all agree', async () => {
+    const { code, lines } = await verdict(agreeing)
+    expect([code, lines.at(-1)]).toEqual([0, "agree: agreeing; failed: none; can't be had: none"])
+  })
+
+  it('pass without one that can’t be had, and say which and why', async () => {
+    const { code, lines } = await verdict(agreeing, absent)
+    expect(code).toBe(0)
+    expect(lines).toContain("absent did not run: it can't be had here (there is no java)")
+    expect(lines.at(-1)).toBe("agree: agreeing; failed: none; can't be had: absent")
+  })
+
+  it('fail when one that could be had did not run, and run the others all the same', async () => {
+    const { code, lines } = await verdict(broken, agreeing)
+    expect(code).toBe(1)
+    expect(lines).toContain('broken FAILED: it could be had and did not run: pip did not work')
+    expect(lines.at(-1)).toBe("agree: agreeing; failed: broken; can't be had: none")
+  })
+
+  it('fail when one disagrees', async () => {
+    expect(await verdict(disagreeing, agreeing)).toMatchObject({ code: 1 })
+  })
+})
+
+describe('npm run peers', () => {
+  it('tells of each that can’t be had on a machine that has nothing, and passes', () => {
+    const bin = mkdtempSync(path.join(os.tmpdir(), 'extauth-no-tools-'))
+    try {
+      symlinkSync(process.execPath, path.join(bin, 'node'))
+      const script = path.join(import.meta.dirname, '../../scripts/peers.ts')
+      const { status, stdout } = spawnSync(process.execPath, [script], { env: { PATH: bin }, encoding: 'utf8' })
+      expect(status).toBe(0)
+      for (const name of ['botocore', 'moto', 'zsh', 'fish', 'Keycloak'])
+        expect(stdout).toMatch(new RegExp(`^peers: ${name} did not run: it can't be had here \\(.+\\)$`, 'm'))
+    } finally {
+      rmSync(bin, { recursive: true, force: true })
+    }
+  })
+})
