@@ -49,19 +49,21 @@ const call = (token: string, client: string): Promise<number> =>
     ({ status }) => status,
   )
 
+function answerAll(): void {
+  for (const { response } of waiting.splice(0)) {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ active: true, aud: 'a', sub: 's', exp: Date.now() / 1000 + 60 }))
+  }
+}
+
 /** Answers calls as they come until every request has its own answer. */
 async function serve(requests: readonly Promise<number>[]): Promise<number[]> {
-  const done = Promise.all(requests)
-  let isOver = false
-  void done.finally(() => (isOver = true))
-  while (!isOver) {
-    for (const { response } of waiting.splice(0)) {
-      response.setHeader('content-type', 'application/json')
-      response.end(JSON.stringify({ active: true, aud: 'a', sub: 's', exp: Date.now() / 1000 + 60 }))
-    }
-    await new Promise((resolve) => setTimeout(resolve, 10))
+  const timer = setInterval(answerAll, 10)
+  try {
+    return await Promise.all(requests)
+  } finally {
+    clearInterval(timer)
   }
-  return done
 }
 
 describe('the bound of introspections per peer', () => {
