@@ -76,6 +76,12 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     await server.replace(next)
     content = next
     await closeContent(before, next)
+    for (const name of before.registries.keys()) {
+      if (next.registries.has(name)) continue
+      metrics.removeSeries({ registry: name })
+      // Its circuit, where its data came from a server.
+      metrics.removeSeries({ name: `registry ${name}` })
+    }
   }
   const internalAddress = options.internalAddress ?? DEFAULT_INTERNAL_ADDRESS
   closers.keep({ close: () => server.drain(options.drainGraceMs) })

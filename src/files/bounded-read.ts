@@ -17,7 +17,11 @@ export class FileError extends Error {
 const isMissing = (error: unknown) =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
 
-const problemOf = (error: unknown) => new FileError(isMissing(error) ? 'missing' : 'unreadable', error)
+/** The error of the system in our own word. */
+export const problemOf = (error: unknown) => new FileError(isMissing(error) ? 'missing' : 'unreadable', error)
+
+/** Whether a path without links lies in a directory without links. */
+export const isBelow = (real: string, root: string): boolean => real.startsWith(root.endsWith(sep) ? root : root + sep)
 
 /**
  * The content of a regular file of at most `maxBytes` bytes. With `within`, the file must really lie in that directory
@@ -31,7 +35,7 @@ export function readBounded(path: string, maxBytes: number, within?: string): Bu
     if (within !== undefined) {
       const root = realpathSync(within)
       real = realpathSync(path)
-      if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) throw new FileError('outside')
+      if (!isBelow(real, root)) throw new FileError('outside')
     }
     // The resolved path has no links left, so O_NOFOLLOW refuses one that was put there since.
     const noFollow = within === undefined ? 0 : constants.O_NOFOLLOW

@@ -1,13 +1,10 @@
-import { createHash, type Hash } from 'node:crypto'
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { readBounded } from './bounded-read.ts'
+import { dirname } from 'node:path'
+import { realpath } from 'node:fs/promises'
 import { watchEvents } from './events.ts'
+import { fingerprintDirectory, fingerprintFile, type Fingerprint } from './fingerprint.ts'
 
-const MAX_FILES = 5_000
-const MAX_DEPTH = 8
-/** A larger file counts by its size and time; hashing it at every look would cost more than it tells. */
-const MAX_HASHED_BYTES = 16 * 1024 * 1024
+/** An event so soon after the first look was over may be of a change that this look has seen, in milliseconds. */
+const UNCERTAIN_MS = 200
 
 export interface WatchDirectoryOptions {
   /** The names or contents of the files in the directory are others than before. */
@@ -17,83 +14,83 @@ export interface WatchDirectoryOptions {
 }
 
 export interface WatchedDirectory {
+  /** What there was when the watch began is known: whatever is read from here on is read again when it changes. */
+  readonly ready: Promise<void>
   /** Looks at once; true when the content differs from before (`onChange` was called). */
   refresh(): Promise<boolean>
   close(): void
 }
 
-interface Seen {
-  readonly directories: string[]
-  files: number
-}
-
-function addFile(path: string, hash: Hash, size: number, modifiedMs: number): void {
-  if (size > MAX_HASHED_BYTES) {
-    hash.update(`large ${size} ${modifiedMs}`)
-    return
-  }
-  try {
-    hash.update(readBounded(path, MAX_HASHED_BYTES))
-  } catch {
-    hash.update('unreadable')
-  }
-}
-
-function addDirectory(directory: string, depth: number, hash: Hash, seen: Seen): void {
-  let names: string[]
-  try {
-    names = readdirSync(directory).toSorted()
-  } catch {
-    hash.update('missing')
-    return
-  }
-  seen.directories.push(directory)
-  for (const name of names) {
-    // Kubernetes keeps the versions behind `..data`; the links to them in the directory itself are what counts.
-    if (name.startsWith('..') || seen.files >= MAX_FILES) continue
-    const path = join(directory, name)
-    const stat = statSync(path, { throwIfNoEntry: false })
-    if (stat === undefined) continue
-    hash.update(`${name.length}:${name}`)
-    if (stat.isDirectory()) {
-      if (depth < MAX_DEPTH) addDirectory(path, depth + 1, hash, seen)
-    } else if (stat.isFile()) {
-      seen.files += 1
-      hash.update(`${stat.size}:`)
-      addFile(path, hash, stat.size, stat.mtimeMs)
-    }
-    hash.update(';')
-  }
-}
-
-/** SHA-256 over names and contents (links followed, `..*` skipped), and the directories that were seen. */
-function fingerprint(directory: string): { digest: string; directories: readonly string[] } {
-  const hash = createHash('sha256')
-  const seen: Seen = { directories: [], files: 0 }
-  addDirectory(directory, 0, hash, seen)
-  return { digest: hash.digest('base64url'), directories: seen.directories }
-}
-
 /**
  * Calls `onChange` when what the directory holds has changed: compared by content hash, so that a touch changes nothing
  * and a symlink swap (Kubernetes' `..data`) is seen. Subdirectories count, at most 8 deep and 5,000 files. A directory
- * that does not exist yet is awaited.
+ * that does not exist yet is awaited. Nothing is read or hashed where requests are served.
  */
 export function watchDirectory(directory: string, options: WatchDirectoryOptions): WatchedDirectory {
-  let last = fingerprint(directory)
+  const look = (before?: Fingerprint) => fingerprintDirectory(directory, before)
+  return watchFingerprint(look, (last) => [directory, ...(last?.directories ?? [])], options)
+}
 
-  const refresh = () => {
-    const now = fingerprint(directory)
-    const isChanged = now.digest !== last.digest
-    last = now
-    if (isChanged) options.onChange()
-    return Promise.resolve(isChanged)
+/** The same for one file, however large, whose content is not kept. */
+export function watchLargeFile(path: string, options: WatchDirectoryOptions): WatchedDirectory {
+  const own = dirname(path)
+  let directories = [own]
+  const look = async (before?: Fingerprint) => {
+    // Where it really is: the events there say when the files of a linked directory change.
+    const real = await realpath(path).catch(() => path)
+    directories = dirname(real) === own ? [own] : [own, dirname(real)]
+    return fingerprintFile(path, before)
   }
+  return watchFingerprint(look, () => directories, options)
+}
+
+function watchFingerprint(
+  look: (before?: Fingerprint) => Promise<Fingerprint>,
+  directories: (last: Fingerprint | undefined) => readonly string[],
+  { onChange, pollMs }: WatchDirectoryOptions,
+): WatchedDirectory {
+  let last: Fingerprint | undefined
+  let uncertainUntil = Infinity
+  let isClosed = false
+
+  // One look after the other, or an older one could overwrite a newer one.
+  let queue: Promise<unknown> = Promise.resolve()
+  const next = <T>(step: () => Promise<T>): Promise<T> => {
+    const result = queue.then(step)
+    queue = result
+    return result
+  }
+  const ready = next(async () => {
+    last = await look()
+    uncertainUntil = performance.now() + UNCERTAIN_MS
+  })
+  const refresh = (eventAtMs: number | undefined): Promise<boolean> =>
+    next(async () => {
+      const now = await look(last)
+      // What was there when the watch began may not be what the first look saw: then an event tells of a change.
+      const isChanged = now.digest !== last?.digest || (eventAtMs !== undefined && eventAtMs < uncertainUntil)
+      last = now
+      if (isChanged) uncertainUntil = 0
+      if (isChanged && !isClosed) onChange()
+      return isChanged
+    })
 
   const events = watchEvents({
-    directories: () => [directory, ...last.directories],
-    onEvent: async () => void (await refresh()),
-    ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+    directories: () => directories(last),
+    onEvent: async (eventAtMs) => void (await refresh(eventAtMs)),
+    ...(pollMs === undefined ? {} : { pollMs }),
   })
-  return { refresh, close: () => events.close() }
+  return {
+    ready,
+    async refresh() {
+      // A look that is under way may be the one that sees it.
+      const before = last
+      const isChanged = await refresh(undefined)
+      return before === undefined ? isChanged : before.digest !== last?.digest
+    },
+    close() {
+      isClosed = true
+      events.close()
+    },
+  }
 }

@@ -1,4 +1,5 @@
-import { statSync, watch, type FSWatcher } from 'node:fs'
+import { statSync, watch, type BigIntStats, type FSWatcher, type Stats } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
 /** Several events of one change (a swap makes a handful) become one look. */
@@ -10,23 +11,53 @@ const MAX_WATCHED = 256
 export interface EventOptions {
   /** The directories to watch now, asked again after every event. One that is missing is awaited at its nearest parent. */
   readonly directories: () => readonly string[]
-  /** Something may have changed; whoever listens compares contents. Called never twice at once. */
-  readonly onEvent: () => Promise<void>
+  /**
+   * Something may have changed; whoever listens compares contents. Called soon after opening, too, and never twice at once.
+   * `eventAtMs` is when the first event came (`performance.now`), undefined for a look that only the time brought about.
+   */
+  readonly onEvent: (eventAtMs: number | undefined) => Promise<void>
   /** Milliseconds between looks without an event, for file systems that tell nothing. Default 30 s. */
   readonly pollMs?: number
 }
 
-/** The nearest directory that exists, from `path` upwards, with an identity that changes when it is replaced. */
-function nearest(path: string): { path: string; identity: string } | undefined {
+interface Existing {
+  readonly path: string
+  /** Another one when it is replaced. */
+  readonly identity: string
+}
+
+/** The path and everything above it, nearest first. */
+function* upwards(path: string): Generator<string> {
   for (let candidate = resolve(path); ; candidate = dirname(candidate)) {
-    try {
-      const stat = statSync(candidate)
-      if (stat.isDirectory()) return { path: candidate, identity: `${stat.dev}:${stat.ino}` }
-    } catch {
-      // Missing or unreadable: the parent will tell when that changes.
-    }
-    if (dirname(candidate) === candidate) return undefined
+    yield candidate
+    if (dirname(candidate) === candidate) return
   }
+}
+
+const existing = (path: string, found: Stats | BigIntStats): Existing | undefined =>
+  found.isDirectory() ? { path, identity: `${found.dev}:${found.ino}` } : undefined
+
+/** The nearest directory that exists, from `path` upwards. Missing or unreadable: the parent will tell when that changes. */
+async function nearest(path: string): Promise<Existing | undefined> {
+  for (const candidate of upwards(path)) {
+    const found = await stat(candidate).catch(() => undefined)
+    const directory = found === undefined ? undefined : existing(candidate, found)
+    if (directory !== undefined) return directory
+  }
+  return undefined
+}
+
+/** The same at once, for the moment of opening: what changes right after it must not be missed. */
+function nearestNow(path: string): Existing | undefined {
+  for (const candidate of upwards(path)) {
+    try {
+      const directory = existing(candidate, statSync(candidate))
+      if (directory !== undefined) return directory
+    } catch {
+      // As above.
+    }
+  }
+  return undefined
 }
 
 /**
@@ -37,16 +68,13 @@ export function watchEvents(options: EventOptions): { close(): void } {
   const watchers = new Map<string, { identity: string; watcher: FSWatcher }>()
   let settle: NodeJS.Timeout | undefined
   let isBusy = false
-  let isDirty = false
+  let eventAtMs: number | undefined
   let isClosed = false
 
-  const arm = () => {
+  const arm = (found: readonly (Existing | undefined)[]): void => {
     if (isClosed) return
     const wanted = new Map<string, string>()
-    for (const directory of options.directories()) {
-      const found = nearest(directory)
-      if (found !== undefined && wanted.size < MAX_WATCHED) wanted.set(found.path, found.identity)
-    }
+    for (const one of found) if (one !== undefined && wanted.size < MAX_WATCHED) wanted.set(one.path, one.identity)
     for (const [path, { identity, watcher }] of watchers) {
       if (wanted.get(path) === identity) continue
       watcher.close()
@@ -64,27 +92,25 @@ export function watchEvents(options: EventOptions): { close(): void } {
       }
     }
   }
+  const armAgain = async (): Promise<void> => arm(await Promise.all(options.directories().map(nearest)))
 
-  const look = async () => {
-    if (isClosed) return
-    if (isBusy) {
-      isDirty = true
-      return
-    }
+  const look = async (): Promise<void> => {
+    if (isClosed || isBusy) return
     isBusy = true
+    const at = eventAtMs
+    eventAtMs = undefined
     try {
-      do {
-        isDirty = false
-        arm()
-        await options.onEvent()
-      } while (isDirty)
+      await armAgain()
+      await options.onEvent(at)
+      await armAgain()
     } finally {
       isBusy = false
     }
-    arm()
+    // There was an event meanwhile.
+    if (eventAtMs !== undefined) lookSoon()
   }
 
-  function soon() {
+  const lookSoon = (): void => {
     if (isClosed || settle !== undefined) return
     settle = setTimeout(() => {
       settle = undefined
@@ -93,7 +119,14 @@ export function watchEvents(options: EventOptions): { close(): void } {
     settle.unref()
   }
 
-  arm()
+  function soon() {
+    eventAtMs ??= performance.now()
+    lookSoon()
+  }
+
+  arm(options.directories().map(nearestNow))
+  // What happened before this, and where linked directories really are.
+  lookSoon()
   const poll = setInterval(() => void look(), options.pollMs ?? DEFAULT_POLL_MS)
   poll.unref()
 

@@ -1,6 +1,7 @@
-import { realpathSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { FileError, readBounded, type FileProblem } from './bounded-read.ts'
+import { readBoundedAsync } from './bounded-read-async.ts'
 import { watchEvents } from './events.ts'
 
 export interface WatchedFileOptions {
@@ -29,23 +30,22 @@ export interface WatchedFile {
 }
 
 /** Where the file's directory really is: its own events say when a linked directory's files change. */
-function directoriesOf(path: string): readonly string[] {
+async function directoriesOf(path: string): Promise<readonly string[]> {
   const directory = dirname(path)
-  try {
-    const real = dirname(realpathSync(path))
-    return real === directory ? [directory] : [directory, real]
-  } catch {
-    return [directory]
-  }
+  const real = dirname(await realpath(path).catch(() => path))
+  return real === directory ? [directory] : [directory, real]
 }
 
 /**
- * A file whose content is kept current: read at once, then again whenever its directory changes and at every poll.
+ * A file whose content is kept current: read at once, then again whenever its directory changes and at every poll, which
+ * keeps nobody waiting. For files that are small; `watchLargeFile` is for the others.
  * Never throws: a file that is missing or can't be read keeps the content from before (decisions §6).
  */
 export function openWatchedFile(path: string, options: WatchedFileOptions): WatchedFile {
   let content: Buffer | undefined
   let version = 0
+  let directories: readonly string[] = [dirname(path)]
+  let isClosed = false
   let lastProblem: FileProblem | 'refused' | undefined
 
   const fail = (problem: FileProblem | 'refused') => {
@@ -54,13 +54,9 @@ export function openWatchedFile(path: string, options: WatchedFileOptions): Watc
     return false
   }
 
-  const look = (): boolean => {
-    let found: Buffer
-    try {
-      found = readBounded(path, options.maxBytes, options.within)
-    } catch (error) {
-      return fail(error instanceof FileError ? error.problem : 'unreadable')
-    }
+  const problemOf = (error: unknown): FileProblem => (error instanceof FileError ? error.problem : 'unreadable')
+
+  const take = (found: Buffer): boolean => {
     if (content !== undefined && found.equals(content)) {
       lastProblem = undefined
       return false
@@ -72,15 +68,35 @@ export function openWatchedFile(path: string, options: WatchedFileOptions): Watc
     return true
   }
 
-  const refresh = () => {
-    const isChanged = look()
+  const look = async (): Promise<boolean> => {
+    let isChanged: boolean
+    try {
+      directories = await directoriesOf(path)
+      const found = await readBoundedAsync(path, options.maxBytes, options.within)
+      if (isClosed) return false
+      isChanged = take(found)
+    } catch (error) {
+      return isClosed ? false : fail(problemOf(error))
+    }
     if (isChanged) options.onChange?.()
-    return Promise.resolve(isChanged)
+    return isChanged
   }
 
-  look()
+  // One look after the other, or an older one could bring back what a newer one has replaced.
+  let queue: Promise<unknown> = Promise.resolve()
+  const refresh = (): Promise<boolean> => {
+    const result = queue.then(look)
+    queue = result.catch(() => undefined)
+    return result
+  }
+
+  try {
+    take(readBounded(path, options.maxBytes, options.within))
+  } catch (error) {
+    fail(problemOf(error))
+  }
   const events = watchEvents({
-    directories: () => directoriesOf(path),
+    directories: () => directories,
     onEvent: async () => void (await refresh()),
     ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
   })
@@ -90,7 +106,15 @@ export function openWatchedFile(path: string, options: WatchedFileOptions): Watc
     get version() {
       return version
     },
-    refresh,
-    close: () => events.close(),
+    async refresh() {
+      // A look that is under way may be the one that sees it.
+      const before = version
+      await refresh()
+      return version !== before
+    },
+    close() {
+      isClosed = true
+      events.close()
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { buildConnector } from 'undici'
 import { Failure } from '../core/index.ts'
-import { readBounded, readCertificates, readPrivateKey } from '../files/index.ts'
+import { readBounded, readBoundedAsync, readCertificates, readPrivateKey } from '../files/index.ts'
 import { type Connect, promised } from './connector.ts'
 
 /** TLS towards a backend (`targetTls` of a route); paths of PEM files. */
@@ -19,27 +19,42 @@ const MAX_PEM_BYTES = 1024 * 1024
 
 type Material = Readonly<Record<'ca' | 'cert' | 'key', Buffer | undefined>>
 
+/** What each file must hold; what it gives is not used. */
+const CHECKS: Readonly<Record<keyof Material, (content: Buffer) => unknown>> = {
+  ca: readCertificates,
+  cert: readCertificates,
+  key: readPrivateKey,
+}
+
 /** Throws `UnusableFile` for one that is missing, or does not hold what it should: TLS itself takes anything as roots. */
 const readMaterial = (tls: TargetTls): Material => {
-  const read = (path: string | undefined, check: (content: Buffer) => unknown): Buffer | undefined => {
+  const read = (path: string | undefined, name: keyof Material): Buffer | undefined => {
     if (path === undefined) return undefined
     try {
       const content = readBounded(path, MAX_PEM_BYTES)
-      check(content)
+      CHECKS[name](content)
       return content
     } catch (cause) {
       throw new UnusableFile(path, { cause })
     }
   }
   return {
-    ca: read(tls.caCertPath, readCertificates),
-    cert: read(tls.clientCertFile, readCertificates),
-    key: read(tls.clientKeyFile, readPrivateKey),
+    ca: read(tls.caCertPath, 'ca'),
+    cert: read(tls.clientCertFile, 'cert'),
+    key: read(tls.clientKeyFile, 'key'),
   }
 }
 
 /** The message is the path of the file. */
 class UnusableFile extends Error {}
+
+/** The same while requests are served, which wait for no file. */
+const readMaterialAgain = async (tls: TargetTls): Promise<Material> => {
+  const read = (path: string | undefined): Promise<Buffer | undefined> =>
+    path === undefined ? Promise.resolve(undefined) : readBoundedAsync(path, MAX_PEM_BYTES)
+  const [ca, cert, key] = await Promise.all([tls.caCertPath, tls.clientCertFile, tls.clientKeyFile].map(read))
+  return { ca, cert, key }
+}
 
 const isSame = (left: Material, right: Material): boolean =>
   (['ca', 'cert', 'key'] as const).every((name) => {
@@ -77,20 +92,24 @@ export const createTargetConnect = (
     throw new Failure('config_error', { detail: `a file of targetTls cannot be used: ${file}`, cause })
   }
   let connect = connectWith(material)
-  const refresh = (): void => {
+  const look = async (): Promise<void> => {
     try {
-      const now = readMaterial(tls)
+      const now = await readMaterialAgain(tls)
       if (isSame(now, material)) return
+      for (const name of ['ca', 'cert', 'key'] as const) if (now[name] !== undefined) CHECKS[name](now[name])
       connect = connectWith(now)
       material = now
     } catch {
       // The old one keeps working until the file can be read again.
     }
   }
+  // Connections that are made at the same time share a look.
+  let looking: Promise<void> | undefined
+  const refresh = (): Promise<void> => (looking ??= look().finally(() => (looking = undefined)))
   const hasFiles = [tls.caCertPath, tls.clientCertFile, tls.clientKeyFile].some((path) => path !== undefined)
   const { serverName } = tls
-  return (target) => {
-    if (hasFiles) refresh()
+  return async (target) => {
+    if (hasFiles) await refresh()
     return connect(serverName === undefined ? target : { ...target, servername: serverName })
   }
 }

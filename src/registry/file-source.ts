@@ -1,7 +1,8 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FileError, readBounded } from '../files/index.ts'
-import { MAX_ENTRIES, parseDocument, validateItems } from './parse.ts'
+import { FileError, readBoundedAsync } from '../files/index.ts'
+import { MAX_ENTRIES, validateItems } from './parse.ts'
+import { readDocument } from './read-document.ts'
 import type { ReadAll } from './registry-data.ts'
 import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './snapshot.ts'
 import { SourceError } from './source-error.ts'
@@ -21,9 +22,9 @@ const PROBLEMS = {
   too_large: 'too_large',
 } as const
 
-function read(path: string): Buffer {
+async function read(path: string): Promise<Buffer> {
   try {
-    return readBounded(path, MAX_FILE_BYTES)
+    return await readBoundedAsync(path, MAX_FILE_BYTES)
   } catch (error) {
     if (error instanceof FileError) throw new SourceError(PROBLEMS[error.problem], path, error.cause)
     throw error
@@ -39,7 +40,7 @@ async function modifiedMs(path: string): Promise<number> {
 }
 
 async function readEntries(bytes: Buffer, path: string): Promise<Reading> {
-  const { items, updatedMs } = parseDocument(bytes)
+  const { items, updatedMs } = await readDocument(bytes)
   return validateItems(items, path, updatedMs ?? (await modifiedMs(path)))
 }
 
@@ -47,7 +48,7 @@ async function readEntries(bytes: Buffer, path: string): Promise<Reading> {
 export const readFileSource =
   (path: string): ReadAll =>
   async () =>
-    buildSnapshot(await readEntries(read(path), path))
+    buildSnapshot(await readEntries(await read(path), path))
 
 /** Paths of the `.json` files below a directory, sorted. Names that begin with a dot are skipped (`..data`, `.git`). */
 async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
@@ -85,7 +86,7 @@ export function readDirectorySource(directory: string): ReadAll {
     const good = new Map<string, readonly Listed[]>()
     for (const path of await jsonFiles(directory)) {
       try {
-        const bytes = read(path)
+        const bytes = await read(path)
         bytesLeft -= bytes.length
         if (bytesLeft < 0) break
         const reading = await readEntries(bytes, path)

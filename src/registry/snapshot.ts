@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { SearchIndex } from './search-index.ts'
 import { OFFICIAL_META, type OfficialMeta, type ServerResponse } from './server-json.ts'
+import { sortInSlices } from './sort-in-slices.ts'
 import { SourceError } from './source-error.ts'
 import { compareVersions } from './version-order.ts'
 
@@ -134,27 +135,31 @@ const SLICE = 100
  * version that comes twice the first counts. Throws `SourceError` when there are entries and none can be served.
  */
 export async function buildSnapshot(reading: Reading): Promise<Snapshot> {
-  const { dated, skipped } = withoutDoubles(reading)
-  if (dated.length === 0 && skipped.count > 0) throw new SourceError('invalid', skipped.first.join('; '))
+  const { byServer, skipped } = await withoutDoubles(reading)
+  if (byServer.size === 0 && skipped.count > 0) throw new SourceError('invalid', skipped.first.join('; '))
   const entries: Entry[] = []
   const byName = new Map<string, readonly Entry[]>()
-  for (const [name, versions] of Map.groupBy(dated, (one) => one.name)) {
+  for (const [name, versions] of byServer) {
     const latest = latestOf(versions)
     const made = versions.toSorted(lastPublishedFirst).map((one) => toEntry(one, one === latest))
     byName.set(name, made)
     if (byName.size % SLICE === 0) await breathe()
     for (const entry of made) entries.push(entry)
   }
-  entries.sort(comparePosition)
-  const searchIndex = await SearchIndex.of(entries.map((entry) => entry.searchText))
-  return { entries, byName, searchIndex, revision: await revisionOf(entries), skipped }
+  const sorted = await sortInSlices(entries, comparePosition)
+  const searchIndex = await SearchIndex.of(sorted.map((entry) => entry.searchText))
+  return { entries: sorted, byName, searchIndex, revision: await revisionOf(sorted), skipped }
 }
 
-function withoutDoubles(reading: Reading): { readonly dated: readonly Dated[]; readonly skipped: Skipped } {
+/** The versions of each server, each version once. */
+async function withoutDoubles(
+  reading: Reading,
+): Promise<{ readonly byServer: ReadonlyMap<string, readonly Dated[]>; readonly skipped: Skipped }> {
   let { skipped } = reading
   const seen = new Set<string>()
-  const dated: Dated[] = []
-  for (const listed of reading.listed) {
+  const byServer = new Map<string, Dated[]>()
+  for (const [index, listed] of reading.listed.entries()) {
+    if (index % SLICE === SLICE - 1) await breathe()
     const one = date(listed)
     // No name and no version has a NUL in it.
     const position = `${one.name}\0${one.version}`
@@ -163,9 +168,11 @@ function withoutDoubles(reading: Reading): { readonly dated: readonly Dated[]; r
       continue
     }
     seen.add(position)
-    dated.push(one)
+    const versions = byServer.get(one.name)
+    if (versions === undefined) byServer.set(one.name, [one])
+    else versions.push(one)
   }
-  return { dated, skipped }
+  return { byServer, skipped }
 }
 
 async function revisionOf(entries: readonly Entry[]): Promise<string> {

@@ -1,6 +1,6 @@
 import type { Clock, Log, Metrics, Outbound } from '../core/index.ts'
-import { openWatchedFile, watchDirectory } from '../files/index.ts'
-import { MAX_FILE_BYTES, readDirectorySource, readFileSource } from './file-source.ts'
+import { watchDirectory, type WatchedDirectory, watchLargeFile } from '../files/index.ts'
+import { readDirectorySource, readFileSource } from './file-source.ts'
 import { createRegistryData, type RegistryData } from './registry-data.ts'
 import { MAX_PAGE_BYTES, readUpstreamSource } from './upstream-source.ts'
 
@@ -65,10 +65,11 @@ function createPoller(data: RegistryData, waitMs: () => number | undefined): Pol
   }
 }
 
-async function openWatched(data: RegistryData, watch: (onChange: () => void) => { close(): void }): Promise<Source> {
+async function openWatched(data: RegistryData, watch: (onChange: () => void) => WatchedDirectory): Promise<Source> {
   const poller = createPoller(data, () => (data.state().problem === undefined ? undefined : BROKEN_FILE_RETRY_MS))
   // Watched before it is read, so that no change falls between.
   const watched = watch(() => void poller.poll())
+  await watched.ready
   await poller.poll()
   const close = (): Promise<void> => {
     watched.close()
@@ -101,9 +102,7 @@ export async function openSource(name: string, config: SourceConfig, deps: Sourc
   const files = deps.filePollMs === undefined ? {} : { pollMs: deps.filePollMs }
   if (file !== undefined) {
     const data = createRegistryData({ ...deps, name, readAll: readFileSource(file) })
-    return openWatched(data, (onChange) =>
-      openWatchedFile(file, { maxBytes: MAX_FILE_BYTES, onChange, onProblem: onChange, ...files }),
-    )
+    return openWatched(data, (onChange) => watchLargeFile(file, { onChange, ...files }))
   }
   if (directory !== undefined) {
     const data = createRegistryData({ ...deps, name, readAll: readDirectorySource(directory) })

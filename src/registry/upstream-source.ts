@@ -1,6 +1,7 @@
 import { OutboundError, type Clock, type Outbound, type OutboundResponse } from '../core/index.ts'
 import { busyFailure, outboundFailure, type ServiceFailures } from '../net/index.ts'
-import { MAX_ENTRIES, parseDocument, validateItems } from './parse.ts'
+import { MAX_ENTRIES, validateItems } from './parse.ts'
+import { readDocument } from './read-document.ts'
 import type { ReadAll } from './registry-data.ts'
 import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './snapshot.ts'
 import { SourceError } from './source-error.ts'
@@ -84,7 +85,7 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
       } else {
         isUnchanged = false
         if (response.status !== 200) throw badStatus(response, clock)
-        const { items, nextCursor, updatedMs } = parseDocument(response.body)
+        const { items, nextCursor, updatedMs } = await readDocument(response.body)
         const reading = await validateItems(
           items,
           `page ${seen.size + 1}`,

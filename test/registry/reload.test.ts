@@ -55,6 +55,9 @@ describe('a changed registry file', () => {
     expect(readiness.json).toMatchObject({
       detail: { registries: { default: { entries: 1 }, fresh: { entries: 1 } } },
     })
+    const { text } = await get({ url: running.internalUrl }, '/metrics')
+    expect(text).toContain('extauth_registry_entries{registry="fresh"} 1')
+    expect(text).not.toContain('registry="old"')
     // What a registry of the new file has is still followed.
     data('two.json', 'a/two', 'b/two')
     await expect.poll(async () => idsOf(await list(running)), { timeout: 10_000 }).toHaveLength(2)
