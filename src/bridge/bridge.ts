@@ -41,7 +41,8 @@ const MAX_HELD_BYTES = 256 * 1024 * 1024
 /** How long a request of a handshake era may take to notice that it was cancelled, in milliseconds. */
 const CANCEL_GRACE_MS = 1000
 const END_SESSION_MS = 900
-const FLUSH_MS = 5000
+/** At least so long a slow client may take for the last messages, in milliseconds. */
+const FLUSH_MS = 500
 /** The one revision in which several messages come in one line. */
 const BATCH_VERSION = '2025-03-26'
 
@@ -108,7 +109,7 @@ export class Bridge {
     }
     this.#end.abort(new Error('the bridge ends'))
     this.#follower?.abort(new Error('the bridge ends'))
-    await Promise.all([this.#wire.end(END_SESSION_MS), this.#options.output.flushed(FLUSH_MS)])
+    await Promise.all([this.#wire.end(END_SESSION_MS), this.#options.output.flushed(Math.max(FLUSH_MS, graceMs))])
   }
 
   /** Ends the waiting in `close`. */

@@ -47,6 +47,12 @@ export class WayError extends Error {
   }
 }
 
+/** What came can't be read as an answer, or its header section is too large. */
+function isParserError(error: OutboundError): boolean {
+  const { name, code } = Object(error.cause) as { name?: unknown; code?: unknown }
+  return name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW'
+}
+
 /** Whatever went wrong, as what the client is told: the answer to the request with this id, as a line. */
 export function wayResponse(id: Id, error: unknown, server: string): Buffer {
   const { reason, message, data } = told(error, server)
@@ -66,6 +72,9 @@ function told(
   if (error instanceof CredentialRefusal) return { reason: error.reason, message: error.message }
   if (error instanceof OutboundError) {
     const code = codeOf(error)
+    if (isParserError(error))
+      return { reason: 'bad_answer', message: sentence('gave an answer that is not HTTP as it should be') }
+    if (error.isSent) return { reason: 'stream_lost', message: sentence('ended the connection before it answered') }
     const said = error.kind === 'timeout' ? 'does not answer in time' : 'cannot be reached'
     return { reason: 'endpoint_unreachable', message: sentence(code === undefined ? said : `${said} (${code})`) }
   }

@@ -18,6 +18,8 @@ export interface McpEndpointOptions {
 const DEFAULT_CONNECT_MS = 10_000
 /** A tool may think as long as whoever called it waits; that one knows how to cancel. A server that is gone is noticed by its connection. */
 const NO_BOUND = 0
+/** What comes of a connection that stood: the server may have read the request. */
+const LOST: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'EPIPE'])
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT'])
 
 /** An MCP server at a URL. Throws `Failure` config_error when the file with authorities can't be read. */
@@ -58,7 +60,7 @@ function endpointOver(dispatcher: Dispatcher, path: () => string): McpEndpoint {
       if (signal.aborted) throw signal.reason
       if (cause instanceof OutboundError) throw cause
       const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-      throw new OutboundError(TIMEOUTS.has(code) ? 'timeout' : 'unreachable', { cause })
+      throw new OutboundError(TIMEOUTS.has(code) ? 'timeout' : 'unreachable', { cause, isSent: LOST.has(code) })
     }
   }
   return { send, close: () => dispatcher.destroy() }

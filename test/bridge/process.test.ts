@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { spawnExtauth } from '../e2e/process.ts'
+import { openLab, type TestLab } from '../e2e/lab.ts'
+import { INITIALIZE } from './harness.ts'
+
+let lab: TestLab
+let directory: string
+const started: ChildProcess[] = []
+
+beforeAll(async () => {
+  lab = await openLab()
+  directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-process-'))
+})
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL')
+})
+afterAll(async () => {
+  await lab.close()
+  await rm(directory, { recursive: true })
+})
+
+/** A real bridge and what it printed. */
+function start(args: readonly string[] = ['--url', `${lab.url}/unauthenticated`], env: Record<string, string> = {}) {
+  const child = spawnExtauth(['stdio', ...args], ['pipe', 'pipe', 'pipe'], { env })
+  started.push(child)
+  const printed = { stdout: '', stderr: '' }
+  child.stdout?.on('data', (chunk: Buffer) => (printed.stdout += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (printed.stderr += chunk.toString()))
+  const messages = () =>
+    printed.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as { id?: unknown; method?: string; error?: { code: number } })
+  return {
+    child,
+    printed,
+    messages,
+    ended: once(child, 'exit') as Promise<[number | null, string | null]>,
+    send: (...lines: (object | string)[]) => {
+      for (const line of lines)
+        child.stdin?.write(`${typeof line === 'string' ? line : JSON.stringify({ jsonrpc: '2.0', ...line })}\n`)
+    },
+    answer: (id: unknown) =>
+      vi.waitFor(() => expect(messages().find((message) => message.id === id)).toBeDefined(), {
+        timeout: 20_000,
+        interval: 20,
+      }),
+  }
+}
+
+const sessions = () => lab.backend.sessions().length
+
+async function shaken(args?: readonly string[], env?: Record<string, string>) {
+  const bridge = start(args, env)
+  bridge.send(INITIALIZE)
+  await bridge.answer(0)
+  bridge.send({ method: 'notifications/initialized' }, { id: 1, method: 'tools/list' })
+  await bridge.answer(1)
+  return bridge
+}
+
+test('standard output has messages only, whatever comes in; the log goes to standard error', async () => {
+  const bridge = await shaken(['--config', lab.configDirectory, '--route', 'unauthenticated'])
+  bridge.send('no JSON', { id: 2, method: 'no/such/method' })
+  await bridge.answer(2)
+  bridge.child.stdin?.end()
+  expect(await bridge.ended).toEqual([0, null])
+  expect(bridge.messages().map(({ id }) => id)).toEqual([0, 1, null, 2])
+  expect(bridge.printed.stderr).toContain('"msg":"carrying messages"')
+  expect(sessions()).toBe(0)
+}, 40_000)
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s ends the session and the process, also while a call runs',
+  async (signal) => {
+    const bridge = await shaken()
+    bridge.send({ id: 3, method: 'tools/call', params: { name: 'wait', arguments: { ms: 60_000 } } })
+    expect(sessions()).toBe(1)
+    bridge.child.kill(signal)
+    expect(await bridge.ended).toEqual([0, null])
+    expect(sessions()).toBe(0)
+  },
+  40_000,
+)
+
+test('a client that is killed leaves neither process nor session behind', async () => {
+  const before = sessions()
+  const script = path.join(directory, 'client.sh')
+  // The client: starts the bridge as its child and is killed. Nobody closes anything for it.
+  await writeFile(script, `"$@" <${directory}/pipe >${directory}/out & echo $!\nexec 3>${directory}/pipe\ncat >&3\n`)
+  await once(spawn('mkfifo', [path.join(directory, 'pipe')]), 'exit')
+  const bin = path.join(import.meta.dirname, '../../bin/extauth.cjs')
+  const client = spawn('sh', [script, process.execPath, bin, 'stdio', '--url', `${lab.url}/unauthenticated`], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  started.push(client)
+  const [chunk] = (await once(client.stdout, 'data')) as [Buffer]
+  const pid = Number(chunk.toString().trim())
+  client.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...INITIALIZE })}\n`)
+  await vi.waitFor(() => expect(sessions()).toBe(before + 1), { timeout: 20_000, interval: 50 })
+  client.kill('SIGKILL')
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), { timeout: 20_000, interval: 50 })
+  expect(sessions()).toBe(before)
+}, 50_000)
+
+test('nobody who reads any more ends it as well', async () => {
+  const bridge = await shaken()
+  bridge.child.stdout?.destroy()
+  bridge.send({ id: 5, method: 'tools/list' })
+  expect(await bridge.ended).toEqual([0, null])
+  expect(sessions()).toBe(0)
+}, 40_000)
+
+test('a bridge that is killed leaves no file and no process', async () => {
+  const home = await mkdtemp(path.join(directory, 'home-'))
+  const args = ['--config', lab.configDirectory, '--route', 'unauthenticated']
+  const bridge = await shaken(args, { HOME: home, TMPDIR: home, XDG_STATE_HOME: path.join(home, 'state') })
+  const { pid = 0 } = bridge.child
+  expect(await childrenOf(pid)).toEqual([])
+  bridge.child.kill('SIGKILL')
+  expect(await bridge.ended).toEqual([null, 'SIGKILL'])
+  expect(await readdir(home)).toEqual([])
+}, 40_000)
+
+test('a slow reader holds the server back, not memory, and ending still works meanwhile', async () => {
+  const bridge = await shaken()
+  const { pid = 0, stdout } = bridge.child
+  const before = await residentMiB(pid)
+  stdout?.pause()
+  const bytes = 8 * 1024 * 1024
+  // 480 MiB in all.
+  for (let id = 100; id < 160; id++)
+    bridge.send({ id, method: 'tools/call', params: { name: 'large_result', arguments: { bytes } } })
+  let last = -1
+  const isStill = async (): Promise<void> => {
+    const now = await residentMiB(pid)
+    const wasStill = Math.abs(now - last) < 2
+    last = now
+    expect(wasStill && now > before + 4).toBe(true)
+  }
+  await vi.waitFor(isStill, { timeout: 20_000, interval: 700 })
+  expect(last - before).toBeLessThan(200)
+  bridge.child.kill('SIGTERM')
+  expect(await bridge.ended).toEqual([0, null])
+}, 60_000)
+
+const residentMiB = async (pid: number): Promise<number> =>
+  Number(/^VmRSS:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+
+const childrenOf = async (pid: number): Promise<string[]> =>
+  (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter((child) => child !== '')
