@@ -1,4 +1,5 @@
 import { whyDropped, type ResponseDropRule } from '../http/index.ts'
+import { pairsOf } from './masked-heads.ts'
 import type { Attempt, RequestRecord } from './record.ts'
 
 /** A header line as it was sent, and what it was before. */
@@ -31,13 +32,13 @@ export function describe(record: RequestRecord) {
   return {
     ...rest,
     received: {
-      headers: pairs(received),
-      dropped: dropped.map(([name, rule]) => ({ name, rule })),
+      headers: pairsOf(received),
+      dropped: ruledNames(dropped),
     },
     attempts: attempts.map((attempt) => describeAttempt(attempt, record)),
     answer: {
-      fromBackend: last?.received && { status: last.received.status, headers: pairs(last.received.headers) },
-      toClient: responded && { status: responded.status, headers: pairs(responded.headers) },
+      fromBackend: last?.received && { status: last.received.status, headers: pairsOf(last.received.head) },
+      toClient: responded && { status: responded.status, headers: pairsOf(responded.head) },
       dropped: answerDrops(last, responded),
     },
     timeline: timelineOf(record),
@@ -54,19 +55,23 @@ function describeAttempt({ sent, received, ...attempt }: Attempt, record: Reques
           sent: {
             method: sent.method,
             target: sent.target,
-            headers: markedHeaders(sent.headers, record),
-            removed: removedNames(sent.headers, record),
+            headers: markedHeaders(sent.head, record),
+            removed: removedNames(sent.head, record),
             signing: sent.signing,
           },
         }),
   }
 }
 
-function markedHeaders(sent: readonly string[], { received, dropped }: RequestRecord): MarkedHeader[] {
+function markedHeaders(sent: string, { received, dropped }: RequestRecord): MarkedHeader[] {
   const before = linesByName(received)
   // Framing and host are made anew, and come out the same or not.
-  const gone = new Set(dropped.filter(([, rule]) => rule !== 'made_anew').map(([name]) => name))
-  return pairs(sent).map(([name, value]) => {
+  const gone = new Set(
+    ruledNames(dropped)
+      .filter(({ rule }) => rule !== 'made_anew')
+      .map(({ name }) => name),
+  )
+  return pairsOf(sent).map(([name, value]) => {
     const lines = before.get(name)
     if (lines === undefined) return { name, value, mark: 'added' }
     // A value that is masked looks like any other: what was dropped can't be the same.
@@ -78,18 +83,18 @@ function markedHeaders(sent: readonly string[], { received, dropped }: RequestRe
 }
 
 /** Names of headers that came and did not go on in any form. */
-function removedNames(sent: readonly string[], { received }: RequestRecord): string[] {
-  const there = new Set(pairs(sent).map(([name]) => name))
+function removedNames(sent: string, { received }: RequestRecord): string[] {
+  const there = new Set(pairsOf(sent).map(([name]) => name))
   return [...linesByName(received).keys()].filter((name) => !there.has(name))
 }
 
 function answerDrops(last: Attempt | undefined, responded: RequestRecord['responded']): DroppedHeader[] {
   if (last?.received === undefined || responded === undefined) return []
-  const after = linesByName(responded.headers)
+  const after = linesByName(responded.head)
   const connection = new Set<string>()
-  for (const [name, value] of pairs(last.received.headers))
+  for (const [name, value] of pairsOf(last.received.head))
     if (name === 'connection') for (const word of value.toLowerCase().split(/[\s,]+/)) connection.add(word)
-  return pairs(last.received.headers).flatMap(([name, value]) => {
+  return pairsOf(last.received.head).flatMap(([name, value]) => {
     const lines = after.get(name)
     const at = lines?.indexOf(value) ?? -1
     if (lines !== undefined && at !== -1) {
@@ -125,16 +130,16 @@ export function timelineOf({ marks, attempts, summary }: RequestRecord): Phase[]
   return phases
 }
 
-function pairs(headers: readonly string[]): [string, string][] {
-  const list: [string, string][] = []
-  for (let index = 0; index + 1 < headers.length; index += 2)
-    list.push([headers[index] ?? '', headers[index + 1] ?? ''])
-  return list
+function ruledNames(dropped: readonly string[]): { name: string; rule: string }[] {
+  const names: { name: string; rule: string }[] = []
+  for (let index = 0; index + 1 < dropped.length; index += 2)
+    names.push({ name: dropped[index] ?? '', rule: dropped[index + 1] ?? '' })
+  return names
 }
 
-function linesByName(headers: readonly string[]): Map<string, string[]> {
+function linesByName(head: string): Map<string, string[]> {
   const lines = new Map<string, string[]>()
-  for (const [name, value] of pairs(headers)) {
+  for (const [name, value] of pairsOf(head)) {
     const known = lines.get(name)
     if (known === undefined) lines.set(name, [value])
     else known.push(value)

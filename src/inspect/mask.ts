@@ -17,14 +17,22 @@ const SHOWN_OF_SESSION = 6
 
 type HeaderKind = 'plain' | 'secret' | 'address' | 'session'
 
+/** What is known of a header by its name as it is written. */
+export interface HeaderName {
+  /** In lower case. */
+  readonly name: string
+  readonly kind: HeaderKind
+}
+
 const MAX_REMEMBERED = 2048
 const MAX_REMEMBERED_LENGTH = 64
-const kinds = new Map<string, HeaderKind>()
+const known = new Map<string, HeaderName>()
 
-/** How the value of a header is treated, by its lower-case name. */
-export function headerKind(name: string): HeaderKind {
-  const known = kinds.get(name)
-  if (known !== undefined) return known
+/** How the value of a header is treated, by its name. */
+export const headerKind = (raw: string): HeaderName => known.get(raw) ?? learn(raw)
+
+function learn(raw: string): HeaderName {
+  const name = raw.toLowerCase()
   const plain = name.replaceAll('_', '-')
   const kind = SESSION_HEADER.has(plain)
     ? 'session'
@@ -33,19 +41,16 @@ export function headerKind(name: string): HeaderKind {
       : ADDRESS_HEADER.has(plain)
         ? 'address'
         : 'plain'
-  if (name.length <= MAX_REMEMBERED_LENGTH) {
-    if (kinds.size >= MAX_REMEMBERED) kinds.clear()
-    kinds.set(name, kind)
+  const learnt: HeaderName = { name, kind }
+  if (raw.length <= MAX_REMEMBERED_LENGTH) {
+    if (known.size >= MAX_REMEMBERED) known.clear()
+    known.set(raw, learnt)
   }
-  return kind
+  return learnt
 }
 
 /** Of a signature, and no secrets: whoever compares it with what a service says needs them. */
-const SHOWN_OF_SIGNATURE: ReadonlySet<string> = new Set(['x-amz-date', 'x-amz-content-sha256'])
-
-/** True for a header (lower-case name) whose value is never shown; `owned` are those that the credential of the route sets. */
-export const isSecretHeader = (name: string, owned: readonly string[]): boolean =>
-  owned.includes(name) ? !SHOWN_OF_SIGNATURE.has(name) : headerKind(name) === 'secret'
+export const isShownOfSignature = (name: string): boolean => name === 'x-amz-date' || name === 'x-amz-content-sha256'
 
 /** The beginning of a session's id. */
 export const maskedSession = (id: string): string =>
@@ -55,12 +60,15 @@ export const maskedSession = (id: string): string =>
 const LOOKS =
   /eyJ[\w-]{8,}(?:\.[\w-]*){0,4}|(?:AKIA|ASIA)[A-Z0-9]{12,}|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|sk-|sk_live_|rk_live_|AIza|ya29\.)[\w-]{10,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g
 const SCHEMES = /\b(Bearer|Basic|DPoP)([ +]|%20)+[\w\-.~+/%]{6,}=*/gi
-/** What one of the two patterns needs to match at all; most texts have nothing of it. */
-const MAY_LOOK = /eyJ|A[KS]IA|gh[pousr]_|github_pat_|glpat-|xox|sk[-_]|rk_|AIza|ya29|PRIVATE KEY|bearer|basic|dpop/i
+/** What one of the two patterns needs to match at all; most texts have nothing of it, and a scheme mostly is masked already. */
+const MAY_LOOK =
+  /eyJ|A[KS]IA|gh[pousr]_|github_pat_|glpat-|xox|sk[-_]|rk_|AIza|ya29|PRIVATE KEY|(?:[Bb]earer|[Bb]asic|BEARER|BASIC|[Dd][Pp][Oo][Pp])(?! \[masked)/
+/** Shorter texts hold nothing that is long enough to be one. */
+const MIN_LOOK = 11
 
 /** A text without what looks like a token or a key. */
 export function maskLooks(text: string): string {
-  if (!MAY_LOOK.test(text)) return text
+  if (text.length < MIN_LOOK || !MAY_LOOK.test(text)) return text
   return text.replace(SCHEMES, (_, scheme: string) => `${scheme} ${MASK}`).replace(LOOKS, MASK)
 }
 
@@ -78,8 +86,12 @@ const ESCAPED_MEMBER = new RegExp(
 /** A pair of a form or a query in running text. */
 const SECRET_PAIR = new RegExp(`((?:^|[?&;\\s"'])(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})=)([^&\\s"'\\\\<>]+)`, 'gim')
 
+/** What each of the names has in it. */
+const MAY_NAME = /token|secret|passw|passphrase|credential|authorization|cookie|key|assertion|verifier/i
+
 /** The text of a body without values whose names say that they are secret, and without what looks like one. */
 export function maskBody(text: string): string {
+  if (!MAY_NAME.test(text)) return maskLooks(text)
   return maskLooks(
     text
       .replace(SECRET_MEMBER, (_, name: string) => `${name}"${MASK}"`)

@@ -1,4 +1,4 @@
-import { headerKind, isSecretHeader, MASK, maskedSession, maskLooks, maskTarget } from './mask.ts'
+import { headerKind, isShownOfSignature, MASK, maskedSession, maskLooks, maskTarget } from './mask.ts'
 import type { SecretTexts } from './secret-texts.ts'
 
 /** Longest value that is kept of one header, in characters. */
@@ -6,29 +6,46 @@ const MAX_VALUE = 4096
 /** Most lines that are kept of one head. */
 const MAX_LINES = 400
 
-/** Header lines (name, value, …) as they may be kept: lower-case names, secret values masked, long ones cut. */
-export function maskedHeaders(
-  headers: readonly string[],
-  texts: SecretTexts,
-  owned: readonly string[] = [],
-): readonly string[] {
+/**
+ * A head as it may be kept: names in lower case and values in turn, a line each, secret values masked, long ones cut. One
+ * text, because hundreds of requests are kept, and what a head is made of would be kept with each of them.
+ */
+export function maskedHead(headers: readonly string[], texts: SecretTexts, owned: readonly string[] = NONE): string {
   const length = Math.min(headers.length, 2 * MAX_LINES)
-  const masked = headers.slice(0, length)
+  let head = ''
   for (let index = 0; index + 1 < length; index += 2) {
     const raw = headers[index] ?? ''
-    const name = raw.toLowerCase()
-    masked[index] = raw === name ? name : texts.maskIn(raw).toLowerCase()
-    masked[index + 1] = maskedValue(name, headers[index + 1] ?? '', texts, owned)
+    const value = headers[index + 1] ?? ''
+    const { name, kind } = headerKind(raw)
+    const isPlain = kind === 'plain' && value.length <= MAX_VALUE && !owned.includes(name)
+    if (index > 0) head += '\n'
+    head += isPlain ? `${name}\n${value}` : `${name}\n${maskedValue(name, kind, value, texts, owned)}`
   }
-  // Asked once for all of them: most heads hold none.
-  if (texts.isIn(masked.join('\n')))
-    for (let index = 0; index < length; index++) masked[index] = texts.maskIn(masked[index] ?? '')
-  return masked
+  // Asked once for all of them: most heads hold nothing more.
+  return texts.maskIn(maskLooks(head))
 }
 
-function maskedValue(name: string, value: string, texts: SecretTexts, owned: readonly string[]): string {
-  const kind = isSecretHeader(name, owned) ? 'secret' : headerKind(name)
-  if (kind === 'plain') return value.length > MAX_VALUE ? cut(maskLooks(texts.maskIn(value))) : maskLooks(value)
+const NONE: readonly string[] = []
+
+/** The header lines of a head that was kept, as pairs. */
+export function pairsOf(head: string): [string, string][] {
+  if (head === '') return []
+  const lines = head.split('\n')
+  const pairs: [string, string][] = []
+  for (let index = 0; index + 1 < lines.length; index += 2) pairs.push([lines[index] ?? '', lines[index + 1] ?? ''])
+  return pairs
+}
+
+function maskedValue(
+  name: string,
+  ownKind: string,
+  value: string,
+  texts: SecretTexts,
+  owned: readonly string[],
+): string {
+  const kind = owned.includes(name) && !isShownOfSignature(name) ? 'secret' : ownKind
+  // Before it is cut: half a secret would not be found.
+  if (kind === 'plain') return cut(maskLooks(texts.maskIn(value)))
   if (kind === 'address') return cut(maskTarget(texts.maskIn(value)))
   if (kind === 'session') return maskedSession(value)
   return maskedCredential(value)

@@ -1,7 +1,7 @@
 import { callerHash, type Sealed } from '../core/index.ts'
 import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
 import { MASK, maskLooks, maskQuery, maskTarget } from './mask.ts'
-import { flatHeaders, maskedHeaders } from './masked-heads.ts'
+import { maskedHead } from './masked-heads.ts'
 import type { Attempt, CallerSeen, RequestRecord, Summary } from './record.ts'
 import { rpcSubjectOf, type RpcSubject } from './rpc.ts'
 import type { SecretTexts } from './secret-texts.ts'
@@ -35,7 +35,7 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     summary: summaryOf(watched, deps, texts),
     httpVersion: inbound?.request.httpVersion ?? '',
     peer: inbound?.peer ?? '',
-    received: maskedHeaders(inbound?.request.rawHeaders ?? [], texts, owned),
+    received: maskedHead(inbound?.request.rawHeaders ?? [], texts, owned),
     dropped: [...watched.drops],
     caller,
     owned,
@@ -44,9 +44,9 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     decision: matchedTo?.route.type === WITH_ROLES && knownAs !== undefined ? deps.decisionOf(watched.id) : undefined,
     responded: answer && {
       status: answer.status,
-      headers: withoutQuery(maskedHeaders(answer.headers, texts, owned), matchedTo === undefined),
+      head: withoutQuery(maskedHead(answer.headers, texts, owned), matchedTo === undefined),
     },
-    marks: { ...marks },
+    marks: result === undefined ? { ...marks } : marks,
     detail: result?.failure?.detail,
     requestBody: deps.keepsBodies ? requestBodyOf(watched, texts, deps.room) : undefined,
     responseBody: result === undefined ? watched.responseCopy?.shown() : (watched.responseCopy?.end() ?? undefined),
@@ -90,9 +90,10 @@ function pathOnly(url: string): string {
   return at === -1 ? url : `${url.slice(0, at)}?${MASK}`
 }
 
-function withoutQuery(headers: readonly string[], isOurs: boolean): readonly string[] {
-  if (!isOurs || !headers.includes('location')) return headers
-  return headers.map((text, index) => (headers[index - 1] === 'location' ? pathOnly(text) : text))
+function withoutQuery(head: string, isOurs: boolean): string {
+  return isOurs
+    ? head.replace(/(^|\n)location\n([^\n]*)/, (_, start, url) => `${start}location\n${pathOnly(url)}`)
+    : head
 }
 
 function rpcOf({ inbound, attempts }: WatchedRequest): RpcSubject | undefined {
@@ -128,32 +129,37 @@ function attemptOf(
   owned: readonly string[],
   { signingOf }: RecordDeps,
 ): Attempt {
-  const { armed, sealed, headers, status, again, ...times } = noted
-  const signing = sealed === undefined ? undefined : signingOf(sealed)
+  const { armed, sealed, headers, status, again } = noted
+  const { number, lookup, beganMs, armedMs, sealedMs, sendingMs, receivedMs } = noted
   return {
-    ...times,
-    ...(armed === undefined ? {} : { credential: armed.credential.kind }),
-    ...(sealed === undefined
-      ? {}
-      : {
-          sent: {
-            method: sealed.method,
-            target: maskTarget(texts.maskIn(sealed.path)),
-            headers: maskedHeaders(sealed.headers, texts, owned),
-            signing: signing && {
-              canonicalRequest: maskedCanonical(texts.maskIn(signing.canonicalRequest)),
-              stringToSign: texts.maskIn(signing.stringToSign),
-            },
-          },
-        }),
-    ...(headers === undefined || status === undefined
-      ? {}
-      : { received: { status, headers: maskedHeaders(flatHeaders(headers), texts, owned) } }),
-    ...(again === undefined
-      ? {}
-      : { again: { reason: again.reason, ...('status' in again ? { status: again.status } : {}) } }),
+    number,
+    lookup,
+    beganMs,
+    armedMs,
+    sealedMs,
+    sendingMs,
+    receivedMs,
+    credential: armed?.credential.kind,
+    sent: sealed && {
+      method: sealed.method,
+      target: maskTarget(texts.maskIn(sealed.path)),
+      head: maskedHead(sealed.headers, texts, owned),
+      signing: armed?.credential.kind === 'aws' ? maskedSigning(signingOf(sealed), texts) : undefined,
+    },
+    received:
+      headers === undefined || status === undefined ? undefined : { status, head: maskedHead(headers, texts, owned) },
+    again: again && { reason: again.reason, status: 'status' in again ? again.status : undefined },
   }
 }
+
+const maskedSigning = (
+  signing: ReturnType<RecordDeps['signingOf']>,
+  texts: SecretTexts,
+): NonNullable<Attempt['sent']>['signing'] =>
+  signing && {
+    canonicalRequest: maskedCanonical(texts.maskIn(signing.canonicalRequest)),
+    stringToSign: texts.maskIn(signing.stringToSign),
+  }
 
 /** Its third line is the query. */
 const maskedCanonical = (text: string): string =>

@@ -1,4 +1,4 @@
-import type { Again, CredentialLookup, DropRule } from '../core/index.ts'
+import type { Again, CredentialLookup } from '../core/index.ts'
 import type { ShownBody } from './body-copy.ts'
 
 /** What a request is, for the list. Nothing in it is secret. */
@@ -43,19 +43,21 @@ export interface Attempt {
   readonly number: number
   readonly lookup: CredentialLookup
   readonly beganMs: number
-  armedMs?: number
-  sealedMs?: number
-  sendingMs?: number
-  receivedMs?: number
-  credential?: 'none' | 'header' | 'aws'
-  sent?: {
-    readonly method: string
-    readonly target: string
-    readonly headers: readonly string[]
-    readonly signing?: { readonly canonicalRequest: string; readonly stringToSign: string } | undefined
-  }
-  received?: { readonly status: number; readonly headers: readonly string[] }
-  again?: { readonly reason: Again['reason']; readonly status?: number }
+  readonly armedMs: number | undefined
+  readonly sealedMs: number | undefined
+  readonly sendingMs: number | undefined
+  readonly receivedMs: number | undefined
+  readonly credential: 'none' | 'header' | 'aws' | undefined
+  readonly sent:
+    | {
+        readonly method: string
+        readonly target: string
+        readonly head: string
+        readonly signing: { readonly canonicalRequest: string; readonly stringToSign: string } | undefined
+      }
+    | undefined
+  readonly received: { readonly status: number; readonly head: string } | undefined
+  readonly again: { readonly reason: Again['reason']; readonly status: number | undefined } | undefined
 }
 
 /** Whose request it was. */
@@ -70,19 +72,20 @@ export interface CallerSeen {
   readonly claims?: object
 }
 
-/** A request as it is kept: masked, complete in itself. */
+/** A request as it is kept: masked, complete in itself. Heads are as `maskedHead` makes them. */
 export interface RequestRecord {
   readonly summary: Summary
   readonly httpVersion: string
   readonly peer: string
-  readonly received: readonly string[]
-  readonly dropped: readonly (readonly [name: string, rule: DropRule])[]
+  readonly received: string
+  /** Names of headers that did not go on, each followed by its `DropRule`. */
+  readonly dropped: readonly string[]
   readonly caller: CallerSeen | undefined
   readonly owned: readonly string[]
   readonly targetOrigin: string | undefined
   readonly attempts: readonly Attempt[]
   readonly decision: object | undefined
-  readonly responded: { readonly status: number; readonly headers: readonly string[] } | undefined
+  readonly responded: { readonly status: number; readonly head: string } | undefined
   readonly marks: Readonly<Marks>
   /** What became of it that its client was not told; a sentence of ours. */
   readonly detail: string | undefined
@@ -90,27 +93,23 @@ export interface RequestRecord {
   readonly responseBody: ShownBody | undefined
 }
 
-const PER_RECORD = 700
+const PER_RECORD = 1500
+const PER_ATTEMPT = 400
 const PER_TEXT = 24
 
 /** About how many bytes of memory a record takes. */
-export function sizeOf({ received, attempts, responded, requestBody, responseBody, caller, decision }: RequestRecord) {
-  let bytes = PER_RECORD + sizeOfTexts(received) + sizeOfTexts(responded?.headers ?? [])
+export function sizeOf(record: RequestRecord): number {
+  const { summary, received, attempts, responded, caller, decision } = record
+  let bytes = PER_RECORD + received.length + (responded?.head.length ?? 0) + summary.target.length
   for (const { sent, received: answer } of attempts) {
-    bytes += PER_RECORD / 2 + sizeOfTexts(sent?.headers ?? []) + sizeOfTexts(answer?.headers ?? [])
+    bytes += PER_ATTEMPT + (sent?.head.length ?? 0) + (answer?.head.length ?? 0)
     if (sent?.signing !== undefined) bytes += sent.signing.canonicalRequest.length + sent.signing.stringToSign.length
   }
   if (caller?.claims !== undefined) bytes += JSON.stringify(caller.claims).length
   // Kept with the caller, and by all requests of it.
   if (decision !== undefined) bytes += PER_RECORD
-  return bytes + sizeOfBody(requestBody) + sizeOfBody(responseBody)
+  return bytes + sizeOfBody(record.requestBody) + sizeOfBody(record.responseBody)
 }
 
 /** Characters that are not in Latin-1 make a text of two bytes each. */
 const sizeOfBody = (body: ShownBody | undefined): number => (body === undefined ? 0 : 2 * body.text.length + PER_TEXT)
-
-function sizeOfTexts(texts: readonly string[]): number {
-  let bytes = 0
-  for (const text of texts) bytes += text.length + PER_TEXT
-  return bytes
-}

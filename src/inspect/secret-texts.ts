@@ -1,6 +1,6 @@
 import type { Credential } from '../core/index.ts'
 import { credentialsOf } from '../http/index.ts'
-import { isSecretHeader, MASK, maskQuery } from './mask.ts'
+import { headerKind, isShownOfSignature, MASK, maskQuery } from './mask.ts'
 
 /** Shorter ones are in other texts by chance; such a value is masked where it stands alone. */
 const MIN_WITHIN = 6
@@ -138,7 +138,8 @@ function safeEncode(text: string): string {
 /** Adds the values of a header list (name, value, …) that are secret by name, or by being a header that the proxy sets. */
 export function addSecretHeaders(texts: SecretTexts, headers: readonly string[], owned: readonly string[]): void {
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = (headers[index] ?? '').toLowerCase()
-    if (isSecretHeader(name, owned)) texts.addHeader(name, headers[index + 1] ?? '')
+    const { name, kind } = headerKind(headers[index] ?? '')
+    const isOwn = owned.includes(name) && !isShownOfSignature(name)
+    if (kind === 'secret' || isOwn) texts.addHeader(name, headers[index + 1] ?? '')
   }
 }

@@ -31,7 +31,8 @@ export interface NotedAttempt {
   armed?: Armed
   sealed?: Sealed
   status?: number
-  headers?: ParsedHeaders
+  /** Of the backend's answer, flat. */
+  headers?: readonly string[]
   again?: Again
 }
 
@@ -58,7 +59,8 @@ export class WatchedRequest implements RequestTrace {
   readonly requestBody?: (chunk: Buffer) => void
   readonly marks: Marks = {}
   readonly attempts: NotedAttempt[] = []
-  readonly drops: (readonly [string, DropRule])[] = []
+  /** Names and rules in turn. */
+  readonly drops: string[] = []
   inbound: Inbound | undefined
   matchedTo: Matched | undefined
   knownAs: Known | undefined
@@ -86,7 +88,7 @@ export class WatchedRequest implements RequestTrace {
   }
 
   dropped(name: string, rule: DropRule): void {
-    this.drops.push([name, rule])
+    this.drops.push(name, rule)
   }
 
   matched(matched: Matched): void {
@@ -127,7 +129,7 @@ export class WatchedRequest implements RequestTrace {
     const current = this.attempts.at(-1)
     if (current === undefined) return
     current.status = status
-    current.headers = headers
+    current.headers = flatHeaders(headers)
     current.receivedMs = this.elapsedMs
   }
 
@@ -171,7 +173,7 @@ export class WatchedRequest implements RequestTrace {
       // A target of the configuration may hold a key.
       if (sealed !== undefined) texts.addTarget(sealed.path)
       if (sealed !== undefined && armed?.credential.kind === 'aws') texts.addSignature(sealed.headers)
-      if (headers !== undefined) addSecretHeaders(texts, flatHeaders(headers), owned)
+      if (headers !== undefined) addSecretHeaders(texts, headers, owned)
     }
     return texts
   }

@@ -19,7 +19,7 @@ const record = (id: string, text = ''): RequestRecord => ({
   },
   httpVersion: '1.1',
   peer: '127.0.0.1',
-  received: [],
+  received: '',
   dropped: [],
   caller: undefined,
   owned: [],
