@@ -6,9 +6,10 @@ import {
 } from '../authenticate/index.ts'
 import { metadataPath, metadataUrl } from '../http/index.ts'
 import { type AccessPolicy, openSource, type RegistryContent, type Source, type SourceDeps } from '../registry/index.ts'
-import type { AuthSection, RegistryConfig } from '../resources/index.ts'
+import { type AuthSection, renderProblem } from '../resources/index.ts'
 import { whole } from './closers.ts'
 import { ConfigError } from './config-error.ts'
+import type { LoadedRegistry } from './load-registry.ts'
 
 type Deps = SourceDeps & Parameters<typeof createAuthenticator>[1]
 
@@ -25,11 +26,12 @@ export interface OpenContent extends RegistryContent {
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 /**
- * Opens what `config` asks for and `before` does not have yet. Throws `ConfigError` when data of a registry that is new or
+ * Opens what a registry file asks for and `before` does not have yet. Throws `ConfigError` when data of a registry that is new or
  * changed can't be used, unless there is no `before`: a server that starts waits for its data. Nothing is left open then,
  * and nothing of `before` has changed.
  */
-export function openContent(config: RegistryConfig, deps: Deps, before?: OpenContent): Promise<OpenContent> {
+export function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenContent): Promise<OpenContent> {
+  const { config } = loaded
   return whole(async (closers) => {
     const parts = new Map<string, Source | Authenticator>()
     const part = async <P extends Source | Authenticator>(key: string, open: () => P | Promise<P>): Promise<P> => {
@@ -43,7 +45,9 @@ export function openContent(config: RegistryConfig, deps: Deps, before?: OpenCon
       const opened = await part(`registry ${name} ${JSON.stringify(source)}`, () => openSource(name, source, deps))
       const { snapshot, problem } = opened.state()
       if (before !== undefined && before.registries.get(name) !== opened && snapshot === undefined) {
-        throw new ConfigError([`registry ${name}: its data cannot be used (${problem ?? 'none'})`])
+        const message = `registry ${name}: its data cannot be used (${problem ?? 'none'}); the ones from before stay`
+        const found = loaded.sourceProblem(name, message)
+        throw new ConfigError([renderProblem(found)], { problems: [found] })
       }
       registries.set(name, opened)
     }

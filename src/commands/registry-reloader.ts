@@ -1,8 +1,7 @@
 import { causeOf, type Clock, type Log, type Metrics } from '../core/index.ts'
 import { openWatchedFile } from '../files/index.ts'
-import type { RegistryConfig } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
-import { loadRegistry } from './load-registry.ts'
+import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
 
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
 
@@ -16,7 +15,7 @@ export interface RegistryReloader {
 export interface RegistryReloaderOptions {
   readonly path: string
   /** Puts a configuration in force; rejects before anything has changed. */
-  readonly install: (config: RegistryConfig) => Promise<void>
+  readonly install: (loaded: LoadedRegistry) => Promise<void>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -38,7 +37,7 @@ export function createRegistryReloader({
     try {
       const loaded = await loadRegistry(path, clock)
       for (const warning of loaded.warnings) log.warn({}, warning)
-      await install(loaded.config)
+      await install(loaded)
       reloads.with('ok').add()
       log.info({ registries: loaded.config.registries.length }, 'configuration reloaded')
     } catch (error) {

@@ -2,11 +2,10 @@ import type { Clock } from '../core/index.ts'
 import { createOutbound } from '../net/index.ts'
 import { type Readiness, startOps } from '../ops/index.ts'
 import { startRegistry } from '../registry/index.ts'
-import type { RegistryConfig } from '../resources/index.ts'
 import { type Closers, whole } from './closers.ts'
 import { describeEgress, egressFrom } from './egress.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
-import { loadRegistry } from './load-registry.ts'
+import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
 import { openMetrics } from './metrics.ts'
 import { closeContent, openContent } from './registry-content.ts'
 import { createRegistryReloader } from './registry-reloader.ts'
@@ -61,7 +60,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     createOutbound({ ...wanted, clock, metrics, ...(egressProxy === undefined ? {} : { egressProxy }) })
 
   const deps = { clock, log, metrics, outbound }
-  let content = await openContent(loaded.config, deps)
+  let content = await openContent(loaded, deps)
   closers.keep({ close: () => closeContent(content) })
   const server = await startRegistry({
     ...content,
@@ -70,9 +69,9 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     log,
     metrics,
   })
-  const install = async (config: RegistryConfig): Promise<void> => {
+  const install = async (changed: LoadedRegistry): Promise<void> => {
     const before = content
-    const next = await openContent(config, deps, before)
+    const next = await openContent(changed, deps, before)
     await server.replace(next)
     content = next
     await closeContent(before, next)

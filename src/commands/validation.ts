@@ -74,6 +74,7 @@ export async function validate(sources: LoadedSources, options: ValidationOption
     const result = resolveProxy(process.loaded, process.overrides)
     found.add(result.problems ?? [])
     notes.add(result.notes ?? [])
+    warnings.add(result.warnings ?? [])
     if (result.config === undefined || sources.problems.length > 0) continue
     const { config } = result
     if (options.readsFiles) {

@@ -20,6 +20,8 @@ export type SingleResult<T> =
       readonly warnings: readonly string[]
       /** The files that it names. */
       readonly files: readonly NamedFile[]
+      /** Where it is written. */
+      readonly place: Located<unknown>
       readonly problems?: undefined
     }
   | {
@@ -27,6 +29,7 @@ export type SingleResult<T> =
       readonly config?: undefined
       readonly warnings?: undefined
       readonly files?: undefined
+      readonly place?: undefined
     }
 
 /** The registry file (decisions §7), with the plain-http rule of decisions §2.6 applied. */
@@ -97,7 +100,7 @@ async function single<S extends z.ZodType, T>(
   if (judged.problems.length > 0) return { problems: judged.problems }
   const scalars = document.warnings.map((warning) => moved(found.problem(warning.path, warning.message), warning))
   const { files } = namesIn(schema, withoutNulls(schema, value), place)
-  return { config: judged.value, warnings: [...scalars, ...judged.warnings].map(renderProblem), files }
+  return { config: judged.value, warnings: [...scalars, ...judged.warnings].map(renderProblem), files, place }
 }
 
 /** The documents of a text; of a ConfigMap, or a list with some, those of the wanted kind that are in it. */

@@ -41,8 +41,19 @@ export interface ProxyOverrides {
 }
 
 export type ProxyResult =
-  | { readonly config: ResolvedProxy; readonly notes: readonly Problem[]; readonly problems?: undefined }
-  | { readonly problems: readonly Problem[]; readonly config?: undefined; readonly notes?: undefined }
+  | {
+      readonly config: ResolvedProxy
+      readonly notes: readonly Problem[]
+      /** Those of the configuration, with their places. */
+      readonly warnings: readonly Problem[]
+      readonly problems?: undefined
+    }
+  | {
+      readonly problems: readonly Problem[]
+      readonly config?: undefined
+      readonly notes?: undefined
+      readonly warnings?: undefined
+    }
 
 /**
  * What a proxy process would run for these files: all references followed, all rules between documents, bind and
@@ -102,6 +113,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   const isShortForm = overrides.target !== undefined
   const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, problems)
   if (problems.length > 0) return { problems: unique(problems) }
+  const allWarnings = unique([...warnings, ...unusedCallers(loaded, overrides), ...resolved.warnings])
   return {
     config: {
       namespace,
@@ -129,7 +141,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       authServers: resolved.authServers,
       cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
       maxCredentials: spec.limits.cachedCredentials,
-      warnings: unique([...warnings, ...resolved.warnings]).map(renderProblem),
+      warnings: allWarnings.map(renderProblem),
       places: new ConfigPlaces({
         loaded,
         proxy,
@@ -141,7 +153,15 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       }),
     },
     notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],
+    warnings: allWarnings,
   }
+}
+
+/** Sections among the documents that nobody asked to use: whoever wrote one means it to say who may call. */
+function unusedCallers({ callers }: Loaded, overrides: ProxyOverrides): Problem[] {
+  if (overrides.callers !== undefined) return []
+  const message = 'this section says nothing to the proxy, expected --callers with its file, or "auth" in a ProxyConfig'
+  return callers.map((section) => section.problem(['auth'], message, { at: 'key' }))
 }
 
 /** A missing section is mode `oauth` without providers (decisions §2.1). */
