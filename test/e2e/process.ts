@@ -17,6 +17,8 @@ export interface Running {
 export interface ProcessOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  /** A program and its arguments that starts what follows them. */
+  readonly through?: readonly string[]
 }
 
 /** The bare process with these arguments; the test's environment without `EXTAUTH_*` and proxies. */
@@ -24,7 +26,8 @@ export function spawnExtauth(args: readonly string[], stdio: StdioOptions, optio
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(name)),
   )
-  return spawn(process.execPath, [BIN, ...args], {
+  const [program = process.execPath, ...before] = [...(options.through ?? []), process.execPath]
+  return spawn(program, [...before, BIN, ...args], {
     env: { ...env, ...options.env },
     stdio,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),

@@ -1,13 +1,10 @@
 import type { KubeObject, ResourceType } from '../../kube/index.ts'
 import { CLUSTER_TYPES } from '../kinds.ts'
-import { configMapHash, configMapOf } from './config-map.ts'
+import { configMapOf } from './config-map.ts'
 import { networkPolicyOf } from './network-policy.ts'
 import { podTemplateOf } from './pod.ts'
 import { owned, ownedName, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 import { strategicMerge } from './strategic-merge.ts'
-
-/** Annotation of the Deployment (not of its pods): hash of the ConfigMap that it was written beside. */
-export const CONFIG_HASH = 'extauth.dev/config-hash'
 
 export interface WantedObject {
   readonly type: ResourceType
@@ -16,14 +13,13 @@ export interface WantedObject {
 
 /** Everything that one MCPRemoteProxy owns, in the order in which it is applied. */
 export function ownedObjects(proxy: RemoteProxy): WantedObject[] {
-  const configMap = configMapOf(proxy)
   return [
     ...(proxy.serviceAccountName === undefined
       ? [{ type: CLUSTER_TYPES.ServiceAccount, object: serviceAccountOf(proxy) }]
       : []),
-    { type: CLUSTER_TYPES.ConfigMap, object: configMap },
+    { type: CLUSTER_TYPES.ConfigMap, object: configMapOf(proxy) },
     { type: CLUSTER_TYPES.NetworkPolicy, object: networkPolicyOf(proxy) },
-    { type: CLUSTER_TYPES.Deployment, object: deploymentOf(proxy, configMapHash(configMap)) },
+    { type: CLUSTER_TYPES.Deployment, object: deploymentOf(proxy) },
     { type: CLUSTER_TYPES.Service, object: serviceOf(proxy) },
     ...(proxy.replicas !== undefined && proxy.replicas > 1
       ? [{ type: CLUSTER_TYPES.PodDisruptionBudget, object: budgetOf(proxy) }]
@@ -44,8 +40,9 @@ export const OWNED_TYPES: readonly ResourceType[] = [
 const serviceAccountOf = (proxy: RemoteProxy): KubeObject =>
   owned(proxy, 'v1', 'ServiceAccount', { automountServiceAccountToken: false })
 
-function deploymentOf(proxy: RemoteProxy, configHash: string): KubeObject {
-  const object = owned(proxy, 'apps/v1', 'Deployment', {
+/** Nothing of the configuration is in it: another one reaches the pods by the mount, and the Deployment keeps its generation. */
+const deploymentOf = (proxy: RemoteProxy): KubeObject =>
+  owned(proxy, 'apps/v1', 'Deployment', {
     spec: {
       ...(proxy.replicas === undefined ? {} : { replicas: proxy.replicas }),
       revisionHistoryLimit: 5,
@@ -54,8 +51,6 @@ function deploymentOf(proxy: RemoteProxy, configHash: string): KubeObject {
       template: strategicMerge(podTemplateOf(proxy), proxy.podTemplateSpec),
     },
   })
-  return { ...object, metadata: { ...object.metadata, annotations: { [CONFIG_HASH]: configHash } } }
-}
 
 const serviceOf = (proxy: RemoteProxy): KubeObject =>
   owned(proxy, 'v1', 'Service', {

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort, type LabBackend, startLabBackend } from '../../lab/index.ts'
+import type { KubeObject, ResourceType } from '../../src/kube/index.ts'
+import { CLUSTER_TYPES, podKeys } from '../../src/operator/index.ts'
+import { MODES } from '../lab/client-behaviours.ts'
+import { eventually } from './support/control-plane.ts'
+import { openKubelet } from './support/kubelet.ts'
+import { config, GROUP, namespaceObject, types, workload } from './support/operator-rig.ts'
+import { useCluster } from './support/use-cluster.ts'
+
+// Proxies run from exactly what a kubelet mounts of the pods that the operator makes; callers are service accounts.
+const SPACE = 'real'
+const ISSUER = 'https://kubernetes.default.svc.cluster.local'
+const cluster = useCluster({ webhook: true }, async ({ client }) => {
+  await client.apply(
+    CLUSTER_TYPES.Namespace,
+    namespaceObject(SPACE, { 'pod-security.kubernetes.io/enforce': 'restricted' }),
+  )
+  await client.apply(CLUSTER_TYPES.ServiceAccount, core('ServiceAccount', 'caller'))
+  await client.apply(types.MCPExternalAuthConfig, config('bearer', SPACE))
+  await rotate('first')
+})
+
+let backend: LabBackend
+/** The bearer that the backend lets in. */
+let wanted = ''
+
+beforeAll(async () => {
+  const demand = {
+    kind: 'known',
+    verify: (token: string) => (token === wanted ? { token: 'known' } : undefined),
+  } as const
+  const clock = { now: () => Date.now() }
+  backend = await startLabBackend({ port: 0, mounts: { '/mcp': demand, '/other': demand }, clock })
+})
+afterAll(() => backend?.close())
+
+const core = (kind: string, name: string, more: object = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name, namespace: SPACE },
+  ...more,
+})
+
+async function rotate(value: string): Promise<void> {
+  wanted = value
+  const data = { value: Buffer.from(value).toString('base64') }
+  await cluster.client.apply(CLUSTER_TYPES.Secret, core('Secret', 'token', { data }))
+}
+
+/** A token of a service account, as the API server signs it. */
+async function tokenFor(audience: string): Promise<string> {
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [audience] } }
+  const path = `/api/v1/namespaces/${SPACE}/serviceaccounts/caller/token`
+  const answer = await eventually(() => cluster.client.raw('POST', path, body))
+  return (answer as { status: { token: string } }).status.token
+}
+
+/** Lists and calls tools with every official client. */
+async function callByEveryClient(url: string, token: string): Promise<void> {
+  for (const connect of Object.values(MODES)) {
+    const client = await connect({ url, backend, headers: { authorization: `Bearer ${token}` } })
+    const { tools } = await client.list()
+    expect(tools.map(({ name }) => name)).toContain('show_request')
+    expect(JSON.stringify(await client.call({ name: 'show_request' }))).not.toContain(token)
+    await client.close()
+  }
+}
+
+const call = async (url: string, token: string): Promise<number> => {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    authorization: `Bearer ${token}`,
+  }
+  const answer = await fetch(url, { method: 'POST', body, headers })
+  await answer.body?.cancel()
+  return answer.status
+}
+
+const get = (type: ResourceType, name: string): Promise<KubeObject> => cluster.client.get(type, SPACE, name)
+const generationOf = async (name: string) => (await get(CLUSTER_TYPES.Deployment, name)).metadata.generation
+const replicaSets = async (name: string): Promise<number> => {
+  const type = { ...CLUSTER_TYPES.Deployment, kind: 'ReplicaSet', plural: 'replicasets' }
+  const selection = { namespace: SPACE, labelSelector: `app.kubernetes.io/instance=${name}` }
+  return (await cluster.client.list(type, selection)).items.length
+}
+
+test('the pod of an MCPRemoteProxy serves service accounts; its configuration and secrets change without a rollout', async () => {
+  const { client, plane } = cluster
+  const port = await freePort()
+  const specFor = (mount: string, more: object = {}) => ({
+    remoteUrl: `${backend.url}${mount}`,
+    port,
+    externalAuthConfigRef: { name: 'bearer' },
+    resourceUrl: `http://127.0.0.1:${port}`,
+    oidcConfig: {
+      type: 'kubernetes',
+      kubernetes: { issuer: ISSUER, audience: 'mcp', jwksUrl: `${plane.server}/openid/v1/jwks` },
+    },
+    ...more,
+  })
+  const apply = (spec: object) => client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'serves', spec, SPACE))
+  await apply(specFor('/mcp'))
+  const pod = await eventually(async () => {
+    const selection = { namespace: SPACE, labelSelector: 'app.kubernetes.io/instance=serves' }
+    const [found] = (await client.list(CLUSTER_TYPES.Pod, selection)).items
+    if (found === undefined) throw new Error('no pod yet')
+    return found
+  })
+  const kubelet = await eventually(() => openKubelet(client, pod, 'extauth'))
+  // In a pod, 8081 is its own; here other tests may have it.
+  const proxy = kubelet.start(['--admin', '127.0.0.1:0'])
+  try {
+    await proxy.line('listening')
+    const url = `http://127.0.0.1:${port}/mcp`
+    const token = await tokenFor('mcp')
+    await callByEveryClient(url, token)
+    expect(await call(url, await tokenFor('somebody-else'))).toBe(401)
+
+    const generation = await generationOf('serves')
+    await rotate('second')
+    await kubelet.sync()
+    await eventually(async () => expect(await call(url, token)).toBe(200))
+
+    const before = (await get(CLUSTER_TYPES.ConfigMap, 'serves'))['data']
+    await apply(specFor('/other'))
+    await eventually(async () => expect((await get(CLUSTER_TYPES.ConfigMap, 'serves'))['data']).not.toEqual(before))
+    await kubelet.sync()
+    const others = () => backend.requests('/other').length
+    await eventually(async () => {
+      await call(`http://127.0.0.1:${port}/other`, token)
+      expect(others()).toBeGreaterThan(0)
+    })
+    // Neither was a rollout.
+    expect([await generationOf('serves'), await replicaSets('serves')]).toEqual([generation, 1])
+
+    await apply(specFor('/other', { resources: { requests: { cpu: '10m' } } }))
+    await eventually(async () => expect(await replicaSets('serves')).toBe(2))
+    await cluster.operator.idle()
+    expect(await generationOf('serves')).toBe((generation ?? 0) + 1)
+
+    proxy.process.kill('SIGTERM')
+    expect(await proxy.ended).toBe(0)
+  } finally {
+    proxy.process.kill('SIGKILL')
+    kubelet.close()
+  }
+}, 120_000)
+
+test('the sidecar of an injected pod serves service accounts', async () => {
+  const { client, plane } = cluster
+  const keys = podKeys(GROUP)
+  const listenPort = await freePort()
+  const account = '/var/run/secrets/kubernetes.io/serviceaccount'
+  const callers = {
+    mode: 'oauth',
+    oauth: {
+      resourceUrl: `http://127.0.0.1:${listenPort}`,
+      providers: [
+        {
+          name: 'cluster',
+          issuerUrl: ISSUER,
+          audience: 'tickets',
+          jwksUrl: `${plane.server}/openid/v1/jwks`,
+          caCertPath: `${account}/ca.crt`,
+          authTokenFile: `${account}/token`,
+        },
+      ],
+    },
+  }
+  const data = { 'callers.yaml': JSON.stringify({ auth: callers }) }
+  await client.apply(CLUSTER_TYPES.ConfigMap, core('ConfigMap', 'callers', { data }))
+  const securityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
+  const asked: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'tickets',
+      namespace: SPACE,
+      labels: { [keys.inject]: 'true' },
+      annotations: {
+        [keys.externalAuth]: 'bearer',
+        [keys.targetPort]: new URL(backend.url).port,
+        [keys.callers]: 'callers',
+        [keys.listenPort]: String(listenPort),
+      },
+    },
+    spec: {
+      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [{ name: 'server', image: 'tickets', securityContext }],
+    },
+  }
+  const pod = await eventually(() => client.create(CLUSTER_TYPES.Pod, asked))
+  // The ConfigMap of the config is made when the pod is seen.
+  const kubelet = await eventually(() => openKubelet(client, pod, 'extauth'))
+  const proxy = kubelet.start(['--admin', '127.0.0.1:0'])
+  try {
+    await proxy.line('listening')
+    const url = `http://127.0.0.1:${listenPort}/mcp`
+    await callByEveryClient(url, await tokenFor('tickets'))
+    expect(await call(url, await tokenFor('mcp'))).toBe(401)
+    expect(await call(url, 'nothing')).toBe(401)
+    proxy.process.kill('SIGTERM')
+    expect(await proxy.ended).toBe(0)
+  } finally {
+    proxy.process.kill('SIGKILL')
+    kubelet.close()
+  }
+}, 120_000)
