@@ -78,11 +78,19 @@ interface LocatedError {
   readonly location: { readonly start: { readonly offset: number } }
 }
 
+const characterAt = (text: string, offset: number): string => String.fromCodePoint(text.codePointAt(offset) ?? 0xfffd)
+
 function syntaxError(error: unknown, text: string): MatcherError {
   if (error instanceof Error && 'location' in error && 'rawMessage' in error) {
     const { location, rawMessage } = error as unknown as LocatedError
-    const message = rawMessage.length > 200 ? `${rawMessage.slice(0, 200)}…` : rawMessage
-    return new MatcherError(message, positionAt(text, location.start.offset))
+    const { offset } = location.start
+    // The parser quotes half of a character that takes two code units.
+    const whole = rawMessage.replace(
+      /found [\uD800-\uDBFF](?![\uDC00-\uDFFF])/,
+      () => `found ${characterAt(text, offset)}`,
+    )
+    const message = whole.length > 200 ? `${whole.slice(0, 200).toWellFormed()}…` : whole
+    return new MatcherError(message, positionAt(text, offset))
   }
   // A stack that is too short for what the bounds above let through must not become an unreadable crash.
   const what = error instanceof RangeError ? 'the expression is nested too deeply' : 'the expression cannot be parsed'

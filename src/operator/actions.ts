@@ -29,6 +29,14 @@ export type Action =
       readonly finalizers: readonly string[]
     }
 
+/** Writes the status of an object, whole as far as it is ours. */
+export const statusAction = (type: ResourceType, object: KubeObject, status: object): Action => {
+  const { apiVersion, kind, metadata } = object
+  const { name, namespace } = metadata
+  const named = { name, ...(namespace === undefined ? {} : { namespace }) }
+  return { do: 'apply_status', type, object: { apiVersion, kind, metadata: named, status } }
+}
+
 /** What has to be done so that what is observed becomes what is wanted. */
 export interface Plan {
   readonly actions: readonly Action[]

@@ -55,6 +55,10 @@ describe('an evaluation that fails says where and which key', () => {
     expect(JSON.stringify(result)).not.toMatch(/do-not-repeat|ada/)
   })
 
+  test('a character of two code units is quoted whole', () => {
+    expect(refusal('true 😀').message).toContain('found 😀')
+  })
+
   test('a key that a claim spells is not repeated', () => {
     expect(evaluate('claims[claims.secret] == 1')).toMatchObject({ outcome: 'error', missingKey: undefined })
   })

@@ -1,38 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { KubeClient, KubeConnection, KubeObject } from '../../src/kube/index.ts'
-import { CLUSTER_TYPES, type Operator } from '../../src/operator/index.ts'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { KubeClient, KubeObject } from '../../src/kube/index.ts'
+import { CLUSTER_TYPES } from '../../src/operator/index.ts'
 import { parseDocuments } from '../../src/resources/index.ts'
-import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
-import {
-  BEARER,
-  config,
-  connect,
-  GROUP,
-  installDefinitions,
-  namespaceObject,
-  runOperator,
-  types,
-  workload,
-} from './support/operator-rig.ts'
+import { eventually } from './support/control-plane.ts'
+import { BEARER, config, GROUP, namespaceObject, runOperator, types, workload } from './support/operator-rig.ts'
+import { useCluster } from './support/use-cluster.ts'
 
-let plane: ControlPlane
-let connection: KubeConnection
+const cluster = useCluster()
 let client: KubeClient
-let operator: Operator
-
-beforeAll(async () => {
-  plane = await startControlPlane()
-  connection = connect(plane)
-  client = connection.client
-  await installDefinitions(client)
-  operator = await runOperator(client)
-}, 240_000)
-
-afterAll(async () => {
-  await operator?.close()
-  await connection?.close()
-  await plane?.close()
-}, 60_000)
+beforeAll(() => {
+  client = cluster.client
+})
 
 const get = (name: string, namespace = 'default') => client.get(types.MCPExternalAuthConfig, namespace, name)
 const conditions = (object: KubeObject): Record<string, { status: string; reason: string; message: string }> =>
@@ -184,7 +162,7 @@ describe('MCPExternalAuthConfig', () => {
 })
 
 describe('writes', () => {
-  afterEach(() => operator.idle())
+  afterEach(() => cluster.operator.idle())
 
   test('nothing is written while nothing changes', async () => {
     await client.apply(types.MCPExternalAuthConfig, config('quiet'))
@@ -195,10 +173,10 @@ describe('writes', () => {
   })
 
   test('a second operator waits; after the first is released it acts within three seconds', async () => {
-    const first = operator
+    const first = cluster.operator
     const second = runOperator(client)
     await first.close()
-    operator = await second
+    cluster.operator = await second
     await client.apply(types.MCPExternalAuthConfig, config('by-the-second'))
     await eventually(async () => expect(conditions(await get('by-the-second'))['Valid']?.status).toBe('True'), 3_000)
   }, 90_000)

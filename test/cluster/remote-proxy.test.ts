@@ -1,18 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { KubeClient, KubeConnection, KubeObject, ResourceType } from '../../src/kube/index.ts'
-import { CLUSTER_TYPES, type Operator } from '../../src/operator/index.ts'
-import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
-import {
-  BEARER,
-  config,
-  connect,
-  installDefinitions,
-  namespaceObject,
-  runOperator,
-  types,
-  workload,
-} from './support/operator-rig.ts'
+import { beforeAll, expect, test } from 'vitest'
+import type { KubeClient, KubeObject, ResourceType } from '../../src/kube/index.ts'
+import { CLUSTER_TYPES } from '../../src/operator/index.ts'
+import { eventually } from './support/control-plane.ts'
+import { BEARER, config, namespaceObject, types, workload } from './support/operator-rig.ts'
+import { useCluster } from './support/use-cluster.ts'
 
 const SPACE = 'proxies'
 const CALLERS = {
@@ -29,29 +21,15 @@ const spec = (more: object = {}): object => ({
   ...more,
 })
 
-let plane: ControlPlane
-let connection: KubeConnection
+const cluster = useCluster({}, async ({ client: admin }) => {
+  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
+  await admin.apply(CLUSTER_TYPES.Namespace, namespaceObject(SPACE, labels))
+  await admin.apply(types.MCPExternalAuthConfig, config('bearer', SPACE))
+})
 let client: KubeClient
-let operator: Operator
-
-beforeAll(async () => {
-  plane = await startControlPlane()
-  connection = connect(plane)
-  client = connection.client
-  await installDefinitions(client)
-  await client.apply(
-    CLUSTER_TYPES.Namespace,
-    namespaceObject(SPACE, { 'pod-security.kubernetes.io/enforce': 'restricted' }),
-  )
-  await client.apply(types.MCPExternalAuthConfig, config('bearer', SPACE))
-  operator = await runOperator(client)
-}, 240_000)
-
-afterAll(async () => {
-  await operator?.close()
-  await connection?.close()
-  await plane?.close()
-}, 60_000)
+beforeAll(() => {
+  client = cluster.client
+})
 
 const apply = (name: string, more: object = {}): Promise<KubeObject> =>
   client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', name, spec(more), SPACE))
@@ -172,7 +150,7 @@ test('drift is put back, an autoscaler is left alone, and what others own stays'
   })
   execFileSync('kubectl', [
     '--kubeconfig',
-    plane.kubeconfigPath,
+    cluster.plane.kubeconfigPath,
     '-n',
     SPACE,
     'scale',
@@ -181,7 +159,7 @@ test('drift is put back, an autoscaler is left alone, and what others own stays'
   ])
   execFileSync('kubectl', [
     '--kubeconfig',
-    plane.kubeconfigPath,
+    cluster.plane.kubeconfigPath,
     '-n',
     SPACE,
     'annotate',

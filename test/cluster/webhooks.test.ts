@@ -1,44 +1,31 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { KubeClient, KubeConnection, KubeObject } from '../../src/kube/index.ts'
-import { CLUSTER_TYPES, type Operator, podKeys } from '../../src/operator/index.ts'
-import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
-import {
-  config,
-  connect,
-  GROUP,
-  installDefinitions,
-  namespaceObject,
-  runOperator,
-  types,
-  workload,
-} from './support/operator-rig.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { KubeClient, KubeObject } from '../../src/kube/index.ts'
+import { CLUSTER_TYPES, podKeys } from '../../src/operator/index.ts'
+import { wordsOf } from '../../src/operator/webhook/validate.ts'
+import { parseObjects } from '../../src/resources/index.ts'
+import { type JudgedObject, judgedObjects } from '../resources/verdicts/objects.ts'
+import { openRecord } from '../resources/verdicts/recorded.ts'
+import { eventually } from './support/control-plane.ts'
+import { config, GROUP, namespaceObject, types, workload } from './support/operator-rig.ts'
+import { useCluster } from './support/use-cluster.ts'
 
 const keys = podKeys(GROUP)
-let plane: ControlPlane
-let connection: KubeConnection
-let client: KubeClient
-let operator: Operator
-
-beforeAll(async () => {
-  plane = await startControlPlane()
-  connection = connect(plane)
-  client = connection.client
-  await installDefinitions(client)
-  operator = await runOperator(client, { webhook: true })
+const verdictOf = openRecord()
+const nameOf = (object: Readonly<Record<string, unknown>>): string =>
+  (object['metadata'] as { name?: string } | undefined)?.name ?? ''
+const cluster = useCluster({ webhook: true }, async ({ client: admin }) => {
   // A configuration is in force when a refusal comes.
   await eventually(async () => {
     const matcher = { roleArn: 'arn:aws:iam::123456789012:role/r', matcher: 'claims.' }
     const spec = { type: 'cloudSts', cloudSts: { region: 'us-east-1', roleMappings: [matcher] } }
-    const refused = client.create(types.MCPExternalAuthConfig, config('probe', 'default', spec), { dryRun: true })
+    const refused = admin.create(types.MCPExternalAuthConfig, config('probe', 'default', spec), { dryRun: true })
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining('denied the request') as string })
   })
-}, 240_000)
-
-afterAll(async () => {
-  await operator?.close()
-  await connection?.close()
-  await plane?.close()
-}, 60_000)
+})
+let client: KubeClient
+beforeAll(() => {
+  client = cluster.client
+})
 
 describe('validation', () => {
   test.each([
@@ -79,6 +66,34 @@ describe('validation', () => {
   ])('%s is refused with the words of validate', async (_what, spec, where) => {
     const refused = client.create(types.MCPExternalAuthConfig, config('refused', 'default', spec))
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(where) as string })
+  })
+
+  test('the whole table is judged as by validate: what passes the definitions and is wrong is refused in its words', async () => {
+    const objects = judgedObjects()
+      .filter(({ kind, object }) => verdictOf(kind, object) && nameOf(object) !== '')
+      .filter(({ object }, index) => index % 4 === 0 || parseObjects([object]).problems.length > 0)
+    const wrong: string[] = []
+    const decide = async ({ kind, what, object }: JudgedObject): Promise<void> => {
+      const expected = parseObjects([object]).problems.map(wordsOf)
+      const { uid: _uid, resourceVersion: _version, ...metadata } = object['metadata'] as KubeObject['metadata']
+      const sent = { ...object, metadata: { ...metadata, namespace: 'default' } } as KubeObject
+      const said = await client.create(types[kind], sent, { dryRun: true }).then(
+        () => '',
+        (error: unknown) => (error as Error).message,
+      )
+      const isRight = expected.length === 0 ? said === '' : expected.every((words) => said.includes(words))
+      if (!isRight) wrong.push(`${what}: expected ${expected.join('; ') || 'no refusal'}, got ${said}`)
+    }
+    for (let at = 0; at < objects.length; at += 20) await Promise.all(objects.slice(at, at + 20).map(decide))
+    expect(wrong).toEqual([])
+    expect(objects.length).toBeGreaterThan(400)
+    expect(objects.filter(({ object }) => parseObjects([object]).problems.length > 0).length).toBeGreaterThan(20)
+  })
+
+  test('an object that the server names is judged by that name', async () => {
+    const generated = { ...config('x'), metadata: { generateName: 'made-', namespace: 'default', name: '' } }
+    const created = await client.create(types.MCPExternalAuthConfig, generated, { dryRun: true })
+    expect(created.metadata.name).toMatch(/^made-/)
   })
 
   test('a reference that does not resolve yet is a warning, not a refusal', async () => {

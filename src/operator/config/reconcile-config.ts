@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../resources/index.ts'
 import type { KubeObject, ResourceType } from '../../kube/index.ts'
-import type { Action, Plan } from '../actions.ts'
+import { type Action, type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
 import type { ReferringKind } from '../kinds.ts'
@@ -54,7 +54,7 @@ export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
   const conditions = conditionsFrom(findings, before, object.metadata.generation, snapshot.now)
   const status = ownsKind ? statusOf(snapshot, conditions) : { conditions }
   if (canonicalJson(status) !== canonicalJson(ours(object, conditions, ownsKind)))
-    actions.push({ do: 'apply_status', type, object: withStatus(object, status) })
+    actions.push(statusAction(type, object, status))
   return { actions, events: changedConditions(conditions, before).map((condition) => eventOf(object, condition)) }
 }
 
@@ -168,9 +168,4 @@ function ours(object: KubeObject, conditions: readonly Condition[], ownsKind: bo
     ...(referencingWorkloads === undefined ? {} : { referencingWorkloads }),
     conditions: kept,
   }
-}
-
-function withStatus({ apiVersion, kind, metadata }: KubeObject, status: object): KubeObject {
-  const { name, namespace } = metadata
-  return { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status }
 }

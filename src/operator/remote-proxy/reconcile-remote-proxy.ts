@@ -1,6 +1,6 @@
 import type { KubeObject, ResourceType } from '../../kube/index.ts'
 import { canonicalJson } from '../../resources/index.ts'
-import type { Action, Plan } from '../actions.ts'
+import { type Action, type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
 import { CLUSTER_TYPES } from '../kinds.ts'
@@ -50,7 +50,7 @@ export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
   const conditions = conditionsFrom(findingsOf(snapshot), before, object.metadata.generation, snapshot.now)
   const status = statusOf(snapshot, conditions)
   if (canonicalJson(status) !== canonicalJson(writtenStatus(object, conditions)))
-    actions.push({ do: 'apply_status', type, object: withStatus(object, status) })
+    actions.push(statusAction(type, object, status))
   return { actions, events: changedConditions(conditions, before).map((condition) => eventOf(object, condition)) }
 }
 
@@ -228,10 +228,3 @@ const OUR_CONDITIONS: ReadonlySet<string> = new Set([
 
 const present = (fields: Readonly<Record<string, unknown>>): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-
-const withStatus = ({ apiVersion, kind, metadata: { name, namespace } }: KubeObject, status: object): KubeObject => ({
-  apiVersion,
-  kind,
-  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-  status,
-})
