@@ -26,8 +26,9 @@ export function spawnExtauth(args: readonly string[], stdio: StdioOptions, optio
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(name)),
   )
-  const [program = process.execPath, ...before] = [...(options.through ?? []), process.execPath]
-  return spawn(program, [...before, BIN, ...args], {
+  const { through = [] } = options
+  const [program = '', ...rest] = [...through, process.execPath, BIN, ...args]
+  return spawn(program, rest, {
     env: { ...env, ...options.env },
     stdio,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
