@@ -8,8 +8,8 @@ export default defineConfig({
   test: {
     include: [isScale ? 'test/cluster/scale/*.test.ts' : 'test/cluster/*.test.ts'],
     pool: 'forks',
-    // One control plane at a time: each takes half a gigabyte and a core while it starts.
-    maxWorkers: 1,
+    // Each control plane takes half a gigabyte, and a core while it starts; most of the time tests wait.
+    maxWorkers: isScale ? 1 : 2,
     testTimeout: 60_000,
     hookTimeout: 240_000,
     allowOnly: false,

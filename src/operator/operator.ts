@@ -41,6 +41,8 @@ export interface WebhookOptions {
   /** Names that the API server asks under: those of the Service, or an address. */
   readonly names: readonly string[]
   readonly lifetimeMs?: number | undefined
+  /** Milliseconds that reviews are answered after `close`; see `WebhookServerOptions`. */
+  readonly leaveMs?: number | undefined
   /** A certificate from files (cert-manager) instead of a self-made one. */
   readonly files?: { current(): Certificate | undefined; onChange(listener: () => void): () => void } | undefined
 }
@@ -114,14 +116,18 @@ export function startOperator(options: OperatorOptions): Operator {
   let isClosed = false
   let starting: Promise<void> = Promise.resolve()
   /** Serves with this certificate from now on; the first one starts the server. */
-  const serve = (certificate: Certificate, { address }: WebhookOptions): void => {
-    starting = serveNext(starting, certificate, address)
+  const serve = (certificate: Certificate, { address, leaveMs }: WebhookOptions): void => {
+    starting = serveNext(starting, certificate, { address, leaveMs })
   }
-  const serveNext = async (before: Promise<void>, certificate: Certificate, address: string): Promise<void> => {
+  const serveNext = async (
+    before: Promise<void>,
+    certificate: Certificate,
+    place: { readonly address: string; readonly leaveMs: number | undefined },
+  ): Promise<void> => {
     await before
     if (isClosed) return
     try {
-      if (webhook === undefined) webhook = await startWebhookServer({ ...decisions, address, certificate })
+      if (webhook === undefined) webhook = await startWebhookServer({ ...decisions, ...place, certificate })
       else webhook.use(certificate)
     } catch (error) {
       const detail = error instanceof Failure ? error.detail : undefined
@@ -200,7 +206,8 @@ export function startOperator(options: OperatorOptions): Operator {
       const unsynced = observed.problems()
       const isServing = options.webhook === undefined || (webhook !== undefined && keeper?.isValid !== false)
       return {
-        ok: unsynced.length === 0 && isServing,
+        // Who is about to end gets no new reviews.
+        ok: unsynced.length === 0 && isServing && !isClosed,
         detail: {
           leader: election.isLeader,
           caches: unsynced,

@@ -1,4 +1,4 @@
-import { request as httpsRequest } from 'node:https'
+import { Agent, request as httpsRequest } from 'node:https'
 import { connect } from 'node:tls'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -17,8 +17,9 @@ const certificateOf = ({ cert, key }: { cert: Buffer; key: Buffer }) => ({
   notAfterMs: Number.MAX_SAFE_INTEGER,
 })
 
-const start = async (): Promise<WebhookServer> =>
+const start = async (leaveMs = 0): Promise<WebhookServer> =>
   (server = await startWebhookServer({
+    leaveMs,
     address: '127.0.0.1:0',
     certificate: certificateOf(TLS.server),
     validate: ({ namespace }) =>
@@ -36,14 +37,22 @@ const reviewFor = (namespace: string): string =>
     request: { uid: 'u1', kind: { group: '', version: 'v1', kind: 'Pod' }, namespace, operation: 'CREATE' },
   })
 
-function send(port: number, path: string, body: string, method = 'POST'): Promise<{ status: number; text: string }> {
+function send(
+  port: number,
+  path: string,
+  body: string,
+  method = 'POST',
+  agent: Agent | false = false,
+): Promise<{ status: number; text: string; connection: string | undefined }> {
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path, method, headers, rejectUnauthorized: false, agent: false as const }
+    const options = { host: '127.0.0.1', port, path, method, headers, rejectUnauthorized: false, agent }
     const request = httpsRequest(options, (response) => {
       let text = ''
       response.on('data', (chunk: Buffer) => (text += chunk.toString()))
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, text, connection: response.headers.connection }),
+      )
     })
     request.on('error', reject).end(body)
   })
@@ -75,6 +84,22 @@ describe('the server that the API server asks', () => {
   ])('refuses %s', async (_what, path, body, method, status) => {
     const { port } = await start()
     expect((await send(port, path, body, method)).status).toBe(status)
+  })
+
+  it('answers on while it leaves, each time for the last time on that connection, and then no more', async () => {
+    const running = await start(1_000)
+    const { port } = running
+    const agent = new Agent({ keepAlive: true })
+    try {
+      expect((await send(port, VALIDATE_PATH, reviewFor('good'), 'POST', agent)).connection).toBe('keep-alive')
+      const closed = running.close()
+      const last = await send(port, VALIDATE_PATH, reviewFor('good'), 'POST', agent)
+      expect([last.status, last.connection]).toEqual([200, 'close'])
+      await closed
+      await expect(send(port, VALIDATE_PATH, reviewFor('good'))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    } finally {
+      agent.destroy()
+    }
   })
 
   it('takes another certificate without a restart', async () => {

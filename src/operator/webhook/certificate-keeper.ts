@@ -20,7 +20,7 @@ export interface CertificateKeeperOptions {
   readonly names: readonly string[]
   /** Milliseconds. Default 90 days. */
   readonly lifetimeMs?: number | undefined
-  /** Only the leader renews and writes configurations. */
+  /** The leader renews and writes configurations; others only when it does not. */
   readonly isLeader: () => boolean
   readonly onCertificate: (certificate: Certificate) => void
   readonly clock: Clock
@@ -103,8 +103,7 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
 
   const lookOnce = async (): Promise<void> => {
     let stored = await read()
-    const isMissing = stored === undefined
-    if (isMissing || (options.isLeader() && stored !== undefined && isDue(stored.certificate, clock.now()))) {
+    if (stored === undefined || isDue(stored.certificate, clock.now(), options.isLeader())) {
       try {
         stored = await renew(stored)
       } catch (error) {

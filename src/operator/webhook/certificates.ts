@@ -94,9 +94,9 @@ export function readCertificate(cert: string, key: Secret): Certificate | undefi
   }
 }
 
-/** Renewal is due at two thirds of its life. */
-export const isDue = ({ notBeforeMs, notAfterMs }: Certificate, nowMs: number): boolean =>
-  nowMs >= notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3
+/** Renewal is due at two thirds of its life; who does not lead waits until three quarters, in case nobody does. */
+export const isDue = ({ notBeforeMs, notAfterMs }: Certificate, nowMs: number, isLeader: boolean): boolean =>
+  nowMs >= notBeforeMs + ((notAfterMs - notBeforeMs) * (isLeader ? 8 : 9)) / 12
 
 /** The CAs of a bundle that are still valid, newest first, each once, with `added` before them. */
 export function mergeBundles(added: string, before: string, nowMs: number): string {

@@ -16,13 +16,18 @@ export interface WebhookServerOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly now: () => number
+  /**
+   * Milliseconds that it goes on to answer when it is closed, each answer being the last one on its connection: until the
+   * endpoints of the Service have forgotten this replica, API servers go on to ask it. Default 5,000.
+   */
+  readonly leaveMs?: number | undefined
 }
 
 export interface WebhookServer {
   readonly port: number
   /** New connections get this certificate; running ones go on. */
   use(certificate: Certificate): void
-  /** Stops listening, lets answers under way finish for up to a second. */
+  /** Answers on for `leaveMs`, then stops listening and lets answers under way finish for up to a second. */
   close(): Promise<void>
 }
 
@@ -33,6 +38,7 @@ const MAX_CONNECTIONS = 1_000
 const REQUEST_MS = 10_000
 const HEADERS_MS = 5_000
 const CLOSE_GRACE_MS = 1_000
+const DEFAULT_LEAVE_MS = 5_000
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2]
 
 /** The HTTPS server that the API server asks (`admission.k8s.io/v1`): bounded in size and time, malformed reviews are 4xx. */
@@ -68,9 +74,11 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     seconds.with(webhook).observe((options.now() - startedMs) / 1000)
     decisions.with(webhook, decision.allowed ? 'allowed' : 'refused').add()
     const text = JSON.stringify(reviewOf(review.uid, decision))
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text)
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+    response.writeHead(200, isLeaving ? { ...headers, connection: 'close' } : headers).end(text)
   }
 
+  let isLeaving = false
   let pair = pairOf(options.certificate)
   const followers = new Set<() => void>()
   const listener = await openListener({
@@ -105,6 +113,8 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       for (const follower of followers) follower()
     },
     async close() {
+      isLeaving = true
+      await new Promise((resolve) => setTimeout(resolve, options.leaveMs ?? DEFAULT_LEAVE_MS))
       listener.stop()
       await listener.emptied(CLOSE_GRACE_MS)
       await listener.close()

@@ -28,6 +28,8 @@ export interface ControlPlane {
 export interface ControlPlaneOptions {
   readonly controllers?: boolean
   readonly apiServerArguments?: readonly string[]
+  /** More lines of the file with tokens: `token,name,uid,groups`. */
+  readonly users?: string
 }
 
 const CONTROLLERS = [
@@ -59,7 +61,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   writeFileSync(file('sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }))
   writeFileSync(file('sa.pub'), publicKey.export({ type: 'spki', format: 'pem' }))
-  writeFileSync(file('tokens.csv'), `${token},admin,admin,system:masters\n`)
+  writeFileSync(file('tokens.csv'), `${token},admin,admin,system:masters\n${options.users ?? ''}`)
   writeFileSync(
     file('audit.yaml'),
     'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n',

@@ -104,7 +104,7 @@ export async function runOperator(
     restrictPodTemplate: false,
     ownsKinds: true,
     writesStatus: true,
-    webhook: webhook ? { address: `127.0.0.1:${port}`, names: ['127.0.0.1'] } : undefined,
+    webhook: webhook ? { address: `127.0.0.1:${port}`, names: ['127.0.0.1'], leaveMs: 0 } : undefined,
     onLost: () => {},
     clock: { now: () => Date.now() },
     log: silent,
@@ -119,7 +119,13 @@ export async function runOperator(
   await eventually(() => {
     if (operator.webhookPort === undefined) throw new Error('webhooks are not served yet')
   })
-  const secret = await installer.get(CLUSTER_TYPES.Secret, ownNamespace, NAMES.secret)
+  await installWebhooks(installer, ownNamespace, port)
+  return operator
+}
+
+/** Both webhook configurations, once there is a certificate; asked at a port on loopback. */
+export async function installWebhooks(installer: KubeClient, ownNamespace: string, port: number): Promise<void> {
+  const secret = await eventually(() => installer.get(CLUSTER_TYPES.Secret, ownNamespace, NAMES.secret))
   const caBundle = Buffer.from((secret.data as Record<string, string>)['ca.crt'] ?? '', 'base64').toString('utf8')
   const shared = {
     name: NAMES.webhooks,
@@ -134,7 +140,6 @@ export async function runOperator(
   await installer.remove(CLUSTER_TYPES.MutatingWebhookConfiguration, undefined, NAMES.webhooks)
   await installer.apply(CLUSTER_TYPES.ValidatingWebhookConfiguration, validatingConfiguration(shared))
   await installer.apply(CLUSTER_TYPES.MutatingWebhookConfiguration, mutatingConfiguration(shared))
-  return operator
 }
 
 /** What the Kustomize base holds, as documents. */
