@@ -1,9 +1,11 @@
 import { EXIT, type Io } from './io.ts'
-import type { CommandSpec } from './options.ts'
+import { type CommandSpec, parseOptions, renderHelp } from './options.ts'
 import { versionLine } from './version.ts'
 
 /** Runs one command to its exit code. Commands are loaded when they are called, so that `validate` starts no server code. */
 export type Command = (argv: readonly string[], io: Io) => Promise<number>
+
+const VERSION_SPEC: CommandSpec = { name: 'extauth version', summary: 'Prints the version.', options: {} }
 
 interface Entry {
   readonly summary: string
@@ -91,10 +93,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   version: {
     summary: 'Prints the version.',
     load: () =>
-      Promise.resolve((_argv, io) => {
-        io.stdout(`${versionLine()}\n`)
+      Promise.resolve((argv, io) => {
+        const options = parseOptions(VERSION_SPEC, argv, io.env)
+        io.stdout(options === 'help' ? renderHelp(VERSION_SPEC) : `${versionLine()}\n`)
         return Promise.resolve(EXIT.fine)
       }),
-    specs: () => Promise.resolve([]),
+    specs: () => Promise.resolve([VERSION_SPEC]),
   },
 }
