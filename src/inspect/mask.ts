@@ -80,7 +80,7 @@ const SECRET_MEMBER = new RegExp(
   'gi',
 )
 const ESCAPED_MEMBER = new RegExp(
-  `(\\\\+"(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})\\\\+"\\s*:\\s*\\\\+")((?:[^"\\\\]|\\\\[^"])*)`,
+  `(\\\\{1,8}"(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})\\\\{1,8}"\\s*:\\s*\\\\{1,8}")((?:[^"\\\\]|\\\\[^"])*)`,
   'gi',
 )
 /** A pair of a form or a query in running text. */

@@ -53,3 +53,18 @@ it('extauth proxy says where it listens and what its routes are', async () => {
   proxy.process.kill('SIGTERM')
   expect(await proxy.ended).toBe(0)
 }, 30_000)
+
+it('extauth proxy in the short form says where its inspector is, which has a page', async () => {
+  const file = path.join(directory, 'auth.yaml')
+  writeFileSync(file, CONFIG.slice(CONFIG.indexOf('---') + 4))
+  const args = ['--target', 'http://127.0.0.1:2/mcp', '--external-auth', file]
+  const proxy = extauth(['proxy', ...args, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'])
+  await proxy.line('listening')
+  await expect.poll(proxy.stdout).toContain('inspector at ')
+  const [, url = ''] = /^inspector at (http:\S+\/inspect)$/m.exec(proxy.stdout()) ?? []
+  const page = await fetch(url)
+  expect(page.status).toBe(200)
+  expect(await page.text()).toContain('<title>extauth inspector</title>')
+  proxy.process.kill('SIGTERM')
+  expect(await proxy.ended).toBe(0)
+}, 30_000)

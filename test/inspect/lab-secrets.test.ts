@@ -132,3 +132,25 @@ describe('what the page receives', () => {
     expect(decision).toMatchObject({ choice: { by: 'mapping', steps: [{ outcome: 'matched', rule: 'admins' }, {}] } })
   })
 })
+
+describe('with --show-claims', () => {
+  it('the page receives who asked, under which session name, and the claims', async () => {
+    const open = await openLab({ showClaims: true })
+    try {
+      const url = open.inspectUrl ?? ''
+      const authorization = `Bearer ${await open.token({ sub: 'alice', groups: ['admins'] })}`
+      await callTool(open, '/cloud-sts', { authorization })
+      const [request] = await vi.waitFor(async () => {
+        const list = await finished(url)
+        expect(list).toHaveLength(1)
+        return list
+      })
+      expect(request?.subject).toBe('alice')
+      const { caller, decision } = await shown(url, request?.id ?? '')
+      expect(caller).toMatchObject({ subject: 'alice', claims: { groups: ['admins'] } })
+      expect(decision).toMatchObject({ session: { name: 'alice' } })
+    } finally {
+      await open.close()
+    }
+  }, 30_000)
+})

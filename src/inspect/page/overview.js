@@ -1,12 +1,18 @@
 import { load } from './api.js'
-import { distanceOf, html, Text, useEffect, useState } from './html.js'
+import { distanceOf, html, Text, useEffect, useMemo, useState } from './html.js'
+import { atMostOnceIn } from './often.js'
 import { Plot } from './plot.js'
 
 /** Routes, whether they can work, how they failed last, and what fails. Looks again when `failures` has grown. */
 export function Overview({ failures }) {
   const [overview, setOverview] = useState(undefined)
   const [error, setError] = useState('')
-  useEffect(() => void load('/overview').then(setOverview, (failure) => setError(failure.message)), [failures])
+  const look = useMemo(
+    () => atMostOnceIn(1000, () => void load('/overview').then(setOverview, (failure) => setError(failure.message))),
+    [],
+  )
+  useEffect(() => look.call(), [failures])
+  useEffect(() => () => look.stop(), [])
   if (error) return html`<p role="alert">${error}</p>`
   if (overview === undefined) return html`<p>Loading …</p>`
   const { readiness, routes } = overview
