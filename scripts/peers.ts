@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { askKeycloak, missingKeycloak, startKeycloak } from './peers-keycloak.ts'
+import { askMcpClient } from './peers-mcp.ts'
 import { askMoto, freePort } from './peers-moto.ts'
 import { botocoreAuthorizations, installPython, missingPyPI, systemPython, type Python } from './peers-python.ts'
 import { runPeers, type Peer } from './peers-run.ts'
@@ -12,7 +13,8 @@ import { ourAuthorization, s3SigningCases, signingCases } from './vectors-cases.
 const say = (line: string) => process.stdout.write(`peers: ${line}\n`)
 
 const BOTOCORE = 'botocore==1.44.5'
-const PACKAGES = [BOTOCORE, 'moto[iam,s3,sts,server]==5.2.5']
+const MCP = 'mcp==2.3.0'
+const PACKAGES = [BOTOCORE, MCP, 'moto[iam,s3,sts,server]==5.2.5']
 
 const noPyPI = missingPyPI(BOTOCORE)
 let installed: Python | undefined
@@ -46,6 +48,18 @@ const moto: Peer = {
   },
 }
 
+/** A client that can only start a command. */
+const mcp: Peer = {
+  name: 'MCP SDK for Python',
+  missing: () => noPyPI,
+  async run() {
+    const { version, wrong, tried } = await askMcpClient(fromPyPI())
+    const verdict = wrong.length === 0 ? 'right' : wrong.join(', ')
+    say(`mcp ${version} ran: ${tried} times through extauth stdio to the lab, both eras: ${verdict}`)
+    return wrong.length === 0
+  },
+}
+
 /** An upstream of the embedded authorization server. */
 const keycloak: Peer = {
   name: 'Keycloak',
@@ -70,7 +84,7 @@ const keycloak: Peer = {
 }
 
 try {
-  process.exitCode = await runPeers([botocore, moto, shellPeer('zsh', say), shellPeer('fish', say), keycloak], say)
+  process.exitCode = await runPeers([botocore, moto, mcp, shellPeer('zsh', say), shellPeer('fish', say), keycloak], say)
 } finally {
   installed?.close()
 }

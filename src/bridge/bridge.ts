@@ -19,7 +19,7 @@ import {
 } from './message.ts'
 import type { Output } from './output.ts'
 import { followServer } from './server-stream.ts'
-import { codeOf, WayError, wayResponse } from './way-error.ts'
+import { codeOf, reasonOf, WayError, wayResponse } from './way-error.ts'
 import { Wire } from './wire.ts'
 
 export interface BridgeOptions {
@@ -41,6 +41,8 @@ const MAX_HELD_BYTES = 256 * 1024 * 1024
 /** How long a request of a handshake era may take to notice that it was cancelled, in milliseconds. */
 const CANCEL_GRACE_MS = 1000
 const END_SESSION_MS = 900
+/** The same where nobody is in a hurry. */
+const SLOW_END_MS = 3000
 /** At least so long a slow client may take for the last messages, in milliseconds. */
 const FLUSH_MS = 500
 /** The one revision in which several messages come in one line. */
@@ -109,7 +111,10 @@ export class Bridge {
     }
     this.#end.abort(new Error('the bridge ends'))
     this.#follower?.abort(new Error('the bridge ends'))
-    await Promise.all([this.#wire.end(END_SESSION_MS), this.#options.output.flushed(Math.max(FLUSH_MS, graceMs))])
+    await Promise.all([
+      this.#wire.end(Math.max(END_SESSION_MS, Math.min(graceMs, SLOW_END_MS))),
+      this.#options.output.flushed(Math.max(FLUSH_MS, graceMs)),
+    ])
   }
 
   /** Ends the waiting in `close`. */
@@ -170,7 +175,7 @@ export class Bridge {
     } catch (error) {
       if (flight.isDone) return
       this.#options.log.warn(
-        { method: knownMethod(request.method), reason: error instanceof Error ? error.name : '', code: codeOf(error) },
+        { method: knownMethod(request.method), reason: reasonOf(error), code: codeOf(error) },
         'a request failed on its way',
       )
       this.#answer(flight, wayResponse(request.id, error, this.#options.server))

@@ -81,6 +81,9 @@ function told(
   return { reason: 'internal_error', message: 'The bridge failed.' }
 }
 
+/** For a log: the reason that the client is told, without the sentence. */
+export const reasonOf = (error: unknown): WayReason => told(error, '').reason
+
 /** A code such as ECONNREFUSED, of the error or of what is behind it; never a text. */
 export function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined

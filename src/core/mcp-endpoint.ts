@@ -21,7 +21,7 @@ export interface EndpointAnswer {
 /** A way to one MCP server over HTTP, wherever it is: another process, or the pipeline of this one. */
 export interface McpEndpoint {
   /**
-   * Answers with any status are answers, redirects too. Rejects with `OutboundError` (`unreachable`, `timeout`,
+   * Answers with any status are answers, redirects to elsewhere too. Rejects with `OutboundError` (`unreachable`, `timeout`,
    * `blocked_address`, `closed`) when there is none, and with the reason of `signal` when that ended it.
    */
   send(request: EndpointRequest): Promise<EndpointAnswer>

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream'
 
-/** What is sent into one end comes out of the other. */
+/** How a stream hears that a chunk was taken. */
 type Callback = (error?: Error | null) => void
 
 /**

@@ -20,9 +20,12 @@ const DEFAULT_CONNECT_MS = 10_000
 const NO_BOUND = 0
 /** What comes of a connection that stood: the server may have read the request. */
 const LOST: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'EPIPE'])
+/** Redirects that repeat the same request (RFC 9110 §15.4.8, §15.4.9). */
+const REPEATED: ReadonlySet<number> = new Set([307, 308])
+const MAX_HOPS = 3
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT'])
 
-/** An MCP server at a URL. Throws `Failure` config_error when the file with authorities can't be read. */
+/** An MCP server at a URL; it may move within its origin. Throws `Failure` config_error when the file with authorities can't be read. */
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { url, caCertPath, egressProxy } = options
   const backend = createBackend({
@@ -34,7 +37,25 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     ...(caCertPath === undefined ? {} : { targetTls: { caCertPath } }),
     egressProxy,
   })
-  return endpointOver(backend.dispatcher, () => url.pathname + url.search)
+  let path = url.pathname + url.search
+  const endpoint = endpointOver(backend.dispatcher, () => path)
+  const send = async (request: EndpointRequest): Promise<EndpointAnswer> => {
+    for (let hops = 0; ; hops++) {
+      const answer = await endpoint.send(request)
+      const moved = REPEATED.has(answer.status) ? targetOf(answer, url.origin, path) : undefined
+      if (moved === undefined || hops === MAX_HOPS) return answer
+      answer.body.destroy()
+      path = moved
+    }
+  }
+  return { ...endpoint, send }
+}
+
+/** Where a server of the same origin has its endpoint instead, such as `/mcp/` for `/mcp`; undefined for anything else. */
+function targetOf({ headers }: EndpointAnswer, origin: string, path: string): string | undefined {
+  const [location] = [headers['location'] ?? []].flat()
+  const target = location === undefined ? null : URL.parse(location, origin + path)
+  return target === null || target.origin !== origin ? undefined : target.pathname + target.search
 }
 
 /** An MCP server inside this process, at `path()` of whoever answers on the other end of what `connect` gives. */

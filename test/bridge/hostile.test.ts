@@ -124,6 +124,19 @@ describe('an answer that can not be one is an error of the request that it belon
     expect((await bridge.answer(2)).error).toEqual({ code: -32_601, message: 'Method not found' })
   })
 
+  it('follows a server that moves within its origin, and asks there from then on', async () => {
+    await open((arrived) => {
+      const { response, body } = arrived
+      if (response.req.url === '/mcp/') arrived.json(200, result(body.id))
+      else response.writeHead(307, { location: '/mcp/' }).end()
+    })
+    bridge.send(CALL)
+    expect(await bridge.answer(7)).toMatchObject({ result: {} })
+    bridge.send({ id: 8, method: 'ping' })
+    await bridge.answer(8)
+    expect(server.all.map(({ response }) => response.req.url)).toEqual(['/mcp', '/mcp/', '/mcp/'])
+  })
+
   it('says when to come back', async () => {
     await open(({ response }) => void response.writeHead(503, { 'retry-after': '7' }).end())
     bridge.send(CALL)
