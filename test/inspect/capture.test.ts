@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { createServer, request as httpRequest } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -15,6 +16,7 @@ async function start(
   listener: Parameters<typeof sockets.http>[0],
   route: RouteOptions = {},
   maxBytes = 8 * 1024 * 1024,
+  headerLimitBytes = 16 * 1024,
 ) {
   const capture = createCapture({
     mode,
@@ -27,8 +29,8 @@ async function start(
   })
   let count = 0
   const more = { observer: capture.observer, newRequestId: () => `request-${++count}` }
-  const origin = await sockets.http(listener)
-  const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin, route)]), {}, more)
+  const origin = `http://${await sockets.listen(createServer({ maxHeaderSize: 2 * headerLimitBytes }, listener))}`
+  const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin, route)]), { headerLimitBytes }, more)
   return { capture, proxy }
 }
 
@@ -123,6 +125,28 @@ describe('what is captured', () => {
     expect(requests.length).toBeLessThan(4)
     expect(requests.at(-1)?.id).toBe('request-8')
   })
+
+  it('takes a megabyte of headers for what it is: cut, bounded, and nothing secret at the cut', async () => {
+    const { capture, proxy } = await start('heads', (_, response) => void response.end(), {}, 8 * 1024 * 1024, 2 ** 21)
+    const token = 'the-token-0123456789'
+    const many = Array.from({ length: 200 }, (_, index) => [`x-many-${index}`, 'y'.repeat(4000)])
+    const headers = {
+      ...Object.fromEntries(many),
+      authorization: `Bearer ${token}`,
+      'x-long': `${'z'.repeat(4090)}${token}${'z'.repeat(300_000)}`,
+    }
+    await new Promise<void>((resolve, reject) => {
+      const request = httpRequest(proxy.url, { headers }, (response) => {
+        response.resume().on('end', resolve)
+      })
+      request.on('error', reject).end()
+    })
+    const { received } = await only(capture)
+    const long = received.headers.find(([name]) => name === 'x-long')?.[1] ?? ''
+    expect(received.headers.length).toBeGreaterThan(200)
+    expect(long.length).toBe(4097)
+    expect(JSON.stringify(received)).not.toContain('the-t')
+  }, 30_000)
 
   it('is told in batches to those who follow, not one by one', async () => {
     const { capture, proxy } = await start('heads', (_, response) => void response.end())

@@ -65,15 +65,28 @@ beforeAll(async () => {
   backend = hostile()
   await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve))
   folder = await mkdtemp(path.join(os.tmpdir(), 'inspect-'))
-  const auth = path.join(folder, 'auth.yaml')
+  const file = path.join(folder, 'proxy.yaml')
+  const target = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`
   await writeFile(
-    auth,
-    'apiVersion: extauth.dev/v1alpha1\nkind: MCPExternalAuthConfig\nmetadata: { name: none }\nspec: { type: unauthenticated }\n',
+    file,
+    `apiVersion: extauth.dev/v1alpha1
+kind: ProxyConfig
+metadata: { name: hostile }
+spec:
+  listen: { headerLimit: 1Mi }
+  admin: { inspector: bodies }
+  auth: { mode: anonymous }
+  routes:
+    - { name: hostile, path: /, target: '${target}', externalAuthConfigRef: { name: none } }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: none }
+spec: { type: unauthenticated }
+`,
   )
   proxy = await runProxy({
-    configPaths: [],
-    target: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
-    externalAuth: auth,
+    configPaths: [file],
     listen: '127.0.0.1:0',
     admin: '127.0.0.1:0',
     env: {},
@@ -90,7 +103,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-describe('the page, in the short form', () => {
+describe('the page', () => {
   it('shows what is hostile as text: in targets, headers, names, bodies and results', async () => {
     const { page, troubles, close } = await openPage(browser, proxy.inspectUrl ?? '')
     const headers = {
@@ -98,7 +111,7 @@ describe('the page, in the short form', () => {
       'content-type': 'application/json',
       'mcp-method': 'tools/call',
       'mcp-name': EVIL,
-      ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`x-long-${index}`, 'z'.repeat(300)])),
+      ...Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`x-long-${index}`, 'z'.repeat(3300)])),
     }
     const body = JSON.stringify({
       jsonrpc: '2.0',
