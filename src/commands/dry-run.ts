@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { asFailure, type Clock, type Log } from '../core/index.ts'
 import { createLocalHandlers } from '../proxy/index.ts'
-import { type Problem, type ResolvedProxy } from '../resources/index.ts'
+import { type Problem, problemOfFile, type ResolvedProxy } from '../resources/index.ts'
 import { createStores, type Stores } from '../storage/index.ts'
 import { buildCandidate } from './candidate.ts'
 import { ConfigError, placed } from './config-error.ts'
@@ -20,24 +20,24 @@ const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () =>
 
 /**
  * Builds what a proxy with this configuration would run, by the same code, and lets go of it: nothing listens, nothing is
- * fetched, no store is connected. Gives the problems that the proxy would refuse to start with. Throws `config_error` for an
- * STS endpoint that is none.
+ * fetched, no store is connected. Gives the problems that the proxy would refuse to start with, those of environment variables
+ * included.
  */
 export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Promise<readonly Problem[]> {
   const { clock, env, stsEndpoint, readsFiles } = options
   const stores = memoryOnly(clock)
   const { secretsDirectory, maxCredentials } = config
-  const services = createServices({
-    // What is nowhere has no secrets.
-    secretsDirectory: readsFiles ? secretsDirectory : path.join(secretsDirectory, '\u0001'),
-    maxCredentials,
-    stsEndpoint,
-    env,
-    log: SILENT,
-    clock,
-    stores,
-  })
   try {
+    const services = createServices({
+      // What is nowhere has no secrets.
+      secretsDirectory: readsFiles ? secretsDirectory : path.join(secretsDirectory, '\u0001'),
+      maxCredentials,
+      stsEndpoint,
+      env,
+      log: SILENT,
+      clock,
+      stores,
+    })
     const candidate = buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services)
     try {
       placed(config.places, { process: 'routes' }, () => createLocalHandlers(candidate.runtime.localHandlers))
@@ -47,7 +47,10 @@ export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Pro
     return []
   } catch (error) {
     if (error instanceof ConfigError) return error.problems
-    throw asFailure(error)
+    const failure = asFailure(error)
+    if (failure.code === 'internal_error') throw error
+    // What no document says comes from the environment.
+    return [problemOfFile('(environment)', failure.detail ?? failure.code)]
   } finally {
     await stores.close()
   }

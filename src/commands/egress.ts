@@ -1,11 +1,14 @@
+import { Failure } from '../core/index.ts'
 import type { EgressProxy } from '../net/index.ts'
 
 /**
  * The egress proxy that the environment names, by the usual variables in either case. Empty variables count as not set.
- * `HTTP_PROXY` in capitals is honoured: this is no CGI program, where a request header could set it.
+ * `HTTP_PROXY` in capitals is honoured: this is no CGI program, where a request header could set it. Throws `config_error` for
+ * one that names no proxy.
  */
 export function egressFrom(env: Readonly<Record<string, string | undefined>>): EgressProxy | undefined {
   const first = (...names: string[]): string | undefined => names.map((name) => env[name]).find(Boolean)
+  for (const name of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']) check(name, env[name])
   const httpsProxy = first('HTTPS_PROXY', 'https_proxy')
   const httpProxy = first('HTTP_PROXY', 'http_proxy')
   const noProxy = first('NO_PROXY', 'no_proxy')
@@ -14,6 +17,25 @@ export function egressFrom(env: Readonly<Record<string, string | undefined>>): E
     ...(httpsProxy === undefined ? {} : { httpsProxy }),
     ...(httpProxy === undefined ? {} : { httpProxy }),
     ...(noProxy === undefined ? {} : { noProxy }),
+  }
+}
+
+/** The value is not told: it may hold a password. */
+function check(name: string, value: string | undefined): void {
+  if (value === undefined || value === '') return
+  const url = URL.parse(value.includes('://') ? value : `http://${value}`)
+  const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' && isDecodable(url)
+  if (!isProxy)
+    throw new Failure('config_error', { detail: `${name} is not the URL of a proxy, expected http://HOST:PORT` })
+}
+
+/** A user name and password with a stray `%` could never be sent. */
+function isDecodable({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(username + password)
+    return true
+  } catch {
+    return false
   }
 }
 
