@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadProxyConfig } from '../../src/commands/load-config.ts'
 import { runValidate } from '../../src/commands/validate.ts'
 import { TLS } from '../support/tls.ts'
 
@@ -203,5 +204,38 @@ describe('files and secrets that are named', () => {
     expect((await run(...options, '--verbose')).lines).toEqual([
       '(secrets)  note: secrets were not looked at, there is no directory nowhere; --secrets-dir names another',
     ])
+  })
+
+  test('of what no process uses they are looked at, too, though a proxy starts without them', async () => {
+    const unused = `${FILES['proxy.yaml'] ?? ''}---\n${FILES['exchange.yaml'] ?? ''}`
+    await writeFile(at('unused.yaml'), unused)
+    const { code, lines } = await run(at('unused.yaml'), '--secrets-dir', at('nowhere'))
+    expect(code).toBe(1)
+    expect(lines).toEqual([
+      expect.stringMatching(/^unused\.yaml:\d+:\d+ .*\/x .*there is no file nowhere\.pem.*file that names it$/),
+    ])
+    const config = await loadProxyConfig({ configPaths: [at('unused.yaml')] })
+    expect(config.places.files.map((file) => [path.basename(file.path), file.at.routes])).toEqual([
+      ['sec', undefined],
+      ['ca.pem', ['r']],
+    ])
+    expect(JSON.stringify(config)).not.toContain('places')
+  })
+})
+
+describe('the environment', () => {
+  test.each([
+    ['HTTPS_PROXY', '(environment)  HTTPS_PROXY is not the URL of a proxy, expected http://HOST:PORT'],
+    ['AWS_ENDPOINT_URL_STS', '(environment)  AWS_ENDPOINT_URL_STS is not an http(s) URL without credentials'],
+    ['EXTAUTH_LISTEN', undefined],
+  ])('%s counts as it does for the proxy', async (name, line) => {
+    const written = { stdout: '' }
+    const io = { stdout: (text: string) => void (written.stdout += text), stderr: () => undefined }
+    const wanted = runValidate([at('proxy.yaml'), '--secrets-dir', at('nowhere')], { ...io, env: { [name]: 'no no' } })
+    if (line === undefined) await expect(wanted).rejects.toMatchObject({ name: 'UsageError' })
+    else {
+      expect(await wanted).toBe(1)
+      expect(written.stdout).toBe(`${line}\n`)
+    }
   })
 })
