@@ -9,11 +9,18 @@ export class ConfigError extends Error {
   /** What the lines are made from, where there are documents. */
   readonly problems: readonly Problem[]
 
-  constructor(lines: readonly string[], options: { cause?: unknown; problems?: readonly Problem[] } = {}) {
+  /** The documents are fine, and a file that they name is not: it may become so without a change of theirs. */
+  readonly isAboutFiles: boolean
+
+  constructor(
+    lines: readonly string[],
+    options: { cause?: unknown; problems?: readonly Problem[]; isAboutFiles?: boolean } = {},
+  ) {
     super(lines[0] ?? 'the configuration cannot be used', { cause: options.cause })
     this.name = 'ConfigError'
     this.lines = lines
     this.problems = options.problems ?? []
+    this.isAboutFiles = options.isAboutFiles ?? false
   }
 }
 

@@ -87,7 +87,7 @@ export async function loadProxyConfig(
   const { config } = result
   if (readsFiles) {
     const { problems: ofFiles } = await checkFiles(config.places, config.secretsDirectory, clock)
-    if (ofFiles.length > 0) throw new ConfigError(ofFiles.map(renderProblem), { problems: ofFiles })
+    if (ofFiles.length > 0) throw new ConfigError(ofFiles.map(renderProblem), { problems: ofFiles, isAboutFiles: true })
   }
   return { ...config, warnings: [...config.warnings, ...warnings] }
 }

@@ -19,7 +19,8 @@ export async function loadRegistry(path: string, clock: Clock): Promise<LoadedRe
   const { config, warnings, files, place, problems } = await loadRegistryFile(path)
   if (problems !== undefined) throw new ConfigError(problems.map(renderProblem), { problems })
   const found = await checkFiles({ files, secrets: [] }, '', clock)
-  if (found.problems.length > 0) throw new ConfigError(found.problems.map(renderProblem), { problems: found.problems })
+  if (found.problems.length > 0)
+    throw new ConfigError(found.problems.map(renderProblem), { problems: found.problems, isAboutFiles: true })
   return {
     config,
     warnings: [...warnings, ...found.warnings.map(renderProblem)],

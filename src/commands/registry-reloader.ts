@@ -1,6 +1,7 @@
 import { causeOf, type Clock, type Log, type Metrics } from '../core/index.ts'
 import { openWatchedFile } from '../files/index.ts'
 import { ConfigError } from './config-error.ts'
+import { createFileRetry } from './file-retry.ts'
 import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
 
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
@@ -32,28 +33,35 @@ export function createRegistryReloader({
   const reloads = metrics.counter('extauth_config_reloads_total', 'Reloads of the configuration.', ['outcome'])
   let isClosed = false
 
-  const attempt = async (): Promise<void> => {
+  const again = createFileRetry(undefined, () => void enqueue(true))
+
+  const attempt = async (isRetry: boolean): Promise<void> => {
     if (isClosed) return
     try {
       const loaded = await loadRegistry(path, clock)
       for (const warning of loaded.warnings) log.warn({}, warning)
       await install(loaded)
       reloads.with('ok').add()
+      again.succeeded()
       log.info({ registries: loaded.config.registries.length }, 'configuration reloaded')
     } catch (error) {
       const problems = error instanceof ConfigError ? error.lines : []
+      const isNews = again.failed(error, problems)
+      if (isRetry && !isNews) return
       reloads.with('failed').add()
       log.error({ problems, cause: causeOf(error) }, 'the new configuration cannot be used; the old one stays in force')
     }
   }
 
   let queue = Promise.resolve()
-  const reload = (): Promise<void> => (queue = queue.then(attempt))
+  const enqueue = (isRetry: boolean): Promise<void> => (queue = queue.then(() => attempt(isRetry)))
+  const reload = (): Promise<void> => enqueue(false)
   const watch = openWatchedFile(path, { maxBytes: MAX_CONFIG_BYTES, onChange: () => void reload() })
   return {
     reload,
     close: () => {
       isClosed = true
+      again.close()
       watch.close()
       return queue
     },

@@ -3,6 +3,7 @@ import { openWatchedFile, watchDirectory } from '../files/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
 import type { ReloadResult } from './admin.ts'
 import { ConfigError } from './config-error.ts'
+import { createFileRetry } from './file-retry.ts'
 import { loadProxyConfig, type ProxySources, watchedPaths } from './load-config.ts'
 
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
@@ -22,6 +23,8 @@ export interface ReloaderOptions {
   readonly install: (next: ResolvedProxy) => Promise<void>
   readonly log: Log
   readonly metrics: Metrics
+  /** Milliseconds between looks at files that refused a reload. Default 5 s. */
+  readonly retryMs?: number | undefined
 }
 
 /** Settings that belong to the process: a reload that changes them runs on with the old ones and says so. */
@@ -33,11 +36,17 @@ export type FixedSettings = Pick<ResolvedProxy, (typeof FIXED)[number]>
 export const fixedSettings = (config: ResolvedProxy): FixedSettings =>
   Object.fromEntries(FIXED.map((name) => [name, config[name]])) as FixedSettings
 
-/** Reloads when one of the files or directories of `sources` changes, and when asked to. */
-export function createReloader({ sources, current, prepare, install, log, metrics }: ReloaderOptions): Reloader {
+/**
+ * Reloads when one of the files or directories of `sources` changes, when asked to, and when a file that only a refused
+ * configuration names may be there by now.
+ */
+export function createReloader(options: ReloaderOptions): Reloader {
+  const { sources, current, prepare, install, log, metrics, retryMs } = options
   const reloads = metrics.counter('extauth_config_reloads_total', 'Reloads of the configuration.', ['outcome'])
 
-  const attempt = async (): Promise<ReloadResult> => {
+  const again = createFileRetry(retryMs, () => void enqueue(true))
+
+  const attempt = async (isRetry: boolean): Promise<ReloadResult> => {
     try {
       const before = current()
       const next = await loadProxyConfig(sources)
@@ -52,9 +61,12 @@ export function createReloader({ sources, current, prepare, install, log, metric
       if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings need a restart; the old ones stay in force')
       reloads.with('ok').add()
       log.info({ routes: next.routes.length }, 'configuration reloaded')
+      again.succeeded()
       return { ok: true }
     } catch (error) {
       const problems = problemsOf(error)
+      const isNews = again.failed(error, problems)
+      if (isRetry && !isNews) return { ok: false, problems }
       reloads.with('failed').add()
       log.error({ problems, cause: causeOf(error) }, 'the new configuration cannot be used; the old one stays in force')
       return { ok: false, problems }
@@ -62,11 +74,12 @@ export function createReloader({ sources, current, prepare, install, log, metric
   }
 
   let queue: Promise<unknown> = Promise.resolve()
-  const reload = (): Promise<ReloadResult> => {
-    const result = queue.then(attempt)
+  const enqueue = (isRetry: boolean): Promise<ReloadResult> => {
+    const result = queue.then(() => attempt(isRetry))
     queue = result
     return result
   }
+  const reload = (): Promise<ReloadResult> => enqueue(false)
   const onChange = (): void => void reload()
   const watches = watchedPaths(sources).map(({ path, isDirectory }) =>
     isDirectory ? watchDirectory(path, { onChange }) : openWatchedFile(path, { maxBytes: MAX_CONFIG_BYTES, onChange }),
@@ -74,6 +87,7 @@ export function createReloader({ sources, current, prepare, install, log, metric
   return {
     reload,
     close: () => {
+      again.close()
       for (const watch of watches) watch.close()
     },
   }
