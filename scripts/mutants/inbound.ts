@@ -63,8 +63,8 @@ export const INBOUND: readonly Mutation[] = [
   {
     rule: "no header with the caller's raw token goes on",
     file: 'src/http/header-policy.ts',
-    find: 'value.includes(credentials) ||',
-    replace: 'value === credentials ||',
+    find: 'value.includes(credentials)) ||',
+    replace: 'value === credentials) ||',
     tests: ['test/http/header-policy.test.ts'],
   },
   {

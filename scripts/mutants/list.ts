@@ -1,5 +1,6 @@
 import { BOUNDARIES } from './boundaries.ts'
 import { CALLERS } from './callers.ts'
+import { COMMANDS } from './commands.ts'
 import { CREDENTIALS } from './credentials.ts'
 import { GUARDS } from './guards.ts'
 import { INBOUND } from './inbound.ts'
@@ -16,4 +17,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CREDENTIALS,
   ...OUTBOUND,
   ...BOUNDARIES,
+  ...COMMANDS,
 ]

@@ -56,7 +56,7 @@ export const OUTBOUND: readonly Mutation[] = [
   {
     rule: 'what is no secret is told as a problem',
     file: 'src/secrets/secret-file.ts',
-    find: 'accept: (content) => textOf(content) !== undefined',
+    find: 'accept: (content) => valueOf(content, form) !== undefined',
     replace: 'accept: () => true',
     tests: ['test/secrets'],
   },
