@@ -13,6 +13,7 @@ import { CALL, MCP } from '../../test/e2e/credentials.ts'
 import { fleetFolder, openFleet } from '../../test/e2e/fleet.ts'
 import { extauth } from '../../test/e2e/process.ts'
 import { startDeployment } from '../../test/support/redis/deployment.ts'
+import { forkScript } from '../processes.ts'
 import { keepPace, pause, problemsOf, quantile, tookMs } from './pace.ts'
 
 const { values } = parseArgs({ options: { seconds: { type: 'string' }, requests: { type: 'string' } } })
@@ -25,7 +26,10 @@ const AGAIN_MS = 5_000
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const deployment = await startDeployment()
-const fleet = await openFleet(0, deployment.sentinels)
+const backend = await forkScript('backend.ts')
+const fleet = await openFleet(0, deployment.sentinels, {
+  routes: [{ name: 'one', path: '/one', target: `${backend.url}/mcp`, externalAuthConfigRef: { name: 'one' } }],
+})
 const folder = await fleetFolder(fleet)
 const args = ['proxy', '--config', folder.directory, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']
 const replicas = [extauth(args), extauth(args)]
@@ -61,13 +65,11 @@ try {
   const backAt = performance.now()
   await deployment.nodes[0]?.restart()
   await pause(Math.max(0, AGAIN_MS - (performance.now() - backAt)))
+  await Promise.all([known.stop(), fresh.stop()])
   const before = fleet.exchanges()
   const later = await fleet.bearer('later')
-  await fresh.stop()
-  const asked = fleet.exchanges() - before
   for (const replica of [0, 1]) await call(replica, later)
-  const shared = fleet.exchanges() - before - asked
-  await known.stop()
+  const shared = fleet.exchanges() - before
 
   const calm = tookMs(known.outcomes, goneAt - BEFORE_MS, goneAt)
   const without = tookMs(known.outcomes, goneAt, backAt)
@@ -93,6 +95,7 @@ try {
   await Promise.all(replicas.map((one) => one.ended))
   await folder.remove()
   await fleet.close()
+  await backend.stop()
   await deployment.close()
 }
 
