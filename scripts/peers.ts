@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { askKeycloak, missingKeycloak, startKeycloak } from './peers-keycloak.ts'
+import { askPythonClient } from './peers-login.ts'
 import { askMcpClient } from './peers-mcp.ts'
 import { askMoto, freePort } from './peers-moto.ts'
 import { botocoreAuthorizations, installPython, missingPyPI, systemPython, type Python } from './peers-python.ts'
@@ -60,6 +61,18 @@ const mcp: Peer = {
   },
 }
 
+/** The same client before the embedded authorization server. */
+const login: Peer = {
+  name: 'MCP SDK for Python, logging in',
+  missing: () => noPyPI,
+  async run() {
+    const wrong = await askPythonClient(fromPyPI())
+    const verdict = wrong.length === 0 ? 'right' : wrong.join('; ')
+    say(`mcp ran: 6 logins from the bare URL, tool results and renewal, both eras: ${verdict}`)
+    return wrong.length === 0
+  },
+}
+
 /** An upstream of the embedded authorization server. */
 const keycloak: Peer = {
   name: 'Keycloak',
@@ -84,7 +97,10 @@ const keycloak: Peer = {
 }
 
 try {
-  process.exitCode = await runPeers([botocore, moto, mcp, shellPeer('zsh', say), shellPeer('fish', say), keycloak], say)
+  process.exitCode = await runPeers(
+    [botocore, moto, mcp, login, shellPeer('zsh', say), shellPeer('fish', say), keycloak],
+    say,
+  )
 } finally {
   installed?.close()
 }

@@ -64,7 +64,7 @@ function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }
   const needed = server.filter(({ path }) => CURRENT_KEYS.has(path.join('.')))
   for (const { path, value } of [...secretsNamedBy(auth), ...needed]) {
     try {
-      secrets.handle(value).current()
+      secrets.handle(value, path[0] === 'hmacSecretRefs' ? 'bytes' : 'text').current()
     } catch (error) {
       return { reason: asFailure(error).code, field: path.join('.') }
     }
