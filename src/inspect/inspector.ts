@@ -59,16 +59,20 @@ export function createInspector(options: InspectorOptions): Inspector {
       return serveAsset(asked, path.startsWith('/page/') ? path.slice('/page/'.length) : 'index.html')
     }
     if (path === '/api/try') return attempt.relay(asked)
-    const one = REQUEST.exec(path)
-    if (one !== null && read === 'GET') {
-      const [, id = '', events] = one
-      return events === undefined ? showOne(capture, id, asked) : streamOne(capture, streams, id, asked)
+    const [, id, events] = REQUEST.exec(path) ?? []
+    // A stream has no end, so that nothing could be said of it to who asks for its head.
+    if (events !== undefined || path === '/api/events') {
+      if (method !== 'GET') throw new Failure('method_not_allowed')
+      return id === undefined ? streamAll(capture, streams, asked) : streamOne(capture, streams, id, asked)
     }
-    if (path === '/api/events' && read === 'GET') return streamAll(capture, streams, asked)
+    if (id !== undefined) {
+      if (read !== 'GET') throw new Failure('method_not_allowed')
+      return showOne(capture, id, asked)
+    }
     const endpoint = json[`${read} ${path}`]
     if (endpoint === undefined) {
       const isKnown = Object.keys(json).some((key) => key.endsWith(` ${path}`))
-      throw new Failure(isKnown || one !== null ? 'method_not_allowed' : 'not_found')
+      throw new Failure(isKnown ? 'method_not_allowed' : 'not_found')
     }
     const { status, json: answer } = await endpoint({ method, query: asked.query })
     sendJson(response, status, answer)
