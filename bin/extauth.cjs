@@ -10,6 +10,12 @@ else {
 }
 
 function start() {
+  // Asked in health checks and scripts, and answered without loading the program: the same line as its own (src/commands/version.ts).
+  if (process.argv.length === 3 && /^(version|--version)$/.test(process.argv[2])) {
+    var about = require('../package.json')
+    process.stdout.write(about.name + ' ' + about.version + ' (Node ' + process.versions.node + ')\n')
+    return
+  }
   // Loading the program fills memory for young objects that an idle process never needs again; whoever serves lets it
   // grow again (src/commands/young-generation.ts).
   require('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
