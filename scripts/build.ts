@@ -11,5 +11,5 @@ const compile = ['--project', 'tsconfig.build.json', '--outDir', folder]
 const { status } = spawnSync(path.join(root, 'node_modules/.bin/tsc'), compile, { cwd: root, stdio: 'inherit' })
 // The inspector's page is served as it is.
 const page = 'src/inspect/page'
-if (status === 0) cpSync(path.join(root, page), path.join(root, 'dist', page), { recursive: true })
+if (status === 0) cpSync(path.join(root, page), path.join(folder, page), { recursive: true })
 process.exit(status ?? 1)

@@ -149,7 +149,8 @@ function createOAuthAuthenticator(
       renewal ??= setInterval(() => {
         for (const provider of providers) void provider.prefetch()
       }, RENEW_EVERY_MS).unref()
-      await Promise.all(providers.map((provider) => provider.prefetch()))
+      // What verifies is loaded ahead of the first token, like the keys.
+      await Promise.all([import('jose'), ...providers.map((provider) => provider.prefetch())])
     },
     withoutKeys: () => providers.filter(({ keys }) => keys.isMissing()).map(({ name }) => name),
     async close() {

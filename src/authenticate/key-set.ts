@@ -1,5 +1,5 @@
 import type { webcrypto } from 'node:crypto'
-import { type CryptoKey, importJWK } from 'jose'
+import type { CryptoKey } from 'jose'
 import type { ClaimValue, Claims } from '../core/index.ts'
 
 /** One public key of a JWKS, with what its members say about its use (RFC 7517 §4). */
@@ -76,6 +76,8 @@ function readKey(jwk: ClaimValue): { identity: string; key: VerificationKey } | 
 }
 
 async function importKey(material: PublicMembers, alg: string): Promise<CryptoKey | undefined> {
+  // Loaded where there are tokens to verify; the authenticator has done so by the time the first one comes.
+  const { importJWK } = await import('jose')
   try {
     const key = await importJWK(material, alg)
     return key instanceof Uint8Array || !isSound(key) ? undefined : key

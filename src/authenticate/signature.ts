@@ -1,4 +1,3 @@
-import { compactVerify, errors } from 'jose'
 import { findKey, type VerificationKey } from './key-set.ts'
 import type { UnverifiedJwt } from './token-shape.ts'
 
@@ -42,6 +41,7 @@ export async function checkSignature(
   header: SignatureHeader,
   keys: readonly VerificationKey[],
 ): Promise<SignatureCheck> {
+  const { compactVerify, errors } = await import('jose')
   const match = await findKey(keys, header.alg, header.kid)
   if (match.kind === 'none') return 'unknown_key'
   if (match.kind === 'several') return 'ambiguous_key'

@@ -1,4 +1,4 @@
-import { type AuthServer, type AuthServerConfig, type EphemeralKeys, openAuthServer } from '../authserver/index.ts'
+import type { AuthServer, AuthServerConfig, EphemeralKeys } from '../authserver/index.ts'
 import type { InProcessProvider } from '../authenticate/index.ts'
 import { type Clock, type Log, type Metrics, RefCountedPool } from '../core/index.ts'
 import type { ObtainDeps } from '../obtain/index.ts'
@@ -6,6 +6,7 @@ import type { ResolvedAuthServer, ResolvedProxy, ResolvedRoute } from '../resour
 import type { OpenSecrets } from '../secrets/index.ts'
 import type { Stores } from '../storage/index.ts'
 import { placed } from './config-error.ts'
+import { type LateRooms, loaded } from './late-rooms.ts'
 import { resourceUrlOf, scopesOf } from './resource-documents.ts'
 import { storageConfig } from './storage-config.ts'
 
@@ -15,9 +16,9 @@ interface AuthServersDeps {
   readonly metrics: Metrics
   readonly outbound: ObtainDeps['outbound']
   readonly secrets: OpenSecrets
-  readonly stores: Stores
-  /** Keys for a server that has none configured, asked for once. */
-  readonly ephemeralKeys: (server: string) => EphemeralKeys
+  readonly stores: Pick<Stores, 'open'>
+  /** Keys for a server that has none configured, asked for once. Default: made here. */
+  readonly ephemeralKeys: ((server: string) => EphemeralKeys) | undefined
 }
 
 /** How a route's authenticator knows its authorization server: the same key, the same verifier. */
@@ -42,7 +43,7 @@ export interface HeldAuthServers {
  */
 export interface AuthServers {
   /** Opens those that `config` needs and nobody holds yet. Throws `config_error` for one that can't be opened. */
-  hold(config: ResolvedProxy, listenUrl: string): HeldAuthServers
+  hold(config: ResolvedProxy, listenUrl: string, rooms: LateRooms): HeldAuthServers
 }
 
 interface Opened {
@@ -55,8 +56,12 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
   const ephemeral = new Map<string, EphemeralKeys>()
   const pool = new RefCountedPool<Opened>((opened) => opened.close())
 
-  const open = ({ name, namespace, spec }: ResolvedAuthServer, config: AuthServerConfig): Opened => {
-    const keys = ephemeral.get(name) ?? deps.ephemeralKeys(name)
+  const open = (
+    { name, namespace, spec }: ResolvedAuthServer,
+    config: AuthServerConfig,
+    { openAuthServer, createEphemeralKeys }: NonNullable<LateRooms['authServer']>,
+  ): Opened => {
+    const keys = ephemeral.get(name) ?? deps.ephemeralKeys?.(name) ?? createEphemeralKeys()
     ephemeral.set(name, keys)
     // Its own: the server may outlive the configuration that opened it.
     const secrets = deps.secrets.hold()
@@ -80,7 +85,7 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
   }
 
   return {
-    hold(config, listenUrl) {
+    hold(config, listenUrl, rooms) {
       const held = pool.hold()
       const byName = new Map<string, { readonly key: string; readonly server: AuthServer }>()
       try {
@@ -88,7 +93,7 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
           const { name, spec, configHash } = resolved
           const resources = resourcesOf(resolved, config.routes, listenUrl)
           const key = JSON.stringify([name, configHash, resources])
-          const make = () => held.get(key, () => open(resolved, { name, spec, resources }))
+          const make = () => held.get(key, () => open(resolved, { name, spec, resources }, loaded(rooms.authServer)))
           const { server } = placed(config.places, { authServer: name }, make)
           byName.set(name, { key, server })
         }

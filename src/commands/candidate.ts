@@ -2,6 +2,7 @@ import { causeOf, type Route } from '../core/index.ts'
 import type { Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
 import { placed } from './config-error.ts'
+import type { LateRooms } from './late-rooms.ts'
 import type { Services } from './proxy-services.ts'
 import type { Resources } from './readiness.ts'
 import { resourceDocuments } from './resource-documents.ts'
@@ -25,8 +26,14 @@ export interface Candidate {
 
 const PREPARE_MS = 2_000
 
-/** Builds what a configuration needs. Throws `ConfigError` with the place of what cannot run, and then nothing of it stays open. */
-export function buildCandidate(config: ResolvedProxy, listenUrl: string, services: Services): Candidate {
+/** Builds what a configuration needs, of `rooms` that were loaded for it. Throws `ConfigError` with the place of what cannot run, and then nothing of it stays open. */
+export function buildCandidate(
+  config: ResolvedProxy,
+  listenUrl: string,
+  services: Services,
+  rooms: LateRooms,
+): Candidate {
+  services.stores.use(rooms)
   const { clock, log, decisions, egressProxy } = services
   const secrets = services.secrets.hold()
   const caFiles = services.caFiles.hold()
@@ -52,7 +59,7 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
       return part
     }
     const { places } = config
-    const authServers = services.authServers.hold(config, listenUrl)
+    const authServers = services.authServers.hold(config, listenUrl, rooms)
     keep({ close: () => authServers.release() })
     const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain }
     const routes: Route[] = config.routes.map((resolved) =>
@@ -64,7 +71,7 @@ export function buildCandidate(config: ResolvedProxy, listenUrl: string, service
     ]
     const sharedCache = keep(
       placed(places, { process: 'cache' }, () =>
-        prepareSharedCache(config, { ...services, slot: services.sharing, secrets }),
+        prepareSharedCache(config, { ...services, slot: services.sharing, secrets, storage: rooms.storage }),
       ),
     )
     const runtime = { routes, localHandlers, close }

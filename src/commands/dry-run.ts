@@ -5,6 +5,7 @@ import { type Problem, problemOfFile, type ResolvedProxy } from '../resources/in
 import { createStores, type Stores } from '../storage/index.ts'
 import { buildCandidate } from './candidate.ts'
 import { ConfigError, placed } from './config-error.ts'
+import { loadRooms } from './late-rooms.ts'
 import { openMetrics } from './metrics.ts'
 import { createServices } from './proxy-services.ts'
 
@@ -38,7 +39,8 @@ export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Pro
       clock,
       stores,
     })
-    const candidate = buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services)
+    const rooms = await loadRooms(config)
+    const candidate = buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services, rooms)
     try {
       placed(config.places, { process: 'routes' }, () => createLocalHandlers(candidate.runtime.localHandlers))
     } finally {

@@ -16,6 +16,7 @@ import type { Inspector } from '../inspect/index.ts'
 import type { TlsMaterial } from '../listen/index.ts'
 import { INSPECT_BYTES, openInspection, type TryUsers } from './inspection.ts'
 import { loadProxyConfig, type ProxySources } from './load-config.ts'
+import { loadRooms } from './late-rooms.ts'
 import type { ReportingLog } from './logging.ts'
 import type { OpenMetrics } from './metrics.ts'
 import { createServices, type Services } from './proxy-services.ts'
@@ -97,6 +98,7 @@ export async function startProxy(
   const loaded = await loadProxyConfig(options, { clock })
   const first = { ...loaded, ...common?.settings }
   await common?.prepare(first)
+  const rooms = await loadRooms(first)
   const { secretsDirectory, maxCredentials } = first
   const services = createServices({ ...options, secretsDirectory, maxCredentials, clock, common })
   const { metrics, cache, decisions, stores } = services
@@ -120,7 +122,7 @@ export async function startProxy(
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
 
-  let current = install(buildCandidate(first, proxy.url, services), proxy, services)
+  let current = install(buildCandidate(first, proxy.url, services, rooms), proxy, services)
   // The listener is open: until then requests hear 503 instead of a route that is not there.
   await current.prepared()
   const reloader = closers.keep(
@@ -129,7 +131,7 @@ export async function startProxy(
       current: () => current.config,
       prepare: common?.prepare,
       install: async (next) => {
-        const candidate = buildCandidate(next, proxy.url, services)
+        const candidate = buildCandidate(next, proxy.url, services, await loadRooms(next))
         await candidate.prepared()
         if (isDraining) {
           candidate.refuse()

@@ -1,14 +1,14 @@
-import { createEphemeralKeys } from '../authserver/index.ts'
 import { type CredentialCache, createCredentialCache } from '../cache/index.ts'
 import type { Clock, Credential, Log } from '../core/index.ts'
 import { createOutbound, createProtections, type EgressProxy } from '../net/index.ts'
 import { createDecisionLog, type DecisionLog, type ObtainDeps } from '../obtain/index.ts'
 import { openSecrets, type OpenSecrets } from '../secrets/index.ts'
-import { createStores, type Stores } from '../storage/index.ts'
+import type { Stores } from '../storage/index.ts'
 import { type AuthServers, createAuthServers } from './auth-servers.ts'
 import { type Authenticators, createAuthenticators } from './authenticators.ts'
 import { type CaFiles, openCaFiles } from './ca-files.ts'
 import { describeEgress, egressFrom } from './egress.ts'
+import { type LateStores, lateStores } from './late-stores.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
 import { openMetrics, type OpenMetrics } from './metrics.ts'
 import type { Common } from './proxy-process.ts'
@@ -28,7 +28,7 @@ export interface Services {
   readonly cache: CredentialCache<Credential>
   /** With whom that cache is shared, as the configuration in force says. */
   readonly sharing: SharedCacheSlot
-  readonly stores: Stores
+  readonly stores: LateStores
   readonly decisions: DecisionLog
   /** For the sources of credentials, without what each configuration holds for itself. */
   readonly obtain: Omit<ObtainDeps, 'secrets' | 'caCertificate' | 'decisions' | 'onMatcherError'>
@@ -66,7 +66,7 @@ export function createServices(options: ServicesOptions): Services {
   const outbound: ObtainDeps['outbound'] = (wanted) =>
     createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
-  const stores = options.stores ?? createStores({ clock, log, metrics, random: Math.random, memory: common?.memory })
+  const stores = lateStores({ clock, log, metrics, random: Math.random, memory: common?.memory }, options.stores)
   return {
     clock,
     log,
@@ -82,7 +82,7 @@ export function createServices(options: ServicesOptions): Services {
       outbound,
       secrets,
       stores,
-      ephemeralKeys: common?.ephemeralKeys ?? (() => createEphemeralKeys()),
+      ephemeralKeys: common?.ephemeralKeys,
     }),
     cache,
     sharing,

@@ -10,7 +10,8 @@ import {
 } from '../core/index.ts'
 import { storedCredential } from '../obtain/index.ts'
 import { secretsNamedBy, type ResolvedProxy } from '../resources/index.ts'
-import { createSeal, createSealingKeys, type SealingKeys, type Stores } from '../storage/index.ts'
+import type { SealingKeys, Stores } from '../storage/index.ts'
+import { type LateRooms, loaded } from './late-rooms.ts'
 import { storageConfig } from './storage-config.ts'
 
 /** Fewer bytes could be guessed by who reads the store. */
@@ -30,6 +31,7 @@ export interface SharedCacheDeps {
   readonly slot: SharedCacheSlot
   /** The secrets that `config` holds. */
   readonly secrets: Secrets
+  readonly storage: LateRooms['storage']
 }
 
 /** The sharing that one configuration asks for. */
@@ -46,6 +48,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   if (wanted === undefined) {
     return { adopt: () => void (slot.current = undefined), close: () => Promise.resolve() }
   }
+  const { createSeal, createSealingKeys } = loaded(deps.storage)
   const storage = storageConfig(wanted.storage, namespace, secrets)
   const handles = wanted.keySecretRefs.map((ref) => secrets.handle(ref, 'bytes'))
   for (const handle of handles) if (handle.version > 0) longEnough(handle.current(), handle.label)

@@ -1,5 +1,5 @@
 import { createPrivateKey, randomUUID, type KeyObject } from 'node:crypto'
-import { importJWK, SignJWT, type CryptoKey, type JWK } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
 import { Failure, type Clock, type SecretHandle } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
 
@@ -35,6 +35,7 @@ async function importKey(text: string): Promise<SigningKey> {
   if (typeof jwk.d !== 'string') throw new Error('not a private key')
   const alg = jwk.alg ?? algorithmOf(createPrivateKey({ key: { ...jwk }, format: 'jwk' }))
   if (alg === undefined || !ALGORITHMS.test(alg)) throw new Error('no algorithm for this key')
+  const { importJWK } = await import('jose')
   const key = await importJWK(jwk, alg)
   if (key instanceof Uint8Array) throw new Error('not a private key')
   return { key, alg, kid: jwk.kid }
@@ -72,6 +73,7 @@ export function createClientAssertion(
     }
     try {
       const { key, alg, kid } = await signingKey
+      const { SignJWT } = await import('jose')
       return await new SignJWT({ jti: randomUUID() })
         .setProtectedHeader({ alg, ...(kid === undefined ? {} : { kid }) })
         .setIssuer(clientId)

@@ -2,6 +2,7 @@ import { createUpstream } from '../../authserver/index.ts'
 import { Secret } from '../../core/index.ts'
 import { type ResolvedAuthServer, secretsNamedBy, type ResolvedProxy } from '../../resources/index.ts'
 import type { AuthServers } from '../auth-servers.ts'
+import { loadRooms } from '../late-rooms.ts'
 import { checkConnection } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { checkCertificateText } from './files.ts'
@@ -41,7 +42,8 @@ async function open(
   let held: ReturnType<AuthServers['hold']> | undefined
   let timer: NodeJS.Timeout | undefined
   try {
-    held = authServers.hold({ ...config, authServers: [server] }, listenUrl)
+    const own = { ...config, authServers: [server] }
+    held = authServers.hold(own, listenUrl, await loadRooms(own))
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, STEP_MS * 2)))
     await Promise.race([Promise.all(held.all.map((one) => one.opened())), late])
     return held.all.map((one) => {

@@ -1,5 +1,6 @@
 import type { Clock, Log, Secret } from '../../core/index.ts'
 import type { ResolvedProxy } from '../../resources/index.ts'
+import { loadRooms } from '../late-rooms.ts'
 import { createServices } from '../proxy-services.ts'
 import { createClockNotes } from './clock.ts'
 import { createOnce, type CheckContext } from './context.ts'
@@ -44,6 +45,7 @@ export async function runChecks(
     log: listeningLog(problems),
     clock,
   })
+  services.stores.use(await loadRooms(config))
   const secrets = services.secrets.hold()
   const caFiles = services.caFiles.hold()
   const authenticators = services.authenticators.hold()
