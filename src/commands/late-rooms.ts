@@ -1,14 +1,13 @@
+import type * as authServerRoom from '../authserver/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
-
-type AuthServerRoom = typeof import('../authserver/index.ts')
-type StorageRoom = typeof import('../storage/index.ts')
+import type * as storageRoom from '../storage/index.ts'
 
 /** Parts of the program that only some configurations need, and that others neither wait for nor keep in memory. */
 export interface LateRooms {
   /** There when the configuration has an authorization server. */
-  readonly authServer: AuthServerRoom | undefined
+  readonly authServer: typeof authServerRoom | undefined
   /** There when something is stored: by an authorization server, or for the credentials that replicas share. */
-  readonly storage: StorageRoom | undefined
+  readonly storage: typeof storageRoom | undefined
 }
 
 /** Loads what `config` needs of them. */
