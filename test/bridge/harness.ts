@@ -72,7 +72,10 @@ interface Reply {
 }
 
 /** A bridge to `url` in this process, and the client's side of it. */
-export function openBridge(url: string, options: { credentials?: EndpointCredentials; maxMessageBytes?: number } = {}) {
+export function openBridge(
+  url: string,
+  options: { credentials?: EndpointCredentials; maxMessageBytes?: number; naturalPauses?: boolean } = {},
+) {
   const input = new PassThrough()
   const stdout = new PassThrough()
   const log = recordLog()
@@ -85,7 +88,7 @@ export function openBridge(url: string, options: { credentials?: EndpointCredent
     log,
     server: 'under test',
     // Waits are as short as they can be while their order stays.
-    pause: (ms, signal) => delay(Math.min(ms / 20, 100), undefined, { signal }),
+    pause: (ms, signal) => delay(options.naturalPauses === true ? ms : Math.min(ms / 20, 100), undefined, { signal }),
     maxMessageBytes: options.maxMessageBytes ?? 1024 * 1024,
   })
   const lines: string[] = []
