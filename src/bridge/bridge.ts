@@ -264,6 +264,7 @@ export class Bridge {
     if (flight === undefined || flight.isDone) return log.debug({}, 'an answer that nobody waits for was dropped')
     const { request, statelessVersion } = flight
     if (message.error === undefined) {
+      if (statelessVersion === undefined) this.#wire.standing.note(request)
       if (request.method === 'initialize' && answer !== undefined)
         this.#wire.session.establish(request, answer, message.result, false)
       if (request.method === 'tools/list' && statelessVersion !== undefined) this.#tools.learn(message.result)

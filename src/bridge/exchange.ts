@@ -3,10 +3,13 @@ import { endSoon, isStream } from './answers.ts'
 import { EventReader } from './events.ts'
 import type { Flight } from './flights.ts'
 import { statelessHeaders, type ToolParameters } from './headers.ts'
-import type { Message } from './message.ts'
+import { isObject, type Message } from './message.ts'
+import { learnTools } from './tool-list.ts'
 import { remedyOf, WayError } from './way-error.ts'
 import type { Wire } from './wire.ts'
 
+/** The headers of a request do not say what its body says (MCP 2026-07-28). */
+const HEADER_MISMATCH = -32_020
 /** Tries to resume a stream without anything new in it. */
 const MAX_RESUMES = 5
 const FIRST_PAUSE_MS = 1000
@@ -32,20 +35,40 @@ export interface ExchangeDeps {
  */
 export async function exchange(flight: Flight, deps: ExchangeDeps): Promise<void> {
   const { wire } = deps
+  const { number } = wire.session
   let answer = await send(flight, deps)
-  if (answer.status < 200 || answer.status >= 300) {
-    const { number, current } = wire.session
-    const refusals = await wire.refusalOf(answer)
-    if (isLost(answer, refusals) && flight.statelessVersion === undefined && current?.id !== undefined) {
-      await wire.renew(number)
-      answer = await send(flight, deps)
-      if (answer.status >= 200 && answer.status < 300) return receive(flight, answer, deps)
-      return refuse(flight, answer, await wire.refusalOf(answer), deps)
-    }
-    return refuse(flight, answer, refusals, deps)
+  if (isSuccess(answer)) return receive(flight, answer, deps)
+  let said = await wire.refusalOf(answer)
+  if (await mended(flight, answer, said, number, deps)) {
+    answer = await send(flight, deps)
+    if (isSuccess(answer)) return receive(flight, answer, deps)
+    said = await wire.refusalOf(answer)
   }
-  return receive(flight, answer, deps)
+  return refuse(flight, answer, said, deps)
 }
+
+const isSuccess = ({ status }: EndpointAnswer): boolean => status >= 200 && status < 300
+
+/** True when what the server refused it for is no more: the request was not carried out, and can go once more. */
+async function mended(
+  { request, statelessVersion: version, signal }: Flight,
+  answer: EndpointAnswer,
+  said: readonly Message[],
+  session: number,
+  { wire, tools }: ExchangeDeps,
+): Promise<boolean> {
+  if (version === undefined) {
+    if (wire.session.current?.id === undefined || !isLost(answer, said)) return false
+    await wire.renew(session)
+    return true
+  }
+  if (request.method !== 'tools/call' || !said.some(isHeaderMismatch)) return false
+  await learnTools({ request, signal }, version, wire, tools)
+  return true
+}
+
+const isHeaderMismatch = (message: Message): boolean =>
+  message.kind === 'response' && isObject(message.error) && message.error['code'] === HEADER_MISMATCH
 
 function send(flight: Flight, { wire, tools }: ExchangeDeps): Promise<EndpointAnswer> {
   const { request, statelessVersion: version } = flight

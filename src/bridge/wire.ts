@@ -4,6 +4,7 @@ import type { Channel } from './channel.ts'
 import { EventReader } from './events.ts'
 import type { Malformed, Message, Request } from './message.ts'
 import { Session } from './session.ts'
+import { Standing } from './standing.ts'
 import { WayError } from './way-error.ts'
 
 /** Header lines of every POST (MCP, streamable HTTP: both types must be accepted). */
@@ -25,6 +26,7 @@ export interface WireOptions {
 /** What goes to the server, and the session that goes with it. */
 export class Wire {
   readonly session = new Session()
+  readonly standing = new Standing()
   readonly reading: Reading
   readonly #channel: Channel
   readonly #log: Log
@@ -98,6 +100,8 @@ export class Wire {
       throw new WayError('session_lost', `has lost the session and began none (${answer.status})`)
     this.session.establish(handshake, answer, result, true)
     await this.notify(INITIALIZED, this.session.headers())
+    for (const { bytes } of this.standing.list())
+      endSoon((await this.post(bytes, this.session.headers(), AbortSignal.timeout(NOTICE_MS))).body)
     this.#log.warn({}, 'the server had lost the session; another one was begun')
     this.#onRenewed()
   }

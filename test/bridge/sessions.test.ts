@@ -71,6 +71,35 @@ describe('a session (2025-11-25)', () => {
     expect(server.by('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s2'])
   })
 
+  it('that is begun anew has what the client asked of the one before for as long as it lasts', async () => {
+    let session = 's1'
+    await open(
+      (arrived) => {
+        if (isGet(arrived)) none(arrived)
+        else if (arrived.headers['mcp-session-id'] === session) arrived.json(200, result(arrived.body.id))
+        else arrived.response.writeHead(404).end()
+      },
+      () => session,
+    )
+    const uri = (text: string) => ({ params: { uri: text } })
+    bridge.send({ id: 1, method: 'logging/setLevel', params: { level: 'debug' } })
+    bridge.send({ id: 2, method: 'resources/subscribe', ...uri('a:') })
+    bridge.send({ id: 3, method: 'resources/subscribe', ...uri('b:') })
+    await Promise.all([bridge.answer(1), bridge.answer(2), bridge.answer(3)])
+    bridge.send({ id: 4, method: 'resources/unsubscribe', ...uri('a:') })
+    await bridge.answer(4)
+    session = 's2'
+    bridge.send({ id: 5, method: 'ping' })
+    await bridge.answer(5)
+    const again = server.all.filter(({ headers }) => headers['mcp-session-id'] === 's2').map(({ body }) => body)
+    expect(again.filter(({ params }) => params !== undefined)).toMatchObject([
+      { method: 'logging/setLevel', params: { level: 'debug' } },
+      { method: 'resources/subscribe', params: { uri: 'b:' } },
+    ])
+    expect(bridge.lines).toHaveLength(6)
+    await bridge.close()
+  })
+
   it('that can not be begun anew is an error that says so', async () => {
     let isUp = true
     server = await startServer((arrived) => {

@@ -80,6 +80,24 @@ describe('stateless requests (2026-07-28)', () => {
     expect(Object.keys(without ?? {})).toHaveLength(3)
   })
 
+  it('learn what a tool wants in headers when the server misses it', async () => {
+    const tool = { name: 'a', inputSchema: { properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } } }
+    await open(({ body, headers, json }) => {
+      const { cursor } = body.params ?? {}
+      if (body.method === 'tools/list')
+        json(200, result(body.id, cursor === undefined ? { tools: [], nextCursor: 'two' } : { tools: [tool] }))
+      else if (headers['mcp-param-region'] === 'eu') json(200, result(body.id))
+      else json(400, { jsonrpc: '2.0', id: body.id, error: { code: -32_020, message: 'Header mismatch' } })
+    })
+    bridge.send(call(1, 'tools/call', { name: 'a', arguments: { region: 'eu' } }))
+    expect(await bridge.answer(1)).toMatchObject({ result: {} })
+    expect(server.all.map(({ body }) => body.method)).toEqual(['tools/call', 'tools/list', 'tools/list', 'tools/call'])
+    // What does not help is not tried for ever.
+    bridge.send(call(2, 'tools/call', { name: 'b' }))
+    expect((await bridge.answer(2)).error).toMatchObject({ code: -32_020 })
+    expect(server.by('tools/call')).toHaveLength(4)
+  })
+
   it('are cancelled by the end of their stream, and nothing is sent or answered', async () => {
     await open((arrived) => arrived.events()('data: {"jsonrpc":"2.0","method":"notifications/message"}'))
     bridge.send(call('listen', 'subscriptions/listen'), call(5, 'tools/call', { name: 'slow' }))

@@ -1,0 +1,42 @@
+import type { Flight } from './flights.ts'
+import { statelessHeaders, type ToolParameters } from './headers.ts'
+import { isObject, type Params } from './message.ts'
+import { EventReader } from './events.ts'
+import type { Wire } from './wire.ts'
+
+const MAX_PAGES = 100
+const ID = 'extauth-tools'
+
+/**
+ * Asks for the tools of the server in the name of `flight`, whose headers lack what its tool wants in them: the client has
+ * not listed the tools since the bridge was started (MCP 2026-07-28, custom headers).
+ */
+export async function learnTools(
+  flight: Pick<Flight, 'request' | 'signal'>,
+  version: string,
+  wire: Wire,
+  tools: ToolParameters,
+): Promise<void> {
+  let cursor: unknown = undefined
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const params = { ...envelopeOf(flight.request.params), ...(cursor === undefined ? {} : { cursor }) }
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: ID, method: 'tools/list', params }))
+    const answer = await wire.post(body, statelessHeaders(version, 'tools/list', params), flight.signal)
+    let result: unknown = undefined
+    for await (const message of wire.messages(answer, new EventReader(wire.reading.maxBytes))) {
+      if (message.kind !== 'response' || message.id !== ID) continue
+      ;({ result } = message)
+      break
+    }
+    tools.learn(result)
+    cursor = isObject(result) ? result['nextCursor'] : undefined
+    if (typeof cursor !== 'string') return
+  }
+}
+
+/** Who asks, and in which revision; nothing of what was asked. */
+function envelopeOf({ _meta: meta }: Params): Params {
+  if (!isObject(meta)) return {}
+  const own = Object.entries(meta).filter(([name]) => name.startsWith('io.modelcontextprotocol/'))
+  return { _meta: Object.fromEntries(own) }
+}
