@@ -110,7 +110,7 @@ describe('extauth proxy --workers 2', () => {
     expect(refused.status).toBe(422)
     expect(JSON.stringify(refused.json)).toContain(config)
     expect((await call(proxy, 'one', alice)).status).toBe(200)
-  }, 30_000)
+  }, 120_000)
 
   it('lets a session go on at whichever worker gets its next request', async () => {
     const { proxy, bearer } = await openWorld()
@@ -126,7 +126,7 @@ describe('extauth proxy --workers 2', () => {
       })
       expect(answer.status).toBe(200)
     }
-  }, 30_000)
+  }, 120_000)
 
   it('replaces a worker that was killed, while requests at the other one go on', async () => {
     const { proxy, bearer } = await openWorld()
@@ -149,13 +149,13 @@ describe('extauth proxy --workers 2', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     const statuses = await Promise.all(Array.from({ length: 20 }, () => call(proxy, 'static', alice)))
     expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([200]))
-    await vi.waitFor(async () => expect((await proxy.admin('/readiness')).json).toEqual({ status: 'ready' }), 20_000)
+    await vi.waitFor(async () => expect((await proxy.admin('/readiness')).json).toEqual({ status: 'ready' }), 60_000)
     expect(await proxy.pids()).not.toContain(victim)
     expect(await proxy.metric('extauth_worker_ends_total')).toBe(1)
     // Nothing that was counted before is forgotten.
     expect(await proxy.metric(ok)).toBe(24)
     expect(proxy.running.stderr()).toContain('another one takes its place')
-  }, 60_000)
+  }, 120_000)
 
   it('drains all workers on SIGTERM; none outlives a supervisor that is killed', async () => {
     const { proxy, bearer } = await openWorld()
@@ -179,7 +179,7 @@ describe('extauth proxy --workers 2', () => {
       }
     }
     await vi.waitFor(() => expect(pids.filter(isThere)).toEqual([]), 10_000)
-  }, 60_000)
+  }, 120_000)
 
   it('serves TLS, whose sessions are resumed at either worker', async () => {
     const files = { 'tls/cert.pem': TLS.server.cert.toString(), 'tls/key.pem': TLS.server.key.toString() }
@@ -209,7 +209,7 @@ describe('extauth proxy --workers 2', () => {
     const { session } = await handshake()
     const again = [await handshake(session), await handshake(session), await handshake(session)]
     expect(again.map(({ isReused }) => isReused)).toEqual([true, true, true])
-  }, 30_000)
+  }, 120_000)
 
   it('listens on a Unix socket, also where a killed proxy left one', async () => {
     const folder = await configFolder({})
@@ -224,7 +224,7 @@ describe('extauth proxy --workers 2', () => {
       [1, 2, 3, 4].map(() => alone('http://localhost/static', { socketPath, headers, body: CALL })),
     )
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('the start of several workers', () => {
@@ -256,5 +256,5 @@ describe('the start of several workers', () => {
     const broken = await refused({ ...open, 'proxy.json': '{' }, ['--listen', '127.0.0.1:0'])
     expect(broken.code).toBe(1)
     expect(broken.text.match(/nothing was started/g)).toHaveLength(1)
-  }, 30_000)
+  }, 120_000)
 })

@@ -34,5 +34,5 @@ describe('an authorization server at several workers, with storage in memory and
     await client.close()
     const tokens = world.backend.requests('/open').map(({ headers }) => headers[headers.indexOf('authorization') + 1])
     expect(new Set(tokens).size).toBe(1)
-  }, 60_000)
+  }, 120_000)
 })
