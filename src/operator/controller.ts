@@ -97,7 +97,7 @@ export function createController(options: ControllerOptions): Controller {
   const queue: Queue = createQueue({
     work,
     log,
-    concurrency: 8,
+    concurrency: 16,
     retryAfterMs: (error) =>
       error instanceof KubeError && error.retryAfterSeconds !== undefined ? error.retryAfterSeconds * 1000 : undefined,
   })
@@ -186,10 +186,14 @@ export function createController(options: ControllerOptions): Controller {
       for (const { metadata } of observed.workloads('MCPRemoteProxy'))
         queue.add(`${PROXY}${metadata.namespace}/${metadata.name}`)
     },
-    idle: () => queue.idle(),
+    async idle() {
+      await queue.idle()
+      await executor.idle()
+    },
     async close() {
       observed.close()
       await queue.close()
+      await executor.idle()
     },
   }
 }

@@ -1,13 +1,22 @@
 import type { Clock, Log } from '../core/index.ts'
 import { isNotFound, type KubeClient, KubeError } from '../kube/index.ts'
-import type { Action, Plan } from './actions.ts'
+import type { Action, EventNote, Plan } from './actions.ts'
 import { eventObject } from './events.ts'
 import { CLUSTER_TYPES } from './kinds.ts'
 
 export interface Executor {
-  /** Carries a plan out, in order; throws `KubeError` at the first write that fails, to be tried again as a whole. */
+  /**
+   * Carries a plan out, in order; throws `KubeError` at the first write that fails, to be tried again as a whole. Its events
+   * are written afterwards, beside the next plans: with thousands of objects nobody waits for a courtesy.
+   */
   run(plan: Plan): Promise<void>
+  /** Resolves when all events are written. */
+  idle(): Promise<void>
 }
+
+/** Events on their way at the same time, and those that wait; the status says what an event beyond them would. */
+const EVENT_WRITERS = 2
+const MOST_EVENTS = 10_000
 
 /** The shell around the pure core: nothing but writes. `mayWrite` is asked before each (leadership can be lost meanwhile). */
 export function createExecutor(options: {
@@ -47,25 +56,36 @@ export function createExecutor(options: {
     }
   }
 
+  const waiting: EventNote[] = []
+  const writers = new Set<Promise<void>>()
+  const write = async (event: EventNote): Promise<void> => {
+    try {
+      await client.create(CLUSTER_TYPES.Event, eventObject(event, reporter, new Date(clock.now())))
+    } catch (error) {
+      // An event that is there already is the same event.
+      const status = error instanceof KubeError ? error.status : 0
+      if (status !== 409) log.debug({ reason: event.reason, status }, 'event not written')
+    }
+  }
+  const drain = async (): Promise<void> => {
+    for (let event = waiting.shift(); event !== undefined && mayWrite(); event = waiting.shift()) await write(event)
+  }
+  const startWriter = (): void => {
+    const writer: Promise<void> = drain().finally(() => writers.delete(writer))
+    writers.add(writer)
+  }
+
   return {
     async run({ actions, events }) {
       for (const action of actions) {
         if (!mayWrite()) throw new KubeError(0, 'not the leader')
         await carryOut(action)
       }
-      for (const event of events) {
-        if (!mayWrite()) return
-        // An event is a courtesy: the status says the same, and an event that is there already is the same event.
-        await client
-          .create(CLUSTER_TYPES.Event, eventObject(event, reporter, new Date(clock.now())))
-          .catch((error: unknown) => {
-            if (error instanceof KubeError && error.status === 409) return
-            log.debug(
-              { reason: event.reason, status: error instanceof KubeError ? error.status : 0 },
-              'event not written',
-            )
-          })
-      }
+      waiting.push(...events.slice(0, MOST_EVENTS - waiting.length))
+      if (waiting.length > 0 && writers.size < EVENT_WRITERS) startWriter()
+    },
+    async idle() {
+      while (writers.size > 0) await Promise.all(writers)
     },
   }
 }

@@ -141,6 +141,7 @@ describe('MCPExternalAuthConfig', () => {
     })
     await client.remove(types.MCPServerEntry, 'default', 'holder')
     await eventually(() => expect(get('held')).rejects.toMatchObject({ status: 404 }), 2_000)
+    await cluster.operator.idle()
     const events = await client.list(CLUSTER_TYPES.Event, { namespace: 'default' })
     const blocked = events.items.filter((event) => event['reason'] === 'ReferencedByWorkloads')
     expect(blocked).toHaveLength(1)

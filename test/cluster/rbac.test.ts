@@ -162,3 +162,42 @@ test('what is applied a second time raises no generation', async () => {
   expect(generations()).toBe(before)
   expect(before).toContain('CustomResourceDefinition/mcpremoteproxies.extauth.dev')
 })
+
+test('with one namespace, Roles in it are enough, and others are not looked at', async () => {
+  await operator.close()
+  const { client } = admin
+  await client.apply(CLUSTER_TYPES.Namespace, namespaceObject('mcp'))
+  kubectl('delete', 'clusterroles,clusterrolebindings', '-l', 'app.kubernetes.io/name=mcp-extauth')
+  kubectl('apply', '-k', path.join(root, 'config/deploy/operator-namespaced'))
+  // The Service that they name leads nowhere here.
+  kubectl('delete', 'validatingwebhookconfigurations,mutatingwebhookconfigurations', NAMES.webhooks)
+  const from = used().length
+  operator = await runOperator(asOperator.client, { ownNamespace: SYSTEM, namespace: 'mcp' })
+  await client.apply(types.MCPExternalAuthConfig, config('elsewhere', 'work'))
+  await client.apply(types.MCPExternalAuthConfig, config('c', 'mcp'))
+  const spec = {
+    remoteUrl: 'https://api.example.com/mcp',
+    externalAuthConfigRef: { name: 'c' },
+    resourceUrl: 'https://mcp.example.com',
+    oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
+  }
+  await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, 'mcp'))
+  await eventually(() => client.get(CLUSTER_TYPES.Deployment, 'mcp', 'p'))
+  await eventually(async () =>
+    expect((await client.get(types.MCPExternalAuthConfig, 'mcp', 'c')).status).toMatchObject({
+      referencingWorkloads: [{ kind: 'MCPRemoteProxy', name: 'p' }],
+    }),
+  )
+  await operator.idle()
+  const events = used().slice(from)
+  expect(events.length).toBeGreaterThan(10)
+  expect(events.filter(({ responseStatus }) => responseStatus?.code === 403)).toEqual([])
+  expect((await client.get(types.MCPExternalAuthConfig, 'work', 'elsewhere')).status).toBeUndefined()
+}, 120_000)
+
+test('kubectl shows type, validity, readiness, references and age of a config', () => {
+  const [head = '', ...rows] = kubectl('get', 'extauth', '-n', 'mcp').trim().split('\n')
+  expect(head.split(/\s{2,}/)).toEqual(['NAME', 'TYPE', 'VALID', 'READY', 'REFERENCES', 'AGE'])
+  expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual([['c', 'bearerToken', 'True', 'True', 'p']])
+  expect(kubectl('get', 'mcp', '-n', 'mcp')).toContain('mcpremoteproxy.extauth.dev/p')
+})
