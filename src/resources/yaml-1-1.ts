@@ -20,21 +20,28 @@ export function otherReading({ type, tag, source, value }: Scalar): string | und
   if (type !== 'PLAIN' || tag !== undefined || source === undefined || source.length > MAX_SHOWN) return undefined
   const theirs = goReading(source)
   if (theirs === undefined || theirs === value) return undefined
-  const ours = typeof value === 'string' ? `the text "${source}"` : String(value)
-  return `${source} is ${theirs} to kubectl and all that read YAML 1.1, and ${ours} here; write "${source}" in quotes if text is meant, else ${theirs}`
+  const shown = (reading: unknown): string => (typeof reading === 'string' ? `the text "${reading}"` : String(reading))
+  const otherwise = typeof theirs === 'string' ? '' : `, else ${theirs}`
+  return `${source} is ${shown(theirs)} to kubectl and all that read YAML 1.1, and ${shown(value)} here; write "${source}" in quotes if text is meant${otherwise}`
 }
 
-/** How Go's reader (the one behind kubectl) resolves a plain scalar that has a special meaning; undefined for text. */
-function goReading(source: string): boolean | number | undefined {
+/** How Go's reader (the one behind kubectl) resolves a plain scalar that has a special meaning; undefined for other text. */
+function goReading(source: string): boolean | number | string | undefined {
   const word = BOOLEANS.get(source)
   if (word !== undefined) return word
-  if (!/^[-+0-9]/.test(source)) return undefined
+  if (!/^[-+0-9.]/.test(source)) return undefined
+  // After a leading dot an underscore counts between two digits only, elsewhere anywhere.
+  if (source.startsWith('.') && /_(?![0-9])|(?<![0-9])_/.test(source)) return undefined
   const plain = source.replaceAll('_', '')
+  const [, inner, bits] = /^0b([-+])([01]+)$/.exec(plain) ?? []
+  if (bits !== undefined) return Number(`0b${bits}`) * (inner === '-' ? -1 : 1)
   const [, sign, digits = ''] = INTEGER.exec(plain) ?? []
   if (digits !== '') {
     const octal = /^0[0-7]+$/.test(digits)
     const amount = Number(octal ? `0o${digits.slice(1)}` : digits.toLowerCase())
     return sign === '-' ? 0 - amount : amount
   }
-  return FLOAT.test(plain) ? Number(plain) : undefined
+  if (!FLOAT.test(plain)) return undefined
+  // What no float can hold stays text there.
+  return Number.isFinite(Number(plain)) ? Number(plain) : source
 }

@@ -22,6 +22,9 @@ describe('a plain scalar that kubectl reads otherwise', () => {
     ['0_7', 7],
     ['1_000.5', 1000.5],
     ['1_0e2', 1000],
+    ['.5_0', 0.5],
+    ['+_7', 7],
+    ['0b-11', -3],
     ['0x1_F', 31],
     ['+0x1f', 31],
     ['0X1F', 31],
@@ -63,6 +66,7 @@ describe('a plain scalar that kubectl reads otherwise', () => {
     '0x1f',
     '0o17',
     '_12',
+    '.5_',
     '0o19',
     '0xg',
     '"0b11"',
@@ -76,6 +80,12 @@ describe('a plain scalar that kubectl reads otherwise', () => {
     '0b12',
   ])('%s is the same there', (scalar) => {
     expect(said(scalar)).toEqual([])
+  })
+
+  test('a number that no float can hold is text there', () => {
+    expect(said('1e871')[0]).toContain(
+      '1e871 is the text "1e871" to kubectl and all that read YAML 1.1, and Infinity here; write "1e871" in quotes if text is meant',
+    )
   })
 
   test('keys are looked at, too, and each once however often it is used', () => {
