@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { signingSteps } from '../apply/index.ts'
-import type { Clock, Secret } from '../core/index.ts'
+import type { Clock, Log, Secret } from '../core/index.ts'
 import { createInspector, type Inspector } from '../inspect/index.ts'
 import type { OpsRequest, Readiness } from '../ops/index.ts'
 import type { DecisionLog } from '../obtain/index.ts'
@@ -21,6 +21,7 @@ export interface InspectionOptions {
   readonly maxBytes: number
   readonly showClaims: boolean
   readonly clock: Clock
+  readonly log: Log
   readonly decisions: DecisionLog
   readonly tryUsers: TryUsers | undefined
 }
@@ -44,7 +45,7 @@ export const INSPECT_BYTES = 8 * 1024 * 1024
 export function openInspection(
   mode: ResolvedProxy['admin']['inspector'],
   inspected: () => Inspected,
-  { maxBytes, showClaims, clock, decisions, tryUsers }: InspectionOptions,
+  { maxBytes, showClaims, clock, log, decisions, tryUsers }: InspectionOptions,
 ): Inspector | undefined {
   if (mode === 'off') return undefined
   const cache = (key: 'GET /cache' | 'DELETE /cache') => (request: OpsRequest) => {
@@ -61,6 +62,7 @@ export function openInspection(
     maxBytes,
     showClaims,
     clock,
+    log,
     monotonicMs: () => performance.now(),
     version: VERSION,
     decisionOf: (requestId) => decisions.of(requestId)?.decision,

@@ -113,6 +113,7 @@ export async function startProxy(
     maxBytes: options.inspectBytes ?? INSPECT_BYTES,
     showClaims: options.showClaims ?? false,
     clock,
+    log,
     decisions,
     tryUsers: options.tryUsers,
   })

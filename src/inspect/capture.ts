@@ -1,4 +1,4 @@
-import type { Clock, RequestObserver, Sealed } from '../core/index.ts'
+import { causeOf, type Clock, type Log, type RequestObserver, type Sealed } from '../core/index.ts'
 import { createFailures, type Failures } from './failures.ts'
 import { createGatherer } from './live.ts'
 import type { RequestRecord, Summary } from './record.ts'
@@ -16,6 +16,7 @@ export interface CaptureOptions {
   readonly maxBytes: number
   readonly showClaims: boolean
   readonly clock: Clock
+  readonly log: Log
   /** Milliseconds that only go forward, with fractions. */
   readonly monotonicMs: () => number
   readonly decisionOf: RecordDeps['decisionOf']
@@ -86,6 +87,16 @@ export function createCapture(options: CaptureOptions): Capture {
     for (const onStep of ofOne.get(id) ?? []) onStep(step)
   }
 
+  /** A request that can't be shown is no reason to break off its answer. */
+  const kept = (watched: WatchedRequest): RequestRecord | undefined => {
+    try {
+      return recordOf(watched, deps)
+    } catch (error) {
+      options.log.error({ requestId: watched.id, cause: causeOf(error) }, 'the inspector could not keep a request')
+      return undefined
+    }
+  }
+
   const watcher: Watcher = {
     keepsBodies: deps.keepsBodies,
     room,
@@ -99,9 +110,10 @@ export function createCapture(options: CaptureOptions): Capture {
     },
     finished(watched) {
       const { id } = watched
-      const record = recordOf(watched, deps)
-      watched.release()
       open.delete(id)
+      const record = kept(watched)
+      watched.release()
+      if (record === undefined) return
       ring.push(record)
       const { route, status, reason } = record.summary
       if (reason !== '' || status >= 400) {

@@ -3,9 +3,11 @@ import { createServer, request as httpRequest } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Secret } from '../../src/core/index.ts'
 import { type Capture, createCapture } from '../../src/inspect/capture.ts'
 import { describe as describeRecord } from '../../src/inspect/describe.ts'
 import { createRoute, headerCredential, type RouteOptions, runtimeOf, startProxy } from '../proxy/harness.ts'
+import { createRecordingLog } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 
 const sockets = createSockets()
@@ -17,21 +19,24 @@ async function start(
   route: RouteOptions = {},
   maxBytes = 8 * 1024 * 1024,
   headerLimitBytes = 16 * 1024,
+  signingOf: () => undefined = () => undefined,
 ) {
+  const log = createRecordingLog()
   const capture = createCapture({
     mode,
     maxBytes,
     showClaims: false,
     clock: Date,
+    log,
     monotonicMs: () => performance.now(),
     decisionOf: () => undefined,
-    signingOf: () => undefined,
+    signingOf,
   })
   let count = 0
   const more = { observer: capture.observer, newRequestId: () => `request-${++count}` }
   const origin = `http://${await sockets.listen(createServer({ maxHeaderSize: 2 * headerLimitBytes }, listener))}`
   const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin, route)]), { headerLimitBytes }, more)
-  return { capture, proxy }
+  return { capture, proxy, log }
 }
 
 async function only(capture: Capture, id = 'request-1') {
@@ -147,6 +152,32 @@ describe('what is captured', () => {
     expect(long.length).toBe(4097)
     expect(JSON.stringify(received)).not.toContain('the-t')
   }, 30_000)
+
+  it('that can not be kept breaks no answer', async () => {
+    const broken = () => {
+      throw new TypeError('broken')
+    }
+    const credential = () => ({
+      kind: 'aws' as const,
+      accessKeyId: 'ASIAEXAMPLE0001',
+      secretAccessKey: new Secret('s'.repeat(40)),
+      sessionToken: new Secret('t'.repeat(40)),
+      region: 'r',
+      service: 's',
+      signing: { day: '', key: undefined },
+    })
+    const { capture, proxy, log } = await start(
+      'heads',
+      (_, response) => void response.end('fine'),
+      { credential },
+      8 * 1024 * 1024,
+      16 * 1024,
+      broken,
+    )
+    expect(await (await fetch(proxy.url)).text()).toBe('fine')
+    await vi.waitFor(() => expect(log.lines.join()).toContain('the inspector could not keep a request'))
+    expect(capture.list().requests).toEqual([])
+  })
 
   it('is told in batches to those who follow, not one by one', async () => {
     const { capture, proxy } = await start('heads', (_, response) => void response.end())

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
 import { createInspector, type OwnRequest } from '../../src/inspect/index.ts'
 import type { Ops } from '../../src/ops/index.ts'
-import { send, start } from '../ops/start.ts'
+import { send, SILENT, start } from '../ops/start.ts'
 import { createSockets } from '../support/sockets.ts'
 
 const sockets = createSockets()
@@ -27,6 +27,7 @@ beforeEach(async () => {
     maxBytes: 1e6,
     showClaims: false,
     clock: Date,
+    log: SILENT,
     monotonicMs: () => performance.now(),
     decisionOf: () => undefined,
     signingOf: () => undefined,
