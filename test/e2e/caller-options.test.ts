@@ -17,7 +17,7 @@ async function edited(name: string, edit: (text: string) => string, body: () => 
   const file = path.join(lab.configDirectory, name)
   const before = await readFile(file, 'utf8')
   await writeFile(file, edit(before))
-  expect(await lab.reload()).toEqual({ ok: true })
+  expect(await lab.reload()).toEqual([{ ok: true }])
   try {
     await body()
   } finally {
