@@ -5,6 +5,7 @@ import { CREDENTIALS } from './credentials.ts'
 import { GUARDS } from './guards.ts'
 import { INBOUND } from './inbound.ts'
 import { LISTEN } from './listen.ts'
+import { LOGINS } from './logins.ts'
 import type { Mutation } from './mutation.ts'
 import { OUTBOUND } from './outbound.ts'
 
@@ -15,6 +16,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CALLERS,
   ...GUARDS,
   ...CREDENTIALS,
+  ...LOGINS,
   ...OUTBOUND,
   ...BOUNDARIES,
   ...COMMANDS,

@@ -62,6 +62,18 @@ describe('a login is bound to the browser', () => {
     expect(crossSite.status).toBe(403)
   })
 
+  it('so that its cookie has to be the one that was set, not only one of its name', async () => {
+    const browser = new Browser()
+    const asked = await browser.get(authorizeUrl(rig, client, pkce))
+    const jar = browser.cookies.get(new URL(rig.url).host)
+    const [name = '', value = ''] = [...(jar ?? [])][0] ?? []
+    const other = value.startsWith('A') ? 'B' : 'A'
+    jar?.set(name, other + value.slice(1))
+    expect(textOf(await browser.press(asked, 'continue'))).toContain(LOST)
+    jar?.set(name, value)
+    expect((await browser.press(asked, 'continue')).location).toContain(rig.idp.url)
+  })
+
   it('with a cookie that scripts and other sites don’t get', async () => {
     const asked = await new Browser().get(authorizeUrl(rig, client, pkce))
     expect(asked.headers.getSetCookie()).toEqual([
