@@ -106,7 +106,9 @@ function personal(
 ): EndpointCredentials {
   const options = loginOptionsOf(parsed, url, caFile, io, log)
   closers.keep(options.outbound)
-  return loginCredentials(options)
+  const ends = new AbortController()
+  closers.keep({ close: () => ends.abort() })
+  return loginCredentials({ ...options, signal: ends.signal })
 }
 
 async function carry(

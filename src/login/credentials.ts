@@ -95,9 +95,10 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
   }
 }
 
-async function locked<T>({ store, endpoint, patienceMs }: LoginCredentialsOptions, work: () => Promise<T>): Promise<T> {
+async function locked<T>(options: LoginCredentialsOptions, work: () => Promise<T>): Promise<T> {
+  const { store, endpoint, patienceMs, signal } = options
   try {
-    return await withLock(store.directory, endpoint.href, patienceMs + LOCK_SLACK_MS, work)
+    return await withLock(store.directory, endpoint.href, patienceMs + LOCK_SLACK_MS, work, signal)
   } catch (error) {
     if (error instanceof LockTimeout) throw loginRefusal('another program has been logging in for too long')
     throw error

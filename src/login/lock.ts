@@ -8,7 +8,7 @@ const LOOK_MS = 100
 
 /**
  * Runs `work` while no other process that uses `directory` runs any under the same name. Waits for its turn, at most
- * `patienceMs`; then rejects with `LockTimeout`. The lock is a socket that listens, which the system takes from a process
+ * `patienceMs` or until `signal`; then rejects with `LockTimeout`. The lock is a socket that listens, which the system takes from a process
  * that ends, however it ends: nothing is left behind.
  */
 export async function withLock<T>(
@@ -16,14 +16,15 @@ export async function withLock<T>(
   name: string,
   patienceMs: number,
   work: () => Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T> {
   const address = addressOf(directory, name)
   const endsAtMs = performance.now() + patienceMs
   let server = await take(address)
   while (server === undefined) {
     const leftMs = endsAtMs - performance.now()
-    if (leftMs <= 0) throw new LockTimeout()
-    await released(address, leftMs)
+    if (leftMs <= 0 || signal?.aborted === true) throw new LockTimeout()
+    await released(address, leftMs, signal)
     server = await take(address)
   }
   const held = server
@@ -78,16 +79,19 @@ function take(address: string): Promise<Server | undefined> {
 }
 
 /** Resolves when the one who has the lock lets go of it, and after `limitMs` in any case. */
-function released(address: string, limitMs: number): Promise<void> {
+function released(address: string, limitMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(address)
     const timer = setTimeout(() => socket.destroy(), limitMs)
+    const onAbort = (): void => void socket.destroy()
+    signal?.addEventListener('abort', onAbort, { once: true })
     let isLeftOver = false
     socket.on('error', (error: NodeJS.ErrnoException) => {
       isLeftOver = error.code === 'ECONNREFUSED' && path.isAbsolute(address)
     })
     socket.once('close', () => {
       clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
       const freed = isLeftOver ? unlink(address).catch(() => undefined) : Promise.resolve()
       void freed.then(() => setTimeout(resolve, LOOK_MS * Math.random()))
     })

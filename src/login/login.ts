@@ -24,6 +24,8 @@ export interface LoginOptions {
   readonly now: () => number
   /** Milliseconds that the person may take. */
   readonly patienceMs: number
+  /** Nobody waits for the login any more. */
+  readonly signal?: AbortSignal | undefined
 }
 
 type Server = oauth.AuthorizationServer
@@ -45,6 +47,7 @@ export async function logIn(
   const state = oauth.generateRandomState()
   const receiver = await openReceiver({
     patienceMs: options.patienceMs,
+    signal: options.signal,
     accepts: (answer) => answer.get('state') === state,
     port: isSame ? Number(new URL(before.client.redirect_uri).port) : undefined,
   }).catch((error: unknown) => {

@@ -17,6 +17,8 @@ export interface ReceiverOptions {
   readonly accepts: (answer: URLSearchParams) => boolean
   /** Port to listen on if it is free; else another. */
   readonly port?: number | undefined
+  /** Ends the waiting. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export const CALLBACK_PATH = '/callback'
@@ -43,12 +45,16 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
   })
   const port = await listening(server, options.port ?? 0).catch(() => listening(server, 0))
   const timer = setTimeout(() => reject(new Error('nobody came back from the browser')), options.patienceMs)
+  const onAbort = (): void => reject(new Error('the login was stopped'))
+  options.signal?.addEventListener('abort', onAbort, { once: true })
+  if (options.signal?.aborted === true) onAbort()
   promise.catch(() => undefined)
   return {
     url: `http://127.0.0.1:${port}${CALLBACK_PATH}`,
     answer: promise,
     close() {
       clearTimeout(timer)
+      options.signal?.removeEventListener('abort', onAbort)
       server.close()
       // The page is still on its way to the browser.
       setTimeout(() => server.closeAllConnections(), 1000).unref()

@@ -116,6 +116,20 @@ test('nobody who reads any more ends it as well', async () => {
   expect(sessions()).toBe(0)
 }, 40_000)
 
+test('a login that nobody waits for any more keeps no process', async () => {
+  const env = { XDG_STATE_HOME: path.join(directory, 'state'), BROWSER: '/bin/true' }
+  const bridges = [0, 1].map(() => start(['--url', `${lab.url}/upstream`, '--login', '--drain-grace', '500ms'], env))
+  for (const bridge of bridges) bridge.send(INITIALIZE)
+  const shown = () => bridges.filter(({ printed }) => printed.stderr.includes('Open this address'))
+  await vi.waitFor(() => expect(shown()).toHaveLength(1), { timeout: 20_000, interval: 50 })
+  for (const bridge of bridges) bridge.child.stdin?.end()
+  for (const bridge of bridges) {
+    expect(await bridge.ended).toEqual([0, null])
+    expect(bridge.messages()).toMatchObject([{ id: 0, error: { code: -32_000 } }])
+  }
+  expect(shown()).toHaveLength(1)
+}, 40_000)
+
 test('a bridge that is killed leaves no file and no process', async () => {
   const home = await mkdtemp(path.join(directory, 'home-'))
   const args = ['--config', lab.configDirectory, '--route', 'unauthenticated']
