@@ -32,7 +32,8 @@ export interface TtlLru<V> {
 interface Kept<V> {
   readonly value: V
   readonly endMs: number
-  readonly weight: number
+  /** Absent where nothing is weighed: eight bytes of each entry. */
+  readonly weight?: number
 }
 
 /** A bounded cache in which each entry has its own end. All operations take constant time, `sweep` and `entries` aside. */
@@ -45,7 +46,7 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
 
   const remove = (key: string, entry: Kept<V>, reason: RemovalReason) => {
     kept.delete(key)
-    weight -= entry.weight
+    weight -= entry.weight ?? 0
     onRemove?.(key, entry.value, reason)
   }
 
@@ -83,10 +84,11 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
     set(key, value, endMs) {
       const old = kept.get(key)
       if (old !== undefined) remove(key, old, 'replaced')
-      const entry = { value, endMs, weight: weigh?.(value, key) ?? 0 }
-      if (clock.now() >= endMs || entry.weight > maxWeight || maxEntries < 1) return false
+      const entry: Kept<V> = weigh === undefined ? { value, endMs } : { value, endMs, weight: weigh(value, key) }
+      const { weight: own = 0 } = entry
+      if (clock.now() >= endMs || own > maxWeight || maxEntries < 1) return false
       kept.set(key, entry)
-      weight += entry.weight
+      weight += own
       newest = key
       makeRoom()
       return true
