@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { editorPeer } from './peers-editor.ts'
 import { askKeycloak, missingKeycloak, startKeycloak } from './peers-keycloak.ts'
 import { askPythonClient } from './peers-login.ts'
 import { askMcpClient } from './peers-mcp.ts'
@@ -98,7 +99,7 @@ const keycloak: Peer = {
 
 try {
   process.exitCode = await runPeers(
-    [botocore, moto, mcp, login, shellPeer('zsh', say), shellPeer('fish', say), keycloak],
+    [botocore, moto, mcp, login, editorPeer(say), shellPeer('zsh', say), shellPeer('fish', say), keycloak],
     say,
   )
 } finally {
