@@ -22,6 +22,10 @@ import type { OpenMetrics } from './metrics.ts'
 import { createServices, type Services } from './proxy-services.ts'
 import { readinessOf } from './readiness.ts'
 import { createReloader, type FixedSettings } from './reloader.ts'
+import { observersOf } from './observers.ts'
+import { traceSettings } from './trace-settings.ts'
+import { VERSION } from './version.ts'
+import type { Telemetry } from '../telemetry/index.ts'
 import { openTlsMaterial } from './tls-material.ts'
 
 export interface ProxyProcessOptions extends ProxySources {
@@ -100,7 +104,8 @@ export async function startProxy(
   await common?.prepare(first)
   const rooms = await loadRooms(first)
   const { secretsDirectory, maxCredentials } = first
-  const services = createServices({ ...options, secretsDirectory, maxCredentials, clock, common })
+  const telemetry = await openTraces(options.env, closers)
+  const services = createServices({ ...options, secretsDirectory, maxCredentials, clock, common, telemetry })
   const { metrics, cache, decisions, stores } = services
   closers.keep(stores)
   const { isInline = false } = options
@@ -118,7 +123,7 @@ export async function startProxy(
     tryUsers: options.tryUsers,
   })
   if (inspector !== undefined) closers.keep(inspector)
-  const how = { common, isInline, tls: tlsMaterial, observer: inspector?.observer }
+  const how = { common, isInline, tls: tlsMaterial, observer: observersOf([inspector?.observer, telemetry?.observer]) }
   const proxy = await placedListener(first.places, 'listen', () => listen(first, services, closers, how))
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
@@ -160,6 +165,14 @@ export async function startProxy(
   }
   const inspected = { ...running, certificate: () => tlsMaterial?.current().cert }
   return running
+}
+
+/** Traces, where the environment names a receiver; what they need is loaded only then. Throws `ConfigError`. */
+async function openTraces(env: ProxyProcessOptions['env'], closers: Closers): Promise<Telemetry | undefined> {
+  const settings = traceSettings(env)
+  if (settings === undefined) return undefined
+  const { openTelemetry } = await import('../telemetry/index.ts')
+  return closers.keep(await openTelemetry(settings, VERSION))
 }
 
 interface ListenerParts {

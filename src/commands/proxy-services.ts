@@ -9,6 +9,7 @@ import { type Authenticators, createAuthenticators } from './authenticators.ts'
 import { type CaFiles, openCaFiles } from './ca-files.ts'
 import { describeEgress, egressFrom } from './egress.ts'
 import { type LateStores, lateStores } from './late-stores.ts'
+import type { Telemetry } from '../telemetry/index.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
 import { openMetrics, type OpenMetrics } from './metrics.ts'
 import type { Common } from './proxy-process.ts'
@@ -35,6 +36,8 @@ export interface Services {
 }
 
 export interface ServicesOptions {
+  /** Follows what is asked of other services. */
+  readonly telemetry?: Pick<Telemetry, 'traced'> | undefined
   readonly secretsDirectory: string
   readonly maxCredentials: number
   readonly stsEndpoint?: string | undefined
@@ -63,8 +66,11 @@ export function createServices(options: ServicesOptions): Services {
     shared: () => sharing.current,
   })
   const protections = createProtections({ clock, metrics })
-  const outbound: ObtainDeps['outbound'] = (wanted) =>
+  const plain: ObtainDeps['outbound'] = (wanted) =>
     createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
+  const { telemetry } = options
+  const outbound: ObtainDeps['outbound'] =
+    telemetry === undefined ? plain : (wanted) => telemetry.traced(plain(wanted), wanted.name)
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
   const stores = lateStores({ clock, log, metrics, random: Math.random, memory: common?.memory }, options.stores)
   return {

@@ -46,7 +46,7 @@ export interface RequestResult {
 /**
  * Follows one request; called as it goes, in this order, `attempt` to `again` once for each try. Whoever implements it
  * notes the times, keeps no more than it may (heads hold credentials: they are masked where they are kept), changes
- * nothing, and never throws.
+ * nothing but `traceparent` among the headers of a match, and never throws.
  */
 export interface RequestTrace {
   /** A header line of the request that is not forwarded. */

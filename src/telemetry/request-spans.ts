@@ -1,0 +1,169 @@
+import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
+import type {
+  Again,
+  Armed,
+  Attempt,
+  CredentialLookup,
+  Inbound,
+  Matched,
+  RequestResult,
+  RequestTrace,
+  Sealed,
+} from '../core/index.ts'
+import { attributesOfBody, attributesOfHeaders } from './mcp.ts'
+import { formatTraceparent } from './traceparent.ts'
+
+/** Where calls to other services belong while a request is on its way. */
+export interface Place {
+  current: Context
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+/** Other methods are whatever a client writes (semantic conventions for HTTP). */
+export const methodOf = (method: string): string => (METHODS.has(method) ? method : '_OTHER')
+
+/** Follows a request that is not sampled: only the trace goes on to the backend. */
+export class Unsampled implements RequestTrace {
+  readonly #traceparent: string
+
+  constructor(traceparent: string) {
+    this.#traceparent = traceparent
+  }
+
+  matched({ headers }: Matched): void {
+    continueTrace(headers, this.#traceparent)
+  }
+  dropped(): void {}
+  known(): void {}
+  attempt(): void {}
+  armed(): void {}
+  sealed(): void {}
+  sending(): void {}
+  received(): void {}
+  again(): void {}
+  responded(): void {}
+  body(): void {}
+  finished(): void {}
+}
+
+/** The spans of one request: the request itself, and below it authenticate, obtain and each try at the backend. */
+export class RequestSpans implements RequestTrace {
+  readonly #tracer: Tracer
+  readonly #server: Span
+  readonly #context: Context
+  readonly #place: Place
+  readonly #inbound: Inbound
+  /** The stage that is under way: authenticate or obtain. */
+  #stage: Span | undefined
+  #forward: Span | undefined
+  #attempt = 1
+
+  constructor(tracer: Tracer, server: Span, context: Context, place: Place, inbound: Inbound) {
+    this.#tracer = tracer
+    this.#server = server
+    this.#context = context
+    this.#place = place
+    this.#inbound = inbound
+    server.setAttributes(attributesOfHeaders(inbound.request.headers))
+  }
+
+  dropped(): void {}
+
+  matched(matched: Matched): void {
+    const { route, inbound } = matched
+    this.#server.updateName(`${methodOf(inbound.method)} ${route.path}`)
+    this.#server.setAttributes({ 'http.route': route.path, 'extauth.route': route.name, 'extauth.type': route.type })
+    this.#begin('authenticate')
+  }
+
+  known(): void {
+    this.#end()
+  }
+
+  attempt({ number }: Attempt, { from }: CredentialLookup): void {
+    this.#attempt = number
+    this.#begin('obtain', { 'extauth.credential.from': from })
+  }
+
+  armed({ known: { matched } }: Armed): void {
+    this.#end()
+    const { route, inbound } = matched
+    const method = methodOf(inbound.method)
+    const resent = this.#attempt === 1 ? {} : { 'http.request.resend_count': this.#attempt - 1 }
+    const attributes = { 'http.request.method': method, ...serverOf(route.targetOrigin), ...resent }
+    this.#forward = this.#tracer.startSpan(method, { kind: SpanKind.CLIENT, attributes }, this.#context)
+    // What the backend does belongs to this try.
+    continueTrace(matched.headers, formatTraceparent(this.#forward.spanContext()))
+  }
+
+  sealed({ body }: Sealed): void {
+    if (this.#attempt === 1 && body.kind === 'kept' && this.#inbound.request.headers['mcp-method'] === undefined)
+      this.#server.setAttributes(attributesOfBody(body.bytes))
+  }
+
+  sending(): void {
+    this.#forward?.addEvent('connected')
+  }
+
+  received(status: number): void {
+    this.#forward?.setAttribute('http.response.status_code', status)
+    if (status >= 400) markFailed(this.#forward, String(status))
+    this.#forward?.addEvent('first byte')
+  }
+
+  again({ reason }: Again): void {
+    markFailed(this.#forward, reason)
+    this.#forward?.end()
+    this.#forward = undefined
+  }
+
+  responded(): void {}
+  body(): void {}
+
+  finished({ status, reason, failure }: RequestResult): void {
+    const server = this.#server
+    if (reason !== '') {
+      markFailed(this.#stage, reason)
+      markFailed(this.#forward, reason)
+    }
+    this.#end()
+    this.#forward?.end()
+    server.setAttribute('http.response.status_code', status)
+    if (reason !== '') server.setAttribute('error.type', reason)
+    // What is the caller's fault is no error of the server (semantic conventions for HTTP).
+    if (status >= 500 || (failure === undefined && reason === 'aborted'))
+      server.setStatus({ code: SpanStatusCode.ERROR })
+    if (this.#attempt > 1) server.setAttribute('extauth.attempts', this.#attempt)
+    server.end()
+  }
+
+  #begin(name: string, attributes: Record<string, string> = {}): void {
+    this.#stage = this.#tracer.startSpan(name, { kind: SpanKind.INTERNAL, attributes }, this.#context)
+    this.#place.current = trace.setSpan(this.#context, this.#stage)
+  }
+
+  #end(): void {
+    this.#stage?.end()
+    this.#stage = undefined
+    this.#place.current = this.#context
+  }
+}
+
+function markFailed(span: Span | undefined, type: string): void {
+  span?.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR })
+}
+
+/** Host and port as the conventions want them. */
+export function serverOf(origin: string): Record<string, string | number> {
+  const url = URL.parse(origin)
+  if (url === null) return {}
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+  return { 'server.address': url.hostname, 'server.port': port }
+}
+
+/** Puts our own `traceparent` in the place of the caller's; `tracestate` and `baggage` stay as they came. */
+function continueTrace(headers: string[], traceparent: string): void {
+  for (let index = headers.length - 2; index >= 0; index -= 2)
+    if (headers[index]?.toLowerCase() === 'traceparent') headers.splice(index, 2)
+  headers.push('traceparent', traceparent)
+}
