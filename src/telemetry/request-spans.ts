@@ -22,30 +22,6 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Other methods are whatever a client writes (semantic conventions for HTTP). */
 export const methodOf = (method: string): string => (METHODS.has(method) ? method : '_OTHER')
 
-/** Follows a request that is not sampled: only the trace goes on to the backend. */
-export class Unsampled implements RequestTrace {
-  readonly #traceparent: string
-
-  constructor(traceparent: string) {
-    this.#traceparent = traceparent
-  }
-
-  matched({ headers }: Matched): void {
-    continueTrace(headers, this.#traceparent)
-  }
-  dropped(): void {}
-  known(): void {}
-  attempt(): void {}
-  armed(): void {}
-  sealed(): void {}
-  sending(): void {}
-  received(): void {}
-  again(): void {}
-  responded(): void {}
-  body(): void {}
-  finished(): void {}
-}
-
 /** The spans of one request: the request itself, and below it authenticate, obtain and each try at the backend. */
 export class RequestSpans implements RequestTrace {
   readonly #tracer: Tracer

@@ -13,9 +13,9 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Inbound, Outbound, RequestObserver } from '../core/index.ts'
-import { methodOf, type Place, RequestSpans, serverOf, Unsampled } from './request-spans.ts'
+import { methodOf, type Place, RequestSpans, serverOf } from './request-spans.ts'
 import type { TraceSettings } from './settings.ts'
-import { formatTraceparent, parseTraceparent } from './traceparent.ts'
+import { parseTraceparent } from './traceparent.ts'
 
 /** Traces of requests and of the calls that they lead to, on their way to an OTLP receiver. */
 export interface Telemetry {
@@ -87,17 +87,18 @@ function follow(tracer: Tracer, places: AsyncLocalStorage<Place | undefined>, in
   const remote = parseTraceparent(single(inbound.request.headers['traceparent']))
   const parent = remote === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote)
   const method = methodOf(inbound.method)
+  const span = tracer.startSpan(method, { kind: SpanKind.SERVER, startTime: inbound.receivedAtMs }, parent)
+  if (!span.isRecording()) {
+    // Nobody follows it, so that it costs what it costs without traces; its headers pass as they came.
+    places.enterWith(undefined)
+    return undefined
+  }
   const { httpVersion } = inbound.request
-  const attributes = {
+  span.setAttributes({
     'http.request.method': method,
     'network.protocol.version': httpVersion,
     'url.scheme': schemeOf(inbound),
-  }
-  const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes, startTime: inbound.receivedAtMs }, parent)
-  if (!span.isRecording()) {
-    places.enterWith(undefined)
-    return new Unsampled(formatTraceparent(span.spanContext()))
-  }
+  })
   const context = trace.setSpan(parent, span)
   const place: Place = { current: context }
   // Everything that this request leads to runs in what follows.

@@ -139,11 +139,13 @@ describe('traces over OTLP', () => {
     expect(named(spans, 'POST /unauthenticated')[0]?.attributes['mcp.method.name']).toBe('initialize')
   })
 
-  it('follow the sampler: what is not sampled is not exported, and the backend still hears of the trace', async () => {
+  it('follow the sampler: what is not sampled is not exported, and its headers pass as they came', async () => {
     const env = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }
     const receiver = await traced({ ...env, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, async (url) => {
       await post(`${url}/unauthenticated`, CALL, MCP)
-      expect(headerOf('traceparent')).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-00$/)
+      expect(headerOf('traceparent')).toBeUndefined()
+      await post(`${url}/unauthenticated`, CALL, { ...MCP, traceparent: `00-${TRACE}-${PARENT}-00` })
+      expect(headerOf('traceparent')).toBe(`00-${TRACE}-${PARENT}-00`)
       await post(`${url}/unauthenticated`, CALL, { ...MCP, traceparent: `00-${TRACE}-${PARENT}-01` })
     })
     expect(named(receiver.spans(), 'POST /unauthenticated')).toMatchObject([{ traceId: TRACE }])
