@@ -48,7 +48,8 @@ const named = (spans: readonly ReceivedSpan[], name: string) => spans.filter((sp
 const lastHeaders = (): string[] => [...(lab.backend.requests().at(-1)?.headers ?? [])]
 const headerOf = (name: string): string | undefined => {
   const headers = lastHeaders()
-  return headers[headers.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name) + 1]
+  const index = headers.findIndex((text, at) => at % 2 === 0 && text.toLowerCase() === name)
+  return index < 0 ? undefined : headers[index + 1]
 }
 
 describe('traces over OTLP', () => {
