@@ -58,6 +58,8 @@ export interface KubeClient {
       readonly seconds: number
       readonly silenceMs: number
       readonly signal: AbortSignal
+      /** The server has taken the watch; events may be long in coming. */
+      readonly onOpen?: () => void
     },
   ): AsyncGenerator<WatchEvent>
   /** Server-side apply of exactly these fields. */
@@ -151,7 +153,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       } while (next !== '')
       return { items, resourceVersion }
     },
-    async *watch(type, selection, { resourceVersion, seconds, silenceMs, signal }) {
+    async *watch(type, selection, { resourceVersion, seconds, silenceMs, signal, onOpen }) {
       const query = queryOf(selection, {
         watch: '1',
         allowWatchBookmarks: 'true',
@@ -166,6 +168,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       try {
         if (signal.aborted) return
         if (stream.status !== 200) throw kubeErrorOf(stream.status, await readAll(stream.chunks))
+        onOpen?.()
         for await (const line of readLines(stream.chunks)) {
           const event = eventOf(line)
           if (event !== undefined) yield event

@@ -79,7 +79,16 @@ export function createInformer(options: InformerOptions): Informer {
   const follow = async (from: string): Promise<string> => {
     let version = from
     const seconds = Math.round(WATCH_SECONDS * (1 + random()))
-    const events = client.watch(type, selection, { resourceVersion: version, seconds, silenceMs, signal: stop.signal })
+    const events = client.watch(type, selection, {
+      resourceVersion: version,
+      seconds,
+      silenceMs,
+      signal: stop.signal,
+      // Where nothing happens, the first event may be a minute away.
+      onOpen: () => {
+        problem = undefined
+      },
+    })
     for await (const { type: kind, object } of events) {
       // The server works: the next failure is the first one again.
       failures = 0

@@ -119,6 +119,14 @@ test('an event of a type that nobody knows is passed over', async () => {
   await vi.waitFor(() => expect(changes).toEqual(['n/a@5', 'n/a@12']), 5000)
 })
 
+test('a watch that was lost is no problem any more once the server takes it again, with or without an event', async () => {
+  const { informer } = await serve({
+    watches: [(response) => void response.destroy(), (response) => void response.destroy(), idle],
+  })
+  await vi.waitFor(() => expect(informer.problem).toBeDefined(), 5000)
+  await vi.waitFor(() => expect(informer.problem).toBeUndefined(), 5000)
+})
+
 test('a watch that is silent for too long is made anew', async () => {
   const { watches, restarts } = await serve({ watches: [idle] })
   await vi.waitFor(() => expect(watches().length).toBeGreaterThan(1), 10_000)
