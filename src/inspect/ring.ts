@@ -14,30 +14,38 @@ export interface Ring {
 
 /** A ring for at most `maxRecords` records of together about `maxBytes`; the oldest go first. */
 export function createRing({ maxRecords, maxBytes }: { readonly maxRecords: number; readonly maxBytes: number }): Ring {
-  // By id, in order of arrival here.
-  const records = new Map<string, { readonly record: RequestRecord; readonly bytes: number }>()
+  // Oldest first; those before `first` are gone. Looked through only when somebody asks for one.
+  let kept: ({ readonly record: RequestRecord; readonly bytes: number } | undefined)[] = []
+  let first = 0
   let bytes = 0
   let dropped = 0
 
-  const dropWhatIsTooMuch = (): void => {
-    for (const [id, oldest] of records) {
-      if (records.size <= maxRecords && bytes <= maxBytes) return
-      records.delete(id)
-      bytes -= oldest.bytes
-      dropped++
-    }
+  const dropOldest = (): void => {
+    bytes -= kept[first]?.bytes ?? 0
+    kept[first] = undefined
+    first++
+    dropped++
+    if (first < maxRecords) return
+    kept = kept.slice(first)
+    first = 0
   }
+  const isTooMuch = (): boolean => {
+    const count = kept.length - first
+    return count > maxRecords || (count > 0 && bytes > maxBytes)
+  }
+  const all = (): RequestRecord[] => kept.flatMap((one) => (one === undefined ? [] : [one.record]))
   return {
     push(record) {
       const own = sizeOf(record)
-      records.set(record.summary.id, { record, bytes: own })
+      kept.push({ record, bytes: own })
       bytes += own
-      dropWhatIsTooMuch()
+      while (isTooMuch()) dropOldest()
     },
-    find: (id) => records.get(id)?.record,
-    all: () => [...records.values()].map(({ record }) => record),
+    find: (id) => all().find(({ summary }) => summary.id === id),
+    all,
     clear() {
-      records.clear()
+      kept = []
+      first = 0
       bytes = 0
       dropped = 0
     },
