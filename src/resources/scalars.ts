@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
 import type { Bytes, GoDuration, Milliseconds } from './units.ts'
-import { ABSOLUTE_URI, HEADER_NAME, HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
+import { ABSOLUTE_URI, celPattern, HEADER_NAME, HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
 import { withCel } from './rules.ts'
 import { FILE_PATHS, SECRET_REFS, withMark, type Content } from './marked.ts'
 
@@ -45,17 +45,21 @@ export const httpsUrl = () => url(HTTPS_URL, 'an https URL')
 
 /** Absolute URI of any scheme without fragment (RFC 8707 §2): `urn:…`, `api://…`; with http and https a URL as above. */
 export const absoluteUri = () =>
-  z
-    .string()
-    .max(2048)
-    .regex(
-      ABSOLUTE_URI,
-      expected('an absolute URI without fragment, such as "https://api.example.com" or "urn:example:api"'),
-    )
-    .refine(
-      (text) => !/^https?:/i.test(text) || (HTTP_URL.test(text) && URL.canParse(text)),
-      expected('a URL without user information'),
-    )
+  withCel(
+    z
+      .string()
+      .max(2048)
+      .regex(
+        ABSOLUTE_URI,
+        expected('an absolute URI without fragment, such as "https://api.example.com" or "urn:example:api"'),
+      )
+      .refine(
+        (text) => !/^https?:/i.test(text) || (HTTP_URL.test(text) && URL.canParse(text)),
+        expected('a URL without user information'),
+      ),
+    `!self.matches('^[hH][tT][tT][pP][sS]?:') || (self.matches(${celPattern(HTTP_URL.source)}) && isURL(self))`,
+    'expected a URL without user information',
+  )
 
 const url = (pattern: RegExp, what: string) =>
   withCel(

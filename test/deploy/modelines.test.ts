@@ -6,8 +6,8 @@ import { parseAllDocuments, type Document } from 'yaml'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 const MODELINE = /^# yaml-language-server: \$schema=(\S+)$/gm
-/** Manifests of Kubernetes, whose editors have schemas of their own for them. */
-const OF_KUBERNETES = /^config\/(deploy|generated)\//
+/** Manifests of Kubernetes and rules of Prometheus, for which editors have schemas of their own. */
+const OF_KUBERNETES = /^config\/(deploy|generated|observability)\//
 
 interface Example {
   readonly file: string
