@@ -3,7 +3,14 @@ import type { Clock, Log, Metrics } from '../core/index.ts'
 import { digestOf, isLive, openEntry, sealEntry, type SharedEntry } from './shared-entry.ts'
 import { createSharedGate } from './shared-gate.ts'
 import { createPurgeMarks, LONGEST_SHARED_MS } from './shared-marks.ts'
-import type { FetchedValue, SharedCodec, SharedCredentials, SharedSeal, SharedStore } from './shared-ports.ts'
+import type {
+  FetchedValue,
+  SharedCodec,
+  SharedCredentials,
+  SharedLock,
+  SharedSeal,
+  SharedStore,
+} from './shared-ports.ts'
 import type { CacheSlot, PurgeFilter } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
@@ -95,13 +102,16 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   }
   const gate = createSharedGate({ log, metrics, budgetMs: options.budgetMs ?? 50, probe })
 
-  const put = async (key: string, entry: SharedEntry<V>): Promise<void> => {
+  /** Writes with `put`, or as the holder of the lock. */
+  const put = async (key: string, entry: SharedEntry<V>, held?: SharedLock): Promise<void> => {
     const record = recordOf(key)
     const ttlMs = Math.min(LONGEST_SHARED_MS, Math.floor(entry.expiresAtMs - clock.now()))
-    if (ttlMs < 1) return
+    if (ttlMs < 1) return held?.release()
     try {
-      await store.put(record, sealEntry(record, entry, seal, codec), ttlMs)
+      const sealed = sealEntry(record, entry, seal, codec)
+      await (held === undefined ? store.put(record, sealed, ttlMs) : held.finish(sealed, ttlMs))
     } catch {
+      void held?.release()
       if (!isClosed) unshared.set(key, entry, entry.expiresAtMs)
     }
   }
@@ -134,11 +144,11 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   }
 
   /** Nobody waits for what is written: the caller has its value already. */
-  const makeForAll = async (slot: CacheSlot<V>, held: { release(): Promise<void> }): Promise<FetchedValue<V>> => {
+  const makeForAll = async (slot: CacheSlot<V>, held: SharedLock): Promise<FetchedValue<V>> => {
     try {
       const entry = await make(slot)
       outcomes.with('made').add()
-      void put(slot.key, entry).finally(() => void held.release())
+      void put(slot.key, entry, held)
       return entry
     } catch (error) {
       void held.release()

@@ -17,9 +17,15 @@ export interface SharedRecord {
   readonly version: string
 }
 
+/** The right to make a record: `finish` writes it and gives the right back in one step. */
+export interface SharedLock {
+  finish(value: Buffer, ttlMs: number): Promise<void>
+  release(): Promise<void>
+}
+
 export type RecordOrLock =
   | { readonly kind: 'value'; readonly stored: SharedRecord }
-  | { readonly kind: 'lock'; readonly held: { release(): Promise<void> } }
+  | { readonly kind: 'lock'; readonly held: SharedLock }
   | { readonly kind: 'busy' }
 
 /** Makes values useless to who reads the store; what is opened under another name than it was sealed under is undefined. */

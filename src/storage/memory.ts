@@ -114,7 +114,15 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
       })
       if (found !== undefined) return { kind: 'value', stored: found }
       const held = await locks.acquire(key, 0)
-      return held === undefined ? { kind: 'busy' } : { kind: 'lock', held }
+      if (held === undefined) return { kind: 'busy' }
+      const finish = async (value: Buffer, valueTtlMs: number): Promise<void> => {
+        try {
+          await atomically([key], () => write(key, value, valueTtlMs))
+        } finally {
+          await held.release()
+        }
+      }
+      return { kind: 'lock', held: Object.assign(held, { finish }) }
     },
     async publish(channel, message) {
       await atomically([channel], () => undefined)

@@ -17,10 +17,19 @@ export interface HeldLock {
   release(): Promise<void>
 }
 
+/** The lock of one key, under which its value is made. */
+export interface MakerLock extends HeldLock {
+  /**
+   * Writes the value and lets go, in one step. Written even when the lock was lost meanwhile: what is there then is as good.
+   * Throws as `put` does; the lock is let go in any case.
+   */
+  finish(value: Buffer, ttlMs: number): Promise<void>
+}
+
 /** What `getOrLock` came to: the value, the lock under which it is to be made, or neither while somebody else makes it. */
 export type ValueOrLock =
   | { readonly kind: 'value'; readonly stored: StoredValue }
-  | { readonly kind: 'lock'; readonly held: HeldLock }
+  | { readonly kind: 'lock'; readonly held: MakerLock }
   | { readonly kind: 'busy' }
 
 /** What became of an addition to a bounded collection. */

@@ -66,6 +66,29 @@ export function lockTests(maker: StoreMaker): void {
       for (const one of third) if (one.kind === 'lock') await one.held.release()
     })
 
+    it('is let go with the value that its holder made, in one step', async () => {
+      const { replicas } = await open()
+      const lock = async () => {
+        const claim = await replicas[0].getOrLock('a', undefined, 5_000)
+        return claim.kind === 'lock' ? claim.held : undefined
+      }
+      const held = await lock()
+      await held?.finish(bytes('made'), 60_000)
+      expect(held?.isHeld ?? true, 'it was let go').toBe(false)
+      expect(await replicas[1].getOrLock('a', undefined, 5_000)).toMatchObject({ stored: { value: bytes('made') } })
+      const free = await replicas[1].lock('a', { ttlMs: 5_000, waitMs: 0 })
+      expect(free?.fence).toBeGreaterThan(held?.fence ?? Infinity)
+      await free?.release()
+      await replicas[0].delete('a')
+      const refused = await lock()
+      await expect(refused?.finish(bytes('made'), 0)).rejects.toBeInstanceOf(RangeError)
+      await refused?.release()
+      const again = await replicas[1].lock('a', { ttlMs: 5_000, waitMs: 5_000 })
+      expect(again, 'let go in any case').toBeDefined()
+      await again?.release()
+      expect(await replicas[0].get('a')).toBeUndefined()
+    })
+
     it('goes to who waits as soon as it is let go', async () => {
       const { replicas } = await open()
       const held = await replicas[0].lock('a', { ttlMs: 30_000, waitMs: 0 })

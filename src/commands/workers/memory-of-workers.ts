@@ -1,5 +1,5 @@
 import type { Clock, Log } from '../../core/index.ts'
-import { createMemoryStore, type HeldLock, type Store, type StoredValue } from '../../storage/index.ts'
+import { createMemoryStore, type HeldLock, type MakerLock, type Store, type StoredValue } from '../../storage/index.ts'
 
 type Granted = { readonly id: number; readonly fence: number }
 type Bytes = Buffer
@@ -44,6 +44,7 @@ export type StoreMethods = {
     | { readonly kind: 'lock'; readonly granted: Granted }
     | { readonly kind: 'busy' }
   >
+  finish(scope: string, id: number, value: Bytes, ttlMs: number): Promise<void>
   release(scope: string, id: number): Promise<void>
   publish(scope: string, channel: string, message: string): Promise<void>
   subscribe(scope: string, channel: string, id: number): void
@@ -75,12 +76,12 @@ export function createMemoryOfWorkers(options: { readonly clock: Clock; readonly
 }
 
 function createPart(storeOf: (scope: string) => Store, onMessage: (id: number, message: string) => void): WorkersPart {
-  const locks = new Map<number, HeldLock>()
+  const locks = new Map<number, HeldLock & Partial<Pick<MakerLock, 'finish'>>>()
   const subscriptions = new Map<number, { close(): void }>()
   let granted = 0
   let isGone = false
 
-  const grant = (held: HeldLock): Granted => {
+  const grant = (held: HeldLock & Partial<Pick<MakerLock, 'finish'>>): Granted => {
     const id = ++granted
     // Whoever waited for it may have died meanwhile.
     if (isGone) void held.release()
@@ -105,6 +106,11 @@ function createPart(storeOf: (scope: string) => Store, onMessage: (id: number, m
     async getOrLock(scope, ...args) {
       const found = await storeOf(scope).getOrLock(...args)
       return found.kind === 'lock' ? { kind: 'lock', granted: grant(found.held) } : found
+    },
+    async finish(_scope, id, ...args) {
+      const held = locks.get(id)
+      locks.delete(id)
+      await held?.finish?.(...args)
     },
     async release(_scope, id) {
       const held = locks.get(id)

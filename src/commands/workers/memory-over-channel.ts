@@ -1,4 +1,4 @@
-import { type HeldLock, type Store, StoreError, type StoreErrorKind, type StoreListener } from '../../storage/index.ts'
+import { type MakerLock, type Store, StoreError, type StoreErrorKind, type StoreListener } from '../../storage/index.ts'
 import { causeOf, type Log } from '../../core/index.ts'
 import { NoAnswer, type Peer, RemoteError } from './peer.ts'
 import type { StoreMethods } from './memory-of-workers.ts'
@@ -28,12 +28,16 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
       throw asStoreError(error)
     })
   }
-  const held = (scope: string, { id, fence }: { id: number; fence: number }): HeldLock => {
+  const held = (scope: string, { id, fence }: { id: number; fence: number }): MakerLock => {
     let isMine = true
     return {
       fence,
       get isHeld() {
         return isMine
+      },
+      finish(value, ttlMs) {
+        isMine = false
+        return ask('finish', [scope, id, value, ttlMs])
       },
       async release() {
         if (!isMine) return
@@ -69,7 +73,8 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
       },
       async getOrLock(key, staleVersion, ttlMs) {
         const found = await ask('getOrLock', [scope, key, staleVersion, ttlMs])
-        return found.kind === 'lock' ? { kind: 'lock', held: held(scope, found.granted) } : found
+        if (found.kind !== 'lock') return found
+        return { kind: 'lock', held: held(scope, found.granted) }
       },
       publish: (channel, message) => ask('publish', [scope, channel, message]),
       subscribe(channel, listener) {

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Metrics } from '../../core/index.ts'
 import type { HeldLock, ValueOrLock } from '../port.ts'
+import { check } from '../rules.ts'
 import type { Link } from './link.ts'
-import { decodeRecord } from './records.ts'
-import { GET_OR_LOCK, LOCK, RELEASE, RENEW, runScript } from './scripts.ts'
+import type { RedisParts } from './store.ts'
+import { decodeRecord, encodeRecord, newVersion } from './records.ts'
+import { GET_OR_LOCK, LOCK, PUT_AND_RELEASE, RELEASE, RENEW, runScript } from './scripts.ts'
 
 const FIRST_LOOK_MS = 10
 const LONGEST_LOOK_MS = 200
@@ -16,10 +18,21 @@ export interface RedisLocks {
   acquireUnless(record: string, staleVersion: string | undefined, key: string, ttlMs: number): Promise<ValueOrLock>
 }
 
+/** A lock of this replica, and how it is let go together with a write to a record. */
+interface OwnLock {
+  readonly held: HeldLock
+  readonly finish: (record: string, value: Buffer, ttlMs: number) => Promise<void>
+}
+
 const newOwner = (): string => randomBytes(12).toString('base64url')
 
 /** Locks with an owner each: `SET`, look and renewal are one script, so that nobody touches another's. */
-export function createRedisLocks(link: Link, metrics: Metrics, random: () => number): RedisLocks {
+export function createRedisLocks(
+  link: Link,
+  write: RedisParts['write'],
+  metrics: Metrics,
+  random: () => number,
+): RedisLocks {
   const waits = metrics.histogram(
     'extauth_store_lock_wait_seconds',
     'How long a lock was waited for.',
@@ -27,7 +40,7 @@ export function createRedisLocks(link: Link, metrics: Metrics, random: () => num
     [0.005, 0.05, 0.5, 5],
   )
 
-  const hold = (key: string, owner: string, fence: number, ttlMs: number, askedAt: number): HeldLock => {
+  const hold = (key: string, owner: string, fence: number, ttlMs: number, askedAt: number): OwnLock => {
     const mark = `${fence}:${owner}`
     // Counted from before the question was sent: the store's own count can only start later.
     let endsAt = askedAt + ttlMs
@@ -52,7 +65,24 @@ export function createRedisLocks(link: Link, metrics: Metrics, random: () => num
       Math.max(1, Math.floor(ttlMs / 3)),
     )
     renewing.unref()
-    return {
+    const marks = [mark, `${fence}:`, FENCE_MEMORY_MS] as const
+    const letGo = async () => {
+      const sent = link.use((connection) => runScript(connection, RELEASE, [key], marks), { isRepeatable: true })
+      await sent.catch(() => undefined)
+    }
+    const finish: OwnLock['finish'] = async (record, value, valueTtlMs) => {
+      end()
+      try {
+        check.value(value)
+        check.ttl(valueTtlMs)
+        const args = [...marks, encodeRecord(newVersion(), value), valueTtlMs]
+        await write((connection) => runScript(connection, PUT_AND_RELEASE, [key, record], args), { isRepeatable: true })
+      } catch (error) {
+        void letGo()
+        throw error
+      }
+    }
+    const held: HeldLock = {
       fence,
       get isHeld() {
         return !isOver && performance.now() < endsAt
@@ -60,11 +90,10 @@ export function createRedisLocks(link: Link, metrics: Metrics, random: () => num
       async release() {
         if (isOver) return
         end()
-        const args = [mark, `${fence}:`, FENCE_MEMORY_MS]
-        const letGo = link.use((connection) => runScript(connection, RELEASE, [key], args), { isRepeatable: true })
-        await letGo.catch(() => undefined)
+        await letGo()
       },
     }
+    return { held, finish }
   }
 
   return {
@@ -75,7 +104,10 @@ export function createRedisLocks(link: Link, metrics: Metrics, random: () => num
       const reply = await link.use((connection) => runScript(connection, GET_OR_LOCK, [key, record], args), {
         isRepeatable: true,
       })
-      if (typeof reply === 'number' && reply > 0) return { kind: 'lock', held: hold(key, owner, reply, ttlMs, askedAt) }
+      if (typeof reply === 'number' && reply > 0) {
+        const { held, finish } = hold(key, owner, reply, ttlMs, askedAt)
+        return { kind: 'lock', held: Object.assign(held, { finish: finish.bind(undefined, record) }) }
+      }
       const stored = decodeRecord(reply)
       return stored === undefined ? { kind: 'busy' } : { kind: 'value', stored }
     },
@@ -90,7 +122,7 @@ export function createRedisLocks(link: Link, metrics: Metrics, random: () => num
         })
         if (typeof fence === 'number' && fence > 0) {
           if (waitMs > 0) waits.with('got').observe(waited() / 1_000)
-          return hold(key, owner, fence, ttlMs, askedAt)
+          return hold(key, owner, fence, ttlMs, askedAt).held
         }
         const leftMs = waitMs - waited()
         if (leftMs <= 0) {

@@ -31,13 +31,13 @@ export function openParts(config: RedisConfig, runtime: RedisRuntime): OpenParts
     return writer
   }
 
+  const write: RedisParts['write'] = (work, options) =>
+    durable === undefined ? link.use(work, options) : durable.use((connection) => writerOf(connection)(work), options)
+
   return {
     link,
-    write: (work, options) =>
-      durable === undefined
-        ? link.use(work, options)
-        : durable.use((connection) => writerOf(connection)(work), options),
-    locks: createRedisLocks(link, runtime.metrics, runtime.random),
+    write,
+    locks: createRedisLocks(link, write, runtime.metrics, runtime.random),
     messages,
     db: config.db,
     get problem() {

@@ -85,6 +85,13 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1
 `)
 
+/** KEYS: lock, record. ARGV: as above, then record and time to live in ms. Writes, and lets go of the lock when the holder still has it. */
+export const PUT_AND_RELEASE = script(`
+redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+return 1
+`)
+
 /**
  * KEYS: member, members that were never used, members that were. ARGV: record, time to live in ms, bound. Gives 1 when it is a
  * member now, 0 when all places are in use. Both sets go by the end of each member, in ms.
