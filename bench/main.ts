@@ -40,15 +40,15 @@ const { values } = parseArgs({
 
 const sizes = values.quick === true ? [1024] : [0, 1024, 16 * 1024, 256 * 1024]
 const connections = values.quick === true ? [1, 16] : [1, 16, 64]
-const rounds = values.quick === true ? 3 : 7
-const roundMs = values.quick === true ? 800 : 1200
-const idleStreams = values.quick === true ? 300 : 1000
+const rounds = values.quick === true ? 2 : 7
+const roundMs = values.quick === true ? 300 : 1200
+const idleStreams = values.quick === true ? 100 : 1000
 const eventShape =
-  values.quick === true ? { streams: 50, ms: 700, first: 200 } : { streams: 100, ms: 2000, first: 1000 }
+  values.quick === true ? { streams: 50, ms: 300, first: 100 } : { streams: 100, ms: 2000, first: 1000 }
 
-const callers = values.quick === true ? { rounds: 5, roundMs: 600 } : { rounds: 41, roundMs: 400 }
-const logins = values.quick === true ? { rounds: 5, roundMs: 600 } : { rounds: 41, roundMs: 400 }
-const processes = values.quick === true ? { rounds: 1, loadMs: 1500 } : { rounds: 5, loadMs: 3000 }
+const callers = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
+const logins = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
+const processes = values.quick === true ? { rounds: 1, loadMs: 500 } : { rounds: 5, loadMs: 3000 }
 
 /** Each way to the backend: its name, how to start it, and the paths that are measured through it. */
 interface Way {
@@ -116,7 +116,7 @@ const runStreams = async (generator: Generator, backend: string): Promise<string
       }
     }
     const subjects = delays.map(([subject]) => subject)
-    const events = await measureEvents(generator, subjects, eventShape, values.quick === true ? 3 : 9)
+    const events = await measureEvents(generator, subjects, eventShape, values.quick === true ? 1 : 9)
     const figures = new Map<string, StreamFigures>()
     for (const [name, one] of events) figures.set(name, { ...one, bytesPerStream: memory.get(name) ?? Number.NaN })
     const text = streamTable(idleStreams, BARE, figures)

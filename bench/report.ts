@@ -115,7 +115,7 @@ export const workersTable = (one: string, figures: ReadonlyMap<string, LoadFigur
     'requests/s × one, cores shared with the load',
     'with two free cores',
   ]
-  return `**A second worker** (1 KiB POST to \`bearerToken\`, 16 connections; at least 1.6 × with two free cores)\n\n${table(head, rows)}`
+  return `**A second worker** (1 KiB POST to \`bearerToken\`, 64 connections; at least 1.6 × with two free cores)\n\n${table(head, rows)}`
 }
 
 const BEGIN = '<!-- bench:begin (written by `npm run bench`) -->'

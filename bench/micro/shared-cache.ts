@@ -38,19 +38,20 @@ if (one === undefined || other === undefined) throw new Error('unreachable')
 async function roundTrips(work: () => Promise<unknown>): Promise<number> {
   const redis = new Redis({ ...OPERATOR, port: node?.port ?? 0, host: '127.0.0.1' })
   const monitor = await redis.monitor()
-  let count = 0
+  const seen = { count: 0 }
   monitor.on('monitor', (_time: string, [name = '']: string[], source: string) => {
-    if (source !== 'lua' && !/^(?:ping|role|info|publish|replconf|auth|hello|client|monitor)$/i.test(name)) count += 1
+    if (source !== 'lua' && !/^(?:ping|role|info|publish|replconf|auth|hello|client|monitor)$/i.test(name))
+      seen.count += 1
   })
   // The monitor itself has begun when it sees this.
   await operate(node?.port ?? 0, ['set', 'extauth:bench', '1', 'px', '10'])
-  while (count === 0) await new Promise((resolve) => setTimeout(resolve, 5))
-  count = 0
+  while (seen.count === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  seen.count = 0
   await work()
   await new Promise((resolve) => setTimeout(resolve, 200))
   monitor.disconnect()
   redis.disconnect()
-  return count
+  return seen.count
 }
 
 /** CPU of warm hits with sharing over those without, the median of alternating rounds. */

@@ -2,7 +2,8 @@ import { measureLoad, type Subject } from '../measure.ts'
 import { type Generator, type Running, startProxyCommand } from '../processes.ts'
 import { workersTable } from '../report.ts'
 
-const SHAPE = { size: 1024, connections: 16 }
+/** So many that both workers have enough to do: with few connections each request wakes a process. */
+const SHAPE = { size: 1024, connections: 64 }
 const ONE = 'one process'
 const TWO = '`--workers 2`'
 
