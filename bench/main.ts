@@ -15,11 +15,12 @@ import {
 import { runCallers } from './parts/callers.ts'
 import { runLogins } from './parts/logins.ts'
 import { runInspector } from './parts/inspector.ts'
+import { runTraces } from './parts/traces.ts'
 import { runWorkers } from './parts/workers.ts'
 import { runProcessCost } from './parts/process-cost.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|workers|inspector|process] [--against DIRECTORY]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|workers|inspector|traces|process] [--against DIRECTORY]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
 all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
@@ -144,6 +145,7 @@ const main = async (): Promise<void> => {
     if (wants('logins')) add(await runLogins(generator, backend.url, logins))
     if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
     if (wants('inspector')) add(await runInspector(generator, backend.url, { ...callers, against: values.against }))
+    if (wants('traces')) add(await runTraces(generator, backend.url, callers))
     if (wants('process')) add(await runProcessCost(generator, backend.url, processes))
     if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))
     if (wants('streams')) parts.push(await runStreams(generator, backend.url))

@@ -5,6 +5,7 @@ import { askKeycloak, missingKeycloak, startKeycloak } from './peers-keycloak.ts
 import { askPythonClient } from './peers-login.ts'
 import { askMcpClient } from './peers-mcp.ts'
 import { askMoto, freePort } from './peers-moto.ts'
+import { askOtlpReceiver } from './peers-otlp.ts'
 import { botocoreAuthorizations, installPython, missingPyPI, systemPython, type Python } from './peers-python.ts'
 import { runPeers, type Peer } from './peers-run.ts'
 import { shellPeer } from './peers-shells.ts'
@@ -16,7 +17,8 @@ const say = (line: string) => process.stdout.write(`peers: ${line}\n`)
 
 const BOTOCORE = 'botocore==1.44.5'
 const MCP = 'mcp==2.3.0'
-const PACKAGES = [BOTOCORE, MCP, 'moto[iam,s3,sts,server]==5.2.5']
+const OTLP = 'opentelemetry-proto==1.45.2'
+const PACKAGES = [BOTOCORE, MCP, OTLP, 'moto[iam,s3,sts,server]==5.2.5']
 
 const noPyPI = missingPyPI(BOTOCORE)
 let installed: Python | undefined
@@ -74,6 +76,18 @@ const login: Peer = {
   },
 }
 
+/** Traces, read by the definitions that OpenTelemetry publishes. */
+const otlp: Peer = {
+  name: 'OpenTelemetry',
+  missing: () => noPyPI,
+  async run() {
+    const { version, wrong } = await askOtlpReceiver(fromPyPI())
+    const verdict = wrong.length === 0 ? 'right' : wrong.join('; ')
+    say(`opentelemetry-proto ${version} ran: the trace of an exchanged request, in protobuf: ${verdict}`)
+    return wrong.length === 0
+  },
+}
+
 /** An upstream of the embedded authorization server. */
 const keycloak: Peer = {
   name: 'Keycloak',
@@ -99,7 +113,7 @@ const keycloak: Peer = {
 
 try {
   process.exitCode = await runPeers(
-    [botocore, moto, mcp, login, editorPeer(say), shellPeer('zsh', say), shellPeer('fish', say), keycloak],
+    [botocore, moto, mcp, login, otlp, editorPeer(say), shellPeer('zsh', say), shellPeer('fish', say), keycloak],
     say,
   )
 } finally {
