@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { main } from '../../src/commands/index.ts'
 import { openLab, type TestLab } from '../e2e/lab.ts'
-import { connect1 } from './stdio-clients.ts'
+import { connect1, connect2 } from './stdio-clients.ts'
 
 const BUTTONS = path.join(import.meta.dirname, '../login/press-buttons.ts')
 
@@ -60,6 +60,29 @@ test('a client starts extauth stdio --login: its user logs in once, and logout e
   await second.close()
   expect(await run(['logout'])).toMatchObject({ code: 0, stdout: 'There is no login to forget.\n' })
 }, 60_000)
+
+test.each(['upstream', 'upstream-exchange'])(
+  'every official client reaches /%s when its user has logged in',
+  async (route) => {
+    const args = ['--url', `${lab.url}/${route}`, '--login']
+    const before = lab.backend.requests(`/${route}`).length
+    for (const connect of [
+      () => connect1(args, env),
+      () => connect2(args, 'legacy', env),
+      () => connect2(args, { pin: '2026-07-28' }, env),
+    ]) {
+      const { client, close } = await connect()
+      expect(await client.list()).toContain('show_request')
+      expect(JSON.stringify((await client.call({ name: 'show_request' })).content)).toContain('authorization')
+      await close()
+    }
+    const requests = lab.backend.requests(`/${route}`).slice(before)
+    expect(requests.length).toBeGreaterThan(6)
+    expect(requests.filter(({ verified }) => verified === undefined)).toEqual([])
+    expect(await run(['logout', '--url', `${lab.url}/${route}`])).toMatchObject({ code: 0 })
+  },
+  120_000,
+)
 
 test('extauth login does it ahead', async () => {
   const url = `${lab.url}/upstream-exchange`

@@ -53,9 +53,10 @@ export async function connect1(
 export async function connect2(
   args: readonly string[],
   mode: 'legacy' | { pin: string },
+  env: Readonly<Record<string, string>> = {},
 ): Promise<StdioClient & { readonly sdk: Client2 }> {
   const sdk = new Client2(INFO, { versionNegotiation: { mode } })
-  const transport = new Stdio2(stdioServer(args))
+  const transport = new Stdio2(stdioServer(args, env))
   await sdk.connect(transport)
   const client: StdioClient['client'] = {
     list: async () => (await sdk.listTools()).tools.map(({ name }) => name),
