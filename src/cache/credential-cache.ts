@@ -57,6 +57,8 @@ export interface CredentialCache<V = unknown> {
   purgeHere(filter: PurgeFilter): number
   /** The secrets of a config have changed: what was obtained with others under the same config hash is forgotten. */
   retireSecrets(config: string, current: Generation): number
+  /** The same without telling other replicas: a configuration that was just loaded found them changed. */
+  retireSecretsHere(config: string, current: Generation): number
   /** The configuration was replaced: forgets what belongs to configs that are gone or have another hash now. */
   retireConfigs(current: ReadonlyMap<string, string>): number
   list(): CacheListing
@@ -181,6 +183,13 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     return found.length
   }
 
+  const retireSecretsHere = (config: string, { configHash, secrets }: Generation): number =>
+    forget(
+      ({ scope, generation }) =>
+        scope.config === config && generation.configHash === configHash && generation.secrets !== secrets,
+      'retired',
+    )
+
   const purgeHere = (filter: PurgeFilter) => forget((owner) => matchesFilter(owner, filter), 'purged')
 
   const isFreshAfterRejection = ({ key }: CacheSlot<V>): boolean => rejections.peek(key) === true
@@ -213,14 +222,11 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
       return purgeHere(filter)
     },
     purgeHere,
-    retireSecrets(config, { configHash, secrets }) {
+    retireSecrets(config, current) {
       void options.shared?.()?.announceRotation(config)
-      return forget(
-        ({ scope, generation }) =>
-          scope.config === config && generation.configHash === configHash && generation.secrets !== secrets,
-        'retired',
-      )
+      return retireSecretsHere(config, current)
     },
+    retireSecretsHere,
     retireConfigs: (current) =>
       forget(({ scope, generation }) => current.get(scope.config) !== generation.configHash, 'retired'),
     list() {

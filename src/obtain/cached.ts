@@ -88,6 +88,8 @@ export function createCachedSource<P extends Plan>(
   })
   let versions = secrets.map((secret) => secret.version)
   let generation = generationNow()
+  // A reload may have come between the change of a secret and the first request that would have seen it.
+  if (secrets.length > 0) cache.retireSecretsHere(scope.config, generation)
 
   const currentGeneration = (): Generation => {
     if (secrets.every((secret, index) => secret.version === versions[index])) return generation

@@ -69,7 +69,7 @@ async function takeover(before: string, withinMs: number): Promise<number> {
 }
 
 /** What an API server answers (500, which clients repeat) when the process that it has asked is gone. */
-const CUT_OFF = /failed calling webhook.*(EOF|connection reset by peer)/
+const CUT_OFF = /failed calling webhook.*(EOF|connection reset by peer|broken pipe)/
 
 /** 50 valid writes a second while `during` goes on; what was refused, and how many had to be repeated. */
 async function refusedWhile(

@@ -38,7 +38,7 @@ describe('cached credentials', () => {
     // What was exchanged with the old secret is not used any more, and the new one is refused.
     await vi.waitFor(async () => expect(await world.status('one', alice)).toBe(500), 10_000)
     expect(await exchanged(() => world.status('two', alice))).toBe(0)
-    expect((await world.admin('/cache')).json).toMatchObject({ entries: 1 })
+    await vi.waitFor(async () => expect((await world.admin('/cache')).json).toMatchObject({ entries: 1 }), 10_000)
   })
 
   it('are purged on the admin listener by subject, issuer, config and role, and by nothing else', async () => {
