@@ -1,6 +1,4 @@
-import { Failure } from '../core/index.ts'
 import type { ResolvedRoute } from '../resources/index.ts'
-import { ConfigError } from './config-error.ts'
 import { readDecisions } from './decisions-file.ts'
 import { compare, renderComparison } from './explain-against.ts'
 import { callerOfClaims, callerOfToken, type ExplainedCaller } from './explain-input.ts'
@@ -8,8 +6,10 @@ import { explain, type ExplainReport } from './explain-report.ts'
 import { renderReport } from './explain-text.ts'
 import { EXIT, type Io } from './io.ts'
 import { loadProxyConfig } from './load-config.ts'
-import { API_GROUP, FILE, NAMESPACE, TEXT, oneOf } from './option-values.ts'
+import { FILE, TEXT, oneOf } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
+import { refuseInput } from './refused-input.ts'
+import { MANIFEST_OPTIONS } from './source-options.ts'
 
 /** The table of its options. */
 export const EXPLAIN_SPEC: CommandSpec = {
@@ -40,18 +40,7 @@ export const EXPLAIN_SPEC: CommandSpec = {
       help: 'What GET /decisions of a proxy with --show-claims answered, - for standard input; with --against.',
     },
     all: { type: 'boolean', help: 'Evaluates every mapping, not only up to the first match.' },
-    callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests.' },
-    'ignore-manifest-callers': {
-      type: 'boolean',
-      help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
-    },
-    namespace: { type: 'string', is: NAMESPACE, value: 'NAME', help: 'The namespace where the files have several.' },
-    'api-group': {
-      type: 'string',
-      is: API_GROUP,
-      value: 'GROUP',
-      help: 'API group of the resources. Default extauth.dev.',
-    },
+    ...MANIFEST_OPTIONS,
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
   notes: [
@@ -81,12 +70,7 @@ export async function runExplain(argv: readonly string[], io: Io): Promise<numbe
     io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
     return exitCodeOf(report)
   } catch (error) {
-    if (error instanceof ConfigError) {
-      for (const line of error.lines) io.stderr(`${line}\n`)
-      return EXIT.usage
-    }
-    if (error instanceof Failure && error.code === 'config_error') throw new UsageError(error.detail ?? error.code)
-    throw error
+    return refuseInput(error, io)
   }
 }
 

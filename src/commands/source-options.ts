@@ -1,6 +1,25 @@
 import { API_GROUP, DIRECTORY, FILE, HTTP_URL, LISTEN_ADDRESS, NAMESPACE } from './option-values.ts'
-import type { CommandSpec, Parsed } from './options.ts'
+import type { CommandSpec, OptionSpec, Parsed } from './options.ts'
 import type { ProxySources } from './load-config.ts'
+
+const IGNORE_MANIFEST_CALLERS = {
+  type: 'boolean',
+  help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
+} as const satisfies OptionSpec
+const GROUP = {
+  type: 'string',
+  is: API_GROUP,
+  value: 'GROUP',
+  help: 'API group of the resources. Default extauth.dev.',
+} as const satisfies OptionSpec
+
+/** How manifests are read by commands that run nothing: `explain` and `test` take the same. */
+export const MANIFEST_OPTIONS = {
+  callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests.' },
+  'ignore-manifest-callers': IGNORE_MANIFEST_CALLERS,
+  namespace: { type: 'string', is: NAMESPACE, value: 'NAME', help: 'The namespace where the files have several.' },
+  'api-group': GROUP,
+} as const satisfies CommandSpec['options']
 
 /** What says, beside the files, which configuration a proxy runs: `proxy` and `validate` take the same. */
 export const SOURCE_OPTIONS = {
@@ -12,10 +31,7 @@ export const SOURCE_OPTIONS = {
     help: 'Short form: the MCPExternalAuthConfig for it.',
   },
   callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests and the short form.' },
-  'ignore-manifest-callers': {
-    type: 'boolean',
-    help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
-  },
+  'ignore-manifest-callers': IGNORE_MANIFEST_CALLERS,
   listen: {
     type: 'string',
     is: LISTEN_ADDRESS,
@@ -40,12 +56,7 @@ export const SOURCE_OPTIONS = {
     value: 'NAME',
     help: 'Serves this namespace where the files have several.',
   },
-  'api-group': {
-    type: 'string',
-    is: API_GROUP,
-    value: 'GROUP',
-    help: 'API group of the resources. Default extauth.dev.',
-  },
+  'api-group': GROUP,
   'sts-endpoint': {
     type: 'string',
     is: HTTP_URL,

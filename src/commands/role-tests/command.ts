@@ -1,7 +1,5 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
-import { Failure } from '../../core/index.ts'
 import {
-  DEFAULT_API_GROUP,
   loadCallersFile,
   loadFiles,
   type Loaded,
@@ -13,7 +11,9 @@ import { ConfigError } from '../config-error.ts'
 import { readDecisions } from '../decisions-file.ts'
 import { EXIT, type Io } from '../io.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from '../options.ts'
-import { API_GROUP, FILE, NAMESPACE, oneOf } from '../option-values.ts'
+import { refuseInput } from '../refused-input.ts'
+import { MANIFEST_OPTIONS } from '../source-options.ts'
+import { FILE, oneOf } from '../option-values.ts'
 import { readyCases } from './cases.ts'
 import { renderRecordedCases } from './from-decisions.ts'
 import { renderJUnit } from './junit.ts'
@@ -44,18 +44,7 @@ export const TEST_SPEC: CommandSpec = {
       value: 'FILE',
       help: 'Prints cases made from what GET /decisions of a proxy with --show-claims answered; - for standard input.',
     },
-    callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests.' },
-    'ignore-manifest-callers': {
-      type: 'boolean',
-      help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
-    },
-    namespace: { type: 'string', is: NAMESPACE, value: 'NAME', help: 'The namespace where the files have several.' },
-    'api-group': {
-      type: 'string',
-      is: API_GROUP,
-      value: 'GROUP',
-      help: `API group of the resources. Default ${DEFAULT_API_GROUP}.`,
-    },
+    ...MANIFEST_OPTIONS,
   },
   notes: [
     'Cases are documents of kind RoleTest (extauth schema RoleTest), beside the configuration or apart from it:',
@@ -88,12 +77,7 @@ export async function runTest(argv: readonly string[], io: Io): Promise<number> 
   try {
     return await report(await runAll(options, io), output, options, io)
   } catch (error) {
-    if (error instanceof ConfigError) {
-      for (const line of error.lines) io.stderr(`${line}\n`)
-      return EXIT.usage
-    }
-    if (error instanceof Failure && error.code === 'config_error') throw new UsageError(error.detail ?? error.code)
-    throw error
+    return refuseInput(error, io)
   }
 }
 
