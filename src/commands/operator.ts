@@ -185,6 +185,11 @@ async function start(
     log,
   })
   closers.keep(connection)
+  const giveUp = (what: 'lease' | 'webhook'): void => {
+    // Somebody else may act soon: what is on its way to the API server is cut off.
+    if (what === 'lease') void connection.close()
+    onLost()
+  }
   const isOurs = apiGroup === DEFAULT_API_GROUP
   const operator = startOperator({
     client: connection.client,
@@ -198,7 +203,7 @@ async function start(
     ownsKinds: isOurs,
     writesStatus: isOurs || options.flag('write-status'),
     webhook: webhookOf(options, ownNamespace, log, closers),
-    onLost,
+    onLost: giveUp,
     clock,
     log,
     metrics,

@@ -1,6 +1,8 @@
-import { OutboundError, type OutboundResponse, type Secret } from '../core/index.ts'
+import { OutboundError, type Secret } from '../core/index.ts'
 import type { ApiClient, ApiRequest } from '../net/index.ts'
-import { KubeError, kubeErrorFrom, kubeErrorOf } from './kube-error.ts'
+import { beginningOf, eventOf, jsonOf, pageOf } from './answers.ts'
+import { createHoldOff } from './hold-off.ts'
+import { isExpired, KubeError, kubeErrorOf } from './kube-error.ts'
 import { readLines } from './lines.ts'
 import { type KubeObject, pathOf, type ResourceType } from './object.ts'
 
@@ -35,7 +37,12 @@ export interface Selection {
   readonly metadataOnly?: boolean | undefined
 }
 
-export interface WriteOptions {
+export interface CallOptions {
+  /** Milliseconds for this request. Default the client's. */
+  readonly deadlineMs?: number | undefined
+}
+
+export interface WriteOptions extends CallOptions {
   readonly subresource?: string
   /** Refuses nothing and stores nothing, but answers as if it had. */
   readonly dryRun?: boolean
@@ -43,13 +50,19 @@ export interface WriteOptions {
   readonly force?: boolean
 }
 
-/** The API server's verbs that we use. All throw `KubeError`; status 0 when there was no usable answer. */
+/**
+ * The API server's verbs that we use. All throw `KubeError`; status 0 when there was no usable answer. After a 429 or 5xx with
+ * `Retry-After`, requests of the same verb and resource are not sent before its time: they throw 429 with what is left of it.
+ */
 export interface KubeClient {
   readonly fieldManager: string
-  get(type: ResourceType, namespace: string | undefined, name: string): Promise<KubeObject>
-  /** All objects, in pages of 500. */
+  get(type: ResourceType, namespace: string | undefined, name: string, options?: CallOptions): Promise<KubeObject>
+  /** All objects, in pages of 500; in one when the server has forgotten the version of the first page meanwhile (410). */
   list(type: ResourceType, selection: Selection): Promise<ListPage>
-  /** Events after `resourceVersion` until the server ends the answer; `ERROR` events are thrown. */
+  /**
+   * Events after `resourceVersion` until the server ends the answer; `ERROR` events are thrown. `silenceMs` is the longest
+   * time without a whole event, however many bytes of one come.
+   */
   watch(
     type: ResourceType,
     selection: Selection,
@@ -84,6 +97,8 @@ export interface KubeClient {
 const PAGE = 500
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 const DEFAULT_DEADLINE_MS = 10_000
+/** A server that takes a watch says so at once, or after it has waited in a queue. */
+const WATCH_HEAD_MS = 30_000
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json'
 const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json'
 
@@ -102,57 +117,74 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     }
   }
 
+  const holdOff = createHoldOff()
+
+  /** One request, if the server does not want to be left alone with its kind. */
   const send = async (
+    kind: string,
     method: ApiRequest['method'],
     path: string,
-    {
-      body,
-      contentType = 'application/json',
-      accept = 'application/json',
-    }: { body?: object; contentType?: string; accept?: string } = {},
+    { body, contentType = 'application/json', accept = 'application/json', ...call }: Sent = {},
   ): Promise<unknown> => {
+    holdOff.check(kind)
     const headers = headersFor(accept, body === undefined ? undefined : contentType)
     const text = body === undefined ? undefined : JSON.stringify(body)
-    const answer = await answered(
-      api.request({ method, path, headers, body: text }, { deadlineMs, maxBytes: MAX_ANSWER_BYTES }),
-    )
-    if (answer.status >= 300) throw kubeErrorOf(answer.status, answer.body, answer.headers['retry-after'])
+    const bounds = { deadlineMs: call.deadlineMs ?? deadlineMs, maxBytes: MAX_ANSWER_BYTES }
+    const answer = await answered(api.request({ method, path, headers, body: text }, bounds))
+    if (answer.status >= 300) {
+      const error = kubeErrorOf(answer.status, answer.body, answer.headers['retry-after'])
+      holdOff.note(kind, error)
+      throw error
+    }
     return jsonOf(answer)
   }
 
   const write = async (
     method: 'POST' | 'PUT' | 'PATCH',
+    type: ResourceType,
     path: string,
     body: object,
-    write: WriteOptions = {},
+    { subresource, dryRun, force, deadlineMs: ownDeadlineMs }: WriteOptions = {},
     contentType = 'application/json',
   ): Promise<KubeObject> => {
     const query = new URLSearchParams({ fieldManager })
-    if (write.dryRun === true) query.set('dryRun', 'All')
-    if (contentType.startsWith('application/apply-patch')) query.set('force', String(write.force ?? true))
-    return (await send(method, `${path}?${query.toString()}`, { body, contentType })) as KubeObject
+    if (dryRun === true) query.set('dryRun', 'All')
+    if (contentType.startsWith('application/apply-patch')) query.set('force', String(force ?? true))
+    const kind = kindOf(method, type, subresource)
+    const sent: Sent = { body, contentType, deadlineMs: ownDeadlineMs }
+    return (await send(kind, method, `${path}?${query.toString()}`, sent)) as KubeObject
+  }
+
+  /** All pages; `limit` 0 asks for everything at once. */
+  const listPages = async (type: ResourceType, selection: Selection, limit: number): Promise<ListPage> => {
+    const items: KubeObject[] = []
+    let resourceVersion = ''
+    let next = ''
+    do {
+      const paging = { ...(limit === 0 ? {} : { limit: String(limit) }), ...(next === '' ? {} : { continue: next }) }
+      const path = `${pathOf(type, selection.namespace)}?${queryOf(selection, paging).toString()}`
+      const accept = selection.metadataOnly === true ? METADATA_LIST : 'application/json'
+      let answer: unknown
+      try {
+        answer = await send(kindOf('LIST', type), 'GET', path, { accept })
+      } catch (error) {
+        // Where versions are forgotten faster than pages are read, only one large page has an end.
+        if (next === '' || !isExpired(error)) throw error
+        return listPages(type, selection, 0)
+      }
+      const page = pageOf(answer, type)
+      items.push(...page.items)
+      resourceVersion = page.resourceVersion
+      next = page.next
+    } while (next !== '')
+    return { items, resourceVersion }
   }
 
   return {
     fieldManager,
-    get: async (type, namespace, name) => (await send('GET', pathOf(type, namespace, name))) as KubeObject,
-    async list(type, selection) {
-      const items: KubeObject[] = []
-      let resourceVersion = ''
-      let next = ''
-      do {
-        const query = queryOf(selection, { limit: String(PAGE), ...(next === '' ? {} : { continue: next }) })
-        const accept = selection.metadataOnly === true ? METADATA_LIST : 'application/json'
-        const page = pageOf(
-          await send('GET', `${pathOf(type, selection.namespace)}?${query.toString()}`, { accept }),
-          type,
-        )
-        items.push(...page.items)
-        resourceVersion = page.resourceVersion
-        next = page.next
-      } while (next !== '')
-      return { items, resourceVersion }
-    },
+    get: async (type, namespace, name, options) =>
+      (await send(kindOf('GET', type), 'GET', pathOf(type, namespace, name), options)) as KubeObject,
+    list: (type, selection) => listPages(type, selection, PAGE),
     async *watch(type, selection, { resourceVersion, seconds, silenceMs, signal, onOpen }) {
       const query = queryOf(selection, {
         watch: '1',
@@ -162,14 +194,25 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       })
       const accept = selection.metadataOnly === true ? METADATA : 'application/json'
       const path = `${pathOf(type, selection.namespace)}?${query.toString()}`
-      const stream = await answered(api.stream({ method: 'GET', path, headers: headersFor(accept) }, { silenceMs }))
+      const kind = kindOf('WATCH', type)
+      holdOff.check(kind)
+      const bounds = { headMs: Math.min(WATCH_HEAD_MS, silenceMs), silenceMs }
+      const stream = await answered(api.stream({ method: 'GET', path, headers: headersFor(accept) }, bounds))
       const close = (): void => stream.close()
       signal.addEventListener('abort', close)
+      // A line that grows by a byte now and then is no event.
+      const silence = setTimeout(close, silenceMs)
+      silence.unref()
       try {
         if (signal.aborted) return
-        if (stream.status !== 200) throw kubeErrorOf(stream.status, await readAll(stream.chunks))
+        if (stream.status !== 200) {
+          const error = kubeErrorOf(stream.status, await beginningOf(stream.chunks), stream.headers['retry-after'])
+          holdOff.note(kind, error)
+          throw error
+        }
         onOpen?.()
         for await (const line of readLines(stream.chunks)) {
+          silence.refresh()
           const event = eventOf(line)
           if (event !== undefined) yield event
         }
@@ -177,17 +220,26 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
         if (signal.aborted) return
         throw error instanceof KubeError ? error : new KubeError(0, '', { cause: error })
       } finally {
+        clearTimeout(silence)
         signal.removeEventListener('abort', close)
         close()
       }
     },
     apply: (type, object, options) =>
-      write('PATCH', pathFor(type, object, options), withoutVersion(object), options, 'application/apply-patch+yaml'),
-    create: (type, object, options) => write('POST', pathOf(type, object.metadata.namespace), object, options),
-    update: (type, object, options) => write('PUT', pathFor(type, object, options), object, options),
+      write(
+        'PATCH',
+        type,
+        pathFor(type, object, options),
+        withoutVersion(object),
+        options,
+        'application/apply-patch+yaml',
+      ),
+    create: (type, object, options) => write('POST', type, pathOf(type, object.metadata.namespace), object, options),
+    update: (type, object, options) => write('PUT', type, pathFor(type, object, options), object, options),
     merge: (type, namespace, name, patch, options) =>
       write(
         'PATCH',
+        type,
         pathOf(type, namespace, name, options?.subresource),
         patch,
         options,
@@ -196,14 +248,24 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     async remove(type, namespace, name, uid) {
       const body = { propagationPolicy: 'Background', ...(uid === undefined ? {} : { preconditions: { uid } }) }
       try {
-        await send('DELETE', pathOf(type, namespace, name), { body })
+        await send(kindOf('DELETE', type), 'DELETE', pathOf(type, namespace, name), { body })
       } catch (error) {
         if (!(error instanceof KubeError && error.status === 404)) throw error
       }
     },
-    raw: (method, path, body) => send(method, path, body === undefined ? {} : { body }),
+    raw: (method, path, body) => send(`${method} ${path}`, method, path, body === undefined ? {} : { body }),
   }
 }
+
+interface Sent extends CallOptions {
+  readonly body?: object
+  readonly contentType?: string
+  readonly accept?: string
+}
+
+/** What a server may want to rest from: a verb on a resource. */
+const kindOf = (verb: string, { group, plural }: ResourceType, subresource = ''): string =>
+  [verb, group, plural, subresource].join(' ')
 
 const pathFor = (type: ResourceType, { metadata }: KubeObject, options: WriteOptions = {}): string =>
   pathOf(type, metadata.namespace, metadata.name, options.subresource)
@@ -228,54 +290,4 @@ async function answered<T>(answer: Promise<T>): Promise<T> {
     if (cause instanceof OutboundError) throw new KubeError(0, cause.kind, { cause })
     throw cause
   }
-}
-
-function jsonOf(answer: OutboundResponse): unknown {
-  try {
-    return JSON.parse(answer.body.toString('utf8'))
-  } catch (cause) {
-    throw new KubeError(0, 'malformed', { cause })
-  }
-}
-
-/** A page; items of a list come without kind and version, which belong to all of them. */
-function pageOf(answer: unknown, type: ResourceType): ListPage & { readonly next: string } {
-  const { items, metadata } = answer as { items?: unknown; metadata?: { resourceVersion?: string; continue?: string } }
-  // An empty list of metadata has no items at all.
-  const found: unknown = items ?? []
-  if (!Array.isArray(found) || metadata === undefined) throw new KubeError(0, 'malformed')
-  const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`
-  return {
-    // The answer is ours alone, so its items are completed in place.
-    items: found.map((item) => Object.assign(item as KubeObject, { apiVersion, kind: type.kind })),
-    resourceVersion: metadata.resourceVersion ?? '',
-    next: metadata.continue ?? '',
-  }
-}
-
-const EVENTS: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'])
-
-/** Half lines end the watch (something was lost); events that we don't know are passed over. Throws `KubeError`. */
-function eventOf(line: string): WatchEvent | undefined {
-  let event: { type?: unknown; object?: unknown }
-  try {
-    event = JSON.parse(line) as typeof event
-  } catch (cause) {
-    throw new KubeError(0, 'malformed', { cause })
-  }
-  if (event.type === 'ERROR') throw kubeErrorFrom(0, event.object)
-  if (!EVENTS.has(event.type) || typeof event.object !== 'object' || event.object === null) return undefined
-  return event as WatchEvent
-}
-
-const MAX_ERROR_BYTES = 64 * 1024
-
-async function readAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
-  const parts: Buffer[] = []
-  let length = 0
-  for await (const chunk of chunks) {
-    parts.push(chunk)
-    if ((length += chunk.length) > MAX_ERROR_BYTES) break
-  }
-  return Buffer.concat(parts)
 }

@@ -1,5 +1,6 @@
 export { type Informer, type InformerOptions, createInformer } from './informer.ts'
 export {
+  type CallOptions,
   createKubeClient,
   type KubeClient,
   type KubeClientOptions,

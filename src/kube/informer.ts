@@ -1,7 +1,7 @@
 import { causeOf, type Log } from '../core/index.ts'
 import { backoffMs } from './backoff.ts'
 import type { KubeClient, Selection } from './client.ts'
-import { isExpired, KubeError } from './kube-error.ts'
+import { isExpired, isTooNew, KubeError } from './kube-error.ts'
 import { keyOf, type KubeObject, type ResourceType } from './object.ts'
 import { pause, systemTimers, type Timers } from './timers.ts'
 
@@ -17,7 +17,7 @@ export interface InformerOptions {
   /** 0 ≤ n < 1. Default Math.random. */
   readonly random?: () => number
   readonly timers?: Timers
-  /** Longest silence of a watch in milliseconds; the server sends a bookmark about once a minute. Default 150,000. */
+  /** Longest silence of a watch in milliseconds; the server sends a bookmark once a minute. Default 100,000. */
   readonly silenceMs?: number
   /** Told whenever a watch has to be made anew for another reason than its regular end. */
   readonly onRestart?: (reason: 'expired' | 'lost' | 'refused') => void
@@ -39,7 +39,9 @@ export interface Informer {
 
 const FIRST_PAUSE_MS = 200
 const MOST_PAUSE_MS = 30_000
-const DEFAULT_SILENCE_MS = 150_000
+const DEFAULT_SILENCE_MS = 100_000
+/** A watch that has lasted for so long shows that the server works: the next failure is the first one again. */
+const STEADY_MS = 5_000
 /** A watch ends by itself after 5 to 10 minutes, so that many of them are not renewed at once. */
 const WATCH_SECONDS = 300
 
@@ -75,75 +77,89 @@ export function createInformer(options: InformerOptions): Informer {
     for (const key of gone) forget(key)
   }
 
-  /** Follows from a version until the server ends the watch; gives the version to go on from. */
-  const follow = async (from: string): Promise<string> => {
-    let version = from
-    const seconds = Math.round(WATCH_SECONDS * (1 + random()))
+  /** Where to go on from; undefined when everything has to be read first. Moves with each event, however the watch ends. */
+  let version: string | undefined
+  /** When the server took the watch that runs or was the last to run; undefined when it took none. */
+  let openedMs: number | undefined
+  const isSteady = (): boolean => openedMs !== undefined && timers.now() - openedMs >= STEADY_MS
+
+  const readAll = async (): Promise<string> => {
+    const page = await client.list(type, selection)
+    if (stop.signal.aborted) return page.resourceVersion
+    replaceAll(page.items)
+    problem = undefined
+    isSynced = true
+    markSynced()
+    return page.resourceVersion
+  }
+
+  /** Follows from a version until the server ends the watch. */
+  const follow = async (from: string): Promise<void> => {
     const events = client.watch(type, selection, {
-      resourceVersion: version,
-      seconds,
+      resourceVersion: from,
+      seconds: Math.round(WATCH_SECONDS * (1 + random())),
       silenceMs,
       signal: stop.signal,
       // Where nothing happens, the first event may be a minute away.
       onOpen: () => {
+        openedMs = timers.now()
         problem = undefined
       },
     })
     for await (const { type: kind, object } of events) {
-      // The server works: the next failure is the first one again.
-      failures = 0
-      problem = undefined
-      version = object.metadata.resourceVersion ?? version
       if (kind === 'DELETED') forget(keyOf(object))
       else if (kind !== 'BOOKMARK') keep(object)
+      version = object.metadata.resourceVersion ?? version
     }
-    return version
   }
 
   const run = async (): Promise<void> => {
-    let version: string | undefined
     while (!stop.signal.aborted) {
-      const startedMs = timers.now()
+      openedMs = undefined
       try {
-        if (version === undefined) {
-          const page = await client.list(type, selection)
-          if (stop.signal.aborted) return
-          version = page.resourceVersion
-          replaceAll(page.items)
-          problem = undefined
-          isSynced = true
-          markSynced()
-        }
-        version = await follow(version)
+        version ??= await readAll()
+        if (stop.signal.aborted) return
+        await follow(version)
         // Ended as agreed; one that ends at once, again and again, must not become a busy loop.
-        if (timers.now() - startedMs < 1000) await wait()
-        else failures = 0
+        if (isSteady()) failures = 0
+        else await wait()
       } catch (error) {
         if (stop.signal.aborted) return
-        if (isExpired(error)) {
-          version = undefined
-          options.onRestart?.('expired')
-          log.debug({ kind: type.kind }, 'watch expired, listing again')
-          if (failures > 0) await wait()
-          failures++
-          continue
-        }
-        const isRefused =
-          error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429
-        options.onRestart?.(isRefused ? 'refused' : 'lost')
-        problem = describe(error)
-        // Refused may mean that the kind is not installed or not allowed yet; what we know may be old by then.
-        if (isRefused) version = undefined
-        if (failures === 0) log.warn({ kind: type.kind, problem, cause: causeOf(error) }, 'watch lost, trying again')
-        await wait(error instanceof KubeError ? error.retryAfterSeconds : undefined)
+        if (isSteady()) failures = 0
+        if (isExpired(error)) await readAnew(error)
+        else await tryAgain(error)
       }
     }
+  }
+
+  const readAnew = async (error: unknown): Promise<void> => {
+    version = undefined
+    options.onRestart?.('expired')
+    log.debug({ kind: type.kind }, 'watch expired, listing again')
+    // Once in a while this is how things are; when it follows another failure, what we know gets old.
+    if (failures++ === 0) return
+    problem = describe(error)
+    await wait()
+  }
+
+  const tryAgain = async (error: unknown): Promise<void> => {
+    const { status, reason, retryAfterSeconds } = error instanceof KubeError ? error : NO_ANSWER
+    const isRefused = status >= 400 && status < 500 && status !== 429
+    options.onRestart?.(isRefused ? 'refused' : 'lost')
+    problem = describe(error)
+    // Refused may mean that the kind is not installed or not allowed yet; what we know may be old by then. What could not be
+    // read must not come again and again.
+    if (isRefused || isTooNew(error) || reason === 'malformed') version = undefined
+    if (failures === 0) log.warn({ kind: type.kind, problem, cause: causeOf(error) }, 'watch lost, trying again')
+    await wait(retryAfterSeconds)
   }
 
   const wait = (retryAfterSeconds = 0): Promise<void> => {
     failures++
     const ms = backoffMs(failures, { firstMs: FIRST_PAUSE_MS, mostMs: MOST_PAUSE_MS, random })
-    return pause(timers, Math.max(ms, Math.min(retryAfterSeconds * 1000, MOST_PAUSE_MS)), stop.signal)
+    // Not all of those who were asked to come back later come back at the same moment.
+    const askedMs = retryAfterSeconds * 1000 * (1 + random() / 10)
+    return pause(timers, Math.max(ms, askedMs), stop.signal)
   }
 
   void run()
@@ -161,6 +177,8 @@ export function createInformer(options: InformerOptions): Informer {
     close: () => stop.abort(),
   }
 }
+
+const NO_ANSWER = { status: 0, reason: '', retryAfterSeconds: undefined }
 
 function describe(error: unknown): string {
   if (!(error instanceof KubeError)) return 'internal'

@@ -1,4 +1,5 @@
 import { OutboundError } from '../core/index.ts'
+import { parseRetryAfter } from '../http/index.ts'
 
 /** The API server's answer to a request that it refused (its `Status` object), or no answer at all (status 0). */
 export class KubeError extends Error {
@@ -6,7 +7,7 @@ export class KubeError extends Error {
   readonly status: number
   /** Machine-readable reason, such as `Conflict`, `NotFound`, `Expired`; empty when there is none. */
   readonly reason: string
-  /** Whole seconds after which the server wants to be asked again. */
+  /** Whole seconds after which the server wants to be asked again, 1 to 300. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(
@@ -34,6 +35,13 @@ export const isNotFound = (error: unknown): boolean => error instanceof KubeErro
 export const isExpired = (error: unknown): boolean =>
   error instanceof KubeError && (error.status === 410 || error.reason === 'Expired' || error.reason === 'Gone')
 
+/**
+ * The server does not know so new a resource version, because its data are older than what we have seen: list again. It says
+ * so with 504, which is no word of its load (`ResourceVersionTooLarge`).
+ */
+export const isTooNew = (error: unknown): boolean =>
+  error instanceof KubeError && error.message.startsWith('Too large resource version')
+
 /** True when asking again later may help: no answer, 408, 429, 5xx. */
 export const isTransient = (error: unknown): boolean =>
   error instanceof OutboundError ||
@@ -43,10 +51,15 @@ export const isTransient = (error: unknown): boolean =>
 /** Longest text of the server that is kept: it names objects and rules, never secrets' values. */
 const MAX_MESSAGE = 2000
 
-/** Reads the `Status` of an answer that is no success; anything else becomes its HTTP status. */
+/** Longest rest, in seconds, that is granted to a server: what asks for a day must not be forgotten for a day. */
+const MOST_RETRY_AFTER_SECONDS = 300
+
+/**
+ * Reads the `Status` of an answer that is no success; anything else becomes its HTTP status. `retryAfter` is the header
+ * (RFC 9110 §10.2.3, seconds or a date).
+ */
 export function kubeErrorOf(status: number, body: Buffer, retryAfter?: string): KubeError {
-  const seconds = retryAfter !== undefined && /^\d{1,5}$/.test(retryAfter) ? Number(retryAfter) : undefined
-  return kubeErrorFrom(status, parsed(body), seconds)
+  return kubeErrorFrom(status, parsed(body), parseRetryAfter(retryAfter, Date.now()))
 }
 
 /** The same from an object that is at hand: the `ERROR` event of a watch holds a `Status` (its `code` wins). */
@@ -57,10 +70,11 @@ export function kubeErrorFrom(status: number, answer: unknown, retryAfterSeconds
     message?: unknown
     details?: { retryAfterSeconds?: unknown }
   }
-  const wanted = details?.retryAfterSeconds
+  const wanted = retryAfterSeconds ?? details?.retryAfterSeconds
   return new KubeError(typeof code === 'number' ? code : status, typeof reason === 'string' ? reason : '', {
     ...(typeof message === 'string' ? { message: message.slice(0, MAX_MESSAGE) } : {}),
-    retryAfterSeconds: retryAfterSeconds ?? (typeof wanted === 'number' ? wanted : undefined),
+    retryAfterSeconds:
+      typeof wanted === 'number' && wanted > 0 ? Math.min(Math.ceil(wanted), MOST_RETRY_AFTER_SECONDS) : undefined,
   })
 }
 

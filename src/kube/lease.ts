@@ -49,6 +49,8 @@ interface LeaseSpec {
 const DEFAULT_DURATION_MS = 15_000
 const DEFAULT_RENEW_DEADLINE_MS = 10_000
 const DEFAULT_RETRY_MS = 2_000
+/** Part of the renew deadline that one request may take: a connection that is silent must not cost the lease. */
+const REQUEST_SHARE = 0.4
 
 /**
  * Leader election by a `Lease`. Another one's renewals are timed by our own clock from when we saw them change, never by
@@ -59,9 +61,12 @@ export function electLeader(options: LeaseOptions): LeaderElection {
   const durationMs = options.durationMs ?? DEFAULT_DURATION_MS
   const renewDeadlineMs = options.renewDeadlineMs ?? DEFAULT_RENEW_DEADLINE_MS
   const retryMs = options.retryMs ?? DEFAULT_RETRY_MS
+  const call = { deadlineMs: renewDeadlineMs * REQUEST_SHARE }
   const stop = new AbortController()
   let heldUntilMs = 0
   let wasLeader = false
+  /** The lease that is stored may be ours. */
+  let isHeld = false
   let cancelDeadline = (): void => {}
   let seen = { version: '', atMs: 0 }
 
@@ -70,13 +75,19 @@ export function electLeader(options: LeaseOptions): LeaderElection {
   const lose = (why: string): void => {
     if (!wasLeader) return
     wasLeader = false
+    isHeld = false
     heldUntilMs = 0
     cancelDeadline()
+    // Lost is lost: what is under way must not take it again.
+    stop.abort()
     log.error({ lease: `${namespace}/${name}`, why }, 'leadership lost')
     options.onLost()
   }
 
   const hold = (sentAtMs: number): void => {
+    isHeld = true
+    // Asked to let go, or lost, while the answer was on the way.
+    if (stop.signal.aborted) return
     // From when the request was sent: nobody may take over while its answer was on the way.
     heldUntilMs = sentAtMs + renewDeadlineMs
     cancelDeadline()
@@ -91,10 +102,11 @@ export function electLeader(options: LeaseOptions): LeaderElection {
     const sentAtMs = timers.now()
     let stored: KubeObject
     try {
-      stored = await client.get(LEASES, namespace, name)
+      stored = await client.get(LEASES, namespace, name, call)
     } catch (error) {
       if (!isNotFound(error)) throw error
-      await client.create(LEASES, leaseObject({ leaseTransitions: 0, acquireTime: micro() }))
+      if (stop.signal.aborted) return
+      await client.create(LEASES, leaseObject({ leaseTransitions: 0, acquireTime: micro() }), call)
       return hold(sentAtMs)
     }
     const spec = (stored['spec'] ?? {}) as LeaseSpec
@@ -109,7 +121,8 @@ export function electLeader(options: LeaseOptions): LeaderElection {
     const transitions = (spec.leaseTransitions ?? 0) + (isOurs ? 0 : 1)
     const acquireTime = isOurs ? (spec.acquireTime ?? micro()) : micro()
     if (stop.signal.aborted) return
-    const written = await client.update(LEASES, leaseObject({ leaseTransitions: transitions, acquireTime }, version))
+    const lease = leaseObject({ leaseTransitions: transitions, acquireTime }, version)
+    const written = await client.update(LEASES, lease, call)
     seen = { version: written.metadata.resourceVersion ?? '', atMs: timers.now() }
     hold(sentAtMs)
   }
@@ -127,15 +140,20 @@ export function electLeader(options: LeaseOptions): LeaderElection {
   })
 
   const run = async (): Promise<void> => {
+    let failures = 0
     while (!stop.signal.aborted) {
+      const startedMs = timers.now()
       try {
         await attempt()
+        failures = 0
       } catch (error) {
         // A conflict means that another one was faster; anything else is tried again until the deadline has passed.
         const status = error instanceof KubeError ? error.status : undefined
-        log.debug({ lease: `${namespace}/${name}`, status, cause: causeOf(error) }, 'lease not written')
+        const level = status !== 409 && failures++ === 0 ? 'warn' : 'debug'
+        log[level]({ lease: `${namespace}/${name}`, status, cause: causeOf(error) }, 'lease not written')
       }
-      await pause(timers, retryMs, stop.signal)
+      // Tries begin so far apart; one that got no answer at all is followed by the next at once.
+      await pause(timers, Math.max(0, retryMs - (timers.now() - startedMs)), stop.signal)
     }
   }
   const running = run()
@@ -148,13 +166,14 @@ export function electLeader(options: LeaseOptions): LeaderElection {
       stop.abort()
       cancelDeadline()
       await running
-      if (!wasLeader) return
+      if (!isHeld) return
       wasLeader = false
       try {
-        const stored = await client.get(LEASES, namespace, name)
+        const stored = await client.get(LEASES, namespace, name, call)
         const spec = (stored['spec'] ?? {}) as LeaseSpec
         if (spec.holderIdentity !== identity) return
-        await client.update(LEASES, { ...stored, spec: { ...spec, holderIdentity: '', leaseDurationSeconds: 1 } })
+        const free = { ...spec, holderIdentity: '', leaseDurationSeconds: 1 }
+        await client.update(LEASES, { ...stored, spec: free }, call)
       } catch (error) {
         log.warn({ cause: causeOf(error) }, 'the lease could not be released; it ends by itself')
       }

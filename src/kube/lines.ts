@@ -7,7 +7,7 @@ const MAX_LINE_BYTES = 16 * 1024 * 1024
  * The lines of an answer as they are complete; a last one without an end is left out (the connection was cut inside it).
  * Throws `KubeError` for a line of more than 16 MiB.
  */
-export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let parts: Buffer[] = []
   let length = 0
   for await (const chunk of chunks) {
@@ -18,7 +18,7 @@ export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<
       parts = []
       length = 0
       start = end + 1
-      if (line.length > 0) yield line.toString('utf8')
+      if (line.length > 0) yield line
     }
     if (start === chunk.length) continue
     parts.push(chunk.subarray(start))

@@ -30,8 +30,11 @@ export interface Queue {
 const FIRST_PAUSE_MS = 5
 const MOST_PAUSE_MS = 300_000
 const DEFAULT_CONCURRENCY = 4
+/** Milliseconds between tries again, all keys together, and how many may come at once before that. */
+const RETRY_SPACING_MS = 20
+const RETRY_BURST = 50
 
-/** A work queue of keys with back-off from 5 ms to 5 min per key. */
+/** A work queue of keys with back-off from 5 ms to 5 min per key, and at most 50 tries again a second of all together. */
 export function createQueue(options: QueueOptions): Queue {
   const { work, log, concurrency = DEFAULT_CONCURRENCY, random = Math.random, timers = systemTimers } = options
   const waiting = new Set<string>()
@@ -41,6 +44,17 @@ export function createQueue(options: QueueOptions): Queue {
   const later = new Map<string, () => void>()
   let idlers: (() => void)[] = []
   let isClosed = false
+  /** When the next try again has its place, if places were given out evenly. */
+  let nextRetryMs = 0
+
+  /** Milliseconds until a try again has a place: thousands of keys that fail together must not come back together. */
+  const untilTurn = (): number => {
+    const now = timers.now()
+    // So far ahead it can only be by a clock that was set back.
+    const place = nextRetryMs > now + MOST_PAUSE_MS ? now : nextRetryMs
+    nextRetryMs = Math.max(place, now - RETRY_BURST * RETRY_SPACING_MS) + RETRY_SPACING_MS
+    return Math.max(0, nextRetryMs - now)
+  }
 
   const settle = (): void => {
     if (running.size > 0 || (waiting.size > 0 && !isClosed)) return
@@ -72,7 +86,7 @@ export function createQueue(options: QueueOptions): Queue {
       // One line at the first failure and at every doubling: a key that fails for hours must not fill the log.
       if ((count & (count - 1)) === 0) log.warn({ key, failures: count, cause: causeOf(error) }, 'will be tried again')
       again.delete(key)
-      if (!isClosed) addLater(key, Math.max(pauseMs, wishMs))
+      if (!isClosed) addLater(key, Math.max(pauseMs, wishMs, untilTurn()))
     } finally {
       running.delete(key)
       if (again.delete(key)) add(key)

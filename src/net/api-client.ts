@@ -29,6 +29,8 @@ export interface ApiRequest {
 /** An answer that is read as it comes. */
 export interface ApiStream {
   readonly status: number
+  /** Names are lower-case; of repeated ones the first. */
+  readonly headers: Readonly<Record<string, string>>
   /** Ends when the server ends the answer; throws when the connection is lost, or silent for too long. */
   readonly chunks: AsyncIterable<Buffer>
   /** Lets go of the connection. */
@@ -42,8 +44,8 @@ export interface ApiClient {
     request: ApiRequest,
     bounds: { readonly deadlineMs: number; readonly maxBytes: number },
   ): Promise<OutboundResponse>
-  /** `silenceMs` bounds the wait for the head and every silence after it. Throws `OutboundError`. */
-  stream(request: ApiRequest, bounds: { readonly silenceMs: number }): Promise<ApiStream>
+  /** `headMs` bounds the wait for the head, `silenceMs` every silence after it. Throws `OutboundError`. */
+  stream(request: ApiRequest, bounds: { readonly headMs: number; readonly silenceMs: number }): Promise<ApiStream>
   /** Nothing new is sent; what runs may end. */
   retire(): void
   /** Ends everything at once. */
@@ -73,7 +75,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         { method, url: `${options.origin}${path}`, headers, ...(body === undefined ? {} : { body }) },
         bounds,
       ),
-    async stream({ method, path, headers, body }, { silenceMs }) {
+    async stream({ method, path, headers, body }, { headMs, silenceMs }) {
       const abort = new AbortController()
       try {
         const answer = await pool.request({
@@ -82,12 +84,17 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
           headers,
           body: body ?? null,
           signal: abort.signal,
-          headersTimeout: silenceMs,
+          headersTimeout: headMs,
           bodyTimeout: silenceMs,
         })
         // What is cut by `close` is no error to anybody.
         answer.body.on('error', () => {})
-        return { status: answer.statusCode, chunks: answer.body, close: () => abort.abort() }
+        return {
+          status: answer.statusCode,
+          headers: firstOf(answer.headers),
+          chunks: answer.body,
+          close: () => abort.abort(),
+        }
       } catch (cause) {
         const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
         const isLate = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_CONNECT_TIMEOUT'
@@ -98,3 +105,11 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     close: () => pool.destroy(),
   }
 }
+
+const firstOf = (headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      const first = Array.isArray(value) ? value[0] : value
+      return first === undefined ? [] : [[name, first]]
+    }),
+  )

@@ -98,8 +98,11 @@ export function createController(options: ControllerOptions): Controller {
     work,
     log,
     concurrency: 16,
+    // A moment later than asked for: by the server's clock it must not be earlier.
     retryAfterMs: (error) =>
-      error instanceof KubeError && error.retryAfterSeconds !== undefined ? error.retryAfterSeconds * 1000 : undefined,
+      error instanceof KubeError && error.retryAfterSeconds !== undefined
+        ? error.retryAfterSeconds * 1000 + 50
+        : undefined,
   })
   const add = (key: string): void => {
     // Nobody looks before leadership is there; `start` looks at everything then.

@@ -28,8 +28,8 @@ export interface OperatorOptions {
   readonly writesStatus: boolean
   /** Undefined: no webhooks. */
   readonly webhook: WebhookOptions | undefined
-  /** Leadership was lost for good: the process has to end. */
-  readonly onLost: () => void
+  /** Leadership was lost for good, or webhooks cannot be served: the process has to end. */
+  readonly onLost: (what: 'lease' | 'webhook') => void
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -132,7 +132,7 @@ export function startOperator(options: OperatorOptions): Operator {
     } catch (error) {
       const detail = error instanceof Failure ? error.detail : undefined
       log.error({ cause: causeOf(error), detail }, 'the webhook cannot be served')
-      options.onLost()
+      options.onLost('webhook')
     }
   }
   /** A replica that knows no configs would refuse pods for it: webhooks wait for the caches. */
@@ -178,7 +178,7 @@ export function startOperator(options: OperatorOptions): Operator {
     onLost: () => {
       isLeader = false
       leads.set(0)
-      options.onLost()
+      options.onLost('lease')
     },
     log,
   })

@@ -1,32 +1,40 @@
 import { expect, test } from 'vitest'
-import { electLeader, type KubeClient, KubeError, type KubeObject } from '../../src/kube/index.ts'
+import { type CallOptions, electLeader, type KubeClient, KubeError, type KubeObject } from '../../src/kube/index.ts'
 import { createManualTimers, silentLog } from './manual-timers.ts'
 
 /** The one lease of a server that refuses a write with another version, and can be made to answer nothing. */
 function createLeaseServer() {
   let stored: KubeObject | undefined
   let version = 0
-  const state = { isDown: false, writes: 0 }
-  const answer = <T>(give: () => T): Promise<T> =>
-    state.isDown ? Promise.reject(new KubeError(0, 'unreachable')) : new Promise((resolve) => resolve(give()))
+  /** `silent`: so many requests get no answer before their deadline; `late`: writes are carried out and answered so late. */
+  const state = { isDown: false, writes: 0, silent: 0, lateMs: 0 }
+  const answer = <T>(give: () => T, call: CallOptions = {}): Promise<T> =>
+    new Promise((resolve, reject) => {
+      if (state.isDown) return reject(new KubeError(0, 'unreachable'))
+      if (state.silent === 0) return resolve(give())
+      state.silent--
+      timers.after(call.deadlineMs ?? 10_000, () => reject(new KubeError(0, 'timeout')))
+    })
+  const later = <T>(give: () => T): Promise<T> =>
+    state.lateMs === 0 ? answer(give) : new Promise((resolve) => void timers.after(state.lateMs, () => resolve(give())))
   const write = (object: KubeObject): KubeObject => {
     state.writes++
     stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(++version) } }
     return stored
   }
   const client: Pick<KubeClient, 'get' | 'create' | 'update'> = {
-    get: () =>
+    get: (_type, _namespace, _name, call) =>
       answer(() => {
         if (stored === undefined) throw new KubeError(404, 'NotFound')
         return stored
-      }),
+      }, call),
     create: (_type, object) =>
       answer(() => {
         if (stored !== undefined) throw new KubeError(409, 'AlreadyExists')
         return write(object)
       }),
     update: (_type, object) =>
-      answer(() => {
+      later(() => {
         if (object.metadata.resourceVersion !== stored?.metadata.resourceVersion) throw new KubeError(409, 'Conflict')
         return write(object)
       }),
@@ -89,6 +97,32 @@ test('who cannot renew stops acting after ten seconds, five before anybody else 
   await timers.advance(1_100)
   expect(leader.isLeader).toBe(false)
   expect(events).toEqual(['cut off leads', 'cut off lost'])
+  await settled(leader.release())
+})
+
+test('one connection that is silent does not cost the lease', async () => {
+  const server = createLeaseServer()
+  const events: string[] = []
+  const leader = candidate(server, 'patient', events)
+  await timers.advance(2_500)
+  server.state.silent = 1
+  await timers.advance(30_000)
+  expect([leader.isLeader, events]).toEqual([true, ['patient leads']])
+  await settled(leader.release())
+})
+
+test('who has lost the lease does not take it again, not even by a renewal that was on its way', async () => {
+  const server = createLeaseServer()
+  const events: string[] = []
+  const leader = candidate(server, 'late', events)
+  await timers.advance(1_000)
+  server.state.lateMs = 12_000
+  await timers.advance(16_000)
+  server.state.lateMs = 0
+  const { writes } = server.state
+  await timers.advance(60_000)
+  expect([leader.isLeader, events]).toEqual([false, ['late leads', 'late lost']])
+  expect(server.state.writes).toBe(writes)
   await settled(leader.release())
 })
 

@@ -84,6 +84,23 @@ test('what a failure says about when to come back is honoured', async () => {
   await queue.close()
 })
 
+test('thousands of keys that fail together are tried again 50 times a second, not all at once', async () => {
+  let tries = 0
+  const queue = createQueue({
+    ...common,
+    concurrency: 16,
+    work: () => {
+      tries++
+      return Promise.reject(new Error('no'))
+    },
+  })
+  for (let at = 0; at < 2000; at++) queue.add(`k${at}`)
+  await timers.advance(3000)
+  expect(tries).toBeGreaterThan(2100)
+  expect(tries).toBeLessThan(2300)
+  await queue.close()
+})
+
 test('a key comes back when its work says so, and earlier when it is added', async () => {
   let rounds = 0
   const queue = createQueue({ ...common, work: () => Promise.resolve(++rounds < 3 ? 1000 : undefined) })

@@ -45,6 +45,8 @@ interface Stored {
 
 /** Milliseconds between looks at the Secret; with short lifetimes a tenth of those. */
 const LOOK_MS = 30_000
+/** Milliseconds until the first look after one that failed; doubled with each further one, up to the usual pause. */
+const FIRST_RETRY_MS = 1_000
 /** Milliseconds that API servers have to take over a new bundle before anybody serves what it vouches for. */
 const SPREAD_MS = 3_000
 
@@ -62,6 +64,7 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
   let isClosed = false
   let cancel = (): void => {}
   let looking: Promise<void> = Promise.resolve()
+  let failures = 0
 
   const use = (certificate: Certificate): void => {
     if (current?.cert === certificate.cert) return
@@ -118,18 +121,23 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
   }
 
   const look = (): Promise<void> => {
-    looking = looking.then(lookOnce).catch((error: unknown) => {
-      const status = error instanceof KubeError ? error.status : undefined
-      log.warn(
-        { secret: `${namespace}/${secretName}`, status, cause: causeOf(error) },
-        'webhook certificate could not be looked at',
-      )
-    })
+    looking = looking.then(lookOnce).then(
+      () => void (failures = 0),
+      (error: unknown) => {
+        failures++
+        const status = error instanceof KubeError ? error.status : undefined
+        log.warn(
+          { secret: `${namespace}/${secretName}`, status, cause: causeOf(error) },
+          'webhook certificate could not be looked at',
+        )
+      },
+    )
     return looking
   }
   const schedule = (): void => {
     if (isClosed) return
-    cancel = timers.after(lookMs, () => void look().then(schedule))
+    const pauseMs = failures === 0 ? lookMs : Math.min(lookMs, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 10))
+    cancel = timers.after(pauseMs, () => void look().then(schedule))
   }
   await look()
   schedule()
