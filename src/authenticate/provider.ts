@@ -56,12 +56,15 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
     )
     .with(name)
   if (hasKeys) atHand.set(0)
+  let isClosed = false
   const keys = createKeyStore({
     clock: deps.clock,
     client,
     discovery: createDiscovery(issuerUrl, client, deps.clock),
     jwksUrl,
     onFetched(count, failure) {
+      // Nobody asks for its figures any more.
+      if (isClosed) return
       health.note('keys', failure)
       atHand.set(count)
     },
@@ -98,6 +101,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
       await keys.keys().catch(() => undefined)
     },
     async close() {
+      isClosed = true
       files.close()
       await Promise.all([get.close(), post.close()])
     },

@@ -7,6 +7,7 @@ import type { OpenSecrets } from '../secrets/index.ts'
 import type { Stores } from '../storage/index.ts'
 import { placed } from './config-error.ts'
 import { type LateRooms, loaded } from './late-rooms.ts'
+import type { NamedSeries } from './named-series.ts'
 import { resourceUrlOf, scopesOf } from './resource-documents.ts'
 import { storageConfig } from './storage-config.ts'
 
@@ -15,6 +16,7 @@ interface AuthServersDeps {
   readonly log: Log
   readonly metrics: Metrics
   readonly outbound: ObtainDeps['outbound']
+  readonly series: NamedSeries
   readonly secrets: OpenSecrets
   readonly stores: Pick<Stores, 'open'>
   /** Keys for a server that has none configured, asked for once. Default: made here. */
@@ -73,9 +75,11 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
     try {
       const server = openAuthServer(config, { ...deps, secrets, store, ephemeral: keys })
       for (const warning of server.warnings) deps.log.warn({}, warning)
+      const releases = spec.upstreamProviders.map((upstream) => deps.series.hold('upstream', upstream.name))
       const close = async (): Promise<void> => {
         await server.close()
         await letGo()
+        for (const release of releases) release()
       }
       return { server, close }
     } catch (error) {

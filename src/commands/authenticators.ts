@@ -1,9 +1,26 @@
-import { type Authenticator, createAuthenticator } from '../authenticate/index.ts'
+import { type Authenticator, createAuthenticator, type InProcessProvider } from '../authenticate/index.ts'
 import { RefCountedPool } from '../core/index.ts'
 import type { AuthSection } from '../resources/index.ts'
 import type { RouteIssuer } from './auth-servers.ts'
+import type { NamedSeries } from './named-series.ts'
 
 type AuthenticateDeps = Parameters<typeof createAuthenticator>[1]
+
+/** An authenticator whose providers' series of metrics are there until it is closed. Throws as `createAuthenticator` does. */
+export function openAuthenticator(
+  series: NamedSeries,
+  section: AuthSection,
+  deps: AuthenticateDeps,
+  inProcess?: readonly InProcessProvider[],
+): Authenticator {
+  const authenticator = createAuthenticator(section, deps, inProcess)
+  const providers = section.mode === 'oauth' ? section.oauth.providers : []
+  const releases = providers.map(({ name }) => series.hold('name', name))
+  const release = (): void => {
+    for (const one of releases) one()
+  }
+  return { ...authenticator, close: () => authenticator.close().finally(release) }
+}
 
 /** The authenticators of one configuration; routes with the same `auth` section share one. */
 export interface HeldAuthenticators {
@@ -22,7 +39,7 @@ export interface Authenticators {
 }
 
 /** Keeps one authenticator per different section. */
-export function createAuthenticators(deps: AuthenticateDeps): Authenticators {
+export function createAuthenticators(deps: AuthenticateDeps & { readonly series: NamedSeries }): Authenticators {
   const pool = new RefCountedPool<Authenticator>((authenticator) => authenticator.close())
   const started = new WeakSet<Authenticator>()
   return {
@@ -33,7 +50,7 @@ export function createAuthenticators(deps: AuthenticateDeps): Authenticators {
         get(section, own) {
           const inProcess = own === undefined ? [] : [own.provider]
           const key = JSON.stringify([section, own?.key])
-          const authenticator = held.get(key, () => createAuthenticator(section, deps, inProcess))
+          const authenticator = held.get(key, () => openAuthenticator(deps.series, section, deps, inProcess))
           used.add(authenticator)
           return authenticator
         },

@@ -12,6 +12,7 @@ import { type LateStores, lateStores } from './late-stores.ts'
 import type { Telemetry } from '../telemetry/index.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
 import { openMetrics, type OpenMetrics } from './metrics.ts'
+import { createNamedSeries, withSeries } from './named-series.ts'
 import type { Common } from './proxy-process.ts'
 import type { SharedCacheSlot } from './shared-cache.ts'
 import { stsEndpoints } from './sts-endpoint.ts'
@@ -66,8 +67,10 @@ export function createServices(options: ServicesOptions): Services {
     shared: () => sharing.current,
   })
   const protections = createProtections({ clock, metrics })
+  const series = createNamedSeries(metrics)
+  const egress = egressProxy === undefined ? {} : { egressProxy }
   const plain: ObtainDeps['outbound'] = (wanted) =>
-    createOutbound({ ...wanted, clock, metrics, protections, ...(egressProxy === undefined ? {} : { egressProxy }) })
+    withSeries(series, wanted.name, createOutbound({ ...wanted, clock, metrics, protections, ...egress }))
   const { telemetry } = options
   const outbound: ObtainDeps['outbound'] =
     telemetry === undefined ? plain : (wanted) => telemetry.traced(plain(wanted), wanted.name)
@@ -80,12 +83,13 @@ export function createServices(options: ServicesOptions): Services {
     egressProxy,
     secrets,
     caFiles: openCaFiles(log),
-    authenticators: createAuthenticators({ clock, log, metrics, outbound }),
+    authenticators: createAuthenticators({ clock, log, metrics, outbound, series }),
     authServers: createAuthServers({
       clock,
       log,
       metrics,
       outbound,
+      series,
       secrets,
       stores,
       ephemeralKeys: common?.ephemeralKeys,

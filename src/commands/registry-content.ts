@@ -1,17 +1,14 @@
-import {
-  type Authenticator,
-  createAuthenticator,
-  isPublicPath,
-  protectedResourceMetadata,
-} from '../authenticate/index.ts'
+import { type Authenticator, isPublicPath, protectedResourceMetadata } from '../authenticate/index.ts'
 import { metadataPath, metadataUrl } from '../http/index.ts'
 import { type AccessPolicy, openSource, type RegistryContent, type Source, type SourceDeps } from '../registry/index.ts'
 import { type AuthSection, renderProblem } from '../resources/index.ts'
+import { openAuthenticator } from './authenticators.ts'
 import { whole } from './closers.ts'
 import { ConfigError } from './config-error.ts'
 import type { LoadedRegistry } from './load-registry.ts'
+import type { NamedSeries } from './named-series.ts'
 
-type Deps = SourceDeps & Parameters<typeof createAuthenticator>[1]
+type Deps = SourceDeps & Parameters<typeof openAuthenticator>[2] & { readonly series: NamedSeries }
 
 /** What a registry file asks for, opened: whoever has it closes it. */
 export interface OpenContent extends RegistryContent {
@@ -53,7 +50,7 @@ export function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenCon
     }
     const { auth } = config
     const key = `auth ${JSON.stringify(auth)}`
-    const tokens = await part(key, () => createAuthenticator(auth, deps))
+    const tokens = await part(key, () => openAuthenticator(deps.series, auth, deps))
     // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
     if (before?.parts.get(key) === undefined) void tokens.start()
     return {

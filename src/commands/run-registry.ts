@@ -7,6 +7,7 @@ import { describeEgress, egressFrom } from './egress.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
 import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
 import { openMetrics } from './metrics.ts'
+import { createNamedSeries, withSeries } from './named-series.ts'
 import { closeContent, openContent } from './registry-content.ts'
 import { createRegistryReloader } from './registry-reloader.ts'
 import { VERSION } from './version.ts'
@@ -56,10 +57,12 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
   if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
+  const series = createNamedSeries(metrics)
+  const egress = egressProxy === undefined ? {} : { egressProxy }
   const outbound = (wanted: Omit<Parameters<typeof createOutbound>[0], 'clock'>) =>
-    createOutbound({ ...wanted, clock, metrics, ...(egressProxy === undefined ? {} : { egressProxy }) })
+    withSeries(series, wanted.name, createOutbound({ ...wanted, clock, metrics, ...egress }))
 
-  const deps = { clock, log, metrics, outbound }
+  const deps = { clock, log, metrics, outbound, series }
   let content = await openContent(loaded, deps)
   closers.keep({ close: () => closeContent(content) })
   const server = await startRegistry({
@@ -75,12 +78,8 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     await server.replace(next)
     content = next
     await closeContent(before, next)
-    for (const name of before.registries.keys()) {
-      if (next.registries.has(name)) continue
-      metrics.removeSeries({ registry: name })
-      // Its circuit, where its data came from a server.
-      metrics.removeSeries({ name: `registry ${name}` })
-    }
+    for (const name of before.registries.keys())
+      if (!next.registries.has(name)) metrics.removeSeries({ registry: name })
   }
   const internalAddress = options.internalAddress ?? DEFAULT_INTERNAL_ADDRESS
   closers.keep({ close: () => server.drain(options.drainGraceMs) })

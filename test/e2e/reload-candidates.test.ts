@@ -103,6 +103,26 @@ describe('a reload', () => {
     expect(issuer.asked()).toBe(asked)
   })
 
+  it('that removes an identity provider takes its figures along, also those of its circuits', async () => {
+    await start()
+    await proxy.write('secrets/b/key', 'one')
+    await proxy.write('proxy.json', withIssuer())
+    expect(await proxy.reload()).toEqual({ ok: true })
+    const named = async (): Promise<string[]> => {
+      const text = await (await fetch(`${proxy.adminUrl}/metrics`)).text()
+      return text.split('\n').filter((line) => /name="new( |")/.test(line))
+    }
+    await vi.waitFor(async () => {
+      const text = (await named()).join('\n')
+      expect(text).toContain('extauth_provider_requests_total')
+      expect(text).toContain('extauth_provider_keys')
+      expect(text).toContain('extauth_breaker_state')
+    }, 10_000)
+    await proxy.write('proxy.json', proxyConfig({ auth: { mode: 'anonymous' }, routes: [route('a')] }))
+    expect(await proxy.reload()).toEqual({ ok: true })
+    await vi.waitFor(async () => expect(await named()).toEqual([]), 10_000)
+  })
+
   it('that removes a secret stops watching it', async () => {
     await start()
     await proxy.write('secrets/b/key', 'one')

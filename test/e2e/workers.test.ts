@@ -161,7 +161,7 @@ describe('extauth proxy --workers 2', () => {
     expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([200]))
     await vi.waitFor(async () => expect((await proxy.admin('/readiness')).json).toEqual({ status: 'ready' }), 60_000)
     expect(await proxy.pids()).not.toContain(victim)
-    expect(await proxy.metric('extauth_worker_ends_total')).toBe(1)
+    expect(await proxy.metric('extauth_worker_ends_total{reason="crashed"}')).toBe(1)
     // Nothing that was counted before is forgotten.
     expect(await proxy.metric(ok)).toBe(24)
     expect(proxy.running.stderr()).toContain('another one takes its place')

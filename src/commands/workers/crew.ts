@@ -1,6 +1,7 @@
 import type { Log, Metrics } from '../../core/index.ts'
 import type { StartFailure, WorkerMethods } from './messages.ts'
 import { NoAnswer, type Peer } from './peer.ts'
+import { watchPulse } from './pulse.ts'
 
 /** How a process ended. */
 export interface WorkerEnd {
@@ -53,15 +54,19 @@ const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 
 /**
- * Starts the first worker, then the others, and replaces each that ends by itself. Throws `WorkerNotStarted` when one of the
- * first can't start; none is left then.
+ * Starts the first worker, then the others, and replaces each that ends by itself or answers no more. Throws
+ * `WorkerNotStarted` when one of the first can't start; none is left then.
  */
 export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOptions): Promise<Crew> {
   const running = metrics.gauge('extauth_workers', 'Worker processes that serve.').with()
-  const ends = metrics.counter('extauth_worker_ends_total', 'Worker processes that ended by themselves.').with()
+  const ends = metrics.counter('extauth_worker_ends_total', 'Worker processes that ended by themselves or hung.', [
+    'reason',
+  ])
+  const ended = { crashed: ends.with('crashed'), hung: ends.with('hung') }
   running.set(0)
   const all = new Set<WorkerProcess>()
   const serving = new Set<WorkerProcess>()
+  const hung = new WeakSet<WorkerProcess>()
   let shortLives = 0
   let isStopping = false
   let pause: NodeJS.Timeout | undefined
@@ -70,8 +75,10 @@ export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOpti
     running.set(serving.size)
     onEnded(worker)
     if (isStopping) return
-    ends.add()
-    log.error({ worker: worker.pid, code, signal }, 'a worker ended by itself, another one takes its place')
+    const reason = hung.has(worker) ? 'hung' : 'crashed'
+    ended[reason].add()
+    const how = reason === 'hung' ? 'a worker that had hung is gone' : 'a worker ended by itself'
+    log.error({ worker: worker.pid, code, signal }, `${how}, another one takes its place`)
     shortLives = livedMs < SHORT_LIFE_MS ? shortLives + 1 : 0
     replace()
   }
@@ -108,6 +115,16 @@ export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOpti
     }, pauseMs)
   }
 
+  const pulse = watchPulse({
+    workers: () => all,
+    hasStarted: (worker) => serving.has(worker),
+    onHung(worker, unansweredSeconds) {
+      hung.add(worker)
+      log.error({ worker: worker.pid, unansweredSeconds }, 'a worker does not answer any more; it is killed')
+      worker.kill()
+    },
+  })
+
   const stop = async (withinMs: number): Promise<void> => {
     isStopping = true
     clearTimeout(pause)
@@ -122,6 +139,7 @@ export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOpti
       })
     await Promise.all(workers.map((worker) => worker.ended))
     clearTimeout(timer)
+    pulse.close()
   }
 
   try {

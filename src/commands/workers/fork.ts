@@ -5,10 +5,14 @@ import type { WorkerEnd, WorkerProcess } from './crew.ts'
 import { passLines } from './log-lines.ts'
 import type { MemoryOfWorkers } from './memory-of-workers.ts'
 import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
+import { passOnOffered } from './offered.ts'
 import { type Channel, createPeer, NoAnswer } from './peer.ts'
 
 /** Says to a worker that the log of its supervisor goes to a terminal. */
 const TERMINAL = 'EXTAUTH_WORKER_TERMINAL'
+
+/** Those to which connections can be handed. */
+const listening = new Set<unknown>()
 
 export interface ForkOptions {
   readonly memory: MemoryOfWorkers
@@ -26,7 +30,11 @@ export interface ForkOptions {
  */
 export function forkWorker({ memory, common, ephemeralKeys, log, isTerminal }: ForkOptions): WorkerProcess {
   cluster.setupPrimary({ stdio: ['ignore', 'ignore', 'pipe', 'ipc'], serialization: 'advanced' })
-  const { process: child } = cluster.fork(isTerminal ? { [TERMINAL]: 'true' } : {})
+  const worker = cluster.fork(isTerminal ? { [TERMINAL]: 'true' } : {})
+  const { process: child } = worker
+  worker.once('listening', () => listening.add(worker))
+  worker.once('disconnect', () => listening.delete(worker))
+  passOnOffered(child, () => listening.size > 0)
   if (child.stderr !== null) passLines(child.stderr, (lines) => log.pass(lines))
 
   const channel: Channel = {

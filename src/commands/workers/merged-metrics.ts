@@ -1,5 +1,6 @@
 import { AggregatorRegistry } from 'prom-client'
 import type { MetricsSnapshot } from '../metrics.ts'
+import type { NamesInUse } from '../named-series.ts'
 
 /** The metrics of several processes as one. */
 export interface MergedMetrics {
@@ -8,10 +9,10 @@ export interface MergedMetrics {
   /** A worker has gone: what it last counted stays in the sums, so that no counter goes back; its gauges do not. */
   depart(worker: object): void
   /**
-   * Prometheus text exposition format: `own` and all workers. What ended workers counted for a `route` that isn't in `routes`
-   * (where they are known) is forgotten.
+   * Prometheus text exposition format: `own` and all workers. What ended workers counted for a route, identity provider or
+   * upstream that no worker's names have any more is forgotten; without an answer nobody knows, and nothing is.
    */
-  render(own: MetricsSnapshot, routes: ReadonlySet<string> | undefined): Promise<string>
+  render(own: MetricsSnapshot, inUse: readonly NamesInUse[]): Promise<string>
 }
 
 /** Merges as each metric says: counters and histograms by their sums, gauges by sum, least or greatest. */
@@ -27,8 +28,8 @@ export function createMergedMetrics(): MergedMetrics {
       byWorker.delete(worker)
       if (last !== undefined) departed = merge([departed, lasting(last)])
     },
-    async render(own, routes) {
-      if (routes !== undefined) departed = ofRoutes(departed, routes)
+    async render(own, inUse) {
+      if (inUse.length > 0) departed = ofNames(departed, inUse)
       return registryOf([...byWorker.values(), own, departed]).metrics()
     },
   }
@@ -42,9 +43,14 @@ function merge(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
   return registryOf(snapshots).getMetricsAsArray() as MetricsSnapshot
 }
 
-function ofRoutes(snapshot: MetricsSnapshot, routes: ReadonlySet<string>): MetricsSnapshot {
+function ofNames(snapshot: MetricsSnapshot, inUse: readonly NamesInUse[]): MetricsSnapshot {
+  const known = (['route', 'name', 'upstream'] as const).map(
+    (label) => [label, new Set<unknown>(inUse.flatMap((names) => names[label]))] as const,
+  )
   return snapshot.map((metric) => ({
     ...metric,
-    values: metric.values.filter(({ labels }) => labels.route === undefined || routes.has(String(labels.route))),
+    values: metric.values.filter(({ labels }) =>
+      known.every(([label, names]) => labels[label] === undefined || labels[label] === '' || names.has(labels[label])),
+    ),
   }))
 }

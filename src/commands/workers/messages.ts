@@ -2,6 +2,7 @@ import type { CacheListing, PurgeFilter } from '../../cache/index.ts'
 import type { Readiness } from '../../ops/index.ts'
 import type { ReloadResult } from '../admin.ts'
 import type { MetricsSnapshot } from '../metrics.ts'
+import type { NamesInUse } from '../named-series.ts'
 import type { FixedSettings } from '../reloader.ts'
 import type { StoreMethods } from './memory-of-workers.ts'
 
@@ -27,13 +28,15 @@ export interface CommonMaterial {
 export type WorkerMethods = {
   config(): object
   readiness(): Readiness
-  metrics(): Promise<{ readonly snapshot: MetricsSnapshot; readonly routes: readonly string[] }>
+  metrics(): Promise<{ readonly snapshot: MetricsSnapshot; readonly names: NamesInUse }>
   cache(): CacheListing
   purge(filter: PurgeFilter): number
   decisions(): readonly object[]
   reload(): Promise<ReloadResult>
   /** Something was published to a subscription of this worker. */
   published(id: number, message: string): void
+  /** Says nothing: that it is answered at all is what counts. */
+  beat(): void
   /** Drains and ends. */
   stop(): void
 }

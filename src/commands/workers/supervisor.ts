@@ -8,6 +8,7 @@ import { ConfigError } from '../config-error.ts'
 import { loadProxyConfig } from '../load-config.ts'
 import { countLostLines, type OpenLog } from '../logging.ts'
 import { openMetrics } from '../metrics.ts'
+import type { NamesInUse } from '../named-series.ts'
 import { DEFAULT_DRAIN_GRACE_MS, type ProxyProcessOptions } from '../proxy-process.ts'
 import { fixedSettings } from '../reloader.ts'
 import { type RunningProxy, startAdmin } from '../run-proxy.ts'
@@ -78,14 +79,13 @@ export function runWorkers(
           ? { ok: false, detail: { draining: true } }
           : mergeReadiness((await ask(crew, 'readiness', [])).answers, workers),
       async metrics() {
-        const routes = new Set<string>()
+        const inUse: NamesInUse[] = []
         await each(crew, async (worker) => {
-          const { snapshot, routes: names } = await worker.peer.ask('metrics', [], ANSWER_MS)
+          const { snapshot, names } = await worker.peer.ask('metrics', [], ANSWER_MS)
           merged.take(worker, snapshot)
-          for (const name of names) routes.add(name)
+          inUse.push(names)
         })
-        // Without an answer nobody knows which routes there are.
-        return merged.render(await metrics.snapshot(), routes.size === 0 ? undefined : routes)
+        return merged.render(await metrics.snapshot(), inUse)
       },
       cache: async () => mergeListings(await every(crew, 'cache', [])),
       purge: async (filter) => (await every(crew, 'purge', [filter])).reduce((sum, count) => sum + count, 0),

@@ -4,6 +4,7 @@ import { Closers } from '../closers.ts'
 import { ConfigError } from '../config-error.ts'
 import { EXIT, type Io } from '../io.ts'
 import type { OpenLog } from '../logging.ts'
+import { namesIn } from '../named-series.ts'
 import { type Common, type ProxyProcess, type ProxyProcessOptions, startProxy } from '../proxy-process.ts'
 import { growYoungGeneration } from '../young-generation.ts'
 import { createMemoryOverChannel } from './memory-over-channel.ts'
@@ -31,15 +32,14 @@ export async function runWorker(
     readiness: () => running().readiness(),
     metrics: async () => ({
       snapshot: await running().openMetrics.snapshot(),
-      routes: running()
-        .config()
-        .routes.map(({ name }) => name),
+      names: namesIn(running().config()),
     }),
     cache: () => running().cache(),
     purge: (filter) => running().purge(filter),
     decisions: () => running().decisions(),
     reload: () => running().reload(),
     published: (id, message) => memory.onMessage(id, message),
+    beat: () => undefined,
     stop: () => stop('told'),
   }
   const peer = createPeer<SupervisorMethods>(channel, methods)

@@ -27,7 +27,9 @@ function createWorld(outcome: (index: number) => StartFailure | undefined = () =
           one.die()
         },
         peer: {
-          ask() {
+          ask(name: string) {
+            if (name === 'beat')
+              return isHung ? new Promise<never>(() => undefined) : Promise.resolve(undefined as never)
             one.stopped = true
             if (isObedient) one.die({ code: 0, signal: null })
             return Promise.resolve(undefined as never)
@@ -39,7 +41,9 @@ function createWorld(outcome: (index: number) => StartFailure | undefined = () =
     return one.worker
   }
   let isObedient = true
+  let isHung = false
   return {
+    hang: () => void (isHung = true),
     metrics,
     log,
     workers,
@@ -62,7 +66,7 @@ describe('a crew of workers', () => {
     expect(log.lines.join('\n')).toContain('another one takes its place')
     const text = await metrics.render()
     expect(text).toContain('extauth_workers 3')
-    expect(text).toContain('extauth_worker_ends_total 1')
+    expect(text).toContain('extauth_worker_ends_total{reason="crashed"} 1')
     await crew.stop(1_000)
     expect(crew.serving).toHaveLength(0)
     expect(workers).toHaveLength(4)
@@ -85,6 +89,26 @@ describe('a crew of workers', () => {
     )
     await expect(start(3)).rejects.toMatchObject({ failure: { code: 'config_error' } })
     expect(workers.filter(({ stopped, killed }) => !stopped && !killed)).toHaveLength(0)
+  })
+
+  it('kills a worker that does not answer, and has a new one for it', async () => {
+    vi.useFakeTimers()
+    try {
+      const { start, workers, metrics, log, hang } = createWorld()
+      const crew = await start(1)
+      await vi.advanceTimersByTimeAsync(30_000)
+      expect(workers).toHaveLength(1)
+      hang()
+      await vi.advanceTimersByTimeAsync(14_000)
+      expect(workers.map(({ killed }) => killed)).toEqual([true, false])
+      expect(crew.serving).toEqual([workers[1]?.worker])
+      expect(log.lines.join('\n')).toContain('does not answer any more')
+      expect(await metrics.render()).toContain('extauth_worker_ends_total{reason="hung"} 1')
+      await crew.stop(1_000)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('ends those that do not stop in time', async () => {

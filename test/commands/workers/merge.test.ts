@@ -6,7 +6,10 @@ import { mergeDecisions, mergeListings, mergeReadiness, mergeReloads } from '../
 import { createMergedMetrics } from '../../../src/commands/workers/merged-metrics.ts'
 
 const bare = () => openMetrics({ processMetrics: false })
-const ROUTES = new Set(['a', 'b'])
+const IN_USE = [
+  { route: ['a'], name: ['idp'], upstream: [] },
+  { route: ['b'], name: [], upstream: [] },
+]
 
 describe('the metrics of several workers', () => {
   it('are sums, and for gauges what they say of themselves', async () => {
@@ -26,7 +29,7 @@ describe('the metrics of several workers', () => {
     merged.take(other, await other.snapshot())
     const own = bare()
     own.counter('own_total', 'Own.').with().add(7)
-    const text = await merged.render(await own.snapshot(), ROUTES)
+    const text = await merged.render(await own.snapshot(), IN_USE)
     for (const line of [
       'requests_total{route="a"} 5',
       'open 5',
@@ -46,6 +49,8 @@ describe('the metrics of several workers', () => {
     const [one, other] = [bare(), bare()]
     for (const metrics of [one, other]) {
       for (const route of ['a', 'gone']) metrics.counter('requests_total', 'Requests.', ['route']).with(route).add(2)
+      for (const name of ['idp', 'gone']) metrics.counter('asked_total', 'Asked.', ['name']).with(name).add(1)
+      metrics.counter('requests_total', 'Requests.', ['route']).with('').add(1)
       metrics.gauge('open', 'Open.').with().set(1)
       metrics.histogram('seconds', 'Seconds.', ['route'], [1]).with('a').observe(0.5)
     }
@@ -57,14 +62,17 @@ describe('the metrics of several workers', () => {
     const third = bare()
     third.counter('requests_total', 'Requests.', ['route']).with('a').add(1)
     merged.take(third, await third.snapshot())
-    const text = await merged.render([], ROUTES)
+    const text = await merged.render([], IN_USE)
     expect(text).toContain('requests_total{route="a"} 5\n')
     expect(text).toContain('seconds_count{route="a"} 2\n')
-    expect(text).not.toContain('route="gone"')
+    expect(text).toContain('asked_total{name="idp"} 2\n')
+    // Of requests for which no route was found.
+    expect(text).toContain('requests_total{route=""} 2\n')
+    expect(text).not.toContain('gone')
     expect(text).not.toContain('open 1')
-    expect(await merged.render([], ROUTES)).toBe(text)
+    expect(await merged.render([], IN_USE)).toBe(text)
     merged.depart(third)
-    expect(await merged.render([], undefined)).toContain('requests_total{route="a"} 5\n')
+    expect(await merged.render([], [])).toContain('requests_total{route="a"} 5\n')
   })
 })
 
