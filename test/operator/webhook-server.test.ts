@@ -22,8 +22,10 @@ const start = async (leaveMs = 0): Promise<WebhookServer> =>
     leaveMs,
     address: '127.0.0.1:0',
     certificate: certificateOf(TLS.server),
-    validate: ({ namespace }) =>
-      namespace === 'good' ? { allowed: true } : { allowed: false, message: 'only in namespace good' },
+    validate: ({ namespace }) => {
+      if (namespace === 'broken') throw new Error('as it happens')
+      return namespace === 'good' ? { allowed: true } : { allowed: false, message: 'only in namespace good' }
+    },
     mutate: () => ({ allowed: true }),
     log: createRecordingLog(),
     metrics: createRecordingMetrics(),
@@ -43,8 +45,9 @@ function send(
   body: string,
   method = 'POST',
   agent: Agent | false = false,
+  type = 'application/json',
 ): Promise<{ status: number; text: string; connection: string | undefined }> {
-  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+  const headers = { 'content-type': type, 'content-length': Buffer.byteLength(body) }
   return new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port, path, method, headers, rejectUnauthorized: false, agent }
     const request = httpsRequest(options, (response) => {
@@ -84,6 +87,13 @@ describe('the server that the API server asks', () => {
   ])('refuses %s', async (_what, path, body, method, status) => {
     const { port } = await start()
     expect((await send(port, path, body, method)).status).toBe(status)
+  })
+
+  it('refuses what does not say that it is JSON, and lets nothing by when a decision fails', async () => {
+    const { port } = await start()
+    const form = await send(port, VALIDATE_PATH, reviewFor('good'), 'POST', false, 'text/plain')
+    expect([form.status, form.connection]).toEqual([415, 'close'])
+    expect((await send(port, VALIDATE_PATH, reviewFor('broken'))).status).toBe(500)
   })
 
   it('answers on while it leaves, each time for the last time on that connection, and then no more', async () => {

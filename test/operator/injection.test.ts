@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest'
+import type { KubeObject } from '../../src/kube/index.ts'
+import { podKeys } from '../../src/operator/index.ts'
+import { decideInjection, type InjectableConfig } from '../../src/operator/webhook/mutate.ts'
+
+const keys = podKeys('extauth.dev')
+const COMPLETE = {
+  [keys.externalAuth]: 'github',
+  [keys.callers]: 'callers',
+  [keys.targetPort]: '3000',
+}
+
+const pod = (annotations: Record<string, string> = COMPLETE, spec: object = {}, labels = { [keys.inject]: 'true' }) =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'n', labels, annotations },
+    spec,
+  }) satisfies KubeObject
+
+const CONFIG: InjectableConfig = { secretKeys: new Map([['github', new Set(['token'])]]), problem: undefined }
+
+const decide = (object: KubeObject | undefined, config: InjectableConfig | undefined = CONFIG) =>
+  decideInjection(
+    {
+      uid: 'u',
+      kind: { group: '', version: 'v1', kind: 'Pod' },
+      namespace: 'n',
+      operation: 'CREATE',
+      object,
+      isDryRun: false,
+    },
+    {
+      keys,
+      image: 'proxy:1',
+      config: (namespace, name) => (namespace === 'n' && name === 'github' ? config : undefined),
+    },
+  )
+
+function refusalOf(object: KubeObject, config?: InjectableConfig): string {
+  const decision = decide(object, config)
+  if (decision.allowed) throw new Error('it was let in')
+  return decision.message
+}
+
+interface Injected {
+  readonly initContainers: readonly {
+    readonly name: string
+    readonly args?: readonly string[]
+    readonly restartPolicy?: string
+    readonly securityContext?: object
+    readonly volumeMounts?: readonly { readonly name: string; readonly readOnly: boolean }[]
+  }[]
+  readonly volumes: readonly { readonly name: string; readonly [source: string]: unknown }[]
+}
+
+/** The pod with the patch applied (RFC 6902, as far as it is used). */
+function injected(object: KubeObject, config?: InjectableConfig): KubeObject & { readonly spec: Injected } {
+  const decision = decide(object, config)
+  if (!decision.allowed) throw new Error(decision.message)
+  const copy = structuredClone(object) as unknown as Record<string, Record<string, unknown>>
+  for (const { op, path, value } of (decision.patch ?? []) as { op: string; path: string; value: unknown }[]) {
+    const steps = path.split('/').slice(1)
+    const last = (steps.pop() ?? '').replaceAll('~1', '/').replaceAll('~0', '~')
+    const parent = steps.reduce<Record<string, unknown>>((node, step) => node[step] as Record<string, unknown>, copy)
+    expect([op, path]).toEqual([last in parent ? 'replace' : 'add', path])
+    parent[last] = value
+  }
+  return copy as unknown as KubeObject & { readonly spec: Injected }
+}
+
+describe('a pod that asks for the sidecar', () => {
+  test('gets it first among its init containers, and keeps its own', () => {
+    const own = { initContainers: [{ name: 'migrate' }], volumes: [{ name: 'data', emptyDir: {} }] }
+    const { spec } = injected(pod(COMPLETE, own))
+    expect(spec.initContainers.map(({ name }) => name)).toEqual(['extauth', 'migrate'])
+    expect(spec.volumes.map(({ name }) => name)).toEqual([
+      'data',
+      'extauth-config',
+      'extauth-callers',
+      'extauth-secret-github',
+      'extauth-cluster',
+    ])
+    const [sidecar] = spec.initContainers
+    expect(sidecar?.restartPolicy).toBe('Always')
+    expect(sidecar?.args).toEqual(
+      expect.arrayContaining(['http://127.0.0.1:3000', '/etc/extauth/auth.yaml#github', '--listen', ':8080']),
+    )
+    expect(sidecar?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      capabilities: { drop: ['ALL'] },
+      runAsUser: 65532,
+      runAsGroup: 65532,
+      seccompProfile: { type: 'RuntimeDefault' },
+    })
+    expect(sidecar?.volumeMounts?.every(({ readOnly }) => readOnly)).toBe(true)
+  })
+
+  test('sees exactly the keys that its config names, in a volume that only the sidecar mounts', () => {
+    const { spec } = injected(pod())
+    expect(spec.volumes.find(({ name }) => name === 'extauth-secret-github')?.['secret']).toEqual({
+      secretName: 'github',
+      optional: true,
+      defaultMode: 0o444,
+      items: [{ key: 'token', path: 'token' }],
+    })
+  })
+
+  test('is left alone when it comes back, and is done again when what it asks for is another', () => {
+    const once = injected(pod())
+    expect(decide(once)).toEqual({ allowed: true, patch: [] })
+    const moved = {
+      ...once,
+      metadata: { ...once.metadata, annotations: { ...once.metadata.annotations, [keys.targetPort]: '3001' } },
+    }
+    const again = injected(moved)
+    expect(again.spec.initContainers.map(({ name }) => name)).toEqual(['extauth'])
+    expect(again.spec.initContainers[0]?.args).toContain('http://127.0.0.1:3001')
+    expect(again.spec.volumes).toHaveLength(once.spec.volumes.length)
+  })
+
+  test('is done again when somebody has put another container in front', () => {
+    const once = injected(pod())
+    const initContainers = [{ name: 'first' }, ...once.spec.initContainers]
+    const again = injected({ ...once, spec: { ...once.spec, initContainers } })
+    expect(again.spec.initContainers.map(({ name }) => name)).toEqual(['extauth', 'first'])
+  })
+})
+
+describe('a pod is let in as it is', () => {
+  test.each([
+    ['without the label', pod(COMPLETE, {}, {})],
+    ['with another value of it', pod(COMPLETE, {}, { [keys.inject]: 'false' })],
+    ['which is not there', undefined],
+  ])('%s', (_what, object) => {
+    expect(decide(object)).toEqual({ allowed: true })
+  })
+})
+
+describe('a pod is refused', () => {
+  test.each<[string, Record<string, string | undefined>, string]>([
+    ['without a config', { [keys.externalAuth]: undefined }, `the annotation ${keys.externalAuth} is missing`],
+    ['whose config is no name', { [keys.externalAuth]: '../x' }, `the annotation ${keys.externalAuth} is no name`],
+    ['whose name is too long', { [keys.externalAuth]: 'a'.repeat(254) }, 'is no name'],
+    ['without callers', { [keys.callers]: undefined }, `the annotation ${keys.callers} is missing`],
+    ['without a target', { [keys.targetPort]: undefined }, `the annotation ${keys.targetPort} is missing`],
+    ['whose target is no port', { [keys.targetPort]: '70000' }, `the annotation ${keys.targetPort} is no port`],
+    ['whose target is zero', { [keys.targetPort]: '0' }, 'is no port'],
+    ['whose ports are one', { [keys.targetPort]: '8080' }, 'name the same port'],
+    ['whose target is for probes', { [keys.targetPort]: '8081' }, "port 8081 is the proxy's own"],
+    ['that listens where probes are', { [keys.listenPort]: '8081' }, "port 8081 is the proxy's own"],
+    ['whose config is not there', { [keys.externalAuth]: 'gitlab' }, 'no such MCPExternalAuthConfig in namespace "n"'],
+  ])('%s', (_what, change, says) => {
+    const annotations = Object.entries({ ...COMPLETE, ...change }).filter(([, value]) => value !== undefined)
+    expect(refusalOf(pod(Object.fromEntries(annotations) as Record<string, string>))).toContain(says)
+  })
+
+  test('that shares the loopback of its node: the backend would be open to everybody there', () => {
+    expect(refusalOf(pod(COMPLETE, { hostNetwork: true }))).toContain('hostNetwork: true')
+  })
+
+  test('whose container has the port already', () => {
+    const ports = [{ containerPort: 8080 }]
+    expect(refusalOf(pod(COMPLETE, { containers: [{ name: 'web', ports }] }))).toContain('web already has port 8080')
+    expect(decide(pod(COMPLETE, { containers: [{ name: 'web', ports: [{ containerPort: 3000 }] }] })).allowed).toBe(
+      true,
+    )
+  })
+
+  test('whose config cannot run, with why', () => {
+    const problem = 'it names no role'
+    expect(refusalOf(pod(), { ...CONFIG, problem })).toContain("can't run as a sidecar: it names no role")
+  })
+
+  test('with all that is wrong at once', () => {
+    expect(refusalOf(pod({})).split('\n')).toHaveLength(3)
+  })
+})

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest'
+import type { KubeObject } from '../../src/kube/index.ts'
+import { networkPolicyOf } from '../../src/operator/remote-proxy/network-policy.ts'
+import { ownedObjects } from '../../src/operator/remote-proxy/objects.ts'
+import { readRemoteProxySpec } from '../../src/operator/remote-proxy/read-spec.ts'
+import type { RemoteProxy } from '../../src/operator/remote-proxy/remote-proxy.ts'
+
+const OBJECT: KubeObject = {
+  apiVersion: 'extauth.dev/v1alpha1',
+  kind: 'MCPRemoteProxy',
+  metadata: { name: 'p', namespace: 'n', uid: 'u' },
+}
+
+const proxy = (more: Partial<RemoteProxy> = {}): RemoteProxy => ({
+  object: OBJECT,
+  name: 'p',
+  namespace: 'n',
+  port: 8080,
+  replicas: 2,
+  image: 'proxy:1',
+  resources: undefined,
+  podTemplateSpec: undefined,
+  serviceAccountName: undefined,
+  metricsFrom: [],
+  egress: [],
+  manifest: OBJECT,
+  allowedOrigins: [],
+  secretKeys: new Map([['github', new Set(['token', 'old'])]]),
+  caBundleKeys: new Map(),
+  needsClusterToken: false,
+  urls: ['https://api.example.com/mcp', 'http://idp.example.com', 'https://sts.example.com:8443/'],
+  storePorts: [26379],
+  documents: [],
+  ...more,
+})
+
+interface Rule {
+  readonly to?: readonly { readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] } }[]
+  readonly from?: readonly object[]
+  readonly ports: readonly { readonly port: number; readonly protocol: string }[]
+}
+
+const policy = (more?: Partial<RemoteProxy>) =>
+  networkPolicyOf(proxy(more))['spec'] as {
+    readonly podSelector: object
+    readonly policyTypes: readonly string[]
+    readonly ingress: readonly Rule[]
+    readonly egress: readonly Rule[]
+  }
+
+describe('the network policy of a proxy', () => {
+  test('is for its pods alone, and bounds both directions', () => {
+    expect(policy()).toMatchObject({
+      podSelector: { matchLabels: { 'app.kubernetes.io/name': 'mcp-extauth', 'app.kubernetes.io/instance': 'p' } },
+      policyTypes: ['Ingress', 'Egress'],
+    })
+  })
+
+  test('lets everybody to the port, and nobody to the metrics who was not named', () => {
+    expect(policy().ingress).toEqual([{ ports: [{ port: 8080, protocol: 'TCP' }] }])
+    const metricsFrom = [{ podSelector: { matchLabels: { app: 'prometheus' } } }]
+    expect(policy({ metricsFrom }).ingress[1]).toEqual({ from: metricsFrom, ports: [{ port: 8081, protocol: 'TCP' }] })
+  })
+
+  test('lets it out to the ports of its URLs and its store, and to no metadata service', () => {
+    const [dns, out, ...more] = policy({ egress: [{ to: [], ports: [] }] }).egress
+    expect(dns?.ports).toEqual([
+      { port: 53, protocol: 'UDP' },
+      { port: 53, protocol: 'TCP' },
+    ])
+    expect(out?.ports.map(({ port }) => port)).toEqual([80, 443, 8443, 26379])
+    expect(out?.to?.map(({ ipBlock }) => ipBlock)).toEqual([
+      { cidr: '0.0.0.0/0', except: ['169.254.0.0/16'] },
+      { cidr: '::/0', except: ['fe80::/10'] },
+    ])
+    expect(more).toEqual([{ to: [], ports: [] }])
+    expect(policy({ urls: ['no url'], storePorts: [] }).egress).toHaveLength(1)
+  })
+})
+
+type Template = {
+  readonly spec: {
+    readonly serviceAccountName: string
+    readonly automountServiceAccountToken: boolean
+    readonly containers: readonly { readonly name: string; readonly securityContext: object }[]
+    readonly volumes: readonly { readonly name: string; readonly secret?: object; readonly projected?: object }[]
+  }
+}
+
+const templateOf = (more?: Partial<RemoteProxy>): Template => {
+  const found = ownedObjects(proxy(more)).find(({ object }) => object.kind === 'Deployment')
+  if (found === undefined) throw new Error('no Deployment')
+  return (found.object['spec'] as { readonly template: Template }).template
+}
+
+describe('the pods of a proxy', () => {
+  test('run as nobody in particular, with nothing that they could become more by', () => {
+    const { spec } = templateOf()
+    expect(spec).toMatchObject({
+      automountServiceAccountToken: false,
+      serviceAccountName: 'p',
+      securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+    })
+    expect(spec.containers[0]?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      capabilities: { drop: ['ALL'] },
+    })
+  })
+
+  test('mount the keys that are named and no others, and who they are only where that is needed', () => {
+    const { volumes } = templateOf().spec
+    expect(volumes.find(({ name }) => name === 'secret-github')?.secret).toEqual({
+      secretName: 'github',
+      optional: true,
+      defaultMode: 0o440,
+      items: [
+        { key: 'old', path: 'old' },
+        { key: 'token', path: 'token' },
+      ],
+    })
+    expect(volumes.some(({ projected }) => projected !== undefined)).toBe(false)
+    expect(templateOf({ needsClusterToken: true }).spec.volumes.at(-1)?.name).toBe('cluster')
+  })
+
+  test('are what a template makes of them: containers by their names, the rest stays', () => {
+    const podTemplateSpec = { spec: { containers: [{ name: 'side', image: 'x' }], nodeSelector: { disk: 'ssd' } } }
+    const { spec } = templateOf({ podTemplateSpec })
+    expect(spec.containers.map(({ name }) => name)).toEqual(['extauth', 'side'])
+    expect(spec).toMatchObject({ nodeSelector: { disk: 'ssd' }, automountServiceAccountToken: false })
+    const gone = templateOf({ podTemplateSpec: { spec: { volumes: [{ $patch: 'delete', name: 'secret-github' }] } } })
+    expect(gone.spec.volumes.map(({ name }) => name)).toEqual(['config'])
+  })
+
+  test('have a budget where there are several, and an account of their own unless one is named', () => {
+    const kindsOf = (more?: Partial<RemoteProxy>) => ownedObjects(proxy(more)).map(({ object }) => object.kind)
+    const all = ['ServiceAccount', 'ConfigMap', 'NetworkPolicy', 'Deployment', 'Service', 'PodDisruptionBudget']
+    expect(kindsOf()).toEqual(all)
+    expect(kindsOf({ replicas: 1 })).toEqual(all.slice(0, -1))
+    expect(kindsOf({ serviceAccountName: 'mine' })).toEqual(all.slice(1))
+    for (const { object } of ownedObjects(proxy()))
+      expect(object.metadata.ownerReferences).toEqual([
+        { apiVersion: OBJECT.apiVersion, kind: OBJECT.kind, name: 'p', uid: 'u', controller: true },
+      ])
+  })
+})
+
+describe('what is read of a spec', () => {
+  const read = (spec: object) => readRemoteProxySpec({ ...OBJECT, spec })
+
+  test('secrets, authorities and addresses that callers need are found wherever they stand', () => {
+    const spec = read({
+      remoteUrl: 'https://api.example.com/mcp',
+      auth: {
+        oauth: {
+          resource: 'https://p.example.com/',
+          providers: [
+            {
+              issuerUrl: 'https://idp.example.com',
+              introspectionUrl: 'https://idp.example.com/introspect',
+              clientSecretRef: { name: 'idp', key: 'secret' },
+              caBundleRef: { configMapRef: { name: 'roots', key: 'ca.crt' } },
+            },
+          ],
+        },
+      },
+    })
+    expect(spec.secretRefs).toEqual([{ name: 'idp', key: 'secret' }])
+    expect([...spec.caBundleKeys]).toEqual([['roots', new Set(['ca.crt'])]])
+    expect(spec.urls).toEqual([
+      'https://api.example.com/mcp',
+      'https://idp.example.com',
+      'https://idp.example.com/introspect',
+    ])
+    expect(spec.needsClusterToken).toBe(false)
+  })
+
+  test('the cluster is asked for its keys by pods that have a token of theirs', () => {
+    const spec = read({ oidcConfig: {} })
+    expect([spec.needsClusterToken, spec.urls]).toEqual([true, ['https://kubernetes.default.svc']])
+    expect(read({ oidcConfig: { type: 'inline' } }).needsClusterToken).toBe(false)
+    expect(read({ auth: { file: '/var/run/secrets/kubernetes.io/serviceaccount/token' } }).needsClusterToken).toBe(true)
+  })
+
+  test('what is about pods stays out of what the proxy reads', () => {
+    const spec = read({ port: 9000, replicas: 3, image: 'x', remoteUrl: 'https://a.example.com', podTemplateSpec: {} })
+    expect(spec.routeFields).toEqual({ remoteUrl: 'https://a.example.com' })
+    expect([spec.port, spec.replicas, spec.image]).toEqual([9000, 3, 'x'])
+  })
+})
