@@ -1,6 +1,10 @@
-import { Counter, Gauge, type Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import type { Histogram } from 'prom-client'
+import Counter from 'prom-client/lib/counter.js'
+import Gauge from 'prom-client/lib/gauge.js'
+import Registry from 'prom-client/lib/registry.js'
 import type { Metrics } from '../core/index.ts'
 import { createHistogram, type HistogramFamily } from './histogram.ts'
+import { collectProcessMetrics } from './process-metrics.ts'
 
 /** All metrics of a process at one moment, in prom-client's form. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -39,7 +43,7 @@ function settle(tally: Tally): void {
 /** Metrics of this process; those of Node itself (`process_*`, `nodejs_*`) come along unless `processMetrics` is false. */
 export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMetrics {
   const registry = new Registry()
-  if (options.processMetrics !== false) collectDefaultMetrics({ register: registry })
+  if (options.processMetrics !== false) collectProcessMetrics(registry)
   const known = new Map<string, Declared<Family>>()
   const declare = <M extends Family>(name: string, labelNames: readonly string[], make: () => M): Declared<M> => {
     const existing = known.get(name)

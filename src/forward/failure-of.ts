@@ -1,4 +1,4 @@
-import { errors } from 'undici'
+import errors from 'undici/lib/core/errors.js'
 import { Failure, type FailureCode } from '../core/index.ts'
 
 /** Methods that may be sent again without anybody noticing (RFC 9110 §9.2.2). */

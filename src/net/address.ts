@@ -15,41 +15,49 @@ const listOf = (...ranges: readonly string[]): BlockList => {
   return list
 }
 
-// Decisions §2.6: blocked whatever is set. The unspecified networks are here because Linux connects them to itself.
-const METADATA = listOf(
-  '169.254.0.0/16',
-  '100.100.100.200/32',
-  '168.63.129.16/32',
-  '0.0.0.0/8',
-  'fe80::/10',
-  'fd00:ec2::/32',
-  '::/128',
-)
+interface Ranges {
+  readonly metadata: BlockList
+  readonly loopback: BlockList
+  readonly private: BlockList
+}
+let ranges: Ranges | undefined
 
-const LOOPBACK = listOf('127.0.0.0/8', '::1/128')
-
-// The special-purpose registries of RFC 6890 that no public service answers from, multicast and reserved included.
-// 2001::/32 (Teredo) and 64:ff9b:1::/48 (local NAT64) hide an address that we can't see, so they count as private.
-const PRIVATE = listOf(
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-  '64:ff9b:1::/48',
-  '100::/64',
-  '2001::/32',
-  '2001:db8::/32',
-  'fc00::/7',
-  'fec0::/10',
-  'ff00::/8',
-)
+/** Made when the first address is looked at, which few proxies do. */
+const makeRanges = (): Ranges => ({
+  // Decisions §2.6: blocked whatever is set. The unspecified networks are here because Linux connects them to itself.
+  metadata: listOf(
+    '169.254.0.0/16',
+    '100.100.100.200/32',
+    '168.63.129.16/32',
+    '0.0.0.0/8',
+    'fe80::/10',
+    'fd00:ec2::/32',
+    '::/128',
+  ),
+  loopback: listOf('127.0.0.0/8', '::1/128'),
+  // The special-purpose registries of RFC 6890 that no public service answers from, multicast and reserved included.
+  // 2001::/32 (Teredo) and 64:ff9b:1::/48 (local NAT64) hide an address that we can't see, so they count as private.
+  private: listOf(
+    '10.0.0.0/8',
+    '100.64.0.0/10',
+    '172.16.0.0/12',
+    '192.0.0.0/24',
+    '192.0.2.0/24',
+    '192.168.0.0/16',
+    '198.18.0.0/15',
+    '198.51.100.0/24',
+    '203.0.113.0/24',
+    '224.0.0.0/4',
+    '240.0.0.0/4',
+    '64:ff9b:1::/48',
+    '100::/64',
+    '2001::/32',
+    '2001:db8::/32',
+    'fc00::/7',
+    'fec0::/10',
+    'ff00::/8',
+  ),
+})
 
 /** The eight 16-bit groups of an IPv6 address that `isIP` accepted, an embedded dotted IPv4 tail included. */
 const groupsOf = (address: string): number[] => {
@@ -93,9 +101,10 @@ export const classifyAddress = (address: string): AddressClass => {
   const version = isIP(bare)
   if (version === 0) return 'metadata'
   const family = version === 4 ? 'ipv4' : 'ipv6'
-  if (METADATA.check(bare, family)) return 'metadata'
-  if (LOOPBACK.check(bare, family)) return 'loopback'
+  ranges ??= makeRanges()
+  if (ranges.metadata.check(bare, family)) return 'metadata'
+  if (ranges.loopback.check(bare, family)) return 'loopback'
   const inner = version === 6 ? embeddedIPv4(bare) : undefined
   if (inner !== undefined) return classifyAddress(inner)
-  return PRIVATE.check(bare, family) ? 'private' : 'public'
+  return ranges.private.check(bare, family) ? 'private' : 'public'
 }

@@ -1,6 +1,6 @@
-import { buildConnector, Pool } from 'undici'
 import { OutboundError, type OutboundResponse } from '../core/index.ts'
 import { roundTrip } from './round-trip.ts'
+import { buildConnector, Pool } from './undici.ts'
 
 /** How to reach one API server. A change of any of these needs another client. */
 export interface ApiClientOptions {

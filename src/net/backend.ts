@@ -1,7 +1,8 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { asConnector } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy } from './egress.ts'
 import { createTargetConnect, type TargetTls } from './target-tls.ts'
+import { Pool } from './undici.ts'
 import { correctStreams } from './undici-gaps.ts'
 
 export interface BackendOptions {

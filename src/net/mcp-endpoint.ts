@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { type EndpointAnswer, type EndpointRequest, type McpEndpoint, OutboundError } from '../core/index.ts'
 import { createBackend } from './backend.ts'
 import type { EgressProxy } from './egress.ts'
+import { Pool } from './undici.ts'
 
 export interface McpEndpointOptions {
   /** Address of the MCP server; without fragment or user information. */

@@ -1,4 +1,4 @@
-import { Agent, buildConnector, type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import {
   type Clock,
   type Metrics,
@@ -21,6 +21,7 @@ import {
 } from './guard.ts'
 import type { BreakerOptions } from './circuit.ts'
 import { createProtections, type Protections } from './protections.ts'
+import { Agent, buildConnector, Pool } from './undici.ts'
 
 export interface OutboundOptions {
   /** What is called, for metrics: a provider's or a resource's name, never a URL. */
@@ -73,7 +74,7 @@ const RETRY_JITTER_MS = 150
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
 /** One set of connections: all with the same roots, the same guard and the same way out. */
-const createConnections = (options: OutboundOptions, deadlineMs: number, ca: Buffer | undefined): Agent => {
+const createConnections = (options: OutboundOptions, deadlineMs: number, ca: Buffer | undefined): Dispatcher => {
   const proxyFor = (url: URL): URL | undefined => egressProxyFor(url, options.egressProxy)
   const tls = buildConnector({ timeout: deadlineMs, allowH2: false, ...(ca === undefined ? {} : { ca }) })
   const plain = promised(tls)

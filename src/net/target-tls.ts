@@ -1,4 +1,4 @@
-import { buildConnector } from 'undici'
+import { buildConnector } from './undici.ts'
 import { Failure } from '../core/index.ts'
 import { readBounded, readBoundedAsync, readCertificates, readPrivateKey } from '../files/index.ts'
 import { type Connect, promised } from './connector.ts'

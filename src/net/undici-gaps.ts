@@ -1,7 +1,7 @@
 import diagnostics from 'node:diagnostics_channel'
 import type { ClientHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { errors } from 'undici'
+import { errors } from './undici.ts'
 
 // What undici 8.12 gets wrong about answers, put right from outside (docs/adr/0031): an answer that was cut off must not
 // look whole, and an interim answer that nobody asked for is no error.

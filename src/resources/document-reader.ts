@@ -11,6 +11,8 @@ export interface Context {
   readonly apiGroup: string
   /** What is left of the bounds of the file. */
   readonly budget: Budget
+  /** Is it one of a few documents? zod would write code for each schema, which is slower than checking a few without. Default false. */
+  readonly isOfFew?: boolean
 }
 
 /** One text document on its way into `loading`. */
@@ -44,7 +46,7 @@ export class Reader {
   /** The value by its schema, or undefined when there are problems (which are added). */
   check<S extends z.ZodType>(schema: S, value: unknown, place: Located<unknown>): z.output<S> | undefined {
     const written = withoutNulls(schema, value)
-    const result = schema.safeParse(written)
+    const result = schema.safeParse(written, { jitless: this.context.isOfFew ?? false })
     if (result.success) {
       const { files, secrets } = namesIn(schema, written, place)
       this.loading.namedFiles.push(...files)

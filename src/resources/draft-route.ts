@@ -1,5 +1,6 @@
 import type { AuthSection } from './auth-section.ts'
 import { anchorAuthSection, anchored } from './file-paths.ts'
+import { once } from './later.ts'
 import type { Located, Problem, ProblemOptions } from './problem.ts'
 import type { ProxyConfig, ProxyRoute } from './proxy-config.ts'
 import { route as routeSchema } from './proxy-config.ts'
@@ -119,7 +120,7 @@ export function routeOfOptions(
   }
 }
 
-const ROUTE = routeSchema()
+const schemaOfRoute = once(routeSchema)
 
 /** Settings of a route that nothing but its target is known of: the defaults of ProxyConfig. */
 function defaultSettings(
@@ -129,7 +130,12 @@ function defaultSettings(
   file: string,
   { timeouts, limits, sseKeepAlive }: RouteSettings = {},
 ): DraftRoute['settings'] {
-  const defaults = ROUTE.parse({ name: 'defaults', path: '/', target, externalAuthConfigRef: { name: 'none' } })
+  const defaults = schemaOfRoute().parse({
+    name: 'defaults',
+    path: '/',
+    target,
+    externalAuthConfigRef: { name: 'none' },
+  })
   const own = {
     timeouts: timeouts ?? defaults.timeouts,
     limits: limits ?? defaults.limits,

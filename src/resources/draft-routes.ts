@@ -1,4 +1,5 @@
 import { routeOfManifest, routeOfOptions, routeOfProxy, type DraftRoute } from './draft-route.ts'
+import { once } from './later.ts'
 import type { Loaded } from './loaded.ts'
 import { fileProblem, type Located, type Problem } from './problem.ts'
 import { proxyConfig, type ProxyConfig } from './proxy-config.ts'
@@ -7,12 +8,14 @@ import type { ProxyOverrides } from './resolve-proxy.ts'
 import { httpUrl } from './scalars.ts'
 
 /** The settings of a process without a ProxyConfig. */
-export const DEFAULTS: ProxyConfig = proxyConfig().parse({
-  apiVersion: 'extauth.dev/v1alpha1',
-  kind: 'ProxyConfig',
-  metadata: { name: 'defaults' },
-  spec: { auth: { mode: 'anonymous' } },
-})
+export const defaultSettings = once((): ProxyConfig =>
+  proxyConfig().parse({
+    apiVersion: 'extauth.dev/v1alpha1',
+    kind: 'ProxyConfig',
+    metadata: { name: 'defaults' },
+    spec: { auth: { mode: 'anonymous' } },
+  }),
+)
 
 /** What routes are drafted from, and where what is wrong with it is added. */
 export interface DraftInputs {
@@ -86,7 +89,7 @@ export function listenOf(
   problems: Problem[],
 ): string {
   if (proxy !== undefined) return proxy.document.spec.listen.address
-  if (!drafts.some((draft) => draft.origin === 'manifest')) return DEFAULTS.spec.listen.address
+  if (!drafts.some((draft) => draft.origin === 'manifest')) return defaultSettings().spec.listen.address
   const withPort = loaded.workloads.filter(
     ({ document }) =>
       document.metadata.namespace === namespace && document.backends.length > 0 && document.port !== undefined,
@@ -100,5 +103,5 @@ export function listenOf(
         second.problem(['spec', 'port'], `the manifests name several ports (${ports.join(', ')}), expected --listen`),
       )
   }
-  return port === undefined ? DEFAULTS.spec.listen.address : `127.0.0.1:${port}`
+  return port === undefined ? defaultSettings().spec.listen.address : `127.0.0.1:${port}`
 }

@@ -1,4 +1,5 @@
 import { PROXY_DEFAULTS, authSection, type ManifestProvider, type ManifestSection } from './auth-section.ts'
+import { once } from './later.ts'
 import { oidcConfig, type InlineOidc, type KubernetesOidc, type OidcConfig } from './oidc-callers.ts'
 import { isRecord } from './rules.ts'
 
@@ -81,7 +82,7 @@ interface Found {
 }
 
 function providerOf(oidc: OidcConfig, namespace: string): Found {
-  const unknown = unknownFields(oidc, KNOWN.own, [])
+  const unknown = unknownFields(oidc, known().own, [])
   switch (oidc.type) {
     case 'configMap':
       return { dishonoured: [...unknown, { path: [], reason: 'refers to a ConfigMap that is not read here' }] }
@@ -96,7 +97,7 @@ function providerOf(oidc: OidcConfig, namespace: string): Found {
 }
 
 function inlineProvider(inline: InlineOidc, unknown: readonly Dishonoured[]): Found {
-  const dishonoured = [...unknown, ...unknownFields(inline, KNOWN.inline, ['inline'])]
+  const dishonoured = [...unknown, ...unknownFields(inline, known().inline, ['inline'])]
   const { audience } = inline
   if (audience === undefined) {
     return {
@@ -124,7 +125,7 @@ function inlineProvider(inline: InlineOidc, unknown: readonly Dishonoured[]): Fo
 function clusterProvider(cluster: KubernetesOidc, namespace: string, unknown: readonly Dishonoured[]): Found {
   const { issuer = CLUSTER_ISSUER, audience = CLUSTER_AUDIENCE, serviceAccount, useClusterAuth = true } = cluster
   const jwksUrl = cluster.jwksUrl ?? cluster.jwksURL
-  const dishonoured = [...unknown, ...unknownFields(cluster, KNOWN.kubernetes, ['kubernetes'])]
+  const dishonoured = [...unknown, ...unknownFields(cluster, known().kubernetes, ['kubernetes'])]
   if (serviceAccount === undefined && cluster.namespace !== undefined)
     dishonoured.push({ path: ['kubernetes', 'namespace'], reason: 'restricts nobody without "serviceAccount"' })
   const provider = {
@@ -151,9 +152,8 @@ function unknownFields(object: object, known: ReadonlySet<string>, path: Path): 
     .map((name) => ({ path: [...path, name], reason: 'is not known here' }))
 }
 
-const KNOWN = knownFields()
-
-function knownFields() {
+/** Fields of each part of `oidcConfig`. */
+const known = once(() => {
   const { inline, kubernetes, ...own } = oidcConfig().shape
   const namesOf = (schema: { unwrap(): { shape: object } }) => new Set(Object.keys(schema.unwrap().shape))
   return {
@@ -161,7 +161,7 @@ function knownFields() {
     inline: namesOf(inline),
     kubernetes: namesOf(kubernetes),
   }
-}
+})
 
 /** A section with one provider, and the defaults that it would have in a file. */
 function sectionOf(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { later, once } from './later.ts'
 import { DNS_SUBDOMAIN, namespaceName, objectName } from './scalars.ts'
 
 /** Namespace of a document that names none (decisions §7). */
@@ -67,45 +68,48 @@ const ownerReferences = () =>
       expected('an owner that is no Event'),
     )
 
-const time = () => z.iso.datetime({ offset: true }).optional()
+const time = () => z.iso.datetime({ offset: true })
 
-const managedField = () =>
-  z.strictObject({
-    manager: z.string().max(128).optional(),
-    operation: z.enum(['Apply', 'Update']),
-    apiVersion: z.string().optional(),
-    time: time(),
-    fieldsType: z.enum(['', 'FieldsV1']).optional(),
-    fieldsV1: z.unknown().optional(),
-    subresource: z.string().max(256).optional(),
-  })
+const managedFields = () =>
+  z.array(
+    z.strictObject({
+      manager: z.string().max(128).optional(),
+      operation: z.enum(['Apply', 'Update']),
+      apiVersion: z.string().optional(),
+      time: time().optional(),
+      fieldsType: z.enum(['', 'FieldsV1']).optional(),
+      fieldsV1: z.unknown().optional(),
+      subresource: z.string().max(256).optional(),
+    }),
+  )
 
 /** `metadata` of an object: what we read, and what a cluster adds when a manifest is exported from it; held to its rules. */
-export const metadata = () =>
+export const metadata = once(() =>
   z
     .strictObject({
       name: objectName(),
       namespace: z
         .union([z.literal('').transform(() => DEFAULT_NAMESPACE), namespaceName()])
         .default(DEFAULT_NAMESPACE),
-      labels: labels().optional(),
-      annotations: annotations().optional(),
-      creationTimestamp: time(),
+      labels: later(labels).optional(),
+      annotations: later(annotations).optional(),
+      creationTimestamp: later(time).optional(),
       deletionGracePeriodSeconds: z.int().optional(),
-      deletionTimestamp: time(),
-      finalizers: finalizers().optional(),
+      deletionTimestamp: later(time).optional(),
+      finalizers: later(finalizers).optional(),
       generateName: z
         .string()
         .regex(/^([a-z0-9]([-a-z0-9.]*[-a-z0-9])?)?$/, expected('lower-case letters, digits, "-" and "."'))
         .optional(),
       generation: z.int().min(0).optional(),
-      managedFields: z.array(managedField()).optional(),
-      ownerReferences: ownerReferences().optional(),
+      managedFields: later(managedFields).optional(),
+      ownerReferences: later(ownerReferences).optional(),
       resourceVersion: z.string().optional(),
       selfLink: z.string().optional(),
       uid: z.string().optional(),
     })
-    .transform(({ name, namespace }): Metadata => ({ name, namespace }))
+    .transform(({ name, namespace }): Metadata => ({ name, namespace })),
+)
 
 export interface Metadata {
   readonly name: string

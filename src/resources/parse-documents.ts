@@ -82,7 +82,7 @@ const inOrder = (files: ReadonlyMap<string, number>, a: Problem, b: Problem): nu
 
 function addFile(loading: Loading, { path, text }: SourceText, apiGroup: string): void {
   loading.files += 1
-  const context = { apiGroup, budget: fullBudget() }
+  const context = { apiGroup, budget: fullBudget(), isOfFew: true }
   const { documents, problems } = readYaml(text, context.budget)
   for (const problem of problems) loading.problems.push(fileProblem(path, problem.message, problem))
   for (const document of documents) {

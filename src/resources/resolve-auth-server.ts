@@ -2,6 +2,7 @@ import { nearest } from '../core/index.ts'
 import { authSection, PROXY_DEFAULTS, type OAuthSection } from './auth-section.ts'
 import { upstreamTokenOf } from './auth-types.ts'
 import type { DraftRoute } from './draft-route.ts'
+import { once } from './later.ts'
 import type { LocatedAuth } from './loaded.ts'
 import type { Problem } from './problem.ts'
 import { httpProblem, labelOf } from './resolve-auth.ts'
@@ -78,18 +79,16 @@ export const issuerPath = ({ spec }: ResolvedAuthServer): string => new URL(spec
 
 /** Callers of routes where the authorization server alone lets them in: the defaults of the section, and no provider. */
 export function loginOnly(): OAuthSection {
-  return { mode: 'oauth', oauth: { ...DEFAULTS, resourceUrl: '', providers: [] } }
+  return { mode: 'oauth', oauth: { ...defaultsOfSection(), resourceUrl: '', providers: [] } }
 }
 
-const DEFAULTS = defaultsOfSection()
-
-function defaultsOfSection(): OAuthSection['oauth'] {
+const defaultsOfSection = once((): OAuthSection['oauth'] => {
   const url = 'https://localhost'
   const providers = [{ name: 'none', issuerUrl: url, audience: 'none' }]
   const section = authSection(PROXY_DEFAULTS).parse({ oauth: { resourceUrl: url, providers } })
   if (section.mode !== 'oauth') throw new TypeError('the default mode is oauth')
   return section.oauth
-}
+})
 
 /** The upstream token that a route uses, or why it can't (authserver.md §2.5). */
 export function upstreamUse(

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { AuthSection } from './auth-section.ts'
 import { ConfigPlaces } from './config-places.ts'
-import { DEFAULTS, draftRoutes, listenOf } from './draft-routes.ts'
+import { defaultSettings, draftRoutes, listenOf } from './draft-routes.ts'
 import { anchorAuthSection, anchored, besides } from './file-paths.ts'
 import type { Loaded } from './loaded.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
@@ -70,7 +70,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       another.problem([], `one process runs one ProxyConfig, and there is one at ${proxy?.file}:${proxy?.line}`),
     )
   }
-  const spec = (proxy?.document ?? DEFAULTS).spec
+  const spec = (proxy?.document ?? defaultSettings()).spec
   const file = proxy?.file ?? path.resolve('-')
   const secretsDirectory =
     overrides.secretsDirectory === undefined

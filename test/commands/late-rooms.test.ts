@@ -71,11 +71,15 @@ spec:
     expect(modules.some((url) => url.includes('/src/proxy/'))).toBe(true)
     for (const part of [
       '/src/authserver/',
+      '/src/telemetry/',
       '/src/storage/',
       '/src/operator/',
       '/src/registry/',
       '/src/kube/',
       '/jose/',
+      '/@opentelemetry/',
+      '/undici/lib/web/',
+      '/prom-client/lib/pushgateway',
       '/fastify/',
       '/oidc-provider/',
       '/ioredis/',

@@ -19,7 +19,11 @@ beforeAll(async () => {
   const { compilerOptions } = JSON.parse(await readFile(path.join(root, 'tsconfig.json'), 'utf8')) as object & {
     compilerOptions: object
   }
-  const tsconfig = { compilerOptions, files: ['src/obtain/sources.ts', 'src/resources/index.ts'] }
+  const tsconfig = {
+    compilerOptions,
+    files: ['src/obtain/sources.ts', 'src/resources/index.ts'],
+    include: ['src/**/*.d.ts'],
+  }
   await writeFile(path.join(project, 'tsconfig.json'), JSON.stringify(tsconfig))
 })
 afterAll(() => rm(project, { recursive: true, force: true }))

@@ -1,0 +1,20 @@
+// The files of prom-client that are imported by themselves; they have no types of their own.
+declare module 'prom-client/lib/counter.js' {
+  import { Counter } from 'prom-client'
+  export default Counter
+}
+declare module 'prom-client/lib/gauge.js' {
+  import { Gauge } from 'prom-client'
+  export default Gauge
+}
+declare module 'prom-client/lib/registry.js' {
+  import { Registry } from 'prom-client'
+  export default Registry
+}
+declare module 'prom-client/lib/metrics/*.js' {
+  import type { DefaultMetricsCollectorConfiguration, Registry, RegistryContentType } from 'prom-client'
+  export default function collect(
+    registry: Registry,
+    options: DefaultMetricsCollectorConfiguration<RegistryContentType>,
+  ): void
+}
