@@ -2,11 +2,13 @@ import type { CelEnv } from '@bufbuild/cel'
 import { INDEX, RANGE } from './functions.ts'
 import { kindsOf } from './kinds.ts'
 import { LIMITS } from './limits.ts'
-import { MatcherError, positionAt, type Expression, type ParsedExpression, type Position } from './parse.ts'
+import { MatcherError, positionAt, type Expression, type ParsedExpression } from './parse.ts'
 import type { Patterns } from './patterns.ts'
 
 /** A place in a checked expression, for the trace of a failed evaluation. */
-export interface Node extends Position {
+export interface Node {
+  /** In UTF-16 units; lines are counted when somebody asks, because thousands of nodes would each count them. */
+  readonly offset: number
   /** The key that is looked up here, where the expression itself spells it. */
   readonly key: string | undefined
 }
@@ -181,21 +183,20 @@ class Checker {
   }
 
   #note(expression: Expression): void {
-    const position = this.#position(expression)
     const { exprKind } = expression
     let key: string | undefined
     if (exprKind.case === 'selectExpr') key = exprKind.value.field
     else if (exprKind.case === 'callExpr' && exprKind.value.function === '_[_]')
       key = literalKey(exprKind.value.args[1])
-    this.nodes.set(Number(expression.id), { ...position, key })
+    this.nodes.set(Number(expression.id), { offset: this.#offset(expression), key })
   }
 
-  #position(expression: Expression): Position {
-    return positionAt(this.#text, this.#parsed.sourceInfo?.positions[expression.id.toString()] ?? 0)
+  #offset(expression: Expression): number {
+    return this.#parsed.sourceInfo?.positions[expression.id.toString()] ?? 0
   }
 
   #error(expression: Expression, message: string): MatcherError {
-    return new MatcherError(message, this.#position(expression))
+    return new MatcherError(message, positionAt(this.#text, this.#offset(expression)))
   }
 }
 

@@ -1,11 +1,10 @@
 import { cel } from './library.ts'
-import type { CelEnv, CelError, CelInput } from '@bufbuild/cel'
+import type { CelError, CelInput } from '@bufbuild/cel'
 import type { Claims } from '../core/index.ts'
 import { checkExpression, type Node } from './check.ts'
 import { claimsToCel } from './claims.ts'
 import { meteredEnvironment } from './functions.ts'
-import { Meter } from './limits.ts'
-import { parseExpression, type Position } from './parse.ts'
+import { parseExpression, type Position, positionAt } from './parse.ts'
 import { Patterns } from './patterns.ts'
 
 /** What became of one evaluation. Nothing in it comes from the claims. */
@@ -47,37 +46,38 @@ export function compileExpression(
   expression: string,
   variables: readonly string[],
 ): (values: Readonly<Record<string, CelInput>>) => MatcherResult {
-  const meter = new Meter()
   const patterns = new Patterns()
-  const env: CelEnv = meteredEnvironment(meter, patterns)
+  const { env, meter, begin } = meteredEnvironment()
   const parsed = parseExpression(expression)
   const nodes = checkExpression(expression, parsed, env, patterns, variables)
   const evaluate = cel().plan(env, parsed)
   return (values) => {
-    meter.reset()
+    begin(patterns)
     // A null prototype, because variables are looked up by plain property access.
     const result = evaluate(Object.assign(Object.create(null) as Record<string, CelInput>, values))
     // First of all: `||` and `&&` absorb the error of a reached limit.
     if (meter.exceeded) return LIMIT
     if (result === true) return MATCHED
     if (result === false) return NOT_MATCHED
-    return cel().isCelError(result) ? failed(result, nodes) : error(nodes, undefined, 'the result is not a bool')
+    return cel().isCelError(result)
+      ? failed(result, { text: expression, nodes })
+      : error({ text: expression, nodes }, undefined, 'the result is not a bool')
   }
 }
 
-function failed(cause: CelError, nodes: ReadonlyMap<number, Node>): MatcherResult {
-  const node = cause.exprId === undefined ? undefined : nodes.get(Number(cause.exprId))
-  const isMissing = /^(?:field not found|no such key|index out of bounds)/.test(cause.message)
-  if (isMissing) return error(nodes, node, 'there is no such key', node?.key)
-  return error(nodes, node, 'the values here have the wrong type or cannot be used')
+interface Checked {
+  readonly text: string
+  readonly nodes: ReadonlyMap<number, Node>
 }
 
-function error(
-  nodes: ReadonlyMap<number, Node>,
-  node: Node | undefined,
-  reason: string,
-  missingKey?: string,
-): MatcherResult {
-  const { line, column } = node ?? nodes.values().next().value ?? { line: 1, column: 1 }
-  return { outcome: 'error', position: { line, column }, reason, missingKey }
+function failed(cause: CelError, checked: Checked): MatcherResult {
+  const node = cause.exprId === undefined ? undefined : checked.nodes.get(Number(cause.exprId))
+  const isMissing = /^(?:field not found|no such key|index out of bounds)/.test(cause.message)
+  if (isMissing) return error(checked, node, 'there is no such key', node?.key)
+  return error(checked, node, 'the values here have the wrong type or cannot be used')
+}
+
+function error({ text, nodes }: Checked, node: Node | undefined, reason: string, missingKey?: string): MatcherResult {
+  const { offset } = node ?? nodes.values().next().value ?? { offset: 0 }
+  return { outcome: 'error', position: positionAt(text, offset), reason, missingKey }
 }

@@ -265,7 +265,10 @@ function followPair(directory: string, log: Log, closers: Closers): NonNullable<
     current(): Certificate | undefined {
       const [certText, keyText] = [cert.read()?.toString('utf8'), key.read()?.toString('utf8')]
       if (certText === undefined || keyText === undefined) return undefined
-      return readCertificate(certText, new Secret(keyText))
+      const certificate = readCertificate(certText, new Secret(keyText))
+      // Two files that are replaced one after the other do not fit for a moment.
+      if (certificate === undefined) log.warn({ directory }, 'tls.crt is no certificate, or tls.key is not its key')
+      return certificate
     },
     onChange(listener) {
       listeners.add(listener)

@@ -1,5 +1,6 @@
 import { causeOf, type Log } from '../core/index.ts'
 import { backoffMs } from './backoff.ts'
+import { KubeError } from './kube-error.ts'
 import { systemTimers, type Timers } from './timers.ts'
 
 export interface QueueOptions {
@@ -84,7 +85,8 @@ export function createQueue(options: QueueOptions): Queue {
       const wishMs = options.retryAfterMs?.(error) ?? 0
       const pauseMs = backoffMs(count, { firstMs: FIRST_PAUSE_MS, mostMs: MOST_PAUSE_MS, random })
       // One line at the first failure and at every doubling: a key that fails for hours must not fill the log.
-      if ((count & (count - 1)) === 0) log.warn({ key, failures: count, cause: causeOf(error) }, 'will be tried again')
+      if ((count & (count - 1)) === 0)
+        log.warn({ key, failures: count, detail: detailOf(error), cause: causeOf(error) }, 'will be tried again')
       again.delete(key)
       if (!isClosed) addLater(key, Math.max(pauseMs, wishMs, untilTurn()))
     } finally {
@@ -137,3 +139,7 @@ export function createQueue(options: QueueOptions): Queue {
     },
   }
 }
+
+/** What the API server says about an object that it refuses. */
+const detailOf = (error: unknown): string | undefined =>
+  error instanceof KubeError && error.status > 0 ? error.message : undefined

@@ -10,8 +10,13 @@ export interface EventNote {
 
 /** A write that the shell carries out, in order. */
 export type Action =
-  /** Server-side apply of exactly these fields; owners of others keep theirs. */
-  | { readonly do: 'apply'; readonly type: ResourceType; readonly object: KubeObject }
+  /** Server-side apply of exactly these fields; owners of others keep theirs. `before` is what is known to be there. */
+  | {
+      readonly do: 'apply'
+      readonly type: ResourceType
+      readonly object: KubeObject
+      readonly before?: KubeObject | undefined
+    }
   | { readonly do: 'apply_status'; readonly type: ResourceType; readonly object: KubeObject }
   | { readonly do: 'remove'; readonly type: ResourceType; readonly object: KubeObject }
   /** Sets annotations and nothing else; an object that is gone is fine. */

@@ -7,15 +7,16 @@ import {
   type Queue,
   type ResourceType,
 } from '../kube/index.ts'
+import { judgeMatchers } from '../resources/index.ts'
 import type { Action, Plan } from './actions.ts'
 import { createKnownConfigs, type KnownConfig } from './config/known-config.ts'
 import { reconcileConfig } from './config/reconcile-config.ts'
-import { createExecutor } from './executor.ts'
+import { ApplyRefused, createExecutor } from './executor.ts'
 import { injectionConfigMap } from './injection/config-map.ts'
 import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
 import { observe, type Observed } from './observed.ts'
 import { createReferenceIndex, type ReferenceIndex } from './reference-index.ts'
-import { podKeys } from './references.ts'
+import { podKeys, referencedConfigs } from './references.ts'
 import { reconcileRemoteProxy } from './remote-proxy/reconcile-remote-proxy.ts'
 import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
 import { isAsWanted, stamped } from './wanted.ts'
@@ -81,9 +82,10 @@ export function createController(options: ControllerOptions): Controller {
     const startedMs = clock.now()
     const kind = key.startsWith(CONFIG) ? 'MCPExternalAuthConfig' : 'MCPRemoteProxy'
     try {
+      await judgeMatchersFor(key)
       const plan = planFor(key)
       if (plan === undefined) return undefined
-      await executor.run(plan)
+      await carryOut(key, plan)
       reconciles.with(kind, 'ok').add()
       return plan.requeueAfterMs
     } catch (error) {
@@ -111,9 +113,28 @@ export function createController(options: ControllerOptions): Controller {
     depth.set(queue.depth)
   }
 
-  const planFor = (key: string): Plan | undefined => {
-    const [namespace = '', name = ''] = key.slice(key.indexOf(':') + 1).split('/')
-    return key.startsWith(CONFIG) ? planConfig(namespace, name) : planProxy(namespace, name)
+  /** An object that the API server refuses is told in the status of the proxy that it is for. */
+  const carryOut = async (key: string, plan: Plan): Promise<void> => {
+    try {
+      await executor.run(plan)
+    } catch (error) {
+      const said = error instanceof ApplyRefused && !key.startsWith(CONFIG) ? planFor(key, error) : undefined
+      if (said !== undefined) await executor.run(said)
+      throw error
+    }
+  }
+
+  const planFor = (key: string, refused?: ApplyRefused): Plan | undefined => {
+    const [namespace, name] = partsOf(key)
+    return key.startsWith(CONFIG) ? planConfig(namespace, name) : planProxy(namespace, name, refused)
+  }
+
+  /** Large configs are read a little at a time: the lease and webhooks must not wait for them. */
+  const judgeMatchersFor = async (key: string): Promise<void> => {
+    const [namespace, name] = partsOf(key)
+    const proxy = key.startsWith(CONFIG) ? undefined : observed.remoteProxy(namespace, name)
+    const names = proxy === undefined ? [name] : referencedConfigs('MCPRemoteProxy', proxy)
+    for (const one of names) await judgeMatchers(observed.config(namespace, one))
   }
 
   const planConfig = (namespace: string, name: string): Plan | undefined => {
@@ -141,17 +162,19 @@ export function createController(options: ControllerOptions): Controller {
     // An invalid edit keeps the last good ConfigMap.
     if (pods.length === 0 || valid === undefined || !isStaying) return plan
     const wanted = stamped(injectionConfigMap(object))
-    if (isAsWanted(wanted, observed.owned(CLUSTER_TYPES.ConfigMap, namespace, wanted.metadata.name))) return plan
-    const apply: Action = { do: 'apply', type: CLUSTER_TYPES.ConfigMap, object: wanted }
-    return { ...plan, actions: [apply, ...plan.actions] }
+    const before = observed.owned(CLUSTER_TYPES.ConfigMap, namespace, wanted.metadata.name)
+    if (isAsWanted(wanted, before)) return plan
+    const apply: Action = { do: 'apply', type: CLUSTER_TYPES.ConfigMap, object: wanted, before }
+    return { ...plan, actions: [...plan.actions, apply] }
   }
 
-  const planProxy = (namespace: string, name: string): Plan | undefined => {
+  const planProxy = (namespace: string, name: string, refused?: ApplyRefused): Plan | undefined => {
     const object = observed.remoteProxy(namespace, name)
     if (object === undefined || !options.ownsKinds) return undefined
     const snapshot = remoteProxySnapshot(object, { observed, known, types, settings, now: new Date(clock.now()) })
     return reconcileRemoteProxy({
       ...snapshot,
+      refused,
       secrets: missingSecrets(observed, namespace, snapshot.secretNames),
     })
   }
@@ -201,6 +224,12 @@ export function createController(options: ControllerOptions): Controller {
   }
 }
 
+/** Namespace and name in a key. */
+function partsOf(key: string): [string, string] {
+  const [namespace = '', name = ''] = key.slice(key.indexOf(':') + 1).split('/')
+  return [namespace, name]
+}
+
 /** Keys of what has to be looked at because an object changed. */
 function touchedBy(
   type: ResourceType,
@@ -221,9 +250,13 @@ function touchedBy(
     return type.kind === 'MCPRemoteProxy' ? [...configs, `${PROXY}${key}`] : configs
   }
   if (type.kind === 'Pod') return references.pod(before, after).map((config) => `${CONFIG}${config}`)
-  const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true)
-  if (owner?.kind === 'MCPRemoteProxy') return [`${PROXY}${namespace}/${owner.name}`]
-  return owner?.kind === 'MCPExternalAuthConfig' ? [`${CONFIG}${namespace}/${owner.name}`] : []
+  // Also of whom it was: the reference may be what was taken away.
+  const owners = [before, after].flatMap((one) => one?.metadata.ownerReferences ?? [])
+  return owners.flatMap((owner) => {
+    if (owner.controller !== true) return []
+    if (owner.kind === 'MCPRemoteProxy') return [`${PROXY}${namespace}/${owner.name}`]
+    return owner.kind === 'MCPExternalAuthConfig' ? [`${CONFIG}${namespace}/${owner.name}`] : []
+  })
 }
 
 const isReferring = (kind: string): kind is ReferringKind => REFERRING_KINDS.some((one) => one === kind)

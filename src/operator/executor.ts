@@ -1,8 +1,9 @@
 import type { Clock, Log } from '../core/index.ts'
-import { isNotFound, type KubeClient, KubeError } from '../kube/index.ts'
+import { isNotFound, type KubeClient, KubeError, type KubeObject } from '../kube/index.ts'
 import type { Action, EventNote, Plan } from './actions.ts'
 import { eventObject } from './events.ts'
 import { CLUSTER_TYPES } from './kinds.ts'
+import { APPLIED_HASH } from './wanted.ts'
 
 export interface Executor {
   /**
@@ -13,6 +14,20 @@ export interface Executor {
   /** Resolves when all events are written. */
   idle(): Promise<void>
 }
+
+/** An object that could not be applied, and why in words for people: a status says so. */
+export class ApplyRefused extends KubeError {
+  /** `Service "crm"`. */
+  readonly what: string
+
+  constructor({ object }: Action, { status, reason, message, retryAfterSeconds }: KubeError) {
+    super(status, reason, { message, retryAfterSeconds })
+    this.what = `${object.kind} "${object.metadata.name}"`
+  }
+}
+
+/** Answers that say nothing about the object: asked again, it may be taken. */
+const PASSING: ReadonlySet<number> = new Set([0, 404, 408, 429, 503, 504])
 
 /** Events on their way at the same time, and those that wait; the status says what an event beyond them would. */
 const EVENT_WRITERS = 2
@@ -28,6 +43,14 @@ export function createExecutor(options: {
 }): Executor {
   const { client, clock, instance, mayWrite, log } = options
   const reporter = { controller: 'extauth.dev/operator', instance }
+
+  /** An apply would take over whatever has the name; only what was made for the same owner, or was left by one, is ours. */
+  const refuseForeign = async ({ type, object, before }: Extract<Action, { do: 'apply' }>): Promise<void> => {
+    const { name, namespace } = object.metadata
+    const found = before ?? (await client.list(type, { namespace, fieldSelector: `metadata.name=${name}` })).items[0]
+    if (found === undefined || isOurs(found, object)) return
+    throw new KubeError(409, 'AlreadyExists', { message: 'it is there already, and belongs to somebody else' })
+  }
 
   const carryOut = async (action: Action): Promise<void> => {
     const { type, object } = action
@@ -78,8 +101,14 @@ export function createExecutor(options: {
   return {
     async run({ actions, events }) {
       for (const action of actions) {
-        if (!mayWrite()) throw new KubeError(0, 'not the leader')
-        await carryOut(action)
+        try {
+          if (action.do === 'apply') await refuseForeign(action)
+          if (!mayWrite()) throw new KubeError(0, 'not the leader')
+          await carryOut(action)
+        } catch (error) {
+          const isRefused = action.do === 'apply' && error instanceof KubeError && !PASSING.has(error.status)
+          throw isRefused ? new ApplyRefused(action, error) : error
+        }
       }
       waiting.push(...events.slice(0, MOST_EVENTS - waiting.length))
       if (waiting.length > 0 && writers.size < EVENT_WRITERS) startWriter()
@@ -93,4 +122,13 @@ export function createExecutor(options: {
 function ignoreGone(error: unknown): undefined {
   if (!isNotFound(error)) throw error
   return undefined
+}
+
+function isOurs(found: KubeObject, wanted: KubeObject): boolean {
+  const controllerOf = ({ metadata }: KubeObject) =>
+    metadata.ownerReferences?.find(({ controller }) => controller === true)
+  const owner = controllerOf(found)
+  if (owner !== undefined) return owner.uid === controllerOf(wanted)?.uid
+  // One whose owner reference was taken away.
+  return found.metadata.annotations?.[APPLIED_HASH] !== undefined
 }

@@ -1,10 +1,13 @@
 import { causeOf, type Clock, Failure, type Log, type Metrics } from '../core/index.ts'
 import { electLeader, type KubeClient, type KubeObject } from '../kube/index.ts'
+import { type AuthType, judgeMatchers } from '../resources/index.ts'
 import { type Controller, createController } from './controller.ts'
+import { readInjection } from './injection/request.ts'
 import { ownTypes, REFERRING_KINDS } from './kinds.ts'
 import { podKeys, referencedConfigs } from './references.ts'
+import { restrictedFields } from './remote-proxy/snapshot.ts'
 import type { Certificate } from './webhook/certificates.ts'
-import { type CertificateKeeper, keepCertificate } from './webhook/certificate-keeper.ts'
+import { certificateEnds, type CertificateKeeper, keepCertificate } from './webhook/certificate-keeper.ts'
 import { decideInjection } from './webhook/mutate.ts'
 import type { AdmissionRequest } from './webhook/review.ts'
 import { startWebhookServer, type WebhookServer } from './webhook/server.ts'
@@ -90,27 +93,38 @@ export function startOperator(options: OperatorOptions): Operator {
     const names = kind === undefined ? [] : referencedConfigs(kind, object)
     return names.filter((name) => observed.config(namespace, name) === undefined)
   }
-  const injectable = (namespace: string, name: string) => {
-    const object = observed.config(namespace, name)
-    if (object === undefined) return undefined
+  const forbidden = (object: KubeObject): string[] =>
+    options.restrictPodTemplate && object.kind === 'MCPRemoteProxy' ? restrictedFields(object) : []
+  /** The config that a pod asks for; a replica may be asked before its watch has told it of one that was just made. */
+  const askedFor = async ({ object: pod, namespace }: AdmissionRequest): Promise<KubeObject | undefined> => {
+    const name = pod === undefined ? undefined : readInjection(pod, keys).request?.config
+    if (name === undefined) return undefined
+    const selection = { namespace, fieldSelector: `metadata.name=${name}` }
+    return observed.config(namespace, name) ?? (await client.list(types.MCPExternalAuthConfig, selection)).items[0]
+  }
+  const injectable = (object: KubeObject) => {
     const { problems, valid } = controller.known(object)
-    const problem =
-      valid === undefined
-        ? problems.join('; ')
-        : valid.spec.type === 'embeddedAuthServer'
-          ? 'an embedded authorization server needs a URL that browsers reach; use an MCPRemoteProxy'
-          : undefined
+    const problem = valid === undefined ? problems.join('; ') : unfit(valid.spec.type)
     return { secretKeys: valid?.secretKeys ?? new Map<string, Set<string>>(), problem }
   }
 
   const decisions = {
-    validate: (request: AdmissionRequest) => decideValidation(request, { apiGroup, missing }),
-    mutate: (request: AdmissionRequest) => decideInjection(request, { keys, image: options.image, config: injectable }),
+    async validate(request: AdmissionRequest) {
+      await judgeMatchers(request.object)
+      return decideValidation(request, { apiGroup, missing, forbidden })
+    },
+    async mutate(request: AdmissionRequest) {
+      const object = await askedFor(request)
+      await judgeMatchers(object)
+      const config = () => (object === undefined ? undefined : injectable(object))
+      return decideInjection(request, { keys, image: options.image, config })
+    },
     log,
     metrics,
     now: () => clock.now(),
   }
   let webhook: WebhookServer | undefined
+  let served: Certificate | undefined
   let keeper: CertificateKeeper | undefined
   let stopFollowing = (): void => {}
   let isClosed = false
@@ -129,6 +143,7 @@ export function startOperator(options: OperatorOptions): Operator {
     try {
       if (webhook === undefined) webhook = await startWebhookServer({ ...decisions, ...place, certificate })
       else webhook.use(certificate)
+      served = certificate
     } catch (error) {
       const detail = error instanceof Failure ? error.detail : undefined
       log.error({ cause: causeOf(error), detail }, 'the webhook cannot be served')
@@ -156,9 +171,12 @@ export function startOperator(options: OperatorOptions): Operator {
       })
       return
     }
+    const ends = certificateEnds(metrics)
     const follow = (): void => {
       const certificate = files.current()
-      if (certificate !== undefined) serve(certificate, wanted)
+      if (certificate === undefined) return
+      ends.set(Math.round(certificate.notAfterMs / 1000))
+      serve(certificate, wanted)
     }
     stopFollowing = files.onChange(follow)
     follow()
@@ -204,14 +222,14 @@ export function startOperator(options: OperatorOptions): Operator {
     },
     readiness() {
       const unsynced = observed.problems()
-      const isServing = options.webhook === undefined || (webhook !== undefined && keeper?.isValid !== false)
+      const isServing = served !== undefined && clock.now() < served.notAfterMs
       return {
         // Who is about to end gets no new reviews.
-        ok: unsynced.length === 0 && isServing && !isClosed,
+        ok: unsynced.length === 0 && (isServing || options.webhook === undefined) && !isClosed,
         detail: {
           leader: election.isLeader,
           caches: unsynced,
-          webhook: isServing ? 'serving' : 'no valid certificate',
+          webhook: options.webhook === undefined ? 'off' : isServing ? 'serving' : 'no valid certificate',
         },
       }
     },
@@ -219,4 +237,13 @@ export function startOperator(options: OperatorOptions): Operator {
     idle: () => controller.idle(),
     close,
   }
+}
+
+/** Why a config of this type can't run beside a server, whatever its pod says; undefined when it can. */
+function unfit(type: AuthType): string | undefined {
+  if (type === 'embeddedAuthServer')
+    return 'an embedded authorization server needs a URL that browsers reach; use an MCPRemoteProxy'
+  if (type === 'upstreamInject')
+    return 'it uses tokens of callers that log in at the proxy; use an MCPRemoteProxy with an authServerRef'
+  return undefined
 }

@@ -19,7 +19,7 @@ export function stamped(object: KubeObject): KubeObject {
 export const isAsWanted = (wanted: KubeObject, observed: KubeObject | undefined): boolean =>
   observed !== undefined && contains(observed, wanted)
 
-function contains(observed: unknown, wanted: unknown): boolean {
+function contains(observed: unknown, wanted: unknown, within = ''): boolean {
   if (Array.isArray(wanted)) {
     return (
       Array.isArray(observed) &&
@@ -29,7 +29,30 @@ function contains(observed: unknown, wanted: unknown): boolean {
   }
   if (typeof wanted === 'object' && wanted !== null) {
     if (typeof observed !== 'object' || observed === null || Array.isArray(observed)) return false
-    return Object.entries(wanted).every(([name, value]) => contains((observed as Record<string, unknown>)[name], value))
+    return Object.entries(wanted).every(([name, value]) => {
+      const found = (observed as Record<string, unknown>)[name]
+      return contains(found, value, name) || (QUANTITIES.has(within) && isSameQuantity(found, value))
+    })
   }
   return observed === wanted || wanted === undefined
+}
+
+/** Fields whose members are quantities, which the API server writes in another form: `0.1` becomes `100m`. */
+const QUANTITIES: ReadonlySet<string> = new Set(['requests', 'limits'])
+
+const isSameQuantity = (observed: unknown, wanted: unknown): boolean => {
+  const amount = amountOf(wanted)
+  return amount !== undefined && amountOf(observed) === amount
+}
+
+const SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
+
+/** A quantity of Kubernetes as a number; undefined for what is none. */
+function amountOf(value: unknown): number | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  const [, digits, suffix = '', binary] =
+    /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)(?:([numkMGTPE])|([KMGTPE])i)?$/.exec(String(value)) ?? []
+  if (digits === undefined) return undefined
+  const power = binary === undefined ? 1000 ** (SUFFIXES.indexOf(suffix) - 3) : 1024 ** ('KMGTPE'.indexOf(binary) + 1)
+  return Number((Number(digits) * power).toPrecision(12))
 }

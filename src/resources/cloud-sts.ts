@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { filePath, httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
-import { compileMatcher, MatcherError } from '../cel/index.ts'
 import { awsHostMismatches, REGION } from './aws-hosts.ts'
+import { matcherProblem, MOST_MAPPINGS } from './matcher-verdicts.ts'
 import { exclusive, isRecord, withRules } from './rules.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
@@ -9,9 +9,6 @@ import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
 export const ROLE_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::\d{12}:role\/[\w+=,.@\-_/]+$/
 const POLICY_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::(\d{12}|aws):policy\/[\w+=,.@\-_/]+$/
-
-/** More rules than this are no longer read by anybody, and each costs every new caller. */
-const MOST_MAPPINGS = 500
 
 const roleArn = () =>
   z.string().max(2048).regex(ROLE_ARN, { error: 'expected a role ARN such as "arn:aws:iam::123456789012:role/reader"' })
@@ -118,17 +115,6 @@ function usableMatchers(mappings: unknown, context: z.core.$RefinementCtx): void
     if (typeof matcher !== 'string' || matcher === '') continue
     const message = matcherProblem(matcher)
     if (message !== undefined) context.addIssue({ code: 'custom', message, path: [index, 'matcher'] })
-  }
-}
-
-/** Why a matcher can never be evaluated, with the place in its text (decisions §3.5). */
-function matcherProblem(text: string): string | undefined {
-  try {
-    compileMatcher(text)
-    return undefined
-  } catch (error) {
-    if (!(error instanceof MatcherError)) throw error
-    return `line ${error.line}, column ${error.column} of the expression: ${error.message}`
   }
 }
 

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { beforeAll, expect, test } from 'vitest'
 import type { KubeClient, KubeObject, ResourceType } from '../../src/kube/index.ts'
 import { CLUSTER_TYPES } from '../../src/operator/index.ts'
+import { ownedName } from '../../src/operator/names.ts'
 import { eventually } from './support/control-plane.ts'
 import { BEARER, config, namespaceObject, types, workload } from './support/operator-rig.ts'
 import { useCluster } from './support/use-cluster.ts'
@@ -170,6 +171,68 @@ test('drift is put back, an autoscaler is left alone, and what others own stays'
   const found = await deployment('drifts')
   expect(found.spec).toMatchObject({ replicas: 3 })
   expect(found.metadata.annotations).toMatchObject({ 'example.com/mine': 'yes' })
+})
+
+test('an owner reference that somebody took away comes back', async () => {
+  await apply('disowned')
+  for (const type of [CLUSTER_TYPES.ServiceAccount, CLUSTER_TYPES.ConfigMap, CLUSTER_TYPES.Service]) {
+    await eventually(() => get(type, 'disowned'))
+    await client.merge(type, SPACE, 'disowned', { metadata: { ownerReferences: null } })
+    await eventually(async () => expect((await get(type, 'disowned')).metadata.ownerReferences).toHaveLength(1), 5_000)
+  }
+})
+
+test.each([
+  ['a template that no Deployment takes', { podTemplateSpec: { spec: { nothing: 1 } } }, 'Deployment', 'nothing'],
+  ['an amount that is none', { resources: { requests: { cpu: 'lots' } } }, 'Deployment', 'quantities'],
+  ['a range of addresses that is none', { egress: [{ to: [{ ipBlock: { cidr: 'x' } }] }] }, 'NetworkPolicy', 'CIDR'],
+])('%s is said in Ready, once', async (_what, more, kind, words) => {
+  const name = `refused-${words.toLowerCase()}`
+  await apply(name, more)
+  const found = await eventually(async () => {
+    const condition = await ready(name)
+    expect(condition).toMatchObject({ status: 'False', reason: 'ApplyRefused' })
+    return condition
+  })
+  expect(found?.message).toContain(`${kind} "${name}" was refused: `)
+  expect(found?.message).toContain(words)
+  await apply(name)
+  await eventually(async () => expect((await ready(name))?.reason).not.toBe('ApplyRefused'))
+  await eventually(() => deployment(name))
+})
+
+test('what belongs to somebody else is not taken over', async () => {
+  const data = { mine: 'yes' }
+  const metadata = { name: 'taken', namespace: SPACE }
+  await client.create(CLUSTER_TYPES.ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data })
+  await apply('taken')
+  await eventually(async () => expect(await ready('taken')).toMatchObject({ reason: 'ApplyRefused' }))
+  const found = await get(CLUSTER_TYPES.ConfigMap, 'taken')
+  expect([found['data'], found.metadata.ownerReferences]).toEqual([data, undefined])
+  await client.remove(CLUSTER_TYPES.ConfigMap, SPACE, 'taken')
+  await apply('taken', { replicas: 1 })
+  await eventually(() => deployment('taken'))
+})
+
+test('a name that no Service may have, the port of probes, and a CA named as a Secret are no hindrance', async () => {
+  const provider = {
+    name: 'idp',
+    issuerUrl: 'https://idp.example.com',
+    audience: 'mcp',
+    introspectionUrl: 'https://idp.example.com/introspect',
+    clientId: 'c',
+    clientSecretRef: { name: 'idp', key: 'secret' },
+    caBundleRef: { configMapRef: { name: 'idp', key: 'ca.crt' } },
+  }
+  const auth = { mode: 'oauth', oauth: { resourceUrl: 'https://mcp.example.com', providers: [provider] } }
+  await apply('2.dots', { port: 8081, oidcConfig: undefined, auth })
+  const name = ownedName('2.dots')
+  const found = await eventually(() => deployment(name))
+  await eventually(() => get(CLUSTER_TYPES.Service, name))
+  const { containers } = (found.spec as { template: { spec: { containers: { ports: object[] }[] } } }).template.spec
+  expect(containers[0]?.ports).toMatchObject([{ containerPort: 8081 }, { containerPort: 8082 }])
+  await runAll(name, 1)
+  await eventually(async () => expect(await ready('2.dots')).toMatchObject({ status: 'True' }))
 })
 
 test('a budget and a service account that are not wanted any more go', async () => {

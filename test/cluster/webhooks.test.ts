@@ -142,6 +142,8 @@ describe('injection', () => {
       namespaceObject('inject', { 'pod-security.kubernetes.io/enforce': 'restricted' }),
     )
     await client.apply(types.MCPExternalAuthConfig, config('sidecar', 'inject'))
+    const logins = { type: 'upstreamInject', upstreamInject: { providerName: 'github' } }
+    await client.apply(types.MCPExternalAuthConfig, config('of-logins', 'inject', logins))
     await eventually(async () => {
       const found = await client.get(CLUSTER_TYPES.ServiceAccount, 'inject', 'default')
       expect(found.metadata.name).toBe('default')
@@ -197,9 +199,44 @@ describe('injection', () => {
       'there is no such MCPExternalAuthConfig',
     ],
     ['the same port twice', { ...ASKED, [keys.listenPort]: '3000' }, 'the same port'],
+    ['a config whose callers log in at a proxy', { ...ASKED, [keys.externalAuth]: 'of-logins' }, 'authServerRef'],
   ])('a pod with %s is refused, and told why', async (_what, annotations, message) => {
     const refused = client.create(CLUSTER_TYPES.Pod, pod('refused', annotations), { dryRun: true })
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(message) as string })
+  })
+
+  const container = (more: object) => ({ ...(pod('x').spec as { containers: object[] }).containers[0], ...more })
+  test.each([
+    [
+      'an init container with the name of ours',
+      { initContainers: [container({ name: 'extauth' })] },
+      'container extauth',
+    ],
+    ['a container with the name of ours', { containers: [container({ name: 'extauth' })] }, 'container extauth'],
+    [
+      'a volume with a name of ours',
+      { volumes: [{ name: 'extauth-secret-token', emptyDir: {} }] },
+      'extauth-secret-token',
+    ],
+    ['the port of our probes', { containers: [container({ ports: [{ containerPort: 8081 }] })] }, 'port 8081'],
+    [
+      'our port in another sidecar',
+      { initContainers: [container({ name: 'other', restartPolicy: 'Always', ports: [{ containerPort: 8080 }] })] },
+      'port 8080',
+    ],
+    ['Windows', { os: { name: 'windows' } }, 'windows'],
+  ])('a pod with %s is refused, and nothing of it is replaced', async (_what, more, message) => {
+    const refused = client.create(CLUSTER_TYPES.Pod, pod('refused', ASKED, more), { dryRun: true })
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(message) as string })
+  })
+
+  test('a pod may come in the moment after its config', async () => {
+    for (let at = 0; at < 20; at++) {
+      await client.create(types.MCPExternalAuthConfig, config(`fresh-${at}`, 'inject'))
+      const asked = pod('fresh', { ...ASKED, [keys.externalAuth]: `fresh-${at}` })
+      const created = await client.create(CLUSTER_TYPES.Pod, asked, { dryRun: true })
+      expect(created.spec).toHaveProperty('initContainers')
+    }
   })
 
   test('pods that do not ask are left alone', async () => {

@@ -3,6 +3,7 @@ import { type KubeClient, KubeError, type KubeObject } from '../../src/kube/inde
 import type { Action, EventNote } from '../../src/operator/actions.ts'
 import { createExecutor } from '../../src/operator/executor.ts'
 import { CLUSTER_TYPES } from '../../src/operator/index.ts'
+import { APPLIED_HASH } from '../../src/operator/wanted.ts'
 import { createManualClock, createRecordingLog } from '../support/ports.ts'
 
 const type = CLUSTER_TYPES.ConfigMap
@@ -13,7 +14,9 @@ const object: KubeObject = {
 }
 
 /** An executor whose writes are recorded; `fail` says with which status a write is refused. */
-function rig(options: { fail?: (verb: string) => number | undefined; mayWrite?: () => boolean } = {}) {
+function rig(
+  options: { fail?: (verb: string) => number | undefined; mayWrite?: () => boolean; there?: KubeObject[] } = {},
+) {
   const writes: unknown[][] = []
   const write =
     (verb: string) =>
@@ -28,6 +31,7 @@ function rig(options: { fail?: (verb: string) => number | undefined; mayWrite?: 
     create: write('create'),
     merge: write('merge'),
     remove: write('remove'),
+    list: () => Promise.resolve({ items: options.there ?? [], resourceVersion: '1' }),
   } as unknown as KubeClient
   const executor = createExecutor({
     client,
@@ -71,6 +75,34 @@ test('what is gone needs no status, no annotation and no finalizer; what should 
   const { executor } = rig({ fail: () => 404 })
   await executor.run({ actions: ALL.slice(1, 4), events: [] })
   await expect(executor.run({ actions: ALL.slice(0, 1), events: [] })).rejects.toMatchObject({ status: 404 })
+})
+
+const ownedBy = (uid: string): KubeObject => ({
+  ...object,
+  metadata: {
+    ...object.metadata,
+    ownerReferences: [{ apiVersion: 'v1', kind: 'MCPRemoteProxy', name: 'p', uid, controller: true }],
+  },
+})
+const bare: KubeObject = { ...object, metadata: { name: 'a', namespace: 'n' } }
+const annotated: KubeObject = { ...bare, metadata: { ...bare.metadata, annotations: { [APPLIED_HASH]: '1' } } }
+
+test.each([
+  ['of somebody else', bare, 'refused'],
+  ['of another proxy', ownedBy('other'), 'refused'],
+  ['of the same proxy', ownedBy('mine'), 'applied'],
+  ['of ours that has lost its owner', annotated, 'applied'],
+])('what to do with an object %s', async (_what, there, outcome) => {
+  for (const known of [true, false]) {
+    const { executor, verbs } = rig({ there: known ? [] : [there] })
+    const run = executor.run({
+      actions: [{ do: 'apply', type, object: ownedBy('mine'), before: known ? there : undefined }],
+      events: [],
+    })
+    if (outcome === 'applied') await run
+    else await expect(run).rejects.toMatchObject({ what: 'ConfigMap "a"', status: 409 })
+    expect(verbs()).toEqual(outcome === 'applied' ? ['apply'] : [])
+  }
 })
 
 test.each([409, 500])('a status that is refused with %i is tried again with its plan', async (status) => {

@@ -19,7 +19,10 @@ describe('a review', () => {
       isDryRun: true,
     })
     // The object of a delete is null.
-    expect(readReview(review({ ...REQUEST, object: null }))).toMatchObject({ object: undefined, isDryRun: false })
+    expect(readReview(review({ ...REQUEST, operation: 'DELETE', object: null }))).toMatchObject({
+      object: undefined,
+      isDryRun: false,
+    })
   })
 
   test.each<[string, unknown]>([

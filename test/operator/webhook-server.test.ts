@@ -3,7 +3,12 @@ import { connect } from 'node:tls'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
-import { startWebhookServer, VALIDATE_PATH, type WebhookServer } from '../../src/operator/webhook/server.ts'
+import {
+  MUTATE_PATH,
+  startWebhookServer,
+  VALIDATE_PATH,
+  type WebhookServer,
+} from '../../src/operator/webhook/server.ts'
 import { createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
 import { TLS } from '../support/tls.ts'
 
@@ -32,12 +37,14 @@ const start = async (leaveMs = 0): Promise<WebhookServer> =>
     now: () => Date.now(),
   }))
 
-const reviewFor = (namespace: string): string =>
+const reviewFor = (namespace: string, object: unknown = { metadata: { name: 'p' } }): string =>
   JSON.stringify({
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
-    request: { uid: 'u1', kind: { group: '', version: 'v1', kind: 'Pod' }, namespace, operation: 'CREATE' },
+    request: { uid: 'u1', kind: { group: '', version: 'v1', kind: 'Pod' }, namespace, operation: 'CREATE', object },
   })
+
+const podOf = (spec: object): object => ({ metadata: { name: 'p' }, spec })
 
 function send(
   port: number,
@@ -45,7 +52,7 @@ function send(
   body: string,
   method = 'POST',
   agent: Agent | false = false,
-  type = 'application/json',
+  type = 'application/json; charset=utf-8',
 ): Promise<{ status: number; text: string; connection: string | undefined }> {
   const headers = { 'content-type': type, 'content-length': Buffer.byteLength(body) }
   return new Promise((resolve, reject) => {
@@ -83,6 +90,11 @@ describe('the server that the API server asks', () => {
     ['another method', VALIDATE_PATH, '', 'GET', 405],
     ['what is no review', VALIDATE_PATH, '{}', 'POST', 400],
     ['what is no JSON', VALIDATE_PATH, '{', 'POST', 400],
+    ['a creation of nothing', VALIDATE_PATH, reviewFor('good', null), 'POST', 400],
+    ['an object without metadata', VALIDATE_PATH, reviewFor('good', {}), 'POST', 400],
+    ['labels that are no map', VALIDATE_PATH, reviewFor('good', { metadata: { labels: [] } }), 'POST', 400],
+    ['containers that are no list', MUTATE_PATH, reviewFor('good', podOf({ containers: 'x' })), 'POST', 400],
+    ['a container that is nothing', MUTATE_PATH, reviewFor('good', podOf({ containers: [null] })), 'POST', 400],
     ['more than 3 MiB, and lets its client read so', VALIDATE_PATH, 'x'.repeat(8 * 1024 * 1024), 'POST', 413],
   ])('refuses %s', async (_what, path, body, method, status) => {
     const { port } = await start()
@@ -95,6 +107,14 @@ describe('the server that the API server asks', () => {
     expect([form.status, form.connection]).toEqual([415, 'close'])
     expect((await send(port, VALIDATE_PATH, reviewFor('broken'))).status).toBe(500)
   })
+
+  it.each(['application/json-patch+json', 'application/jsonx', 'text/plain', ''])(
+    'refuses a body that is said to be "%s"',
+    async (type) => {
+      const { port } = await start()
+      expect((await send(port, VALIDATE_PATH, reviewFor('good'), 'POST', false, type)).status).toBe(415)
+    },
+  )
 
   it('answers on while it leaves, each time for the last time on that connection, and then no more', async () => {
     const running = await start(1_000)

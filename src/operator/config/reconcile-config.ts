@@ -118,7 +118,9 @@ function secretsFinding({ secrets, verdict }: ConfigSnapshot): Finding {
 function deletionFinding({ workloads, pods }: ConfigSnapshot, isBlocked: boolean): Finding {
   const type = 'DeletionBlocked'
   if (!isBlocked) return { type, status: 'False', reason: 'NotReferenced', message: '' }
-  const named = workloads.map(({ kind, name }) => `${kind}/${name}`).join(', ')
+  const named = sorted(workloads)
+    .map(({ kind, name }) => `${kind}/${name}`)
+    .join(', ')
   const injected = pods.length === 0 ? '' : `; injected pods: ${shortened(pods)}`
   return {
     type,

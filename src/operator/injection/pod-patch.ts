@@ -1,18 +1,20 @@
 import { createHash } from 'node:crypto'
 import type { KubeObject } from '../../kube/index.ts'
+import { shortened } from '../names.ts'
 import type { PodKeys } from '../references.ts'
 import { ADMIN_PORT, PATHS } from '../remote-proxy/remote-proxy.ts'
 import { RESTRICTED, secretMounts } from '../remote-proxy/pod.ts'
-import { CALLERS_KEY, type InjectionRequest } from './request.ts'
+import { CALLERS_KEY, CONTAINER, type InjectionRequest, VOLUMES } from './request.ts'
 
-export const CONTAINER = 'extauth'
 const CALLERS_PATH = '/etc/extauth-callers'
 /** The pod's group is not ours to set, so everybody in it may read; the mounts are this container's alone. */
 const MODE = 0o444
-const CLUSTER_VOLUME = 'extauth-cluster'
+
+/** Characters of a name in Kubernetes. */
+const MAX_NAME = 253
 
 /** The ConfigMap that the controller makes for a config when a pod asks for it: its documents and nothing of one pod. */
-export const injectionConfigMapName = (config: string): string => `extauth-inject-${config}`
+export const injectionConfigMapName = (config: string): string => shortened(`extauth-inject-${config}`, MAX_NAME)
 
 export interface InjectionSettings {
   readonly image: string
@@ -88,18 +90,18 @@ interface Mounted {
 function volumesOf({ config, callers }: InjectionRequest, { secretKeys }: InjectionSettings): Mounted[] {
   return [
     // Not optional: the kubelet waits until the controller has made it.
-    { volume: { name: 'extauth-config', configMap: { name: injectionConfigMapName(config) } }, path: PATHS.config },
+    { volume: { name: VOLUMES.config, configMap: { name: injectionConfigMapName(config) } }, path: PATHS.config },
     {
       volume: {
-        name: 'extauth-callers',
+        name: VOLUMES.callers,
         configMap: { name: callers, items: [{ key: CALLERS_KEY, path: CALLERS_KEY }] },
       },
       path: CALLERS_PATH,
     },
-    ...secretMounts(secretKeys, 'extauth-secret', MODE),
+    ...secretMounts(secretKeys, VOLUMES.secret, MODE),
     {
       volume: {
-        name: CLUSTER_VOLUME,
+        name: VOLUMES.cluster,
         projected: {
           defaultMode: MODE,
           sources: [

@@ -10,17 +10,26 @@ export interface InjectionRequest {
   readonly callers: string
 }
 
+/** Name of the container of the proxy. */
+export const CONTAINER = 'extauth'
+/** Names of the volumes of the proxy; those of Secrets have the name of the Secret after the last. */
+export const VOLUMES = {
+  config: 'extauth-config',
+  callers: 'extauth-callers',
+  cluster: 'extauth-cluster',
+  secret: 'extauth-secret',
+} as const
 /** Key of the callers' ConfigMap. */
 export const CALLERS_KEY = 'callers.yaml'
 export const DEFAULT_LISTEN_PORT = 8080
 const RESERVED_PORT = 8081
 
 export type InjectionRead =
-  | { readonly wanted: false }
+  | { readonly wanted: false; readonly request?: undefined }
   | { readonly wanted: true; readonly request: InjectionRequest; readonly problems?: undefined }
   | { readonly wanted: true; readonly problems: readonly string[]; readonly request?: undefined }
 
-const DNS_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
+const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
 /** Reads label and annotations of a pod; what is missing or wrong is said in words that name the annotation. */
 export function readInjection(pod: Pick<KubeObject, 'metadata' | 'spec'>, keys: PodKeys): InjectionRead {
@@ -50,33 +59,60 @@ export function readInjection(pod: Pick<KubeObject, 'metadata' | 'spec'>, keys: 
     problems.push(`the annotations ${keys.targetPort} and ${keys.listenPort} name the same port`)
   for (const used of [listenPort, targetPort])
     if (used === RESERVED_PORT) problems.push(`port ${RESERVED_PORT} is the proxy's own, for probes and metrics`)
-  problems.push(...podProblems(pod, listenPort, targetPort))
+  problems.push(...podProblems(pod, { listen: listenPort, target: targetPort }, keys))
   return problems.length > 0
     ? { wanted: true, problems }
     : { wanted: true, request: { config, callers, targetPort, listenPort } }
 }
 
+interface Container {
+  readonly name?: string
+  readonly restartPolicy?: string
+  readonly ports?: readonly { readonly containerPort?: number; readonly protocol?: string }[]
+}
+
 interface PodSpec {
   readonly hostNetwork?: boolean
-  readonly containers?: readonly {
-    readonly name?: string
-    readonly ports?: readonly { readonly containerPort?: number }[]
-  }[]
+  readonly os?: { readonly name?: string }
+  readonly containers?: readonly Container[]
+  readonly initContainers?: readonly Container[]
+  readonly volumes?: readonly { readonly name?: string }[]
 }
 
 /** What cannot run beside the proxy. */
-function podProblems({ spec }: Pick<KubeObject, 'spec'>, listenPort: number, targetPort: number): string[] {
-  const { hostNetwork, containers = [] } = (spec ?? {}) as PodSpec
+function podProblems({ metadata, spec }: Pick<KubeObject, 'metadata' | 'spec'>, ports: Ports, keys: PodKeys): string[] {
+  const { hostNetwork, os, containers = [], initContainers = [], volumes = [] } = (spec ?? {}) as PodSpec
   const problems: string[] = []
   if (hostNetwork === true)
     problems.push(
       'hostNetwork: true shares the loopback of the node, so the MCP server could be reached past the proxy',
     )
-  for (const { name = '', ports = [] } of containers) {
-    if (name === 'extauth') continue
-    for (const { containerPort } of ports)
-      if (containerPort === listenPort && containerPort !== targetPort)
-        problems.push(`container ${name} already has port ${listenPort}; set another listen-port`)
-  }
+  if (os?.name === 'windows') problems.push('os.name: windows, where the proxy does not run')
+  const isInjected = metadata.annotations?.[keys.injected] !== undefined
+  const others = [...initContainers.filter(({ name }) => !isInjected || name !== CONTAINER), ...containers]
+  for (const { name } of others)
+    if (name === CONTAINER) problems.push(`there is a container ${CONTAINER} already, which is the name of the proxy's`)
+  for (const { name = '' } of isInjected ? [] : volumes)
+    if (isOwnVolume(name)) problems.push(`the volume ${name} has a name that the proxy's volumes have; rename it`)
+  // What ends before the others start needs its ports no more.
+  const running = others.filter((one) => containers.includes(one) || one.restartPolicy === 'Always')
+  for (const { name = '', ports: used = [] } of running)
+    for (const { containerPort, protocol = 'TCP' } of used) {
+      if (protocol !== 'TCP' || containerPort === undefined || name === CONTAINER) continue
+      if (containerPort === ports.listen && ports.listen !== ports.target)
+        problems.push(`container ${name} already has port ${containerPort}; set another listen-port`)
+      if (containerPort === RESERVED_PORT && ports.target !== RESERVED_PORT)
+        problems.push(
+          `container ${name} already has port ${RESERVED_PORT}, which is the proxy's own, for probes and metrics`,
+        )
+    }
   return problems
+}
+
+const isOwnVolume = (name: string): boolean =>
+  name.startsWith(`${VOLUMES.secret}-`) || Object.values(VOLUMES).some((own) => own === name)
+
+interface Ports {
+  readonly listen: number
+  readonly target: number
 }

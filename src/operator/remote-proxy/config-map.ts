@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { stringify } from 'yaml'
 import type { KubeObject } from '../../kube/index.ts'
-import { ADMIN_PORT, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
+import { shortened } from '../names.ts'
+import { adminPortOf, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
 
 /**
  * The documents that the pods of a proxy run, as files of one ConfigMap: a ProxyConfig (listener, callers), the manifest of
@@ -22,9 +23,12 @@ export const documentsOf = (proxy: RemoteProxy): object[] => [
   ...proxy.documents.map(bare),
 ]
 
+/** Keys of a ConfigMap have 253 characters. */
+const MAX_FILE_NAME = 240
+
 function filesOf(proxy: RemoteProxy): Record<string, string> {
   const [config, route, ...auths] = documentsOf(proxy).map(yaml)
-  const names = proxy.documents.map(({ metadata }) => `auth-${metadata.name}.yaml`)
+  const names = proxy.documents.map(({ metadata }) => `auth-${shortened(metadata.name, MAX_FILE_NAME)}.yaml`)
   return {
     'proxy.yaml': config ?? '',
     'route.yaml': route ?? '',
@@ -42,7 +46,7 @@ function proxyConfigOf(proxy: RemoteProxy): object {
         address: `:${proxy.port}`,
         ...(proxy.allowedOrigins.length === 0 ? {} : { allowedOrigins: proxy.allowedOrigins }),
       },
-      admin: { address: `:${ADMIN_PORT}` },
+      admin: { address: `:${adminPortOf(proxy)}` },
       secretsDirectory: PATHS.secrets,
       routes: [],
     },

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { ADMIN_PORT, owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
+import { adminPortOf, owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
 /** Link-local addresses of NodeLocal DNSCache: where a cluster has it, pods ask there. */
 const NODE_LOCAL_DNS = '169.254.20.10/32'
@@ -18,7 +18,7 @@ export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
         { ports: [{ port: proxy.port, protocol: 'TCP' }] },
         ...(proxy.metricsFrom.length === 0
           ? []
-          : [{ from: proxy.metricsFrom, ports: [{ port: ADMIN_PORT, protocol: 'TCP' }] }]),
+          : [{ from: proxy.metricsFrom, ports: [{ port: adminPortOf(proxy), protocol: 'TCP' }] }]),
       ],
       egress: [
         {
@@ -51,12 +51,17 @@ export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
   })
 }
 
+/** Policies are judged where the API server itself listens: behind its Service, usually here. */
+const API_SERVER_PORT = 6443
+
 /** Ports of all URLs and of the store, each once, in order. */
-function portsOf({ urls, storePorts }: RemoteProxy): number[] {
+function portsOf({ urls, storePorts, needsClusterToken }: RemoteProxy): number[] {
   const fromUrls = urls.flatMap((text) => {
     if (!URL.canParse(text)) return []
     const { port, protocol } = new URL(text)
     return [port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port)]
   })
-  return [...new Set([...fromUrls, ...storePorts])].sort((a, b) => a - b)
+  return [...new Set([...fromUrls, ...storePorts, ...(needsClusterToken ? [API_SERVER_PORT] : [])])].sort(
+    (a, b) => a - b,
+  )
 }

@@ -3,7 +3,8 @@ import { CLUSTER_TYPES } from '../kinds.ts'
 import { configMapOf } from './config-map.ts'
 import { networkPolicyOf } from './network-policy.ts'
 import { podTemplateOf } from './pod.ts'
-import { owned, ownedName, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
+import { ownedName } from '../names.ts'
+import { owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 import { strategicMerge } from './strategic-merge.ts'
 
 export interface WantedObject {
@@ -68,4 +69,4 @@ const budgetOf = (proxy: RemoteProxy): KubeObject =>
 
 /** URL under which the pods of the cluster reach the proxy. */
 export const serviceUrl = (proxy: RemoteProxy): string =>
-  `http://${ownedName(proxy)}.${proxy.namespace}.svc.cluster.local:${proxy.port}`
+  `http://${ownedName(proxy.name)}.${proxy.namespace}.svc.cluster.local:${proxy.port}`

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { ADMIN_PORT, ownedName, PATHS, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
+import { dnsLabel, ownedName } from '../names.ts'
+import { adminPortOf, PATHS, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
 /** Seconds that a pod waits before SIGTERM until Services have forgotten it. */
 const PRE_STOP_SECONDS = 5
@@ -30,10 +30,10 @@ export function podTemplateOf(proxy: RemoteProxy): object {
   return {
     metadata: {
       labels: { ...selectorLabels(proxy), 'app.kubernetes.io/component': 'mcp-remote-proxy' },
-      annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(ADMIN_PORT) },
+      annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(adminPortOf(proxy)) },
     },
     spec: {
-      serviceAccountName: proxy.serviceAccountName ?? ownedName(proxy),
+      serviceAccountName: proxy.serviceAccountName ?? ownedName(proxy.name),
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       terminationGracePeriodSeconds: PRE_STOP_SECONDS + DRAIN_SECONDS + MARGIN_SECONDS,
@@ -51,6 +51,8 @@ export function podTemplateOf(proxy: RemoteProxy): object {
         runAsGroup: USER,
         fsGroup: USER,
         seccompProfile: { type: 'RuntimeDefault' },
+        // Not every container runtime lets nobody bind a low port by itself.
+        ...(proxy.port < 1024 ? { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] } : {}),
       },
       containers: [containerOf(proxy, mounts)],
       volumes: mounts.map(({ volume }) => volume),
@@ -66,7 +68,7 @@ function containerOf(proxy: RemoteProxy, mounts: readonly Mount[]): object {
     args: ['proxy', '--config', PATHS.config, '--namespace', proxy.namespace, '--drain-grace', `${DRAIN_SECONDS}s`],
     ports: [
       { name: 'mcp', containerPort: proxy.port },
-      { name: 'admin', containerPort: ADMIN_PORT },
+      { name: 'admin', containerPort: adminPortOf(proxy) },
     ],
     // A missing secret or an identity provider that is down is not mended by a restart: liveness asks for health only.
     startupProbe: { ...probe('/health'), periodSeconds: 1, failureThreshold: 60 },
@@ -84,9 +86,9 @@ const MODE = 0o440
 function mountsOf(proxy: RemoteProxy): Mount[] {
   return [
     // Whole directories, never subPath: files under a subPath are not updated.
-    { volume: { name: 'config', configMap: { name: ownedName(proxy) } }, path: PATHS.config },
-    ...secretMounts(proxy.secretKeys),
-    ...caBundleMounts(proxy.caBundleKeys),
+    { volume: { name: 'config', configMap: { name: ownedName(proxy.name) } }, path: PATHS.config },
+    ...secretMounts(new Map([...proxy.secretKeys].filter(([name]) => !proxy.caBundleKeys.has(name)))),
+    ...caBundleMounts(proxy),
     ...(proxy.needsClusterToken ? [CLUSTER_MOUNT] : []),
   ]
 }
@@ -101,27 +103,41 @@ export function secretMounts(
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, keys]) => ({
       volume: {
-        name: volumeName(prefix, name),
+        name: dnsLabel(`${prefix}-${name}`),
         secret: {
           secretName: name,
           optional: true,
           defaultMode,
-          items: [...keys].sort().map((key) => ({ key, path: key })),
+          items: itemsOf(keys),
         },
       },
       path: `${PATHS.secrets}/${name}`,
     }))
 }
 
-/** CA certificates from ConfigMaps lie where secrets do, so that references need not say which of the two they are. */
-const caBundleMounts = (caBundleKeys: ReadonlyMap<string, ReadonlySet<string>>): Mount[] =>
-  [...caBundleKeys].map(([name, keys]) => ({
-    volume: {
-      name: volumeName('ca', name),
-      configMap: { name, optional: true, items: [...keys].sort().map((key) => ({ key, path: key })) },
-    },
-    path: `${PATHS.secrets}/${name}`,
-  }))
+const itemsOf = (keys: ReadonlySet<string>) => [...keys].sort().map((key) => ({ key, path: key }))
+
+/**
+ * CA certificates from ConfigMaps lie where secrets do, so that references need not say which of the two they are; one of
+ * the same name as a Secret shares its directory.
+ */
+const caBundleMounts = ({ caBundleKeys, secretKeys }: RemoteProxy): Mount[] =>
+  [...caBundleKeys]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, keys]) => {
+      const configMap = { name, optional: true, items: itemsOf(keys) }
+      const beside = secretKeys.get(name)
+      const source =
+        beside === undefined
+          ? { configMap }
+          : {
+              projected: {
+                defaultMode: MODE,
+                sources: [{ secret: { name, optional: true, items: itemsOf(beside) } }, { configMap }],
+              },
+            }
+      return { volume: { name: dnsLabel(`ca-${name}`), ...source }, path: `${PATHS.secrets}/${name}` }
+    })
 
 /** Who the proxy is when it asks the API server for its keys. */
 export const CLUSTER_MOUNT: Mount = {
@@ -136,12 +152,4 @@ export const CLUSTER_MOUNT: Mount = {
     },
   },
   path: PATHS.cluster,
-}
-
-/** Names of volumes are DNS labels of at most 63 characters; names of Secrets may have dots and 253. */
-export function volumeName(prefix: string, name: string): string {
-  const plain = `${prefix}-${name.replaceAll('.', '-')}`
-  if (plain.length <= 63 && !name.includes('.')) return plain
-  const hash = createHash('sha256').update(name).digest('hex').slice(0, 8)
-  return `${plain.slice(0, 54).replace(/-+$/, '')}-${hash}`
 }

@@ -31,6 +31,8 @@ export interface RemoteProxySnapshot {
   readonly owned: readonly WantedObject[]
   /** Its pods that run, and what their annotation says of the ConfigMap. */
   readonly pods: readonly KubeObject[]
+  /** An object that the API server has just refused: then nothing but the status is written. */
+  readonly refused?: { readonly what: string; readonly message: string } | undefined
   readonly now: Date
 }
 
@@ -45,7 +47,7 @@ export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
   const references = [snapshot.externalAuth, snapshot.authServer].filter((state) => state !== undefined)
   const isRunnable = !('problems' in wanted) && references.every(({ is }) => is === 'valid')
   // What can't run never replaces what runs: then nothing but the status is written.
-  const actions: Action[] = isRunnable ? objectActions(snapshot, wanted) : []
+  const actions: Action[] = isRunnable && snapshot.refused === undefined ? objectActions(snapshot, wanted) : []
   const before = conditionsOf(object)
   const conditions = conditionsFrom(findingsOf(snapshot), before, object.metadata.generation, snapshot.now)
   const status = statusOf(snapshot, conditions)
@@ -60,7 +62,8 @@ function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Actio
     snapshot.owned.find((one) => one.type.kind === type.kind)?.object
   const applies = wanted.flatMap(({ type, object }): Action[] => {
     const marked = stamped(object)
-    return isAsWanted(marked, observedOf(type)) ? [] : [{ do: 'apply', type, object: marked }]
+    const before = observedOf(type)
+    return isAsWanted(marked, before) ? [] : [{ do: 'apply', type, object: marked, before }]
   })
   const kinds = new Set(wanted.map(({ type }) => type.kind))
   const removals = OWNED_TYPES.filter(({ kind }) => !kinds.has(kind)).flatMap((type): Action[] => {
@@ -158,6 +161,7 @@ function readyFinding(snapshot: RemoteProxySnapshot, references: readonly Findin
   if ('problems' in snapshot.wanted) return no('SpecInvalid', snapshot.wanted.problems.join('\n'))
   const failed = references.find(({ status }) => status === 'False')
   if (failed !== undefined) return no(failed.reason, failed.message)
+  if (snapshot.refused !== undefined) return no('ApplyRefused', refusalMessage(snapshot, snapshot.refused))
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
   if (deployment === undefined) return no('DeploymentMissing', 'the Deployment is not there yet')
   const status = (deployment.status ?? {}) as DeploymentStatus
@@ -180,6 +184,17 @@ function readyFinding(snapshot: RemoteProxySnapshot, references: readonly Findin
     reason: 'ProxyReady',
     message: `${availableReplicas} of ${wanted} replicas are available`,
   }
+}
+
+/** The first words that were said about a generation stay: others of each try would be a write each. */
+function refusalMessage(
+  { object }: RemoteProxySnapshot,
+  { what, message }: NonNullable<RemoteProxySnapshot['refused']>,
+): string {
+  const beginning = `${what} was refused: `
+  const earlier = conditionsOf(object).find(({ type }) => type === 'Ready')
+  const isKnown = earlier?.observedGeneration === object.metadata.generation && earlier?.message.startsWith(beginning)
+  return isKnown === true && earlier !== undefined ? earlier.message : beginning + message
 }
 
 function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[]): object {

@@ -1,4 +1,5 @@
 import type { KubeObject, OwnerReference } from '../../kube/index.ts'
+import { ownedName } from '../names.ts'
 
 /** What an MCPRemoteProxy of the cluster says about the pods that serve it; what it says about requests is in `manifest`. */
 export interface RemoteProxy {
@@ -43,10 +44,13 @@ export const PATHS = {
 
 export const ADMIN_PORT = 8081
 
+/** Where probes and Prometheus ask the pods of a proxy. */
+export const adminPortOf = ({ port }: RemoteProxy): number => (port === ADMIN_PORT ? ADMIN_PORT + 1 : ADMIN_PORT)
+
 /** Labels of everything that belongs to a proxy; the first two select its pods and never change. */
 export const selectorLabels = ({ name }: RemoteProxy): Record<string, string> => ({
   'app.kubernetes.io/name': 'mcp-extauth',
-  'app.kubernetes.io/instance': name,
+  'app.kubernetes.io/instance': ownedName(name),
 })
 
 export const ownedLabels = (proxy: RemoteProxy): Record<string, string> => ({
@@ -54,9 +58,6 @@ export const ownedLabels = (proxy: RemoteProxy): Record<string, string> => ({
   'app.kubernetes.io/component': 'mcp-remote-proxy',
   'app.kubernetes.io/managed-by': 'mcp-extauth-operator',
 })
-
-/** Names of what a proxy owns: its own, so that people find them. */
-export const ownedName = ({ name }: RemoteProxy): string => name
 
 /** What makes the garbage collector remove it with the proxy. */
 export function ownerOf({ object }: RemoteProxy): OwnerReference {
@@ -74,7 +75,7 @@ export const owned = (proxy: RemoteProxy, apiVersion: string, kind: string, fiel
   apiVersion,
   kind,
   metadata: {
-    name: ownedName(proxy),
+    name: ownedName(proxy.name),
     namespace: proxy.namespace,
     labels: ownedLabels(proxy),
     ownerReferences: [ownerOf(proxy)],

@@ -3,6 +3,7 @@ import { parseObjects, resolveProxy } from '../../resources/index.ts'
 import { judgeObject, wordsOf } from '../webhook/validate.ts'
 import type { KnownConfig, ValidConfig } from '../config/known-config.ts'
 import type { OwnTypes } from '../kinds.ts'
+import { ownedName } from '../names.ts'
 import type { Observed } from '../observed.ts'
 import { documentsOf } from './config-map.ts'
 import { OWNED_TYPES } from './objects.ts'
@@ -43,7 +44,10 @@ export function remoteProxySnapshot(
   const spec = readRemoteProxySpec(object)
   const externalAuth = spec.externalAuth === undefined ? undefined : lookUp(spec.externalAuth, namespace, deps)
   const authServer = spec.authServer === undefined ? undefined : lookUpServer(spec.authServer, namespace, deps)
-  const problems = [...judgeObject(bare(object), settings.apiGroup).problems, ...restricted(spec, settings)]
+  const problems = [
+    ...judgeObject(bare(object), settings.apiGroup).problems,
+    ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
+  ]
   const references = [externalAuth, authServer].filter((reference) => reference !== undefined)
   const proxy = proxyOf(object, spec, references, settings)
   // What the pods would be given must start: an address for everybody without a word about callers does not.
@@ -57,10 +61,10 @@ export function remoteProxySnapshot(
     authServer: authServer?.state,
     secretNames: [...proxy.secretKeys.keys()],
     owned: OWNED_TYPES.flatMap((type) => {
-      const found = observed.owned(type, namespace, name)
+      const found = observed.owned(type, namespace, ownedName(name))
       return found === undefined ? [] : [{ type, object: found }]
     }),
-    pods: observed.proxyPods(namespace, name),
+    pods: observed.proxyPods(namespace, ownedName(name)),
     now: deps.now,
   }
 }
@@ -73,8 +77,9 @@ function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
   return [...new Set((problems ?? []).map(wordsOf))]
 }
 
-function restricted(spec: RemoteProxySpec, { restrictPodTemplate }: SnapshotSettings): string[] {
-  if (!restrictPodTemplate) return []
+/** What an MCPRemoteProxy says about its pods that an operator with `--restrict-pod-template` refuses. */
+export function restrictedFields(object: KubeObject): string[] {
+  const spec = readRemoteProxySpec(object)
   const used = (['podTemplateSpec', 'serviceAccountName', 'image'] as const).filter(
     (field) => spec[field] !== undefined,
   )

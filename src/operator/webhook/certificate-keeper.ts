@@ -5,6 +5,7 @@ import {
   type Certificate,
   DEFAULT_LIFETIME_MS,
   isDue,
+  isFor,
   issueCertificates,
   mergeBundles,
   readCertificate,
@@ -39,9 +40,19 @@ export interface CertificateKeeper {
 
 interface Stored {
   readonly object: KubeObject
-  readonly certificate: Certificate
+  /** Undefined where the Secret holds none that can be used. */
+  readonly certificate: Certificate | undefined
   readonly caBundle: string
 }
+
+/** When the certificate ends that webhooks are served with. */
+export const certificateEnds = (metrics: Metrics) =>
+  metrics
+    .gauge(
+      'extauth_operator_webhook_certificate_end_seconds',
+      'End of the certificate that webhooks are served with, Unix time.',
+    )
+    .with()
 
 /** Milliseconds between looks at the Secret; with short lifetimes a tenth of those. */
 const LOOK_MS = 30_000
@@ -56,9 +67,7 @@ const SPREAD_MS = 3_000
  */
 export async function keepCertificate(options: CertificateKeeperOptions): Promise<CertificateKeeper> {
   const { client, namespace, secretName, clock, log, lifetimeMs = DEFAULT_LIFETIME_MS, timers = systemTimers } = options
-  const ends = options.metrics
-    .gauge('extauth_operator_webhook_certificate_end_seconds', 'End of the serving certificate, Unix time.')
-    .with()
+  const ends = certificateEnds(options.metrics)
   const lookMs = Math.min(LOOK_MS, lifetimeMs / 10)
   let current: Certificate | undefined
   let isClosed = false
@@ -104,9 +113,15 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
     return { object: written, certificate: issued.serving, caBundle }
   }
 
+  const isPast = ({ certificate }: Stored): boolean => {
+    if (certificate === undefined || isDue(certificate, clock.now(), options.isLeader())) return true
+    // Other names than it was made for: only one replica says so, or two of different versions would take turns.
+    return options.isLeader() && !isFor(certificate, options.names)
+  }
+
   const lookOnce = async (): Promise<void> => {
     let stored = await read()
-    if (stored === undefined || isDue(stored.certificate, clock.now(), options.isLeader())) {
+    if (stored === undefined || isPast(stored)) {
       try {
         stored = await renew(stored)
       } catch (error) {
@@ -115,7 +130,7 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
         stored = await read()
       }
     }
-    if (stored === undefined) return
+    if (stored?.certificate === undefined) return
     if (options.isLeader()) await trust(client, options.configurationName, stored.caBundle)
     use(stored.certificate)
   }
@@ -173,11 +188,11 @@ async function trust(client: KubeClient, name: string, caBundle: string): Promis
   }
 }
 
-function storedOf(object: KubeObject): Stored | undefined {
+function storedOf(object: KubeObject): Stored {
   const data = (object.data ?? {}) as Readonly<Record<string, string>>
   const text = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('utf8')
   const certificate = readCertificate(text('tls.crt'), new Secret(text('tls.key')))
-  return certificate === undefined ? undefined : { object, certificate, caBundle: text('ca.crt') }
+  return { object, certificate, caBundle: text('ca.crt') }
 }
 
 function secretObject(

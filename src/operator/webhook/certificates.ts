@@ -1,5 +1,6 @@
 import 'reflect-metadata'
-import { randomBytes, webcrypto } from 'node:crypto'
+import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'
 import { Secret } from '../../core/index.ts'
 
@@ -67,7 +68,7 @@ export async function issueCertificates(options: IssueOptions): Promise<WebhookC
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
       new x509.SubjectAlternativeNameExtension(
-        names.map((value) => ({ type: /^\d+(\.\d+){3}$/.test(value) ? ('ip' as const) : ('dns' as const), value })),
+        names.map((value) => ({ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value })),
       ),
       await x509.AuthorityKeyIdentifierExtension.create(caKeys.publicKey),
     ],
@@ -87,11 +88,18 @@ export async function issueCertificates(options: IssueOptions): Promise<WebhookC
 /** The serving certificate of a PEM pair; undefined when it is none, or the key is another one's. */
 export function readCertificate(cert: string, key: Secret): Certificate | undefined {
   try {
-    const read = new x509.X509Certificate(cert)
-    return { cert, key, notBeforeMs: read.notBefore.getTime(), notAfterMs: read.notAfter.getTime() }
+    const read = new X509Certificate(cert)
+    if (!read.checkPrivateKey(createPrivateKey(key.reveal()))) return undefined
+    return { cert, key, notBeforeMs: Date.parse(read.validFrom), notAfterMs: Date.parse(read.validTo) }
   } catch {
     return undefined
   }
+}
+
+/** Whether a client that asks under each of these names or addresses accepts it. */
+export function isFor({ cert }: Certificate, names: readonly string[]): boolean {
+  const read = new X509Certificate(cert)
+  return names.every((name) => (isIP(name) === 0 ? read.checkHost(name) : read.checkIP(name)) !== undefined)
 }
 
 /** Renewal is due at two thirds of its life; who does not lead waits until three quarters, in case nobody does. */

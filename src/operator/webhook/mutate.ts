@@ -14,7 +14,7 @@ export interface InjectableConfig {
 export interface MutateOptions {
   readonly keys: PodKeys
   readonly image: string
-  /** The config of that name; undefined when there is none that this replica knows. */
+  /** The config of that name; undefined when there is none. */
   readonly config: (namespace: string, name: string) => InjectableConfig | undefined
 }
 

@@ -27,16 +27,26 @@ export function readReview(body: unknown): AdmissionRequest | undefined {
   const { request } = body
   if (!isObject(request) || typeof request['uid'] !== 'string' || request['uid'] === '' || !isObject(request['kind']))
     return undefined
-  const { kind, object } = request
-  if (object !== undefined && object !== null && !isObject(object)) return undefined
+  const { kind, object, operation } = request
+  // Only a deletion has none.
+  if (isObject(object) ? !isWellFormed(object) : operation !== 'DELETE') return undefined
   return {
     uid: request['uid'],
     kind: { group: text(kind['group']), version: text(kind['version']), kind: text(kind['kind']) },
     namespace: text(request['namespace']),
-    operation: text(request['operation']),
+    operation: text(operation),
     object: isObject(object) ? (object as unknown as KubeObject) : undefined,
     isDryRun: request['dryRun'] === true,
   }
+}
+
+/** As an API server sends objects: maps are maps and the lists of a pod hold objects, or they are absent. */
+function isWellFormed({ metadata, spec }: Record<string, unknown>): boolean {
+  if (!isObject(metadata)) return false
+  const { labels = {}, annotations = {} } = metadata
+  const { containers = [], initContainers = [], volumes = [] } = isObject(spec) ? spec : {}
+  const lists = [containers, initContainers, volumes]
+  return isObject(labels) && isObject(annotations) && lists.every((list) => Array.isArray(list) && list.every(isObject))
 }
 
 /** The API server cuts warnings: 256 characters are shown whole, 4,096 in all. */

@@ -11,8 +11,8 @@ export interface WebhookServerOptions {
   /** `host:port`, `:port`. */
   readonly address: string
   readonly certificate: Certificate
-  readonly validate: (request: AdmissionRequest) => AdmissionDecision
-  readonly mutate: (request: AdmissionRequest) => AdmissionDecision
+  readonly validate: (request: AdmissionRequest) => AdmissionDecision | Promise<AdmissionDecision>
+  readonly mutate: (request: AdmissionRequest) => AdmissionDecision | Promise<AdmissionDecision>
   readonly log: Log
   readonly metrics: Metrics
   readonly now: () => number
@@ -61,7 +61,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     const webhook = path === MUTATE_PATH ? 'mutate' : 'validate'
     if (decide === undefined) return refuse(request, response, 404)
     if (request.method !== 'POST') return refuse(request, response, 405)
-    if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) return refuse(request, response, 415)
+    if (!/^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')) return refuse(request, response, 415)
     const body = await readBody(request)
     if (body === undefined) return refuse(request, response, 413)
     const review = readReview(parse(body))
@@ -70,7 +70,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       return refuse(request, response, 400)
     }
     const startedMs = options.now()
-    const decision = decide(review)
+    const decision = await decide(review)
     seconds.with(webhook).observe((options.now() - startedMs) / 1000)
     decisions.with(webhook, decision.allowed ? 'allowed' : 'refused').add()
     const text = JSON.stringify(reviewOf(review.uid, decision))

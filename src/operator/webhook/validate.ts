@@ -25,12 +25,15 @@ export function decideValidation(
   options: {
     readonly apiGroup: string
     readonly missing: (object: KubeObject, namespace: string) => readonly string[]
+    /** What this operator refuses beyond the rules. */
+    readonly forbidden?: (object: KubeObject) => readonly string[]
   },
 ): AdmissionDecision {
   const { object } = request
   // Deletes don't come here; anything without an object has nothing to be judged.
   if (object === undefined) return { allowed: true }
-  const { problems, warnings } = judgeObject(object, options.apiGroup)
+  const { problems: ruled, warnings } = judgeObject(object, options.apiGroup)
+  const problems = [...ruled, ...(options.forbidden?.(object) ?? [])]
   if (problems.length > 0) {
     const shown = problems.slice(0, MAX_PROBLEMS)
     const more = problems.length > shown.length ? [`and ${problems.length - shown.length} more`] : []

@@ -1,0 +1,64 @@
+import { compileMatcher, MatcherError } from '../cel/index.ts'
+
+/** Entries of `roleMappings`: more are no longer read by anybody, and each costs every new caller. */
+export const MOST_MAPPINGS = 500
+/** What was found of matchers, the latest last: an operator reads the same config at each of its changes. */
+const known = new Map<string, string | undefined>()
+/** Characters of all texts in it. */
+let kept = 0
+/** More than the largest object that an API server stores. */
+const MOST_KEPT = 4 * 1024 * 1024
+/** Milliseconds after which others have their turn. */
+const SLICE_MS = 10
+
+/** Why a matcher can never be evaluated, with the place in its text (decisions §3.5); undefined for one that can. */
+export function matcherProblem(text: string): string | undefined {
+  const isKnown = known.has(text)
+  const problem = isKnown ? known.get(text) : judge(text)
+  known.delete(text)
+  known.set(text, problem)
+  if (!isKnown) kept += text.length
+  for (const [oldest] of known) {
+    if (kept <= MOST_KEPT) break
+    known.delete(oldest)
+    kept -= oldest.length
+  }
+  return problem
+}
+
+function judge(text: string): string | undefined {
+  try {
+    compileMatcher(text)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof MatcherError)) throw error
+    return `line ${error.line}, column ${error.column} of the expression: ${error.message}`
+  }
+}
+
+/**
+ * Judges the matchers of an MCPExternalAuthConfig a few milliseconds at a time, so that one with hundreds of them holds
+ * nobody up; whoever parses the object afterwards finds them judged.
+ */
+export async function judgeMatchers(object: unknown): Promise<void> {
+  let startedMs = performance.now()
+  for (const matcher of matchersOf(object)) {
+    matcherProblem(matcher)
+    if (performance.now() - startedMs < SLICE_MS) continue
+    await new Promise((resolve) => setImmediate(resolve))
+    startedMs = performance.now()
+  }
+}
+
+function matchersOf(object: unknown): string[] {
+  const spec = member(object, 'spec')
+  return ['cloudSts', 'awsSts'].flatMap((type) => {
+    const mappings = member(member(spec, type), 'roleMappings')
+    // A longer list is refused without a look at them.
+    if (!Array.isArray(mappings) || mappings.length > MOST_MAPPINGS) return []
+    return mappings.map((mapping) => member(mapping, 'matcher')).filter((text) => typeof text === 'string')
+  })
+}
+
+const member = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
