@@ -1,4 +1,5 @@
 import type { KubeObject, ResourceType } from '../kube/index.ts'
+import type { Condition } from './conditions.ts'
 
 /** Something worth an event: one per change of a condition, never a value of a secret. */
 export interface EventNote {
@@ -18,6 +19,16 @@ export type Action =
       readonly before?: KubeObject | undefined
     }
   | { readonly do: 'apply_status'; readonly type: ResourceType; readonly object: KubeObject }
+  /**
+   * The conditions of an object that belongs to somebody else, whole, theirs as they were; guarded by its resource version.
+   * An apply would take a list away from them that their definition does not call a map.
+   */
+  | {
+      readonly do: 'set_conditions'
+      readonly type: ResourceType
+      readonly object: KubeObject
+      readonly conditions: readonly Condition[]
+    }
   | { readonly do: 'remove'; readonly type: ResourceType; readonly object: KubeObject }
   /** Sets annotations and nothing else; an object that is gone is fine. */
   | {

@@ -68,12 +68,13 @@ export function createExecutor(options: {
       case 'annotate':
         await client.merge(type, namespace, name, { metadata: { annotations: action.annotations } }).catch(ignoreGone)
         return
+      case 'set_conditions': {
+        const patch = { metadata: versionOf(object), status: { conditions: action.conditions } }
+        await client.merge(type, namespace, name, patch, { subresource: 'status' }).catch(ignoreGone)
+        return
+      }
       case 'set_finalizers': {
-        const { resourceVersion } = object.metadata
-        const metadata = {
-          finalizers: action.finalizers,
-          ...(resourceVersion === undefined ? {} : { resourceVersion }),
-        }
+        const metadata = { finalizers: action.finalizers, ...versionOf(object) }
         await client.merge(type, namespace, name, { metadata }).catch(ignoreGone)
       }
     }
@@ -118,6 +119,10 @@ export function createExecutor(options: {
     },
   }
 }
+
+/** Refuses the write when somebody else has written meanwhile. */
+const versionOf = ({ metadata: { resourceVersion } }: KubeObject): { resourceVersion?: string } =>
+  resourceVersion === undefined ? {} : { resourceVersion }
 
 function ignoreGone(error: unknown): undefined {
   if (!isNotFound(error)) throw error

@@ -150,8 +150,27 @@ describe('deletion', () => {
 })
 
 test('beside another operator there is no finalizer, and only conditions under our own prefix', () => {
-  const plan = look({ object: object(), ownsKind: false, workloads: [{ kind: 'MCPServer', name: 'a' }] })
-  expect(plan.actions.map((action) => action.do)).toEqual(['apply_status'])
-  expect(Object.keys(statusOf(plan))).toEqual(['conditions'])
-  expect(statusOf(plan).conditions.every((one) => one.type.startsWith('extauth.dev/'))).toBe(true)
+  const theirs = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'Fine',
+    message: '',
+    lastTransitionTime: '2026-11-22T09:00:00Z',
+  }
+  const stored = object({}, { phase: 'Ready', conditions: [theirs] })
+  const plan = look({ object: stored, ownsKind: false, workloads: [{ kind: 'MCPServer', name: 'a' }] })
+  const [action] = plan.actions
+  if (action?.do !== 'set_conditions' || plan.actions.length > 1)
+    throw new Error('expected conditions and nothing else')
+  const [first, ...ours] = action.conditions
+  expect(first).toEqual(theirs)
+  expect(ours.map((one) => one.type)).toEqual([
+    'extauth.dev/Valid',
+    'extauth.dev/SecretsResolved',
+    'extauth.dev/Ready',
+    'extauth.dev/DeletionBlocked',
+  ])
+  // What is as it was is not written again, wherever the other operator puts it.
+  const again = object({}, { conditions: [...ours, theirs] })
+  expect(look({ object: again, ownsKind: false }).actions).toEqual([])
 })

@@ -54,7 +54,11 @@ export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
   const conditions = conditionsFrom(findings, before, object.metadata.generation, snapshot.now)
   const status = ownsKind ? statusOf(snapshot, conditions) : { conditions }
   if (canonicalJson(status) !== canonicalJson(ours(object, conditions, ownsKind)))
-    actions.push(statusAction(type, object, status))
+    actions.push(
+      ownsKind
+        ? statusAction(type, object, status)
+        : { do: 'set_conditions', type, object, conditions: [...theirs(before), ...conditions] },
+    )
   return { actions, events: changedConditions(conditions, before).map((condition) => eventOf(object, condition)) }
 }
 
@@ -153,6 +157,9 @@ function sorted(workloads: ConfigSnapshot['workloads']): { kind: string; name: s
   const byKey = new Map(workloads.map(({ kind, name }) => [`${kind}/${name}`, { kind, name }]))
   return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, workload]) => workload)
 }
+
+const theirs = (conditions: readonly Condition[]): Condition[] =>
+  conditions.filter(({ type }) => !type.startsWith(GUEST_PREFIX))
 
 /** What the status says now of what we would write. */
 function ours(object: KubeObject, conditions: readonly Condition[], ownsKind: boolean): ConfigStatus {

@@ -49,7 +49,8 @@ export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
   // What can't run never replaces what runs: then nothing but the status is written.
   const actions: Action[] = isRunnable && snapshot.refused === undefined ? objectActions(snapshot, wanted) : []
   const before = conditionsOf(object)
-  const conditions = conditionsFrom(findingsOf(snapshot), before, object.metadata.generation, snapshot.now)
+  const findings = findingsOf(snapshot, actions)
+  const conditions = conditionsFrom(findings, before, object.metadata.generation, snapshot.now)
   const status = statusOf(snapshot, conditions)
   if (canonicalJson(status) !== canonicalJson(writtenStatus(object, conditions)))
     actions.push(statusAction(type, object, status))
@@ -101,7 +102,7 @@ const SERVER_REASONS = {
   too_many_upstreams: 'MultiUpstreamNotSupported',
 } as const
 
-function findingsOf(snapshot: RemoteProxySnapshot): Finding[] {
+function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): Finding[] {
   const { externalAuth, authServer, secrets } = snapshot
   const found: Finding[] = []
   if (externalAuth !== undefined)
@@ -132,7 +133,7 @@ function findingsOf(snapshot: RemoteProxySnapshot): Finding[] {
             message: `missing: ${secrets.missing.join(', ')}`,
           },
   )
-  return [readyFinding(snapshot, found), ...found]
+  return [readyFinding(snapshot, found, actions), ...found]
 }
 
 function referenceFinding(
@@ -155,7 +156,11 @@ interface DeploymentStatus {
 }
 
 /** The first thing that is missing, in the order in which it has to be there. */
-function readyFinding(snapshot: RemoteProxySnapshot, references: readonly Finding[]): Finding {
+function readyFinding(
+  snapshot: RemoteProxySnapshot,
+  references: readonly Finding[],
+  actions: readonly Action[],
+): Finding {
   const type = 'Ready'
   const no = (reason: string, message: string): Finding => ({ type, status: 'False', reason, message })
   if ('problems' in snapshot.wanted) return no('SpecInvalid', snapshot.wanted.problems.join('\n'))
@@ -164,6 +169,9 @@ function readyFinding(snapshot: RemoteProxySnapshot, references: readonly Findin
   if (snapshot.refused !== undefined) return no('ApplyRefused', refusalMessage(snapshot, snapshot.refused))
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
   if (deployment === undefined) return no('DeploymentMissing', 'the Deployment is not there yet')
+  // What it says of its pods is about those before this change.
+  if (actions.some((action) => action.do === 'apply' && action.type.kind === 'Deployment'))
+    return no('RollingOut', 'the Deployment is being changed')
   const status = (deployment.status ?? {}) as DeploymentStatus
   const wanted = (deployment.spec as { replicas?: number } | undefined)?.replicas ?? 1
   const failure = status.conditions?.find(

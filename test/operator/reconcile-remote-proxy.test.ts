@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import type { KubeObject } from '../../src/kube/index.ts'
+import { createKnownConfigs } from '../../src/operator/config/known-config.ts'
+import { ownTypes } from '../../src/operator/index.ts'
+import type { Observed } from '../../src/operator/observed.ts'
+import { reconcileRemoteProxy } from '../../src/operator/remote-proxy/reconcile-remote-proxy.ts'
+import { remoteProxySnapshot } from '../../src/operator/remote-proxy/snapshot.ts'
+
+const GROUP = 'extauth.dev'
+const types = ownTypes(GROUP)
+const named = (kind: string, name: string, generation: number, spec: object): KubeObject => ({
+  apiVersion: `${GROUP}/v1alpha1`,
+  kind,
+  metadata: { name, namespace: 'n', uid: `${kind}-uid`, generation },
+  spec,
+})
+const auth = named('MCPExternalAuthConfig', 'c', 1, { type: 'unauthenticated' })
+const proxy = (generation: number, more: object = {}): KubeObject =>
+  named('MCPRemoteProxy', 'p', generation, {
+    remoteUrl: 'https://api.example.com/mcp',
+    externalAuthConfigRef: { name: 'c' },
+    resourceUrl: 'https://mcp.example.com',
+    oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
+    replicas: 1,
+    ...more,
+  })
+
+/** A look at a proxy while the cluster holds these objects of it. */
+function look(object: KubeObject, owned: ReadonlyMap<string, KubeObject>) {
+  const observed: Pick<Observed, 'config' | 'owned' | 'proxyPods'> = {
+    config: () => auth,
+    owned: (type) => owned.get(type.kind),
+    proxyPods: () => [],
+  }
+  const settings = { apiGroup: GROUP, image: 'mcp-extauth:test', restrictPodTemplate: false }
+  const snapshot = remoteProxySnapshot(object, {
+    observed: observed as Observed,
+    known: createKnownConfigs(GROUP),
+    types,
+    settings,
+    now: new Date('2026-11-22T10:00:00Z'),
+  })
+  return reconcileRemoteProxy({ ...snapshot, secrets: 'unknown' })
+}
+
+/** Everything that the plan applies, as a cluster has it when all of it runs. */
+function running(plan: ReturnType<typeof look>): Map<string, KubeObject> {
+  const applied = plan.actions.flatMap((action) => (action.do === 'apply' ? [action.object] : []))
+  return new Map(
+    applied.map((object) => {
+      const status = { observedGeneration: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
+      const stored = { ...object, metadata: { ...object.metadata, generation: 1 } }
+      return [object.kind, object.kind === 'Deployment' ? { ...stored, status } : stored]
+    }),
+  )
+}
+
+function statusOf(plan: ReturnType<typeof look>) {
+  const written = plan.actions.find((action) => action.do === 'apply_status')?.object.status
+  const { observedGeneration, conditions } = written as {
+    observedGeneration: number
+    conditions: { type: string; status: string; reason: string }[]
+  }
+  const ready = conditions.find(({ type }) => type === 'Ready')
+  return { observedGeneration, ready: [ready?.status, ready?.reason] }
+}
+
+test('a proxy whose Deployment runs as it is wanted is ready', () => {
+  const cluster = running(look(proxy(1), new Map()))
+  expect(statusOf(look(proxy(1), cluster))).toEqual({ observedGeneration: 1, ready: ['True', 'ProxyReady'] })
+})
+
+test('an edit that changes the pods is never called ready by what ran before it', () => {
+  const cluster = running(look(proxy(1), new Map()))
+  const plan = look(proxy(2, { image: 'mcp-extauth:next' }), cluster)
+  expect(plan.actions.some((action) => action.do === 'apply' && action.type.kind === 'Deployment')).toBe(true)
+  // Whoever waits for the generation and for Ready (kubectl, Argo CD, Flux) would go on before the rollout has begun.
+  expect(statusOf(plan)).toEqual({ observedGeneration: 2, ready: ['False', 'RollingOut'] })
+})
+
+test('an edit that reaches the pods by their mount leaves it ready', () => {
+  const cluster = running(look(proxy(1), new Map()))
+  const plan = look(proxy(2, { remoteUrl: 'https://api.example.com/other' }), cluster)
+  expect(statusOf(plan)).toEqual({ observedGeneration: 2, ready: ['True', 'ProxyReady'] })
+})
