@@ -9,6 +9,9 @@ const NAMESPACE: Change = ['extauth-system', '{{ .Values.namespace.name }}']
 const SCOPED_KIND = (kind: string): string => `{{ ternary "Cluster${kind}" "${kind}" (empty .Values.watchNamespace) }}`
 const SCOPED_PLACE = '{{- with .Values.watchNamespace }}\n  namespace: {{ . }}\n  {{- end }}'
 
+/** Only in our own group: beside another operator nothing of this is needed. */
+const OURS = '{{- if eq .Values.apiGroup "extauth.dev" }}'
+
 /** What of each file of the base is a value of the chart. Every change must find its text, so that none gets lost. */
 const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   'namespace.yaml': [NAMESPACE],
@@ -35,6 +38,12 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
         '            {{- end }}',
         '            {{- if .Values.restrictPodTemplate }}',
         '            - --restrict-pod-template',
+        '            {{- end }}',
+        '            {{- if ne .Values.apiGroup "extauth.dev" }}',
+        '            - --api-group={{ .Values.apiGroup }}',
+        '            {{- end }}',
+        '            {{- if .Values.writeStatus }}',
+        '            - --write-status',
         '            {{- end }}',
       ].join('\n'),
     ],
@@ -63,8 +72,32 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
     ],
     [
       '---\n# Not granted where one namespace is watched',
-      '{{- if not .Values.watchNamespace }}\n---\n# Not granted where one namespace is watched',
+      '{{- if and (not .Values.watchNamespace) (eq .Values.apiGroup "extauth.dev") }}\n---\n# Not granted where one namespace is watched',
     ],
+    ['apiGroups: [extauth.dev]', 'apiGroups: [{{ .Values.apiGroup }}]'],
+    ['  # Puts the finalizer on', `  ${OURS}\n  # Puts the finalizer on`],
+    [
+      '  # Writes what it found.',
+      '  {{- end }}\n  {{- if or .Values.writeStatus (eq .Values.apiGroup "extauth.dev") }}\n  # Writes what it found.',
+    ],
+    [
+      'resources: [mcpexternalauthconfigs/status, mcpremoteproxies/status]\n    verbs: [patch]\n',
+      `resources:\n      - mcpexternalauthconfigs/status\n      ${OURS}\n      - mcpremoteproxies/status\n      {{- end }}\n    verbs: [patch]\n  {{- end }}\n`,
+    ],
+    [
+      'resources: [configmaps, services]\n    verbs: [list, watch, create, patch]\n',
+      `resources:\n      - configmaps\n      ${OURS}\n      - services\n      {{- end }}\n    verbs: [list, watch, create, patch]\n  ${OURS}\n`,
+    ],
+    ['  # Sees injected pods', '  {{- end }}\n  # Sees injected pods'],
+    [
+      'verbs: [list, watch, patch]\n',
+      `verbs:\n      - list\n      - watch\n      ${OURS}\n      - patch\n      {{- end }}\n`,
+    ],
+    [
+      '  # One event per change',
+      '  {{- if or .Values.writeStatus (eq .Values.apiGroup "extauth.dev") }}\n  # One event per change',
+    ],
+    ['resources: [events]\n    verbs: [create]\n', 'resources: [events]\n    verbs: [create]\n  {{- end }}\n'],
     ['---\n# These belong to no namespace.', '{{- end }}\n---\n# These belong to no namespace.'],
   ],
   'webhooks.yaml': [
@@ -91,6 +124,17 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       ].join('\n'),
     ],
     NAMESPACE,
+    // What is stored under another operator's definitions is that operator's to judge.
+    [
+      'apiVersion: admissionregistration.k8s.io/v1\nkind: Validating',
+      `${OURS}\napiVersion: admissionregistration.k8s.io/v1\nkind: Validating`,
+    ],
+    [
+      '---\napiVersion: admissionregistration.k8s.io/v1\nkind: Mutating',
+      '---\n{{- end }}\napiVersion: admissionregistration.k8s.io/v1\nkind: Mutating',
+    ],
+    ['name: inject.extauth.dev', 'name: inject.{{ .Values.apiGroup }}'],
+    ['extauth.dev/inject: "true"', '{{ .Values.apiGroup }}/inject: "true"'],
   ],
 }
 
@@ -114,7 +158,10 @@ export function chartTemplates(base: Base): Map<string, string> {
   }
   templates.set('rbac-secrets.yaml', under('.Values.watchSecrets', scopedSecrets(base.read(`${SECRETS}/rbac.yaml`))))
   for (const file of base.list(`${BASE}/crds`))
-    templates.set(`crds/${file}`, under('.Values.crds.install', base.read(`${BASE}/crds/${file}`)))
+    templates.set(
+      `crds/${file}`,
+      under('and .Values.crds.install (eq .Values.apiGroup "extauth.dev")', base.read(`${BASE}/crds/${file}`)),
+    )
   return new Map([...templates].map(([name, text]) => [`${CHART}/templates/${name}`, NOTE + text]))
 }
 

@@ -1,7 +1,7 @@
 import { causeOf, type Log } from '../core/index.ts'
 import { backoffMs } from './backoff.ts'
 import type { KubeClient, Selection } from './client.ts'
-import { isExpired, isTooNew, KubeError } from './kube-error.ts'
+import { isExpired, isNotFound, isTooNew, KubeError } from './kube-error.ts'
 import { keyOf, type KubeObject, type ResourceType } from './object.ts'
 import { pause, systemTimers, type Timers } from './timers.ts'
 
@@ -14,6 +14,8 @@ export interface InformerOptions {
   /** An object came, changed or went (`after` undefined). Called for each object of a new list that differs from before. */
   readonly onChange: (key: string, before: KubeObject | undefined, after: KubeObject | undefined) => void
   readonly log: Log
+  /** A kind that the server does not know is an empty collection, and is asked for again at times. Default false. */
+  readonly mayBeMissing?: boolean
   /** 0 ≤ n < 1. Default Math.random. */
   readonly random?: () => number
   readonly timers?: Timers
@@ -85,12 +87,14 @@ export function createInformer(options: InformerOptions): Informer {
 
   const readAll = async (): Promise<string> => {
     const page = await client.list(type, selection)
-    if (stop.signal.aborted) return page.resourceVersion
-    replaceAll(page.items)
+    if (!stop.signal.aborted) take(page.items)
+    return page.resourceVersion
+  }
+  const take = (items: readonly KubeObject[]): void => {
+    replaceAll(items)
     problem = undefined
     isSynced = true
     markSynced()
-    return page.resourceVersion
   }
 
   /** Follows from a version until the server ends the watch. */
@@ -127,6 +131,7 @@ export function createInformer(options: InformerOptions): Informer {
         if (stop.signal.aborted) return
         if (isSteady()) failures = 0
         if (isExpired(error)) await readAnew(error)
+        else if (options.mayBeMissing === true && isNotFound(error)) await waitForKind()
         else await tryAgain(error)
       }
     }
@@ -140,6 +145,12 @@ export function createInformer(options: InformerOptions): Informer {
     if (failures++ === 0) return
     problem = describe(error)
     await wait()
+  }
+
+  const waitForKind = (): Promise<void> => {
+    version = undefined
+    take([])
+    return pause(timers, MOST_PAUSE_MS, stop.signal)
   }
 
   const tryAgain = async (error: unknown): Promise<void> => {

@@ -199,6 +199,7 @@ export function createController(options: ControllerOptions): Controller {
     keys,
     namespace: options.namespace,
     watchSecrets: options.watchSecrets,
+    ownsKinds: options.ownsKinds,
     onChange,
     onRestart: (kind, reason) => restarts.with(kind, reason).add(),
     log,

@@ -20,6 +20,11 @@ export interface ObservedOptions {
   /** Absent: all namespaces. */
   readonly namespace: string | undefined
   readonly watchSecrets: boolean
+  /**
+   * False beside another operator of the group: there are no finalizers that an ending namespace could wait for and no proxies
+   * of ours, and a kind that its version does not define is as good as empty.
+   */
+  readonly ownsKinds: boolean
   readonly onChange: Change
   readonly onRestart: (kind: string, reason: string) => void
   readonly log: Log
@@ -55,13 +60,15 @@ const trim = (object: KubeObject): KubeObject => {
 }
 
 export function observe(options: ObservedOptions): Observed {
-  const { client, types, keys, namespace, onChange, onRestart, log } = options
+  const { client, types, keys, namespace, ownsKinds, onChange, onRestart, log } = options
+  const theirs: ReadonlySet<ResourceType> = new Set(ownsKinds ? [] : Object.values(types))
   const follow = (type: ResourceType, selection: Selection = {}): Informer =>
     createInformer({
       client,
       type,
       selection: { ...selection, ...(type.isNamespaced ? { namespace } : {}) },
       trim,
+      mayBeMissing: theirs.has(type),
       onChange: (_key, before, after) => onChange(type, before, after),
       onRestart: (reason) => onRestart(type.kind, reason),
       log,
@@ -69,10 +76,15 @@ export function observe(options: ObservedOptions): Observed {
   const configs = follow(types.MCPExternalAuthConfig)
   const workloads = new Map<ReferringKind, Informer>(REFERRING_KINDS.map((kind) => [kind, follow(types[kind])]))
   const pods = follow(CLUSTER_TYPES.Pod, { labelSelector: `${keys.inject}=true` })
-  const proxyPods = follow(CLUSTER_TYPES.Pod, { labelSelector: 'app.kubernetes.io/component=mcp-remote-proxy' })
-  const owned = new Map(OWNED_TYPES.map((type) => [type.kind, follow(type, { labelSelector: OWNED_SELECTOR })]))
+  const proxyPods = ownsKinds
+    ? follow(CLUSTER_TYPES.Pod, { labelSelector: 'app.kubernetes.io/component=mcp-remote-proxy' })
+    : undefined
+  // Injection needs a ConfigMap in any group.
+  const ownedTypes = ownsKinds ? OWNED_TYPES : [CLUSTER_TYPES.ConfigMap]
+  const owned = new Map(ownedTypes.map((type) => [type.kind, follow(type, { labelSelector: OWNED_SELECTOR })]))
   // A Role can't grant namespaces: whoever watches one only learns from the deletion of its objects.
-  const namespaces = namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
+  const namespaces =
+    ownsKinds && namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
   const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }) : undefined
   const all = [configs, ...workloads.values(), pods, proxyPods, ...owned.values(), namespaces, secrets].filter(
     (informer): informer is Informer => informer !== undefined,
@@ -84,15 +96,13 @@ export function observe(options: ObservedOptions): Observed {
     workloads: (kind) => workloads.get(kind)?.list() ?? [],
     pods: () => pods.list(),
     proxyPods: (space, name) =>
-      proxyPods
-        .list()
-        .filter(
-          (pod) =>
-            pod.metadata.namespace === space &&
-            pod.metadata.labels?.['app.kubernetes.io/instance'] === name &&
-            pod.metadata.deletionTimestamp === undefined &&
-            !hasEnded(pod),
-        ),
+      (proxyPods?.list() ?? []).filter(
+        (pod) =>
+          pod.metadata.namespace === space &&
+          pod.metadata.labels?.['app.kubernetes.io/instance'] === name &&
+          pod.metadata.deletionTimestamp === undefined &&
+          !hasEnded(pod),
+      ),
     owned: (type, space, name) => owned.get(type.kind)?.get(`${space}/${name}`),
     isTerminating: (name) => namespaces?.get(name)?.metadata.deletionTimestamp !== undefined,
     hasSecret: secrets === undefined ? undefined : (space, name) => secrets.get(`${space}/${name}`) !== undefined,

@@ -117,13 +117,19 @@ function openApiSchema(kind: CrdKind): Json {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: { ...structural(spec, isForeign), ...foreign },
-      status: hasOwnStatus(kind)
-        ? structural(status, false)
-        : { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      spec: { description: 'What is wanted.', ...structural(spec, isForeign), ...foreign },
+      status: {
+        description: 'What was found; not written by people.',
+        ...(hasOwnStatus(kind)
+          ? { ...structural(status, false), default: NOT_LOOKED_AT }
+          : { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }),
+      },
     },
   }
 }
+
+/** A generation that none is: tools that wait for ours (kstatus, Flux) would take an object without a status for ready. */
+const NOT_LOOKED_AT = { observedGeneration: -1 }
 
 /** The kinds whose status the operator writes; that of others is theirs. */
 const hasOwnStatus = (kind: CrdKind): boolean => kind === 'MCPExternalAuthConfig' || kind === 'MCPRemoteProxy'
@@ -192,9 +198,12 @@ function toStructural(schema: Json, isForeign: boolean): Json {
   const more = schema.additionalProperties
   const isOpen = isSchema(more) && Object.keys(more).length === 0
   if (isSchema(schema.properties)) {
-    result.properties = Object.fromEntries(
-      Object.entries(schema.properties).map(([name, property]) => [name, toStructural(property as Json, isForeign)]),
-    )
+    const properties = Object.entries(schema.properties)
+    // A server does not store an empty map, so whoever compares would find a difference for ever.
+    if (properties.length > 0)
+      result.properties = Object.fromEntries(
+        properties.map(([name, property]) => [name, toStructural(property as Json, isForeign)]),
+      )
     // Where a kind is ours, what nothing reads is pruned; fields of other controllers stay.
     if (isOpen && isForeign) result['x-kubernetes-preserve-unknown-fields'] = true
   } else if (isOpen) {

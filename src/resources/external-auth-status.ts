@@ -6,18 +6,26 @@ const CONDITION_TYPE =
 /** A generation of an object. */
 export const generation = () => z.int().meta({ format: 'int64' })
 
+/** What `observedGeneration` of a status says. */
+export const OBSERVED_GENERATION = 'The `metadata.generation` that the status is about; -1 before the first look.'
+
 const condition = () =>
   z.strictObject({
-    type: z.string().max(316).regex(CONDITION_TYPE, { error: 'expected a CamelCase condition type' }),
-    status: z.enum(['True', 'False', 'Unknown']),
-    lastTransitionTime: z.iso.datetime({ offset: true }),
+    type: z
+      .string()
+      .max(316)
+      .regex(CONDITION_TYPE, { error: 'expected a CamelCase condition type' })
+      .describe('What it is about.'),
+    status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is so.'),
+    lastTransitionTime: z.iso.datetime({ offset: true }).describe('When `status` last changed.'),
     reason: z
       .string()
       .min(1)
       .max(1024)
-      .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/, { error: 'expected a CamelCase reason' }),
-    message: z.string().max(32_768),
-    observedGeneration: generation().min(0).optional(),
+      .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/, { error: 'expected a CamelCase reason' })
+      .describe('Why, in one word for programs.'),
+    message: z.string().max(32_768).describe('Why, for people.'),
+    observedGeneration: generation().min(0).optional().describe('The `metadata.generation` that it is about.'),
   })
 
 /** Conditions of a status, one per type. */
@@ -25,23 +33,29 @@ export const conditions = () =>
   z
     .array(condition())
     .max(64)
+    .describe('What was found, one per type.')
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
 
 /** `status` of MCPExternalAuthConfig. `MCPServerEntry` extends the specification (decisions §6). */
 export const externalAuthStatus = () =>
   z.strictObject({
     conditions: conditions().optional(),
-    configHash: z.string().max(64).optional(),
-    observedGeneration: generation().optional(),
+    configHash: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('Of the last valid `spec`; the same that the command line prints and that a proxy shows.'),
+    observedGeneration: generation().optional().describe(OBSERVED_GENERATION),
     referencingWorkloads: z
       .array(
         z.strictObject({
-          kind: z.enum(['MCPServer', 'VirtualMCPServer', 'MCPRemoteProxy', 'MCPServerEntry']),
-          name: z.string().min(1).max(253),
+          kind: z.enum(['MCPServer', 'VirtualMCPServer', 'MCPRemoteProxy', 'MCPServerEntry']).describe('Its kind.'),
+          name: z.string().min(1).max(253).describe('Its name.'),
         }),
       )
       .max(10_000)
       .optional()
+      .describe('Workloads of the namespace that refer to it; while there are any, it is not deleted.')
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['kind', 'name'] }),
   })
 export type ExternalAuthStatus = z.output<ReturnType<typeof externalAuthStatus>>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { generation, conditions } from './external-auth-status.ts'
+import { conditions, generation, OBSERVED_GENERATION } from './external-auth-status.ts'
 import { int32, objectName, origins } from './scalars.ts'
 
 /** An object of Kubernetes itself, which the API server judges when it is applied. */
@@ -33,10 +33,18 @@ export const podFields = () => ({
 /** `status` of MCPRemoteProxy, as the operator writes it. */
 export const remoteProxyStatus = () =>
   z.strictObject({
-    observedGeneration: generation().optional(),
-    url: z.string().max(2048).optional(),
-    externalAuthConfigHash: z.string().max(64).optional(),
-    authServerConfigHash: z.string().max(64).optional(),
-    replicas: int32(0, 2_147_483_647).optional(),
+    observedGeneration: generation().optional().describe(OBSERVED_GENERATION),
+    url: z.string().max(2048).optional().describe('Where pods of the cluster reach it.'),
+    externalAuthConfigHash: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('`configHash` of what `externalAuthConfigRef` names, as the pods run it.'),
+    authServerConfigHash: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('`configHash` of what `authServerRef` names, as the pods run it.'),
+    replicas: int32(0, 2_147_483_647).optional().describe('Pods that are ready.'),
     conditions: conditions().optional(),
   })

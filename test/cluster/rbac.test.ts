@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { KubeConnection, KubeObject } from '../../src/kube/index.ts'
 import { CLUSTER_TYPES, NAMES, type Operator, podKeys } from '../../src/operator/index.ts'
+import { type AuditEvent, requestsOf } from './support/audit-log.ts'
 import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
 import {
   config,
@@ -46,19 +46,7 @@ afterAll(async () => {
   await plane?.close()
 }, 60_000)
 
-interface AuditEvent {
-  readonly user: { readonly username: string }
-  readonly verb: string
-  readonly objectRef?: { readonly apiGroup?: string; readonly resource: string; readonly subresource?: string }
-  readonly responseStatus?: { readonly code: number }
-}
-
-const used = (): AuditEvent[] =>
-  readFileSync(plane.auditLogPath, 'utf8')
-    .split('\n')
-    .filter((line) => line.includes(USER))
-    .map((line) => JSON.parse(line) as AuditEvent)
-    .filter(({ user }) => user.username === USER)
+const used = (): AuditEvent[] => requestsOf(plane, USER)
 
 interface Rule {
   readonly apiGroups: readonly string[]
@@ -192,7 +180,9 @@ test('with one namespace, Roles in it are enough, and others are not looked at',
   const events = used().slice(from)
   expect(events.length).toBeGreaterThan(10)
   expect(events.filter(({ responseStatus }) => responseStatus?.code === 403)).toEqual([])
-  expect((await client.get(types.MCPExternalAuthConfig, 'work', 'elsewhere')).status).toBeUndefined()
+  expect((await client.get(types.MCPExternalAuthConfig, 'work', 'elsewhere')).status).toEqual({
+    observedGeneration: -1,
+  })
 }, 120_000)
 
 test('kubectl shows type, validity, readiness, references and age of a config', () => {

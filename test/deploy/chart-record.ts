@@ -13,6 +13,8 @@ export const RENDERINGS: readonly (readonly [folder: string, values: readonly st
   ['config/deploy/operator', []],
   ['config/deploy/operator-watch-secrets', ['watchSecrets=true']],
   ['config/deploy/operator-namespaced', ['watchNamespace=mcp']],
+  ['config/deploy/operator-beside', ['apiGroup=toolhive.stacklok.dev']],
+  ['config/deploy/operator-beside-write-status', ['apiGroup=toolhive.stacklok.dev', 'writeStatus=true']],
 ]
 
 /** Hashes of objects by kind, namespace and name, however they are written. */

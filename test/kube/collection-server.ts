@@ -29,6 +29,7 @@ export async function serve(answers: {
   watches: ((response: ServerResponse, query: URLSearchParams) => void)[]
   /** Longest silence of a watch. Default 400. */
   silenceMs?: number
+  mayBeMissing?: boolean
 }) {
   const seen: URLSearchParams[] = []
   let lists = 0
@@ -60,6 +61,7 @@ export async function serve(answers: {
     client,
     type: CONFIG_MAPS,
     silenceMs: answers.silenceMs ?? 400,
+    mayBeMissing: answers.mayBeMissing ?? false,
     onChange: (key, _before, after) =>
       changes.push(after === undefined ? `-${key}` : `${key}@${after.metadata.resourceVersion}`),
     onRestart: (reason) => restarts.push(reason),

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { event, idle, object, serve } from './collection-server.ts'
 
@@ -85,4 +86,16 @@ test('429 with Retry-After is honoured; a server that ends every watch at once i
   const hurried = await serve({ watches: [(response) => response.end()] })
   await new Promise((resolve) => setTimeout(resolve, 1500))
   expect(hurried.watches().length).toBeLessThan(8)
+})
+
+test('a kind that the server does not know keeps nobody waiting where it may be missing, and else it does', async () => {
+  const unknown = (_request: unknown, response: ServerResponse): void => {
+    response.writeHead(404).end(JSON.stringify({ kind: 'Status', code: 404, reason: 'NotFound' }))
+  }
+  const { informer, changes } = await serve({ list: unknown, watches: [idle], mayBeMissing: true })
+  await informer.synced
+  expect([informer.problem, informer.list(), changes]).toEqual([undefined, [], []])
+  const strict = await serve({ list: unknown, watches: [idle] })
+  await vi.waitFor(() => expect(strict.informer.problem).toBe('404 NotFound'), 5000)
+  expect(strict.informer.isSynced).toBe(false)
 })

@@ -39,6 +39,7 @@ interface Volume {
         readonly expirationSeconds?: number
       }
       readonly configMap?: Source
+      readonly downwardAPI?: { readonly items: readonly { readonly path: string }[] }
     }[]
   }
 }
@@ -58,8 +59,11 @@ interface PodSpec {
 
 /** One container of a pod with the files that a kubelet mounts: real processes in directories of their own. */
 export interface Kubelet {
-  /** Starts the container's command with these files at their paths, as the container's user; more arguments beat its own. */
-  start(moreArguments: readonly string[]): Running
+  /**
+   * Starts the container's command with these files at their paths, as the container's user; more arguments beat its own.
+   * `env` is what a kubelet sets for every container.
+   */
+  start(moreArguments: readonly string[], env?: Readonly<Record<string, string>>): Running
   /** Brings what has changed, as a kubelet does once a minute: a new directory, and one rename. */
   sync(): Promise<void>
   close(): void
@@ -132,7 +136,9 @@ export async function openKubelet(client: KubeClient, pod: KubeObject, name: str
     if (volume.secret !== undefined)
       return { files: await filesOf(CLUSTER_TYPES.Secret, volume.secret), mode: volume.secret.defaultMode ?? 0o644 }
     const files = new Map<string, Buffer>()
-    for (const { serviceAccountToken: token, configMap } of volume.projected?.sources ?? []) {
+    for (const { serviceAccountToken: token, configMap, downwardAPI } of volume.projected?.sources ?? []) {
+      // Of the pod's own fields only its namespace is asked for.
+      for (const item of downwardAPI?.items ?? []) files.set(item.path, Buffer.from(namespace))
       if (token !== undefined) files.set(token.path, await tokenOf(token.audience, token.expirationSeconds))
       if (configMap !== undefined)
         for (const [file, text] of await filesOf(CLUSTER_TYPES.ConfigMap, configMap)) files.set(file, text)
@@ -149,7 +155,7 @@ export async function openKubelet(client: KubeClient, pod: KubeObject, name: str
   await sync()
   return {
     sync,
-    start(moreArguments) {
+    start(moreArguments, env = {}) {
       const scratch = path.join(directory, 'scratch')
       mkdirSync(scratch, { recursive: true })
       const user = container.securityContext?.runAsUser ?? spec.securityContext?.runAsUser
@@ -158,6 +164,7 @@ export async function openKubelet(client: KubeClient, pod: KubeObject, name: str
       const identity = isRoot && user !== undefined ? String(user) : 'same'
       return extauth([...container.args, ...moreArguments], {
         cwd: '/',
+        env,
         through: [...namespaces, 'bash', '-c', SCRIPT, 'kubelet', scratch, identity, ...mounts, '--'],
       })
     },
