@@ -1,16 +1,16 @@
 import { causeOf, type Log } from '../core/index.ts'
 import { backoffMs } from './backoff.ts'
-import type { KubeClient, Selection } from './client.ts'
+import type { KubeClient, Selection, WatchEvent } from './client.ts'
 import { isExpired, isNotFound, isTooNew, KubeError } from './kube-error.ts'
-import { keyOf, type KubeObject, type ResourceType } from './object.ts'
+import { isLater, keyOf, type KubeObject, type ResourceType } from './object.ts'
 import { pause, systemTimers, type Timers } from './timers.ts'
 
 export interface InformerOptions {
   readonly client: KubeClient
   readonly type: ResourceType
   readonly selection?: Selection
-  /** Cuts an object down to what is needed before it is kept. */
-  readonly trim?: (object: KubeObject) => KubeObject
+  /** Cuts an object down to what is needed before it is kept in place of `before`. */
+  readonly trim?: (object: KubeObject, before: KubeObject | undefined) => KubeObject
   /** An object came, changed or went (`after` undefined). Called for each object of a new list that differs from before. */
   readonly onChange: (key: string, before: KubeObject | undefined, after: KubeObject | undefined) => void
   readonly log: Log
@@ -30,6 +30,11 @@ export interface Informer {
   readonly type: ResourceType
   get(key: string): KubeObject | undefined
   list(): readonly KubeObject[]
+  /**
+   * Takes what a write of ours answered, ahead of its event, so that nothing is decided from what was there before. What the
+   * watch has told already, or is told to be on its way out, is not taken.
+   */
+  learn(object: KubeObject): void
   /** True once the whole collection was read. */
   readonly isSynced: boolean
   /** Resolves at the first complete list. */
@@ -57,12 +62,14 @@ export function createInformer(options: InformerOptions): Informer {
   let isSynced = false
   let problem: string | undefined
   let failures = 0
+  /** How far list and watch have come; what was learned may be ahead of it. */
+  let seen: string | undefined
 
   const keep = (object: KubeObject): void => {
     const key = keyOf(object)
     const before = objects.get(key)
     if (before !== undefined && before.metadata.resourceVersion === object.metadata.resourceVersion) return
-    const after = trim(object)
+    const after = trim(object, before)
     objects.set(key, after)
     onChange(key, before, after)
   }
@@ -79,6 +86,18 @@ export function createInformer(options: InformerOptions): Informer {
     for (const key of gone) forget(key)
   }
 
+  /** Takes what an event tells. */
+  const take = (kind: WatchEvent['type'], object: KubeObject): void => {
+    const { resourceVersion } = object.metadata
+    if (isLater(resourceVersion, seen)) seen = resourceVersion
+    if (kind === 'BOOKMARK') return
+    const key = keyOf(object)
+    // What was learned from a write is newer than this; its own event will come.
+    if (isLater(objects.get(key)?.metadata.resourceVersion, resourceVersion)) return
+    if (kind === 'DELETED') forget(key)
+    else keep(object)
+  }
+
   /** Where to go on from; undefined when everything has to be read first. Moves with each event, however the watch ends. */
   let version: string | undefined
   /** When the server took the watch that runs or was the last to run; undefined when it took none. */
@@ -87,10 +106,11 @@ export function createInformer(options: InformerOptions): Informer {
 
   const readAll = async (): Promise<string> => {
     const page = await client.list(type, selection)
-    if (!stop.signal.aborted) take(page.items)
+    seen = page.resourceVersion
+    if (!stop.signal.aborted) takeAll(page.items)
     return page.resourceVersion
   }
-  const take = (items: readonly KubeObject[]): void => {
+  const takeAll = (items: readonly KubeObject[]): void => {
     replaceAll(items)
     problem = undefined
     isSynced = true
@@ -111,8 +131,7 @@ export function createInformer(options: InformerOptions): Informer {
       },
     })
     for await (const { type: kind, object } of events) {
-      if (kind === 'DELETED') forget(keyOf(object))
-      else if (kind !== 'BOOKMARK') keep(object)
+      take(kind, object)
       version = object.metadata.resourceVersion ?? version
     }
   }
@@ -149,7 +168,7 @@ export function createInformer(options: InformerOptions): Informer {
 
   const waitForKind = (): Promise<void> => {
     version = undefined
-    take([])
+    takeAll([])
     return pause(timers, MOST_PAUSE_MS, stop.signal)
   }
 
@@ -178,6 +197,10 @@ export function createInformer(options: InformerOptions): Informer {
     type,
     get: (key) => objects.get(key),
     list: () => [...objects.values()],
+    learn(object) {
+      const { resourceVersion, deletionTimestamp } = object.metadata
+      if (deletionTimestamp === undefined && isLater(resourceVersion, seen)) keep(object)
+    },
     get isSynced() {
       return isSynced
     },

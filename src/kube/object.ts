@@ -55,6 +55,15 @@ export function pathOf(type: ResourceType, namespace?: string, name?: string, su
   return `${root}${scope}/${type.plural}${one}${subresource === undefined ? '' : `/${subresource}`}`
 }
 
+/**
+ * Whether one resource version came after another of the same kind: API servers count them up (KEP-5504). False where one of
+ * them is not a number.
+ */
+export function isLater(version: string | undefined, than: string | undefined): boolean {
+  if (version === undefined || than === undefined || !/^\d+$/.test(version) || !/^\d+$/.test(than)) return false
+  return version.length === than.length ? version > than : version.length > than.length
+}
+
 /** `namespace/name`, or `name` where there is no namespace: the key of an object within its kind. */
 export const keyOf = ({ metadata }: KubeObject): string =>
   metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`

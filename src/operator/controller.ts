@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock, Log, Metrics } from '../core/index.ts'
 import {
   createQueue,
@@ -14,7 +15,7 @@ import { reconcileConfig } from './config/reconcile-config.ts'
 import { ApplyRefused, createExecutor } from './executor.ts'
 import { injectionConfigMap } from './injection/config-map.ts'
 import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
-import { observe, type Observed } from './observed.ts'
+import { hasSameSpec, observe, type Observed } from './observed.ts'
 import { createReferenceIndex, type ReferenceIndex } from './reference-index.ts'
 import { podKeys, referencedConfigs } from './references.ts'
 import { reconcileRemoteProxy } from './remote-proxy/reconcile-remote-proxy.ts'
@@ -51,6 +52,8 @@ export interface Controller {
 
 const CONFIG = 'config:'
 const PROXY = 'proxy:'
+const MOST_WAIT_MS = 5_000
+const WAIT_STEP_MS = 50
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 /** Follows the cluster and carries out what the pure core says, one key at a time. */
@@ -75,7 +78,20 @@ export function createController(options: ControllerOptions): Controller {
     'Watches that had to be made anew, by kind and reason.',
     ['kind', 'reason'],
   )
-  const executor = createExecutor({ client, clock, instance: options.instance, mayWrite: options.isLeader, log })
+  /** Events are a courtesy: while objects wait to be looked at, one in a while is enough. */
+  const calm = async (): Promise<void> => {
+    const endMs = clock.now() + MOST_WAIT_MS
+    while (queue.depth > 0 && options.isLeader() && clock.now() < endMs) await pause(WAIT_STEP_MS)
+  }
+  const executor = createExecutor({
+    client,
+    clock,
+    instance: options.instance,
+    mayWrite: options.isLeader,
+    onWritten: (type, object) => observed.learn(type, object),
+    calm,
+    log,
+  })
 
   const work = async (key: string): Promise<number | undefined> => {
     if (!options.isLeader()) return undefined
@@ -106,9 +122,11 @@ export function createController(options: ControllerOptions): Controller {
         ? error.retryAfterSeconds * 1000 + 50
         : undefined,
   })
+  let isStarted = false
   const add = (key: string): void => {
-    // Nobody looks before leadership is there; `start` looks at everything then.
-    if (!options.isLeader()) return
+    // Nobody looks before leadership is there and every collection was read (without its workloads, a config looks as if
+    // nothing referred to it); `start` looks at everything then.
+    if (!isStarted) return
     queue.add(key)
     depth.set(queue.depth)
   }
@@ -209,6 +227,7 @@ export function createController(options: ControllerOptions): Controller {
     observed,
     known,
     start() {
+      isStarted = true
       for (const { metadata } of observed.configs()) queue.add(`${CONFIG}${metadata.namespace}/${metadata.name}`)
       for (const { metadata } of observed.workloads('MCPRemoteProxy'))
         queue.add(`${PROXY}${metadata.namespace}/${metadata.name}`)
@@ -243,7 +262,9 @@ function touchedBy(
   const { namespace = 'default', name } = object.metadata
   const key = `${namespace}/${name}`
   if (type.kind === 'MCPExternalAuthConfig') {
-    const proxies = references.workloadsOf(key).filter(({ kind }) => kind === 'MCPRemoteProxy')
+    // What pods run comes from its spec.
+    const isSame = after !== undefined && hasSameSpec(after, before)
+    const proxies = isSame ? [] : references.workloadsOf(key).filter(({ kind }) => kind === 'MCPRemoteProxy')
     return [`${CONFIG}${key}`, ...proxies.map((proxy) => `${PROXY}${namespace}/${proxy.name}`)]
   }
   if (isReferring(type.kind)) {

@@ -1,5 +1,5 @@
 import type { Clock, Log } from '../core/index.ts'
-import { isNotFound, type KubeClient, KubeError, type KubeObject } from '../kube/index.ts'
+import { isNotFound, type KubeClient, KubeError, type KubeObject, type ResourceType } from '../kube/index.ts'
 import type { Action, EventNote, Plan } from './actions.ts'
 import { eventObject } from './events.ts'
 import { CLUSTER_TYPES } from './kinds.ts'
@@ -39,9 +39,13 @@ export function createExecutor(options: {
   readonly clock: Clock
   readonly instance: string
   readonly mayWrite: () => boolean
+  /** Told what the server made of a write. */
+  readonly onWritten: (type: ResourceType, object: KubeObject) => void
+  /** Resolves when there is nothing more urgent to write than events. */
+  readonly calm: () => Promise<void>
   readonly log: Log
 }): Executor {
-  const { client, clock, instance, mayWrite, log } = options
+  const { client, clock, instance, mayWrite, onWritten, calm, log } = options
   const reporter = { controller: 'extauth.dev/operator', instance }
 
   /** An apply would take over whatever has the name; only what was made for the same owner, or was left by one, is ours. */
@@ -52,30 +56,28 @@ export function createExecutor(options: {
     throw new KubeError(409, 'AlreadyExists', { message: 'it is there already, and belongs to somebody else' })
   }
 
-  const carryOut = async (action: Action): Promise<void> => {
+  /** Gives the object as it is then; undefined where it is gone. */
+  const carryOut = async (action: Action): Promise<KubeObject | undefined> => {
     const { type, object } = action
     const { name, namespace, uid } = object.metadata
     switch (action.do) {
       case 'apply':
-        await client.apply(type, object)
-        return
+        return client.apply(type, object)
       case 'apply_status':
         // Gone meanwhile: there is nothing to say any more.
-        await client.apply(type, object, { subresource: 'status' }).catch(ignoreGone)
-        return
+        return client.apply(type, object, { subresource: 'status' }).catch(ignoreGone)
       case 'remove':
-        return client.remove(type, namespace, name, uid)
+        await client.remove(type, namespace, name, uid)
+        return undefined
       case 'annotate':
-        await client.merge(type, namespace, name, { metadata: { annotations: action.annotations } }).catch(ignoreGone)
-        return
+        return client.merge(type, namespace, name, { metadata: { annotations: action.annotations } }).catch(ignoreGone)
       case 'set_conditions': {
         const patch = { metadata: versionOf(object), status: { conditions: action.conditions } }
-        await client.merge(type, namespace, name, patch, { subresource: 'status' }).catch(ignoreGone)
-        return
+        return client.merge(type, namespace, name, patch, { subresource: 'status' }).catch(ignoreGone)
       }
-      case 'set_finalizers': {
+      default: {
         const metadata = { finalizers: action.finalizers, ...versionOf(object) }
-        await client.merge(type, namespace, name, { metadata }).catch(ignoreGone)
+        return client.merge(type, namespace, name, { metadata }).catch(ignoreGone)
       }
     }
   }
@@ -92,7 +94,11 @@ export function createExecutor(options: {
     }
   }
   const drain = async (): Promise<void> => {
-    for (let event = waiting.shift(); event !== undefined && mayWrite(); event = waiting.shift()) await write(event)
+    for (; waiting.length > 0; await calm()) {
+      const event = waiting.shift()
+      if (event === undefined || !mayWrite()) return
+      await write(event)
+    }
   }
   const startWriter = (): void => {
     const writer: Promise<void> = drain().finally(() => writers.delete(writer))
@@ -105,7 +111,8 @@ export function createExecutor(options: {
         try {
           if (action.do === 'apply') await refuseForeign(action)
           if (!mayWrite()) throw new KubeError(0, 'not the leader')
-          await carryOut(action)
+          const written = await carryOut(action)
+          if (written !== undefined) onWritten(action.type, written)
         } catch (error) {
           const isRefused = action.do === 'apply' && error instanceof KubeError && !PASSING.has(error.status)
           throw isRefused ? new ApplyRefused(action, error) : error

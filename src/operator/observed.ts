@@ -44,6 +44,8 @@ export interface Observed {
   /** Pods of a proxy that have not ended. */
   proxyPods(namespace: string, name: string): readonly KubeObject[]
   owned(type: ResourceType, namespace: string, name: string): KubeObject | undefined
+  /** What a write of ours answered, ahead of its event. */
+  learn(type: ResourceType, object: KubeObject): void
   isTerminating(namespace: string): boolean
   /** Undefined where Secrets are not watched. */
   hasSecret: ((namespace: string, name: string) => boolean) | undefined
@@ -53,11 +55,17 @@ export interface Observed {
   close(): void
 }
 
-/** Cuts off what is large and never looked at. */
-const trim = (object: KubeObject): KubeObject => {
+/** Cuts off what is large and never looked at; a spec that did not change stays the very same, so that nothing is judged twice. */
+const trim = (object: KubeObject, before: KubeObject | undefined): KubeObject => {
   const { managedFields: _fields, ...metadata } = object.metadata
-  return { ...object, metadata }
+  return { ...object, metadata, ...(hasSameSpec(object, before) ? { spec: before?.spec } : {}) }
 }
+
+/** Whether only status or metadata changed: a generation counts the changes of a spec. */
+export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undefined): boolean =>
+  metadata.generation !== undefined &&
+  metadata.generation === before?.metadata.generation &&
+  metadata.uid === before.metadata.uid
 
 export function observe(options: ObservedOptions): Observed {
   const { client, types, keys, namespace, ownsKinds, onChange, onRestart, log } = options
@@ -89,6 +97,8 @@ export function observe(options: ObservedOptions): Observed {
   const all = [configs, ...workloads.values(), pods, proxyPods, ...owned.values(), namespaces, secrets].filter(
     (informer): informer is Informer => informer !== undefined,
   )
+  // Of pods, only those of proxies are written.
+  const written = new Map(all.filter((informer) => informer !== pods).map((informer) => [informer.type.kind, informer]))
   return {
     config: (space, name) => configs.get(`${space}/${name}`),
     configs: () => configs.list(),
@@ -104,6 +114,7 @@ export function observe(options: ObservedOptions): Observed {
           !hasEnded(pod),
       ),
     owned: (type, space, name) => owned.get(type.kind)?.get(`${space}/${name}`),
+    learn: (type, object) => written.get(type.kind)?.learn(object),
     isTerminating: (name) => namespaces?.get(name)?.metadata.deletionTimestamp !== undefined,
     hasSecret: secrets === undefined ? undefined : (space, name) => secrets.get(`${space}/${name}`) !== undefined,
     synced: allOf(all.map((informer) => informer.synced)),

@@ -4,8 +4,9 @@ import { hasEnded, injectedConfig, type PodKeys, referencedConfigs } from './ref
 
 /** Who refers to which MCPExternalAuthConfig, kept current by changes, so that nothing is searched per look. */
 export interface ReferenceIndex {
-  /** Gives the keys (`namespace/name`) of the configs that gained or lost a reference, or whose referrer changed. */
+  /** Gives the keys (`namespace/name`) of the configs that gained or lost a reference. */
   workload(kind: ReferringKind, before: KubeObject | undefined, after: KubeObject | undefined): string[]
+  /** The same for an injected pod. */
   pod(before: KubeObject | undefined, after: KubeObject | undefined): string[]
   workloadsOf(configKey: string): readonly { readonly kind: ReferringKind; readonly name: string }[]
   podsOf(configKey: string): readonly string[]
@@ -30,7 +31,11 @@ export function createReferenceIndex(keys: PodKeys): ReferenceIndex {
         const known = workloads.get(key) ?? new Map<string, { kind: ReferringKind; name: string }>()
         workloads.set(key, known.set(id, { kind, name: object.metadata.name }))
       }
-      return [...new Set([...earlier, ...now])].map((name) => `${space}/${name}`)
+      const changed = [
+        ...earlier.filter((name) => !now.includes(name)),
+        ...now.filter((name) => !earlier.includes(name)),
+      ]
+      return changed.map((name) => `${space}/${name}`)
     },
     pod(before, after) {
       const object = after ?? before
@@ -42,7 +47,8 @@ export function createReferenceIndex(keys: PodKeys): ReferenceIndex {
       const now = after === undefined || hasEnded(after) ? undefined : injectedConfig(after, keys)
       if (earlier !== undefined && earlier !== now) drop(pods, `${space}/${earlier}`, name)
       if (now !== undefined) pods.set(`${space}/${now}`, (pods.get(`${space}/${now}`) ?? new Set<string>()).add(name))
-      return [...new Set([earlier, now])].flatMap((config) => (config === undefined ? [] : [`${space}/${config}`]))
+      const changed = earlier === now ? [] : [earlier, now]
+      return changed.flatMap((config) => (config === undefined ? [] : [`${space}/${config}`]))
     },
     workloadsOf: (key) => [...(workloads.get(key)?.values() ?? [])],
     podsOf: (key) => [...(pods.get(key) ?? [])].sort(),

@@ -163,13 +163,16 @@ const known = once(() => {
   }
 })
 
+/** To make a schema takes a hundred times as long as to use it. */
+const proxySection = once(() => authSection(PROXY_DEFAULTS))
+
 /** A section with one provider, and the defaults that it would have in a file. */
 function sectionOf(
   provider: ManifestProvider,
   scopesSupported: readonly string[] | undefined,
   resourceUrl: string | undefined,
 ): ManifestSection {
-  const template = authSection(PROXY_DEFAULTS).parse({
+  const template = proxySection().parse({
     oauth: {
       resourceUrl: resourceUrl ?? provider.issuerUrl,
       providers: [{ name: provider.name, issuerUrl: provider.issuerUrl, audience: provider.audience }],

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { event, idle, object, serve } from './collection-server.ts'
+import type { KubeObject } from '../../src/kube/index.ts'
 
 test('a watch asks for bookmarks and goes on from the newest version that it was told', async () => {
   const { watches, restarts } = await serve({
@@ -98,4 +99,40 @@ test('a kind that the server does not know keeps nobody waiting where it may be 
   const strict = await serve({ list: unknown, watches: [idle] })
   await vi.waitFor(() => expect(strict.informer.problem).toBe('404 NotFound'), 5000)
   expect(strict.informer.isSynced).toBe(false)
+})
+
+test('what a write answered is known at once, until the watch tells of something newer', async () => {
+  let send = (_line: string): void => {}
+  const { informer, changes } = await serve({
+    watches: [
+      (response) => {
+        idle(response)
+        send = (line) => response.write(line)
+      },
+    ],
+    silenceMs: 60_000,
+  })
+  await informer.synced
+  const stored = (name: string, version: number): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'X',
+    ...object(name, version),
+  })
+  const heard = (name: string, version: number): void =>
+    send(event('ADDED', name, version) + event('DELETED', name, version))
+  await vi.waitFor(() => {
+    heard('open', 11)
+    expect(changes).toContain('n/open@11')
+  })
+  // Longer numbers are later ones.
+  informer.learn(stored('a', 100))
+  informer.learn(stored('made', 101))
+  send(event('MODIFIED', 'a', 99) + event('DELETED', 'made', 98))
+  send(event('DELETED', 'a', 102))
+  await vi.waitFor(() => expect(changes).toContain('-n/a'))
+  // The watch has come further than this write, so that it knows better.
+  informer.learn(stored('a', 100))
+  const last = stored('made', 103)
+  informer.learn({ ...last, metadata: { ...last.metadata, deletionTimestamp: '2026-11-22T09:59:00Z' } })
+  expect(changes.filter((change) => !change.includes('open'))).toEqual(['n/a@5', 'n/a@100', 'n/made@101', '-n/a'])
 })

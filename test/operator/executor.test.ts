@@ -18,6 +18,7 @@ function rig(
   options: { fail?: (verb: string) => number | undefined; mayWrite?: () => boolean; there?: KubeObject[] } = {},
 ) {
   const writes: unknown[][] = []
+  const known: string[] = []
   const write =
     (verb: string) =>
     async (...of: unknown[]): Promise<KubeObject> => {
@@ -38,9 +39,11 @@ function rig(
     clock: createManualClock(),
     instance: 'i',
     mayWrite: options.mayWrite ?? (() => true),
+    onWritten: (_type, { kind }) => known.push(kind),
+    calm: () => Promise.resolve(),
     log: createRecordingLog(),
   })
-  return { executor, writes, verbs: () => writes.map(([verb]) => verb) }
+  return { executor, writes, known, verbs: () => writes.map(([verb]) => verb) }
 }
 
 const event = (reason = 'Ready'): EventNote => ({ regarding: object, type: 'Normal', reason, note: '' })
@@ -53,9 +56,11 @@ const ALL: readonly Action[] = [
 ]
 
 test('a plan is carried out in its order, its events after it', async () => {
-  const { executor, writes, verbs } = rig()
+  const { executor, writes, known, verbs } = rig()
   await executor.run({ actions: ALL, events: [event()] })
   await executor.idle()
+  // All that is still there afterwards, and no event.
+  expect(known).toEqual(['ConfigMap', 'ConfigMap', 'ConfigMap', 'ConfigMap'])
   expect(verbs()).toEqual(['apply', 'apply', 'merge', 'merge', 'remove', 'create'])
   expect(writes[1]?.[3]).toEqual({ subresource: 'status' })
   expect(writes[3]?.[4]).toEqual({ metadata: { finalizers: ['f'], resourceVersion: '9' } })

@@ -75,7 +75,7 @@ test('an edit that changes the pods is never called ready by what ran before it'
   const plan = look(proxy(2, { image: 'mcp-extauth:next' }), cluster)
   expect(plan.actions.some((action) => action.do === 'apply' && action.type.kind === 'Deployment')).toBe(true)
   // Whoever waits for the generation and for Ready (kubectl, Argo CD, Flux) would go on before the rollout has begun.
-  expect(statusOf(plan)).toEqual({ observedGeneration: 2, ready: ['False', 'RollingOut'] })
+  expect(statusOf(plan)).toEqual({ observedGeneration: 2, ready: ['False', 'DeploymentPending'] })
 })
 
 test('an edit that reaches the pods by their mount leaves it ready', () => {

@@ -18,12 +18,14 @@ export interface ValidConfig {
   readonly storePorts: readonly number[]
 }
 
-/** Judges a stored config by the rules of `validate`. Kept per object: an informer hands out the same one until it changes. */
+/** Judges a stored config by the rules of `validate`. Kept per spec: what is observed holds the same one until it changes. */
 export function createKnownConfigs(apiGroup: string): (object: KubeObject) => KnownConfig {
-  const known = new WeakMap<KubeObject, KnownConfig>()
+  const known = new WeakMap<object, KnownConfig>()
   return (object) => {
-    let result = known.get(object)
-    if (result === undefined) known.set(object, (result = judge(object, apiGroup)))
+    const { spec } = object
+    const key = typeof spec === 'object' && spec !== null ? spec : object
+    let result = known.get(key)
+    if (result === undefined) known.set(key, (result = judge(object, apiGroup)))
     return result
   }
 }

@@ -168,10 +168,10 @@ function readyFinding(
   if (failed !== undefined) return no(failed.reason, failed.message)
   if (snapshot.refused !== undefined) return no('ApplyRefused', refusalMessage(snapshot, snapshot.refused))
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
-  if (deployment === undefined) return no('DeploymentMissing', 'the Deployment is not there yet')
+  const pending = no('DeploymentPending', 'the Deployment was not looked at yet')
   // What it says of its pods is about those before this change.
-  if (actions.some((action) => action.do === 'apply' && action.type.kind === 'Deployment'))
-    return no('RollingOut', 'the Deployment is being changed')
+  const isChanging = actions.some((action) => action.do === 'apply' && action.type.kind === 'Deployment')
+  if (deployment === undefined || isChanging) return pending
   const status = (deployment.status ?? {}) as DeploymentStatus
   const wanted = (deployment.spec as { replicas?: number } | undefined)?.replicas ?? 1
   const failure = status.conditions?.find(
@@ -180,8 +180,7 @@ function readyFinding(
       (one.type === 'Progressing' && one.status === 'False'),
   )
   if (failure !== undefined) return no('DeploymentFailing', failure.message ?? failure.type)
-  if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0))
-    return no('DeploymentPending', 'the Deployment was not looked at yet')
+  if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0)) return pending
   const { updatedReplicas = 0, availableReplicas = 0 } = status
   if (updatedReplicas < wanted) return no('RollingOut', `${updatedReplicas} of ${wanted} replicas are up to date`)
   if (availableReplicas < wanted)
