@@ -21,7 +21,7 @@ const ADVICE: Readonly<Record<WayReason, string>> = {
   session_lost: 'The server began a new session; it may or may not have done it. Ask again.',
   overloaded: 'Wait until some of the running requests are done.',
   stopping: 'Start the bridge again.',
-  missing_token: 'Give the bridge a token with --token-file FILE, or let it log in with --login.',
+  missing_token: 'Give the bridge a token with --token-file FILE or, with --url, let it log in with --login.',
   invalid_token: 'Put a new token into the file; it is read again for each request.',
   insufficient_scope: 'Ask for a token with the scopes that the message names.',
   login_failed: 'Ask again in a minute to log in once more, or run extauth login in a terminal.',

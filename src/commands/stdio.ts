@@ -4,6 +4,7 @@ import { Bridge, Output } from '../bridge/index.ts'
 import { asFailure, type EndpointCredentials, type McpEndpoint } from '../core/index.ts'
 import { loginCredentials } from '../login/index.ts'
 import { createMcpEndpoint, createMemoryEndpoint } from '../net/index.ts'
+import type { ResolvedRoute } from '../resources/index.ts'
 import { type Closers, whole } from './closers.ts'
 import { ConfigError } from './config-error.ts'
 import { egressFrom } from './egress.ts'
@@ -14,7 +15,7 @@ import type { OpenLog } from './logging.ts'
 import { loginOptionsOf } from './login-options.ts'
 import { type Parsed, parseOptions, renderHelp } from './options.ts'
 import { STDIO_SPEC, type StdioOptions, stdioOptionsOf } from './stdio-options.ts'
-import { NO_CREDENTIALS, tokenInFile } from './token-file.ts'
+import { noCredentials, tokenInFile } from './token-file.ts'
 
 /** 64 MiB are what a message may be; what encodes them takes some more. */
 const MAX_MESSAGE_BYTES = 128 * 1024 * 1024
@@ -61,12 +62,12 @@ interface Way {
 
 async function openWay(parsed: Parsed, options: StdioOptions, io: Io, log: OpenLog, closers: Closers): Promise<Way> {
   const { url, caFile, tokenFile } = options
-  const fixed = tokenFile === undefined ? NO_CREDENTIALS : tokenInFile(tokenFile)
+  const given = tokenFile === undefined ? undefined : tokenInFile(tokenFile)
   if (url !== undefined) {
     const egressProxy = egressFrom(io.env)
     const endpoint = closers.keep(createMcpEndpoint({ url, caCertPath: caFile, egressProxy }))
     // Without the query: it may hold what is nobody's business.
-    const credentials = options.hasLogin ? personal(parsed, url, caFile, io, log, closers) : fixed
+    const credentials = options.hasLogin ? personal(parsed, url, caFile, io, log, closers) : (given ?? noCredentials())
     return { endpoint, credentials, server: `at ${url.origin}${url.pathname}` }
   }
   const proxy = closers.keep(
@@ -92,7 +93,18 @@ async function openWay(parsed: Parsed, options: StdioOptions, io: Io, log: OpenL
     ),
   )
   const { name, target } = proxy.route
-  return { endpoint, credentials: fixed, server: `of the route ${name} (${target.origin}${target.path})` }
+  return {
+    endpoint,
+    credentials: given ?? noCredentials(whyNoToken(proxy.route)),
+    server: `of the route ${name} (${target.origin}${target.path})`,
+  }
+}
+
+/** What to do where a route of this process wants a token; undefined: what is said of any server. */
+function whyNoToken({ name, authServer, resourceUrl }: ResolvedRoute): string | undefined {
+  if (authServer === undefined) return undefined
+  const url = resourceUrl ?? 'https://…'
+  return `Callers of the route ${name} log in at its authorization server, which answers browsers only where extauth proxy serves it: run that, and here extauth stdio --url ${url} --login (or extauth login --url ${url} before).`
 }
 
 /** The token of whoever sits in front of the browser. */

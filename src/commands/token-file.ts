@@ -5,11 +5,11 @@ const MAX_BYTES = 64 * 1024
 /** RFC 6750 §2.1, b64token. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
-/** No token: for a server that asks for none. */
-export const NO_CREDENTIALS: EndpointCredentials = {
+/** No token: for a server that asks for none. `why` is what the user is told when it does, a sentence. */
+export const noCredentials = (why = 'The MCP server wants an access token.'): EndpointCredentials => ({
   current: () => Promise.resolve(undefined),
-  refused: () => Promise.reject(new CredentialRefusal('missing_token', 'The MCP server wants an access token.')),
-}
+  refused: () => Promise.reject(new CredentialRefusal('missing_token', why)),
+})
 
 /**
  * The access token in a file, read again for each request, so that whoever renews it need not restart anything. What

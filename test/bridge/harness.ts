@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
 import { Bridge, Output } from '../../src/bridge/index.ts'
-import { NO_CREDENTIALS } from '../../src/commands/token-file.ts'
+import { noCredentials } from '../../src/commands/token-file.ts'
 import type { EndpointCredentials } from '../../src/core/index.ts'
 import { createMcpEndpoint } from '../../src/net/index.ts'
 import { recordLog } from '../e2e/lab.ts'
@@ -82,7 +82,7 @@ export function openBridge(
   const endpoint = createMcpEndpoint({ url: new URL(url) })
   const bridge = new Bridge({
     endpoint,
-    credentials: options.credentials ?? NO_CREDENTIALS,
+    credentials: options.credentials ?? noCredentials(),
     input,
     output: new Output(stdout),
     log,

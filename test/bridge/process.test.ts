@@ -116,6 +116,33 @@ test('nobody who reads any more ends it as well', async () => {
   expect(sessions()).toBe(0)
 }, 40_000)
 
+test('a token file that changes while the bridge runs is read for the next request', async () => {
+  const file = path.join(directory, 'token')
+  await writeFile(file, await lab.token({ sub: 'alice' }))
+  const bridge = await shaken(['--url', `${lab.url}/bearer-token`, '--token-file', file])
+  const ask = async (id: number) => {
+    bridge.send({ id, method: 'tools/list' })
+    await bridge.answer(id)
+    return bridge.messages().find((message) => message.id === id)
+  }
+  await writeFile(file, 'a.worthless.token')
+  expect(await ask(2)).toMatchObject({ error: { data: { reason: 'invalid_token' } } })
+  await writeFile(file, await lab.token({ sub: 'alice' }))
+  expect(await ask(3)).toMatchObject({ result: { tools: expect.any(Array) as unknown } })
+  await rm(file)
+  expect(await ask(4)).toMatchObject({ error: { data: { reason: 'missing_token' } } })
+}, 40_000)
+
+test('a route whose callers log in says where they can, when there is no token', async () => {
+  const bridge = start(['--config', lab.configDirectory, '--route', 'upstream'])
+  bridge.send(INITIALIZE)
+  await bridge.answer(0)
+  const [answer] = bridge.messages()
+  expect(answer).toMatchObject({ error: { data: { reason: 'missing_token' } } })
+  expect(JSON.stringify(answer)).toContain('extauth stdio --url')
+  expect(JSON.stringify(answer)).toContain('/upstream --login')
+}, 40_000)
+
 test('a login that nobody waits for any more keeps no process', async () => {
   const env = { XDG_STATE_HOME: path.join(directory, 'state'), BROWSER: '/bin/true' }
   const bridges = [0, 1].map(() => start(['--url', `${lab.url}/upstream`, '--login', '--drain-grace', '500ms'], env))
