@@ -22,6 +22,7 @@ test('a pod finds its server, its token and its namespace', () => {
     token: { file: `${directory}/token` },
     ca: { file: `${directory}/ca.crt` },
     namespace: 'team-a',
+    insecureSkipVerify: false,
   })
   expect(inClusterSettings({}, directory)).toBeUndefined()
 })
@@ -36,6 +37,10 @@ test('a kubeconfig gives server, namespace and credentials; files are relative t
     namespace: 'tools',
     token: { file: '/home/me/.kube/token' },
   })
+  // TLS is verified unless it says in so many words that it is not to be.
+  const verifies = (value: unknown) => readKubeconfig(config({}, { 'insecure-skip-tls-verify': value }), 'kubeconfig')
+  expect([undefined, null, 'true', 1, false].map((value) => verifies(value).insecureSkipVerify)).not.toContain(true)
+  expect(verifies(true).insecureSkipVerify).toBe(true)
   expect(settings.ca !== undefined && 'value' in settings.ca && settings.ca.value.reveal()).toBe('PEM')
 })
 

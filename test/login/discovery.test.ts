@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { loginOutbound } from '../../src/commands/login-options.ts'
@@ -20,6 +21,10 @@ describe('where to log in', () => {
         resource: `${paper.origin}/mcp`,
         code_verifier: expect.stringMatching(/^[\w-]{43,}$/) as unknown,
       })
+      const digest = createHash('sha256')
+        .update(redeemed.get('code_verifier') ?? '')
+        .digest('base64url')
+      expect(Object.fromEntries(parameters)).toMatchObject({ code_challenge_method: 'S256', code_challenge: digest })
     },
   )
 

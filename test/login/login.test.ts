@@ -117,14 +117,15 @@ describe('a login for an MCP server', () => {
 
   it('takes no answer of another login, and says when nobody comes back', async () => {
     const forged: number[] = []
+    const patience = new AbortController()
     const openBrowser = (url: string): void => {
       opened.push(url)
       const end = new URL(url).searchParams.get('redirect_uri') ?? ''
-      void fetch(`${end}?code=x&state=somebody-elses&iss=${encodeURIComponent(lab.url)}`).then(({ status }) =>
-        forged.push(status),
-      )
+      void fetch(`${end}?code=x&state=somebody-elses&iss=${encodeURIComponent(lab.url)}`)
+        .then(({ status }) => forged.push(status))
+        .finally(() => patience.abort())
     }
-    const credentials = loginCredentials(options('alice', { openBrowser, patienceMs: 300 }))
+    const credentials = loginCredentials(options('alice', { openBrowser, signal: patience.signal }))
     const failure = credentials.refused(undefined, await challenge(), true)
     await expect(failure).rejects.toThrow('nobody came back from the browser in time')
     expect(forged).toEqual([400])
