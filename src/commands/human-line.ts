@@ -1,3 +1,4 @@
+import { printable } from '../core/index.ts'
 import type { LogLevel } from './logging.ts'
 
 /** Select Graphic Rendition (ECMA-48 §8.3.117). */
@@ -79,13 +80,6 @@ function shown(value: unknown): string {
     return ''
   }
 }
-
-/** Control and format characters, and lone surrogates, as escapes: they could end the line or steer a terminal. */
-const printable = (text: string): string =>
-  text.replace(
-    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  )
 
 /** `14:03:07.045` where this process is. */
 function timeOfDay(nowMs: number): string {

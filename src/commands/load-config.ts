@@ -15,6 +15,7 @@ import {
 } from '../resources/index.ts'
 import { checkFiles } from './check-files.ts'
 import { ConfigError } from './config-error.ts'
+import { nothingOfOurs } from './nothing-of-ours.ts'
 
 /** Where a proxy's configuration comes from: files, directories, and what the command line says beside them. */
 export interface ProxySources {
@@ -65,6 +66,7 @@ export async function loadSources(sources: ProxySources): Promise<LoadedSources>
       callersFiles: callers?.files,
       ignoreManifestCallers,
       inspector: sources.inspector,
+      paths,
     },
     problems: callers?.problems ?? [],
     warnings: callers?.warnings ?? [],
@@ -81,7 +83,8 @@ export async function loadProxyConfig(
 ): Promise<ResolvedProxy> {
   const { loaded, overrides, problems, warnings } = await loadSources(sources)
   const result = resolveProxy(loaded, overrides)
-  const found = [...problems, ...(result.problems ?? [])]
+  const nothing = problems.length === 0 ? nothingOfOurs(loaded, overrides.paths ?? []) : undefined
+  const found = nothing === undefined ? [...problems, ...(result.problems ?? [])] : [nothing]
   if (found.length > 0 || result.config === undefined)
     throw new ConfigError(found.map(renderStartProblem), { problems: found })
   const { config } = result

@@ -19,6 +19,8 @@ const matching = (expected: string, pattern: RegExp, completes?: ValueKind['comp
 export const TEXT = matching('some text on one line', ONE_LINE)
 /** Path of a file; whether there is one is seen when it is read. */
 export const FILE = matching('the path of a file', ONE_LINE, 'file')
+/** The same, with the name of a document in it. */
+export const FILE_AND_NAME = matching('FILE or FILE#NAME', /^(?!\s*#)[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*$/u, 'file')
 export const DIRECTORY = matching('the path of a directory', ONE_LINE, 'directory')
 export const HTTP_URL: ValueKind = {
   expected: 'an http or https URL without user information and fragment',

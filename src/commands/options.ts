@@ -137,11 +137,12 @@ function isSet(variable: string, env: Readonly<Record<string, string | undefined
 
 function explain(error: unknown, spec: CommandSpec): string {
   const message = error instanceof Error ? error.message : String(error)
-  const unknown = /Unknown option '--?([^']+)'/.exec(message)?.[1]
+  const [, dashes = '', unknown] = /Unknown option '(--?)([^']+)'/.exec(message) ?? []
+  if (unknown === 'help') return `--help takes no value. See ${spec.name} --help.`
   if (unknown !== undefined) {
     const meant = nearest(unknown, Object.keys(spec.options))
     const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
-    return `Unknown option --${unknown}.${hint} See ${spec.name} --help.`
+    return `Unknown option ${dashes}${unknown}.${hint} See ${spec.name} --help.`
   }
   const unexpected = /Unexpected argument '([^']*)'/.exec(message)?.[1]
   if (unexpected !== undefined) return `takes no argument ${JSON.stringify(unexpected)}. See ${spec.name} --help.`

@@ -1,4 +1,4 @@
-import { API_GROUP, DIRECTORY, FILE, HTTP_URL, LISTEN_ADDRESS, NAMESPACE } from './option-values.ts'
+import { API_GROUP, DIRECTORY, FILE, FILE_AND_NAME, HTTP_URL, LISTEN_ADDRESS, NAMESPACE } from './option-values.ts'
 import type { CommandSpec, OptionSpec, Parsed } from './options.ts'
 import type { ProxySources } from './load-config.ts'
 
@@ -26,7 +26,7 @@ export const SOURCE_OPTIONS = {
   target: { type: 'string', is: HTTP_URL, value: 'URL', help: 'Short form: one route to this MCP server, at /.' },
   'external-auth': {
     type: 'string',
-    is: FILE,
+    is: FILE_AND_NAME,
     value: 'FILE[#NAME]',
     help: 'Short form: the MCPExternalAuthConfig for it.',
   },

@@ -2,7 +2,6 @@ import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../core/index.ts'
 import {
-  OUR_KINDS,
   type Loaded,
   type NamedFile,
   type Problem,
@@ -14,6 +13,7 @@ import {
 import { checkFiles, type NamedThings } from './check-files.ts'
 import { dryRun } from './dry-run.ts'
 import type { LoadedSources } from './load-config.ts'
+import { documentsIn, nothingOfOurs } from './nothing-of-ours.ts'
 
 /** What `extauth validate` found; the JSON that `--output json` prints. */
 export interface ValidationReport {
@@ -94,12 +94,12 @@ export async function validate(sources: LoadedSources, options: ValidationOption
     found.add(ofFiles.problems)
     warnings.add([...ofFiles.warnings, ...loaded.namedFiles.flatMap(missingSource)])
   }
-  const documents = [loaded.declared, loaded.registries, loaded.callers, loaded.roleTests].flat().length
-  if (documents === 0 && found.all.length === 0) found.add([nothingOfOurs(loaded, options.paths)])
+  const nothing = found.all.length === 0 ? nothingOfOurs(loaded, options.paths) : undefined
+  if (nothing !== undefined) found.add([nothing])
   const problems = found.all.filter(({ reason }) => reason === 'config_error')
   return {
     files: loaded.files,
-    documents,
+    documents: documentsIn(loaded),
     skipped: loaded.skipped.length,
     problems,
     warnings: [
@@ -168,12 +168,4 @@ function missingSource({ holds, path: name, at }: NamedFile): Problem[] {
   const stat = statSync(name, { throwIfNoEntry: false })
   if (stat !== undefined && (wanted === 'file' ? stat.isFile() : stat.isDirectory())) return []
   return [{ ...at, message: `there is no ${wanted} ${name}; this registry is answered with 503 until there is` }]
-}
-
-function nothingOfOurs({ files, skipped }: Loaded, paths: readonly string[]): Problem {
-  const count = (amount: number, one: string): string => `${amount} ${one}${amount === 1 ? '' : 's'}`
-  return problemOfFile(
-    paths[0] ?? '(files)',
-    `none of ${count(skipped.length, 'document')} in ${count(files, 'file')} is ours; looked for ${OUR_KINDS.join(', ')}, a registry file ("auth" and "registries") and an "auth" section, in files that end in .yaml, .yml or .json and in ConfigMaps`,
-  )
 }

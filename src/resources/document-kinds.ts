@@ -43,6 +43,8 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
     kind === 'List' ? apiVersion === 'v1' : versions !== undefined && OUR_KINDS.some((known) => kind === `${known}List`)
   if (isList && Array.isArray(value.items)) return { is: 'list', items: value.items }
   if (versions === undefined) {
+    const message = isOurKind ? misspelled(apiVersion, apiGroup) : undefined
+    if (message !== undefined) return { is: 'wrong', path: ['apiVersion'], message }
     const warning = isOurKind
       ? `skipped, "${kind}" of the group "${group.slice(0, 64)}" is not ours, expected "${apiGroup}/v1alpha1"`
       : undefined
@@ -67,6 +69,14 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
     }
   }
   return { is: 'foreign', kind, warning: undefined }
+}
+
+/** What is wrong with an `apiVersion` of a kind of ours that nobody else can have meant: one without a group, or nearly ours. */
+function misspelled(apiVersion: string, apiGroup: string): string | undefined {
+  const [group = '', ...version] = apiVersion.split('/')
+  if (version.length === 0 || group.trim() === '') return `has no group, expected "${apiGroup}/v1alpha1"`
+  const meant = nearest(group, [apiGroup, DEFAULT_API_GROUP, ...Object.keys(ALSO_LOADED)])
+  return meant && `the group "${group}" is not known, did you mean "${meant}"?`
 }
 
 const isKnown = (kind: unknown): kind is DocumentKind => OUR_KINDS.some((known) => known === kind)

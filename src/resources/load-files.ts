@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { OUR_KINDS } from './document-kinds.ts'
@@ -63,7 +64,8 @@ async function listFiles(paths: readonly string[], problems: Problem[]): Promise
 /** The text of one file: UTF-8 of at most `YAML_LIMITS.bytes`, or the problem with it. */
 export async function readText(file: string): Promise<string | Problem> {
   try {
-    await using handle = await open(file, 'r')
+    // Nobody may ever write to a pipe; it is refused without being waited for.
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
     const status = await handle.stat()
     if (!status.isFile()) return fileProblem(file, 'not a regular file')
     // One byte more than is allowed, so that a file that grows meanwhile is noticed too.

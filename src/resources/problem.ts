@@ -1,3 +1,4 @@
+import { printable } from '../core/index.ts'
 import type { Place, TextDocument } from './yaml.ts'
 
 /** One thing that is wrong in one document. */
@@ -97,13 +98,20 @@ export const fileProblem = (file: string, message: string, place: Place = { line
   reason: 'config_error',
 })
 
-/** `file:line:column  kind/name  path  message (route "name")`, as editors and terminals link it; options have no line. */
+/** The longest name that an object of a cluster can have. */
+const MAX_NAME = 253
+
+/**
+ * `file:line:column  kind/name  path  message (route "name")`, as editors and terminals link it; options have no line. One line
+ * whatever the texts of the document hold.
+ */
 export function renderProblem(problem: Problem): string {
-  const subject = problem.kind === '' ? '' : problem.name === '' ? problem.kind : `${problem.kind}/${problem.name}`
+  const subject =
+    problem.kind === '' ? '' : problem.name === '' ? problem.kind : `${problem.kind}/${problem.name.slice(0, MAX_NAME)}`
   const isNoFile = problem.file.startsWith('--') || problem.file.startsWith('(')
   const place = isNoFile ? problem.file : `${problem.file}:${problem.line}:${problem.column}`
   const line = [place, subject, problem.path, problem.message].filter((part) => part !== '').join('  ')
-  return line + routesText(problem.routes ?? [])
+  return printable(line + routesText(problem.routes ?? []))
 }
 
 /** The most routes that a line names. */

@@ -36,6 +36,8 @@ export interface ProxyOverrides {
   readonly target?: string | undefined
   /** The name after `#` of `--external-auth FILE#name`; the only config of the file when absent. */
   readonly externalAuth?: string | undefined
+  /** What was read, for messages about no document. */
+  readonly paths?: readonly string[] | undefined
   /** `--inspector`; beats the files. */
   readonly inspector?: InspectorMode | undefined
 }
@@ -82,7 +84,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     problems.push(
       proxy?.problem(['spec', 'routes'], 'there is nothing to serve, expected a route') ??
         fileProblem(
-          '(files)',
+          overrides.paths?.[0] ?? '(files)',
           'there is nothing to serve, expected a ProxyConfig with routes, or a manifest of an MCPRemoteProxy, an MCPServerEntry or a VirtualMCPServer with discovered backends',
         ),
     )

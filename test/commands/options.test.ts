@@ -51,6 +51,8 @@ describe('options', () => {
 
   it.each([
     [['--confg', 'a'], 'Unknown option --confg. Did you mean --config? See extauth proxy --help.'],
+    [['-c', 'a'], 'Unknown option -c. See extauth proxy --help.'],
+    [['--help=1'], '--help takes no value. See extauth proxy --help.'],
     [['--zzzzzzzz'], 'Unknown option --zzzzzzzz. See extauth proxy --help.'],
     [['--config'], /argument missing.*See extauth proxy --help\./],
     [['--show-claims=yes'], /does not take an argument.*See extauth proxy --help\./],

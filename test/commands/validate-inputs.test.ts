@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ConfigError } from '../../src/commands/config-error.ts'
 import { loadProxyConfig } from '../../src/commands/load-config.ts'
 import { runValidate } from '../../src/commands/validate.ts'
 import { TLS } from '../support/tls.ts'
@@ -34,6 +35,9 @@ const FILES: Readonly<Record<string, string>> = {
   'foreign/deployment.yaml':
     'apiVersion: apps/v1\nkind: Deployment\n---\napiVersion: v1\nkind: ConfigMap\ndata: { a: b }\n',
   'foreign/notes.txt': 'hello',
+  'empty.yaml': '',
+  'comment.yaml': '# to be written\n---\n',
+  'group.yaml': TOKEN.replace('extauth.dev/', ''),
   'bare/notes.txt': 'hello',
   'sec/other/x': 'y',
 }
@@ -56,6 +60,24 @@ async function run(...argv: string[]) {
   const code = await runValidate(argv, io)
   return { code, lines: written.stdout.replaceAll(`${root}/`, '').split('\n').slice(0, -1) }
 }
+
+describe('files with nothing of ours', () => {
+  test.each(['foreign', 'bare', 'empty.yaml', 'comment.yaml', 'group.yaml'])(
+    '%s: a start says of it what validate says, and where',
+    async (name) => {
+      const { code, lines } = await run(at(name))
+      expect(code).toBe(1)
+      const started = loadProxyConfig({ configPaths: [at(name)] }).catch((error: ConfigError) => error.lines)
+      expect(lines).toEqual(((await started) as string[]).map((line) => line.replaceAll(`${root}/`, '')))
+      expect(lines[0]).toMatch(new RegExp(`^${name}:1:\\d+ `))
+    },
+  )
+
+  test('a start of documents that serve nothing names the files', async () => {
+    const problem = `${at('token.yaml')}:1:1  there is nothing to serve, expected a ProxyConfig with routes`
+    await expect(loadProxyConfig({ configPaths: [at('token.yaml')] })).rejects.toThrow(problem)
+  })
+})
 
 describe('documents without a ProxyConfig', () => {
   test('manifests are what a proxy would run', async () => {

@@ -45,6 +45,11 @@ describe('whose a document is', () => {
       'expected "toolhive.stacklok.dev/v1alpha1" or "toolhive.stacklok.dev/v1beta1"',
     ],
     [{ apiVersion: undefined }, 'apiVersion  missing, expected "extauth.dev/v1alpha1"'],
+    [{ apiVersion: 'v1alpha1' }, 'apiVersion  has no group, expected "extauth.dev/v1alpha1"'],
+    [{ apiVersion: '' }, 'apiVersion  has no group, expected "extauth.dev/v1alpha1"'],
+    [{ apiVersion: '/v1alpha1' }, 'apiVersion  has no group, expected "extauth.dev/v1alpha1"'],
+    [{ apiVersion: 'extauht.dev/v1alpha1' }, 'the group "extauht.dev" is not known, did you mean "extauth.dev"?'],
+    [{ apiVersion: 'toolhive.stacklock.dev/v1beta1' }, 'did you mean "toolhive.stacklok.dev"?'],
     [{ kind: undefined }, 'kind  missing, expected one of MCPExternalAuthConfig'],
     [{ kind: 'MCPExternalAuthConfg' }, 'did you mean "MCPExternalAuthConfig"?'],
     [{ kind: 'ProxyConfigs', apiVersion: 'toolhive.stacklok.dev/v1beta1' }, 'did you mean "ProxyConfig"?'],
@@ -54,6 +59,13 @@ describe('whose a document is', () => {
     [{ extra: 1 }, 'unknown field "extra"'],
   ])('%j is a problem', (change, problem) => {
     expect(texts(load(auth(change))).join('\n')).toContain(problem)
+  })
+
+  test('a problem is one line that steers no terminal, whatever the document holds', () => {
+    const text = texts(load(auth({ metadata: { name: 'a\n::error::\u001b[2J\u202e' } }))).join('')
+    expect(text).toContain('MCPExternalAuthConfig/a\\u{a}::error::\\u{1b}[2J\\u{202e}  metadata.name')
+    expect(text).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    expect(texts(load(auth({ metadata: { name: 'x'.repeat(5_000) } })))[0]?.length).toBeLessThan(600)
   })
 
   test('what a cluster exports loads: its metadata, its status, and lists', () => {

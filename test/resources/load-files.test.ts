@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -41,6 +42,12 @@ describe('loadFiles', () => {
     const loaded = await loadFiles([at('mount')])
     expect(loaded.problems).toEqual([])
     expect(loaded.auths).toHaveLength(1)
+  })
+
+  test('a pipe is refused without being waited for', async () => {
+    await mkdir(at('piped'))
+    execFileSync('mkfifo', [at('piped/a.yaml')])
+    expect(await problemsOf('piped')).toEqual(['piped/a.yaml:1:1  not a regular file'])
   })
 
   test('what can not be read is a problem, and hides no other file', async () => {
