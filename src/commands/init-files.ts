@@ -1,5 +1,5 @@
 import { generateKeyPair, randomBytes } from 'node:crypto'
-import { lstat, mkdir, open, readFile, rm, rmdir } from 'node:fs/promises'
+import { lstat, mkdir, open, readFile, rm, rmdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { type AuthType, combinedSchema } from '../resources/index.ts'
@@ -76,6 +76,7 @@ export class FileExists extends Error {
 export async function writeNew(directory: string, files: readonly InitFile[]): Promise<void> {
   const undo: (() => Promise<unknown>)[] = []
   try {
+    for (const above of await missingAbove(directory)) await makeFolder(above, 0o777, undo)
     await makeFolder(directory, 0o777, undo)
     for (const { name, text, isSecret } of files) {
       const file = path.join(directory, name)
@@ -93,6 +94,18 @@ export async function writeNew(directory: string, files: readonly InitFile[]): P
     for (const step of undo.toReversed()) await step().catch(() => undefined)
     const { code, path: file } = error as NodeJS.ErrnoException
     throw code === 'EEXIST' ? new FileExists(file ?? directory) : error
+  }
+}
+
+/** The folders that have to be made before this one can be, outermost first. */
+async function missingAbove(directory: string): Promise<string[]> {
+  const above = path.dirname(path.resolve(directory))
+  try {
+    await stat(above)
+    return []
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return [...(await missingAbove(above)), above]
   }
 }
 

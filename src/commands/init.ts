@@ -18,7 +18,7 @@ export const INIT_SPEC: CommandSpec = {
   options: {},
   notes: [
     `TYPE is one of ${AUTH_TYPES.join(', ')}.`,
-    'DIR is the folder to write to, made where it is missing. Default: this one. Nothing that is there is overwritten.',
+    'DIR is the folder to write to, made where it is missing, with those above it. Default: this one. Nothing that is there is overwritten.',
     'Secrets are files that only their owner can read, in folders that only their owner can enter.',
     '',
     'Exit codes: 0 written, 1 something is there already or cannot be written, 2 usage.',

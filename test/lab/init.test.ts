@@ -142,9 +142,6 @@ describe('extauth init', () => {
 
   it('makes keys anew each time', async () => {
     await run('init', 'upstreamInject', path.join(directory, 'a'))
-    expect(existsSync(directory)).toBe(false)
-    mkdirSync(directory)
-    await run('init', 'upstreamInject', path.join(directory, 'a'))
     await run('init', 'upstreamInject', path.join(directory, 'b'))
     for (const name of ['login/hmac', 'login/signing-key']) {
       const [a, b] = ['a', 'b'].map((one) => readFileSync(path.join(directory, one, 'secrets', name), 'utf8'))
@@ -171,6 +168,17 @@ describe('extauth init', () => {
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toContain(`${path.join(directory, name)} is there already; nothing was written.`)
     expect(readdirSync(directory)).toEqual(before)
+  })
+
+  it('makes the folders above, and takes them back when something cannot be written', async () => {
+    const below = path.join(directory, 'x', 'y', 'z')
+    expect((await run('init', 'bearerToken', below)).code).toBe(0)
+    expect(existsSync(path.join(below, 'proxy.yaml'))).toBe(true)
+    const tooLong = path.join(directory, 'other', 'n'.repeat(300), 'below')
+    const { code, stderr } = await run('init', 'bearerToken', tooLong)
+    expect(code).toBe(1)
+    expect(stderr).toContain('nothing was written')
+    expect(existsSync(path.join(directory, 'other'))).toBe(false)
   })
 
   it('says what cannot be written', async () => {
