@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { findCaddy, startCaddy } from './caddy.ts'
 import { freePort, inspectable } from './inspector.ts'
 import { measureEvents, measureIdle, measureLoad, type StreamFigures, type Subject } from './measure.ts'
 import {
@@ -20,10 +21,13 @@ import { runWorkers } from './parts/workers.ts'
 import { runProcessCost } from './parts/process-cost.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|workers|inspector|traces|process] [--against DIRECTORY]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|workers|inspector|traces|process]
+                 [--size BYTES] [--connections N] [--against DIRECTORY] [--caddy FILE]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
 all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
+--caddy names the program of Caddy; without it the first on PATH takes part in load and callers, when there is one.
+--size and --connections measure load and callers in this shape only (callers: 1024 and 16 without them).
 --against measures what callers and the inspector cost in another checkout of this project as well, in the same rounds.
 A full run takes about fifteen minutes and writes the tables of docs/performance.md; --quick under two and writes nothing.
 `
@@ -36,11 +40,21 @@ const { values } = parseArgs({
     help: { type: 'boolean' },
     only: { type: 'string' },
     against: { type: 'string' },
+    caddy: { type: 'string' },
+    size: { type: 'string' },
+    connections: { type: 'string' },
   },
 })
 
-const sizes = values.quick === true ? [1024] : [0, 1024, 16 * 1024, 256 * 1024]
-const connections = values.quick === true ? [1, 16] : [1, 16, 64]
+const caddy = findCaddy(values.caddy)
+const count = (text: string | undefined): number | undefined => {
+  if (text === undefined) return undefined
+  if (!/^\d{1,8}$/.test(text)) throw new Error(`${text} is no number of bytes or connections`)
+  return Number(text)
+}
+const only = { size: count(values.size), connections: count(values.connections) }
+const sizes = only.size !== undefined ? [only.size] : values.quick === true ? [1024] : [0, 1024, 16 * 1024, 256 * 1024]
+const connections = only.connections !== undefined ? [only.connections] : values.quick === true ? [1, 16] : [1, 16, 64]
 const rounds = values.quick === true ? 2 : 7
 const roundMs = values.quick === true ? 300 : 1200
 const idleStreams = values.quick === true ? 100 : 1000
@@ -48,6 +62,8 @@ const eventShape =
   values.quick === true ? { streams: 50, ms: 300, first: 100 } : { streams: 100, ms: 2000, first: 1000 }
 
 const callers = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
+const callersShape = { size: only.size ?? 1024, connections: only.connections ?? 16 }
+const starts = values.quick === true ? { starts: 1, rounds: 2 } : { starts: 3, rounds: 14 }
 const logins = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
 const processes = values.quick === true ? { rounds: 1, loadMs: 500 } : { rounds: 5, loadMs: 3000 }
 
@@ -66,6 +82,11 @@ const forked = (name: string, script: string): Way => ({
 const peers: readonly Way[] = existsSync(fileURLToPath(new URL('node_modules/http-proxy-3', import.meta.url)))
   ? [forked('http-proxy-3', 'proxies/http-proxy-3.ts'), forked('@fastify/http-proxy', 'proxies/fastify.ts')]
   : []
+/** For the load only: memory of streams is measured with what Node collects. */
+const caddyWay: readonly Way[] =
+  caddy === undefined
+    ? []
+    : [{ name: 'Caddy', start: (backend) => startCaddy(caddy, backend), paths: [{ name: 'Caddy', path: '/mcp' }] }]
 const extauth = (logLevel: string, suffix: string, types: readonly string[]): Way => ({
   name: `extauth${suffix}`,
   start: (backend, env) => startProxyCommand({ backend, logLevel, env }),
@@ -82,7 +103,7 @@ const runLoad = async (generator: Generator, backend: string): Promise<string[]>
   const running: Running[] = []
   const subjects: Subject[] = [{ name: 'direct', url: `${backend}/mcp`, pid: undefined }]
   try {
-    for (const way of ways) {
+    for (const way of [...ways, ...caddyWay]) {
       const one = await way.start(backend)
       running.push(one)
       for (const { name, path } of way.paths) subjects.push({ name, url: one.url + path, pid: one.pid })
@@ -135,13 +156,17 @@ const main = async (): Promise<void> => {
     const machine = `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${rounds} rounds; lower quartiles for CPU and streams, medians for the rest.`
     say(machine)
     if (peers.length === 0) say('The peers are not installed (npm ci --prefix bench); they are left out.')
+    if (caddy === undefined) say('Caddy is not there (--caddy FILE, or on PATH); it is left out.')
     const parts = [machine]
     const wants = (part: string): boolean => values.only === undefined || values.only === part
     const add = (text: string): void => {
       parts.push(text)
       say(`\n${text}`)
     }
-    if (wants('callers')) add(await runCallers(generator, backend.url, { ...callers, against: values.against }))
+    if (wants('callers')) {
+      const options = { ...callers, ...starts, ...callersShape, against: values.against, caddy }
+      add(await runCallers(generator, backend.url, options))
+    }
     if (wants('logins')) add(await runLogins(generator, backend.url, logins))
     if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
     if (wants('inspector')) add(await runInspector(generator, backend.url, { ...callers, against: values.against }))
@@ -149,7 +174,7 @@ const main = async (): Promise<void> => {
     if (wants('process')) add(await runProcessCost(generator, backend.url, processes))
     if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))
     if (wants('streams')) parts.push(await runStreams(generator, backend.url))
-    if (values.quick !== true && values.only === undefined) {
+    if (values.quick !== true && [values.only, only.size, only.connections].every((one) => one === undefined)) {
       writeReport(fileURLToPath(new URL('../docs/performance.md', import.meta.url)), parts.join('\n\n'))
     }
   } finally {

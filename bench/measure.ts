@@ -45,7 +45,8 @@ export const median = (values: readonly number[]): number => {
   return Number.isInteger(middle) ? (upper + (sorted[middle - 1] ?? Number.NaN)) / 2 : upper
 }
 
-interface Round {
+/** What one round of load says of one subject. */
+export interface Round {
   readonly cpuMicros: number
   readonly load: LoadResult
 }
@@ -64,41 +65,52 @@ const oneRound = async (
 
 /**
  * Measures all subjects in rounds, each round in another order, so that what else the machine does falls on all of
- * them. CPU figures are lower quartiles of the rounds, the others medians.
+ * them. Gives the rounds of each subject by its name, after those in `before`.
  */
-export const measureLoad = async (
+export const loadRounds = async (
   generator: Generator,
   subjects: readonly Subject[],
-  bare: string,
   shape: { size: number; connections: number; ms: number },
   rounds: number,
-): Promise<Map<string, LoadFigures>> => {
-  const seen = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
+  before: ReadonlyMap<string, readonly Round[]> = new Map(),
+): Promise<Map<string, Round[]>> => {
+  const seen = new Map<string, Round[]>(subjects.map(({ name }) => [name, [...(before.get(name) ?? [])]]))
   for (let round = 0; round < rounds; round++) {
     const shift = round % subjects.length
     for (const subject of [...subjects.slice(shift), ...subjects.slice(0, shift)]) {
       seen.get(subject.name)?.push(await oneRound(generator, subject, shape))
     }
   }
+  return seen
+}
+
+/** What rounds say together: CPU figures are lower quartiles of them, the others medians. */
+export const figuresOf = (seen: ReadonlyMap<string, readonly Round[]>, bare: string): Map<string, LoadFigures> => {
   const cpuOfRounds = (name: string): number => lowerQuartile((seen.get(name) ?? []).map((round) => round.cpuMicros))
   const base = seen.get(bare) ?? []
   return new Map(
-    subjects.map(({ name }) => {
-      const own = seen.get(name) ?? []
-      return [
-        name,
-        {
-          cpuMicros: cpuOfRounds(name),
-          perSecond: median(own.map(({ load }) => load.requests / load.seconds)),
-          p50Ms: median(own.map(({ load }) => load.p50Ms)),
-          p99Ms: median(own.map(({ load }) => load.p99Ms)),
-          ratio: cpuOfRounds(name) / cpuOfRounds(bare),
-          pairedRatio: median(own.map(({ cpuMicros }, round) => cpuMicros / (base[round]?.cpuMicros ?? Number.NaN))),
-        },
-      ]
-    }),
+    [...seen].map(([name, own]) => [
+      name,
+      {
+        cpuMicros: cpuOfRounds(name),
+        perSecond: median(own.map(({ load }) => load.requests / load.seconds)),
+        p50Ms: median(own.map(({ load }) => load.p50Ms)),
+        p99Ms: median(own.map(({ load }) => load.p99Ms)),
+        ratio: cpuOfRounds(name) / cpuOfRounds(bare),
+        pairedRatio: median(own.map(({ cpuMicros }, round) => cpuMicros / (base[round]?.cpuMicros ?? Number.NaN))),
+      },
+    ]),
   )
 }
+
+/** The figures of `rounds` rounds. */
+export const measureLoad = async (
+  generator: Generator,
+  subjects: readonly Subject[],
+  bare: string,
+  shape: { size: number; connections: number; ms: number },
+  rounds: number,
+): Promise<Map<string, LoadFigures>> => figuresOf(await loadRounds(generator, subjects, shape, rounds), bare)
 
 const settle = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 

@@ -123,7 +123,7 @@ export const startProxyCommand = async (options: ProxyOptions): Promise<Running>
   const config = ['--config', join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`, '--log-level', logLevel]
   if (options.workers !== undefined) config.push('--workers', String(options.workers))
   if (options.inspector !== undefined) config.push('--inspector', options.inspector)
-  const running = await startProcess([launcher, 'proxy', ...config], port, '', env).catch((error: unknown) => {
+  const running = await startProcess([launcher, 'proxy', ...config], port, '', { env }).catch((error: unknown) => {
     rmSync(directory, { recursive: true, force: true })
     throw error
   })
@@ -134,14 +134,14 @@ export const startProxyCommand = async (options: ProxyOptions): Promise<Running>
   return { ...running, stop }
 }
 
-/** Starts a program of Node's and waits until it listens on `port`; `path` is the end of its URL. */
+/** Starts a program (default: Node) and waits until it listens on `port`; `path` is the end of its URL. */
 export const startProcess = async (
   argv: readonly string[],
   port: number,
   path: string,
-  env: NodeJS.ProcessEnv = process.env,
+  { env = process.env, program = process.execPath }: { env?: NodeJS.ProcessEnv; program?: string } = {},
 ): Promise<Running> => {
-  const child = spawn(process.execPath, [...argv], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(program, [...argv], { env, stdio: ['ignore', 'ignore', 'pipe'] })
   let beginning = ''
   child.stderr.on('data', (chunk: Buffer) => {
     if (beginning.length < MAX_MESSAGE_LENGTH) beginning += chunk.toString()
@@ -153,7 +153,7 @@ export const startProcess = async (
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
   await stop()
-  throw new Error(`the proxy did not start: ${beginning}`)
+  throw new Error(`${program} did not start: ${beginning}`)
 }
 
 const isListening = (port: number): Promise<boolean> =>

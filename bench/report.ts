@@ -25,7 +25,10 @@ export const loadTable = (bytes: number, connections: number, figures: ReadonlyM
 }
 
 /** The table of callers that are verified. */
-export const callersTable = (rounds: number, figures: ReadonlyMap<string, LoadFigures>): string => {
+export const callersTable = (
+  shape: { readonly size: number; readonly connections: number; readonly rounds: number },
+  figures: ReadonlyMap<string, LoadFigures>,
+): string => {
   const rows = [...figures].map(([name, one]) => [
     name,
     fixed(one.cpuMicros, 1),
@@ -33,7 +36,9 @@ export const callersTable = (rounds: number, figures: ReadonlyMap<string, LoadFi
     fixed(one.perSecond, 0),
   ])
   const head = ['', 'CPU µs/request', '× bare (median of rounds)', 'requests/s']
-  return `**Callers** (POST of 1 KiB each way, 16 connections, ${rounds} rounds)\n\n${table(head, rows)}`
+  const { connections, rounds } = shape
+  const over = `${connections} connection${connections === 1 ? '' : 's'}`
+  return `**Callers** (POST of ${size(shape.size)} each way, ${over}, ${rounds} rounds)\n\n${table(head, rows)}`
 }
 
 /** What logins at the embedded authorization server cost. */
