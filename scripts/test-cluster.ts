@@ -3,10 +3,11 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 
 // Runs the tests against a real Kubernetes API server. --record writes the verdicts that `npm test` replays; --scale runs the
-// tests of thousands of objects instead, which take minutes; anything else goes to vitest.
+// tests of thousands of objects instead, which take minutes, --install those with Helm and tools of GitOps, which are built with
+// Go; anything else goes to vitest.
 const { values, tokens } = parseArgs({
   args: process.argv.slice(2),
-  options: { record: { type: 'boolean' }, scale: { type: 'boolean' } },
+  options: { record: { type: 'boolean' }, scale: { type: 'boolean' }, install: { type: 'boolean' } },
   strict: false,
   allowPositionals: true,
   tokens: true,
@@ -16,7 +17,8 @@ const rest = process.argv
   .filter(
     (argument) =>
       !tokens.some(
-        (token) => token.kind === 'option' && ['record', 'scale'].includes(token.name) && token.rawName === argument,
+        (token) =>
+          token.kind === 'option' && ['record', 'scale', 'install'].includes(token.name) && token.rawName === argument,
       ),
   )
 const root = path.join(import.meta.dirname, '..')
@@ -28,6 +30,7 @@ const child = spawn(process.execPath, [vitest, 'run', '--config', 'vitest.cluste
     ...process.env,
     EXTAUTH_RECORD: String(values.record === true),
     EXTAUTH_SCALE: String(values.scale === true),
+    EXTAUTH_INSTALL: String(values.install === true),
   },
 })
 child.once('exit', (code) => {

@@ -145,7 +145,7 @@ test('when the operator goes first, deleting waits, and the documented way out e
   await work()
   await operator.end()
   await cluster.client.remove(CLUSTER_TYPES.Namespace, undefined, SPACE)
-  await expect(cluster.shell(`kubectl delete -k ${BASE} --timeout=5s`)).rejects.toThrow('timed out')
+  await expect(cluster.shell(`kubectl delete -k ${BASE} --ignore-not-found --timeout=5s`)).rejects.toThrow('timed out')
   expect((await cluster.client.get(types.MCPExternalAuthConfig, SPACE, 'c')).metadata.deletionTimestamp).toBeDefined()
   await cluster.shell(documentedShell(PAGE, '### When the operator went first'))
   await eventually(() => expect(left()).toEqual([]))

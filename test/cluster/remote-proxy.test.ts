@@ -140,7 +140,7 @@ test('an invalid config never replaces the one that runs, and the condition says
 
 test('drift is put back, an autoscaler is left alone, and what others own stays', async () => {
   await apply('drifts')
-  await eventually(() => deployment('drifts'))
+  await eventually(() => get(CLUSTER_TYPES.Service, 'drifts'))
   await client.merge(CLUSTER_TYPES.Service, SPACE, 'drifts', {
     spec: { selector: { 'app.kubernetes.io/instance': 'somebody-else' } },
   })

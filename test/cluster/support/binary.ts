@@ -43,6 +43,14 @@ export const CRDCHECK: Program = {
   duration: 'half a minute',
 }
 
+export const GITOPSCHECK: Program = {
+  name: 'gitopscheck',
+  variable: 'EXTAUTH_GITOPSCHECK',
+  sources: path.join(root, 'test/cluster/gitops'),
+  flags: ['-ldflags', '-s -w'],
+  duration: 'some minutes the first time',
+}
+
 /**
  * Where the program is: as the environment says, else unpacked from a ready-made one beside the project, else built from the
  * Go module that the project keeps. Undefined when `build` is false and it would have to be built.
