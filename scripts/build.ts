@@ -1,15 +1,107 @@
-import { spawnSync } from 'node:child_process'
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { type InputOptions, type OutputChunk, rolldown, type RolldownOutput } from 'rolldown'
 
-// Gives dist/ (or the folder that is named), which runs under plain Node 24 with production dependencies only:
-// `node dist/src/main.js`.
+// Gives dist/ (or the folder that is named), which runs under plain Node 24 with production dependencies only: few files
+// instead of hundreds, because finding and reading each takes longer than running it (docs/adr/0091). CommonJS, because an
+// ES module that imports one of Node's own reads each of its exports, and makes what nobody asked for.
 const root = path.join(import.meta.dirname, '..')
 const folder = path.resolve(root, process.argv[2] ?? 'dist')
+
+/** Packages that each start needs; the others stay where they are, and are loaded when they are needed. */
+const BUNDLED: ReadonlySet<string> = new Set(['fastify-type-provider-zod', 'prom-client', 'undici', 'yaml', 'zod'])
+/** What stays a file of its own because a thread starts with it; by its name below src/. */
+const THREADS = ['registry/parse-worker']
+/** What is served as it is. */
+const PAGES = ['inspect/page']
+
+/** The name of the package that a file or specifier belongs to; undefined for ours. */
+function packageOf(name: string): string | undefined {
+  const text = path.isAbsolute(name) ? /.*\/node_modules\/(.*)/.exec(name)?.[1] : name
+  return text === undefined || text.startsWith('.') ? undefined : /^(@[^/]+\/)?[^/]+/.exec(text)?.[0]
+}
+
+const inputOptions = (input: Record<string, string>): InputOptions => ({
+  input,
+  cwd: root,
+  platform: 'node',
+  external: (name) => {
+    const owner = packageOf(name)
+    return owner !== undefined && !BUNDLED.has(owner)
+  },
+  onLog(level, log) {
+    if (level === 'warn') throw new Error(log.message)
+  },
+})
+const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk')
+
+/** Every module that is loaded together with the one that is named. */
+async function loadedWith(name: string): Promise<ReadonlySet<string>> {
+  await using build = await rolldown(inputOptions({ entry: name }))
+  const chunks = chunksOf(await build.generate({ format: 'cjs' }))
+  const wanted = new Set(['entry.js'])
+  for (const file of wanted)
+    chunks.find(({ fileName }) => fileName === file)?.imports.forEach((next) => wanted.add(next))
+  return new Set(chunks.filter(({ fileName }) => wanted.has(fileName)).flatMap(({ moduleIds }) => moduleIds))
+}
+
+/** `together`: modules that go into one file, because finding each takes longer than what is not needed in it. */
+async function bundle(
+  input: Record<string, string>,
+  together: ReadonlySet<string> = new Set(),
+): Promise<OutputChunk[]> {
+  await using build = await rolldown(inputOptions(input))
+  return chunksOf(
+    await build.write({
+      dir: folder,
+      format: 'cjs',
+      entryFileNames: '[name].cjs',
+      chunkFileNames: 'chunks/[name]-[hash].cjs',
+      keepNames: true,
+      codeSplitting: { groups: [{ name: 'proxy', test: (name) => together.has(name) }] },
+    }),
+  )
+}
+
+/** The licences of what is in the bundle and is not ours, each with the package that it came with. */
+function licences(chunks: readonly OutputChunk[]): string {
+  const files = chunks.flatMap(({ modules }) => Object.keys(modules)).filter((file) => path.isAbsolute(file))
+  const names = new Set(files.map(packageOf).filter((name) => name !== undefined))
+  const texts = [...names].sort().map((name) => {
+    const home = path.join(root, 'node_modules', name)
+    const { version, license } = JSON.parse(readFileSync(path.join(home, 'package.json'), 'utf8')) as {
+      version: string
+      license: string
+    }
+    const file = readdirSync(home).find((entry) => /^(licen[cs]e|copying)/i.test(entry))
+    if (file === undefined) throw new Error(`${name} has no licence that could be kept`)
+    return `${name} ${version} (${license})\n\n${readFileSync(path.join(home, file), 'utf8').trim()}\n`
+  })
+  return `dist/ holds parts of these packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`
+}
+
+/** Every file that this is made of, with its size in bytes and its time: `bin/extauth.cjs` runs a checkout's dist/ while they are the same. */
+function sources(): Record<string, readonly [size: number, mtimeMs: number]> {
+  const names = ['src', 'lab'].flatMap((name) =>
+    readdirSync(path.join(root, name), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name))),
+  )
+  const all = [...names, 'scripts/build.ts', 'package-lock.json']
+  return Object.fromEntries(
+    all.map((name) => {
+      const { size, mtimeMs } = statSync(path.join(root, name))
+      return [name, [size, mtimeMs]]
+    }),
+  )
+}
+
+// Before anything is read: what changes meanwhile must not look as if it were part of it.
+const made = sources()
 rmSync(folder, { recursive: true, force: true })
-const compile = ['--project', 'tsconfig.build.json', '--outDir', folder]
-const { status } = spawnSync(path.join(root, 'node_modules/.bin/tsc'), compile, { cwd: root, stdio: 'inherit' })
-// The inspector's page is served as it is.
-const page = 'src/inspect/page'
-if (status === 0) cpSync(path.join(root, page), path.join(folder, page), { recursive: true })
-process.exit(status ?? 1)
+mkdirSync(folder, { recursive: true })
+const chunks = [...(await bundle({ main: 'src/main.ts' }, await loadedWith('src/commands/proxy.ts')))]
+for (const name of THREADS) chunks.push(...(await bundle({ [name]: `src/${name}.ts` })))
+for (const name of PAGES) cpSync(path.join(root, 'src', name), path.join(folder, name), { recursive: true })
+writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), licences(chunks))
+writeFileSync(path.join(folder, 'sources.json'), JSON.stringify(made))

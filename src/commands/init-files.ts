@@ -4,7 +4,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { type AuthType, combinedSchema } from '../resources/index.ts'
 import { LAB_CONFIG } from './lab-ports.ts'
-import { PACKAGE_ROOT } from './package-root.ts'
+import { PACKAGE_ROOT } from '../core/index.ts'
 
 /** One file that `extauth init` writes. */
 export interface InitFile {

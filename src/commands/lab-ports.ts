@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { PACKAGE_ROOT } from './package-root.ts'
+import { PACKAGE_ROOT } from '../core/index.ts'
 
 /** Ports on loopback; 0 takes a free one. */
 export interface LabPorts {

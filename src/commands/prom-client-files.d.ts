@@ -1,4 +1,8 @@
 // The files of prom-client that are imported by themselves; they have no types of their own.
+declare module 'prom-client/lib/cluster.js' {
+  import { AggregatorRegistry } from 'prom-client'
+  export default AggregatorRegistry
+}
 declare module 'prom-client/lib/counter.js' {
   import { Counter } from 'prom-client'
   export default Counter

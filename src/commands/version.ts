@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { PACKAGE_ROOT } from './package-root.ts'
+import { PACKAGE_ROOT } from '../core/index.ts'
 
 /** Version of this package, from its package.json. */
 export const VERSION: string = (

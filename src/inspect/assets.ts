@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { programFolder } from '../core/index.ts'
 
 /** A file of the page, ready to be sent. */
 export interface Asset {
@@ -8,7 +9,7 @@ export interface Asset {
   readonly bytes: Buffer
 }
 
-const PAGE = path.join(import.meta.dirname, 'page')
+const PAGE = programFolder('inspect/page')
 const require = createRequire(import.meta.url)
 const JS = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import path from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { programModule } from '../core/index.ts'
 import { type Document, parseDocument } from './document.ts'
 import type { ParseAnswer, ParseOrder } from './parse-worker.ts'
 import { SourceError } from './source-error.ts'
@@ -9,8 +9,7 @@ import { SourceError } from './source-error.ts'
 const SMALL_BYTES = 512 * 1024
 const SLICE_LENGTH = 256 * 1024
 
-/** Beside this file, in a checkout (`.ts`) as in a package (`.js`). */
-const WORKER = new URL(`./parse-worker${path.extname(import.meta.url)}`, import.meta.url)
+const WORKER = programModule('registry/parse-worker')
 
 /**
  * The same as `parseDocument`, without holding up other requests for longer than some milliseconds: a large document is

@@ -8,6 +8,8 @@ import type { ResolvedProxy } from '../../src/resources/index.ts'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 const LAUNCHER = path.join(ROOT, 'bin/extauth.cjs')
+/** What the launcher runs, or what it runs was made of. */
+const SOURCES = path.join(ROOT, 'src/main.ts')
 /** Says at its end which modules were loaded. */
 const WITNESS = `import { registerHooks } from 'node:module'
 const seen = []
@@ -56,7 +58,7 @@ spec:
     writeFileSync(path.join(directory, 'proxy.yaml'), yaml)
     writeFileSync(path.join(directory, 'witness.mjs'), WITNESS)
     const witness = ['--import', path.join(directory, 'witness.mjs')]
-    const child = spawn(process.execPath, [...witness, LAUNCHER, 'proxy', '--config', 'proxy.yaml'], {
+    const child = spawn(process.execPath, [...witness, SOURCES, 'proxy', '--config', 'proxy.yaml'], {
       cwd: directory,
       stdio: ['ignore', 'pipe', 'ignore'],
     })

@@ -1,4 +1,4 @@
-import { AggregatorRegistry } from 'prom-client'
+import AggregatorRegistry from 'prom-client/lib/cluster.js'
 import type { MetricsSnapshot } from '../metrics.ts'
 import type { NamesInUse } from '../named-series.ts'
 
