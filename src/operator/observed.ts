@@ -61,6 +61,12 @@ const trim = (object: KubeObject, before: KubeObject | undefined): KubeObject =>
   return { ...object, metadata, ...(hasSameSpec(object, before) ? { spec: before?.spec } : {}) }
 }
 
+/** That a Secret is there is all that is kept of it: `kubectl apply` writes the values into an annotation. */
+export const onlyThatItIs = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
+  const { name, namespace, uid, resourceVersion } = metadata
+  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } as KubeObject['metadata'] }
+}
+
 /** Whether only status or metadata changed: a generation counts the changes of a spec. */
 export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undefined): boolean =>
   metadata.generation !== undefined &&
@@ -70,12 +76,12 @@ export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undef
 export function observe(options: ObservedOptions): Observed {
   const { client, types, keys, namespace, ownsKinds, onChange, onRestart, log } = options
   const theirs: ReadonlySet<ResourceType> = new Set(ownsKinds ? [] : Object.values(types))
-  const follow = (type: ResourceType, selection: Selection = {}): Informer =>
+  const follow = (type: ResourceType, selection: Selection = {}, kept = trim): Informer =>
     createInformer({
       client,
       type,
       selection: { ...selection, ...(type.isNamespaced ? { namespace } : {}) },
-      trim,
+      trim: kept,
       mayBeMissing: theirs.has(type),
       onChange: (_key, before, after) => onChange(type, before, after),
       onRestart: (reason) => onRestart(type.kind, reason),
@@ -93,7 +99,7 @@ export function observe(options: ObservedOptions): Observed {
   // A Role can't grant namespaces: whoever watches one only learns from the deletion of its objects.
   const namespaces =
     ownsKinds && namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
-  const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }) : undefined
+  const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }, onlyThatItIs) : undefined
   const all = [configs, ...workloads.values(), pods, proxyPods, ...owned.values(), namespaces, secrets].filter(
     (informer): informer is Informer => informer !== undefined,
   )

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { KubeConnection, KubeObject } from '../../src/kube/index.ts'
+import type { KubeClient, KubeConnection, KubeObject } from '../../src/kube/index.ts'
 import { CLUSTER_TYPES, NAMES, type Operator, podKeys } from '../../src/operator/index.ts'
 import { type AuditEvent, requestsOf } from './support/audit-log.ts'
 import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
@@ -54,10 +54,11 @@ interface Rule {
   readonly verbs: readonly string[]
 }
 
-test('the rights that it ships with are enough for all that it does, and none is left over', async () => {
+/** Makes the operator do all that it does, in a namespace. */
+async function useAll(namespace: string, from = 0): Promise<void> {
   const { client } = admin
-  await client.apply(CLUSTER_TYPES.Namespace, namespaceObject('work'))
-  await client.apply(types.MCPExternalAuthConfig, config('c', 'work'))
+  await client.apply(CLUSTER_TYPES.Namespace, namespaceObject(namespace))
+  await client.apply(types.MCPExternalAuthConfig, config('c', namespace))
   const spec = {
     remoteUrl: 'https://api.example.com/mcp',
     externalAuthConfigRef: { name: 'c' },
@@ -65,11 +66,11 @@ test('the rights that it ships with are enough for all that it does, and none is
     oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
     replicas: 2,
   }
-  await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, 'work'))
-  await eventually(() => client.get(CLUSTER_TYPES.PodDisruptionBudget, 'work', 'p'))
+  await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, namespace))
+  await eventually(() => client.get(CLUSTER_TYPES.PodDisruptionBudget, namespace, 'p'))
   await eventually(async () => {
     const pods = await client.list(CLUSTER_TYPES.Pod, {
-      namespace: 'work',
+      namespace,
       labelSelector: 'app.kubernetes.io/instance=p',
     })
     expect(pods.items.length).toBeGreaterThan(0)
@@ -82,27 +83,35 @@ test('the rights that it ships with are enough for all that it does, and none is
   const pod: KubeObject = {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: 'injected', namespace: 'work', labels: { [keys.inject]: 'true' }, annotations },
+    metadata: { name: 'injected', namespace, labels: { [keys.inject]: 'true' }, annotations },
     spec: { containers: [{ name: 'x', image: 'x' }] },
   }
   await eventually(() => client.create(CLUSTER_TYPES.Pod, pod))
-  await eventually(() => client.get(CLUSTER_TYPES.ConfigMap, 'work', 'extauth-inject-c'))
+  await eventually(() => client.get(CLUSTER_TYPES.ConfigMap, namespace, 'extauth-inject-c'))
   await client.apply(
     types.MCPRemoteProxy,
-    workload('MCPRemoteProxy', 'p', { ...spec, replicas: 1, serviceAccountName: 'own' }, 'work'),
+    workload('MCPRemoteProxy', 'p', { ...spec, replicas: 1, serviceAccountName: 'own' }, namespace),
   )
   await eventually(() =>
-    expect(client.get(CLUSTER_TYPES.ServiceAccount, 'work', 'p')).rejects.toMatchObject({ status: 404 }),
+    expect(client.get(CLUSTER_TYPES.ServiceAccount, namespace, 'p')).rejects.toMatchObject({ status: 404 }),
   )
   await eventually(() =>
-    expect(client.get(CLUSTER_TYPES.PodDisruptionBudget, 'work', 'p')).rejects.toMatchObject({ status: 404 }),
+    expect(client.get(CLUSTER_TYPES.PodDisruptionBudget, namespace, 'p')).rejects.toMatchObject({ status: 404 }),
   )
 
   // The lease is renewed every two seconds.
   await eventually(() =>
-    expect(used().some(({ verb, objectRef }) => verb === 'update' && objectRef?.resource === 'leases')).toBe(true),
+    expect(
+      used()
+        .slice(from)
+        .some(({ verb, objectRef }) => verb === 'update' && objectRef?.resource === 'leases'),
+    ).toBe(true),
   )
-  const events = used()
+}
+
+/** Nothing was refused from an event of the audit log on; gives the rights of the manifests in `folder` that were not used. */
+function unusedRights(folder: string, from: number): string[] {
+  const events = used().slice(from)
   const refused = events.filter(({ responseStatus }) => responseStatus?.code === 403)
   expect(refused.map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}`)).toEqual([])
   const done = new Set(
@@ -111,7 +120,7 @@ test('the rights that it ships with are enough for all that it does, and none is
       return `${verb} ${objectRef?.apiGroup ?? ''}/${resource}`
     }),
   )
-  const granted = kustomize('config/deploy/operator')
+  const granted = kustomize(folder)
     .filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role')
     .flatMap((role) => role['rules'] as Rule[])
     .flatMap(({ apiGroups, resources, verbs }) =>
@@ -123,7 +132,12 @@ test('the rights that it ships with are enough for all that it does, and none is
   // configurations and of the certificate come with a renewal, which has a test of its own.
   const inside =
     /^create \/(configmaps|services|serviceaccounts)$|^create (apps|networking\.k8s\.io|policy)\/|^update \/secrets$/
-  expect(granted.filter((right) => !done.has(right) && !inside.test(right))).toEqual([])
+  return granted.filter((right) => !done.has(right) && !inside.test(right))
+}
+
+test('the rights that it ships with are enough for all that it does, and none is left over', async () => {
+  await useAll('work')
+  expect(unusedRights('config/deploy/operator', 0)).toEqual([])
 }, 180_000)
 
 test('what is applied a second time raises no generation', async () => {
@@ -151,35 +165,20 @@ test('what is applied a second time raises no generation', async () => {
   expect(before).toContain('CustomResourceDefinition/mcpremoteproxies.extauth.dev')
 })
 
-test('with one namespace, Roles in it are enough, and others are not looked at', async () => {
+test('with one namespace, Roles in it are enough, none is left over, and others are not looked at', async () => {
   await operator.close()
   const { client } = admin
   await client.apply(CLUSTER_TYPES.Namespace, namespaceObject('mcp'))
   kubectl('delete', 'clusterroles,clusterrolebindings', '-l', 'app.kubernetes.io/name=mcp-extauth')
+  kubectl('delete', `lease/${NAMES.lease}`, `secret/${NAMES.secret}`, '-n', SYSTEM)
   kubectl('apply', '-k', path.join(root, 'config/deploy/operator-namespaced'))
-  // The Service that they name leads nowhere here.
-  kubectl('delete', 'validatingwebhookconfigurations,mutatingwebhookconfigurations', NAMES.webhooks)
   const from = used().length
-  operator = await runOperator(asOperator.client, { ownNamespace: SYSTEM, namespace: 'mcp' })
+  const options = { ownNamespace: SYSTEM, namespace: 'mcp' }
+  operator = await runOperator(asOperator.client, { ...options, webhook: true, installer: client })
   await client.apply(types.MCPExternalAuthConfig, config('elsewhere', 'work'))
-  await client.apply(types.MCPExternalAuthConfig, config('c', 'mcp'))
-  const spec = {
-    remoteUrl: 'https://api.example.com/mcp',
-    externalAuthConfigRef: { name: 'c' },
-    resourceUrl: 'https://mcp.example.com',
-    oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
-  }
-  await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, 'mcp'))
-  await eventually(() => client.get(CLUSTER_TYPES.Deployment, 'mcp', 'p'))
-  await eventually(async () =>
-    expect((await client.get(types.MCPExternalAuthConfig, 'mcp', 'c')).status).toMatchObject({
-      referencingWorkloads: [{ kind: 'MCPRemoteProxy', name: 'p' }],
-    }),
-  )
+  await useAll('mcp', from)
   await operator.idle()
-  const events = used().slice(from)
-  expect(events.length).toBeGreaterThan(10)
-  expect(events.filter(({ responseStatus }) => responseStatus?.code === 403)).toEqual([])
+  expect(unusedRights('config/deploy/operator-namespaced', from)).toEqual([])
   expect((await client.get(types.MCPExternalAuthConfig, 'work', 'elsewhere')).status).toEqual({
     observedGeneration: -1,
   })
@@ -191,3 +190,59 @@ test('kubectl shows type, validity, readiness, references and age of a config', 
   expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual([['c', 'bearerToken', 'True', 'True', 'p']])
   expect(kubectl('get', 'mcp', '-n', 'mcp')).toContain('mcpremoteproxy.extauth.dev/p')
 })
+
+const removeWebhooks = (): string =>
+  kubectl('delete', 'validatingwebhookconfigurations,mutatingwebhookconfigurations', NAMES.webhooks)
+
+/** The same client; what it hands out of Secrets is recorded. */
+const recording = (client: KubeClient, seen: KubeObject[]): KubeClient => ({
+  ...client,
+  async list(type, selection) {
+    const page = await client.list(type, selection)
+    if (type.kind === 'Secret') seen.push(...page.items)
+    return page
+  },
+  async *watch(type, selection, watchOptions) {
+    for await (const event of client.watch(type, selection, watchOptions)) {
+      if (type.kind === 'Secret') seen.push(event.object)
+      yield event
+    }
+  },
+})
+
+test('the overlay for Secrets is enough to follow which exist, and nothing but their metadata is asked for', async () => {
+  await operator.close()
+  removeWebhooks()
+  kubectl('apply', '-k', path.join(root, 'config/deploy/operator-watch-secrets'))
+  // The Service that they name leads nowhere here.
+  removeWebhooks()
+  const from = used().length
+  const seen: KubeObject[] = []
+  operator = await runOperator(recording(asOperator.client, seen), { ownNamespace: SYSTEM, watchSecrets: true })
+  const says = (status: string, message: string): Promise<void> =>
+    eventually(async () => {
+      const conditions = [{ type: 'SecretsResolved', status, message }]
+      for (const [type, name] of [
+        [types.MCPExternalAuthConfig, 'c'],
+        [types.MCPRemoteProxy, 'p'],
+      ] as const)
+        expect((await admin.client.get(type, 'work', name)).status).toMatchObject({
+          conditions: expect.arrayContaining(
+            conditions.map((one) => expect.objectContaining(one) as unknown),
+          ) as unknown,
+        })
+    })
+  await says('False', 'missing: token')
+  // As clients keep it: the annotation of --save-config holds the value too.
+  kubectl('create', 'secret', 'generic', 'token', '-n', 'work', '--from-literal=value=of-a-secret', '--save-config')
+  await says('True', 'every Secret that is named exists')
+  kubectl('delete', 'secret', 'token', '-n', 'work')
+  await says('False', 'missing: token')
+  expect(seen.filter(({ metadata }) => metadata.name === 'token')).toHaveLength(2)
+  expect([...new Set(seen.flatMap((object) => Object.keys(object)))].sort()).toEqual(['apiVersion', 'kind', 'metadata'])
+  const ofSecrets = unusedRights('config/deploy/operator-watch-secrets', from).filter((right) =>
+    right.endsWith('/secrets'),
+  )
+  // Its own certificate belongs to the webhooks, which do not run here.
+  expect(ofSecrets).toEqual(['create /secrets', 'get /secrets'])
+}, 120_000)

@@ -3,6 +3,7 @@ import { openMetrics } from '../../src/commands/metrics.ts'
 import type { KubeObject } from '../../src/kube/index.ts'
 import { type Controller, createController } from '../../src/operator/controller.ts'
 import { ownTypes } from '../../src/operator/index.ts'
+import { onlyThatItIs } from '../../src/operator/observed.ts'
 import { silentLog } from '../kube/manual-timers.ts'
 import { createFakeCluster, type FakeCluster } from './fake-cluster.ts'
 
@@ -123,4 +124,14 @@ test('a workload that only has another status makes nobody look at its config', 
   await vi.waitFor(() =>
     expect(controller.observed.config('n', 'c')?.status).toHaveProperty('referencingWorkloads.length', 2),
   )
+})
+
+test('nothing is kept of a Secret but that it is there', () => {
+  const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"value":"b2YtYS1zZWNyZXQ="}}' }
+  const metadata = { name: 's', namespace: 'n', uid: 'u', resourceVersion: '7', labels: { a: 'b' }, annotations }
+  expect(onlyThatItIs({ apiVersion: 'v1', kind: 'Secret', metadata })).toEqual({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's', namespace: 'n', uid: 'u', resourceVersion: '7' },
+  })
 })

@@ -18,6 +18,8 @@ export interface ControlPlane {
   readonly kubeconfigPath: string
   readonly directory: string
   readonly auditLogPath: string
+  /** Process of a part that runs. */
+  pid(part: Part): number | undefined
   /** Ends a part, by default as a machine does that loses power. */
   stop(part: Part, signal?: NodeJS.Signals): Promise<void>
   /** Starts a part again with the options that it had, and waits until it answers. */
@@ -191,6 +193,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     kubeconfigPath: file('kubeconfig'),
     directory,
     auditLogPath: file('audit.log'),
+    pid: (part) => running.get(part)?.pid,
     stop,
     start,
     close,
