@@ -1,5 +1,6 @@
 import { BOUNDARIES } from './boundaries.ts'
 import { CALLERS } from './callers.ts'
+import { CLUSTER } from './cluster.ts'
 import { COMMANDS } from './commands.ts'
 import { CREDENTIALS } from './credentials.ts'
 import { GUARDS } from './guards.ts'
@@ -18,6 +19,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CREDENTIALS,
   ...LOGINS,
   ...OUTBOUND,
+  ...CLUSTER,
   ...BOUNDARIES,
   ...COMMANDS,
 ]

@@ -52,9 +52,10 @@ export function connect(plane: ControlPlane, token?: string): KubeConnection {
 
 /** All five definitions, served. */
 export async function installDefinitions(client: KubeClient): Promise<void> {
-  await Promise.all(
-    CRD_KINDS.map((kind) => client.apply(CRDS, customResourceDefinition(GROUP, kind) as unknown as KubeObject)),
-  )
+  // A server that has just begun may take longer than a request may.
+  const apply = (kind: (typeof CRD_KINDS)[number]) =>
+    eventually(() => client.apply(CRDS, customResourceDefinition(GROUP, kind) as unknown as KubeObject))
+  await Promise.all(CRD_KINDS.map(apply))
   await eventually(async () => {
     for (const kind of CRD_KINDS) await client.list(types[kind], {})
   })
