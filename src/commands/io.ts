@@ -16,13 +16,22 @@ export interface Io {
   onReload(listener: () => void): void
 }
 
+/**
+ * So soon after the first, in milliseconds, a signal is the same one once more: a terminal tells every process, and npm, which
+ * the terminal tells as well, passes it on.
+ */
+const SAME_SIGNAL_MS = 500
+
 /** The real process behind `Io`. A second signal ends the process at once. */
 export function processIo(): Io {
   const stop = new Promise<string>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.once(signal, () => {
         resolve(signal)
-        process.once(signal, () => process.exit(1))
+        const atMs = performance.now()
+        process.on(signal, () => {
+          if (performance.now() - atMs > SAME_SIGNAL_MS) process.exit(1)
+        })
       })
     }
   })
