@@ -14,12 +14,14 @@ import { createKnownConfigs, type KnownConfig } from './config/known-config.ts'
 import { reconcileConfig } from './config/reconcile-config.ts'
 import { ApplyRefused, createExecutor } from './executor.ts'
 import { injectionConfigMap } from './injection/config-map.ts'
-import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
-import { hasSameSpec, observe, type Observed } from './observed.ts'
-import { createReferenceIndex, type ReferenceIndex } from './reference-index.ts'
+import { CLUSTER_TYPES, type OwnTypes } from './kinds.ts'
+import { observe, type Observed } from './observed.ts'
+import { createReferenceIndex } from './reference-index.ts'
 import { podKeys, referencedConfigs } from './references.ts'
-import { reconcileRemoteProxy } from './remote-proxy/reconcile-remote-proxy.ts'
+import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
+import type { RemoteProxy } from './remote-proxy/remote-proxy.ts'
 import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
+import { CONFIG, PROXY, touchedBy } from './touched.ts'
 import { isAsWanted, stamped } from './wanted.ts'
 
 export interface ControllerOptions {
@@ -50,8 +52,6 @@ export interface Controller {
   close(): Promise<void>
 }
 
-const CONFIG = 'config:'
-const PROXY = 'proxy:'
 const MOST_WAIT_MS = 5_000
 const WAIT_STEP_MS = 50
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
@@ -92,6 +92,9 @@ export function createController(options: ControllerOptions): Controller {
     calm,
     log,
   })
+
+  /** Of each proxy, what could run last: drift is put back to it while its configuration can't. */
+  const lastGood = new Map<string, { readonly uid: string | undefined; readonly proxy: RemoteProxy }>()
 
   const work = async (key: string): Promise<number | undefined> => {
     if (!options.isLeader()) return undefined
@@ -188,10 +191,16 @@ export function createController(options: ControllerOptions): Controller {
 
   const planProxy = (namespace: string, name: string, refused?: ApplyRefused): Plan | undefined => {
     const object = observed.remoteProxy(namespace, name)
+    const key = `${namespace}/${name}`
+    // Another object of that name has nothing to do with what the one before it had.
+    if (object?.metadata.uid !== lastGood.get(key)?.uid) lastGood.delete(key)
     if (object === undefined || !options.ownsKinds) return undefined
     const snapshot = remoteProxySnapshot(object, { observed, known, types, settings, now: new Date(clock.now()) })
+    const proxy = runnableProxy(snapshot)
+    if (proxy !== undefined) lastGood.set(key, { uid: object.metadata.uid, proxy })
     return reconcileRemoteProxy({
       ...snapshot,
+      lastGood: lastGood.get(key)?.proxy,
       refused,
       secrets: missingSecrets(observed, namespace, snapshot.secretNames),
     })
@@ -249,39 +258,6 @@ function partsOf(key: string): [string, string] {
   const [namespace = '', name = ''] = key.slice(key.indexOf(':') + 1).split('/')
   return [namespace, name]
 }
-
-/** Keys of what has to be looked at because an object changed. */
-function touchedBy(
-  type: ResourceType,
-  before: KubeObject | undefined,
-  after: KubeObject | undefined,
-  references: ReferenceIndex,
-): string[] {
-  const object = after ?? before
-  if (object === undefined) return []
-  const { namespace = 'default', name } = object.metadata
-  const key = `${namespace}/${name}`
-  if (type.kind === 'MCPExternalAuthConfig') {
-    // What pods run comes from its spec.
-    const isSame = after !== undefined && hasSameSpec(after, before)
-    const proxies = isSame ? [] : references.workloadsOf(key).filter(({ kind }) => kind === 'MCPRemoteProxy')
-    return [`${CONFIG}${key}`, ...proxies.map((proxy) => `${PROXY}${namespace}/${proxy.name}`)]
-  }
-  if (isReferring(type.kind)) {
-    const configs = references.workload(type.kind, before, after).map((config) => `${CONFIG}${config}`)
-    return type.kind === 'MCPRemoteProxy' ? [...configs, `${PROXY}${key}`] : configs
-  }
-  if (type.kind === 'Pod') return references.pod(before, after).map((config) => `${CONFIG}${config}`)
-  // Also of whom it was: the reference may be what was taken away.
-  const owners = [before, after].flatMap((one) => one?.metadata.ownerReferences ?? [])
-  return owners.flatMap((owner) => {
-    if (owner.controller !== true) return []
-    if (owner.kind === 'MCPRemoteProxy') return [`${PROXY}${namespace}/${owner.name}`]
-    return owner.kind === 'MCPExternalAuthConfig' ? [`${CONFIG}${namespace}/${owner.name}`] : []
-  })
-}
-
-const isReferring = (kind: string): kind is ReferringKind => REFERRING_KINDS.some((one) => one === kind)
 
 function missingSecrets(
   observed: Observed,

@@ -32,7 +32,8 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
       column('Type', '.spec.type'),
       conditionColumn('Valid'),
       conditionColumn('Ready'),
-      column('References', '.status.referencingWorkloads[*].name'),
+      // Of a path with several results only the first is printed; a list is printed whole.
+      column('References', '.status.referencingWorkloads'),
       column('Hash', '.status.configHash', { priority: 1 }),
       AGE,
     ],

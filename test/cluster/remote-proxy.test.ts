@@ -134,6 +134,9 @@ test('an invalid config never replaces the one that runs, and the condition says
     expect(await ready('guarded')).toMatchObject({ status: 'False', reason: 'ExternalAuthConfigInvalid' }),
   )
   expect((await get(CLUSTER_TYPES.ConfigMap, 'guarded')).data).toEqual(map.data)
+  // What runs is kept as it was, whoever takes something of it away.
+  await client.remove(CLUSTER_TYPES.ConfigMap, SPACE, 'guarded')
+  await eventually(async () => expect((await get(CLUSTER_TYPES.ConfigMap, 'guarded')).data).toEqual(map.data))
   await replaceSpec('breaks', BEARER)
   await eventually(async () => expect((await ready('guarded'))?.reason).not.toBe('ExternalAuthConfigInvalid'))
 })

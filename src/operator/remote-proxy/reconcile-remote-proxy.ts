@@ -31,6 +31,8 @@ export interface RemoteProxySnapshot {
   readonly owned: readonly WantedObject[]
   /** Its pods that run, and what their annotation says of the ConfigMap. */
   readonly pods: readonly KubeObject[]
+  /** What could run last: while what is wanted now can't, drift is put back to it. */
+  readonly lastGood?: RemoteProxy | undefined
   /** An object that the API server has just refused: then nothing but the status is written. */
   readonly refused?: { readonly what: string; readonly message: string } | undefined
   readonly now: Date
@@ -41,13 +43,11 @@ export const POD_CONFIG_HASH = 'extauth.dev/config-hash'
 
 /** Observed → wanted for one MCPRemoteProxy (kubernetes.md §3). Pure: no I/O, no clock. */
 export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
-  const { object, type, wanted } = snapshot
+  const { object, type } = snapshot
   // The garbage collector removes what it owns.
   if (object.metadata.deletionTimestamp !== undefined) return { actions: [], events: [] }
-  const references = [snapshot.externalAuth, snapshot.authServer].filter((state) => state !== undefined)
-  const isRunnable = !('problems' in wanted) && references.every(({ is }) => is === 'valid')
-  // What can't run never replaces what runs: then nothing but the status is written.
-  const actions: Action[] = isRunnable && snapshot.refused === undefined ? objectActions(snapshot, wanted) : []
+  const proxy = runnableProxy(snapshot) ?? snapshot.lastGood
+  const actions = proxy === undefined || snapshot.refused !== undefined ? [] : objectActions(snapshot, proxy)
   const before = conditionsOf(object)
   const findings = findingsOf(snapshot, actions)
   const conditions = conditionsFrom(findings, before, object.metadata.generation, snapshot.now)
@@ -55,6 +55,16 @@ export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
   if (canonicalJson(status) !== canonicalJson(writtenStatus(object, conditions)))
     actions.push(statusAction(type, object, status))
   return { actions, events: changedConditions(conditions, before).map((condition) => eventOf(object, condition)) }
+}
+
+/** What is wanted, where that can run; what can't never replaces what runs. */
+export function runnableProxy({
+  wanted,
+  externalAuth,
+  authServer,
+}: Pick<RemoteProxySnapshot, 'wanted' | 'externalAuth' | 'authServer'>): RemoteProxy | undefined {
+  const isRunnable = [externalAuth, authServer].every((state) => state === undefined || state.is === 'valid')
+  return 'problems' in wanted || !isRunnable ? undefined : wanted
 }
 
 function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Action[] {

@@ -18,34 +18,52 @@ const MERGE_KEYS: Readonly<Record<string, readonly string[]>> = {
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** What kubectl says about order, which a template does not have: ours come first, others in their own. */
+const ORDER = '$setElementOrder/'
+const DELETE_FROM = '$deleteFromPrimitiveList/'
+
 /**
  * A strategic merge of a pod template: objects are merged, lists with a merge key by that key, other lists replaced, `null`
- * removes. `$patch: delete` in an item of a keyed list removes that item, `$patch: replace` in an object replaces it.
+ * removes. `$patch: delete` removes the item of a keyed list or what is in an object, `$patch: replace` replaces the list or
+ * object that it is in; `$retainKeys` and `$deleteFromPrimitiveList` do as in the API.
  */
 export function strategicMerge(base: unknown, patch: unknown, field = ''): unknown {
   if (patch === undefined) return base
   const keys = MERGE_KEYS[field]
-  if (Array.isArray(patch) && Array.isArray(base) && keys !== undefined && patch.every(isObject))
-    return mergeLists(base as Json[], patch, keys)
+  if (Array.isArray(patch) && keys !== undefined && patch.every(isObject))
+    return mergeLists(Array.isArray(base) ? (base as Json[]) : [], patch, keys)
   if (!isObject(patch)) return patch
-  const { $patch: directive, ...fields } = patch
-  const start: Json = isObject(base) && directive !== 'replace' ? { ...base } : {}
+  const { $patch: directive, $retainKeys: retained, ...fields } = patch
+  const isNew = !isObject(base) || directive === 'replace' || directive === 'delete'
+  const start: Json = isNew ? {} : { ...base }
+  if (directive === 'delete') return start
   for (const [name, value] of Object.entries(fields)) {
-    if (value === null) delete start[name]
+    if (name.startsWith(ORDER)) continue
+    if (name.startsWith(DELETE_FROM)) removeFrom(start, name.slice(DELETE_FROM.length), value)
+    else if (value === null) delete start[name]
     else start[name] = strategicMerge(start[name], value, name)
   }
+  if (Array.isArray(retained)) for (const name of Object.keys(start)) if (!retained.includes(name)) delete start[name]
   return start
 }
 
-function mergeLists(base: readonly Json[], patch: readonly Json[], keys: readonly string[]): Json[] {
+function removeFrom(object: Json, name: string, values: unknown): void {
+  const list = object[name]
+  if (Array.isArray(list) && Array.isArray(values)) object[name] = list.filter((value) => !values.includes(value))
+}
+
+function mergeLists(before: readonly Json[], patch: readonly Json[], keys: readonly string[]): Json[] {
+  const isReplaced = patch.some((item) => item['$patch'] === 'replace' && keys.every((key) => item[key] === undefined))
+  const base = isReplaced ? [] : before
+  const items = isReplaced ? patch.filter((item) => item['$patch'] !== 'replace') : patch
   const same = (one: Json, other: Json): boolean => keys.every((key) => one[key] === other[key])
   const merged = base.flatMap((item) => {
-    const change = patch.find((one) => same(one, item))
+    const change = items.find((one) => same(one, item))
     if (change === undefined) return [item]
     if (change['$patch'] === 'delete') return []
     const changed = strategicMerge(item, change)
     return isObject(changed) ? [changed] : []
   })
-  const added = patch.filter((one) => one['$patch'] !== 'delete' && !base.some((item) => same(one, item)))
-  return [...merged, ...added]
+  const added = items.filter((one) => one['$patch'] !== 'delete' && !base.some((item) => same(one, item)))
+  return [...merged, ...added.map((item) => strategicMerge({}, item)).filter(isObject)]
 }
