@@ -59,7 +59,7 @@ test('the base is applied to an empty cluster, and its webhooks judge through th
   await expect(cluster.client.apply(types.MCPExternalAuthConfig, config('broken', SPACE, broken))).rejects.toThrow(
     'spec.cloudSts.roleMappings[0].matcher',
   )
-}, 120_000)
+}, 240_000)
 
 test('applying it again raises no generation, by either kind of apply, and the CA of the webhooks stays', async () => {
   const bundles = (): string =>
@@ -87,7 +87,7 @@ test('applying it again raises no generation, by either kind of apply, and the C
   )
   expect(before.length).toBeGreaterThan(8)
   expect(bundles()).toBe(trusted)
-}, 60_000)
+}, 240_000)
 
 test('kubectl waits, shows, explains and describes', async () => {
   cluster.kubectl('wait', '--for=condition=Ready', 'extauth/c', '-n', SPACE, '--timeout=20s')
@@ -131,13 +131,13 @@ test('without its operator only what changes no spec passes; what nobody has loo
     cluster.client.apply(types.MCPExternalAuthConfig, config('new', SPACE, { type: 'unauthenticated' })),
   )
   cluster.kubectl('wait', '--for=condition=Ready', 'extauth/new', '-n', SPACE, '--timeout=20s')
-}, 120_000)
+}, 240_000)
 
 test('the documented order of uninstalling leaves nothing, and ends', async () => {
   await cluster.shell(documentedShell(PAGE, '### Uninstall'), 60_000)
   await operator.end()
   expect(left()).toEqual([])
-}, 120_000)
+}, 240_000)
 
 test('when the operator goes first, deleting waits, and the documented way out ends it', async () => {
   cluster.kubectl('apply', '-k', BASE)
