@@ -187,7 +187,9 @@ test('with one namespace, Roles in it are enough, none is left over, and others 
 test('kubectl shows type, validity, readiness, references and age of a config', () => {
   const [head = '', ...rows] = kubectl('get', 'extauth', '-n', 'mcp').trim().split('\n')
   expect(head.split(/\s{2,}/)).toEqual(['NAME', 'TYPE', 'VALID', 'READY', 'REFERENCES', 'AGE'])
-  expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual([['c', 'bearerToken', 'True', 'True', 'p']])
+  // All of them: of a path with several results only the first would be printed.
+  const references = '[{"kind":"MCPRemoteProxy","name":"p"}]'
+  expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual([['c', 'bearerToken', 'True', 'True', references]])
   expect(kubectl('get', 'mcp', '-n', 'mcp')).toContain('mcpremoteproxy.extauth.dev/p')
 })
 
