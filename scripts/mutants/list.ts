@@ -1,16 +1,24 @@
 import { BOUNDARIES } from './boundaries.ts'
+import { BRIDGE } from './bridge.ts'
 import { CALLERS } from './callers.ts'
 import { CLUSTER } from './cluster.ts'
 import { COMMANDS } from './commands.ts'
 import { CREDENTIALS } from './credentials.ts'
 import { GUARDS } from './guards.ts'
 import { INBOUND } from './inbound.ts'
+import { ISSUING } from './issuing.ts'
+import { KEPT_LOGINS } from './kept-logins.ts'
+import { KUBE } from './kube.ts'
 import { LISTEN } from './listen.ts'
 import { LOGINS } from './logins.ts'
 import type { Mutation } from './mutation.ts'
 import { OUTBOUND } from './outbound.ts'
+import { PERSONAL_LOGINS } from './personal-logins.ts'
+import { PODS } from './pods.ts'
+import { REVIEWS } from './reviews.ts'
+import { VERDICTS } from './verdicts.ts'
 
-/** Everything that `npm run mutants` plants, in the order of a request. */
+/** Everything that `npm run mutants` plants, in the order of a request; then what is beside requests. */
 export const MUTATIONS: readonly Mutation[] = [
   ...LISTEN,
   ...INBOUND,
@@ -18,8 +26,16 @@ export const MUTATIONS: readonly Mutation[] = [
   ...GUARDS,
   ...CREDENTIALS,
   ...LOGINS,
+  ...ISSUING,
   ...OUTBOUND,
   ...CLUSTER,
   ...BOUNDARIES,
   ...COMMANDS,
+  ...VERDICTS,
+  ...PERSONAL_LOGINS,
+  ...KEPT_LOGINS,
+  ...BRIDGE,
+  ...KUBE,
+  ...PODS,
+  ...REVIEWS,
 ]

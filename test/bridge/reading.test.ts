@@ -47,7 +47,8 @@ describe('an event stream', () => {
   it('has messages in its events of that type alone, and ends soon when nobody reads on', async () => {
     const body = new PassThrough()
     const message = JSON.stringify({ jsonrpc: '2.0', method: 'n' })
-    body.write(`event: other\ndata: ${message}\n\ndata: ${message}\n\n`)
+    const other = JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} })
+    body.write(`event: other\ndata: ${other}\n\ndata: ${message}\n\n`)
     const seen: string[] = []
     for await (const { kind } of streamMessages(body, new EventReader(100), READING)) {
       seen.push(kind)

@@ -5,44 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runExplain } from '../../src/commands/explain.ts'
 import type { ExplainReport } from '../../src/commands/explain-report.ts'
 import { UsageError } from '../../src/commands/options.ts'
+import { CONFIG as ROLES, tokenOf } from './role-tests/files.ts'
 
 let directory: string
 const file = (name: string) => path.join(directory, name)
 
-const CONFIG = `
-apiVersion: extauth.dev/v1alpha1
-kind: ProxyConfig
-metadata: { name: local }
-spec:
-  listen: { address: "127.0.0.1:0" }
-  secretsDirectory: ./nowhere
-  auth:
-    mode: oauth
-    oauth:
-      resourceUrl: https://mcp.example.com
-      providers: [{ name: idp, issuerUrl: "https://issuer.example", audience: mcp }]
-  routes:
-    - { name: aws, path: /aws, target: "https://backend.example/mcp", externalAuthConfigRef: { name: aws } }
-    - { name: strict, path: /strict, target: "https://backend.example/mcp", externalAuthConfigRef: { name: aws }, onMatcherError: deny }
-    - { name: github, path: /github, target: "https://api.example/mcp", externalAuthConfigRef: { name: github } }
----
-apiVersion: extauth.dev/v1alpha1
-kind: MCPExternalAuthConfig
-metadata: { name: aws }
-spec:
-  type: cloudSts
-  cloudSts:
-    region: eu-central-1
-    roleMappings:
-      - { claim: readers, roleArn: "arn:aws:iam::123456789012:role/reader" }
-      - { matcher: 'claims.dept == "x"', roleArn: "arn:aws:iam::123456789012:role/dept", priority: 1 }
-      - { claim: everyone, roleArn: "arn:aws:iam::123456789012:role/all", priority: 9 }
----
-apiVersion: extauth.dev/v1alpha1
-kind: MCPExternalAuthConfig
-metadata: { name: github }
-spec: { type: bearerToken, bearerToken: { tokenSecretRef: { name: github, key: token } } }
-`
+/** With a last mapping that looks at a claim, and secrets that are not needed. */
+const CONFIG = ROLES.replace(
+  /- \{ matcher: 'has\(.*/,
+  '- { claim: everyone, roleArn: "arn:aws:iam::123456789012:role/all", priority: 9 }',
+).replace('  auth:\n', '  secretsDirectory: ./nowhere\n  auth:\n')
 const CLAIMS = {
   iss: 'https://issuer.example',
   aud: 'mcp',
@@ -51,8 +23,7 @@ const CLAIMS = {
   groups: ['readers'],
   secret: 'do-not-print',
 }
-const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-const TOKEN = `${encode({ alg: 'RS256' })}.${encode(CLAIMS)}.c2ln`
+const TOKEN = tokenOf(CLAIMS)
 
 beforeAll(async () => {
   directory = await mkdtemp(path.join(tmpdir(), 'explain-'))

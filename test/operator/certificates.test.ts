@@ -59,14 +59,19 @@ function cluster(isLeader: () => boolean = () => true) {
   const writes: string[] = []
   const timers = createManualTimers(START_MS)
   let refuse: ((verb: string, kind: string) => number | undefined) | undefined
+  let version = 0
   const put =
     (verb: string) =>
     async ({ kind }: ResourceType, object: KubeObject) => {
       const status = refuse?.(verb, kind)
       if (status !== undefined) throw new KubeError(status, '')
+      // What is written in the place of something was made from what is there.
+      const before = objects.get(kind)?.metadata.resourceVersion
+      if (object.metadata.resourceVersion !== before) throw new KubeError(409, 'Conflict')
       writes.push(`${verb} ${kind}`)
-      objects.set(kind, object)
-      return Promise.resolve(object)
+      const written = { ...object, metadata: { ...object.metadata, resourceVersion: String(++version) } }
+      objects.set(kind, written)
+      return Promise.resolve(written)
     }
   const client = {
     get: async ({ kind }: ResourceType) => {

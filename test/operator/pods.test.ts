@@ -139,6 +139,8 @@ describe('the pods of a proxy', () => {
     expect(kindsOf()).toEqual(all)
     expect(kindsOf({ replicas: 1 })).toEqual(all.slice(0, -1))
     expect(kindsOf({ serviceAccountName: 'mine' })).toEqual(all.slice(1))
+    const account = ownedObjects(proxy()).find(({ object }) => object.kind === 'ServiceAccount')
+    expect(account?.object['automountServiceAccountToken']).toBe(false)
     for (const { object } of ownedObjects(proxy()))
       expect(object.metadata.ownerReferences).toEqual([
         { apiVersion: OBJECT.apiVersion, kind: OBJECT.kind, name: 'p', uid: 'u', controller: true },

@@ -11,7 +11,14 @@ const review = (request: unknown, more: object = {}) => ({
   ...more,
 })
 
+/** One that is read, so that what is refused is refused for its own sake. */
+const GOOD = { ...REQUEST, object: { metadata: { name: 'a' }, spec: {} } }
+
 describe('a review', () => {
+  test('that is good is one', () => {
+    expect(readReview(review(GOOD))).toMatchObject({ uid: 'u', object: GOOD.object })
+  })
+
   test('is read as it is', () => {
     expect(readReview(review({ ...REQUEST, dryRun: true, object: { metadata: { name: 'a' } } }))).toEqual({
       ...REQUEST,
@@ -27,14 +34,14 @@ describe('a review', () => {
 
   test.each<[string, unknown]>([
     ['nothing', undefined],
-    ['a list', [review(REQUEST)]],
-    ['another kind', review(REQUEST, { kind: 'Pod' })],
-    ['another version', review(REQUEST, { apiVersion: 'admission.k8s.io/v1beta1' })],
+    ['a list', [review(GOOD)]],
+    ['another kind', review(GOOD, { kind: 'Pod' })],
+    ['another version', review(GOOD, { apiVersion: 'admission.k8s.io/v1beta1' })],
     ['no request', review(undefined)],
-    ['no number', review({ ...REQUEST, uid: '' })],
-    ['a number that is none', review({ ...REQUEST, uid: 1 })],
-    ['no kind', review({ ...REQUEST, kind: 'K' })],
-    ['an object that is none', review({ ...REQUEST, object: 'x' })],
+    ['no number', review({ ...GOOD, uid: '' })],
+    ['a number that is none', review({ ...GOOD, uid: 1 })],
+    ['no kind', review({ ...GOOD, kind: 'K' })],
+    ['an object that is none', review({ ...GOOD, object: 'x' })],
   ])('is none: %s', (_what, body) => {
     expect(readReview(body)).toBeUndefined()
   })
