@@ -46,7 +46,7 @@ export const COMMANDS: readonly Mutation[] = [
   },
   {
     rule: 'no text of a log line steers a terminal',
-    file: 'src/commands/human-line.ts',
+    file: 'src/core/printable.ts',
     find: '/[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]/gu',
     replace: '/[\\n]/gu',
     tests: ['test/commands/human-line.test.ts'],

@@ -86,4 +86,32 @@ export const VERDICTS: readonly Mutation[] = [
     replace: 'return runCases',
     tests: ['test/commands/role-tests', 'test/commands/explain-input.test.ts'],
   },
+  {
+    rule: 'names that are none stay out of traces',
+    file: 'src/telemetry/mcp.ts',
+    find: "typeof name === 'string' && NAME.test(name)",
+    replace: "typeof name === 'string'",
+    tests: ['test/telemetry/mcp.test.ts'],
+  },
+  {
+    rule: 'methods that are none stay out of traces',
+    file: 'src/telemetry/mcp.ts',
+    find: "typeof method !== 'string' || !METHOD.test(method)",
+    replace: "typeof method !== 'string'",
+    tests: ['test/telemetry/mcp.test.ts'],
+  },
+  {
+    rule: 'a revision is one',
+    file: 'src/telemetry/mcp.ts',
+    find: "typeof version === 'string' && VERSION.test(version)",
+    replace: "typeof version === 'string'",
+    tests: ['test/telemetry/mcp.test.ts'],
+  },
+  {
+    rule: 'a large body is not read',
+    file: 'src/telemetry/mcp.ts',
+    find: 'if (bytes.length > MAX_BODY_BYTES) return {}',
+    replace: '',
+    tests: ['test/telemetry/mcp.test.ts'],
+  },
 ]
