@@ -1,125 +1,98 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
-import path from 'node:path'
-import { expect, test } from 'vitest'
-import type { KubeObject } from '../../../src/kube/index.ts'
-import { extauth } from '../../e2e/process.ts'
-import { type ControlPlane, eventually, startControlPlane } from '../support/control-plane.ts'
-import { config, connect, installDefinitions, types, workload } from '../support/operator-rig.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { eventually } from '../support/control-plane.ts'
+import { types } from '../support/operator-rig.ts'
+import { createMany, isComplete, openScaleRig, type ScaleRig, untilAll } from '../support/scale-rig.ts'
 
 const COUNT = 2_000
-const USER = 'operator'
+let rig: ScaleRig
 
-interface AuditEvent {
-  readonly user: { readonly username: string }
-  readonly verb: string
-  readonly objectRef?: { readonly resource: string; readonly subresource?: string; readonly name?: string }
-}
+beforeEach(async () => {
+  rig = await openScaleRig()
+}, 240_000)
+afterEach(() => rig.close(), 60_000)
 
-/** The operator has a name of its own, so that the audit log tells what it does. */
-const TOKEN = 'token-of-the-operator'
+const say = (what: string, startedMs: number, endMs: number): void =>
+  void process.stderr.write(`${what} in ${rig.figures(startedMs, endMs)}\n`)
 
-function kubeconfigOf(plane: ControlPlane): string {
-  const file = path.join(plane.directory, 'kubeconfig-operator')
-  writeFileSync(file, readFileSync(plane.kubeconfigPath, 'utf8').replace(plane.token, TOKEN))
-  return file
-}
+/** On a machine that does other work too, it takes as much longer as there is to do. */
+const share = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 
-const writesIn = (plane: ControlPlane, from: number): AuditEvent[] =>
-  readFileSync(plane.auditLogPath, 'utf8')
-    .slice(from)
-    .split('\n')
-    .filter((line) => line.includes(`"username":"${USER}"`))
-    .map((line) => JSON.parse(line) as AuditEvent)
-    .filter(({ verb, objectRef }) => !['get', 'list', 'watch'].includes(verb) && objectRef?.resource !== 'leases')
-const auditLength = (plane: ControlPlane): number => readFileSync(plane.auditLogPath, 'utf8').length
+/** Nothing is under way any more. */
+const calm = (): Promise<void> =>
+  eventually(async () => {
+    const from = rig.requests()
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    expect(rig.writes(from)).toEqual({})
+  }, 120_000)
 
 test(`${COUNT} configs and ${COUNT} workloads: synced in 30 s, one edit is one write, an idle minute none`, async () => {
-  const plane = await startControlPlane({ controllers: false, users: `${TOKEN},${USER},${USER},system:masters\n` })
-  const connection = connect(plane)
-  const { client } = connection
-  let operator: ReturnType<typeof extauth> | undefined
-  try {
-    await installDefinitions(client)
-    const makes: (() => Promise<KubeObject>)[] = Array.from({ length: COUNT }, (_, index) => [
-      () => client.create(types.MCPExternalAuthConfig, config(`c-${index}`)),
-      () =>
-        client.create(
-          types.MCPServerEntry,
-          workload('MCPServerEntry', `e-${index}`, {
-            remoteUrl: 'https://api.example.com/mcp',
-            externalAuthConfigRef: { name: `c-${index}` },
-          }),
-        ),
-    ]).flat()
-    for (let at = 0; at < makes.length; at += 50) await Promise.all(makes.slice(at, at + 50).map((make) => make()))
+  const { client } = rig
+  await createMany(client, COUNT, 'MCPServerEntry')
+  const startedMs = Date.now()
+  const starting = rig.start()
+  const syncedMs = await untilAll(client, types.MCPExternalAuthConfig, COUNT, isComplete)
+  await starting
+  say(`${COUNT} configs and ${COUNT} workloads that were there before: synced`, startedMs, syncedMs)
+  expect((syncedMs - startedMs) / share()).toBeLessThan(30_000)
+  await calm()
+  // The finalizer, the status, and the events of two conditions: each once.
+  expect(rig.writes()).toEqual({
+    'patch mcpexternalauthconfigs': COUNT,
+    'patch mcpexternalauthconfigs/status': COUNT,
+    'create events': 2 * COUNT,
+  })
+  say('and all events of it', startedMs, Date.now())
 
-    const file = kubeconfigOf(plane)
-    const args = [
-      '--kubeconfig',
-      file,
-      '--operator-namespace',
-      'default',
-      '--webhook-address',
-      'off',
-      '--admin',
-      '127.0.0.1:0',
-    ]
-    const startMs = Date.now()
-    operator = extauth(['operator', ...args])
-    const synced = async (): Promise<void> => {
-      const { items } = await client.list(types.MCPExternalAuthConfig, { namespace: 'default' })
-      const ready = items.filter((item) => {
-        const status = item.status as { referencingWorkloads?: unknown[]; configHash?: string } | undefined
-        return status?.configHash !== undefined && status.referencingWorkloads?.length === 1
-      })
-      expect(ready).toHaveLength(COUNT)
-    }
-    // A look at all of them costs the API server as much as a hundred writes.
-    const look = async (): Promise<void> => {
-      await new Promise((resolve) => setTimeout(resolve, 1_500))
-      await synced()
-    }
-    await eventually(look, 120_000)
-    const syncedMs = Date.now() - startMs
-    const { admin } = await operator.line('listening')
-    const memory = async (): Promise<number> => {
-      const text = await (await fetch(`${String(admin)}/metrics`)).text()
-      return Math.round(Number(/^process_resident_memory_bytes (\S+)/m.exec(text)?.[1]) / 1024 / 1024)
-    }
-    process.stderr.write(`synced in ${syncedMs} ms, ${await memory()} MiB resident\n`)
-    // On a machine that does other work too, it takes as much longer as there is to do.
-    const share = Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
-    expect(syncedMs / share).toBeLessThan(30_000)
+  let before = rig.requests()
+  const stored = await client.get(types.MCPExternalAuthConfig, 'default', 'c-7')
+  const spec = { type: 'upstreamInject', upstreamInject: { providerName: 'github' } }
+  await client.update(types.MCPExternalAuthConfig, { ...stored, spec })
+  await new Promise((resolve) => setTimeout(resolve, 5_000))
+  expect(rig.writes(before)).toEqual({ 'patch mcpexternalauthconfigs/status': 1 })
 
-    // Nothing is under way any more.
-    let before = auditLength(plane)
-    await eventually(async () => {
-      const from = auditLength(plane)
-      await new Promise((resolve) => setTimeout(resolve, 2_000))
-      expect(writesIn(plane, from)).toEqual([])
-    }, 60_000)
-    before = auditLength(plane)
-    const stored = await client.get(types.MCPExternalAuthConfig, 'default', 'c-7')
-    const spec = { type: 'upstreamInject', upstreamInject: { providerName: 'github' } }
-    await client.update(types.MCPExternalAuthConfig, { ...stored, spec })
-    await new Promise((resolve) => setTimeout(resolve, 5_000))
-    expect(
-      writesIn(plane, before).map(
-        ({ verb, objectRef }) =>
-          `${verb} ${objectRef?.resource}/${objectRef?.subresource ?? ''} ${objectRef?.name ?? ''}`,
-      ),
-    ).toEqual(['patch mcpexternalauthconfigs/status c-7'])
+  before = rig.requests()
+  const idleMs = Date.now()
+  await new Promise((resolve) => setTimeout(resolve, 60_000))
+  expect(rig.writes(before)).toEqual({})
+  say('an idle minute', idleMs, Date.now())
+  expect(await rig.stop()).toBe(0)
+}, 600_000)
 
-    before = auditLength(plane)
-    await new Promise((resolve) => setTimeout(resolve, 60_000))
-    expect(writesIn(plane, before)).toEqual([])
-    process.stderr.write(`after a minute ${await memory()} MiB resident\n`)
-    operator.process.kill('SIGTERM')
-    expect(await operator.ended).toBe(0)
-  } finally {
-    operator?.process.kill('SIGKILL')
-    await connection.close()
-    await plane.close()
-  }
-}, 400_000)
+test(`${COUNT} configs and ${COUNT} workloads that come while it runs: no state is written twice`, async () => {
+  const { client } = rig
+  await rig.start()
+  const startedMs = Date.now()
+  const synced = untilAll(client, types.MCPExternalAuthConfig, COUNT, isComplete)
+  await createMany(client, COUNT, 'MCPServerEntry')
+  const createdMs = Date.now()
+  const syncedMs = await synced
+  say(`${COUNT} configs and ${COUNT} workloads, created in ${createdMs - startedMs} ms: synced`, startedMs, syncedMs)
+  expect((syncedMs - createdMs) / share()).toBeLessThan(30_000)
+  await calm()
+  const writes = rig.writes()
+  expect(writes['patch mcpexternalauthconfigs']).toBe(COUNT)
+  // With its workload, and before it was there.
+  expect(writes['patch mcpexternalauthconfigs/status']).toBeLessThanOrEqual(2 * COUNT)
+}, 600_000)
+
+test('500 proxies: each object that they own is written once', async () => {
+  const { client } = rig
+  await createMany(client, 500, 'MCPRemoteProxy', {
+    resourceUrl: 'https://mcp.example.com',
+    oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
+  })
+  const startedMs = Date.now()
+  const starting = rig.start()
+  const configsMs = await untilAll(client, types.MCPExternalAuthConfig, 500, isComplete)
+  const proxiesMs = await untilAll(client, types.MCPRemoteProxy, 500, ({ status }) =>
+    JSON.stringify(status ?? {}).includes('DeploymentPending'),
+  )
+  await starting
+  say(`500 configs in ${configsMs - startedMs} ms, with their proxies`, startedMs, proxiesMs)
+  await calm()
+  const { 'create events': _events, ...writes } = rig.writes()
+  const objects = ['serviceaccounts', 'configmaps', 'networkpolicies', 'deployments', 'services']
+  const own = ['mcpexternalauthconfigs', 'mcpexternalauthconfigs/status', 'mcpremoteproxies/status']
+  expect(writes).toEqual(Object.fromEntries([...objects, ...own].map((resource) => [`patch ${resource}`, 500])))
+}, 600_000)
