@@ -126,6 +126,7 @@ test('of two replicas that are asked 50 times a second, each may go, and the cer
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     replicas[other]?.process.kill('SIGTERM')
     expect(await takeover(before, 10_000)).toBeLessThan(3_000)
+    balancer.forget(ports[other] ?? 0)
     expect(await replicas[other]?.ended).toBe(0)
     const renewals = issued(replicas[leader] as Running)
     await eventually(() => expect(issued(replicas[leader] as Running)).toBeGreaterThan(renewals), 40_000)

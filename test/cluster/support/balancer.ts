@@ -3,11 +3,14 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 /** Stands in for a Service: one address in front of several replicas. */
 export interface Balancer {
   readonly port: number
+  /** Sends nothing new to this port: what the endpoints of a Service do soon after its pod began to end. */
+  forget(port: number): void
   close(): Promise<void>
 }
 
 /** Sends each new connection to the next port on loopback that takes it. */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+  const forgotten = new Set<number>()
   const sockets = new Set<Socket>()
   let next = 0
   const keep = (socket: Socket): void => {
@@ -16,7 +19,8 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
     socket.on('error', () => socket.destroy())
   }
   const forward = (client: Socket, tries: number): void => {
-    const port = ports[next++ % ports.length] ?? 0
+    const known = ports.filter((port) => !forgotten.has(port))
+    const port = known[next++ % known.length] ?? 0
     const replica = connect(port, '127.0.0.1')
     replica.once('connect', () => {
       keep(replica)
@@ -37,6 +41,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   const address = server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
+    forget: (port) => void forgotten.add(port),
     close: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy()
