@@ -1,5 +1,5 @@
 import { OutboundError, type OutboundResponse } from '../core/index.ts'
-import { roundTrip } from './round-trip.ts'
+import { flatten, roundTrip } from './round-trip.ts'
 import { buildConnector, Pool } from './undici.ts'
 
 /** How to reach one API server. A change of any of these needs another client. */
@@ -29,7 +29,7 @@ export interface ApiRequest {
 /** An answer that is read as it comes. */
 export interface ApiStream {
   readonly status: number
-  /** Names are lower-case; of repeated ones the first. */
+  /** Names are lower-case; repeated ones are joined as a list. */
   readonly headers: Readonly<Record<string, string>>
   /** Ends when the server ends the answer; throws when the connection is lost, or silent for too long. */
   readonly chunks: AsyncIterable<Buffer>
@@ -91,7 +91,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         answer.body.on('error', () => {})
         return {
           status: answer.statusCode,
-          headers: firstOf(answer.headers),
+          headers: flatten(answer.headers),
           chunks: answer.body,
           close: () => abort.abort(),
         }
@@ -105,11 +105,3 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     close: () => pool.destroy(),
   }
 }
-
-const firstOf = (headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) => {
-      const first = Array.isArray(value) ? value[0] : value
-      return first === undefined ? [] : [[name, first]]
-    }),
-  )

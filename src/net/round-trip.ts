@@ -10,7 +10,8 @@ export interface RoundTripBounds {
 
 type AnswerHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
-const flatten = (headers: AnswerHeaders): Record<string, string> => {
+/** Names in lower case; repeated ones joined as a list. */
+export const flatten = (headers: AnswerHeaders): Record<string, string> => {
   const flat: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) flat[name.toLowerCase()] = typeof value === 'string' ? value : value.join(', ')
