@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { isEventStream } from '../http/index.ts'
 import type { EndpointAnswer } from '../core/index.ts'
 import { discard } from './channel.ts'
-import type { EventReader } from './events.ts'
+import { type EventReader, OversizedEvent, type ServerEvent } from './events.ts'
 import { type Malformed, type Message, parseMessages } from './message.ts'
 import { WayError } from './way-error.ts'
 
@@ -32,7 +32,7 @@ export async function* streamMessages(
   let isOver = false
   try {
     for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      for (const { type, data } of events.push(chunk)) {
+      for (const { type, data } of eventsIn(chunk, events)) {
         await ready()
         if (type === 'message') yield* parseMessages(data)
       }
@@ -41,6 +41,15 @@ export async function* streamMessages(
     isOver = true
   } finally {
     if (!isOver) endSoon(body)
+  }
+}
+
+function eventsIn(chunk: Buffer, events: EventReader): ServerEvent[] {
+  try {
+    return events.push(chunk)
+  } catch (error) {
+    if (!(error instanceof OversizedEvent)) throw error
+    throw new WayError('bad_answer', 'sent an event that is too large')
   }
 }
 

@@ -1,12 +1,15 @@
-import { WayError } from './way-error.ts'
-import { joined } from './lines.ts'
-
 const LF = 0x0a
 const CR = 0x0d
 const COLON = 0x3a
 const SPACE = 0x20
 const MAX_ID_BYTES = 4096
 const DATA_BREAK = Buffer.from('\n')
+
+/** An event of a stream is larger than what is held of one. */
+export class OversizedEvent extends Error {
+  override readonly name = 'OversizedEvent'
+  override readonly message = 'an event is too large'
+}
 
 /** One event with data of an event stream (HTML standard §9.2.6). */
 export interface ServerEvent {
@@ -17,7 +20,7 @@ export interface ServerEvent {
 
 /**
  * Reads an event stream as bytes, so that a character or a line may be split anywhere, and holds at most `maxBytes` of an
- * event. Throws `WayError` bad_answer beyond that.
+ * event. Throws `OversizedEvent` beyond that.
  */
 export class EventReader {
   readonly #maxBytes: number
@@ -78,7 +81,7 @@ export class EventReader {
 
   #hold(part: Buffer): void {
     this.#held += part.length
-    if (this.#held > this.#maxBytes) throw new WayError('bad_answer', 'sent an event that is too large')
+    if (this.#held > this.#maxBytes) throw new OversizedEvent()
     this.#parts.push(part)
   }
 
@@ -124,3 +127,9 @@ function lineEnd(chunk: Buffer, start: number): number {
 
 const withoutMark = (line: Buffer): Buffer =>
   line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line
+
+/** Parts as one piece, which is the part itself where there is only one. */
+export const joined = (parts: readonly Buffer[]): Buffer => {
+  const [only] = parts
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
+}

@@ -1,3 +1,5 @@
+import { joined } from './events.ts'
+
 const NEWLINE = 0x0a
 
 /** A line without its end, or one that was too long and was passed over. */
@@ -31,9 +33,4 @@ export async function* readLines(input: AsyncIterable<Buffer>, maxBytes: number)
     if (start < chunk.length) take(chunk.subarray(start))
   }
   if (length > 0) yield line()
-}
-
-export const joined = (parts: readonly Buffer[]): Buffer => {
-  const [only] = parts
-  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
 }

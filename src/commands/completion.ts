@@ -1,8 +1,8 @@
 import { bashCompletion } from './completion-bash.ts'
 import { fishCompletion } from './completion-fish.ts'
 import { zshCompletion } from './completion-zsh.ts'
-import { EXIT, type Io } from './io.ts'
-import { type CommandSpec, parseOptions, renderHelp, UsageError, type ValueKind } from './options.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
+import { type CommandSpec, parseOptions, renderHelp, type ValueKind } from './options.ts'
 
 /** A word of the command line that names a command: `lab`, or `lab token`. */
 export interface CompletedCommand {

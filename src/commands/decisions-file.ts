@@ -3,8 +3,7 @@ import { type Claims, callerIdentity } from '../core/index.ts'
 import { JsonError, parseJsonObject } from '../http/index.ts'
 import { canonicalJson } from '../resources/index.ts'
 import { readInput } from './explain-input.ts'
-import type { Io } from './io.ts'
-import { UsageError } from './options.ts'
+import { type Io, UsageError } from './io.ts'
 
 /** 200 requests with claims of as much as an introspection endpoint may say; what is larger was not made by a proxy. */
 const MAX_BYTES = 32 * 1024 * 1024

@@ -2,8 +2,7 @@ import { createReadStream } from 'node:fs'
 import { shapeOf } from '../authenticate/index.ts'
 import { callerIdentity, type Claims, type ClaimValue, Secret } from '../core/index.ts'
 import { JsonError, parseJsonObject } from '../http/index.ts'
-import type { Io } from './io.ts'
-import { UsageError } from './options.ts'
+import { type Io, UsageError } from './io.ts'
 
 /** Whose request is explained. Nothing of it is verified. */
 export interface ExplainedCaller {

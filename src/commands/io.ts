@@ -57,3 +57,11 @@ export function processIo(): Io {
 
 /** Exit codes of every command. */
 export const EXIT = { fine: 0, failed: 1, usage: 2, nothingFound: 3 } as const
+
+/** Wrong words on the command line: exit code 2, and the text says what is right. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'UsageError'
+  }
+}

@@ -1,10 +1,10 @@
 import { OutboundError } from '../core/index.ts'
 import { createOutbound } from '../net/index.ts'
-import { EXIT, type Io } from './io.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
 import { LAB_PORTS } from './lab-ports.ts'
 import { CLAIM, PORT, SIGNED_DURATION, TEXT, oneOf, signedSeconds } from './option-values.ts'
 import { ownCommand } from './own-command.ts'
-import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
 
 /** The table of its options. */
 export const LAB_TOKEN_SPEC: CommandSpec = {

@@ -7,9 +7,9 @@ import { type LoginCredentialsOptions, openLoginStore } from '../login/index.ts'
 import { createOutbound } from '../net/index.ts'
 import { openBrowser } from './browser.ts'
 import { egressFrom } from './egress.ts'
-import type { Io } from './io.ts'
+import { type Io, UsageError } from './io.ts'
 import { FILE, HTTP_URL, TEXT } from './option-values.ts'
-import { type OptionSpec, type Parsed, UsageError } from './options.ts'
+import { type OptionSpec, type Parsed } from './options.ts'
 
 /** How long a person in front of a browser may take, in milliseconds. */
 const PATIENCE_MS = 5 * 60_000

@@ -1,10 +1,10 @@
 import { CredentialRefusal } from '../core/index.ts'
 import { loginCredentials, revoke } from '../login/index.ts'
-import { EXIT, type Io } from './io.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
 import { LOGIN_OPTIONS, loginOptionsOf, loginOutbound, openUserStore } from './login-options.ts'
 import { FILE, HTTP_URL } from './option-values.ts'
-import { type CommandSpec, type OptionSpec, parseOptions, renderHelp, UsageError } from './options.ts'
+import { type CommandSpec, type OptionSpec, parseOptions, renderHelp } from './options.ts'
 
 const CA_FILE: OptionSpec = {
   type: 'string',

@@ -1,7 +1,6 @@
 import { nearest } from '../core/index.ts'
 import { COMMANDS } from './command-table.ts'
-import { EXIT, type Io } from './io.ts'
-import { UsageError } from './options.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
 
 /** The `extauth` command: exit code 0 fine, 1 refused or failed, 2 usage (`explain`: 3 no role). */
 export async function main(argv: readonly string[], io: Io): Promise<number> {

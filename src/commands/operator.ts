@@ -10,7 +10,7 @@ import { type Certificate, readCertificate, startOperator, type WebhookOptions }
 import { startOps } from '../ops/index.ts'
 import { DEFAULT_API_GROUP, parseGoDuration } from '../resources/index.ts'
 import { type Closers, whole } from './closers.ts'
-import { EXIT, type Io } from './io.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
 import { openMetrics } from './metrics.ts'
 import {
@@ -26,7 +26,7 @@ import {
   TEXT,
   oneOf,
 } from './option-values.ts'
-import { type CommandSpec, type Parsed, parseOptions, renderHelp, UsageError } from './options.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
 import { VERSION } from './version.ts'
 import { growYoungGeneration } from './young-generation.ts'
 

@@ -1,3 +1,4 @@
+import { UsageError } from './io.ts'
 import { parseArgs } from 'node:util'
 import { nearest } from '../core/index.ts'
 
@@ -46,14 +47,6 @@ export interface Parsed {
   list(name: string): readonly string[]
   flag(name: string): boolean
   readonly positionals: readonly string[]
-}
-
-/** Wrong words on the command line: exit code 2, and the text says what is right. */
-export class UsageError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'UsageError'
-  }
 }
 
 /** `--sts-endpoint` ↔ `EXTAUTH_STS_ENDPOINT`. */

@@ -1,7 +1,6 @@
 import { Failure } from '../core/index.ts'
 import { ConfigError } from './config-error.ts'
-import { EXIT, type Io } from './io.ts'
-import { UsageError } from './options.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
 
 /**
  * Tells what is wrong with the files of a command that only reads them; gives its exit code. Throws `UsageError` for a

@@ -1,10 +1,10 @@
 import { asFailure } from '../core/index.ts'
 import { parseGoDuration } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
-import { EXIT, type Io } from './io.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
 import { DURATION, FILE, LISTEN_ADDRESS } from './option-values.ts'
-import { type CommandSpec, parseOptions, renderHelp, UsageError } from './options.ts'
+import { type CommandSpec, parseOptions, renderHelp } from './options.ts'
 import { type RunningRegistry, runRegistryServer } from './run-registry.ts'
 import { growYoungGeneration } from './young-generation.ts'
 

@@ -9,9 +9,9 @@ import {
   JSON_SCHEMA_NAMES,
   type JsonSchemaName,
 } from '../resources/index.ts'
-import { EXIT, type Io } from './io.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
 import { API_GROUP } from './option-values.ts'
-import { parseOptions, renderHelp, UsageError, type CommandSpec } from './options.ts'
+import { parseOptions, renderHelp, type CommandSpec } from './options.ts'
 
 /** The table of its options. */
 export const SCHEMA_SPEC: CommandSpec = {

@@ -3,7 +3,8 @@ import { parseGoDuration } from '../resources/index.ts'
 import { logOptions } from './log-options.ts'
 import { LOGIN_OPTIONS } from './login-options.ts'
 import { API_GROUP, DIRECTORY, DURATION, FILE, HTTP_URL, NAMESPACE, TEXT } from './option-values.ts'
-import { type CommandSpec, type OptionSpec, type Parsed, UsageError } from './options.ts'
+import { type CommandSpec, type OptionSpec, type Parsed } from './options.ts'
+import { UsageError } from './io.ts'
 
 const value = (is: Extract<OptionSpec, { type: 'string' }>['is'], name: string, help: string): OptionSpec => ({
   type: 'string',

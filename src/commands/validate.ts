@@ -1,8 +1,8 @@
 import { type Loaded, renderProblem } from '../resources/index.ts'
-import { EXIT, type Io } from './io.ts'
+import { EXIT, type Io, UsageError } from './io.ts'
 import { loadSources } from './load-config.ts'
 import { FILE, oneOf } from './option-values.ts'
-import { parseOptions, renderHelp, UsageError, type CommandSpec } from './options.ts'
+import { parseOptions, renderHelp, type CommandSpec } from './options.ts'
 import { SOURCE_OPTIONS, sourcesFrom } from './source-options.ts'
 import { validate, type ValidationReport } from './validation.ts'
 

@@ -1,5 +1,4 @@
 import { FAILURES, type Failure } from '../core/index.ts'
-import type { JsonRpcId } from './json-rpc-id.ts'
 
 /** JSON-RPC code of every failure that is ours and not the backend's (decisions §5). */
 export const JSON_RPC_CODE = -32_000
@@ -8,7 +7,7 @@ export const JSON_RPC_CODE = -32_000
  * Body of a failure on an MCP route: a JSON-RPC error with the id of the JSON-RPC request where that is known, the stable
  * reason and the request id (decisions §5). Says nothing but the table's sentence. Content type `application/json`.
  */
-export function mcpFailureBody(failure: Failure, requestId: string, id?: JsonRpcId): string {
+export function mcpFailureBody(failure: Failure, requestId: string, id?: string | number): string {
   return JSON.stringify({
     jsonrpc: '2.0',
     id,

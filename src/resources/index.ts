@@ -57,6 +57,7 @@ export { resolveAuth } from './resolve-auth.ts'
 export type { AuthResult } from './resolve-auth.ts'
 export { splitExternalAuth } from './external-auth-option.ts'
 export type * from './resolved.ts'
+export type { ResolvedProxy } from './resolved-proxy.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 
 // What is generated from the schemas.

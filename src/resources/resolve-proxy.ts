@@ -12,7 +12,7 @@ import { type InspectorMode, listenAddress, type ProxyConfig } from './proxy-con
 import { redirectUris } from './redirect-uris.ts'
 import { inspectorOf } from './resolve-inspector.ts'
 import { resolveRoutes } from './resolve-routes.ts'
-import type { ResolvedProxy } from './resolved.ts'
+import type { ResolvedProxy } from './resolved-proxy.ts'
 import { httpUrl } from './scalars.ts'
 import { refusedHttp } from './warnings.ts'
 

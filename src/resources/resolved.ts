@@ -1,7 +1,5 @@
 import type { AuthSection } from './auth-section.ts'
 import type { AuthSpecs, RunnableType } from './auth-types.ts'
-import type { InspectorMode } from './proxy-config.ts'
-import type { ConfigPlaces } from './config-places.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
 import type { Storage } from './embedded-storage.ts'
 import type { SecretRef } from './scalars.ts'
@@ -115,37 +113,4 @@ export interface ResolvedRoute {
   readonly targetTls: ResolvedTargetTls | undefined
   readonly onMatcherError: 'skip' | 'deny'
   readonly insecureAllowAnonymous: boolean
-}
-
-/** What one proxy process runs. */
-export interface ResolvedProxy {
-  readonly namespace: string
-  readonly listen: {
-    readonly address: string
-    readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
-    readonly allowedOrigins: readonly string[]
-    readonly allowedHosts: readonly string[]
-    readonly headerLimitBytes: Bytes
-    readonly connectionLimit: number
-    readonly bufferedBodiesBytes: Bytes
-    /** Ranges of addresses in CIDR notation. */
-    readonly trustedProxies: readonly string[]
-  }
-  readonly admin: {
-    readonly address: string
-    readonly tokenFile: string | undefined
-    readonly inspector: InspectorMode
-  }
-  readonly secretsDirectory: string
-  readonly sessionKeySecretRef: SecretRef | undefined
-  readonly routes: readonly ResolvedRoute[]
-  /** The embedded authorization servers that routes use, each once. */
-  readonly authServers: readonly ResolvedAuthServer[]
-  readonly cache: ResolvedCache | undefined
-  /** Fetched credentials that are kept (`limits.cachedCredentials`). */
-  readonly maxCredentials: number
-  /** What is allowed but should be known; a sentence each. */
-  readonly warnings: readonly string[]
-  /** Where its parts are written, and the files that it needs. */
-  readonly places: ConfigPlaces
 }

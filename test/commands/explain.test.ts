@@ -1,10 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { UsageError } from '../../src/commands/io.ts'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runExplain } from '../../src/commands/explain.ts'
 import type { ExplainReport } from '../../src/commands/explain-report.ts'
-import { UsageError } from '../../src/commands/options.ts'
+
 import { CONFIG as ROLES, tokenOf } from './role-tests/files.ts'
 
 let directory: string

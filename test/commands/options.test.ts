@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  type CommandSpec,
-  type Parsed,
-  UsageError,
-  parseOptions,
-  renderHelp,
-  type ValueKind,
-} from '../../src/commands/options.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp, type ValueKind } from '../../src/commands/options.ts'
+import { UsageError } from '../../src/commands/io.ts'
 
 const any: ValueKind = { expected: 'anything', accepts: () => true }
 const spec: CommandSpec = {

@@ -11,8 +11,7 @@ import {
   type RoleTest,
 } from '../../resources/index.ts'
 import { callerOfClaimsText, callerOfToken, type ExplainedCaller } from '../explain-input.ts'
-import type { Io } from '../io.ts'
-import { UsageError } from '../options.ts'
+import { type Io, UsageError } from '../io.ts'
 
 /** A case with everything that it names at hand. */
 export interface ReadyCase {
