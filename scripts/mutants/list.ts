@@ -10,6 +10,7 @@ import { ISSUING } from './issuing.ts'
 import { KEPT_LOGINS } from './kept-logins.ts'
 import { KUBE } from './kube.ts'
 import { LISTEN } from './listen.ts'
+import { LOGIN_GUARDS } from './login-guards.ts'
 import { LOGINS } from './logins.ts'
 import type { Mutation } from './mutation.ts'
 import { OUTBOUND } from './outbound.ts'
@@ -26,6 +27,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...GUARDS,
   ...CREDENTIALS,
   ...LOGINS,
+  ...LOGIN_GUARDS,
   ...ISSUING,
   ...OUTBOUND,
   ...CLUSTER,

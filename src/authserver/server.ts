@@ -98,7 +98,14 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const outbound = openClientOutbound(config, deps)
   const documents = createClientDocuments({ outbound, scopes: resources.scopes, clock, log })
   const most = spec.limits?.registeredClients
-  const clients = createClientDirectory({ store, documents, clock, ...(most === undefined ? {} : { most }) })
+  const clients = createClientDirectory({
+    store,
+    documents,
+    clock,
+    metrics,
+    server: config.name,
+    ...(most === undefined ? {} : { most }),
+  })
   const codes = createCodes(store, seal, lifespans.codeMs)
   const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
   const tokens = createTokenService({
@@ -167,10 +174,11 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
       const clientSecrets = upstreamSecrets.map((handle) => () => handle.current())
       const missing = [() => ring.keys(), () => secrets.current(), ...clientSecrets].flatMap((look) => problemOf(look))
       const { isUp, detail } = store.health()
+      const full = clients.problem === undefined ? [] : [clients.problem]
       const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
       return {
         isReady: missing.length + down.length === 0,
-        remarks: [...missing, ...down, ...(isAlone ? [oneReplica] : [])],
+        remarks: [...missing, ...down, ...full, ...(isAlone ? [oneReplica] : [])],
       }
     },
     async close() {

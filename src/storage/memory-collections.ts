@@ -1,58 +1,97 @@
 import type { MemoryEntries } from './memory-entries.ts'
+import type { Bound } from './port.ts'
 
-/** Which members a bounded collection has, and which of them were used. */
+/** Which members a bounded collection has, how large they are, and which of them were used. */
 export interface MemoryCollections {
-  /** Makes room for one more member than there is; false when all are in use. */
-  makeRoom(collection: string, key: string, most: number): boolean
-  add(collection: string, key: string): void
+  /** Makes room for a member of `bytes`, unless the rest is in use. */
+  makeRoom(
+    collection: string,
+    key: string,
+    bytes: number,
+    bound: Bound,
+  ): { readonly isThere: boolean; readonly evicted: number }
+  add(collection: string, key: string, bytes: number): void
+  held(collection: string): Bound
   touch(collection: string, key: string): void
   remove(collection: string, key: string): void
 }
 
+interface Member {
+  readonly bytes: number
+  isTouched: boolean
+}
+
+interface Collection {
+  readonly members: Map<string, Member>
+  bytes: number
+}
+
 /** Beside the entries: members that ended are found when a collection is full. */
 export function createMemoryCollections(entries: MemoryEntries): MemoryCollections {
-  /** Collection → member → was it touched. */
-  const collections = new Map<string, Map<string, boolean>>()
+  const collections = new Map<string, Collection>()
 
-  const soonestUntouched = (members: ReadonlyMap<string, boolean>): string | undefined => {
+  const leave = (collection: Collection, key: string): void => {
+    collection.bytes -= collection.members.get(key)?.bytes ?? 0
+    collection.members.delete(key)
+  }
+
+  const soonestUntouched = (members: ReadonlyMap<string, Member>, but: string): string | undefined => {
     let found: string | undefined
     let foundEndMs = Infinity
-    for (const [member, isTouched] of members) {
-      const endMs = entries.get(member)?.endMs ?? 0
-      if (isTouched || endMs >= foundEndMs) continue
-      found = member
+    for (const [key, { isTouched }] of members) {
+      const endMs = entries.get(key)?.endMs ?? 0
+      if (isTouched || key === but || endMs >= foundEndMs) continue
+      found = key
       foundEndMs = endMs
     }
     return found
   }
 
   return {
-    makeRoom(collection, key, most) {
-      const members = collections.get(collection)
-      if (entries.get(key) === undefined) members?.delete(key)
-      if (members === undefined || members.has(key)) return most > 0
-      if (members.size < most) return true
-      for (const member of members.keys()) if (entries.get(member) === undefined) members.delete(member)
-      while (members.size >= most) {
-        const oldest = soonestUntouched(members)
-        if (oldest === undefined) return false
-        entries.delete(oldest)
-        members.delete(oldest)
+    makeRoom(name, key, bytes, bound) {
+      if (bytes > bound.bytes || bound.members < 1) return { isThere: false, evicted: 0 }
+      const collection = collections.get(name)
+      if (collection === undefined) return { isThere: true, evicted: 0 }
+      const { members } = collection
+      if (entries.get(key) === undefined) leave(collection, key)
+      const fits = () => {
+        const old = members.get(key)
+        const places = members.size + (old === undefined ? 1 : 0)
+        return places <= bound.members && collection.bytes - (old?.bytes ?? 0) + bytes <= bound.bytes
       }
-      return true
+      if (fits()) return { isThere: true, evicted: 0 }
+      for (const member of members.keys()) if (entries.get(member) === undefined) leave(collection, member)
+      let evicted = 0
+      while (!fits()) {
+        const oldest = soonestUntouched(members, key)
+        if (oldest === undefined) return { isThere: false, evicted }
+        entries.delete(oldest)
+        leave(collection, oldest)
+        evicted += 1
+      }
+      return { isThere: true, evicted }
     },
-    add(collection, key) {
-      const members = collections.get(collection) ?? new Map<string, boolean>()
-      members.set(key, members.get(key) ?? false)
-      collections.set(collection, members)
+    add(name, key, bytes) {
+      const collection = collections.get(name) ?? { members: new Map<string, Member>(), bytes: 0 }
+      const isTouched = collection.members.get(key)?.isTouched ?? false
+      leave(collection, key)
+      collection.members.set(key, { bytes, isTouched })
+      collection.bytes += bytes
+      collections.set(name, collection)
     },
-    touch(collection, key) {
-      collections.get(collection)?.set(key, true)
+    held(name) {
+      const collection = collections.get(name)
+      return { members: collection?.members.size ?? 0, bytes: collection?.bytes ?? 0 }
     },
-    remove(collection, key) {
-      const members = collections.get(collection)
-      members?.delete(key)
-      if (members?.size === 0) collections.delete(collection)
+    touch(name, key) {
+      const member = collections.get(name)?.members.get(key)
+      if (member !== undefined) member.isTouched = true
+    },
+    remove(name, key) {
+      const collection = collections.get(name)
+      if (collection === undefined) return
+      leave(collection, key)
+      if (collection.members.size === 0) collections.delete(name)
     },
   }
 }

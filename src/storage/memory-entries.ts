@@ -19,6 +19,8 @@ export interface MemoryEntry {
 export interface MemoryEntries {
   readonly count: number
   readonly bytes: number
+  /** True while less than a sixty-fourth of the room is left: what is larger than most is refused already. */
+  readonly isFull: boolean
   get(key: string): MemoryEntry | undefined
   /** Throws `StoreError` `overloaded` when there is no room. */
   set(key: string, value: Buffer, ttlMs: number, fence: number): void
@@ -73,6 +75,11 @@ export function createMemoryEntries(clock: Clock, maxBytes: number): MemoryEntri
     },
     get bytes() {
       return bytes
+    },
+    get isFull() {
+      const mostBytes = maxBytes - maxBytes / 64
+      if (bytes > mostBytes) sweepAll()
+      return bytes > mostBytes
     },
     get,
     set(key, value, ttlMs, fence) {

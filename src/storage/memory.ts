@@ -82,12 +82,14 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
       atomically(keys, () => {
         for (const key of keys) entries.delete(key)
       }),
-    admit: (collection, key, value, ttlMs, most) =>
+    admit: (collection, key, value, ttlMs, bound) =>
       atomically([collection, key], () => {
-        if (!collections.makeRoom(collection, key, most)) return 'full'
-        write(key, value, ttlMs)
-        collections.add(collection, key)
-        return 'added'
+        const { isThere, evicted } = collections.makeRoom(collection, key, value.length, bound)
+        if (isThere) {
+          write(key, value, ttlMs)
+          collections.add(collection, key, value.length)
+        }
+        return { outcome: isThere ? 'added' : 'full', evicted, ...collections.held(collection) }
       }),
     touch: (collection, key, ttlMs) =>
       atomically([collection, key], () => {
@@ -132,7 +134,10 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
       check.name(channel)
       return listeners.add(channel, listener)
     },
-    health: () => ({ isUp: !isClosed, kind: 'memory', detail: isClosed ? 'closed' : undefined }),
+    health() {
+      const detail = isClosed ? 'closed' : entries.isFull ? 'its memory is full' : undefined
+      return { isUp: detail === undefined, kind: 'memory', detail }
+    },
     close() {
       isClosed = true
       return Promise.resolve()

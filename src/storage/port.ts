@@ -32,8 +32,18 @@ export type ValueOrLock =
   | { readonly kind: 'lock'; readonly held: MakerLock }
   | { readonly kind: 'busy' }
 
-/** What became of an addition to a bounded collection. */
-export type Admission = 'added' | 'full'
+/** How much a collection may hold: members, and bytes of their values together. */
+export interface Bound {
+  readonly members: number
+  readonly bytes: number
+}
+
+/** What became of an addition to a bounded collection, and how much is in it now. */
+export interface Admission extends Bound {
+  readonly outcome: 'added' | 'full'
+  /** Members that had to go for it. */
+  readonly evicted: number
+}
 
 /**
  * Where state lives that outlasts a request (authserver.md §7): memory for one replica, Redis or Valkey through Sentinel for
@@ -63,11 +73,12 @@ export interface Store {
   ): Promise<boolean>
   delete(...keys: readonly string[]): Promise<void>
   /**
-   * A member of a collection of at most `most`, in one step; it is read by `get(key)` like any other. When the collection is
-   * full, the member that was never `touch`ed and ends soonest goes (the oldest, where all have one time to live); when all
-   * were, `full`. A member that is there already gets the new value and stays touched.
+   * A member of a bounded collection, in one step; it is read by `get(key)` like any other. While it does not fit, the member
+   * that was never `touch`ed and ends soonest goes (the oldest, where all have one time to live); when all that are left were,
+   * `full`. A member that is there already gets the new value and stays touched. A value beyond the bound of bytes: `full`,
+   * and nobody goes.
    */
-  admit(collection: string, key: string, value: Buffer, ttlMs: number, most: number): Promise<Admission>
+  admit(collection: string, key: string, value: Buffer, ttlMs: number, bound: Bound): Promise<Admission>
   /** Says that a member was used and lives for `ttlMs` from now; nothing happens when it is gone. */
   touch(collection: string, key: string, ttlMs: number): Promise<void>
   /** Deletes a member, so that its place is free at once. */

@@ -22,9 +22,9 @@ it('what is stored in a whole login is of no use to who reads the store', async 
       written.push(key, value.toString('latin1')),
       store.compareAndSet(key, version, value, ttlMs, fence)
     ),
-    admit: (collection, key, value, ttlMs, most) => (
+    admit: (collection, key, value, ttlMs, bound) => (
       written.push(key, value.toString('latin1')),
-      store.admit(collection, key, value, ttlMs, most)
+      store.admit(collection, key, value, ttlMs, bound)
     ),
   })
   const rig = await startRig(sockets, { store: (ports) => record(createMemoryStore(ports)) })

@@ -53,7 +53,8 @@ async function everything({ store }: Replica): Promise<string[]> {
   await attempt(store.take('a'))
   await attempt(store.delete('a'))
   await attempt(store.compareAndSet('b', undefined, bytes('1'), 60_000))
-  for (const key of ['m1', 'm2', 'm3']) await attempt(store.admit('c', key, bytes('1'), 60_000, 2))
+  for (const key of ['m1', 'm2', 'm3'])
+    await attempt(store.admit('c', key, bytes('1'), 60_000, { members: 2, bytes: 1_000 }))
   await attempt(store.touch('c', 'm3', 90_000))
   await attempt(store.remove('c', 'm3'))
   const held = await store

@@ -46,7 +46,7 @@ export function valueTests(maker: StoreMaker): void {
       await store.put('put', bytes('1'), 100)
       await store.putIfAbsent('absent', bytes('1'), 100)
       await store.compareAndSet('set', undefined, bytes('1'), 100)
-      await store.admit('members', 'member', bytes('1'), 100, 10)
+      await store.admit('members', 'member', bytes('1'), 100, { members: 10, bytes: 1_000 })
       const keys = ['put', 'absent', 'set', 'member']
       for (const key of keys) expect(await store.get(key), `key ${key}`).toBeDefined()
       await advance(100)
@@ -82,7 +82,7 @@ export function valueTests(maker: StoreMaker): void {
         await expect(store.put('a', value, ttlMs), `for ${ttlMs} ms`).rejects.toThrow(RangeError)
         await expect(store.putIfAbsent('a', value, ttlMs)).rejects.toThrow(RangeError)
         await expect(store.compareAndSet('a', undefined, value, ttlMs)).rejects.toThrow(RangeError)
-        await expect(store.admit('c', 'a', value, ttlMs, 1)).rejects.toThrow(RangeError)
+        await expect(store.admit('c', 'a', value, ttlMs, { members: 1, bytes: 1e9 })).rejects.toThrow(RangeError)
         await expect(store.touch('c', 'a', ttlMs)).rejects.toThrow(RangeError)
         await expect(store.lock('a', { ttlMs, waitMs: 0 })).rejects.toThrow(RangeError)
       }

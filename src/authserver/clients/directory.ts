@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createTtlLru } from '../../cache/index.ts'
-import { Failure, Secret, type Clock } from '../../core/index.ts'
-import type { Store } from '../../storage/index.ts'
+import { Failure, Secret, type Clock, type Metrics } from '../../core/index.ts'
+import type { Admission, Bound, Store } from '../../storage/index.ts'
+import { OAuthError } from '../oauth-error.ts'
 import { storeFailure } from '../store-failure.ts'
 import type { Client, ClientMetadata } from './client.ts'
 import { isDocumentId, type ClientDocuments } from './documents.ts'
@@ -9,6 +10,12 @@ import { readClient, writeClient } from './records.ts'
 
 const COLLECTION = 'clients'
 const MOST_CLIENTS = 10_000
+/** What one registration may hold, in bytes: anybody may register. */
+const CLIENT_BYTES = 8 * 1024
+/** Room for all registrations, in bytes for each place: an ordinary one takes 500. */
+const BYTES_PER_PLACE = 4 * 1024
+/** Memory of one process has logins beside them: they get a quarter of it at most. */
+const MOST_MEMORY_BYTES = 128 * 1024 * 1024
 /** Registered clients live this long after their last use. */
 const CLIENT_MS = 90 * 24 * 3_600_000
 /** Use is noted in the store at most this often for a client. */
@@ -22,20 +29,31 @@ export interface ClientDirectory {
    * `store_unavailable`.
    */
   find(id: string): Promise<Client | undefined>
-  /** Registers a client; the secret is given out here and never again. Throws `overloaded` when all places are taken by used ones. */
+  /**
+   * Registers a client; the secret is given out here and never again. Throws `overloaded` when all places are taken by used
+   * ones, `OAuthError` `invalid_client_metadata` for more than 8 KiB.
+   */
   register(metadata: ClientMetadata): Promise<{ readonly client: Client; readonly secret: Secret | undefined }>
   /** Somebody logged in through this client, or it got a token: it keeps its place. */
   noteUse(client: Pick<Client, 'id' | 'kind'>): Promise<void>
+  /** What is wrong, for people, while new clients find no place; undefined otherwise. */
+  readonly problem: string | undefined
 }
 
 export function createClientDirectory(options: {
   readonly store: Store
   readonly documents: ClientDocuments
   readonly clock: Clock
+  readonly metrics: Metrics
+  /** Name of the server, for metrics. */
+  readonly server: string
   /** Registered clients that are kept. Default 10,000. */
   readonly most?: number
 }): ClientDirectory {
   const { store, documents, clock, most = MOST_CLIENTS } = options
+  const bound = boundOf(most, store)
+  const registrations = createRegistrationMetrics(options.metrics, options.server)
+  let isFull = false
   const noted = createTtlLru<true>({ clock, maxEntries: most })
   const keyOf = (id: string): string => `client:${id}`
 
@@ -62,13 +80,18 @@ export function createClientDirectory(options: {
         secretHash: secret?.digest(),
         issuedAt: Math.floor(clock.now() / 1000),
       }
+      const record = writeClient(client)
+      if (record.length > CLIENT_BYTES)
+        throw new OAuthError('invalid_client_metadata', `a registration may hold at most ${CLIENT_BYTES} bytes`)
       let admission
       try {
-        admission = await store.admit(COLLECTION, keyOf(client.id), writeClient(client), CLIENT_MS, most)
+        admission = await store.admit(COLLECTION, keyOf(client.id), record, CLIENT_MS, bound)
       } catch (error) {
         throw storeFailure(error)
       }
-      if (admission === 'full')
+      registrations(admission)
+      isFull = admission.outcome === 'full'
+      if (isFull)
         throw new Failure('overloaded', {
           detail: 'too many registered clients',
           retryAfterSeconds: FULL_RETRY_SECONDS,
@@ -84,5 +107,45 @@ export function createClientDirectory(options: {
       }
       noted.set(id, true, clock.now() + NOTED_MS)
     },
+    get problem() {
+      if (!isFull) return undefined
+      return `new clients are refused: all places for registered clients (${bound.members}, ${bound.bytes} bytes) are taken by clients in use`
+    },
+  }
+}
+
+function boundOf(members: number, store: Store): Bound {
+  const bytes = members * BYTES_PER_PLACE
+  return { members, bytes: store.health().kind === 'memory' ? Math.min(bytes, MOST_MEMORY_BYTES) : bytes }
+}
+
+/** Counts registrations by outcome and clients that had to go, and says what is held. */
+function createRegistrationMetrics(metrics: Metrics, server: string): (admission: Admission) => void {
+  const outcomes = metrics.counter(
+    'extauth_authserver_registrations_total',
+    'Registrations of clients, by outcome: registered, or full (all places are taken by clients in use).',
+    ['outcome'],
+  )
+  const evicted = metrics.counter(
+    'extauth_authserver_clients_evicted_total',
+    'Registered clients that were never used and had to go for newer ones.',
+  )
+  const held = metrics.gauge(
+    'extauth_authserver_clients',
+    'Registered clients of a server, as of the last registration here.',
+    ['server'],
+    'max',
+  )
+  const bytes = metrics.gauge(
+    'extauth_authserver_clients_bytes',
+    'Bytes that registered clients of a server hold, as of the last registration here.',
+    ['server'],
+    'max',
+  )
+  return (admission) => {
+    outcomes.with(admission.outcome === 'added' ? 'registered' : 'full').add()
+    if (admission.evicted > 0) evicted.with().add(admission.evicted)
+    held.with(server).set(admission.members)
+    bytes.with(server).set(admission.bytes)
   }
 }

@@ -93,48 +93,83 @@ return 1
 `)
 
 /**
- * KEYS: member, members that were never used, members that were. ARGV: record, time to live in ms, bound. Gives 1 when it is a
- * member now, 0 when all places are in use. Both sets go by the end of each member, in ms.
+ * The sizes of members, in bytes, are a sorted set too; their sum is its member without a name. The sets end together, with the
+ * last member: one that ended before would leave sizes behind that nothing takes away.
  */
-export const ADMIT = script(`
+const SIZES = `
+local function sum() return tonumber(redis.call('ZSCORE', KEYS[4], '') or 0) end
+local function leave(member)
+  local size = redis.call('ZSCORE', KEYS[4], member)
+  if not size then return end
+  redis.call('ZREM', KEYS[4], member)
+  redis.call('ZADD', KEYS[4], sum() - size, '')
+end
+local function last(ms)
+  local longest = tonumber(ms)
+  for set = 2, 4 do longest = math.max(longest, redis.call('PTTL', KEYS[set])) end
+  for set = 2, 4 do redis.call('PEXPIRE', KEYS[set], longest) end
+end
+`
+
+/**
+ * KEYS: member, members that were never used, members that were, sizes. ARGV: record, time to live in ms, bound of members, bound
+ * of bytes, bytes of the value. Gives whether it is a member now (1) or the rest is in use (0), how many had to go, and how many
+ * members and bytes there are. Both sets go by the end of each member, in ms.
+ */
+export const ADMIT = script(`${SIZES}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+for _, set in ipairs({KEYS[2], KEYS[3]}) do
+  repeat
+    local ended = redis.call('ZRANGE', set, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1000)
+    for _, member in ipairs(ended) do
+      redis.call('ZREM', set, member)
+      leave(member)
+    end
+  until #ended == 0
+end
 local used = redis.call('ZSCORE', KEYS[3], KEYS[1])
-if not used and not redis.call('ZSCORE', KEYS[2], KEYS[1]) then
-  local free = ARGV[3] - redis.call('ZCARD', KEYS[2]) - redis.call('ZCARD', KEYS[3])
-  while free < 1 do
-    local first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-    if not first then return 0 end
-    redis.call('ZREM', KEYS[2], first)
-    redis.call('DEL', first)
-    free = free + 1
-  end
+local isNew = not used and not redis.call('ZSCORE', KEYS[2], KEYS[1])
+local old = tonumber(redis.call('ZSCORE', KEYS[4], KEYS[1]) or 0)
+local evicted = 0
+local function members() return redis.call('ZCARD', KEYS[2]) + redis.call('ZCARD', KEYS[3]) end
+local function full() return {0, evicted, members(), sum()} end
+if tonumber(ARGV[5]) > tonumber(ARGV[4]) or tonumber(ARGV[3]) < 1 then return full() end
+while members() + (isNew and 1 or 0) > tonumber(ARGV[3]) or sum() - old + ARGV[5] > tonumber(ARGV[4]) do
+  local first = redis.call('ZRANGE', KEYS[2], 0, 1)
+  if first[1] == KEYS[1] then table.remove(first, 1) end
+  if not first[1] then return full() end
+  redis.call('ZREM', KEYS[2], first[1])
+  leave(first[1])
+  redis.call('DEL', first[1])
+  evicted = evicted + 1
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 local set = used and KEYS[3] or KEYS[2]
 redis.call('ZADD', set, now + ARGV[2], KEYS[1])
-if redis.call('PTTL', set) < tonumber(ARGV[2]) then redis.call('PEXPIRE', set, ARGV[2]) end
-return 1
+redis.call('ZADD', KEYS[4], ARGV[5], KEYS[1], sum() - old + ARGV[5], '')
+last(ARGV[2])
+return {1, evicted, members(), sum()}
 `)
 
 /** KEYS as above. ARGV: time to live in ms. */
-export const TOUCH = script(`
+export const TOUCH = script(`${SIZES}
 redis.call('ZREM', KEYS[2], KEYS[1])
 if redis.call('PEXPIRE', KEYS[1], ARGV[1]) == 0 then
   redis.call('ZREM', KEYS[3], KEYS[1])
+  leave(KEYS[1])
   return 0
 end
 local time = redis.call('TIME')
 redis.call('ZADD', KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1], KEYS[1])
-if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[3], ARGV[1]) end
+last(ARGV[1])
 return 1
 `)
 
 /** KEYS as above. */
-export const REMOVE = script(`
+export const REMOVE = script(`${SIZES}
 redis.call('ZREM', KEYS[2], KEYS[1])
 redis.call('ZREM', KEYS[3], KEYS[1])
+leave(KEYS[1])
 return redis.call('DEL', KEYS[1])
 `)

@@ -36,7 +36,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
   }
   const setsOf = (collection: string) => {
     check.name(collection)
-    return [`${prefix}c:${collection}:new`, `${prefix}c:${collection}:used`]
+    return ['new', 'used', 'bytes'].map((set) => `${prefix}c:${collection}:${set}`)
   }
   // Messages know no databases.
   const channelOf = (channel: string) => {
@@ -83,13 +83,20 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
       open(async () => {
         if (keys.length > 0) await write(['del', ...keys.map(recordOf)], AGAIN)
       }),
-    admit: (collection, key, value, ttlMs, most) =>
+    admit: (collection, key, value, ttlMs, bound) =>
       open(async () => {
         const keys = [recordOf(key), ...setsOf(collection)]
         check.value(value)
         check.ttl(ttlMs)
-        const reply = await writeScript(ADMIT, keys, [encodeRecord(newVersion(), value), ttlMs, most])
-        return reply === 1 ? 'added' : 'full'
+        const record = encodeRecord(newVersion(), value)
+        const reply = await writeScript(ADMIT, keys, [record, ttlMs, bound.members, bound.bytes, value.length])
+        const [isThere, evicted, members, bytes] = (Array.isArray(reply) ? reply : []).map(Number)
+        return {
+          outcome: isThere === 1 ? 'added' : 'full',
+          evicted: evicted ?? 0,
+          members: members ?? 0,
+          bytes: bytes ?? 0,
+        }
       }),
     touch: (collection, key, ttlMs) =>
       open(async () => {
