@@ -1,6 +1,6 @@
 import type { Mutation } from './mutation.ts'
 
-const registration = ['test/authserver/registration.test.ts']
+const registration = ['test/authserver/registered-clients.test.ts']
 
 /** What keeps strangers out of logins, and logins apart: `authserver`. */
 export const LOGIN_GUARDS: readonly Mutation[] = [
