@@ -1,5 +1,12 @@
-import type { Clock, Log } from '../../core/index.ts'
-import { createMemoryStore, type HeldLock, type MakerLock, type Store, type StoredValue } from '../../storage/index.ts'
+import {
+  type Bound,
+  createMemoryStore,
+  type HeldLock,
+  type MakerLock,
+  type MemoryStoreOptions,
+  type Store,
+  type StoredValue,
+} from '../../storage/index.ts'
 
 type Granted = { readonly id: number; readonly fence: number }
 type Bytes = Buffer
@@ -25,7 +32,7 @@ export type StoreMethods = {
     key: string,
     value: Bytes,
     ttlMs: number,
-    most: number,
+    bound: Bound,
   ): ReturnType<Store['admit']>
   touch(scope: string, collection: string, key: string, ttlMs: number): Promise<void>
   remove(scope: string, collection: string, key: string): Promise<void>
@@ -65,7 +72,7 @@ export interface MemoryOfWorkers {
 }
 
 /** Makes it; a scope has one memory for as long as the process lives. */
-export function createMemoryOfWorkers(options: { readonly clock: Clock; readonly log: Log }): MemoryOfWorkers {
+export function createMemoryOfWorkers(options: MemoryStoreOptions): MemoryOfWorkers {
   const stores = new Map<string, Store>()
   const storeOf = (scope: string): Store => {
     const store = stores.get(scope) ?? createMemoryStore(options)

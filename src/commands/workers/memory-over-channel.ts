@@ -20,6 +20,8 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
   let subscriptions = 0
   let isClosed = false
   let isGone = false
+  /** Scopes whose last write found no room. */
+  const full = new Set<string>()
 
   const ask: Peer<StoreMethods>['ask'] = (name, args, deadlineMs) => {
     if (isClosed) return Promise.reject(new StoreError('unavailable'))
@@ -27,6 +29,15 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
       if (error instanceof NoAnswer && error.reason === 'gone') isGone = true
       throw asStoreError(error)
     })
+  }
+  const write: Peer<StoreMethods>['ask'] = (name, args, deadlineMs) => {
+    const scope = String(args[0])
+    const asked = ask(name, args, deadlineMs)
+    asked.then(
+      () => full.delete(scope),
+      (error: unknown) => error instanceof StoreError && error.kind === 'overloaded' && full.add(scope),
+    )
+    return asked
   }
   const held = (scope: string, { id, fence }: { id: number; fence: number }): MakerLock => {
     let isMine = true
@@ -58,13 +69,13 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
     },
     open: (scope) => ({
       get: (key) => ask('get', [scope, key]),
-      put: (key, value, ttlMs) => ask('put', [scope, key, value, ttlMs]),
-      putIfAbsent: (key, value, ttlMs) => ask('putIfAbsent', [scope, key, value, ttlMs]),
+      put: (key, value, ttlMs) => write('put', [scope, key, value, ttlMs]),
+      putIfAbsent: (key, value, ttlMs) => write('putIfAbsent', [scope, key, value, ttlMs]),
       take: (key) => ask('take', [scope, key]),
       compareAndSet: (key, version, value, ttlMs, fence) =>
-        ask('compareAndSet', [scope, key, version, value, ttlMs, fence]),
+        write('compareAndSet', [scope, key, version, value, ttlMs, fence]),
       delete: (...keys) => ask('delete', [scope, keys]),
-      admit: (collection, key, value, ttlMs, most) => ask('admit', [scope, collection, key, value, ttlMs, most]),
+      admit: (collection, key, value, ttlMs, bound) => write('admit', [scope, collection, key, value, ttlMs, bound]),
       touch: (collection, key, ttlMs) => ask('touch', [scope, collection, key, ttlMs]),
       remove: (collection, key) => ask('remove', [scope, collection, key]),
       async lock(name, options) {
@@ -89,7 +100,13 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
         }
       },
       health() {
-        const detail = isClosed ? 'closed' : isGone ? 'the supervisor has gone' : undefined
+        const detail = isClosed
+          ? 'closed'
+          : isGone
+            ? 'the supervisor has gone'
+            : full.has(scope)
+              ? 'its memory is full'
+              : undefined
         return { isUp: detail === undefined, kind: 'memory', detail }
       },
       close() {

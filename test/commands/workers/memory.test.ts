@@ -8,10 +8,10 @@ import { createManualClock, createRecordingLog } from '../../support/ports.ts'
 import { openChannels } from './channels.ts'
 
 /** Two workers and the memory that their supervisor keeps. */
-function open() {
+function open(maxBytes?: number) {
   const clock = createManualClock()
   const log = createRecordingLog()
-  const memory = createMemoryOfWorkers({ clock, log })
+  const memory = createMemoryOfWorkers({ clock, log, ...(maxBytes === undefined ? {} : { maxBytes }) })
   const worker = () => {
     const { ends, cut } = openChannels()
     const part = memory.partOf((id, message) => void peer.ask('published', [id, message]))
@@ -63,6 +63,17 @@ describe('the memory of a supervisor', () => {
     expect(await a.lock('held', options)).toBeDefined()
     await before?.release()
     expect(await a.lock('wanted', { ttlMs: 60_000, waitMs: 1_000 })).toBeDefined()
+  })
+
+  it('says that it is full until something finds room again', async () => {
+    const { clock, one } = open(10_000)
+    const store = one.stores.open('s')
+    await store.put('a', Buffer.alloc(9_000), 1_000)
+    await expect(store.put('b', Buffer.alloc(9_000), 1_000)).rejects.toMatchObject({ kind: 'overloaded' })
+    expect(store.health()).toEqual({ isUp: false, kind: 'memory', detail: 'its memory is full' })
+    clock.advance(1_000)
+    await store.put('b', Buffer.alloc(9_000), 1_000)
+    expect(store.health()).toMatchObject({ isUp: true })
   })
 
   it('refuses names and values as every store does, and says so of a worker whose supervisor has gone', async () => {
