@@ -7,9 +7,11 @@
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { openSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import Fastify from 'fastify'
 import { createAuthenticator, protectedResourceMetadata } from '../../src/authenticate/index.ts'
+import { createClientOf } from '../../src/listen/index.ts'
 import { Secret, type Log, type Metrics } from '../../src/core/index.ts'
 import { openLog } from '../../src/commands/logging.ts'
 import { openMetrics } from '../../src/commands/metrics.ts'
@@ -85,7 +87,14 @@ async function oauthAccess(): Promise<{ access: AccessPolicy; token: string }> {
   await tokens.start()
   const token = await identity.mint({ sub: 'alice', aud: ['registry'], ttlSeconds: 3600 })
   const { resource } = protectedResourceMetadata({ resourceUrl: 'http://localhost', auth })
-  const access = { mode: 'oauth', tokens, realm: 'r', resourceMetadata: resource, isPublicPath: () => false } as const
+  const rules = { realm: 'r', resourceMetadata: resource, isPublicPath: () => false }
+  const clientOf = createClientOf([])
+  const access = {
+    mode: 'oauth',
+    tokens,
+    peerOf: (request: IncomingMessage) => clientOf(request).address,
+    ...rules,
+  } as const
   return { access, token }
 }
 

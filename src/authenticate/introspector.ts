@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto'
-import { type Claims, Failure } from '../core/index.ts'
+import { type Claims, Failure, type OnBehalf } from '../core/index.ts'
 import type { ProviderClient } from './provider-client.ts'
 import { jsonAnswer } from './json-answer.ts'
 
@@ -9,8 +8,8 @@ export type Introspection =
   /** All members of the answer; `bytes` is its length, for bounding what is kept. */
   | { readonly isActive: true; readonly claims: Claims; readonly bytes: number }
 
-/** Asks one provider about a token that came from `peer`. Throws `Failure` when there is no answer to rely on. */
-export type Introspect = (token: string, peer: string | undefined) => Promise<Introspection>
+/** Asks one provider about a token on behalf of whom it stands for. Throws `Failure` when there is no answer to rely on. */
+export type Introspect = (token: string, by: OnBehalf) => Promise<Introspection>
 
 /**
  * Introspection at `url`. Whatever is not a well-formed answer is 503 `identity_provider_unavailable` (decisions §2.3:
@@ -18,13 +17,10 @@ export type Introspect = (token: string, peer: string | undefined) => Promise<In
  * credential file has never been readable.
  */
 export function createIntrospect(url: string, client: ProviderClient): Introspect {
-  return async (token, peer) => {
+  return async (token, by) => {
     try {
-      const digest = hash('sha256', token, 'base64url')
-      // Who it is nobody knows yet; what comes over a Unix socket has no address.
-      const caller = peer === undefined || peer === 'unknown' ? digest : peer
       const form = { token, token_type_hint: 'access_token' }
-      const response = await client.post(url, form, { caller, token: digest })
+      const response = await client.post(url, form, by)
       const claims = jsonAnswer(response)
       const { active } = claims
       if (typeof active !== 'boolean')

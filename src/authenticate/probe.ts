@@ -26,6 +26,7 @@ const DEADLINE_MS = 5000
 const MAX_ANSWER_BYTES = 1024 * 1024
 /** Long enough to be nobody's, and recognisable in the provider's log. */
 const NOBODYS_TOKEN = `extauth-check-${'0'.repeat(32)}`
+const BY_CHECK = { caller: 'check', token: 'check' }
 
 /** Opens the same files and connections as the authenticator, with the same credentials and address guard (decisions §2.6). */
 export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps): ProviderProbe {
@@ -76,7 +77,7 @@ export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps
     },
     async introspect() {
       if (introspectionUrl === undefined) return
-      const answer = await createIntrospect(introspectionUrl, client)(NOBODYS_TOKEN, undefined)
+      const answer = await createIntrospect(introspectionUrl, client)(NOBODYS_TOKEN, BY_CHECK)
       if (answer.isActive)
         throw new Failure('identity_provider_error', { detail: 'it says that a made-up token is active' })
     },

@@ -4,6 +4,7 @@ import type { ClaimRules } from './claim-rules.ts'
 import { createProviderClient } from './provider-client.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import { createDiscovery } from './discovery.ts'
+import { createFamiliar, type Familiar } from './familiar.ts'
 import { createHealth } from './health.ts'
 import { createIntrospect, type Introspect } from './introspector.ts'
 import { createKeyStore, type KeyStore } from './key-store.ts'
@@ -18,6 +19,8 @@ export interface Provider {
   readonly keys: KeyStore
   /** Undefined where the provider has no `introspectionUrl`. */
   readonly introspect: Introspect | undefined
+  /** Whose tokens introspection found good lately. */
+  readonly familiar: Familiar
   /** Has current keys at hand before a token needs them, if this provider is known to have any. Never throws. */
   prefetch(): Promise<void>
   close(): Promise<void>
@@ -73,9 +76,9 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
   const ask = introspectionUrl === undefined ? undefined : createIntrospect(introspectionUrl, client)
   const introspect: Introspect | undefined =
     ask &&
-    (async (token, peer) => {
+    (async (token, by) => {
       try {
-        const answer = await ask(token, peer)
+        const answer = await ask(token, by)
         health.note('introspection', undefined)
         return answer
       } catch (error) {
@@ -96,6 +99,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
     },
     keys,
     introspect,
+    familiar: createFamiliar(deps.clock),
     async prefetch() {
       if (!hasKeys) return
       await keys.keys().catch(() => undefined)

@@ -22,14 +22,20 @@ export async function introspectAt(
   subject: Introspectable,
   clock: Clock,
 ): Promise<Verdict> {
+  const { familiar } = provider
   try {
-    const answer = await introspect(subject.token, subject.peer)
+    const by = familiar.asking(subject.token, subject.peer)
+    const answer = await introspect(subject.token, by)
+    // Until it turns out to be good again.
+    familiar.forget(by)
     if (!answer.isActive) return refused('the provider says that the token is not active')
     const { claims, bytes } = answer
     const nowMs = clock.now()
     const rule = brokenRule(claims, provider.introspectionRules, nowMs)
     if (rule !== undefined) return refusedByRule(rule)
-    return accept({ ...subject, provider, claims, bytes, isIntrospected: true }, nowMs)
+    const accepted = accept({ ...subject, provider, claims, bytes, isIntrospected: true }, nowMs)
+    familiar.note(accepted.caller)
+    return accepted
   } catch (error) {
     return { kind: 'undecided', failure: asFailure(error) }
   }

@@ -1,6 +1,6 @@
-import { isIPv6 } from 'node:net'
 import { createTtlLru } from '../cache/index.ts'
 import { Failure, type Clock } from '../core/index.ts'
+import { networkOf } from '../http/index.ts'
 
 /** How often one client address may ask. */
 export interface Rate {
@@ -32,20 +32,4 @@ export function createLimit({ perSecond, burst }: Rate, clock: Clock): Limit {
     if (!isAllowed)
       throw new Failure('rate_limited', { retryAfterSeconds: Math.max(1, Math.ceil((1 - tokens) / perSecond)) })
   }
-}
-
-/** What counts as one client: an IPv4 address, or the network of an IPv6 one. */
-export function networkOf(address: string): string {
-  const bare = address.split('%', 1)[0] ?? ''
-  if (!isIPv6(bare)) return address
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1]
-  if (mapped !== undefined) return mapped
-  const [head = '', tail] = bare.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const groups = [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
-  return groups
-    .slice(0, 4)
-    .map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
-    .join(':')
 }

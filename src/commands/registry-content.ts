@@ -1,7 +1,8 @@
 import { type Authenticator, isPublicPath, protectedResourceMetadata } from '../authenticate/index.ts'
 import { metadataPath, metadataUrl } from '../http/index.ts'
+import { createClientOf } from '../listen/index.ts'
 import { type AccessPolicy, openSource, type RegistryContent, type Source, type SourceDeps } from '../registry/index.ts'
-import { type AuthSection, renderProblem } from '../resources/index.ts'
+import { type AuthSection, type RegistryConfig, renderProblem } from '../resources/index.ts'
 import { openAuthenticator } from './authenticators.ts'
 import { whole } from './closers.ts'
 import { ConfigError } from './config-error.ts'
@@ -57,7 +58,7 @@ export function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenCon
       auth,
       registries,
       parts,
-      access: accessOf(auth, tokens),
+      access: accessOf(config, tokens),
       documentsFor: (url) => documentsOf(auth, url),
       providersWithoutKeys: () => tokens.withoutKeys(),
     }
@@ -70,12 +71,14 @@ export async function closeContent(content: OpenContent, next?: OpenContent): Pr
   await Promise.all(gone.map(([, part]) => part.close()))
 }
 
-function accessOf(auth: AuthSection, tokens: Authenticator): AccessPolicy {
+function accessOf({ auth, trustedProxies }: RegistryConfig, tokens: Authenticator): AccessPolicy {
   if (auth.mode === 'anonymous') return { mode: 'anonymous' }
   const { resourceUrl, realm, publicPaths } = auth.oauth
+  const clientOf = createClientOf(trustedProxies)
   return {
     mode: 'oauth',
     tokens,
+    peerOf: (request) => clientOf(request).address,
     realm,
     resourceMetadata: metadataUrl(resourceUrl),
     isPublicPath: (path) => isPublicPath(publicPaths, path),

@@ -1,7 +1,12 @@
 /** Whose request to a service it is, so that nobody's requests keep others' away. */
 export interface OnBehalf {
-  /** Issuer and identity of a caller; for one who is not known yet, the address of the peer. */
+  /** Issuer and identity of a caller; for one who is not known yet, the network of the peer. */
   readonly caller: string
+  /**
+   * The caller is not known: many may stand behind the peer, so that it has no circuit of its own, and those who are known
+   * come first.
+   */
+  readonly isStranger?: boolean
   /** Digest of the token that the request is about. */
   readonly token: string
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { clientBehind, UNIX, type Client, type TrustedProxies } from './client.ts'
+import { clientBehind, createTrustedProxies, UNIX, type Client, type TrustedProxies } from './client.ts'
 import { forwardedHeaders, plainAddress } from './forwarded.ts'
 
 /** The other end of a connection: a client, or a proxy that may say for whom it asks. */
@@ -39,4 +39,14 @@ export class Peer {
     }
     return this.#headers
   }
+}
+
+/**
+ * Says who sent a request where `entries` may say for whom they ask; for a server whose content, and whom it believes,
+ * may change while it listens. Throws `config_error` for what is no range.
+ */
+export function createClientOf(entries: readonly string[]): (request: IncomingMessage) => Client {
+  const trustedProxies = createTrustedProxies(entries)
+  // The registry has no TLS of its own.
+  return (request) => new Peer(request.socket, { isSecure: false, trustedProxies }).clientOf(request)
 }

@@ -37,8 +37,8 @@ export interface ProtectedCall {
 /** Runs a call inside the concurrency bound and the circuits of one service. Throws `OutboundError`. */
 export type Protect = (call: ProtectedCall) => Promise<OutboundResponse>
 
-/** Of a service's calls at a time, those of one caller (decisions §2.10). */
-const MAX_PER_CALLER = 4
+/** Of a service's calls at a time, those that one caller may have whoever else waits (decisions §2.10). */
+const SHARE = 4
 /** A service that asks for rest gets at most so much of it (decisions §4). */
 const LONGEST_REST_MS = 30_000
 const MOST_REMEMBERED = 10_000
@@ -87,13 +87,13 @@ function createRest(clock: Clock) {
 
 /**
  * The concurrency bound and the circuits of one service (decisions §2.10): one of the service, in which each caller is a
- * source of trouble, and one for each caller that has trouble, in which its tokens are; so that neither a caller's tokens
+ * source of trouble, and one for each known caller that has trouble, in which its tokens are; so that neither a caller's tokens
  * nor a token's repetition keep anybody else away. `OutboundError` overloaded when the turn never comes, breaker_open
  * (with `retryAfterSeconds`) while nothing may be sent.
  */
 export function createProtection(options: ProtectionOptions): Protect {
   const { clock, breaker } = options
-  const turns = createTurns({ ...options, maxPerCaller: MAX_PER_CALLER })
+  const turns = createTurns({ ...options, share: SHARE })
   const resting = createTtlLru<number>({ clock, maxEntries: MOST_REMEMBERED })
   const ofCallers = createTtlLru<Circuit>({ clock, maxEntries: MOST_REMEMBERED })
   const rest = createRest(clock)
@@ -122,8 +122,8 @@ export function createProtection(options: ProtectionOptions): Protect {
     service?.check(by?.caller)
   }
 
-  const circuitOf = (caller: string): Circuit | undefined => {
-    if (breaker === false) return undefined
+  const circuitOf = ({ caller, isStranger }: OnBehalf): Circuit | undefined => {
+    if (breaker === false || isStranger === true) return undefined
     const circuit = ofCallers.peek(caller) ?? createCircuit({ ...breaker, clock })
     ofCallers.set(caller, circuit, clock.now() + CALLER_MEMORY_MS)
     return circuit
@@ -132,7 +132,7 @@ export function createProtection(options: ProtectionOptions): Protect {
   const send = async ({ onBehalfOf: by, deadlineMs, endsAtMs, run }: ProtectedCall): Promise<OutboundResponse> => {
     check(by)
     // Neither throws now, so that no probe is begun without an end.
-    const ends = [service?.begin(by?.caller), by && circuitOf(by.caller)?.begin(by.token)]
+    const ends = [service?.begin(by?.caller), by && circuitOf(by)?.begin(by.token)]
     const hasTime = endsAtMs - performance.now() > deadlineMs / 2
     let outcome: CallOutcome = 'not_made'
     try {
@@ -153,7 +153,7 @@ export function createProtection(options: ProtectionOptions): Protect {
   return async (call) => {
     // Before the queue as well, so that an open circuit answers at once.
     check(call.onBehalfOf)
-    const place = turns.take(call.onBehalfOf?.caller)
+    const place = turns.take(call.onBehalfOf)
     const timer = setTimeout(() => place.leave(), call.endsAtMs - performance.now())
     try {
       await place.turn

@@ -14,6 +14,8 @@ export type AccessPolicy =
   | {
       readonly mode: 'oauth'
       readonly tokens: TokenCheck
+      /** Address of the client that sent a request, as far as it is believed; introspection is fair between these. */
+      readonly peerOf: (request: IncomingMessage) => string
       readonly realm: string
       /** URL of the RFC 9728 document. */
       readonly resourceMetadata: string
@@ -75,7 +77,7 @@ export function authorize(policy: AccessPolicy, request: MatchedRequest): Caller
   const { raw } = request
   const path = route === undefined ? pathOf(raw.url ?? '') : canonicalPath(route, request.params)
   if (policy.isPublicPath(path)) return ANONYMOUS
-  return policy.tokens.authenticate(authorizationOf(raw), queryOf(raw.url ?? ''), raw.socket.remoteAddress)
+  return policy.tokens.authenticate(authorizationOf(raw), queryOf(raw.url ?? ''), policy.peerOf(raw))
 }
 
 /** The challenge that a failure calls for; none in mode `anonymous`, where a token would change nothing. */

@@ -36,6 +36,7 @@ export type SingleResult<T> =
 export async function loadRegistryFile(file: string): Promise<SingleResult<RegistryConfig>> {
   return single(file, 'RegistryConfig', registryConfig(), (config, place) => ({
     value: {
+      ...config,
       auth: anchorAuthSection(config.auth, file),
       registries: config.registries.map(({ name, source }) => ({
         name,

@@ -5,7 +5,7 @@ import { later } from './later.ts'
 import { authServerReference, localReference, metadata } from './metadata.ts'
 import { HOST_HEADER, LISTEN_ADDRESS, ROUTE_PATH } from './patterns.ts'
 import { isRecord, needs, withRules } from './rules.ts'
-import { cidr, filePath, httpUrl, origins, scopes, secretRef, size, timerDuration } from './scalars.ts'
+import { filePath, httpUrl, origins, scopes, secretRef, size, timerDuration, trustedProxies } from './scalars.ts'
 
 export const listenAddress = () =>
   z
@@ -56,11 +56,7 @@ const listen = () =>
       .describe(
         'Memory for request bodies that are kept, of all requests together; one more that must be kept is answered with 503.',
       ),
-    trustedProxies: z
-      .array(cidr())
-      .max(200)
-      .default([])
-      .describe('Proxies before this one, as ranges of addresses, whose `Forwarded` and `X-Forwarded-*` are believed.'),
+    trustedProxies: trustedProxies(),
   })
 
 /** How much the inspector captures. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { authSection } from './auth-section.ts'
 import { withRules } from './rules.ts'
-import { filePath, httpUrl } from './scalars.ts'
+import { filePath, httpUrl, trustedProxies } from './scalars.ts'
 
 const source = () =>
   withRules(
@@ -37,6 +37,7 @@ export const registryConfig = () =>
   withRules(
     z.strictObject({
       auth: authSection().prefault({}).describe('Who may call. Mode oauth when missing.'),
+      trustedProxies: trustedProxies(),
       registries: z.array(registry()).min(1).max(100).describe('The registries that are served.'),
     }),
     [

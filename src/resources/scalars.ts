@@ -147,7 +147,15 @@ export const size = (min: number, max: number) => {
 }
 
 /** Range of addresses as address/length (RFC 4632 §3.1, RFC 4291 §2.3). */
-export const cidr = () => z.string().max(64).refine(isCidr, expected('a range of addresses such as "10.0.0.0/8"'))
+const cidr = () => z.string().max(64).refine(isCidr, expected('a range of addresses such as "10.0.0.0/8"'))
+
+/** Who may say for whom it asks: proxies before a listener of ours. */
+export const trustedProxies = () =>
+  z
+    .array(cidr())
+    .max(200)
+    .default([])
+    .describe('Proxies before this one, as ranges of addresses, whose `Forwarded` and `X-Forwarded-*` are believed.')
 
 function isCidr(text: string): boolean {
   const [, address = '', length = ''] = /^([0-9A-Fa-f:.]+)\/([0-9]{1,3})$/.exec(text) ?? []

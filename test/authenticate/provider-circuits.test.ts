@@ -60,8 +60,9 @@ describe('a stranger whose tokens', () => {
   it('make introspection fail opens no circuit for others, and none for the keys', async () => {
     const { ask, asked, origin } = await provided()
     for (const index of range(40)) await ask(`broken-${index}`, STRANGER)
-    expect(asked.length).toBeLessThan(40)
-    expect(await ask('other', STRANGER)).toBe('identity_provider_unavailable')
+    expect(asked).toHaveLength(40)
+    // It may be the address of a load balancer, behind which others stand.
+    expect(await ask('other', STRANGER)).toBe('other')
     expect(await ask('alice', FRIEND)).toBe('alice')
     const claims = { iss: origin, aud: AUDIENCE, sub: 'bob', exp: Math.floor(Date.now() / 1000) + 600 }
     const jwt = await signed(key, { alg: 'RS256', kid: 'one' }, claims)
@@ -74,7 +75,7 @@ describe('a stranger whose tokens', () => {
     expect(await Promise.all(range(100).map((index) => ask(`good-${index}`, FRIEND)))).toEqual(
       range(100).map((index) => `good-${index}`),
     )
-    expect(asked.filter((token) => token.startsWith('hanging'))).toHaveLength(4)
+    expect(asked.filter((token) => token.startsWith('hanging'))).toHaveLength(64)
     expect(new Set(await Promise.all(hanging))).toEqual(new Set(['identity_provider_unavailable', 'overloaded']))
   })
 })

@@ -109,30 +109,30 @@ describe('the concurrency bound', () => {
   })
 })
 
-describe('callers of one service', () => {
-  /** A service that treats each token as it begins, and a client that asks about tokens. */
-  const tried = async () => {
-    let nowMs = 1_000_000
-    const seen: string[] = []
-    const url = await sockets.http((request, response) => {
-      const token = request.url?.slice(1) ?? ''
-      seen.push(token)
-      if (token.startsWith('broken')) response.writeHead(500).end()
-      else if (/^(?:429|503)$/.test(token)) response.writeHead(Number(token), { 'retry-after': '20' }).end()
-      else if (!token.startsWith('hanging')) response.end()
-    })
-    const client = outbound({ clock: { now: () => nowMs }, deadlineMs: 400 })
-    const ask = async (caller: string, token: string): Promise<string> => {
-      try {
-        const onBehalfOf = { caller, token }
-        return String((await client.request({ method: 'GET', url: `${url}/${token}`, onBehalfOf })).status)
-      } catch (error) {
-        return error instanceof OutboundError ? error.kind : 'a bug'
-      }
+/** A service that treats each token as it begins, and a client that asks about tokens. */
+const tried = async () => {
+  let nowMs = 1_000_000
+  const seen: string[] = []
+  const url = await sockets.http((request, response) => {
+    const token = request.url?.slice(1) ?? ''
+    seen.push(token)
+    if (token.startsWith('broken')) response.writeHead(500).end()
+    else if (/^(?:429|503)$/.test(token)) response.writeHead(Number(token), { 'retry-after': '20' }).end()
+    else if (!token.startsWith('hanging')) response.end()
+  })
+  const client = outbound({ clock: { now: () => nowMs }, deadlineMs: 400 })
+  const ask = async (caller: string, token: string, isStranger = false): Promise<string> => {
+    try {
+      const onBehalfOf = { caller, token, isStranger }
+      return String((await client.request({ method: 'GET', url: `${url}/${token}`, onBehalfOf })).status)
+    } catch (error) {
+      return error instanceof OutboundError ? error.kind : 'a bug'
     }
-    return { seen, ask, advance: (ms: number) => (nowMs += ms) }
   }
+  return { seen, ask, advance: (ms: number) => (nowMs += ms) }
+}
 
+describe('callers of one service', () => {
   it('have trouble of their own: whose tokens fail is kept away, and nobody else is', async () => {
     const { ask } = await tried()
     for (let count = 0; count < 30; count++) await ask('mallory', `broken-${count}`)
@@ -157,12 +157,12 @@ describe('callers of one service', () => {
     expect(seen).toEqual(['broken', 'broken'])
   })
 
-  it('take at most four places each, so that hanging calls of one are nobody else’s', async () => {
+  it('lend each other places, and have their own all the same: hanging calls of one are nobody else’s', async () => {
     const { ask, seen } = await tried()
     const hanging = Array.from({ length: 80 }, (_, index) => ask('mallory', `hanging-${index}`))
     const others = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`caller-${index}`, `good-${index}`)))
     expect(new Set(others)).toEqual(new Set(['200']))
-    expect(seen.filter((token) => token.startsWith('hanging'))).toHaveLength(4)
+    expect(seen.filter((token) => token.startsWith('hanging'))).toHaveLength(64)
     await Promise.all(hanging)
     expect(await ask('alice', 'good')).toBe('200')
   })
@@ -180,5 +180,14 @@ describe('callers of one service', () => {
     expect(await ask('alice', 'good')).toBe('breaker_open')
     advance(1)
     expect(await ask('alice', 'good')).toBe('200')
+  })
+})
+
+describe('strangers behind one peer', () => {
+  it('have no circuit of their own, since many may stand there', async () => {
+    const { ask, seen } = await tried()
+    for (let count = 0; count < 40; count++) await ask('balancer', `broken-${count}`, true)
+    expect(seen).toHaveLength(40)
+    expect(await ask('balancer', 'good', true)).toBe('200')
   })
 })

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { createTurns, type Place } from '../../src/net/turns.ts'
 import { settleMicrotasks } from '../cache/world.ts'
 
-/** Turns whose calls end when a test says so, and the order in which they began. */
-function open(bounds: { maxConcurrent: number; maxPerCaller: number; maxQueued: number }) {
+/** Turns whose calls end when a test says so, and the order in which they began. Strangers begin with an s. */
+function open(bounds: { maxConcurrent: number; share: number; maxQueued: number }) {
   const turns = createTurns(bounds)
   const begun: string[] = []
   const refused: string[] = []
@@ -14,7 +14,8 @@ function open(bounds: { maxConcurrent: number; maxPerCaller: number; maxQueued: 
     take: async (...names: readonly string[]) => {
       for (const name of names) {
         const caller = name.replace(/\d+$/, '')
-        const place = turns.take(caller === 'own' ? undefined : caller)
+        const isStranger = caller.startsWith('s')
+        const place = turns.take(caller === 'own' ? undefined : { caller, isStranger })
         places.set(name, place)
         place.turn.then(
           () => begun.push(name),
@@ -31,33 +32,66 @@ function open(bounds: { maxConcurrent: number; maxPerCaller: number; maxQueued: 
 }
 
 describe('turns', () => {
-  it('give one caller at most its share, whoever else is there', async () => {
-    const { take, leave, begun } = open({ maxConcurrent: 8, maxPerCaller: 2, maxQueued: 100 })
-    await take('a1', 'a2', 'a3', 'a4', 'b1')
-    expect(begun).toEqual(['a1', 'a2', 'b1'])
-    await leave('b1')
-    expect(begun).toHaveLength(3)
+  it('lend one caller all places that nobody else wants', async () => {
+    const { take, leave, begun } = open({ maxConcurrent: 4, share: 2, maxQueued: 100 })
+    await take('a1', 'a2', 'a3', 'a4', 'a5')
+    expect(begun).toEqual(['a1', 'a2', 'a3', 'a4'])
     await leave('a2')
-    expect(begun).toEqual(['a1', 'a2', 'b1', 'a3'])
+    expect(begun).toEqual(['a1', 'a2', 'a3', 'a4', 'a5'])
+  })
+
+  it('give others their shares while places are lent, and one of many its share', async () => {
+    const { take, leave, begun } = open({ maxConcurrent: 4, share: 2, maxQueued: 100 })
+    await take('a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'b3', 'c1')
+    expect(begun).toEqual(['a1', 'a2', 'a3', 'a4', 'b1', 'b2'])
+    await leave('a1', 'a2')
+    expect(begun.slice(6)).toEqual([])
+    await leave('a3')
+    expect(begun.slice(6)).toEqual(['c1'])
+    await leave('b1')
+    expect(begun.slice(7)).toEqual(['b3'])
+  })
+
+  it('never run more than twice as many calls, however many are lent', async () => {
+    const { take, begun } = open({ maxConcurrent: 8, share: 2, maxQueued: 100 })
+    await take(...Array.from({ length: 20 }, (_, index) => `a${index}`))
+    for (const caller of 'bcdefghijkl') await take(`${caller}1`, `${caller}2`)
+    expect(begun).toHaveLength(14)
+  })
+
+  it('come to known callers before strangers, who lose their place in a full queue first', async () => {
+    const { take, leave, begun, refused } = open({ maxConcurrent: 1, share: 1, maxQueued: 3 })
+    await take('s1', 's2', 's3', 't1', 'a1', 'sother1')
+    expect(refused).toEqual(['s3', 'sother1'])
+    await leave('s1', 't1')
+    expect(begun).toEqual(['s1', 't1', 'a1'])
+    await take('b1', 'c1')
+    expect(refused).toEqual(['s3', 'sother1'])
+    await take('d1')
+    expect(refused).toEqual(['s3', 'sother1', 's2'])
+    await take('e1')
+    expect(refused).toEqual(['s3', 'sother1', 's2', 'e1'])
+    await leave('a1', 'b1', 'c1', 'd1')
+    expect(begun).toEqual(['s1', 't1', 'a1', 'b1', 'c1', 'd1'])
   })
 
   it('go round robin among those that wait', async () => {
-    const { take, leave, begun } = open({ maxConcurrent: 1, maxPerCaller: 1, maxQueued: 100 })
+    const { take, leave, begun } = open({ maxConcurrent: 1, share: 1, maxQueued: 100 })
     await take('a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2')
     await leave('a1', 'a2', 'b1', 'c1', 'a3', 'b2')
     expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4'])
   })
 
   it('hold nobody up behind a caller whose calls hang', async () => {
-    const { take, begun, refused } = open({ maxConcurrent: 64, maxPerCaller: 4, maxQueued: 100 })
+    const { take, begun, refused } = open({ maxConcurrent: 64, share: 4, maxQueued: 100 })
     await take(...Array.from({ length: 90 }, (_, index) => `hanging${index}`))
     for (let caller = 0; caller < 60; caller++) await take(`${'x'.repeat(caller + 1)}1`)
-    expect(begun).toHaveLength(64)
+    expect(begun).toHaveLength(64 + 60)
     expect(refused).toEqual([])
   })
 
   it('refuse of a full queue the last of whoever has most in it', async () => {
-    const { take, leave, begun, refused } = open({ maxConcurrent: 1, maxPerCaller: 1, maxQueued: 3 })
+    const { take, leave, begun, refused } = open({ maxConcurrent: 1, share: 1, maxQueued: 3 })
     await take('a1', 'a2', 'a3', 'a4', 'b1')
     expect(refused).toEqual(['a4'])
     await take('a5', 'c1')
@@ -69,7 +103,7 @@ describe('turns', () => {
   })
 
   it('are forgotten by those that wait no longer', async () => {
-    const { take, leave, begun, refused } = open({ maxConcurrent: 1, maxPerCaller: 1, maxQueued: 1 })
+    const { take, leave, begun, refused } = open({ maxConcurrent: 1, share: 1, maxQueued: 1 })
     await take('a1', 'b1')
     await leave('b1', 'b1')
     expect(refused).toEqual(['b1'])
@@ -83,7 +117,7 @@ describe('turns', () => {
   })
 
   it('are no matter of callers for calls of the proxy itself', async () => {
-    const { take, begun } = open({ maxConcurrent: 3, maxPerCaller: 1, maxQueued: 1 })
+    const { take, begun } = open({ maxConcurrent: 3, share: 1, maxQueued: 1 })
     await take('own1', 'own2', 'own3', 'own4')
     expect(begun).toEqual(['own1', 'own2', 'own3'])
   })

@@ -41,6 +41,7 @@ function check(authorization: readonly string[]): Caller | Promise<Caller> {
 export const protectedBy = (publicPaths: readonly string[] = []): AccessPolicy => ({
   mode: 'oauth',
   tokens: { authenticate: check },
+  peerOf: ({ socket }) => socket.remoteAddress ?? '',
   realm: 'mcp-registry',
   resourceMetadata: RESOURCE_METADATA,
   isPublicPath: (path) => publicPaths.some((open) => isUnder(open, path)),

@@ -19,6 +19,7 @@ function gate(): { access: AccessPolicy; open: () => void; waiting: Promise<void
     waiting: waiting.promise,
     access: {
       mode: 'oauth',
+      peerOf: () => '',
       realm: 'r',
       resourceMetadata: 'https://x/.well-known/oauth-protected-resource',
       isPublicPath: () => false,
