@@ -1,8 +1,9 @@
 import type { CelEnv } from '@bufbuild/cel'
-import { INDEX, RANGE } from './functions.ts'
+import { INDEX, RANGE } from './names.ts'
 import { kindsOf } from './kinds.ts'
 import { LIMITS } from './limits.ts'
-import { MatcherError, positionAt, type Expression, type ParsedExpression } from './parse.ts'
+import { MatcherError, positionAt } from './parse.ts'
+import type { Expression, ParsedExpression } from './tree.ts'
 import type { Patterns } from './patterns.ts'
 
 /** A place in a checked expression, for the trace of a failed evaluation. */
@@ -137,6 +138,10 @@ class Checker {
     const { accuInit, iterRange, loopCondition, loopStep, result } = macro
     if (iterRange === undefined || loopStep === undefined)
       throw this.#error(expression, 'the expression cannot be parsed')
+    if (isBinding(macro)) {
+      const bound = { ...scope, variables: new Set([...scope.variables, macro.accuVar]) }
+      return this.#all([accuInit], scope) + this.#all([result], bound)
+    }
     const macros = scope.macros + 1
     if (macros > LIMITS.nestedMacros) {
       throw this.#error(expression, `more than ${LIMITS.nestedMacros} macros inside each other`)
@@ -210,12 +215,17 @@ function literalKey(key: Expression | undefined): string | undefined {
   return typeof value === 'string' || typeof value === 'bigint' ? String(value) : undefined
 }
 
-function qualifiedName(expression: Expression): string | undefined {
+/** A name for a value (`cel.bind`, and what macros make of two variables): a fold over nothing. */
+const isBinding = ({ iterVar }: MacroExpression): boolean => iterVar === '@unused'
+
+/** The name with dots, as long as it has no more parts than those of message types. */
+function qualifiedName(expression: Expression, parts = 3): string | undefined {
   const { exprKind } = expression
+  if (parts < 1) return undefined
   if (exprKind.case === 'identExpr') return exprKind.value.name
   if (exprKind.case !== 'selectExpr' || exprKind.value.testOnly || exprKind.value.operand === undefined)
     return undefined
-  const parent = qualifiedName(exprKind.value.operand)
+  const parent = qualifiedName(exprKind.value.operand, parts - 1)
   return parent === undefined ? undefined : `${parent}.${exprKind.value.field}`
 }
 

@@ -2,13 +2,10 @@ import { cel, wellKnownTypes } from './library.ts'
 import type { CelEnv, CelFunc, CelResult, CelValue } from '@bufbuild/cel'
 import { LIMITS, Meter } from './limits.ts'
 import { appendLists, equalValues, NO_OVERLOAD, valueAt } from './lists.ts'
+import { INDEX, RANGE } from './names.ts'
 import { Patterns } from './patterns.ts'
 
 type Call = CelFunc['call']
-
-/** Calls that only the checker writes into an expression; no name with `@` can be typed. */
-export const RANGE = '@range'
-export const INDEX = '@index'
 
 /** The seconds of 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, the range of CEL timestamps. */
 const TIMESTAMP_SECONDS = { least: -62_135_596_800n, most: 253_402_300_799n }

@@ -1,5 +1,5 @@
 import type { CelEnv } from '@bufbuild/cel'
-import type { Expression } from './parse.ts'
+import type { Expression } from './tree.ts'
 
 /** The types that an expression can have, by CEL name; undefined when only evaluation can tell. */
 export type Kinds = ReadonlySet<string> | undefined

@@ -2,7 +2,7 @@
 export const LIMITS = Object.freeze({
   /** UTF-8 bytes of an expression. */
   bytes: 10_000,
-  /** Open brackets at one place; the parser recurses per bracket and overflows the stack near 1,000. */
+  /** Open brackets at one place; the parser recurses per bracket. */
   brackets: 64,
   /** `?:` operators in one expression; the parser recurses per operator. */
   conditionals: 100,
@@ -20,6 +20,8 @@ export const LIMITS = Object.freeze({
   charactersPerStep: 64,
   /** Characters times compiled size of a regular expression that one step pays for. */
   matchingPerStep: 256,
+  /** Compiled size of all literal regular expressions of one matcher; a character is about one. */
+  patternWeight: 8_000,
   /** Depth to which two values are compared. */
   comparisonDepth: 100,
   /** Characters of a text that is converted to a number, bool, timestamp or duration. */

@@ -1,6 +1,7 @@
-import type { parse } from '@bufbuild/cel'
-import { cel } from './library.ts'
+import { SyntaxProblem } from './cursor.ts'
 import { LIMITS } from './limits.ts'
+import { parseTokens } from './parser.ts'
+import type { ParsedExpression } from './tree.ts'
 
 /** A place in an expression, both counted from 1; columns are Unicode characters. */
 export interface Position {
@@ -21,9 +22,6 @@ export class MatcherError extends Error {
   }
 }
 
-export type ParsedExpression = ReturnType<typeof parse>
-export type Expression = ParsedExpression['expr']
-
 /** The line and column of a UTF-16 offset in a text. */
 export function positionAt(text: string, offset: number): Position {
   const before = text.slice(0, offset)
@@ -32,67 +30,15 @@ export function positionAt(text: string, offset: number): Position {
   return { line, column: Array.from(before.slice(lineStart)).length + 1 }
 }
 
-/**
- * Parses a CEL expression. Size and nesting are bounded before the parser sees the text, because it recurses.
- * Throws `MatcherError`.
- */
+/** Parses a CEL expression, in time proportional to its bounded length. Throws `MatcherError`. */
 export function parseExpression(text: string): ParsedExpression {
   if (Buffer.byteLength(text) > LIMITS.bytes) {
     throw new MatcherError(`the expression is longer than ${LIMITS.bytes} bytes`, { line: 1, column: 1 })
   }
-  boundNesting(text)
   try {
-    return cel().parse(withoutComments(text))
+    return parseTokens(text)
   } catch (error) {
-    throw syntaxError(error, text)
+    if (error instanceof SyntaxProblem) throw new MatcherError(error.message, positionAt(text, error.offset))
+    throw error
   }
-}
-
-/** The parts of a CEL text that can hold brackets without meaning them: comments and strings, raw or not. */
-const QUOTED =
-  /\/\/[^\n\r]*|(?:[rR][bB]?|[bB][rR])(?:"""[^]*?"""|'''[^]*?'''|"[^"\n\r]*"|'[^'\n\r]*')|"""(?:\\[^]|[^\\])*?"""|'''(?:\\[^]|[^\\])*?'''|"(?:\\.|[^"\\\n\r])*"|'(?:\\.|[^'\\\n\r])*'/g
-
-/** The parser takes one comment at a place, and none at the end; with spaces instead every offset stays as it is. */
-function withoutComments(text: string): string {
-  return text.replace(QUOTED, (quoted) => (quoted.startsWith('//') ? ' '.repeat(quoted.length) : quoted))
-}
-
-function boundNesting(text: string): void {
-  const code = text.replace(QUOTED, (quoted) => ' '.repeat(quoted.length))
-  let open = 0
-  let conditionals = 0
-  for (let offset = 0; offset < code.length; offset++) {
-    const character = code[offset]
-    if (character === '(' || character === '[' || character === '{') open++
-    else if (character === ')' || character === ']' || character === '}') open--
-    else if (character === '?') conditionals++
-    if (open > LIMITS.brackets || conditionals > LIMITS.conditionals) {
-      const what = open > LIMITS.brackets ? 'is nested too deeply' : `has more than ${LIMITS.conditionals} conditionals`
-      throw new MatcherError(`the expression ${what}`, positionAt(text, offset))
-    }
-  }
-}
-
-interface LocatedError {
-  readonly rawMessage: string
-  readonly location: { readonly start: { readonly offset: number } }
-}
-
-const characterAt = (text: string, offset: number): string => String.fromCodePoint(text.codePointAt(offset) ?? 0xfffd)
-
-function syntaxError(error: unknown, text: string): MatcherError {
-  if (error instanceof Error && 'location' in error && 'rawMessage' in error) {
-    const { location, rawMessage } = error as unknown as LocatedError
-    const { offset } = location.start
-    // The parser quotes half of a character that takes two code units.
-    const whole = rawMessage.replace(
-      /found [\uD800-\uDBFF](?![\uDC00-\uDFFF])/,
-      () => `found ${characterAt(text, offset)}`,
-    )
-    const message = whole.length > 200 ? `${whole.slice(0, 200).toWellFormed()}…` : whole
-    return new MatcherError(message, positionAt(text, offset))
-  }
-  // A stack that is too short for what the bounds above let through must not become an unreadable crash.
-  const what = error instanceof RangeError ? 'the expression is nested too deeply' : 'the expression cannot be parsed'
-  return new MatcherError(what, { line: 1, column: 1 })
 }

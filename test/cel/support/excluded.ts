@@ -121,14 +121,6 @@ export const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
     'parse/receiver_function_names/void',
     'parse/receiver_function_names/while',
   ],
-  'not in the parser of @bufbuild/cel 0.6.1: field names in backquotes': [
-    'fields/quoted_map_fields/field_access_slash',
-    'fields/quoted_map_fields/field_access_dash',
-    'fields/quoted_map_fields/field_access_dot',
-    'fields/quoted_map_fields/has_field_slash',
-    'fields/quoted_map_fields/has_field_dash',
-    'fields/quoted_map_fields/has_field_dot',
-  ],
   'names with dots are no variables here: the one variable is `claims`': [
     'fields/qualified_identifier_resolution/qualified_ident',
     'fields/qualified_identifier_resolution/map_field_select',

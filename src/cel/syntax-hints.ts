@@ -1,0 +1,52 @@
+import type { Token } from './tokens.ts'
+
+/** What people write who think of another language, and how CEL has it. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['and', 'write && for "and"'],
+  ['AND', 'write && for "and"'],
+  ['or', 'write || for "or"'],
+  ['OR', 'write || for "or"'],
+  ['not', 'write ! for "not"'],
+  ['NOT', 'write ! for "not"'],
+  ['is', 'write == to compare'],
+  ['eq', 'write == to compare'],
+  ['ne', 'write != for "not equal"'],
+  ['contains', 'write value in list, or text.contains("part")'],
+  ['includes', 'write value in list, or text.contains("part")'],
+  ['matches', 'write text.matches("pattern")'],
+  ['startsWith', 'write text.startsWith("part")'],
+  ['like', 'write text.matches("pattern")'],
+])
+
+const EQUAL = 'write == to compare'
+const ARROW = 'a macro takes its variable as the first argument: claims.groups.exists(g, g == "dev")'
+const isOperator = (token: Token | undefined, text: string): boolean =>
+  token?.kind === 'operator' && token.text === text
+const isBad = (token: Token | undefined, character: string): boolean =>
+  token?.kind === 'bad' && token.problem === `found ${character}`
+
+/** What was probably meant where the parser could not go on; undefined where nobody knows. */
+export function hintFor(tokens: readonly Token[], at: number): string | undefined {
+  const token = tokens[at]
+  const before = tokens[at - 1]
+  const after = tokens[at + 1]
+  if (token === undefined) return undefined
+  if (isBad(token, '=')) {
+    const touches = before !== undefined && before.end === token.start
+    if (touches && isOperator(before, '==')) return 'write == to compare'
+    if (touches && isOperator(before, '!=')) return 'write != for "not equal"'
+    return EQUAL
+  }
+  if (isOperator(token, '>') && isOperator(before, '-')) return ARROW
+  if (isOperator(token, '>') && isOperator(before, '<')) return 'write != for "not equal"'
+  if (isBad(token, '&')) return 'write && for "and"'
+  if (isBad(token, '|')) return 'write || for "or"'
+  if (isBad(token, '~')) return 'write text.matches("pattern")'
+  if (isBad(token, ';')) return 'an expression has one value and no semicolon'
+  if (token.kind === 'bad' && /[“”‘’«»„]$/.test(token.problem)) return 'write straight quotes: " or \''
+  const word = token.kind === 'name' ? WORDS.get(token.text) : undefined
+  if (word !== undefined) return word
+  // `not x`: the name was taken for a variable, and what stands here can't follow it.
+  if (before?.kind === 'name' && before.text.toLowerCase() === 'not' && after !== undefined) return WORDS.get('not')
+  return undefined
+}
