@@ -73,6 +73,13 @@ export const LISTEN: readonly Mutation[] = [
     tests: ['test/proxy/body-memory.test.ts'],
   },
   {
+    rule: 'a kept body goes out as the backend reads, and is held once',
+    file: 'src/forward/payload.ts',
+    find: 'body.bytes.length <= PIECE_BYTES ? body.bytes :',
+    replace: 'body.bytes.length > 0 ? body.bytes :',
+    tests: ['test/e2e/kept-bodies.test.ts'],
+  },
+  {
     rule: 'two Host lines are refused everywhere',
     file: 'src/http/host-header.ts',
     find: 'return hosts > 1',

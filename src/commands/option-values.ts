@@ -84,6 +84,12 @@ export const LISTEN_ADDRESS: ValueKind = {
   },
 }
 
+/** A Kubernetes quantity, as much as one process needs at least. */
+export const MEMORY_SIZE: ValueKind = {
+  expected: 'a size of at least 128Mi, such as 512Mi',
+  accepts: (text) => (parseSize(text) ?? 0) >= 134_217_728,
+}
+
 /** A Kubernetes quantity, at least 64Ki. */
 export const INSPECT_SIZE: ValueKind = {
   expected: 'a size of 64Ki to 1Gi, such as 8Mi',

@@ -18,6 +18,7 @@ import { INSPECT_BYTES, openInspection, type TryUsers } from './inspection.ts'
 import { loadProxyConfig, type ProxySources } from './load-config.ts'
 import { loadRooms } from './late-rooms.ts'
 import type { ReportingLog } from './logging.ts'
+import { type MemoryOptions, type MemoryShares, memorySharesOf } from './memory-limit.ts'
 import type { OpenMetrics } from './metrics.ts'
 import { createServices, type Services } from './proxy-services.ts'
 import { readinessOf } from './readiness.ts'
@@ -28,7 +29,7 @@ import { VERSION } from './version.ts'
 import type { Telemetry } from '../telemetry/index.ts'
 import { openTlsMaterial } from './tls-material.ts'
 
-export interface ProxyProcessOptions extends ProxySources {
+export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
   /** Where STS is, for all routes; else as the config says, else `AWS_ENDPOINT_URL_STS`, else by region. */
   readonly stsEndpoint?: string | undefined
   /** `GET /decisions` shows claim values. Default false. */
@@ -70,6 +71,7 @@ export interface ProxyProcess extends ProxyControls {
   connect(): Duplex
   /** The configuration that it started with. */
   readonly first: ResolvedProxy
+  readonly memory: MemoryShares
   readonly openMetrics: OpenMetrics
   /** Undefined where it is off. */
   readonly inspector: Inspector | undefined
@@ -123,7 +125,14 @@ export async function startProxy(
     tryUsers: options.tryUsers,
   })
   if (inspector !== undefined) closers.keep(inspector)
-  const how = { common, isInline, tls: tlsMaterial, observer: observersOf([inspector?.observer, telemetry?.observer]) }
+  const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
+  const how = {
+    memory,
+    common,
+    isInline,
+    tls: tlsMaterial,
+    observer: observersOf([inspector?.observer, telemetry?.observer]),
+  }
   const proxy = await placedListener(first.places, 'listen', () => listen(first, services, closers, how))
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
@@ -153,6 +162,7 @@ export async function startProxy(
     url: proxy.url,
     connect: () => proxy.connect(),
     first,
+    memory,
     inspector,
     openMetrics: metrics,
     config: () => current.config,
@@ -176,6 +186,7 @@ async function openTraces(env: ProxyProcessOptions['env'], closers: Closers): Pr
 }
 
 interface ListenerParts {
+  readonly memory: MemoryShares
   readonly common: Common | undefined
   readonly isInline: boolean
   readonly tls: TlsMaterial | undefined
@@ -187,7 +198,7 @@ async function listen(
   config: ResolvedProxy,
   services: Services,
   closers: Closers,
-  { common, isInline, tls, observer }: ListenerParts,
+  { memory, common, isInline, tls, observer }: ListenerParts,
 ): Promise<Proxy> {
   const { clock, log, metrics } = services
   const secrets = services.secrets.hold()
@@ -196,7 +207,13 @@ async function listen(
   const { sessionKeySecretRef } = config
   const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef, 'bytes')
   return createProxy({
-    listen: { ...config.listen, tls, isShared: common !== undefined, ...(isInline ? INLINE_LISTEN : {}) },
+    listen: {
+      ...config.listen,
+      bufferedBodiesBytes: memory.keptBodiesBytes,
+      tls,
+      isShared: common !== undefined,
+      ...(isInline ? INLINE_LISTEN : {}),
+    },
     ...(isInline ? { deadlines: INLINE_DEADLINES } : {}),
     runtime: NOTHING,
     observer,

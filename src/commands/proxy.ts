@@ -1,10 +1,10 @@
 import { asFailure } from '../core/index.ts'
-import { parseGoDuration } from '../resources/index.ts'
+import { parseGoDuration, parseSize } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io, UsageError } from './io.ts'
 import { inspectorOf, inspectorOptions } from './inspector-options.ts'
 import { logOptions, openLogAsAsked } from './log-options.ts'
-import { DURATION, FILE, wholeNumber } from './option-values.ts'
+import { DURATION, FILE, MEMORY_SIZE, wholeNumber } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
 import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
@@ -32,6 +32,12 @@ export const PROXY_SPEC: CommandSpec = {
       value: 'N',
       help: 'Processes that share the port and one admin listener. Default 1.',
     },
+    'memory-limit': {
+      type: 'string',
+      is: MEMORY_SIZE,
+      value: 'SIZE',
+      help: 'Memory that it may use, such as 512Mi. Default: that of the container.',
+    },
     ...logOptions('info'),
   },
   notes: [
@@ -58,12 +64,12 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
   const several = workers > 1 ? await import('./workers/index.ts') : undefined
   const isWorker = several?.isWorker() === true
   const log = openLogAsAsked(options, 'info', isWorker ? several.ioOfWorker(io) : io)
-  const settings = { ...sourcesOf(options), log, env: io.env }
+  const settings = { ...sourcesOf(options), workers, log, env: io.env }
   if (isWorker) return several.runWorker(settings, several.channelToSupervisor(), io).finally(several.leave)
   let proxy: RunningProxy
   try {
     const isTerminal = io.isTerminal === true
-    proxy = await (several?.runWorkers({ ...settings, workers, isTerminal }) ?? runProxy(settings))
+    proxy = await (several?.runWorkers({ ...settings, isTerminal }) ?? runProxy(settings))
   } catch (error) {
     log.flush()
     return refuse(error, io)
@@ -95,6 +101,7 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
     ...sourcesFrom(options, configPaths),
     showClaims: options.flag('show-claims'),
     ...inspectorOf(options),
+    memoryLimitBytes: parseSize(options.text('memory-limit') ?? ''),
     ...(drainGraceMs === undefined ? {} : { drainGraceMs }),
   }
 }

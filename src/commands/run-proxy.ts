@@ -32,10 +32,10 @@ export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
   return whole(async (closers) => {
     const { log } = options
     const proxy = await startProxy(options, closers)
-    const { url, first } = proxy
+    const { url, first, memory } = proxy
     const { pages } = proxy.inspector ?? {}
     const admin = await placedListener(first.places, 'admin', () => startAdmin(first.admin, proxy, log, closers, pages))
-    log.info({ url, admin: admin.url, routes: first.routes.length, version: VERSION }, 'listening')
+    log.info({ url, admin: admin.url, routes: first.routes.length, ...memory, version: VERSION }, 'listening')
     const close = async (): Promise<void> => {
       // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.
       try {

@@ -9,6 +9,7 @@ import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
 import { judge, type Disposition } from './disposition.ts'
+import { payloadOf } from './payload.ts'
 
 type Controller = Dispatcher.DispatchController
 
@@ -76,7 +77,7 @@ export class Relay implements Dispatcher.DispatchHandler {
         method,
         // undici only reads it.
         headers: headers as string[],
-        body: body.kind === 'stream' ? body.stream : body.kind === 'kept' ? body.bytes : null,
+        body: payloadOf(body),
         ...(upgrade === undefined ? undefined : { upgrade }),
       },
       this,

@@ -1,5 +1,6 @@
 import { Failure, type Body } from '../core/index.ts'
 import type { BodyWatch } from './body-watch.ts'
+import { Gathered } from './gathered.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
 /** A body of up to this many bytes is kept so that it can be sent again (decisions §4). */
@@ -46,8 +47,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
   const { mustKeep, watch } = options
   const limitBytes = mustKeep ? options.limitBytes : KEPT_BYTES
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let bytes = 0
+    const gathered = new Gathered(length, limitBytes)
     let isSettled = false
     const settle = (): void => {
       isSettled = true
@@ -59,45 +59,38 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
       watch.budget.release(inbound)
       reject(failure)
     }
-    const stream = (): void => {
+    const stream = (unkept?: Buffer): void => {
       settle()
       watch.budget.release(inbound)
       request.off('data', onData).pause()
-      if (bytes > 0) request.unshift(joined(chunks, bytes))
+      if (unkept !== undefined) request.unshift(unkept)
+      if (gathered.length > 0) request.unshift(gathered.bytes())
       watch.streamed(inbound)
       resolve({ kind: 'stream', stream: request, length })
     }
     const onData = (chunk: Buffer): void => {
       if (isSettled) return
-      bytes += chunk.length
-      chunks.push(chunk)
-      if (bytes > limitBytes) {
+      if (gathered.length + chunk.length > limitBytes) {
         if (mustKeep) fail(tooLarge())
-        else stream()
-      } else if (!watch.budget.take(inbound, chunk.length)) {
+        else stream(chunk)
+      } else if (!watch.budget.take(inbound, gathered.costOf(chunk))) {
         if (mustKeep) fail(full())
-        else stream()
-      }
+        else stream(chunk)
+      } else gathered.add(chunk)
     }
     const onEnd = (): void => {
       if (isSettled) return
       settle()
-      resolve({ kind: 'kept', bytes: joined(chunks, bytes) })
+      resolve({ kind: 'kept', bytes: gathered.bytes() })
     }
     const onClose = (): void => {
       if (!isSettled) fail(new Failure('bad_request', { detail: 'the body broke off' }))
     }
     if (mustKeep || length !== undefined)
       watch.kept(inbound, () => fail(new Failure('request_timeout', { detail: 'the body did not arrive in time' })))
-    else watch.unannounced(inbound, stream)
+    else watch.unannounced(inbound, () => stream())
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
-}
-
-/** Nearly every small body arrives in one piece, which then need not be copied. */
-const joined = (chunks: readonly Buffer[], bytes: number): Buffer => {
-  const [only] = chunks
-  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes)
 }
 
 const tooLarge = (): Failure => new Failure('body_too_large', { detail: 'the body must be kept and is too large' })

@@ -26,7 +26,7 @@ export interface ListenOptions {
   readonly trustedProxies?: readonly string[]
   /** Most connections at once. Default 10,000. */
   readonly connectionLimit?: number
-  /** Memory for request bodies that are kept, of all requests together. Default 256 MiB. */
+  /** Bytes of memory for request bodies that are kept, of all requests together. Default 256 MiB. */
   readonly bufferedBodiesBytes?: number
 }
 

@@ -52,9 +52,9 @@ const listen = () =>
       .default(10_000)
       .describe('Most client connections at once; fewer where the process has too few file descriptors.'),
     bufferedBodiesLimit: size(1024 * 1024, 64 * 1024 ** 3)
-      .prefault('256Mi')
+      .optional()
       .describe(
-        'Memory for request bodies that are kept, of all requests together; one more that must be kept is answered with 503.',
+        'Memory for request bodies that are kept, of all requests together; one more that must be kept is answered with 503. Without it half of what the memory limit of the container leaves above 256Mi, from 16Mi to 256Mi.',
       ),
     trustedProxies: trustedProxies(),
   })

@@ -14,7 +14,8 @@ export interface ResolvedProxy {
     readonly allowedHosts: readonly string[]
     readonly headerLimitBytes: Bytes
     readonly connectionLimit: number
-    readonly bufferedBodiesBytes: Bytes
+    /** Undefined: as much as the memory limit of the process lets it. */
+    readonly bufferedBodiesBytes: Bytes | undefined
     /** Ranges of addresses in CIDR notation. */
     readonly trustedProxies: readonly string[]
   }

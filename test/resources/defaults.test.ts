@@ -116,7 +116,6 @@ test('ProxyConfig has the defaults of the shared shapes, durations in millisecon
       allowedHosts: [],
       headerLimit: 16_384,
       connectionLimit: 10_000,
-      bufferedBodiesLimit: 268_435_456,
       trustedProxies: [],
     },
     admin: { address: '127.0.0.1:8081', inspector: 'off' },

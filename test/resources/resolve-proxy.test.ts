@@ -52,7 +52,7 @@ describe('resolveProxy', () => {
         allowedHosts: [],
         headerLimitBytes: 8_192,
         connectionLimit: 10_000,
-        bufferedBodiesBytes: 268_435_456,
+        bufferedBodiesBytes: undefined,
         trustedProxies: [],
       },
       admin: { address: '127.0.0.1:9001', tokenFile: '/etc/extauth/admin-token', inspector: 'off' },

@@ -15,6 +15,7 @@ import { type RunningProxy, startAdmin } from '../run-proxy.ts'
 import { VERSION } from '../version.ts'
 import { type Crew, startCrew, type WorkerProcess, WorkerNotStarted } from './crew.ts'
 import { forkWorker } from './fork.ts'
+import { memorySharesOf } from '../memory-limit.ts'
 import { createMemoryOfWorkers } from './memory-of-workers.ts'
 import { mergeDecisions, mergeListings, mergeReadiness, mergeReloads } from './merge.ts'
 import { createMergedMetrics } from './merged-metrics.ts'
@@ -103,7 +104,8 @@ export function runWorkers(
         'the inspector needs a single process, and is off with workers',
       )
     const { url } = crew
-    log.info({ url, admin: admin.url, routes: first.routes.length, workers, version: VERSION }, 'listening')
+    const shares = memorySharesOf(options, first.listen.bufferedBodiesBytes)
+    log.info({ url, admin: admin.url, routes: first.routes.length, workers, ...shares, version: VERSION }, 'listening')
     const close = async (): Promise<void> => {
       try {
         await closers.close()

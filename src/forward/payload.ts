@@ -1,0 +1,20 @@
+import { Readable } from 'node:stream'
+import type { Body } from '../core/index.ts'
+import type { Dispatcher } from 'undici'
+
+/** A kept body that is larger goes out in pieces of this size, in bytes. */
+const PIECE_BYTES = 64 * 1024
+
+/**
+ * A body as undici takes it. A large one that is kept is written piece by piece as the backend reads: written whole, TLS
+ * would hold all of it a second time, encrypted.
+ */
+export function payloadOf(body: Body): Exclude<Dispatcher.DispatchOptions['body'], undefined> {
+  if (body.kind === 'stream') return body.stream
+  if (body.kind === 'none') return null
+  return body.bytes.length <= PIECE_BYTES ? body.bytes : Readable.from(piecesOf(body.bytes), { objectMode: false })
+}
+
+function* piecesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
+}
