@@ -79,4 +79,25 @@ export const COMMANDS: readonly Mutation[] = [
     replace: "return this.request.socket.remoteAddress ?? ''",
     tests: ['test/e2e/introspection-peers.test.ts'],
   },
+  {
+    rule: 'the last output has its time from the end of the drain, not from the signal',
+    file: 'src/main.ts',
+    find: '.finally(() => void io.stopped.then(() => setTimeout(() => process.exit(), LAST_OUTPUT_MS).unref()))',
+    replace: 'void io.stopped.then(() => setTimeout(() => process.exit(), LAST_OUTPUT_MS).unref())',
+    tests: ['test/e2e/stopping/servers.test.ts'],
+  },
+  {
+    rule: 'output that nobody reads keeps no stopped server alive',
+    file: 'src/main.ts',
+    find: 'setTimeout(() => process.exit(), LAST_OUTPUT_MS).unref()',
+    replace: 'undefined',
+    tests: ['test/e2e/log-readers.test.ts'],
+  },
+  {
+    rule: 'a command that has nothing to end ends with the signal',
+    file: 'src/commands/io.ts',
+    find: '      if (!isHeeded) {\n        endWith(signal)',
+    replace: '      if (!isHeeded) {\n        stop.resolve(signal)',
+    tests: ['test/e2e/stopping/others.test.ts'],
+  },
 ]

@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { isatty } from 'node:tty'
 
 /** What a command may touch of the process, so that tests run commands without one. */
@@ -10,7 +11,10 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Reads all of standard input, for `--token-file -`. */
   stdin(): Promise<string>
-  /** Resolves when the process is asked to stop (SIGTERM, SIGINT). */
+  /**
+   * Resolves when the process is asked to stop (SIGTERM, SIGINT). A command that has something to end asks for this before it
+   * begins; one that never does ends with the signal, as programs do.
+   */
   readonly stop: Promise<string>
   /** Calls back on SIGHUP. */
   onReload(listener: () => void): void
@@ -22,23 +26,39 @@ export interface Io {
  */
 const SAME_SIGNAL_MS = 500
 
+/** `Io` of a process. */
+export interface ProcessIo extends Io {
+  /** What `stop` gave to a command that asked for it; for whoever only looks, and changes nothing. */
+  readonly stopped: Promise<string>
+}
+
 /** The real process behind `Io`. A second signal ends the process at once. */
-export function processIo(): Io {
-  const stop = new Promise<string>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(signal, () => {
-        resolve(signal)
-        const atMs = performance.now()
-        process.on(signal, () => {
-          if (performance.now() - atMs > SAME_SIGNAL_MS) process.exit(1)
-        })
+export function processIo(): ProcessIo {
+  const stop = Promise.withResolvers<string>()
+  let isHeeded = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      if (!isHeeded) {
+        endWith(signal)
+        return
+      }
+      stop.resolve(signal)
+      const atMs = performance.now()
+      process.on(signal, () => {
+        if (performance.now() - atMs > SAME_SIGNAL_MS) process.exit(1)
       })
-    }
-  })
-  // A reader that has gone (`| head`) wants no more; that is no failure of the command.
-  for (const stream of [process.stdout, process.stderr])
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error
+    })
+  }
+  for (const [stream, name] of [
+    [process.stdout, 'output'],
+    [process.stderr, 'error'],
+  ] as const)
+    stream.on('error', ({ code }: NodeJS.ErrnoException) => {
+      // A reader that has gone (`| head`) wants no more; that is no failure of the command.
+      if (code === 'EPIPE') return
+      if (name === 'output') process.stderr.write(`extauth: standard output cannot be written (${code})\n`)
+      // Who serves goes on without it; of any other command it is what was asked for.
+      if (!isHeeded) process.exitCode = EXIT.failed
     })
   return {
     stdout: (text) => void process.stdout.write(text),
@@ -50,9 +70,20 @@ export function processIo(): Io {
       for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
       return Buffer.concat(chunks).toString('utf8')
     },
-    stop,
+    get stop() {
+      isHeeded = true
+      return stop.promise
+    },
+    stopped: stop.promise,
     onReload: (listener) => void process.on('SIGHUP', listener),
   }
+}
+
+/** What the signal does where nobody listens; to the first process of a container it would do nothing. */
+function endWith(signal: 'SIGTERM' | 'SIGINT'): void {
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+  setImmediate(() => process.exit(128 + constants.signals[signal]))
 }
 
 /** Exit codes of every command. */

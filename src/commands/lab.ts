@@ -71,6 +71,7 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
     io.stdout(renderHelp(LAB_SPEC))
     return EXIT.fine
   }
+  const { stop } = io
   const count = Number(options.text('replicas') ?? '1')
   const server = count === 1 ? undefined : await findRedisServer(io.env['PATH'])
   if (count > 1 && server === undefined) {
@@ -103,7 +104,7 @@ export async function runLab(argv: readonly string[], io: Io): Promise<number> {
   growYoungGeneration()
   io.stdout(describe(lab, ports))
   io.onReload(() => void lab.reload())
-  await io.stop
+  await stop
   await lab.close()
   log.flush()
   return EXIT.fine

@@ -125,6 +125,7 @@ export async function runOperatorCommand(argv: readonly string[], io: Io): Promi
     io.stdout(renderHelp(OPERATOR_SPEC))
     return EXIT.fine
   }
+  const { stop } = io
   const log = openLogAsAsked(options, 'info', io)
   try {
     const settings = settingsOf(options, io.env)
@@ -133,7 +134,7 @@ export async function runOperatorCommand(argv: readonly string[], io: Io): Promi
       start(options, settings, { log, closers, onLost: () => lost.resolve('lost') }),
     )
     growYoungGeneration()
-    const ended = await Promise.race([io.stop, lost.promise])
+    const ended = await Promise.race([stop, lost.promise])
     // Who has lost the lease must not write any more: the process ends and is started anew.
     log.info({ signal: ended }, 'stopping')
     await running.close()

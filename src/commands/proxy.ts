@@ -60,6 +60,7 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
     io.stdout(renderHelp(PROXY_SPEC))
     return EXIT.fine
   }
+  const { stop } = io
   const workers = Number(options.text('workers') ?? '1')
   const several = workers > 1 ? await import('./workers/index.ts') : undefined
   const isWorker = several?.isWorker() === true
@@ -79,7 +80,7 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
   const where = `proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${inspector}`
   io.stdout(where + routeList(proxy.url, proxy.routes))
   io.onReload(() => void proxy.reload())
-  const signal = await io.stop
+  const signal = await stop
   log.info({ signal }, 'stopping')
   await proxy.close()
   log.info({}, 'stopped')

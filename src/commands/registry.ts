@@ -53,6 +53,7 @@ export async function runRegistry(argv: readonly string[], io: Io): Promise<numb
     io.stdout(renderHelp(REGISTRY_SPEC))
     return EXIT.fine
   }
+  const { stop } = io
   const configPath = options.text('config')
   if (configPath === undefined) throw new UsageError('needs --config FILE')
   const grace = options.text('drain-grace')
@@ -75,7 +76,7 @@ export async function runRegistry(argv: readonly string[], io: Io): Promise<numb
   growYoungGeneration()
   io.stdout(`registry at ${registry.url}, internal server at ${registry.internalUrl}\n`)
   io.onReload(() => void registry.reload())
-  const signal = await io.stop
+  const signal = await stop
   log.info({ signal }, 'stopping')
   await registry.close()
   log.info({}, 'stopped')

@@ -95,9 +95,16 @@ export class InboundRequest implements Inbound {
     else if (this.caller?.kind === 'authenticated') this.#endWith(this.caller.expiresAtMs)
   }
 
-  /** Ends a running event stream cleanly; does nothing when there is none. */
-  endStream(): void {
-    this.#endStream?.()
+  /** Ends a running event stream cleanly; false when there is none. */
+  endStream(): boolean {
+    const end = this.#endStream
+    end?.()
+    return end !== undefined
+  }
+
+  /** Milliseconds since it arrived. */
+  get ageMs(): number {
+    return this.#context.clock.now() - this.receivedAtMs
   }
 
   /** To be called once, when nothing more will be done for this request. */

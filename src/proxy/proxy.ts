@@ -66,7 +66,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   })
 
   const end = async (graceMs: number): Promise<void> => {
-    await drainProxy(listener, handler, active, graceMs)
+    await drainProxy({ listener, handler, active, log, graceMs })
     bodyWatch.close()
     await runtimes.close(LAST_REQUESTS_MS)
   }

@@ -88,6 +88,15 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   40_000,
 )
 
+test('what runs when the input ends is answered, seconds later', async () => {
+  const bridge = await shaken()
+  bridge.send({ id: 3, method: 'tools/call', params: { name: 'wait', arguments: { ms: 3_000 } } })
+  bridge.child.stdin?.end()
+  expect(await bridge.ended).toEqual([0, null])
+  expect(bridge.messages().find(({ id }) => id === 3)).toMatchObject({ result: {} })
+  expect(sessions()).toBe(0)
+}, 40_000)
+
 test('a client that is killed leaves neither process nor session behind', async () => {
   const before = sessions()
   const script = path.join(directory, 'client.sh')

@@ -21,9 +21,9 @@ describe('a signal', () => {
   it.each(SIGNALS)(
     '%s that comes twice at once, as npm passes on what the terminal told everybody, is one',
     async (signal) => {
-      const io = processIo()
+      const { stop } = processIo()
       process.emit(signal)
-      expect(await io.stop).toBe(signal)
+      expect(await stop).toBe(signal)
       vi.advanceTimersByTime(300)
       process.emit(signal)
       expect(exit).not.toHaveBeenCalled()
@@ -31,9 +31,9 @@ describe('a signal', () => {
   )
 
   it('that comes again later ends the process at once', async () => {
-    const io = processIo()
+    const { stop } = processIo()
     process.emit('SIGINT')
-    await io.stop
+    await stop
     process.emit('SIGINT')
     vi.advanceTimersByTime(501)
     process.emit('SIGINT')

@@ -2,6 +2,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INITIALIZE, post } from '../e2e/lab.ts'
+import { halfServer, HOLD_MS } from '../e2e/stopping/held.ts'
+import { createSockets } from '../support/sockets.ts'
 import { type BuiltProgram, buildProgram } from './built-program.ts'
 
 // The form that packages and images have: each command does its job once.
@@ -9,7 +11,11 @@ let program: BuiltProgram
 beforeAll(async () => {
   program = await buildProgram()
 }, 120_000)
-afterAll(() => program.remove())
+afterAll(() => {
+  program.remove()
+  return sockets.closeAll()
+})
+const sockets = createSockets()
 
 const WAIT = { timeout: 60_000, interval: 50 }
 const FREE = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
@@ -153,6 +159,22 @@ describe('the built program', { timeout: 120_000 }, () => {
     proxy.kill('SIGHUP')
     await expect.poll(() => status(`${url}/r`), WAIT).toBe(401)
     proxy.kill('SIGTERM')
+    expect(await proxy.ended).toBe(0)
+  })
+
+  it('extauth proxy answers what runs, seconds past SIGTERM', async () => {
+    const half = await halfServer(sockets)
+    const file = path.join(program.folder, 'held.yaml')
+    writeFileSync(file, config('{ mode: anonymous }').replace('http://127.0.0.1:9', half.url))
+    const proxy = program.start(['proxy', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'])
+    await expect.poll(() => proxy.printed(), WAIT).toContain('proxy at ')
+    const [, url = ''] = /proxy at (\S+),/.exec(proxy.printed()) ?? []
+    const call = fetch(`${url}/r`, { method: 'POST', body: '{}' }).then((answer) => answer.text())
+    await half.begun(1)
+    proxy.kill('SIGTERM')
+    await new Promise((resolve) => setTimeout(resolve, HOLD_MS))
+    half.finish()
+    expect(await call).toBe('{"half":1}')
     expect(await proxy.ended).toBe(0)
   })
 
