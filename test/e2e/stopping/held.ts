@@ -26,7 +26,7 @@ export async function halfServer(sockets: Sockets) {
         },
         { timeout: 30_000, interval: 20 },
       ),
-    finish(): void {
+    finish: (): void => {
       for (const response of begun.splice(0)) response.end('1}')
     },
   }
