@@ -1,5 +1,5 @@
+import type { LogLevel } from './log-level.ts'
 import { printable } from '../core/index.ts'
-import type { LogLevel } from './logging.ts'
 
 /** Select Graphic Rendition (ECMA-48 §8.3.117). */
 const RESET = '\x1b[0m'

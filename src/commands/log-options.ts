@@ -1,5 +1,6 @@
+import { LOG_LEVELS, type LogLevel } from './log-level.ts'
 import type { Io } from './io.ts'
-import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel, openLog, type OpenLog } from './logging.ts'
+import { LOG_FORMATS, type LogFormat, openLog, type OpenLog } from './logging.ts'
 import { oneOf } from './option-values.ts'
 import type { OptionSpec, Parsed } from './options.ts'
 

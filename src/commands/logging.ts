@@ -1,9 +1,7 @@
+import type { LogLevel } from './log-level.ts'
 import type { Log, Metrics } from '../core/index.ts'
 import { renderHumanLine } from './human-line.ts'
 import { LineWriter } from './line-writer.ts'
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export const LOG_FORMATS = ['human', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]

@@ -1,13 +1,12 @@
+import type { Common } from './proxy-common.ts'
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
-import type { EphemeralKeys } from '../authserver/index.ts'
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
 import { type Clock, Failure, type RequestObserver, Secret } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { IN_PROCESS } from '../listen/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
-import type { Store } from '../storage/index.ts'
 import type { ProxyControls, ReloadResult } from './admin.ts'
 import { buildCandidate, type Candidate } from './candidate.ts'
 import type { Closers } from './closers.ts'
@@ -22,7 +21,7 @@ import { type MemoryOptions, type MemoryShares, memorySharesOf } from './memory-
 import type { OpenMetrics } from './metrics.ts'
 import { createServices, type Services } from './proxy-services.ts'
 import { readinessOf } from './readiness.ts'
-import { createReloader, type FixedSettings } from './reloader.ts'
+import { createReloader } from './reloader.ts'
 import { observersOf } from './observers.ts'
 import { traceSettings } from './trace-settings.ts'
 import { VERSION } from './version.ts'
@@ -45,22 +44,6 @@ export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock?: Clock
-}
-
-/** What the workers of one proxy have in common; a process alone has its own. */
-export interface Common {
-  /** Of the session ids that clients see, where none is configured. */
-  readonly sessionKey: Secret
-  /** 48 bytes with which TLS session tickets are encrypted. */
-  readonly ticketKeys: Buffer
-  /** What the first configuration said of what needs a restart. */
-  readonly settings: FixedSettings
-  /** Where `storage: memory` is. */
-  readonly memory: (scope: string) => Store
-  /** Keys for authorization servers that have none configured. */
-  readonly ephemeralKeys: (server: string) => EphemeralKeys
-  /** Called before a configuration is put in force: after it `ephemeralKeys` has those of its servers. */
-  readonly prepare: (config: ResolvedProxy) => Promise<void>
 }
 
 /** One process that proxies, and how it is asked. */

@@ -1,3 +1,4 @@
+import type { Common } from './proxy-common.ts'
 import { type CredentialCache, createCredentialCache } from '../cache/index.ts'
 import type { Clock, Credential, Log } from '../core/index.ts'
 import { createOutbound, createProtections, type EgressProxy } from '../net/index.ts'
@@ -13,7 +14,6 @@ import type { Telemetry } from '../telemetry/index.ts'
 import { countLostLines, type ReportingLog } from './logging.ts'
 import { openMetrics, type OpenMetrics } from './metrics.ts'
 import { createNamedSeries, withSeries } from './named-series.ts'
-import type { Common } from './proxy-process.ts'
 import type { SharedCacheSlot } from './shared-cache.ts'
 import { stsEndpoints } from './sts-endpoint.ts'
 

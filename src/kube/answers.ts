@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import type { OutboundResponse } from '../core/index.ts'
-import type { WatchEvent } from './client.ts'
 import { KubeError, kubeErrorFrom } from './kube-error.ts'
 import { apiVersionOf, type KubeObject, type ResourceType } from './object.ts'
 
@@ -82,4 +81,10 @@ export async function beginningOf(chunks: AsyncIterable<Buffer>): Promise<Buffer
     if ((length += chunk.length) > MAX_ERROR_BYTES) break
   }
   return Buffer.concat(parts)
+}
+
+/** One event of a watch: `BOOKMARK` only moves the resource version on. */
+export interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+  readonly object: KubeObject
 }

@@ -1,6 +1,6 @@
 import { OutboundError, type Secret } from '../core/index.ts'
 import type { ApiClient, ApiRequest } from '../net/index.ts'
-import { beginningOf, eventOf, jsonOf, pageOf } from './answers.ts'
+import { beginningOf, eventOf, jsonOf, pageOf, type WatchEvent } from './answers.ts'
 import { createHoldOff } from './hold-off.ts'
 import { isExpired, KubeError, kubeErrorOf } from './kube-error.ts'
 import { readLines } from './lines.ts'
@@ -15,12 +15,6 @@ export interface KubeClientOptions {
   readonly userAgent: string
   /** Milliseconds for one request. Default 10,000. */
   readonly deadlineMs?: number
-}
-
-/** One event of a watch: `BOOKMARK` only moves the resource version on. */
-export interface WatchEvent {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
-  readonly object: KubeObject
 }
 
 export interface ListPage {

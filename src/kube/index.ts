@@ -5,9 +5,9 @@ export {
   type KubeClient,
   type KubeClientOptions,
   type Selection,
-  type WatchEvent,
   type WriteOptions,
 } from './client.ts'
+export { type WatchEvent } from './answers.ts'
 export { isExpired, isNotFound, isTransient, KubeError } from './kube-error.ts'
 export { electLeader, type LeaderElection, LEASES, type LeaseOptions } from './lease.ts'
 export {

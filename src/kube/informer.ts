@@ -1,6 +1,7 @@
+import type { WatchEvent } from './answers.ts'
 import { causeOf, type Log } from '../core/index.ts'
 import { backoffMs } from './backoff.ts'
-import type { KubeClient, Selection, WatchEvent } from './client.ts'
+import type { KubeClient, Selection } from './client.ts'
 import { isExpired, isNotFound, isTooNew, KubeError } from './kube-error.ts'
 import { isLater, keyOf, type KubeObject, type ResourceType } from './object.ts'
 import { pause, systemTimers, type Timers } from './timers.ts'

@@ -1,15 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import { Failure } from '../core/index.ts'
-import { parseForwarded, parseForwardedFor, type Hop } from './forwarded.ts'
-
-/** Who is at the other end, as far as trusted proxies let headers say it. */
-export interface Client {
-  /** IP address; `unix` for a Unix socket without a trusted header. */
-  readonly address: string
-  /** True when the client reached us, or a trusted proxy before us, over TLS. */
-  readonly isSecure: boolean
-}
+import { parseForwarded, parseForwardedFor, type Hop, type Client } from './forwarded.ts'
 
 /** Whom to believe about where a request came from. */
 export interface TrustedProxies {

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import type { Client } from './client.ts'
 
 /** What one hop says of who came to it. */
 export interface Hop {
@@ -102,4 +101,12 @@ export function forwardedHeaders({ address, isSecure }: Client, host: string): r
     'x-forwarded-proto',
     proto,
   ]
+}
+
+/** Who is at the other end, as far as trusted proxies let headers say it. */
+export interface Client {
+  /** IP address; `unix` for a Unix socket without a trusted header. */
+  readonly address: string
+  /** True when the client reached us, or a trusted proxy before us, over TLS. */
+  readonly isSecure: boolean
 }

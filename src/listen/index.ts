@@ -1,6 +1,6 @@
 export { addressText, IN_PROCESS, parseListenAddress, type ListenAddress } from './address.ts'
 export { bind, type BindOptions } from './bind.ts'
-export type { Client } from './client.ts'
+export type { Client } from './forwarded.ts'
 export { clearStaleSocket } from './stale-socket.ts'
 export type { Connection } from './connection.ts'
 export { createClientOf } from './peer.ts'

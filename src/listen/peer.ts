@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { clientBehind, createTrustedProxies, UNIX, type Client, type TrustedProxies } from './client.ts'
-import { forwardedHeaders, plainAddress } from './forwarded.ts'
+import { clientBehind, createTrustedProxies, UNIX, type TrustedProxies } from './client.ts'
+import { forwardedHeaders, plainAddress, type Client } from './forwarded.ts'
 
 /** The other end of a connection: a client, or a proxy that may say for whom it asks. */
 export class Peer {

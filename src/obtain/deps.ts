@@ -1,7 +1,8 @@
 import type { CredentialCache } from '../cache/index.ts'
 import type { Clock, Credential, Log, Metrics, Outbound, Secrets, UpstreamTokens } from '../core/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
-import type { RouteDecisions, StsEndpoints } from './cloud-sts/index.ts'
+import type { RouteDecisions } from './cloud-sts/decision-log.ts'
+import type { StsEndpoints } from './cloud-sts/endpoint.ts'
 
 /** What a source says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
 export type SourceOutboundOptions = Omit<

@@ -1,10 +1,10 @@
+import type { ProxyOverrides } from './proxy-overrides.ts'
 import { routeOfManifest, routeOfOptions, routeOfProxy, type DraftRoute } from './draft-route.ts'
 import { once } from './later.ts'
 import type { Loaded } from './loaded.ts'
 import { fileProblem, type Located, type Problem } from './problem.ts'
 import { proxyConfig, type ProxyConfig } from './proxy-config.ts'
 import { callersOfManifest, type CallersElsewhere } from './resolve-manifest-callers.ts'
-import type { ProxyOverrides } from './resolve-proxy.ts'
 import { httpUrl } from './scalars.ts'
 
 /** The settings of a process without a ProxyConfig. */

@@ -52,7 +52,8 @@ export { HTTP_URL } from './patterns.ts'
 
 // Documents → what a process runs.
 export { resolveProxy } from './resolve-proxy.ts'
-export type { ProxyOverrides, ProxyResult } from './resolve-proxy.ts'
+export type { ProxyResult } from './resolve-proxy.ts'
+export type { ProxyOverrides } from './proxy-overrides.ts'
 export { resolveAuth } from './resolve-auth.ts'
 export type { AuthResult } from './resolve-auth.ts'
 export { splitExternalAuth } from './external-auth-option.ts'

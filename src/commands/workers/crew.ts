@@ -1,24 +1,8 @@
+import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
 import type { Log, Metrics } from '../../core/index.ts'
-import type { StartFailure, WorkerMethods } from './messages.ts'
-import { NoAnswer, type Peer } from './peer.ts'
+import type { StartFailure } from './messages.ts'
+import { NoAnswer } from './peer.ts'
 import { watchPulse } from './pulse.ts'
-
-/** How a process ended. */
-export interface WorkerEnd {
-  readonly code: number | null
-  readonly signal: string | null
-}
-
-/** A process that was started as a worker. */
-export interface WorkerProcess {
-  readonly pid: number | undefined
-  readonly peer: Peer<WorkerMethods>
-  /** How its start came out; rejects when it ended before it said. */
-  readonly started: Promise<{ readonly url: string } | { readonly failure: StartFailure }>
-  /** Resolves when the process has ended, however it did. */
-  readonly ended: Promise<WorkerEnd>
-  kill(): void
-}
 
 export interface CrewOptions {
   readonly count: number

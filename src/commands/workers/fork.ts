@@ -1,7 +1,7 @@
+import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
 import cluster from 'node:cluster'
 import type { Io } from '../io.ts'
 import type { OpenLog } from '../logging.ts'
-import type { WorkerEnd, WorkerProcess } from './crew.ts'
 import { passLines } from './log-lines.ts'
 import type { MemoryOfWorkers } from './memory-of-workers.ts'
 import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'

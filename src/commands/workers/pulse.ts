@@ -1,4 +1,4 @@
-import type { WorkerProcess } from './crew.ts'
+import type { WorkerProcess } from './worker-process.ts'
 
 /** How often each worker is asked whether it is there, in milliseconds. */
 const BEAT_MS = 1_000

@@ -1,3 +1,4 @@
+import type { WorkerProcess } from './worker-process.ts'
 import { randomBytes } from 'node:crypto'
 import { type EphemeralMaterial, makeEphemeralMaterial } from '../../authserver/index.ts'
 import { Failure, type FailureCode } from '../../core/index.ts'
@@ -13,7 +14,7 @@ import { DEFAULT_DRAIN_GRACE_MS, type ProxyProcessOptions } from '../proxy-proce
 import { fixedSettings } from '../reloader.ts'
 import { type RunningProxy, startAdmin } from '../run-proxy.ts'
 import { VERSION } from '../version.ts'
-import { type Crew, startCrew, type WorkerProcess, WorkerNotStarted } from './crew.ts'
+import { type Crew, startCrew, WorkerNotStarted } from './crew.ts'
 import { forkWorker } from './fork.ts'
 import { memorySharesOf } from '../memory-limit.ts'
 import { createMemoryOfWorkers } from './memory-of-workers.ts'

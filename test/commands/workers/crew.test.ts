@@ -1,5 +1,6 @@
+import type { WorkerProcess, WorkerEnd } from '../../../src/commands/workers/worker-process.ts'
 import { describe, expect, it, vi } from 'vitest'
-import { startCrew, type WorkerProcess, type WorkerEnd } from '../../../src/commands/workers/crew.ts'
+import { startCrew } from '../../../src/commands/workers/crew.ts'
 import type { StartFailure } from '../../../src/commands/workers/messages.ts'
 import { openMetrics } from '../../../src/commands/metrics.ts'
 import { createRecordingLog } from '../../support/ports.ts'

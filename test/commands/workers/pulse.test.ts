@@ -1,5 +1,5 @@
+import type { WorkerProcess } from '../../../src/commands/workers/worker-process.ts'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { WorkerProcess } from '../../../src/commands/workers/crew.ts'
 import { NoAnswer } from '../../../src/commands/workers/peer.ts'
 import { watchPulse } from '../../../src/commands/workers/pulse.ts'
 
