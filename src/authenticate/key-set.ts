@@ -21,9 +21,9 @@ export type KeyMatch =
   /** Several fit and nothing says which. */
   | { readonly kind: 'several' }
 
-const MIN_RSA_BITS = 2048
+export const MIN_RSA_BITS = 2048
 /** Verifying with a longer key would cost milliseconds of everybody's time. */
-const MAX_RSA_BITS = 8192
+export const MAX_RSA_BITS = 8192
 const MAX_KEYS = 100
 
 /**
@@ -50,6 +50,20 @@ export function readKeySet(document: Claims): readonly VerificationKey[] | undef
     if (entry !== undefined) usable.set(entry.identity, entry.key)
   }
   return [...usable.values()]
+}
+
+/**
+ * What tells the keys of a JWKS document from each other: `kid`, else all of a key. Those that may not verify signatures
+ * are among them.
+ */
+export function namesIn({ keys }: Claims): ReadonlySet<string> {
+  const listed = Array.isArray(keys) ? (keys as readonly ClaimValue[]).slice(0, MAX_KEYS) : []
+  return new Set(
+    listed.map((jwk) => {
+      const kid = typeof jwk === 'object' && jwk !== null ? (jwk as Claims)['kid'] : undefined
+      return typeof kid === 'string' ? kid : JSON.stringify(jwk)
+    }),
+  )
 }
 
 function readKey(jwk: ClaimValue): { identity: string; key: VerificationKey } | undefined {

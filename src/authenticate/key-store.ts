@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto'
 import { asFailure, type Clock, Failure } from '../core/index.ts'
 import type { ProviderClient } from './provider-client.ts'
 import type { Discovery } from './discovery.ts'
 import { lifetimeOf } from './freshness.ts'
 import { jsonAnswer } from './json-answer.ts'
-import { readKeySet, type VerificationKey } from './key-set.ts'
+import { createRefreshBudget, createSightings } from './key-refreshes.ts'
+import { namesIn, readKeySet, type VerificationKey } from './key-set.ts'
 
 /** The public keys of one provider. */
 export interface KeyStore {
@@ -15,11 +17,13 @@ export interface KeyStore {
   /** Keys that may be used now. Throws `Failure` (503, or 502 for an answer that is no JWKS) when there are none. */
   keys(): Promise<readonly VerificationKey[]>
   /**
-   * A token names a key that is not there: the keys after one refresh. Three may follow each other at once, then one per
-   * 30 s; throws `identity_provider_unavailable` with the time to come back while none is allowed, and `Failure` when the
-   * refresh failed, so that neither is taken for a bad token (decisions §2.4).
+   * A token names a key that is not there: the keys after a refresh that was begun since the first sight of that name.
+   * Throws `identity_provider_unavailable` with the time to come back while none is allowed (`createRefreshBudget`), and
+   * `Failure` when the refresh failed, so that neither is taken for a bad token (decisions §2.3).
    */
-  refreshed(): Promise<readonly VerificationKey[]>
+  refreshed(name: string): Promise<readonly VerificationKey[]>
+  /** Whether the document lists a key with this `kid`, be it one that may not verify signatures. */
+  lists(kid: string): boolean
   /** True while keys were asked for and never came. */
   isMissing(): boolean
 }
@@ -35,8 +39,6 @@ export interface KeyStoreOptions {
 
 /** How long keys serve past their age while the provider cannot give new ones (decisions §2.4). */
 const STALE_MS = 3_600_000
-const MOST_REFRESHES = 3
-const REFRESH_EVERY_MS = 30_000
 /** What a provider asks for by Retry-After is given up to here. */
 const LONGEST_PAUSE_MS = 30_000
 /** Without it: so soon after it is well again everybody is let in (decisions §4). */
@@ -48,18 +50,21 @@ const LONGEST_AWAY_PAUSE_MS = 2_000
  */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
   const { clock, client, discovery, jwksUrl, onFetched } = options
-  let known: { keys: readonly VerificationKey[]; staleAtMs: number } | undefined
+  const budget = createRefreshBudget(clock)
+  const sightings = createSightings(clock)
+  let known: { keys: readonly VerificationKey[]; names: ReadonlySet<string>; staleAtMs: number } | undefined
   let flight: Promise<readonly VerificationKey[]> | undefined
   let failed: { failure: Failure; untilMs: number } | undefined
   let failures = 0
-  let allowed = MOST_REFRESHES
-  let allowedAtMs = clock.now()
 
   const fetchKeys = async (): Promise<readonly VerificationKey[]> => {
     const response = await client.get(jwksUrl ?? (await discovery.jwksUri()))
-    const keys = readKeySet(jsonAnswer(response))
+    const document = jsonAnswer(response)
+    const keys = readKeySet(document)
     if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
-    known = { keys, staleAtMs: clock.now() + lifetimeOf(response.headers, clock.now()) }
+    const names = namesIn(document)
+    budget.noteFetched(known !== undefined && !names.isSubsetOf(known.names))
+    known = { keys, names, staleAtMs: clock.now() + lifetimeOf(response.headers, clock.now()) }
     return keys
   }
 
@@ -73,9 +78,12 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
   }
 
   const refresh = (): Promise<readonly VerificationKey[]> => {
-    flight ??= fetchKeys()
+    if (flight !== undefined) return flight
+    const looked = sightings.begin()
+    flight = fetchKeys()
       .then(
         (keys) => {
+          looked(true)
           failures = 0
           failed = undefined
           onFetched(keys.length, undefined)
@@ -83,6 +91,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
         },
         (error: unknown) => {
           const failure = asFailure(error)
+          looked(false)
           noteFailure(failure)
           onFetched(known?.keys.length ?? 0, failure)
           throw failure
@@ -125,24 +134,24 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     ready,
     keys: async () => ready() ?? fetched(),
     isMissing: () => known === undefined && failures > 0,
-    async refreshed() {
-      if (flight !== undefined) return fetched()
-      const nowMs = clock.now()
-      allowed = Math.min(MOST_REFRESHES, allowed + (nowMs - allowedAtMs) / REFRESH_EVERY_MS)
-      allowedAtMs = nowMs
-      if (allowed < 1) {
-        const retryAfterSeconds = Math.ceil(((1 - allowed) * REFRESH_EVERY_MS) / 1000)
-        throw new Failure('identity_provider_unavailable', {
-          detail: 'the keys are not fetched again yet',
-          retryAfterSeconds,
-        })
+    lists: (kid) => known?.names.has(kid) === true,
+    async refreshed(name) {
+      // Of no use to anybody but as a name, and as long as whoever made it up likes.
+      const key = hash('sha256', name, 'base64url')
+      if (known !== undefined && sightings.wasLookedFor(key)) return known.keys
+      if (flight !== undefined && !sightings.isLookedFor(key)) {
+        sightings.see(key)
+        // It was begun before this name was seen: what it lacks may be there by now.
+        const keys = await fetched()
+        if (known?.names.has(name) === true) return keys
       }
-      allowed -= 1
+      if (sightings.isLookedFor(key)) return fetched()
+      sightings.see(key)
+      budget.take()
       try {
         return await fetched()
       } catch (error) {
-        // It has not answered the question.
-        allowed = Math.min(MOST_REFRESHES, allowed + 1)
+        budget.giveBack()
         throw error
       }
     },

@@ -1,4 +1,4 @@
-import { findKey, type VerificationKey } from './key-set.ts'
+import { findKey, MAX_RSA_BITS, MIN_RSA_BITS, type VerificationKey } from './key-set.ts'
 import type { UnverifiedJwt } from './token-shape.ts'
 
 /**
@@ -53,4 +53,13 @@ export async function checkSignature(
     // Not the token's fault, so that nobody is told to log in again.
     throw error
   }
+}
+
+/** Bytes of a signature: RFC 7518 §3.4, RFC 8037 §3.1; those of RSA have the length of the modulus. */
+const SIGNATURE_BYTES: Readonly<Record<string, number>> = { ES256: 64, ES384: 96, ES512: 132, EdDSA: 64, Ed25519: 64 }
+
+/** Whether signatures of an algorithm have so many bytes. */
+export function isSignatureLong(alg: string, bytes: number): boolean {
+  const expected = SIGNATURE_BYTES[alg]
+  return expected === undefined ? bytes * 8 >= MIN_RSA_BITS && bytes * 8 <= MAX_RSA_BITS : bytes === expected
 }

@@ -3,7 +3,7 @@ import { accept } from './accept.ts'
 import { type BrokenRule, brokenRule } from './claim-rules.ts'
 import type { VerificationKey } from './key-set.ts'
 import type { Provider } from './provider.ts'
-import { checkSignature, readHeader, type SignatureCheck, type SignatureHeader } from './signature.ts'
+import { checkSignature, isSignatureLong, readHeader, type SignatureCheck, type SignatureHeader } from './signature.ts'
 import type { UnverifiedJwt } from './token-shape.ts'
 import { firstAccepted, refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
 import { introspectAt } from './verify-opaque.ts'
@@ -112,14 +112,31 @@ const SENTENCES: Readonly<Record<Exclude<SignatureCheck, 'good'>, string>> = {
   ambiguous_key: 'several keys of the provider fit and no kid says which',
 }
 
+/** What a key that a token wants is known by. Without `kid` it is any that `alg` fits. */
+const keyName = ({ kid, alg }: SignatureHeader): string => kid ?? `{"alg":${JSON.stringify(alg)}}`
+
+/**
+ * Whether newer keys might verify the token (decisions §2.3): a key that is listed and does not fit stays so, and a signature that
+ * no key of the algorithm makes is none, so that whoever can't sign does not use up the refreshes.
+ */
+function mayBeFound({ token, header, provider }: Case): boolean {
+  if (header.kid !== undefined && provider.keys.lists(header.kid)) return false
+  return isSignatureLong(header.alg, Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4))
+}
+
 async function verifySignature(one: Case, first: Look | undefined, clock: Clock): Promise<Verdict> {
   const { keys } = one.provider
   try {
     let last = first ?? (await look(one, await keys.keys()))
     // There may have been newer ones while the older keys were looked at.
-    const current = keys.ready()
-    if (last.check === 'unknown_key' && current !== undefined && current !== last.keys) last = await look(one, current)
-    if (last.check === 'unknown_key') last = await look(one, await keys.refreshed())
+    for (
+      let now = keys.ready();
+      last.check === 'unknown_key' && now !== undefined && now !== last.keys;
+      now = keys.ready()
+    )
+      last = await look(one, now)
+    if (last.check === 'unknown_key' && !mayBeFound(one)) return refused(SENTENCES.unknown_key)
+    if (last.check === 'unknown_key') last = await look(one, await keys.refreshed(keyName(one.header)))
     return last.check === 'good' ? acceptCase(one, clock) : refused(SENTENCES[last.check])
   } catch (error) {
     return { kind: 'undecided', failure: asFailure(error) }
