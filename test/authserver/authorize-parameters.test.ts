@@ -17,7 +17,7 @@ beforeAll(async () => {
     ],
   })
   client = await register(rig)
-  several = await register(rig, { redirect_uris: [REDIRECT, 'https://app.example.com/cb?x=1'] })
+  several = await register(rig, { redirect_uris: [REDIRECT, 'http://localhost:7777/cb?x=1'] })
 })
 afterAll(() => sockets.closeAll())
 
@@ -182,7 +182,7 @@ describe('an authorization request that is refused to its client', () => {
   })
 
   it('keeps the query of the redirect URI', async () => {
-    const redirect = 'https://app.example.com/cb?x=1'
+    const redirect = 'http://localhost:7777/cb?x=1'
     const seen = await ask({ redirect_uri: redirect, prompt: 'none' }, undefined, several)
     expect(seen.location?.startsWith(`${redirect}&error=consent_required&`)).toBe(true)
   })

@@ -89,7 +89,15 @@ describe('the consent page', () => {
     const seen = await ask(new Browser(), {}, who)
     expect(seen.html).not.toMatch(/<script|<img|<form action="https|[\u202A-\u202E\u200B]/)
     const visible = name.replace(/[\u202A-\u202E\u200B]/g, '\uFFFD')
-    expect(textOf(seen)).toContain(`Allow ${visible} to use`.replace(/\s+/g, ' '))
+    const text = textOf(seen)
+    const heading = visible.length > 60 ? `${visible.slice(0, 60)}…` : visible
+    expect(text).toContain(`Allow ${heading} to use`.replace(/\s+/g, ' '))
+    expect(text).toContain(`Application ${visible} Unverified`.replace(/\s+/g, ' '))
+  })
+
+  it('shows three marks on a letter, and none on what is before the name', async () => {
+    const who = await register(rig, { redirect_uris: [WEB], client_name: `\u0301Ba\u0301\u0323\u0302\u0303\u0304nk` })
+    expect(textOf(await ask(new Browser(), {}, who))).toContain('Allow \u25CC\u0301Ba\u0301\u0323\u0302\uFFFDnk to use')
   })
 
   it('says that a loopback or private-use redirect stays on this device', async () => {
@@ -116,6 +124,10 @@ describe('consent', () => {
     const browser = await agreed()
     expect((await ask(new Browser())).status).toBe(200)
     expect((await ask(browser, { scope: 'mcp:read mcp:write' })).status).toBe(200)
+    const twoDoors = await register(rig, { redirect_uris: [WEB, `${WEB}/2`] })
+    await logIn(rig, twoDoors, { browser, more: { redirect_uri: WEB } })
+    expect((await ask(browser, {}, twoDoors)).status).toBe(303)
+    expect((await ask(browser, { redirect_uri: `${WEB}/2` }, twoDoors)).status).toBe(200)
     const other = await register(rig, { redirect_uris: [WEB], client_name: 'Web App' })
     expect((await ask(browser, {}, other)).status).toBe(200)
   })

@@ -24,6 +24,7 @@ export type Judgement =
   | { readonly kind: 'page'; readonly error: OAuthError }
   | {
       readonly kind: 'answer'
+      readonly client: LoginRequest['client']
       readonly redirectUri: string
       readonly state: string | undefined
       readonly error: OAuthError
@@ -73,10 +74,10 @@ export async function judgeRequest(
   if (!isRegistered(redirectUri, client.redirectUris))
     return page('invalid_redirect_uri', 'redirect_uri is not one that the client has registered')
   const state = doubled.includes('state') ? undefined : one(parameters, 'state')
+  const { id, kind, name } = client
   try {
     if (doubled.length > 0) throw new OAuthError('invalid_request', `${doubled.join(', ')} may be there once`)
     const { isSilent, ...rest } = readParameters(parameters, resources)
-    const { id, kind, name } = client
     const isRedirectGiven = given !== undefined
     return {
       kind: 'login',
@@ -84,7 +85,7 @@ export async function judgeRequest(
       request: { client: { id, kind, name }, redirectUri, isRedirectGiven, state, ...rest },
     }
   } catch (error) {
-    if (error instanceof OAuthError) return { kind: 'answer', redirectUri, state, error }
+    if (error instanceof OAuthError) return { kind: 'answer', client: { id, kind, name }, redirectUri, state, error }
     throw error
   }
 }

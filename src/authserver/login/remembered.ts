@@ -9,10 +9,10 @@ import type { LoginRequest } from './login-request.ts'
 /** Consent is remembered this long. */
 const REMEMBERED_MS = 30 * 24 * 3_600_000
 /** As many as fit into a cookie of 4 KiB. */
-const MOST_ENTRIES = 40
+const MOST_ENTRIES = 36
 
-/** What was consented to, by whom (shortened hashes), and when (seconds since the epoch). */
-type Entry = readonly [what: string, who: string, atSeconds: number]
+/** What was consented to, by whom (shortened hashes), when (seconds since the epoch), and of which client and redirect. */
+type Entry = readonly [what: string, who: string, atSeconds: number, client?: string]
 
 /**
  * Consent that this browser gave before (authserver.md §4.1): per client, redirect URI, scopes and resource, in a sealed cookie;
@@ -22,9 +22,14 @@ type Entry = readonly [what: string, who: string, atSeconds: number]
 export interface RememberedConsents {
   /** The subject (shortened hash) for whom this was consented to; undefined when it was not, or not by this browser. */
   find(request: LoginRequest, cookies: ReadonlyMap<string, string>, origin: string): Promise<string | undefined>
+  /** Whether anything was consented to for this client at this redirect URI, by whomever. */
+  knows(client: Destination, cookies: ReadonlyMap<string, string>, origin: string): Promise<boolean>
   /** `Set-Cookie` with this consent beside the others. */
   add(request: LoginRequest, subject: string, cookies: ReadonlyMap<string, string>, origin: string): Promise<string>
 }
+
+/** A client and where it is answered. */
+export type Destination = Pick<LoginRequest, 'client' | 'redirectUri'>
 
 /** How a consent names whom it was given for. */
 export const shortHash = (text: string): string =>
@@ -33,7 +38,7 @@ export const shortHash = (text: string): string =>
 export function createRememberedConsents(issuer: string, seal: Seal, clock: Clock): RememberedConsents {
   // Servers of one host have cookies of their own.
   const base = `extauth-consents-${createHash('sha256').update(issuer).digest('hex').slice(0, 8)}`
-  const nameFor = (request: LoginRequest): string =>
+  const nameFor = (request: Destination): string =>
     redirectKind(request.redirectUri) === 'web' ? base : `${base}-session`
 
   const read = async (
@@ -60,16 +65,23 @@ export function createRememberedConsents(issuer: string, seal: Seal, clock: Cloc
       const what = consentTo(request)
       return (await read(nameFor(request), cookies, origin)).find(([one]) => one === what)?.[1]
     },
+    async knows(destination, cookies, origin) {
+      const client = clientAt(destination)
+      return (await read(nameFor(destination), cookies, origin)).some(([, , , one]) => one === client)
+    },
     async add(request, subject, cookies, origin) {
       const name = nameFor(request)
       const what = consentTo(request)
       const others = (await read(name, cookies, origin)).filter(([one]) => one !== what).slice(1 - MOST_ENTRIES)
-      const entry: Entry = [what, shortHash(subject), Math.floor(clock.now() / 1000)]
+      const entry: Entry = [what, shortHash(subject), Math.floor(clock.now() / 1000), clientAt(request)]
       const value = seal.seal(name, Buffer.from(JSON.stringify([...others, entry]))).toString('base64url')
       return setCookie(name, value, origin, name === base ? REMEMBERED_MS : undefined)
     },
   }
 }
+
+const clientAt = ({ client, redirectUri }: Destination): string =>
+  shortHash(hashKey([client.id, portless(redirectUri) ?? redirectUri])).slice(0, 11)
 
 const consentTo = ({ client, redirectUri, scope, resource }: LoginRequest): string =>
   shortHash(hashKey([client.id, portless(redirectUri) ?? redirectUri, scope.toSorted().join(' '), resource]))

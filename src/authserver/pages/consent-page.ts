@@ -1,5 +1,6 @@
 import { redirectKind } from '../clients/redirect-uri.ts'
 import type { LoginRequest } from '../login/login-request.ts'
+import { applicationRow, shortName } from './application.ts'
 import { html, NOTHING, type Markup } from './html.ts'
 import { renderPage } from './layout.ts'
 
@@ -17,15 +18,13 @@ export interface ConsentPageParts {
 
 /** The page that asks before anything is sent anywhere (authserver.md §4.1). */
 export function consentPage({ request, next, user, action, field }: ConsentPageParts): string {
-  const name = request.client.name ?? 'An application without a name'
   const title = 'Allow access?'
-  const body = html`<h1>Allow <bdi>${name}</bdi> to use this service as you?</h1>
+  const body = html`<h1>Allow ${shortName(request.client)} to use this service as you?</h1>
     ${user === undefined ? NOTHING : html`<p class="note">You are signed in as <bdi>${user}</bdi>.</p>`}
     <dl>
-      <dt>Application</dt>
-      <dd><bdi>${name}</bdi>${identity(request)}</dd>
+      ${applicationRow(request.client)}
       <dt>Sends you back to</dt>
-      <dd>${destination(request.redirectUri)}</dd>
+      <dd><span class="chosen">${destination(request.redirectUri)}</span></dd>
       <dt>Service</dt>
       <dd>${request.resource}</dd>
       ${
@@ -52,12 +51,6 @@ export function consentPage({ request, next, user, action, field }: ConsentPageP
       <button name="decision" value="cancel">Cancel</button>
     </form>`
   return renderPage({ title, body })
-}
-
-/** How far a client's name can be believed. */
-function identity({ client }: LoginRequest): Markup {
-  if (client.kind === 'document') return html`<small>published at ${client.id}</small>`
-  return html`<small><strong>Unverified.</strong> The application chose this name itself; anybody could.</small>`
 }
 
 /** Where the code goes: the host in full; what stays on this device says so. */

@@ -17,8 +17,17 @@ const ENTITIES: Readonly<Record<string, string>> = {
 /** Characters that turn text around, join it or can't be seen: what somebody else chose must look like what it is. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu
 
+/** Marks above and below a letter: as many as any script needs; more would be painted over other lines. */
+const STACKED = /(\p{M}{3})\p{M}+/gu
+/** A mark at the start stands on what is before the text. */
+const LEADING = /^\p{M}/u
+
 const escaped = (text: string): string =>
-  text.replace(INVISIBLE, '\u{FFFD}').replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
+  text
+    .replace(INVISIBLE, '\u{FFFD}')
+    .replace(STACKED, '$1\u{FFFD}')
+    .replace(LEADING, '\u{25CC}$&')
+    .replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 
 /** Markup with values in it: `` html`<p>${name}</p>` ``. A text is escaped for element content and for quoted attributes. */
 export function html(parts: TemplateStringsArray, ...values: readonly (string | Markup | readonly Markup[])[]): Markup {

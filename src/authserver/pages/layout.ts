@@ -8,14 +8,15 @@ const STYLE = `
 *{box-sizing:border-box}
 body{margin:0;padding:1rem;font:1rem/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText;overflow-wrap:anywhere}
 main{max-width:34rem;margin:4vh auto;padding:1.25rem;border:1px solid var(--line);border-radius:.75rem}
-h1{font-size:1.375rem;line-height:1.25;margin:0 0 .75rem}
+h1{font-size:1.375rem;line-height:1.75rem;margin:0 0 .75rem;overflow:hidden}
 dl{margin:1rem 0}
 dt{font-size:.875rem;opacity:.8;margin-top:.75rem}
 dd{margin:0;font-weight:600}
 dd small{display:block;font-weight:400}
+dd .chosen{display:block;max-height:4.5rem;overflow:hidden auto}
 ul{margin:0;padding-left:1.25rem}
 .note{padding:.5rem .75rem;border-left:.25rem solid var(--accent);background:var(--soft)}
-form{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.25rem}
+form{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.25rem;position:sticky;bottom:0;padding:.5rem 0;background:Canvas}
 button,.button{flex:1 1 8rem;min-height:2.75rem;padding:.5rem 1rem;font:inherit;font-weight:600;text-align:center;text-decoration:none;border:1px solid var(--line);border-radius:.5rem;background:transparent;color:inherit;cursor:pointer}
 .primary{background:var(--accent);border-color:var(--accent);color:var(--on-accent)}
 :focus-visible{outline:.1875rem solid var(--accent);outline-offset:.125rem}

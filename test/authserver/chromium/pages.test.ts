@@ -53,7 +53,9 @@ describe('the pages in a real browser', { timeout: 120_000 }, () => {
     await page.goto((await ask(world, { client_name: name })).url)
     const shown = (await page.locator('h1').textContent()) ?? ''
     const invisible = /[\p{Cf}]/gu
-    expect(shown).toContain(name.replace(invisible, '\u{FFFD}'))
+    const visible = name.replace(invisible, '\u{FFFD}')
+    expect(shown).toContain(visible.slice(0, 60))
+    expect(await page.locator('dd').first().textContent()).toContain(visible)
     expect(shown).not.toMatch(invisible)
     expect(await page.title()).toBe('Allow access?')
     expect(await page.locator('form').count()).toBe(1)
@@ -61,6 +63,29 @@ describe('the pages in a real browser', { timeout: 120_000 }, () => {
     expect(await page.locator('script, img, iframe, [onfocus], [onerror]').count()).toBe(0)
     expect((await look(page)).isTooWide).toBe(false)
     expect(dialogs).toEqual([])
+  })
+
+  it.each([
+    ['of stacked marks', `Bank${'\u0301'.repeat(126)}x${'\u0323'.repeat(125)}`],
+    ['that begins with marks', '\u0301'.repeat(256)],
+    ['of enclosing marks', 'a\u20E0'.repeat(128)],
+    ['of the widest sign', '\uFDFD'.repeat(256)],
+    ['of the longest word', 'W'.repeat(256)],
+    ['of many lines', 'ab '.repeat(85)],
+  ])('let a name %s neither cover what is said of it nor push the buttons away', async (_name, name) => {
+    const page = await world.person({ viewport: { width: 360, height: 640 } })
+    const said = page.locator('dd small').first()
+    const redirects = { redirect_uris: [`https://${'long-host.'.repeat(24)}example.com/cb`] }
+    await page.goto((await ask(world, { ...redirects, client_name: 'Plain' })).url)
+    const plain = await said.screenshot()
+    await page.goto((await ask(world, { ...redirects, client_name: name })).url)
+    expect((await said.screenshot()).equals(plain)).toBe(true)
+    expect((await look(page)).isTooWide).toBe(false)
+    await page.evaluate('scrollTo(0, 0)')
+    const bottom = (box: { y: number; height: number } | null) => (box === null ? Infinity : box.y + box.height)
+    const form = await page.locator('form').boundingBox()
+    expect(bottom(form)).toBeLessThanOrEqual(640)
+    expect(bottom(await said.boundingBox())).toBeLessThanOrEqual(form?.y ?? 0)
   })
 
   it.each<['light' | 'dark', number]>([
