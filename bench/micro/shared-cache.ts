@@ -75,6 +75,7 @@ async function warmRatio(): Promise<number> {
         ownerId: subject,
         role: undefined,
         notAfterMs: undefined,
+        deadlineMs: 10_000,
         fetch: () => Promise.resolve({ value, expiresAtMs: clock.now() + 3_600_000 }),
       }
     })

@@ -13,6 +13,55 @@ const cached = ['test/obtain/cached.test.ts']
 /** Which credential is whose: `core`, `cache`, `obtain`. */
 export const CREDENTIALS: readonly Mutation[] = [
   {
+    rule: 'a credential is for what the claims of the token say',
+    file: 'src/obtain/cloud-sts/key-parts.ts',
+    find: '.filter(([name]) => !VOLATILE.has(name))',
+    replace: ".filter(([name]) => name === 'aud')",
+    tests: ['test/obtain/cloud-sts/race.test.ts'],
+  },
+  {
+    rule: 'a wrong token URL is not the caller’s fault',
+    file: 'src/obtain/token-exchange-response.ts',
+    find: 'if (NO_TOKEN_ENDPOINT.has(status)) {',
+    replace: 'if (status === 0) {',
+    tests: ['test/obtain/token-exchange-response.test.ts'],
+  },
+  {
+    rule: 'an unknown error is not the caller’s fault',
+    file: 'src/obtain/token-exchange-response.ts',
+    find: "?? 'exchange_failed')",
+    replace: "?? 'exchange_denied')",
+    tests: ['test/obtain/token-exchange-response.test.ts'],
+  },
+  {
+    rule: 'an error code is no text',
+    file: 'src/obtain/token-exchange-response.ts',
+    find: "ERROR_CODE.test(error) ? error : 'with an error that is no code'",
+    replace: 'error',
+    tests: ['test/obtain/token-exchange-response.test.ts'],
+  },
+  {
+    rule: 'what STS may have said by mistake is asked again',
+    file: 'src/obtain/cloud-sts/assume-role.ts',
+    find: 'if (!isInvalidIdentityToken(error) || !hasTime) throw error',
+    replace: 'if (hasTime || error !== undefined) throw error',
+    tests: ['test/obtain/cloud-sts/sts-failures.test.ts'],
+  },
+  {
+    rule: 'a request has one deadline, whoever makes the call',
+    file: 'src/cache/shared-credentials.ts',
+    find: '?? makeAlone(slot, endsAtMs)',
+    replace: '?? makeAlone(slot, performance.now() + slot.deadlineMs)',
+    tests: ['test/cache/shared/fleet.test.ts'],
+  },
+  {
+    rule: 'an exchange ends when its request does',
+    file: 'src/net/outbound.ts',
+    find: 'Math.min(performance.now() + deadlineMs, request.endsAtMs ?? Infinity)',
+    replace: 'performance.now() + deadlineMs',
+    tests: ['test/net/outbound.test.ts'],
+  },
+  {
     rule: 'a secret is not its JSON',
     file: 'src/core/secret.ts',
     find: '  toJSON(): string {\n    return REDACTED',

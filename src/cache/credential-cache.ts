@@ -117,13 +117,16 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
   const start = (slot: CacheSlot<V>, purpose: 'miss' | 'refresh'): Flight<V> => {
     const { key, scope, generation, issuer, subject, role } = slot
     const startedAtMs = clock.now()
+    const endsAtMs = performance.now() + slot.deadlineMs
     const run = async (): Promise<V> => {
       // A turn later, so that the flight is known before anything can end it.
       await Promise.resolve()
       try {
         const shared = options.shared?.()
         const fetched: FetchedValue<V> =
-          shared === undefined ? await slot.fetch() : await shared.fetch(slot, entries.peek(key)?.value)
+          shared === undefined
+            ? await slot.fetch(endsAtMs)
+            : await shared.fetch(slot, entries.peek(key)?.value, endsAtMs)
         const value = keep(slot, flight, fetched)
         scope.counters.fetched(purpose, fetched.isShared === true ? 'shared' : 'ok', secondsSince(startedAtMs))
         return value

@@ -19,8 +19,6 @@ const PURGED = 'purged'
 const ROTATED = 'rotated '
 /** The maker of a value says so often that it lives; that long after its death another one begins. */
 const LOCK_MS = 3_000
-/** Who waits for another replica's call waits no longer; then it calls itself. */
-const LONGEST_WAIT_MS = 10_000
 const FIRST_LOOK_MS = 15
 const LONGEST_LOOK_MS = 250
 /** Values that were made while the store was away; they are shared when it is back. */
@@ -129,24 +127,24 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     return { ...entry, isShared: true }
   }
 
-  const make = async (slot: CacheSlot<V>): Promise<SharedEntry<V>> => {
+  const make = async (slot: CacheSlot<V>, endsAtMs: number): Promise<SharedEntry<V>> => {
     const { epoch } = marks
-    const { value, expiresAtMs } = await slot.fetch()
+    const { value, expiresAtMs } = await slot.fetch(endsAtMs)
     return { epoch, obtainedAtMs: clock.now(), expiresAtMs, value }
   }
 
-  const makeAlone = async (slot: CacheSlot<V>): Promise<FetchedValue<V>> => {
+  const makeAlone = async (slot: CacheSlot<V>, endsAtMs: number): Promise<FetchedValue<V>> => {
     outcomes.with('alone').add()
-    const entry = await make(slot)
+    const entry = await make(slot, endsAtMs)
     if (gate.isAlone) unshared.set(slot.key, entry, entry.expiresAtMs)
     else void put(slot.key, entry)
     return entry
   }
 
   /** Nobody waits for what is written: the caller has its value already. */
-  const makeForAll = async (slot: CacheSlot<V>, held: SharedLock): Promise<FetchedValue<V>> => {
+  const makeForAll = async (slot: CacheSlot<V>, held: SharedLock, endsAtMs: number): Promise<FetchedValue<V>> => {
     try {
-      const entry = await make(slot)
+      const entry = await make(slot, endsAtMs)
       outcomes.with('made').add()
       void put(slot.key, entry, held)
       return entry
@@ -164,21 +162,20 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     return { entry, version: stored?.version }
   }
 
-  const findOrMake = async (slot: CacheSlot<V>, current: V | undefined): Promise<FetchedValue<V> | undefined> => {
+  const findOrMake = async (slot: CacheSlot<V>, current: V | undefined, endsAtMs: number) => {
     if (gate.isAlone) return undefined
     if (!isKnown && !(await gate.run(() => known)).isDone) return undefined
     const seen = current === undefined ? undefined : await look(slot, current)
     if (seen?.entry !== undefined) return seen.entry
     let stale = seen?.version
     let lookMs = FIRST_LOOK_MS
-    const untilMs = performance.now() + LONGEST_WAIT_MS
-    while (!gate.isAlone && performance.now() < untilMs) {
+    while (!gate.isAlone && performance.now() < endsAtMs) {
       const claim = await gate.run(
         () => store.getOrLock(recordOf(slot.key), stale, LOCK_MS),
         (late) => (late.kind === 'lock' ? void late.held.release() : undefined),
       )
       if (!claim.isDone) return undefined
-      if (claim.value.kind === 'lock') return makeForAll(slot, claim.value.held)
+      if (claim.value.kind === 'lock') return makeForAll(slot, claim.value.held, endsAtMs)
       if (claim.value.kind === 'value') {
         const entry = await read(slot, claim.value.stored.value, current)
         if (entry !== undefined) return entry
@@ -215,7 +212,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   learn()
 
   return {
-    fetch: async (slot, current) => (await findOrMake(slot, current)) ?? makeAlone(slot),
+    fetch: async (slot, current, endsAtMs) => (await findOrMake(slot, current, endsAtMs)) ?? makeAlone(slot, endsAtMs),
     reject(slot, value) {
       refused.set(slot.key, digestOf(value, codec), clock.now() + LONGEST_SHARED_MS)
     },

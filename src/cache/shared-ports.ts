@@ -54,9 +54,10 @@ export interface FetchedValue<V> {
 export interface SharedCredentials<V> {
   /**
    * A value that is not `current`: one that another replica made, else one that is fetched here while the others wait for it.
-   * Throws what `slot.fetch` throws, and nothing because of the store.
+   * Throws what `slot.fetch` throws, and nothing because of the store. Who waits in vain until `endsAtMs` (`performance.now()`)
+   * has no time left for a call of its own.
    */
-  fetch(slot: CacheSlot<V>, current: V | undefined): Promise<FetchedValue<V>>
+  fetch(slot: CacheSlot<V>, current: V | undefined, endsAtMs: number): Promise<FetchedValue<V>>
   /** The backend refused this one: it is not taken from the store again. */
   reject(slot: CacheSlot<V>, value: V): void
   /** All replicas forget what matches; at once or, when the store can't be reached now, as soon as it can. Never rejects. */

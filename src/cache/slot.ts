@@ -35,8 +35,13 @@ export interface CacheSlot<V> extends Ownership {
   readonly notAfterMs: number | undefined
   /** The key stands for one token of the caller: that it is refused is remembered. Default false. */
   readonly isKeyedByToken?: boolean
-  /** Gets a new one, with its end in milliseconds since the epoch. Throws `Failure`. */
-  fetch(): Promise<{ readonly value: V; readonly expiresAtMs: number }>
+  /** Milliseconds that a request may take to get one, waiting for other replicas included. */
+  readonly deadlineMs: number
+  /**
+   * Gets a new one, with its end in milliseconds since the epoch, by `endsAtMs` (`performance.now()`) at the latest. Throws
+   * `Failure`.
+   */
+  fetch(endsAtMs: number): Promise<{ readonly value: V; readonly expiresAtMs: number }>
 }
 
 /** Which credentials a purge removes: all that match every field given. */

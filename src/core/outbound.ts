@@ -21,6 +21,8 @@ export interface OutboundRequest {
   readonly again?: () => Promise<OutboundRequest>
   /** Absent: the proxy's own. */
   readonly onBehalfOf?: OnBehalf
+  /** Nothing is waited for after this (`performance.now()`), where the deadline of the client is later. */
+  readonly endsAtMs?: number
 }
 
 /** Its answer, read whole within the size bound. Header names are lower-case; repeated ones are joined by `, `. */

@@ -173,6 +173,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
 
   const attempt = async (request: OutboundRequest, endsAtMs: number): Promise<OutboundResponse> => {
     const dispatcher = current()
+    if (performance.now() >= endsAtMs) throw new OutboundError('timeout')
     if (checkProxied !== undefined) await within(checkProxied(request.url), endsAtMs)
     try {
       return await roundTrip(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
@@ -205,7 +206,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
 
   return {
     async request(request) {
-      const endsAtMs = performance.now() + deadlineMs
+      const endsAtMs = Math.min(performance.now() + deadlineMs, request.endsAtMs ?? Infinity)
       const { onBehalfOf } = request
       try {
         return await protect({ onBehalfOf, deadlineMs, endsAtMs, run: () => attempts(request, endsAtMs) })

@@ -15,6 +15,8 @@ export interface SmithyRequest {
 /** Options of one `send`, which the clients hand through. */
 export interface SmithyCallOptions {
   readonly onBehalfOf?: OnBehalf
+  /** As of an `OutboundRequest`. */
+  readonly endsAtMs?: number
   /** Of the SDK's own options the one that says that these are such; the deadline is the outbound's. */
   readonly requestTimeout?: number
 }
@@ -53,7 +55,7 @@ const queryOf = (query: SmithyRequest['query']): string => {
  */
 export const createSmithyHandler = (outbound: Outbound): SmithyHandler => ({
   metadata: { handlerProtocol: 'http/1.1' },
-  handle: async (request, { onBehalfOf } = {}) => {
+  handle: async (request, { onBehalfOf, endsAtMs } = {}) => {
     const { body } = request
     if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
       throw new TypeError('the body of an STS request must be a string or bytes')
@@ -65,6 +67,7 @@ export const createSmithyHandler = (outbound: Outbound): SmithyHandler => ({
       headers: request.headers,
       ...(body === undefined ? {} : { body }),
       ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
+      ...(endsAtMs === undefined ? {} : { endsAtMs }),
     })
     return { response: { statusCode: response.status, headers: { ...response.headers }, body: response.body } }
   },

@@ -6,6 +6,8 @@ export interface FormPost {
   readonly form: readonly (readonly [string, string])[] | Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly onBehalfOf?: OnBehalf
+  /** As of an `OutboundRequest`. */
+  readonly endsAtMs?: number
 }
 
 const formEncode = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
@@ -26,6 +28,7 @@ export function formRequest(post: FormPost): OutboundRequest {
     headers: { ...post.headers, 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
     body: body.toString(),
     ...(post.onBehalfOf === undefined ? {} : { onBehalfOf: post.onBehalfOf }),
+    ...(post.endsAtMs === undefined ? {} : { endsAtMs: post.endsAtMs }),
   }
 }
 

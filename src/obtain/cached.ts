@@ -60,8 +60,12 @@ class PlannedSlot<P extends Plan> implements CacheSlot<Credential> {
     return this.#plan.notAfterMs
   }
 
-  async fetch(): Promise<{ value: Credential; expiresAtMs: number }> {
-    const { credential, expiresAtMs } = await this.#source.fetch(this.#caller, this.#plan)
+  get deadlineMs(): number {
+    return this.#source.deadlineMs
+  }
+
+  async fetch(endsAtMs: number): Promise<{ value: Credential; expiresAtMs: number }> {
+    const { credential, expiresAtMs } = await this.#source.fetch(this.#caller, this.#plan, endsAtMs)
     return { value: credential, expiresAtMs }
   }
 }

@@ -34,8 +34,10 @@ export interface Fetched {
 export interface FetchingSource<P extends Plan = Plan> {
   /** Throws `Failure` (403 …) when this caller can have no credential. */
   plan(caller: AuthenticatedCaller): P
-  /** Throws `Failure`. */
-  fetch(caller: AuthenticatedCaller, plan: P): Promise<Fetched>
+  /** Throws `Failure`; by `endsAtMs` (`performance.now()`) at the latest. */
+  fetch(caller: AuthenticatedCaller, plan: P, endsAtMs: number): Promise<Fetched>
+  /** Milliseconds for one request's fetch, whoever makes it: waiting for other replicas included. */
+  readonly deadlineMs: number
   /** `keyParts` hold the token's digest, so that a refusal of the token is worth remembering. Default false. */
   readonly isKeyedByToken?: boolean
   /** The secrets that take part in fetching: when one changes, what was fetched with the old one is retired. */

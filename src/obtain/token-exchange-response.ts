@@ -40,6 +40,11 @@ const OAUTH_ERRORS: ReadonlyMap<string, FailureCode> = new Map<string, FailureCo
   ['slow_down', 'identity_provider_unavailable'],
 ])
 
+/** What a server answers where it has no token endpoint, whatever the body says: a wrong URL or realm is ours. */
+const NO_TOKEN_ENDPOINT: ReadonlySet<number> = new Set([404, 405, 410, 415])
+/** RFC 9110 §5.6.2; texts of people have blanks. */
+const ERROR_CODE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
+
 export interface ExchangedToken {
   readonly token: Secret
   readonly expiresAtMs: number
@@ -91,19 +96,22 @@ export const isInvalidClient = (response: OutboundResponse): boolean =>
   isJson(response) &&
   readJsonObject(response.body)?.['error'] === 'invalid_client'
 
-/** The failure that an answer other than 200 stands for (decisions §5). Names errors of our own table only. */
+/** The failure that an answer other than 200 stands for (decisions §5). Of the answer it names the error code alone. */
 function refusal(response: OutboundResponse, context: ExchangeContext): Failure {
   const { nowMs } = context
   const busy = busyFailure(response, TOKEN_ENDPOINT, nowMs)
   if (busy !== undefined) return busy
   const { status } = response
+  if (NO_TOKEN_ENDPOINT.has(status)) {
+    return new Failure('config_error', { detail: `nothing at tokenUrl takes token requests: it answered ${status}` })
+  }
   if (status < 400) return malformed(`it answered ${status}`)
   const error = isJson(response) ? readJsonObject(response.body)?.['error'] : undefined
   if (typeof error !== 'string' || error === '') return malformed(`it answered ${status} without an OAuth error`)
-  // An error we don't know is still a refusal of this exchange.
-  const code = isOldToken(error, context) ? 'invalid_token' : (OAUTH_ERRORS.get(error) ?? 'exchange_denied')
+  // Of an error that we don't know nobody can say that it is the caller's.
+  const code = isOldToken(error, context) ? 'invalid_token' : (OAUTH_ERRORS.get(error) ?? 'exchange_failed')
   return new Failure(code, {
-    detail: `token endpoint answered ${status} ${OAUTH_ERRORS.has(error) ? error : 'with another OAuth error'}`,
+    detail: `token endpoint answered ${status} ${ERROR_CODE.test(error) ? error : 'with an error that is no code'}`,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code === 'identity_provider_unavailable'
       ? { retryAfterSeconds: retryAfterSeconds(response, TOKEN_ENDPOINT, nowMs) }

@@ -35,7 +35,7 @@ function fixedForm(spec: TokenExchange): (readonly [string, string])[] {
   ]
 }
 
-function createLog(config: string, { log }: ObtainDeps) {
+function createLog(config: string, url: string, { log }: ObtainDeps) {
   return (failure: Failure) => {
     const fields = { config, reason: failure.code, detail: failure.detail }
     // An open circuit was logged by what opened it; a line per refused request would only bury that.
@@ -43,7 +43,7 @@ function createLog(config: string, { log }: ObtainDeps) {
     if (cause instanceof OutboundError && cause.kind === 'breaker_open') log.debug(fields, 'token exchange held back')
     else if (failure.code === 'invalid_token' || failure.code === 'exchange_denied') {
       log.info(fields, 'token exchange refused')
-    } else log.warn(fields, 'token exchange failed')
+    } else log.warn({ ...fields, url }, 'token exchange failed')
   }
 }
 
@@ -85,7 +85,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
   const [audience, scope] = [spec.audience, (spec.scopes ?? []).join(' ')]
   const header = spec.externalTokenHeaderName?.toLowerCase() ?? 'authorization'
-  const logFailure = createLog(name, deps)
+  const logFailure = createLog(name, spec.tokenUrl, deps)
 
   const actor = (): (readonly [string, string])[] =>
     actorToken === undefined
@@ -95,7 +95,11 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
           ['actor_token_type', tokenTypeUrn(spec.actorTokenType ?? 'access_token')],
         ]
 
-  const post = async (caller: AuthenticatedCaller, subjectToken: Secret): Promise<OutboundResponse> => {
+  const post = async (
+    caller: AuthenticatedCaller,
+    subjectToken: Secret,
+    endsAtMs: number,
+  ): Promise<OutboundResponse> => {
     // Made anew for a retry: a client assertion is good for one use.
     const build = async (): Promise<OutboundRequest> => {
       const client = await authenticateClient()
@@ -104,6 +108,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
         form: [...form, ['subject_token', subjectToken.reveal()], ...actor(), ...client.form],
         headers: client.headers,
         onBehalfOf: onBehalfOf(caller),
+        endsAtMs,
       })
     }
     const send = async () => outbound.request({ ...(await build()), again: build })
@@ -112,11 +117,11 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
     return isInvalidClient(response) && (await clientSecret?.refresh()) === true ? send() : response
   }
 
-  const exchange = async (caller: AuthenticatedCaller, shown: ShownToken): Promise<Fetched> => {
+  const exchange = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
     try {
       // The lifetime counts from here: the answer's way back is part of it.
       const sentAtMs = clock.now()
-      const response = await post(caller, shown.token)
+      const response = await post(caller, shown.token, endsAtMs)
       const { iat } = caller.claims
       const issuedAtMs = typeof iat === 'number' ? iat * 1000 : undefined
       const context = { requestedType, sentAtMs, nowMs: clock.now(), issuedAtMs }
@@ -141,7 +146,8 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
       const keyParts = session.length === 0 ? [audience, scope, caller.tokenDigest] : [audience, scope, ...session]
       return { keyParts, notAfterMs: caller.expiresAtMs }
     },
-    fetch: (caller) => subject.show(caller, (shown) => exchange(caller, shown)),
+    deadlineMs: DEADLINE_MS,
+    fetch: (caller, _plan, endsAtMs) => subject.show(caller, (shown) => exchange(caller, shown, endsAtMs)),
     onRecovered: (listener) => void (recovered = listener),
     close: () => outbound.close(),
   }

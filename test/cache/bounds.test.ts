@@ -108,7 +108,16 @@ test('an entry takes at most 700 bytes beyond the token', async () => {
     const { issuer, subject } = JSON.parse(
       `{"issuer":"https://id.example.com/realms/main","subject":"user-${index}-5f0c1a2b3c4d"}`,
     ) as { issuer: string; subject: string }
-    const owner = { scope, generation, issuer, subject, ownerId: subject, role: undefined, notAfterMs: undefined }
+    const owner = {
+      scope,
+      generation,
+      issuer,
+      subject,
+      ownerId: subject,
+      role: undefined,
+      notAfterMs: undefined,
+      deadlineMs: 10_000,
+    }
     await cache.get({
       ...owner,
       key: hashKey([issuer, subject]),

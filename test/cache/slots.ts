@@ -35,6 +35,7 @@ export function createHarness(bounds: { maxEntries?: number; maxPerOwner?: numbe
       ownerId: subject,
       role,
       notAfterMs: options.notAfterMs,
+      deadlineMs: 10_000,
       fetch: () =>
         new Promise((resolve, reject) =>
           calls.push({

@@ -77,6 +77,7 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
       ownerId: identity.subject,
       role: undefined,
       notAfterMs: undefined,
+      deadlineMs: 10_000,
       fetch() {
         const count = (inFlight.get(key) ?? 0) + 1
         inFlight.set(key, count)

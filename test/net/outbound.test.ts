@@ -43,6 +43,17 @@ describe('an exchange', () => {
     expect(answer.body.toString()).toBe('POST /a%2Fb?c=%20 1 hi')
   })
 
+  it('ends when the request says, where that is before the deadline, and begins nothing after', async () => {
+    let requests = 0
+    const url = await sockets.http(() => void (requests += 1))
+    const client = outbound({ deadlineMs: 600_000, retry: true })
+    const ending = (inMs: number) => client.request({ method: 'GET', url, endsAtMs: performance.now() + inMs })
+    expect((await failure(ending(80))).kind).toBe('timeout')
+    expect(requests).toBe(1)
+    expect((await failure(ending(-1))).kind).toBe('timeout')
+    expect(requests).toBe(1)
+  })
+
   it('returns a redirect as an answer', async () => {
     let requests = 0
     const url = await sockets.http((_request, response) => {

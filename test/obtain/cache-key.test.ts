@@ -24,6 +24,7 @@ test('what was obtained with another secret has another key', () => {
   const secrets = createTestSecrets({ 'idp/secret': 'old' })
   const secret = secrets.get('idp/secret')
   const source: FetchingSource = {
+    deadlineMs: 10_000,
     plan: () => ({ keyParts: ['a'] }),
     fetch: () => expect.fail('nothing is fetched'),
     secrets: [secret],

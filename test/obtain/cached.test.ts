@@ -30,7 +30,7 @@ function createHarness(members: { plan?: (caller: AuthenticatedCaller) => Plan }
   const open = (configHash = 'h', name = 'github') =>
     createCachedSource(
       { name, namespace: 'default', type: 'tokenExchange', configHash },
-      { plan, fetch, secrets: [secrets.get('a/one'), secrets.get('a/two')] },
+      { plan, fetch, deadlineMs: 10_000, secrets: [secrets.get('a/one'), secrets.get('a/two')] },
       { cache },
     )
   return { clock, cache, secrets, plan, fetch, open }
@@ -151,6 +151,7 @@ test('a million requests of 1,000 callers over two lifetimes make at most 3,000 
   const source = createCachedSource(
     { name: 'busy', namespace: 'default', type: 'tokenExchange', configHash: 'h' },
     {
+      deadlineMs: 10_000,
       plan: (caller) => ({ keyParts: [caller.tokenDigest] }),
       fetch: () => {
         fetches += 1

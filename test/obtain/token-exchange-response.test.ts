@@ -125,7 +125,7 @@ test.each<[string, Answer]>([
   ['400 without an error', json({ message: 'SECRET' }, 400)],
   ['400 with an error that is no string', json({ error: { code: 'SECRET' } }, 400)],
   ['400 HTML', raw('<html>SECRET</html>', 'text/html', 400)],
-  ['404', raw('not found', 'text/plain', 404)],
+  ['406 without an error', raw('no', 'text/plain', 406)],
 ])('502 exchange_failed: %s', async (_what, answer) => {
   const { failure, rig } = await exchangeWith(answer)
   expect(failure?.code).toBe('exchange_failed')
@@ -143,12 +143,38 @@ test.each<[string, number, FailureCode]>([
   ['invalid_scope', 400, 'config_error'],
   ['unsupported_grant_type', 400, 'config_error'],
   ['temporarily_unavailable', 400, 'identity_provider_unavailable'],
-  ['SECRET_vendor_error', 400, 'exchange_denied'],
-  ['constructor', 400, 'exchange_denied'],
+  ['vendor_error', 400, 'exchange_failed'],
+  ['constructor', 403, 'exchange_failed'],
 ])('OAuth error %s (%d) is %s', async (error, status, code) => {
   const { failure } = await exchangeWith(json({ error, error_description: 'SECRET details' }, status))
   expect(failure?.code).toBe(code)
   expect(failure?.challenge).toEqual(code === 'invalid_token' ? { error: 'invalid_token' } : undefined)
+})
+
+test.each([404, 405, 410, 415])('%i is a wrong tokenUrl, whatever the body says', async (status) => {
+  for (const answer of [
+    raw('<html>SECRET</html>', 'text/html', status),
+    json({ error: 'invalid_grant' }, status),
+    json({ error: 'Realm does not exist' }, status),
+    json({ error: 'invalid_request' }, status),
+  ]) {
+    const { failure, rig } = await exchangeWith(answer)
+    expect(failure).toMatchObject({ code: 'config_error', status: 500, challenge: undefined })
+    const [line = ''] = rig.log.lines.map((entry) => JSON.stringify(entry))
+    expect(line).toContain(String(status))
+    expect(line).toContain(endpoint.url)
+  }
+})
+
+test.each([
+  ['vendor_error.7', 'vendor_error.7'],
+  ['x'.repeat(64), 'x'.repeat(64)],
+  ['x'.repeat(65), 'an error that is no code'],
+  ['two words', 'an error that is no code'],
+  ['line\nbreak', 'an error that is no code'],
+])('the error code %j is named in the detail as %j', async (error, named) => {
+  const { failure } = await exchangeWith(json({ error }, 400))
+  expect(failure?.detail).toBe(`token endpoint answered 400 ${named === error ? error : `with ${named}`}`)
 })
 
 test.each<[string, Answer, number]>([

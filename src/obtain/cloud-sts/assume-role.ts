@@ -5,7 +5,7 @@ import { createSmithyHandler, type SmithyCallOptions } from '../../net/index.ts'
 import type { CloudSts } from '../../resources/index.ts'
 import type { Fetched } from '../source.ts'
 import { stsEndpoint, toAwsPartition } from './endpoint.ts'
-import { stsFailure } from './sts-failure.ts'
+import { isInvalidIdentityToken, stsFailure } from './sts-failure.ts'
 
 export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'service' | 'sessionDuration' | 'sessionPolicy' | 'policyArns'>
 
@@ -22,7 +22,12 @@ export interface AssumeRoleRequest {
   /** The caller's own token: a JWT that STS verifies again. */
   readonly token: Secret
   readonly onBehalfOf?: OnBehalf
+  /** Nothing is waited for after this (`performance.now()`). */
+  readonly endsAtMs?: number
 }
+
+/** STS answers `InvalidIdentityToken` now and then while it gets the issuer's keys: it is asked once more (decisions §5). */
+const PAUSE_MS = 200
 
 // Loaded with the first config that needs it: the others don't pay 20 MiB for it.
 const load = createRequire(import.meta.url)
@@ -42,7 +47,7 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
   const policies =
     spec.policyArns === undefined ? {} : { PolicyArns: spec.policyArns.map((text) => ({ arn: arn(text) })) }
 
-  return async ({ roleArn, sessionName, token, onBehalfOf }) => {
+  return async ({ roleArn, sessionName, token, onBehalfOf, endsAtMs }) => {
     const command = new sts.AssumeRoleWithWebIdentityCommand({
       RoleArn: arn(roleArn),
       RoleSessionName: sessionName,
@@ -51,10 +56,18 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
       ...policy,
       ...policies,
     })
-    const options: SmithyCallOptions = onBehalfOf === undefined ? {} : { onBehalfOf }
+    const options: SmithyCallOptions = {
+      ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
+      ...(endsAtMs === undefined ? {} : { endsAtMs }),
+    }
+    const send = async () => fetched((await client.send(command, options)).Credentials, spec, clock.now())
     try {
-      const { Credentials } = await client.send(command, options)
-      return fetched(Credentials, spec, clock.now())
+      return await send().catch(async (error: unknown) => {
+        const hasTime = performance.now() + PAUSE_MS < (endsAtMs ?? Infinity)
+        if (!isInvalidIdentityToken(error) || !hasTime) throw error
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+        return send()
+      })
     } catch (error) {
       throw stsFailure(error, clock.now())
     }

@@ -62,9 +62,10 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
       report(decision)
       return planOf(decision, caller, session)
     },
-    fetch: (caller, { role, sessionName }) =>
+    deadlineMs: DEADLINE_MS,
+    fetch: (caller, { role, sessionName }, endsAtMs) =>
       identity.show(caller, ({ token }) =>
-        assumeRole({ roleArn: role, sessionName, token, onBehalfOf: onBehalfOf(caller) }),
+        assumeRole({ roleArn: role, sessionName, token, onBehalfOf: onBehalfOf(caller), endsAtMs }),
       ),
     onRecovered: (listener) => void (recovered = listener),
     close: () => outbound.close(),

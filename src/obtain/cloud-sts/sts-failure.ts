@@ -36,6 +36,7 @@ const STS: ServiceFailures = {
 /** What of an error of `@aws-sdk/client-sts` says how the call ended. */
 interface SdkError {
   readonly name?: unknown
+  readonly message?: unknown
   readonly Code?: unknown
   readonly $metadata?: { readonly httpStatusCode?: unknown }
   readonly $response?: { readonly statusCode?: unknown; readonly headers?: Readonly<Record<string, unknown>> }
@@ -52,9 +53,10 @@ export function stsFailure(error: unknown, nowMs: number): Failure {
     const busy = busyFailure({ status, headers }, STS, nowMs)
     if (busy !== undefined) return busy
   }
-  const code = known === undefined ? codeOfRefusal(status, sdk) : CODES[known]
+  const isWithoutKey = known === INVALID_TOKEN && isAboutKeys(sdk.message)
+  const code = isWithoutKey ? 'identity_provider_unavailable' : known ? CODES[known] : codeOfRefusal(status, sdk)
   return new Failure(code ?? 'sts_failed', {
-    detail: `STS answered ${status ?? 'something'}${known === undefined ? '' : ` ${known}`}`,
+    detail: `STS answered ${status ?? 'something'}${known === undefined ? '' : ` ${known}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}`,
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code !== undefined && WAITS.has(code)
@@ -62,6 +64,20 @@ export function stsFailure(error: unknown, nowMs: number): Failure {
       : {}),
   })
 }
+
+const INVALID_TOKEN = 'InvalidIdentityToken'
+
+/** Whether STS takes the token for invalid, which it also says while it has trouble with the issuer's keys. */
+export function isInvalidIdentityToken(error: unknown): boolean {
+  if (error instanceof Failure || error instanceof OutboundError || typeof error !== 'object' || error === null)
+    return false
+  const { Code, name }: SdkError = error
+  return codeOf(Code) === INVALID_TOKEN || codeOf(name) === INVALID_TOKEN
+}
+
+/** "Couldn't retrieve verification key from your identity provider": the issuer can't be reached from STS. */
+const isAboutKeys = (message: unknown): boolean =>
+  typeof message === 'string' && /retrieve verification key/i.test(message.slice(0, 1_000))
 
 const WAITS = new Set<FailureCode>(['sts_throttled', 'sts_unavailable', 'identity_provider_unavailable'])
 

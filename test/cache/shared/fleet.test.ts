@@ -47,6 +47,30 @@ describe('a fleet', () => {
     expect([sum('made'), sum('found'), sum('alone')]).toEqual([200, 600, 0])
   })
 
+  it('has one deadline for a request, whichever replica it came to', async () => {
+    const { clock, provider, store } = createFleet()
+    const deadlineMs = 400
+    const join = () => createFleetReplica(store, { clock, provider, deadlineMs })
+    const [first, second] = [join(), join()]
+    let end = () => {}
+    provider.gate = new Promise<void>((resolve) => (end = resolve))
+    provider.failure = new Failure('identity_provider_unavailable')
+    const startedAtMs = performance.now()
+    const hanging = first.get('alice')
+    await expect.poll(() => provider.calls.length).toBe(1)
+    const waiting = second.get('alice')
+    const askedAtMs = performance.now()
+    // The other replica has waited for as long as a request may take, and has no time for a call of its own.
+    await expect.poll(() => provider.calls.length, { timeout: 15_000 }).toBe(2)
+    const [one = 0, other = 0] = provider.ends
+    expect(one).toBeLessThanOrEqual(askedAtMs + deadlineMs)
+    expect(one).toBeGreaterThanOrEqual(startedAtMs + deadlineMs)
+    expect(other).toBeLessThanOrEqual(askedAtMs + deadlineMs)
+    end()
+    await expect(hanging).rejects.toThrow('identity_provider_unavailable')
+    await expect(waiting).rejects.toThrow('identity_provider_unavailable')
+  })
+
   it('takes what another made without a call, and keeps it until it ends there', async () => {
     const { clock, provider, first, second } = createFleet()
     const token = await first.get('alice')

@@ -28,6 +28,8 @@ export interface Provider {
   /** What a call waits for, and how it fails; both for calls that begin from now on. */
   gate: Promise<unknown>
   failure: Failure | undefined
+  /** When the calls have to have ended, by `performance.now()`. */
+  readonly ends: number[]
 }
 
 export interface FleetReplica {
@@ -50,9 +52,11 @@ export interface FleetOptions {
   /** Default: enough for a busy machine, so that only what is meant to be slow is. */
   readonly budgetMs?: number
   readonly seal?: SharedSeal
+  /** Of one request. Default 10 s. */
+  readonly deadlineMs?: number
 }
 
-export const createProvider = (): Provider => ({ calls: [], gate: Promise.resolve(), failure: undefined })
+export const createProvider = (): Provider => ({ calls: [], gate: Promise.resolve(), failure: undefined, ends: [] })
 
 export const SEALING = 'a-sealing-secret-with-32-bytes-at-least'
 
@@ -94,8 +98,10 @@ export function createFleetReplica(store: SharedStore, options: FleetOptions = {
     ownerId: subject,
     role: undefined,
     notAfterMs: undefined,
-    async fetch() {
+    deadlineMs: options.deadlineMs ?? 10_000,
+    async fetch(endsAtMs) {
       provider.calls.push(subject)
+      provider.ends.push(endsAtMs)
       const number = provider.calls.length
       const { failure, gate } = provider
       await gate

@@ -25,7 +25,7 @@ const alice = callerOf({ sub: 'alice' })
 async function call(spec: Partial<CloudSts>) {
   const { deps } = depsOf(sts.url)
   const source = createCloudStsSource(authOf({ fallbackRoleArn: ROLE, ...spec }), deps)
-  return source.fetch(alice, source.plan(alice))
+  return source.fetch(alice, source.plan(alice), Infinity)
 }
 
 describe('AssumeRoleWithWebIdentity', () => {
@@ -148,7 +148,7 @@ describe('where STS is', () => {
     const urls: string[] = []
     const { deps } = depsOf(endpoint, { outbound: () => recorder(urls) })
     const source = createCloudStsSource(authOf({ region, fallbackRoleArn }), deps)
-    await source.fetch(alice, source.plan(alice))
+    await source.fetch(alice, source.plan(alice), Infinity)
     expect(urls).toEqual([expected])
   })
 
@@ -163,7 +163,7 @@ describe('where STS is', () => {
       const { deps } = depsOf(undefined, { outbound: () => recorder(urls), sts })
       const spec = { fallbackRoleArn: 'arn:cloud:iam::123456789012:role/r', stsEndpoint: 'https://config.example' }
       const source = createCloudStsSource(authOf(spec), deps)
-      await source.fetch(alice, source.plan(alice))
+      await source.fetch(alice, source.plan(alice), Infinity)
       // To an endpoint that was configured, ARNs go as they are written.
       expect(urls).toEqual([`${expected}/ ${spec.fallbackRoleArn}`])
     },
@@ -174,7 +174,7 @@ describe('where STS is', () => {
     const sts = { ambientEndpoint: 'https://variable.example' }
     const { deps } = depsOf(undefined, { outbound: () => recorder(urls), sts })
     const source = createCloudStsSource(authOf({ fallbackRoleArn: ROLE }), deps)
-    await source.fetch(alice, source.plan(alice))
+    await source.fetch(alice, source.plan(alice), Infinity)
     expect(urls).toEqual([`https://variable.example/ ${ROLE}`])
   })
 

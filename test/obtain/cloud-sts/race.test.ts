@@ -77,6 +77,12 @@ describe('one call for each caller and role', () => {
     ['amr', { amr: ['pwd'] }, { amr: ['pwd', 'mfa'] }],
     ['act', { act: { sub: 'x' } }, { act: { sub: 'y' } }],
     ['client_id', { client_id: 'x' }, {}],
+    ['department', { department: 'finance' }, { department: 'sales' }],
+    ['device', { device: { managed: true } }, { device: { managed: false } }],
+    ['number', { level: 1 }, { level: 2 }],
+    ['type', { level: 1 }, { level: '1' }],
+    ['nested exp', { act: { exp: 1 } }, { act: { exp: 2 } }],
+    ['claim of a name that objects have', { constructor: 'a' }, { constructor: 'b' }],
     [
       'tags',
       { 'https://aws.amazon.com/tags': { principal_tags: { a: ['1'] } } },
@@ -90,6 +96,17 @@ describe('one call for each caller and role', () => {
     await obtain.obtain(callerOf({ sub: 'alice', groups: ['a'], ...second }))
     expect(sts.calls).toHaveLength(2)
   })
+
+  test.each('exp iat nbf jti auth_time nonce at_hash c_hash s_hash sid session_state uti rh aio'.split(' '))(
+    'a new token with another %s gets the same credential',
+    async (claim) => {
+      const { source: obtain } = source()
+      await obtain.obtain(callerOf({ sub: 'alice', groups: ['a'], [claim]: 'x' }))
+      await obtain.obtain(callerOf({ sub: 'alice', groups: ['a'], [claim]: 'y' }))
+      await obtain.obtain(callerOf({ sub: 'alice', groups: ['a'] }))
+      expect(sts.calls).toHaveLength(1)
+    },
+  )
 
   test('the order of the members of a claim makes no other credential', async () => {
     const { source: obtain } = source()

@@ -38,6 +38,8 @@ interface Row {
   readonly code: FailureCode
   readonly status: number
   readonly retryAfter?: number
+  /** How often STS is asked by one request. Default 1. */
+  readonly calls?: number
   /** Seconds for which nothing is asked again; 0 = the next request asks. */
   readonly pause: number
 }
@@ -70,7 +72,9 @@ const ROWS: readonly Row[] = [
   row('IDPRejectedClaim', refusal('IDPRejectedClaim', 403), 'invalid_token', 401, 0),
   row('AccessDenied', refusal('AccessDenied', 403), 'role_denied', 403, 10),
   row('AccessDeniedException', refusal('AccessDeniedException', 403), 'role_denied', 403, 10),
-  row('InvalidIdentityToken', refusal('InvalidIdentityToken'), 'config_error', 500, 10),
+  { ...row('InvalidIdentityToken', refusal('InvalidIdentityToken'), 'config_error', 500, 10), calls: 2 },
+  { ...row('InvalidIdentityTokenException', refusal('InvalidIdentityTokenException'), 'config_error', 500, 10), calls: 2 },
+  { ...row('InvalidIdentityToken without keys', { status: 400, body: errorXml('InvalidIdentityToken', "Couldn't retrieve verification key from your identity provider, please reference …") }, 'identity_provider_unavailable', 503, 1, 1), calls: 2 },
   row('ValidationError', refusal('ValidationError'), 'config_error', 500, 10),
   row('RegionDisabledException', refusal('RegionDisabledException', 403), 'config_error', 500, 10),
   row('PackedPolicyTooLarge', refusal('PackedPolicyTooLarge'), 'config_error', 500, 10),
@@ -113,7 +117,7 @@ const ROWS: readonly Row[] = [
 ]
 
 describe('how a call of STS fails', () => {
-  test.each(ROWS)('$what → $code', async ({ answer, code, status, retryAfter, pause }) => {
+  test.each(ROWS)('$what → $code', async ({ answer, code, status, retryAfter, pause, calls = 1 }) => {
     const { source, counts, clock } = sourceWith(answer)
     const caller = callerOf({ sub: 'alice' })
     const failure = await failureOf(() => source.obtain(caller))
@@ -124,7 +128,7 @@ describe('how a call of STS fails', () => {
       retryAfter,
     })
     expect(failure.challenge).toEqual(status === 401 ? { error: 'invalid_token' } : undefined)
-    expect(sts.calls).toHaveLength(1)
+    expect(sts.calls).toHaveLength(calls)
     expect([...counts].filter(([name]) => name.includes(` ${code}`))).toEqual([
       [expect.stringContaining('cloudSts'), 1],
     ])
@@ -134,10 +138,17 @@ describe('how a call of STS fails', () => {
     if (pause > 0) {
       clock.nowMs += pause * 1_000 - 1
       expect((await failureOf(() => source.obtain(caller))).code).toBe(code)
-      expect(sts.calls).toHaveLength(1)
+      expect(sts.calls).toHaveLength(calls)
       clock.nowMs += 1
     }
     expect(await source.obtain(caller)).toMatchObject({ kind: 'aws', accessKeyId: 'ASIATESTTESTTEST0001' })
+    expect(sts.calls).toHaveLength(calls + 1)
+  })
+
+  test('InvalidIdentityToken that was only said once is not heard of', async () => {
+    const { source } = sourceWith(refusal('InvalidIdentityToken'))
+    sts.answer = () => (sts.calls.length === 1 ? refusal('InvalidIdentityToken') : { body: credentialsXml({}) })
+    expect(await source.obtain(callerOf({ sub: 'alice' }))).toMatchObject({ kind: 'aws' })
     expect(sts.calls).toHaveLength(2)
   })
 
