@@ -1,6 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { Failure, type AwsCredential, type Body } from '../core/index.ts'
 import type { Applier } from './applier.ts'
-import { amzDate, authorization, EMPTY_HASH, payloadHash, signingKey } from './sigv4.ts'
+import { amzDate, authorization, EMPTY_HASH, isS3, payloadHash, signingKey } from './sigv4.ts'
+import { targetOfS3 } from './sigv4-canonical.ts'
 
 /**
  * Signs the request with SigV4 (decisions §3.5) and adds `x-amz-date`, `x-amz-security-token`, `x-amz-content-sha256` and
@@ -12,7 +14,7 @@ export const applyAws: Applier<AwsCredential> = (draft, credential) => {
   const { region, service } = credential
   const date = amzDate(draft.nowMs)
   const bodyHash = hashOf(draft.body)
-  draft.path = withoutPlus(draft.path)
+  draft.path = isS3(service) ? targetOfS3(withoutPlus(draft.path)) : withoutPlus(draft.path)
   dropOwned(headers)
   headers.push('x-amz-date', date)
   headers.push('x-amz-security-token', credential.sessionToken.reveal())
@@ -20,6 +22,15 @@ export const applyAws: Applier<AwsCredential> = (draft, credential) => {
   const input = { method: draft.method, target: draft.path, headers, payloadHash: bodyHash }
   const key = keyOf(credential, date.slice(0, 8))
   headers.push('authorization', authorization(input, { date, region, service }, credential.accessKeyId, key))
+}
+
+/**
+ * Throws `aws_chunked` for a body whose pieces the client has signed: our signature does not cover theirs, and S3 would
+ * take framing for content.
+ */
+export function refuseAwsChunked(headers: IncomingHttpHeaders): void {
+  const { 'content-encoding': coding = '', 'x-amz-content-sha256': digest = '' } = headers
+  if (/\baws-chunked\b/i.test(coding) || /^streaming-/i.test(String(digest))) throw new Failure('aws_chunked')
 }
 
 /** A `+` in a query is a space to some verifiers and a plus to others; who sends it there means a space (WHATWG URL §5.1). */

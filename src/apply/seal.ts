@@ -1,5 +1,6 @@
 import type { Apply, Body, Clock, Credential, CredentialKind, Sealed } from '../core/index.ts'
 import type { Applier, Draft } from './applier.ts'
+import { refuseAwsChunked } from './aws.ts'
 
 /** One applier per kind of credential; a new kind does not compile until it has its row. */
 export type Appliers = { readonly [K in CredentialKind]: Applier<Extract<Credential, { kind: K }>> }
@@ -23,6 +24,9 @@ export function createSeal({ host, needsBody, clock }: ApplyOptions, appliers: A
   let skewMs = 0
   return {
     needsBody,
+    admit({ request }) {
+      if (needsBody) refuseAwsChunked(request.headers)
+    },
     apply(armed, attempt) {
       const { matched } = armed.known
       const { body } = matched

@@ -29,6 +29,20 @@ export const canonicalPathOfS3 = (path: string): string =>
   PLAIN_PATH.test(path) ? path : path.split('/').map(normalise).join('/')
 
 /**
+ * A target as it is sent to S3: the path as it is signed, and names and values of the query likewise, in their order. What
+ * a verifier reads is then what was signed, however it decodes.
+ */
+export function targetOfS3(target: string): string {
+  const queryAt = target.indexOf('?')
+  if (queryAt < 0) return canonicalPathOfS3(target)
+  const query = target
+    .slice(queryAt + 1)
+    .split('&')
+    .map((piece) => piece.split('=', 1).concat(piece.includes('=') ? piece.slice(piece.indexOf('=') + 1) : []))
+  return `${canonicalPathOfS3(target.slice(0, queryAt))}?${query.map((pair) => pair.map(normalise).join('=')).join('&')}`
+}
+
+/**
  * The query as sent, each name and value decoded (percent escapes only: `+` is a plus, RFC 3986 §2.2) and encoded anew,
  * sorted by name, then by value. A name without `=` has the empty value; empty pieces between `&` are no parameters.
  */

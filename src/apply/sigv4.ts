@@ -44,8 +44,8 @@ export function signingKey(secretAccessKey: string, day: string, region: string,
   return key
 }
 
-/** Service names of the S3 family: their objects' names may hold anything, so their paths are signed as they are. */
-const S3 = /^s3(?:express|-outposts|-object-lambda)?$/
+/** Whether a service is of the S3 family: names of objects may hold anything, so paths are signed as they are. */
+export const isS3 = (service: string): boolean => /^s3(?:express|-outposts|-object-lambda)?$/.test(service)
 
 /** The canonical request for a service and the names of the headers that it signs. */
 export function canonicalRequest(
@@ -55,7 +55,7 @@ export function canonicalRequest(
   const { method, target, headers, payloadHash } = input
   const queryAt = target.indexOf('?')
   const sent = queryAt < 0 ? target : target.slice(0, queryAt)
-  const path = service !== undefined && S3.test(service) ? canonicalPathOfS3(sent) : canonicalPath(sent)
+  const path = service !== undefined && isS3(service) ? canonicalPathOfS3(sent) : canonicalPath(sent)
   const query = queryAt < 0 ? '' : canonicalQuery(target.slice(queryAt + 1))
   const { names, lines } = canonicalHeaders(headers)
   return { text: `${method}\n${path}\n${query}\n${lines}\n${names}\n${payloadHash}`, signedHeaders: names }

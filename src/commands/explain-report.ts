@@ -1,7 +1,7 @@
 import { scopesOf } from '../authenticate/index.ts'
 import { hashKey } from '../cache/index.ts'
-import type { Claims } from '../core/index.ts'
-import { HEARSAY } from '../http/index.ts'
+import { type Claims, GATEWAY_HEADERS } from '../core/index.ts'
+import { AMZ_CREDENTIALS, HEARSAY } from '../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../obtain/index.ts'
 import {
   headersSetBy,
@@ -45,8 +45,8 @@ export const REMOVED = [
   'cookie',
   'any entry of sec-websocket-protocol that carries a token',
   ...HEARSAY,
-  'x-amz-*',
-  'x-amzn-oidc-*',
+  ...AMZ_CREDENTIALS,
+  ...GATEWAY_HEADERS.map(({ name }) => name),
   'x-amzn-bedrock-agentcore-*-user-id',
   'x-forwarded-*',
   'x-auth-request-*',
@@ -73,17 +73,21 @@ export function explain(
     caller: { issuer: caller.issuer, subject: caller.subject, format: caller.format, signature: 'not checked' },
     notes: notesOn(route, caller, nowMs),
     decision,
-    headers: headersOf(auth),
+    headers: headersOf(route),
     cacheKey: cacheKeyOf(config, auth, caller, decision),
   }
 }
 
 /** Copies of what is added are removed before, whoever sent them. */
-function headersOf(auth: ResolvedAuth): ExplainReport['headers'] {
+function headersOf({ auth, passHeaders }: ResolvedRoute): ExplainReport['headers'] {
+  const passed = new Set(passHeaders.map((name) => name.toLowerCase()))
   const sets = headersSetBy(auth)
   const added = sets.map(({ name, shown }) => (shown === undefined ? name : `${name}: ${shown}`))
-  const owned = sets.map(({ name }) => name).filter((name) => !name.startsWith('x-amz-'))
-  return { added: [...added, ...ALWAYS_ADDED], removed: [...new Set([...REMOVED, ...owned])] }
+  const owned = sets.map(({ name }) => name)
+  return {
+    added: [...added, ...ALWAYS_ADDED],
+    removed: [...new Set([...REMOVED.filter((name) => !passed.has(name)), ...owned])],
+  }
 }
 
 /** The decision of a config for a caller, by the code that the proxy decides with. Throws `config_error` for a wrong matcher. */

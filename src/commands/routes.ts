@@ -59,6 +59,7 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
     targetHost: target.host,
     targetOrigin: target.origin,
     ownedHeaders: headersSetBy(auth).map(({ name }) => name),
+    passHeaders: resolved.passHeaders,
     whenRejected,
     resourceUrl: isProtected ? resourceUrlOf(resolved, listenUrl) : undefined,
     isProtected,

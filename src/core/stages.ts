@@ -127,6 +127,8 @@ export interface Obtain {
 export interface Apply {
   /** True when the applier hashes the body, so that it must be kept. */
   readonly needsBody: boolean
+  /** Looked at before a body is taken. Throws `Failure` aws_chunked (400) for one that can't be signed anew. */
+  admit(inbound: Inbound): void
   apply(armed: Armed, attempt: Attempt): Sealed
   /** The backend says what time it is there; later signatures use it. */
   noteServerTime(serverTimeMs: number): void
@@ -159,6 +161,8 @@ export interface Route {
   readonly targetOrigin: string
   /** Lower-case names of the headers that this route's credential sets: caller-sent copies are dropped. */
   readonly ownedHeaders: readonly string[]
+  /** Identity headers of gateways that callers may send all the same (`gateway-headers.ts`). */
+  readonly passHeaders: readonly string[]
   /** What a caller gets when the backend refuses the last credential: `no_session` where a login gives another. */
   readonly whenRejected: FailureCode
   /** The protected resource's URL; undefined only on a loopback bind that has none configured. */

@@ -1,4 +1,4 @@
-import type { DropRule } from '../core/index.ts'
+import { type DropRule, gatewayHeaderOf, plainHeaderName } from '../core/index.ts'
 import { connectionNames, HOP_BY_HOP } from './hop-by-hop.ts'
 import { withoutTokens } from './subprotocols.ts'
 
@@ -39,6 +39,27 @@ export const HEARSAY: readonly string[] = [
 ]
 
 /**
+ * Of `X-Amz-*` those that sign a request or name somebody (decisions §3.1): of SigV4 and SigV4a in headers and queries, of
+ * bodies that are signed in pieces, and tokens beside them. The others carry meaning, and are signed where we sign.
+ */
+export const AMZ_CREDENTIALS: readonly string[] = [
+  'x-amz-date',
+  'x-amz-security-token',
+  'x-amz-content-sha256',
+  'x-amz-algorithm',
+  'x-amz-credential',
+  'x-amz-signature',
+  'x-amz-signedheaders',
+  'x-amz-signed-headers',
+  'x-amz-expires',
+  'x-amz-region-set',
+  'x-amz-s3session-token',
+  'x-amz-access-token',
+  'x-amz-decoded-content-length',
+  'x-amz-trailer',
+]
+
+/**
  * Never forwarded, each with its reason. Names are compared with everything but letters and digits read as `-`, because
  * that is how gateways that turn headers into variables read them (`X_Api_Key` is `X-Api-Key` to them).
  */
@@ -50,19 +71,21 @@ const DROPPED: ReadonlyMap<string, DropRule> = new Map<string, DropRule>([
   ...['content-length', 'expect', 'host'].map((name) => [name, 'made_anew'] as const),
   // Credentials of the caller (decisions §3.1).
   ...['proxy-authorization', 'cookie', 'cookie2'].map((name) => [name, 'caller_credential'] as const),
+  ...AMZ_CREDENTIALS.map((name) => [name, 'caller_credential'] as const),
   ...HEARSAY.map((name) => [name, 'hearsay'] as const),
 ])
 
 /** The same, by how the name begins. `x-forwarded-` covers X-Forwarded-Access-Token, -User and -Email (decisions §3.1). */
 const DROPPED_PREFIXES: readonly (readonly [string, DropRule])[] = [
   ['x-forwarded-', 'hearsay'],
-  ['x-amz-', 'caller_credential'],
-  ['x-amzn-oidc-', 'caller_credential'],
   ['x-auth-request-', 'caller_credential'],
 ]
 
-/** Read by their exact name here; under another spelling they would reach the backend as the caller wrote them. */
-const EXACT: ReadonlySet<string> = new Set(['mcp-session-id'])
+/**
+ * Read by their exact name here and in signatures; under another spelling they would reach the backend as the caller wrote
+ * them, unbound and unsigned.
+ */
+const EXACT = /^(?:mcp-session-id$|x-amz-)/
 
 const AGENT_CORE_USER = /^x-amzn-bedrock-agentcore-(?:.+-)?user-id$/
 
@@ -75,18 +98,21 @@ const MIN_LENGTH_IN_NAME = 16
 
 /**
  * A function that reads a request's header lines in one pass and gives what may be forwarded (decisions §3.1):
- * hop-by-hop headers and those named in `Connection`, the caller's credentials, forwarding headers and every copy of a
- * header that we set (`ownedNames`, lower case) are out, and so is each header that contains the raw credentials of an
- * `Authorization` line. Made once per route.
+ * hop-by-hop headers and those named in `Connection`, the caller's credentials, what gateways say about the caller,
+ * forwarding headers and every copy of a header that we set (`ownedNames`, lower case) are out, and so is each header that
+ * contains the raw credentials of an `Authorization` line. Made once per route.
+ * @param passed identity headers of gateways that pass all the same (`routes[].passHeaders`), spelled as named; tokens never do
  */
 export function createHeaderPolicy(
   ownedNames: readonly string[],
+  passed: readonly string[] = [],
 ): (rawHeaders: readonly string[], onDrop?: OnDrop) => RequestHeaders {
-  const owned = new Set(ownedNames.map(normalise))
+  const owned = new Set(ownedNames.map(plainHeaderName))
+  const passing = new Set(passed.map((name) => name.toLowerCase()))
   const remembered = new Map<string, Rule>()
 
   const learn = (raw: string): Rule => {
-    const rule = ruleFor(raw.toLowerCase(), owned)
+    const rule = ruleFor(raw.toLowerCase(), owned, passing)
     if (raw.length <= MAX_REMEMBERED_LENGTH) {
       if (remembered.size >= MAX_REMEMBERED) remembered.clear()
       remembered.set(raw, rule)
@@ -126,8 +152,8 @@ export function credentialsOf(authorization: string): string {
   return space === -1 ? trimmed : trimmed.slice(space).trim()
 }
 
-function ruleFor(name: string, owned: ReadonlySet<string>): Rule {
-  const plain = normalise(name)
+function ruleFor(name: string, owned: ReadonlySet<string>, passing: ReadonlySet<string>): Rule {
+  const plain = plainHeaderName(name)
   const drop = (because: DropRule): Rule => ({ name, action: 'drop', because })
   // Before everything else, also when it is ours to set: the authenticator needs the caller's.
   if (plain === 'authorization') return { name, action: 'authorization', because: 'caller_credential' }
@@ -136,15 +162,16 @@ function ruleFor(name: string, owned: ReadonlySet<string>): Rule {
   if (because !== undefined) return drop(because)
   if (owned.has(plain)) return drop('set_by_us')
   if (AGENT_CORE_USER.test(plain)) return drop('caller_credential')
+  const gateway = gatewayHeaderOf(plain)
+  if (gateway?.kind === 'token') return drop('caller_credential')
+  if (gateway !== undefined && !passing.has(name)) return drop('hearsay')
   const prefix = DROPPED_PREFIXES.find(([beginning]) => plain.startsWith(beginning))
   if (prefix !== undefined) return drop(prefix[1])
-  if (plain !== name && EXACT.has(plain)) return drop('other_spelling')
+  if (plain !== name && EXACT.test(plain)) return drop('other_spelling')
   // Browsers can set no other header on a WebSocket, so tokens are put there.
   if (plain === 'sec-websocket-protocol') return { name, action: 'subprotocols', because: 'caller_credential' }
   return { name, action: 'forward', because: 'caller_credential' }
 }
-
-const normalise = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
 function addSubprotocols(headers: string[], { name, because }: Rule, value: string, onDrop: OnDrop | undefined): void {
   const kept = withoutTokens(value)

@@ -2,7 +2,14 @@ export { backendPathOf, isUnder, rewriteLocation, type PathMapping } from './bac
 export { MAX_TOKEN_BYTES, parseBearer } from './bearer.ts'
 export { challengeFor, renderChallenge, type Challenge, type ProtectedResource } from './challenge.ts'
 export { JSON_RPC_CODE, mcpFailureBody, oauthFailureBody, registryFailureBody } from './failure-body.ts'
-export { createHeaderPolicy, credentialsOf, HEARSAY, type OnDrop, type RequestHeaders } from './header-policy.ts'
+export {
+  AMZ_CREDENTIALS,
+  createHeaderPolicy,
+  credentialsOf,
+  HEARSAY,
+  type OnDrop,
+  type RequestHeaders,
+} from './header-policy.ts'
 export { networkOf } from './client-network.ts'
 export { checkHostHeader, hasSeveralHosts } from './host-header.ts'
 export { jsonRpcIdOf, type JsonRpcId } from './json-rpc-id.ts'

@@ -1,21 +1,24 @@
+import { plainHeaderName } from '../core/index.ts'
+import { AMZ_CREDENTIALS } from './header-policy.ts'
+
+const CREDENTIALS: ReadonlySet<string> = new Set(AMZ_CREDENTIALS)
+
 /** Percent-decoding byte by byte: the names that matter are ASCII. */
 const decoded = (text: string): string =>
   text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-function isAmz(pair: string): boolean {
+function isCredential(pair: string): boolean {
   const equals = pair.indexOf('=')
-  return decoded(equals === -1 ? pair : pair.slice(0, equals))
-    .toLowerCase()
-    .startsWith('x-amz-')
+  return CREDENTIALS.has(plainHeaderName(decoded(equals === -1 ? pair : pair.slice(0, equals))))
 }
 
 /**
- * A caller's raw query without its `X-Amz-*` parameters: they are the credentials and the signature of a presigned request,
- * which no backend gets from a caller, as it gets no `X-Amz-*` headers (decisions §3.1). The rest stays byte for byte.
+ * A caller's raw query without the credentials and the signature of a presigned request, which no backend gets from a caller,
+ * as it gets no such headers (decisions §3.1). The rest stays byte for byte.
  */
 export function withoutAmzParameters(query: string): string {
   if (!/amz|%/i.test(query)) return query
   const pairs = query.split('&')
-  const kept = pairs.filter((pair) => !isAmz(pair))
+  const kept = pairs.filter((pair) => !isCredential(pair))
   return kept.length === pairs.length ? query : kept.join('&')
 }

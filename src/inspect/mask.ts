@@ -1,3 +1,5 @@
+import { gatewayHeaderOf } from '../core/index.ts'
+
 /** What stands where something was that nobody may see. */
 export const MASK = '[masked]'
 
@@ -36,7 +38,7 @@ function learn(raw: string): HeaderName {
   const plain = name.replaceAll('_', '-')
   const kind = SESSION_HEADER.has(plain)
     ? 'session'
-    : SECRET_HEADER.test(plain)
+    : SECRET_HEADER.test(plain) || gatewayHeaderOf(plain)?.kind === 'token'
       ? 'secret'
       : ADDRESS_HEADER.has(plain)
         ? 'address'

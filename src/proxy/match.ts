@@ -22,7 +22,7 @@ export type Match = (inbound: InboundRequest) => Matched
  */
 export function createMatch(routes: readonly Route[]): Match {
   const entries = routes
-    .map((route) => ({ route, policy: createHeaderPolicy(route.ownedHeaders) }))
+    .map((route) => ({ route, policy: createHeaderPolicy(route.ownedHeaders, route.passHeaders) }))
     .sort((one, other) => other.route.path.length - one.route.path.length)
 
   const hasProtected = routes.some((route) => route.isProtected)

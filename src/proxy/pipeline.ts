@@ -68,8 +68,10 @@ const send = ({ isUpgrade }: InboundRequest, sealed: Sealed): Promise<Outcome> =
   return isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed)
 }
 
-const bodyOf = ({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): Body | Promise<Body> =>
-  takeBody(inbound, { mustKeep: route.apply.needsBody, limitBytes: route.bufferedBodyBytes, watch })
+function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): Body | Promise<Body> {
+  route.apply.admit(inbound)
+  return takeBody(inbound, { mustKeep: route.apply.needsBody, limitBytes: route.bufferedBodyBytes, watch })
+}
 
 function requireUpgradable({ route, inbound }: Matched): void {
   if (!route.allowUpgrade) throw new Failure('upgrade_refused')

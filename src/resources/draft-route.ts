@@ -159,6 +159,7 @@ function settingsOf(route: ProxyRoute, file: string, isManifest: boolean): Draft
       firstByteMs: route.timeouts.firstByte,
       idleMs: route.timeouts.idle,
     },
+    passHeaders: route.passHeaders,
     bufferedBodyBytes: route.limits.bufferedBody,
     sseKeepAliveMs: route.sseKeepAlive,
     http2: route.http2,

@@ -5,7 +5,17 @@ import { later } from './later.ts'
 import { authServerReference, localReference, metadata } from './metadata.ts'
 import { HOST_HEADER, LISTEN_ADDRESS, ROUTE_PATH } from './patterns.ts'
 import { isRecord, needs, withRules } from './rules.ts'
-import { filePath, httpUrl, origins, scopes, secretRef, size, timerDuration, trustedProxies } from './scalars.ts'
+import {
+  filePath,
+  httpUrl,
+  origins,
+  passableHeader,
+  scopes,
+  secretRef,
+  size,
+  timerDuration,
+  trustedProxies,
+} from './scalars.ts'
 
 export const listenAddress = () =>
   z
@@ -146,6 +156,13 @@ export const route = () =>
       .optional()
       .describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]).describe('Scopes that the token of a caller must have; 403 otherwise.'),
+    passHeaders: z
+      .array(passableHeader())
+      .max(64)
+      .default([])
+      .describe(
+        'Headers in which gateways name the caller, such as `Remote-User`, that are let through to this backend as callers send them; tokens never are.',
+      ),
     timeouts: timeouts().prefault({}).describe('Toward the backend.'),
     limits: limits().prefault({}).describe('Bounds of sizes.'),
     sseKeepAlive: timerDuration().prefault('0s').describe('Interval of SSE keep-alive comments; 0s = none.'),

@@ -105,6 +105,8 @@ export interface ResolvedRoute {
     readonly firstByteMs: Milliseconds
     readonly idleMs: Milliseconds
   }
+  /** Identity headers of gateways that pass. */
+  readonly passHeaders: readonly string[]
   readonly bufferedBodyBytes: Bytes
   /** 0 = none. */
   readonly sseKeepAliveMs: Milliseconds

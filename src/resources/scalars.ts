@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { bytes, seconds, GO_DURATION, LONGEST_TIMER_MS, parseGoDuration, parseSize, SIZE } from './units.ts'
 import type { Bytes, GoDuration, Milliseconds } from './units.ts'
 import { ABSOLUTE_URI, celPattern, HEADER_NAME, HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
+import { gatewayHeaderOf } from '../core/index.ts'
 import { withCel } from './rules.ts'
 import { FILE_PATHS, SECRET_REFS, withMark, type Content } from './marked.ts'
 
@@ -175,3 +176,15 @@ export const origins = () =>
       }),
     )
     .max(200)
+
+/** Name of a header in which gateways name the caller, which passes only where it is listed (decisions §3.1). */
+export const passableHeader = () =>
+  headerName().superRefine((name, context) => {
+    const row = gatewayHeaderOf(name)
+    if (row?.kind === 'identity') return
+    const message =
+      row === undefined
+        ? 'expected a header that is held back, such as "Remote-User"; this one is none of those'
+        : `this is a token (${row.why}), which never passes; expected a header that names the caller, such as "Remote-User"`
+    context.addIssue({ code: 'custom', message })
+  })

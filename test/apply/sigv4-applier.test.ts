@@ -52,6 +52,26 @@ describe('signing a draft', () => {
   })
 
   test.each([
+    ['/b/a b', '/b/a%20b'],
+    ["/b/o'clock(1)!*", '/b/o%27clock%281%29%21%2A'],
+    ['/b/a%2fb/%7e', '/b/a%2Fb/~'],
+    ['/b//x/../y', '/b//x/../y'],
+    ['/b?acl&prefix=a/b&x-id=%c3%bc&a=b=c', '/b?acl&prefix=a%2Fb&x-id=%C3%BC&a=b%3Dc'],
+    ['/b?q=a+b', '/b?q=a%20b'],
+  ])('what is sent to S3 is what is signed: %s goes out as %s', (path, sent) => {
+    const credential = credentialOf({ ...KEYS, service: 's3' })
+    const draft = { ...draftOf({ ...request, headers: [] }, NOW_MS), path }
+    applyAws(draft, credential)
+    expect(draft.path).toBe(sent)
+    const spelled = { ...draftOf({ ...request, headers: [] }, NOW_MS), path: sent }
+    applyAws(spelled, credential)
+    expect(headerOf(draft.headers, 'authorization')).toBe(headerOf(spelled.headers, 'authorization'))
+    const other = { ...draftOf({ ...request, headers: [] }, NOW_MS), path: "/b/o'clock" }
+    applyAws(other, credentialOf(KEYS))
+    expect(other.path).toBe("/b/o'clock")
+  })
+
+  test.each([
     ['no body', { kind: 'none' } as const],
     ['an empty body', { kind: 'kept', bytes: Buffer.alloc(0) } as const],
   ])('%s has the hash of nothing', (_what, body) => {

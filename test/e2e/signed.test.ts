@@ -50,11 +50,32 @@ describe('a signed route', () => {
       'X-Amz-Security-Token': 'forged',
       'x-amz-content-sha256': 'UNSIGNED-PAYLOAD',
       x_amz_meta: 'forged',
-      'x-amz-target': 'forged',
     })
     expect(seen?.verified).toMatchObject({ subject: 'alice' })
     expect(seen?.target).toBe('/aws/mcp?q=1')
     expect(seen?.headers.join('\n')).not.toMatch(/forged|UNSIGNED|20200101/)
+  })
+
+  it('signs and sends what of AWS carries meaning, in headers and parameters', async () => {
+    const meant = { 'x-amz-copy-source': '/bucket/key', 'x-amz-meta-owner': 'a  b', 'x-amz-target': 'Svc.Op' }
+    const seen = await send('POST', '/aws?x-amz-acl=private', meant, '{}')
+    expect(seen?.verified).toMatchObject({ subject: 'alice' })
+    expect(seen?.target).toBe('/aws/mcp?x-amz-acl=private')
+    for (const [name, value] of Object.entries(meant))
+      expect(seen?.headers[(seen.headers.indexOf(name) ?? -1) + 1]).toBe(value)
+    expect(seen?.headers.join(' ')).toMatch(/SignedHeaders=[^,]*x-amz-copy-source;[^,]*x-amz-meta-owner;/)
+  })
+
+  it.each([
+    ['a coding', { 'content-encoding': 'gzip,aws-chunked' }],
+    ['a digest', { 'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER' }],
+  ])('answers 400 that says so to a body that is signed in pieces, by %s', async (_what, headers) => {
+    world.backend.forget()
+    const init = { method: 'PUT', headers: { ...alice, ...headers }, body: '2\r\nab\r\n0\r\n\r\n' }
+    const response = await fetch(`${world.proxy.url}/aws`, init)
+    expect(response.status).toBe(400)
+    expect(JSON.stringify(await response.json())).toMatch(/aws-chunked.*"aws_chunked"/)
+    expect(world.backend.requests('/aws')).toEqual([])
   })
 
   it('signs the request that becomes another protocol', async () => {

@@ -67,6 +67,7 @@ export function createRoute(sockets: Sockets, origin: string, options: RouteOpti
     targetHost: new URL(origin).host,
     targetOrigin: origin,
     ownedHeaders: [],
+    passHeaders: [],
     whenRejected: 'backend_rejected_credential' as const,
     resourceUrl: undefined,
     isProtected: false,

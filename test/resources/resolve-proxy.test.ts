@@ -82,6 +82,7 @@ describe('resolveProxy', () => {
           requiredScopes: ['read'],
           timeouts: { connectMs: 5_000, firstByteMs: 60_000, idleMs: 60_000 },
           bufferedBodyBytes: 10_485_760,
+          passHeaders: [],
           sseKeepAliveMs: 15_000,
           http2: true,
           allowUpgrade: false,
