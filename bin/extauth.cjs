@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 'use strict'
 var version = require('./node-version.cjs')
+/** Says to a process that it was started by an older Node. */
+var OUTER = 'MCP_EXTAUTH_OUTER'
 var brought = version.isNewEnough() ? undefined : version.broughtNode()
 if (version.isNewEnough()) start()
 else if (brought !== undefined) startWith(brought)
@@ -10,6 +12,7 @@ else {
 }
 
 function start() {
+  if (process.env[OUTER] !== undefined) endWithOuter()
   // Asked in health checks and scripts, and answered without loading the program: the same line as its own (src/commands/version.ts).
   if (process.argv.length === 3 && /^(version|--version)$/.test(process.argv[2])) {
     var about = require('../package.json')
@@ -33,6 +36,16 @@ function start() {
   else require(built)
 }
 
+/** Stops in good order when the process that started this one has gone; what this one starts is no concern of that. */
+function endWithOuter() {
+  delete process.env[OUTER]
+  if (process.channel === undefined) return
+  process.once('disconnect', function () {
+    process.kill(process.pid, 'SIGTERM')
+  })
+  process.channel.unref()
+}
+
 /** Whether dist/ was made of the sources as they are now, by the size and time of each (scripts/build.ts writes them down). */
 function isMadeOfThese(root, fs) {
   try {
@@ -48,14 +61,17 @@ function isMadeOfThese(root, fs) {
 
 /** Runs this file under another Node, as if it were this process: the same streams, signals and end. */
 function startWith(node) {
-  var child = require('child_process').spawn(node, [__filename].concat(process.argv.slice(2)), { stdio: 'inherit' })
-  ;['SIGTERM', 'SIGHUP'].forEach(function (signal) {
+  var env = Object.assign({}, process.env)
+  env[OUTER] = String(process.pid)
+  // By the end of the channel the child notices that this process was killed.
+  var options = { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env: env }
+  var child = require('child_process').spawn(node, [__filename].concat(process.argv.slice(2)), options)
+  // Ctrl-C goes to both from the terminal; so soon after each other, two are one (src/commands/io.ts).
+  ;['SIGTERM', 'SIGINT', 'SIGHUP'].forEach(function (signal) {
     process.on(signal, function () {
       child.kill(signal)
     })
   })
-  // Ctrl-C goes to both from the terminal; a second one would end the child at once.
-  process.on('SIGINT', function () {})
   child.on('error', function () {
     console.error(version.sentence)
     process.exit(2)

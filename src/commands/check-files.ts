@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { X509Certificate } from 'node:crypto'
-import type { Clock } from '../core/index.ts'
+import { type Clock, denied, deniedClause } from '../core/index.ts'
 import { ContentProblem, FileError, readBounded, readCertificates, readPrivateKey } from '../files/index.ts'
 import { isClientKey } from '../obtain/index.ts'
 import type { Content, NamedFile, NamedSecret, Problem } from '../resources/index.ts'
@@ -119,7 +119,7 @@ async function checkSecret(
   } catch (error) {
     if (error instanceof ContentProblem) problems.push({ ...at, message: sentenceOf(error, name, holds) })
     else {
-      const what = error instanceof FileError && error.problem === 'missing' ? 'is not there' : 'cannot be read'
+      const what = error instanceof FileError && error.problem === 'missing' ? 'is not there' : whyUnreadable(name)
       warnings.push({ ...at, message: `the secret ${label} ${what}, expected ${name}; ${WAITING}` })
     }
   }
@@ -138,6 +138,11 @@ function sentenceOf(error: unknown, name: string, holds: Content): string {
     case 'too_large':
       return `${name} is too large; ${expected}`
     default:
-      return `${name} cannot be read by this process; give it the right to, or name another one`
+      return `${name} ${whyUnreadable(name)}`
   }
+}
+
+function whyUnreadable(name: string): string {
+  const why = denied(name)
+  return why === undefined ? 'cannot be read' : `cannot be read (${why.errno}: ${deniedClause(why)})`
 }

@@ -1,5 +1,6 @@
 export * from './caller.ts'
 export * from './credential.ts'
+export * from './denied.ts'
 export * from './failure.ts'
 export * from './failures.ts'
 export * from './gateway-headers.ts'

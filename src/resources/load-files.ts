@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { denied, deniedClause } from '../core/index.ts'
 import { OUR_KINDS } from './document-kinds.ts'
 import { nothingLoaded, type Loaded } from './loaded.ts'
 import { parseDocuments, type ParseOptions, type SourceText } from './parse-documents.ts'
@@ -121,5 +122,7 @@ function validPrefix(content: Buffer): string {
 
 function unreadable(file: string, error: unknown): Problem {
   const code = (error as NodeJS.ErrnoException | null)?.code
-  return fileProblem(file, code === 'ENOENT' ? 'there is no such file' : `can not be read (${code ?? 'error'})`)
+  if (code === 'ENOENT') return fileProblem(file, 'there is no such file')
+  const why = code === 'EACCES' ? denied(file) : undefined
+  return fileProblem(file, `can not be read (${code ?? 'error'})${why === undefined ? '' : `: ${deniedClause(why)}`}`)
 }

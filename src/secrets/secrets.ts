@@ -1,4 +1,13 @@
-import { type Clock, type Log, type Metrics, RefCountedPool, type SecretForm, type Secrets } from '../core/index.ts'
+import { join } from 'node:path'
+import {
+  type Clock,
+  denied,
+  type Log,
+  type Metrics,
+  RefCountedPool,
+  type SecretForm,
+  type Secrets,
+} from '../core/index.ts'
 import { openSecretFile, type SecretFile } from './secret-file.ts'
 import { labelOf } from './secret-ref.ts'
 
@@ -47,7 +56,8 @@ export function openSecrets(directory: string, options: SecretsOptions): OpenSec
       onProblem: (_label, problem, hasValue) => {
         failures.with(problem).add()
         const message = hasValue ? 'secret cannot be read, the value from before stays' : 'secret is not available'
-        log.warn({ secret: label, directory, reason: problem }, message)
+        const why = problem === 'unreadable' ? denied(join(directory, label)) : undefined
+        log.warn({ secret: label, directory, reason: problem, ...why }, message)
       },
     })
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -24,6 +24,27 @@ function start(preload: string, script: string, ...args: string[]) {
   return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
 }
 
+/** A lab under an old Node, which serves and keeps a copy of its configuration as long as it does. */
+async function lab() {
+  const ports = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
+  const started = start(OLD, 'extauth.cjs', 'lab', ...ports.flatMap((name) => [`--${name}`, '0']))
+  await expect.poll(() => started.output.stdout, { timeout: 15_000 }).toContain('Stop with Ctrl-C')
+  const config = /^ {2}config +(\S+)/m.exec(started.output.stdout)?.[1] ?? ''
+  expect(existsSync(config)).toBe(true)
+  return { ...started, config }
+}
+
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+
+const isThere = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 describe('on a Node that is too old', () => {
   it('extauth runs with the Node that its package brought', async () => {
     const { output, ended } = start(OLD, 'extauth.cjs', 'version')
@@ -31,13 +52,24 @@ describe('on a Node that is too old', () => {
     expect(output.stdout).toMatch(/^mcp-extauth \S+ \(Node 24\./)
   })
 
-  it('its exit codes and signals are those of the other one', async () => {
+  it('its exit codes are those of the other one', async () => {
     expect(await start(OLD, 'extauth.cjs', 'nothing').ended).toEqual([2, null])
-    const ports = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port']
-    const { child, output, ended } = start(OLD, 'extauth.cjs', 'lab', ...ports.flatMap((name) => [`--${name}`, '0']))
-    await expect.poll(() => output.stdout, { timeout: 15_000 }).toContain('Stop with Ctrl-C')
-    child.kill('SIGTERM')
+  })
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('%s reaches the other one, which ends as it should', async (signal) => {
+    const { child, output, ended } = await lab()
+    child.kill(signal)
     expect(await ended).toEqual([0, null])
+    expect(output.stderr).toBe('')
+  })
+
+  it('the other one ends in good order when this one is killed', async () => {
+    const { child, config } = await lab()
+    const [inner = 0] = childrenOf(child.pid ?? 0)
+    expect(inner).toBeGreaterThan(0)
+    child.kill('SIGKILL')
+    await expect.poll(() => isThere(inner), { timeout: 15_000 }).toBe(false)
+    expect(existsSync(config)).toBe(false)
   })
 
   it('that brought none says what is needed', async () => {
