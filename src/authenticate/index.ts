@@ -11,3 +11,4 @@ export {
 export { createRouteAuthenticate, type RouteAuthenticateOptions } from './route-authenticate.ts'
 export { scopesOf } from './scopes.ts'
 export { shapeOf } from './token-shape.ts'
+export { unverifiedIn } from './unverified.ts'

@@ -21,6 +21,11 @@ export const logOptions = (level: LogLevel) =>
     },
   }) as const satisfies Record<string, OptionSpec>
 
+/** Of a server that logs requests. */
+export const NO_CLIENTS = {
+  'no-log-clients': { type: 'boolean', help: 'Log lines of refused requests name no client address.' },
+} as const satisfies Record<string, OptionSpec>
+
 /** What the options of `logOptions(level)` ask for. Colours only on a terminal, and not against NO_COLOR. */
 export function logShape(
   options: Pick<Parsed, 'text'>,

@@ -39,6 +39,8 @@ export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
   readonly inspectBytes?: number | undefined
   /** Users that requests can be tried as from the inspector. Default: none. */
   readonly tryUsers?: TryUsers | undefined
+  /** Log lines of refused requests name the client's address. Default true. */
+  readonly logsClients?: boolean | undefined
   /** Listens nowhere, whatever the files say: only `connect` leads in. Default false. */
   readonly isInline?: boolean
   readonly env: Readonly<Record<string, string | undefined>>
@@ -110,6 +112,7 @@ export async function startProxy(
   if (inspector !== undefined) closers.keep(inspector)
   const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
   const how = {
+    logsClients: options.logsClients,
     memory,
     common,
     isInline,
@@ -174,6 +177,7 @@ interface ListenerParts {
   readonly isInline: boolean
   readonly tls: TlsMaterial | undefined
   readonly observer: RequestObserver | undefined
+  readonly logsClients: boolean | undefined
 }
 
 /** The listener, which serves nothing yet: what routes are called there depends on where it is. */
@@ -181,7 +185,7 @@ async function listen(
   config: ResolvedProxy,
   services: Services,
   closers: Closers,
-  { memory, common, isInline, tls, observer }: ListenerParts,
+  { memory, common, isInline, tls, observer, logsClients }: ListenerParts,
 ): Promise<Proxy> {
   const { clock, log, metrics } = services
   const secrets = services.secrets.hold()
@@ -202,6 +206,7 @@ async function listen(
     observer,
     clock,
     log,
+    logsClients,
     metrics,
     sessionKey: () => sessionKey?.current() ?? ephemeralKey,
     onRouteGone: ({ name, type }) => metrics.removeSeries({ route: name, type }),

@@ -3,7 +3,7 @@ import { parseGoDuration, parseSize } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io, UsageError } from './io.ts'
 import { inspectorOf, inspectorOptions } from './inspector-options.ts'
-import { logOptions, openLogAsAsked } from './log-options.ts'
+import { logOptions, NO_CLIENTS, openLogAsAsked } from './log-options.ts'
 import { DURATION, FILE, MEMORY_SIZE, wholeNumber } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
 import { routeList } from './route-list.ts'
@@ -39,6 +39,7 @@ export const PROXY_SPEC: CommandSpec = {
       help: 'Memory that it may use, such as 512Mi. Default: that of the container.',
     },
     ...logOptions('info'),
+    ...NO_CLIENTS,
   },
   notes: [
     'Changed files and SIGHUP reload the configuration; a broken one never replaces a working one.',
@@ -101,6 +102,7 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
   return {
     ...sourcesFrom(options, configPaths),
     showClaims: options.flag('show-claims'),
+    logsClients: !options.flag('no-log-clients'),
     ...inspectorOf(options),
     memoryLimitBytes: parseSize(options.text('memory-limit') ?? ''),
     ...(drainGraceMs === undefined ? {} : { drainGraceMs }),

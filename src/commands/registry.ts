@@ -2,7 +2,7 @@ import { asFailure } from '../core/index.ts'
 import { parseGoDuration } from '../resources/index.ts'
 import { ConfigError } from './config-error.ts'
 import { EXIT, type Io, UsageError } from './io.ts'
-import { logOptions, openLogAsAsked } from './log-options.ts'
+import { logOptions, NO_CLIENTS, openLogAsAsked } from './log-options.ts'
 import { DURATION, FILE, LISTEN_ADDRESS } from './option-values.ts'
 import { type CommandSpec, parseOptions, renderHelp } from './options.ts'
 import { type RunningRegistry, runRegistryServer } from './run-registry.ts'
@@ -33,6 +33,7 @@ export const REGISTRY_SPEC: CommandSpec = {
       help: 'How long answers go on after SIGTERM. Default 10s.',
     },
     ...logOptions('info'),
+    ...NO_CLIENTS,
   },
   notes: [
     'Changed data are taken over at once; broken data never replace good ones, and /readiness says so.',
@@ -66,6 +67,7 @@ export async function runRegistry(argv: readonly string[], io: Io): Promise<numb
       address: options.text('address'),
       internalAddress: options.text('internal-address'),
       drainGraceMs: grace === undefined ? undefined : parseGoDuration(grace),
+      logsClients: !options.flag('no-log-clients'),
       env: io.env,
       log,
     })

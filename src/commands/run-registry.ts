@@ -21,6 +21,8 @@ export interface RunRegistryOptions {
   readonly internalAddress?: string | undefined
   /** How long answers under way may take after a stop, in milliseconds. Default 10 s. */
   readonly drainGraceMs?: number | undefined
+  /** Log lines of refused requests name the client's address. Default true. */
+  readonly logsClients?: boolean | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock?: Clock
@@ -70,6 +72,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
     address: options.address ?? DEFAULT_ADDRESS,
     version: VERSION,
     log,
+    logsClients: options.logsClients,
     metrics,
   })
   const install = async (changed: LoadedRegistry): Promise<void> => {

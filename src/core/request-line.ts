@@ -3,7 +3,7 @@ import type { AuthenticatedCaller, Caller } from './caller.ts'
 import { causeOf, type Failure } from './failure.ts'
 import type { Log } from './ports.ts'
 
-/** What every listener logs of a request (docs/operations.md): never a token, a subject, a query, nor a path of a caller's. */
+/** What every listener logs of a request (docs/operations.md): never a token, a subject, a query, nor a path that leads somewhere. */
 export interface RequestLine {
   readonly requestId: string
   /** Empty when none was matched. */
@@ -20,13 +20,44 @@ export interface RequestLine {
   readonly durationMs: number
   readonly firstByteMs?: number | undefined
   readonly attempts?: number
+  /** Who was refused, as far as it is known; undefined for all other requests. */
+  readonly from?: RefusedFrom | undefined
+}
+
+/** Who was refused: nothing of it is verified but the address. */
+export interface RefusedFrom {
+  /** Address, after trusted proxies; undefined where it is to be in no log. */
+  readonly client: string | undefined
+  readonly userAgent: string | undefined
+  /** Where nothing is there: the path, without its query. */
+  readonly path: string | undefined
+  /** What the token says of itself. */
+  readonly unverified: object | undefined
+}
+
+/** Characters of a text of the client's. */
+const MAX_TEXT = 256
+
+/** The same with texts of the client's cut to what a line may hold; undefined unless `status` is a refusal (4xx). */
+export function refusedFrom(
+  status: number,
+  { client, userAgent, path, unverified }: RefusedFrom,
+): RefusedFrom | undefined {
+  if (status < 400 || status >= 500) return undefined
+  return {
+    client,
+    userAgent: userAgent?.slice(0, MAX_TEXT),
+    path: status === 404 ? path?.slice(0, MAX_TEXT) : undefined,
+    unverified,
+  }
 }
 
 /** Writes the line with what the client was not told, louder where the person who runs this has to do something. */
 export function logRequest(log: Log, line: RequestLine, failure: Failure | undefined): void {
   if (failure === undefined) return log.info(line, 'request')
   const cause = failure.cause === undefined ? undefined : causeOf(failure.cause)
-  const told = { ...line, detail: failure.detail, cause }
+  const { from, ...own } = line
+  const told = { ...own, detail: failure.detail, cause, ...from }
   if (failure.code === 'internal_error') log.error({ ...told, at: firstFrame(failure.cause) }, 'request')
   else if (failure.status >= 500) log.warn(told, 'request')
   else log.info(told, 'request')

@@ -54,6 +54,8 @@ export interface ProxyOptions {
   readonly metrics: Metrics
   /** A reload removed this route and its last request is over: nothing is counted for it any more. */
   readonly onRouteGone?: (route: Pick<Route, 'name' | 'type'>) => void
+  /** Log lines of refused requests name the client's address. Default true. */
+  readonly logsClients?: boolean | undefined
   /** Sees every request; none costs nothing. */
   readonly observer?: RequestObserver | undefined
   /** Key of the session ids that clients see; asked per use, so that it can be a secret that appears later. */

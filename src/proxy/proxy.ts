@@ -35,7 +35,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     runtimes,
     sessions: createSessions(options.sessionKey),
     bodyWatch,
-    recorder: createRequestRecorder({ log, metrics, clock }),
+    recorder: createRequestRecorder({ log, metrics, clock, logsClients: options.logsClients }),
     observer: options.observer,
     clock,
     newRequestId: options.newRequestId ?? createRequestIds(),

@@ -1,12 +1,15 @@
 import {
   callerHash,
   logRequest,
+  refusedFrom,
   type Clock,
   type Log,
   type Metrics,
+  type RefusedFrom,
   type RequestResult,
   type Route,
 } from '../core/index.ts'
+import { unverifiedIn } from '../authenticate/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
@@ -39,8 +42,10 @@ export function createRequestRecorder(options: {
   readonly log: Log
   readonly metrics: Metrics
   readonly clock: Clock
+  /** Lines of refused requests name the client's address. Default true. */
+  readonly logsClients?: boolean | undefined
 }): RequestRecorder {
-  const { log, metrics, clock } = options
+  const { log, metrics, clock, logsClients = true } = options
   const requests = metrics.counter('extauth_requests_total', 'Requests by route, type, status and reason of failure.', [
     'route',
     'type',
@@ -104,10 +109,22 @@ export function createRequestRecorder(options: {
         durationMs: elapsedMs,
         firstByteMs,
         attempts: inbound.attempts,
+        from: failure === undefined ? undefined : whoWasRefused(inbound, failure.status, logsClients),
       }
       logRequest(log, line, failure)
     },
   }
+}
+
+function whoWasRefused(inbound: InboundRequest, status: number, logsClients: boolean): RefusedFrom | undefined {
+  const { headersDistinct, headers } = inbound.request
+  return refusedFrom(status, {
+    client: logsClients ? inbound.peer : undefined,
+    userAgent: headers['user-agent'],
+    path: inbound.path,
+    // Who is known has a hash in the line.
+    unverified: inbound.caller === undefined ? unverifiedIn(headersDistinct['authorization'] ?? []) : undefined,
+  })
 }
 
 function countOf(own: RouteMetrics, status: number, reason: string, make: () => Counter): Counter {

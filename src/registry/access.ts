@@ -55,7 +55,8 @@ export function authorizationOf(request: IncomingMessage): readonly string[] {
   return values
 }
 
-const pathOf = (target: string): string => {
+/** A request target without its query. */
+export const pathOf = (target: string): string => {
   const mark = target.indexOf('?')
   return mark === -1 ? target : target.slice(0, mark)
 }

@@ -7,8 +7,17 @@ import {
   serializerCompiler,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
-import { asFailure, Failure, type Caller, type Log, type Metrics } from '../core/index.ts'
-import { authorize, challengeOf, type AccessPolicy } from './access.ts'
+import { unverifiedIn } from '../authenticate/index.ts'
+import {
+  asFailure,
+  Failure,
+  refusedFrom,
+  type Caller,
+  type Log,
+  type Metrics,
+  type RefusedFrom,
+} from '../core/index.ts'
+import { authorizationOf, authorize, challengeOf, pathOf, type AccessPolicy } from './access.ts'
 import { COMMON_HEADERS, failureBody, failureHeaders, JSON_TYPE } from './answer.ts'
 import { PARAMETER_HINTS } from './api-schema.ts'
 import { createRequestLog } from './request-log.ts'
@@ -23,6 +32,8 @@ export interface ApiOptions extends Omit<RouteOptions, 'isProtected'> {
   readonly metrics: Metrics
   /** Default: a random UUID. */
   readonly requestId?: () => string
+  /** Log lines of refused requests name the client's address. Default true. */
+  readonly logsClients?: boolean | undefined
 }
 
 declare module 'fastify' {
@@ -74,6 +85,20 @@ async function addOpenApi(app: FastifyInstance, version: string, isProtected: bo
       },
     }),
     transformObject: createJsonSchemaTransformObject({ schemaRegistry: apiSchemas }),
+  })
+}
+
+function whoWasRefused(
+  { raw, caller }: FastifyRequest,
+  { status }: Failure,
+  { access, logsClients = true }: Pick<ApiOptions, 'access' | 'logsClients'>,
+): RefusedFrom | undefined {
+  const client = access.mode === 'oauth' ? access.peerOf(raw) : raw.socket.remoteAddress
+  return refusedFrom(status, {
+    client: logsClients ? client : undefined,
+    userAgent: raw.headers['user-agent'],
+    path: pathOf(raw.url ?? ''),
+    unverified: caller === undefined ? unverifiedIn(authorizationOf(raw)) : undefined,
   })
 }
 
@@ -130,7 +155,8 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   app.addHook('onResponse', (request, reply, done) => {
     const { id, method, caller, failure } = request
     const route = request.is404 ? undefined : request.routeOptions.url
-    record({ id, method, route, status: reply.statusCode, elapsedMs: reply.elapsedTime, caller, failure })
+    const from = failure === undefined ? undefined : whoWasRefused(request, failure, options)
+    record({ id, method, route, status: reply.statusCode, elapsedMs: reply.elapsedTime, caller, failure, from })
     done()
   })
 

@@ -1,4 +1,4 @@
-import { callerHash, logRequest, type Caller, type Failure, type Log, type Metrics } from '../core/index.ts'
+import { callerHash, logRequest, type Caller, type Failure, type Log, type Metrics, type RefusedFrom } from '../core/index.ts'
 
 /** What is known of a request when its answer has been sent. */
 export interface Finished {
@@ -10,6 +10,7 @@ export interface Finished {
   readonly elapsedMs: number
   readonly caller: Caller | undefined
   readonly failure: Failure | undefined
+  readonly from: RefusedFrom | undefined
 }
 
 /** Writes one line and counts once per request. */
@@ -20,7 +21,7 @@ export function createRequestLog(log: Log, metrics: Metrics): (finished: Finishe
   ])
   const children = new Map<string, { add(by?: number): void }>()
 
-  return ({ id, method, route, status, elapsedMs, caller, failure }) => {
+  return ({ id, method, route, status, elapsedMs, caller, failure, from }) => {
     const outcome = failure?.code ?? 'ok'
     const label = route ?? 'none'
     const key = `${label} ${outcome}`
@@ -38,6 +39,7 @@ export function createRequestLog(log: Log, metrics: Metrics): (finished: Finishe
       status,
       reason: failure?.code,
       durationMs: Math.round(elapsedMs * 10) / 10,
+      from,
     }
     logRequest(log, line, failure)
   }

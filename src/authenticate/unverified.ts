@@ -1,0 +1,34 @@
+import { parseBearer } from '../http/index.ts'
+import { shapeOf } from './token-shape.ts'
+
+/** What a token that was refused says of itself: whoever wrote it may have made it up. */
+export interface Unverified {
+  readonly issuer?: string
+  readonly kid?: string
+  readonly clientId?: string
+}
+
+/** Characters of each. */
+const MAX_LENGTH = 256
+
+/**
+ * Issuer, key id and client (`client_id`, else `azp`) of the token in these `Authorization` lines, for the log; undefined when
+ * there is none that can be parsed, or it says none of them.
+ */
+export function unverifiedIn(authorization: readonly string[]): Unverified | undefined {
+  let token: string | undefined
+  try {
+    token = parseBearer(authorization)
+  } catch {
+    return undefined
+  }
+  const shape = token === undefined ? undefined : shapeOf(token)
+  if (shape?.kind !== 'jwt') return undefined
+  const { header, payload } = shape.jwt
+  const said = Object.entries({
+    issuer: payload['iss'],
+    kid: header['kid'],
+    clientId: payload['client_id'] ?? payload['azp'],
+  }).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value.slice(0, MAX_LENGTH)]] : []))
+  return said.length === 0 ? undefined : (Object.fromEntries(said) as Unverified)
+}
