@@ -1,4 +1,12 @@
-import { callerHash, logRequest, type Caller, type Failure, type Log, type Metrics, type RefusedFrom } from '../core/index.ts'
+import {
+  callerHash,
+  logRequest,
+  type Caller,
+  type Failure,
+  type Log,
+  type Metrics,
+  type RefusedFrom,
+} from '../core/index.ts'
 
 /** What is known of a request when its answer has been sent. */
 export interface Finished {
