@@ -47,6 +47,20 @@ export const INBOUND: readonly Mutation[] = [
     tests: ['test/http/gateway-headers.test.ts'],
   },
   {
+    rule: 'a page of another site can not make a browser send requests without Origin',
+    file: 'src/proxy/admission.ts',
+    find: "if (site === undefined || site === 'none' || site === 'same-origin') return",
+    replace: "if (site !== 'cross-site') return",
+    tests: ['test/proxy/origins.test.ts'],
+  },
+  {
+    rule: 'open admin endpoints on a loopback bind have names of this machine',
+    file: 'src/ops/access.ts',
+    find: 'if (checksHost && request.headers.host !== undefined && !namesThisMachine(request))',
+    replace: 'if (false as boolean)',
+    tests: ['test/ops/open-endpoints.test.ts'],
+  },
+  {
     rule: 'no token of another gateway goes on, on no account',
     file: 'src/http/header-policy.ts',
     find: "if (gateway?.kind === 'token') return drop('caller_credential')",

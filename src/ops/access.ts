@@ -19,6 +19,15 @@ function namesThisMachine(request: Asked): boolean {
   return named !== undefined && isLoopbackHost(named.host)
 }
 
+/**
+ * On a loopback bind (`checksHost`) throws `bad_origin` for a name that somebody else made point here. Probes in HTTP/1.0
+ * send none, browsers always do.
+ */
+export function checkOpenAccess(request: Asked, checksHost: boolean): void {
+  if (checksHost && request.headers.host !== undefined && !namesThisMachine(request))
+    throw new Failure('bad_origin', { detail: 'the Host header is not a name of this machine' })
+}
+
 /** Browsers say where a page comes from; no page has business here, and a POST without preflight must not slip through. */
 function comesFromBrowserPage(request: Asked): boolean {
   const site = request.headers['sec-fetch-site']

@@ -3,12 +3,14 @@ import { Failure, asFailure, causeOf, type Log } from '../core/index.ts'
 import { challengeFor, checkHostHeader, originFormOf, registryFailureBody } from '../http/index.ts'
 import { readJsonBody } from './body.ts'
 import { jsonAnswer, jsonText, type Answer, type OpsHandler, type Readiness } from './endpoint.ts'
-import { checkAccess, type AccessOptions } from './access.ts'
+import { checkAccess, checkOpenAccess, type AccessOptions } from './access.ts'
 
 export interface DispatchOptions {
   readonly version: string
   readonly readiness: () => Readiness | Promise<Readiness>
   readonly metrics: () => Promise<string>
+  /** Open endpoints, too, are served under names of this machine only: the bind is a loopback address. */
+  readonly checksHost: boolean
   readonly guarded: AccessOptions & { readonly endpoints: Readonly<Record<string, OpsHandler>> }
   readonly log: Log
 }
@@ -79,6 +81,7 @@ export function createDispatch(options: DispatchOptions): (request: IncomingMess
     if (Object.hasOwn(open, path)) {
       const make = open[path]
       if (make === undefined || !READ_METHODS.has(method)) return notAllowed('GET, HEAD')
+      checkOpenAccess(request, options.checksHost)
       return make()
     }
     const methods = guarded.get(path)

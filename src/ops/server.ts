@@ -60,7 +60,11 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
   const address = parseListenAddress(options.address)
   const { token, endpoints = {}, pages } = options.guarded ?? {}
   const access = { isLocalBind: address.isLoopback, ...(token === undefined ? {} : { token }) }
-  const dispatch = createDispatch({ ...options, guarded: { ...access, endpoints } })
+  const dispatch = createDispatch({
+    ...options,
+    checksHost: address.isLoopback && address.kind !== 'unix',
+    guarded: { ...access, endpoints },
+  })
   const clock = options.clock ?? Date
   const servePage =
     pages === undefined

@@ -36,8 +36,18 @@ export function admit(inbound: InboundRequest, rules: OriginRules, localHandlers
   // What is not there is open as well: clients look for documents at several addresses.
   const isOpen = local === undefined ? isWellKnown(path) : local.cors === 'everybody'
   if (isOpen) inbound.responseHeaders.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
-  else if (origin !== undefined && local?.ownOrigins?.includes(origin.toLowerCase()) !== true)
-    admitOrigin(inbound, origin, rules)
+  else if (origin !== undefined) {
+    if (local?.ownOrigins?.includes(origin.toLowerCase()) !== true) admitOrigin(inbound, origin, rules)
+  } else if (local === undefined) refuseForeignPage(headers['sec-fetch-site'])
+}
+
+/**
+ * A browser sends no `Origin` with a GET for an image or a link, but says that another site asks for it (Fetch Metadata):
+ * it would act with the credential of whoever sits there. Logins are navigated to from other sites, and judge by themselves.
+ */
+function refuseForeignPage(site: string | string[] | undefined): void {
+  if (site === undefined || site === 'none' || site === 'same-origin') return
+  throw new Failure('bad_origin', { detail: 'a page of another site asks, without an allowed Origin' })
 }
 
 function admitOrigin(inbound: InboundRequest, origin: string, rules: OriginRules): void {

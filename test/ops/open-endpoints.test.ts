@@ -70,6 +70,24 @@ describe('the admin listener, open to all', () => {
     },
   )
 
+  it.each(['/health', '/readiness', '/version', '/metrics'])(
+    'shows %s on a loopback bind only under a name of this machine: a page that rebound its name reads nothing',
+    async (path) => {
+      ops = await start()
+      const ask = (host: string) => send(ops?.url ?? '', path, { headers: { host } })
+      for (const host of ['evil.example', 'localhost.evil.example:8081']) {
+        const { status, text } = await ask(host)
+        expect([status, JSON.parse(text)]).toMatchObject([403, { error: 'access_denied' }])
+      }
+      for (const host of ['localhost', '127.0.0.1:1', '[::1]:8081']) expect((await ask(host)).status).toBe(200)
+      await ops.close()
+      ops = await start({ address: '0.0.0.0:0' })
+      const { port } = new URL(ops.url)
+      const elsewhere = await send(`http://127.0.0.1:${port}`, path, { headers: { host: 'pod.example' } })
+      expect(elsewhere.status).toBe(200)
+    },
+  )
+
   it('turns a failing metrics renderer into a 500 without its text', async () => {
     ops = await start({ metrics: () => Promise.reject(new Error('password=hunter2')) })
     const got = await send(ops.url, '/metrics')

@@ -65,6 +65,27 @@ describe('Origin', () => {
     if (!allowed) expect(body).toContain('"reason":"bad_origin"')
   })
 
+  it.each<[string, Partial<ListenOptions>, Record<string, string>, boolean]>([
+    ['an image on a foreign page', {}, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }, false],
+    ['a link on a foreign page', {}, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }, false],
+    ['an image on a page of another port', {}, { 'sec-fetch-site': 'same-site' }, false],
+    ['an image elsewhere', EVERYWHERE, { 'sec-fetch-site': 'cross-site' }, false],
+    ['one that says both', {}, { 'sec-fetch-site': 'none, cross-site' }, false],
+    ['an allowed page', {}, { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }, true],
+    ['the address line', {}, { 'sec-fetch-site': 'none' }, true],
+    ['a page of ours', {}, { 'sec-fetch-site': 'same-origin' }, true],
+  ])('%s (%j %j) without an allowed Origin → %s', async (_, listen, headers, allowed) => {
+    const { send, served } = await start(listen)
+    const { status, body } = await send(headers)
+    expect([status, served()]).toEqual(allowed ? [200, 1] : [403, 0])
+    if (!allowed) expect(body).toContain('"reason":"bad_origin"')
+  })
+
+  it('a browser that comes from another site may read documents and log in', async () => {
+    const { send } = await start({}, {}, { '/.well-known/thing': { a: 1 } })
+    expect((await send({ 'sec-fetch-site': 'cross-site' }, 'GET', '/.well-known/thing')).status).toBe(200)
+  })
+
   it('lets tools without Origin through anywhere', async () => {
     expect((await (await start(EVERYWHERE)).send({})).status).toBe(200)
   })
