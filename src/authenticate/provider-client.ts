@@ -7,6 +7,7 @@ import {
   type OutboundResponse,
 } from '../core/index.ts'
 import { basicCredentials, busyFailure, outboundFailure, postForm, type ServiceFailures } from '../net/index.ts'
+import { readJsonObject } from '../http/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { ProviderFiles, SecretFile } from './provider-files.ts'
 
@@ -37,6 +38,19 @@ const unusable = (detail: string) => new Failure(IDENTITY_PROVIDER.unusable, { d
 function expectOk(response: OutboundResponse, service: ServiceFailures, nowMs: number): OutboundResponse {
   if (response.status === 200) return response
   throw busyFailure(response, service, nowMs) ?? unusable(`status ${response.status}`)
+}
+
+/**
+ * The same for introspection, where `invalid_client` means that our own credentials are wrong (RFC 7662 §2.3, RFC 6749
+ * §5.2): `config_error`, as for exchanges (decisions §5).
+ */
+function expectIntrospected(response: OutboundResponse, provider: string, nowMs: number): OutboundResponse {
+  const { status, body } = response
+  if ((status === 400 || status === 401) && readJsonObject(body)?.['error'] === 'invalid_client')
+    throw new Failure('config_error', {
+      detail: `the introspection endpoint of provider ${provider} answered ${status} invalid_client: clientId, clientSecretFile or authTokenFile are not what it knows`,
+    })
+  return expectOk(response, INTROSPECTION, nowMs)
 }
 
 /**
@@ -114,11 +128,11 @@ export function createProviderClient(
         postForm(post, { url, form: fields, headers, onBehalfOf })
       if (clientId !== undefined && clientSecret !== undefined) {
         const basic = (file: SecretFile) => basicCredentials(clientId, file.current())
-        return expectOk(await send(clientSecret, request(form), basic), INTROSPECTION, clock.now())
+        return expectIntrospected(await send(clientSecret, request(form), basic), provider.name, clock.now())
       }
       // A client without a secret says who it is in the body (RFC 6749 §3.2.1).
       const fields = clientId === undefined ? form : { ...form, client_id: clientId }
-      return expectOk(await send(authTokenFor(url), request(fields), bearer), INTROSPECTION, clock.now())
+      return expectIntrospected(await send(authTokenFor(url), request(fields), bearer), provider.name, clock.now())
     },
   }
 }

@@ -152,6 +152,12 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
       refuse(error)
     }
   })
+  // An empty parameter is none: forms and templates of clients send those that nobody filled in.
+  app.addHook('preValidation', (request, _reply, done) => {
+    const query = request.query as Record<string, unknown>
+    for (const [name, value] of Object.entries(query)) if (value === '') Reflect.deleteProperty(query, name)
+    done()
+  })
   app.addHook('onResponse', (request, reply, done) => {
     const { id, method, caller, failure } = request
     const route = request.is404 ? undefined : request.routeOptions.url

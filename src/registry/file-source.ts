@@ -1,16 +1,14 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FileError, readBoundedAsync } from '../files/index.ts'
-import { MAX_ENTRIES, validateItems } from './parse.ts'
+import { type Bounds, checkEntries } from './bounds.ts'
+import { validateItems } from './parse.ts'
 import { readDocument } from './read-document.ts'
 import type { ReadAll } from './registry-data.ts'
 import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './snapshot.ts'
 import { SourceError } from './source-error.ts'
 
-/** One file: 10,000 entries of a large registry are about 20 MiB. */
-export const MAX_FILE_BYTES = 64 * 1024 * 1024
-/** All files of a directory together. */
-const MAX_DIRECTORY_BYTES = 128 * 1024 * 1024
+const MIB = 1024 * 1024
 const MAX_FILES = 5_000
 const MAX_DEPTH = 8
 
@@ -22,13 +20,22 @@ const PROBLEMS = {
   too_large: 'too_large',
 } as const
 
-async function read(path: string): Promise<Buffer> {
+async function read(path: string, maxBytes: number): Promise<Buffer> {
   try {
-    return await readBoundedAsync(path, MAX_FILE_BYTES)
+    return await readBoundedAsync(path, maxBytes)
   } catch (error) {
-    if (error instanceof FileError) throw new SourceError(PROBLEMS[error.problem], path, error.cause)
-    throw error
+    if (!(error instanceof FileError)) throw error
+    const problem = PROBLEMS[error.problem]
+    const detail = problem === 'too_large' ? `${path}: ${await tooLarge(path, maxBytes)}` : path
+    throw new SourceError(problem, detail, error.cause)
   }
+}
+
+const inMiB = (bytes: number): string => `${Math.ceil((bytes * 10) / MIB) / 10} MiB`
+
+async function tooLarge(path: string, maxBytes: number): Promise<string> {
+  const found = await stat(path).catch(() => undefined)
+  return `${found === undefined ? '' : `${inMiB(found.size)}, `}the limit is ${inMiB(maxBytes)}; it grows with source.maxEntries`
 }
 
 async function modifiedMs(path: string): Promise<number> {
@@ -39,16 +46,17 @@ async function modifiedMs(path: string): Promise<number> {
   }
 }
 
-async function readEntries(bytes: Buffer, path: string): Promise<Reading> {
+async function readEntries(bytes: Buffer, path: string, bounds: Bounds): Promise<Reading> {
   const { items, updatedMs } = await readDocument(bytes)
+  checkEntries(items.length, bounds, path, true)
   return validateItems(items, path, updatedMs ?? (await modifiedMs(path)))
 }
 
-/** Reads the entries of one JSON file of at most 64 MiB. Entries without a date get the file's. */
+/** Reads the entries of one JSON file. Entries without a date get the file's. */
 export const readFileSource =
-  (path: string): ReadAll =>
+  (path: string, bounds: Bounds): ReadAll =>
   async () =>
-    buildSnapshot(await readEntries(await read(path), path))
+    buildSnapshot(await readEntries(await read(path, bounds.fileBytes), path, bounds))
 
 /** Paths of the `.json` files below a directory, sorted. Names that begin with a dot are skipped (`..data`, `.git`). */
 async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
@@ -72,37 +80,37 @@ async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
 }
 
 /**
- * Reads the entries of all `.json` files below a directory (8 levels, 5,000 files, 128 MiB together). A file that can't
+ * Reads the entries of all `.json` files below a directory (8 levels, 5,000 files). A file that can't
  * be used gives the entries that it gave before, and counts as skipped, so that nothing vanishes because of a typo
  * elsewhere. Throws `SourceError` when no file can be used.
  */
-export function readDirectorySource(directory: string): ReadAll {
+export function readDirectorySource(directory: string, bounds: Bounds): ReadAll {
   let before: ReadonlyMap<string, readonly Listed[]> = new Map()
   return async () => {
     const listed: Listed[] = []
     let skipped = NOTHING_SKIPPED
     let broken: SourceError | undefined
-    let bytesLeft = MAX_DIRECTORY_BYTES
+    let bytesLeft = bounds.directoryBytes
     const good = new Map<string, readonly Listed[]>()
     for (const path of await jsonFiles(directory)) {
       try {
-        const bytes = await read(path)
+        const bytes = await read(path, bounds.fileBytes)
         bytesLeft -= bytes.length
         if (bytesLeft < 0) break
-        const reading = await readEntries(bytes, path)
+        const reading = await readEntries(bytes, path, bounds)
         good.set(path, reading.listed)
         skipped = joinSkipped(skipped, reading.skipped)
       } catch (error) {
         if (!(error instanceof SourceError)) throw error
         broken = error
         good.set(path, before.get(path) ?? [])
-        skipped = joinSkipped(skipped, { count: 1, first: [`${path}: ${error.detail}`] })
+        skipped = joinSkipped(skipped, { count: 1, amended: 0, first: [`${path}: ${error.detail}`] })
       }
       for (const entry of good.get(path) ?? []) listed.push(entry)
-      if (listed.length > MAX_ENTRIES)
-        throw new SourceError('too_large', `${directory}: more than ${MAX_ENTRIES} entries`)
+      checkEntries(listed.length, bounds, directory, false)
     }
-    if (bytesLeft < 0) throw new SourceError('too_large', `${directory}: more than 128 MiB`)
+    if (bytesLeft < 0)
+      throw new SourceError('too_large', `${directory}: more than ${inMiB(bounds.directoryBytes)} in all`)
     if (listed.length === 0 && broken !== undefined) throw broken
     before = good
     return buildSnapshot({ listed, skipped })

@@ -5,7 +5,7 @@ import type { Refusal } from '../listen/index.ts'
 import { ALLOWED_METHODS, COMMON_HEADERS, failureBody, failureHeaders, writeFailure } from './answer.ts'
 
 /** The one place where an encoded slash may be: in the middle of a server's name (decisions §2.8). */
-const SERVER_NAME_SEGMENT = /^(\/registry\/[^/]+\/v0\.1\/servers\/[^/%]+)%2f([^/%]+\/versions(?:\/[^/]+)?)$/i
+const SERVER_NAME_SEGMENT = /^(\/registry\/[^/]+\/v0(?:\.1)?\/servers\/[^/%]+)%2f([^/%]+\/versions(?:\/[^/]+)?)$/i
 
 const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 

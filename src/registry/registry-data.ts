@@ -63,8 +63,9 @@ export function createRegistryData(options: RegistryDataOptions): RegistryData {
       skipped.set(snapshot.skipped.count)
       loads.with(name, 'replaced').add()
       log.info({ registry: name, entries: snapshot.entries.length }, 'registry data loaded')
-      const { count, first } = snapshot.skipped
+      const { count, amended, first } = snapshot.skipped
       if (count > 0) log.warn({ registry: name, skipped: count, first }, 'registry entries were left out')
+      if (amended > 0) log.warn({ registry: name, amended, first }, 'registry entries lost optional members')
     } catch (error) {
       const known =
         error instanceof SourceError ? error : new SourceError('failed', 'the data could not be built', error)

@@ -53,68 +53,73 @@ export function addRoutes(api: FastifyInstance, options: RouteOptions): void {
     return snapshot
   }
 
-  typed.get(
-    '/registry/:name/v0.1/servers',
-    {
-      schema: {
-        summary: 'Lists MCP servers.',
-        tags: ['servers'],
-        params: listParams,
-        querystring: listQuery,
-        response: { 200: listAnswer, ...failures },
-        ...security,
+  // The API under its present name and the one before, which clients still ask for; it is the same.
+  for (const version of ['v0.1', 'v0'] as const) {
+    const base = `/registry/:name/${version}/servers` as const
+    const common = { ...security, ...(version === 'v0.1' ? {} : { hide: true }) }
+    typed.get(
+      base,
+      {
+        schema: {
+          summary: 'Lists MCP servers.',
+          tags: ['servers'],
+          params: listParams,
+          querystring: listQuery,
+          response: { 200: listAnswer, ...failures },
+          ...common,
+        },
       },
-    },
-    (request, reply) => {
-      const snapshot = snapshotOf(request.params.name)
-      return sendData(request, reply, snapshot, renderPage(snapshot, request.query))
-    },
-  )
+      (request, reply) => {
+        const snapshot = snapshotOf(request.params.name)
+        return sendData(request, reply, snapshot, renderPage(snapshot, request.query))
+      },
+    )
 
-  typed.get(
-    '/registry/:name/v0.1/servers/:serverName/versions',
-    {
-      schema: {
-        summary: 'Lists all versions of an MCP server.',
-        tags: ['servers'],
-        params: versionsParams,
-        querystring: versionsQuery,
-        response: { 200: versionsAnswer, ...failures },
-        ...security,
+    typed.get(
+      `${base}/:serverName/versions`,
+      {
+        schema: {
+          summary: 'Lists all versions of an MCP server.',
+          tags: ['servers'],
+          params: versionsParams,
+          querystring: versionsQuery,
+          response: { 200: versionsAnswer, ...failures },
+          ...common,
+        },
       },
-    },
-    (request, reply) => {
-      const { name, serverName } = request.params
-      const snapshot = snapshotOf(name)
-      if (!SERVER_NAME.test(serverName)) throw new Failure('not_found')
-      return sendData(request, reply, snapshot, renderVersions(snapshot, serverName, request.query.include_deleted))
-    },
-  )
+      (request, reply) => {
+        const { name, serverName } = request.params
+        const snapshot = snapshotOf(name)
+        if (!SERVER_NAME.test(serverName)) throw new Failure('not_found')
+        return sendData(request, reply, snapshot, renderVersions(snapshot, serverName, request.query.include_deleted))
+      },
+    )
 
-  typed.get(
-    '/registry/:name/v0.1/servers/:serverName/versions/:version',
-    {
-      schema: {
-        summary: 'Gives one version of an MCP server, or its latest.',
-        tags: ['servers'],
-        params: versionParams,
-        querystring: versionsQuery,
-        response: { 200: versionAnswer, ...failures },
-        ...security,
+    typed.get(
+      `${base}/:serverName/versions/:version`,
+      {
+        schema: {
+          summary: 'Gives one version of an MCP server, or its latest.',
+          tags: ['servers'],
+          params: versionParams,
+          querystring: versionsQuery,
+          response: { 200: versionAnswer, ...failures },
+          ...common,
+        },
       },
-    },
-    (request, reply) => {
-      const { name, serverName, version } = request.params
-      const snapshot = snapshotOf(name)
-      if (!SERVER_NAME.test(serverName)) throw new Failure('not_found')
-      return sendData(
-        request,
-        reply,
-        snapshot,
-        renderVersion(snapshot, serverName, version, request.query.include_deleted),
-      )
-    },
-  )
+      (request, reply) => {
+        const { name, serverName, version } = request.params
+        const snapshot = snapshotOf(name)
+        if (!SERVER_NAME.test(serverName)) throw new Failure('not_found')
+        return sendData(
+          request,
+          reply,
+          snapshot,
+          renderVersion(snapshot, serverName, version, request.query.include_deleted),
+        )
+      },
+    )
+  }
 
   const sendDocument = (request: FastifyRequest, reply: FastifyReply) => {
     const target = request.raw.url ?? ''

@@ -36,16 +36,19 @@ export interface Snapshot {
 /** Entries that were left out because they can't be served. */
 export interface Skipped {
   readonly count: number
+  /** Of those that are served: entries that lost optional members which can't be served. */
+  readonly amended: number
   /** What is wrong with the first of them, each with its place. */
   readonly first: readonly string[]
 }
 
-export const NOTHING_SKIPPED: Skipped = { count: 0, first: [] }
+export const NOTHING_SKIPPED: Skipped = { count: 0, amended: 0, first: [] }
 const MAX_TOLD = 5
 
 /** Both together. */
 export const joinSkipped = (a: Skipped, b: Skipped): Skipped => ({
   count: a.count + b.count,
+  amended: a.amended + b.amended,
   first: a.first.length === MAX_TOLD ? a.first : [...a.first, ...b.first].slice(0, MAX_TOLD),
 })
 
@@ -164,7 +167,7 @@ async function withoutDoubles(
     // No name and no version has a NUL in it.
     const position = `${one.name}\0${one.version}`
     if (seen.has(position)) {
-      skipped = joinSkipped(skipped, { count: 1, first: [`${one.name}: a version is listed twice`] })
+      skipped = joinSkipped(skipped, { count: 1, amended: 0, first: [`${one.name}: a version is listed twice`] })
       continue
     }
     seen.add(position)

@@ -1,5 +1,6 @@
 import type { Clock, Log, Metrics, Outbound } from '../core/index.ts'
 import { watchDirectory, type WatchedDirectory, watchLargeFile } from '../files/index.ts'
+import { boundsFor } from './bounds.ts'
 import { readDirectorySource, readFileSource } from './file-source.ts'
 import { createRegistryData, type RegistryData } from './registry-data.ts'
 import { MAX_PAGE_BYTES, readUpstreamSource } from './upstream-source.ts'
@@ -9,6 +10,8 @@ export interface SourceConfig {
   readonly file?: string | undefined
   readonly directory?: string | undefined
   readonly url?: string | undefined
+  /** Most entries, all files or pages together. Default 50,000. */
+  readonly maxEntries?: number | undefined
 }
 
 export interface SourceDeps {
@@ -99,13 +102,14 @@ async function openPolled(data: RegistryData, outbound: Outbound, pollMs: number
  */
 export async function openSource(name: string, config: SourceConfig, deps: SourceDeps): Promise<Source> {
   const { file, directory, url } = config
+  const bounds = boundsFor(config.maxEntries)
   const files = deps.filePollMs === undefined ? {} : { pollMs: deps.filePollMs }
   if (file !== undefined) {
-    const data = createRegistryData({ ...deps, name, readAll: readFileSource(file) })
+    const data = createRegistryData({ ...deps, name, readAll: readFileSource(file, bounds) })
     return openWatched(data, (onChange) => watchLargeFile(file, { onChange, ...files }))
   }
   if (directory !== undefined) {
-    const data = createRegistryData({ ...deps, name, readAll: readDirectorySource(directory) })
+    const data = createRegistryData({ ...deps, name, readAll: readDirectorySource(directory, bounds) })
     return openWatched(data, (onChange) => watchDirectory(directory, { onChange, ...files }))
   }
   if (url === undefined) throw new TypeError('a source is a file, a directory or a url')
@@ -115,6 +119,6 @@ export async function openSource(name: string, config: SourceConfig, deps: Sourc
     maxBytes: MAX_PAGE_BYTES,
     retry: true,
   })
-  const data = createRegistryData({ ...deps, name, readAll: readUpstreamSource(url, outbound, deps.clock) })
+  const data = createRegistryData({ ...deps, name, readAll: readUpstreamSource(url, outbound, deps.clock, bounds) })
   return openPolled(data, outbound, deps.upstreamPollMs ?? UPSTREAM_POLL_MS)
 }

@@ -1,6 +1,7 @@
 import { OutboundError, type Clock, type Outbound, type OutboundResponse } from '../core/index.ts'
 import { busyFailure, outboundFailure, type ServiceFailures } from '../net/index.ts'
-import { MAX_ENTRIES, validateItems } from './parse.ts'
+import { type Bounds, checkEntries } from './bounds.ts'
+import { validateItems } from './parse.ts'
 import { readDocument } from './read-document.ts'
 import type { ReadAll } from './registry-data.ts'
 import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './snapshot.ts'
@@ -8,7 +9,6 @@ import { SourceError } from './source-error.ts'
 
 /** One answer of the upstream: a page of the API, or a whole file somewhere on the web. */
 export const MAX_PAGE_BYTES = 64 * 1024 * 1024
-const MAX_PAGES = 1_000
 
 const UPSTREAM: ServiceFailures = {
   what: 'upstream',
@@ -26,7 +26,8 @@ interface Page {
 export function listUrl(configured: string): string {
   const url = new URL(configured)
   if (url.pathname === '/' && url.search === '') url.pathname = '/v0.1/servers'
-  if (url.pathname.endsWith('/v0.1/servers') && !url.searchParams.has('limit')) url.searchParams.set('limit', '100')
+  if (/\/v0(?:\.1)?\/servers$/.test(url.pathname) && !url.searchParams.has('limit'))
+    url.searchParams.set('limit', '100')
   return url.href
 }
 
@@ -63,7 +64,7 @@ function lastModifiedMs(response: OutboundResponse, clock: Clock): number {
  * Reads all pages of an upstream registry (or one JSON document at a URL). Each page is asked for with the ETag of the
  * time before, so that a poll of unchanged data moves no data (RFC 9110 §13.1.2). No redirects. Throws `SourceError`.
  */
-export function readUpstreamSource(configured: string, outbound: Outbound, clock: Clock): ReadAll {
+export function readUpstreamSource(configured: string, outbound: Outbound, clock: Clock, bounds: Bounds): ReadAll {
   const first = listUrl(configured)
   let pages: ReadonlyMap<string, Page> = new Map()
 
@@ -76,7 +77,8 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
     do {
       const url = pageUrl(first, cursor)
       if (seen.has(url)) throw new SourceError('invalid', 'the upstream gave the same cursor twice')
-      if (seen.size === MAX_PAGES) throw new SourceError('too_large', `the upstream has more than ${MAX_PAGES} pages`)
+      if (seen.size === bounds.pages)
+        throw new SourceError('too_large', `the upstream has more than ${bounds.pages} pages`)
       const before = pages.get(url)
       const response = await ask(outbound, url, before?.etag)
       let page: Page
@@ -86,6 +88,7 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
         isUnchanged = false
         if (response.status !== 200) throw badStatus(response, clock)
         const { items, nextCursor, updatedMs } = await readDocument(response.body)
+        checkEntries(listed.length + items.length, bounds, 'the upstream', nextCursor === undefined)
         const reading = await validateItems(
           items,
           `page ${seen.size + 1}`,
@@ -94,8 +97,7 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
         page = { etag: response.headers['etag'], reading, nextCursor }
       }
       seen.set(url, page)
-      if (listed.length + page.reading.listed.length > MAX_ENTRIES)
-        throw new SourceError('too_large', `the upstream has more than ${MAX_ENTRIES} entries`)
+      checkEntries(listed.length + page.reading.listed.length, bounds, 'the upstream', page.nextCursor === undefined)
       for (const entry of page.reading.listed) listed.push(entry)
       skipped = joinSkipped(skipped, page.reading.skipped)
       cursor = page.nextCursor

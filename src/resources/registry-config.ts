@@ -11,6 +11,12 @@ const source = () =>
         .describe('One server.json, an array of them, or the answer of a registry.'),
       directory: filePath('registry directory').optional().describe('Directory of such files.'),
       url: httpUrl().optional().describe('Address of such a document.'),
+      maxEntries: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(50_000)
+        .describe('Most entries, all files or pages together; the bounds of bytes and pages grow with it.'),
     }),
     [
       {

@@ -162,13 +162,13 @@ describe('opaque tokens of oidc-provider', () => {
     expect((await refusalOf(authenticator, token)).code).toBe('invalid_token')
   })
 
-  it('cannot be judged with a wrong client secret: 503, and nothing is said about the token', async () => {
+  it('cannot be judged with a wrong client secret: 500, and nothing is said about the token', async () => {
     writeFileSync(join(directory, 'wrong'), 'wrong')
     const authenticator = open({
       introspectionUrl: `${issuer}/token/introspection`,
       clientId: 'registry:app',
       clientSecretFile: join(directory, 'wrong'),
     })
-    expect((await refusalOf(authenticator, await issue())).status).toBe(503)
+    expect((await refusalOf(authenticator, await issue())).code).toBe('config_error')
   })
 })

@@ -76,7 +76,7 @@ describe('the registry over HTTP', () => {
   it.each([
     '/registry/unknown/v0.1/servers',
     '/registry/__proto__/v0.1/servers',
-    '/registry/default/v0/servers',
+    '/registry/default/v0.2/servers',
     '/',
     '/health',
     '/metrics',

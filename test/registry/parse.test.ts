@@ -92,6 +92,20 @@ describe('an entry', () => {
     ['a version range', { ...server, version: '^1.2.3' }, 'version'],
     ['a wildcard version', { ...server, version: '1.x' }, 'version'],
     ['a version of two', { ...server, version: '1.0.0 - 2.0.0' }, 'version'],
+    [
+      'a status that is none',
+      entry('com.example/a', '1.0.0', { status: 'retired' }),
+      '_meta.io.modelcontextprotocol.registry/official.status',
+    ],
+    ['nothing', null, ''],
+    ['text', 'com.example/a', ''],
+  ])('is left out, and told with its place, when it has %s', async (_, item, path) => {
+    const { listed, skipped } = await validateItems([server, item], 'file.json', T0)
+    expect([listed.length, skipped.count]).toEqual([1, 1])
+    expect(skipped.first[0]).toContain(`file.json: entry 1: ${path}`)
+  })
+
+  it.each([
     ['a website that is a script', { ...server, websiteUrl: 'javascript:alert(1)' }, 'websiteUrl'],
     ['one that hides it', { ...server, websiteUrl: 'java\nscript:alert(1)' }, 'websiteUrl'],
     ['an icon that is its own data', { ...server, icons: [{ src: 'data:image/png;base64,AA' }] }, 'icons.0.src'],
@@ -135,21 +149,43 @@ describe('an entry', () => {
       'packages.0.fileSha256',
     ],
     [
-      'a status that is none',
-      entry('com.example/a', '1.0.0', { status: 'retired' }),
-      '_meta.io.modelcontextprotocol.registry/official.status',
-    ],
-    [
       'a date that is none',
       entry('com.example/a', '1.0.0', { updatedAt: 'yesterday' }),
       '_meta.io.modelcontextprotocol.registry/official.updatedAt',
     ],
-    ['nothing', null, ''],
-    ['text', 'com.example/a', ''],
-  ])('is left out, and told with its place, when it has %s', async (_, item, path) => {
+    ['a repository that is empty', { ...server, repository: {} }, 'repository.url'],
+    ['icons that are none', { ...server, icons: 'none' }, 'icons'],
+  ])('loses the member, and is told with its place, when it has %s', async (_, item, path) => {
     const { listed, skipped } = await validateItems([server, item], 'file.json', T0)
-    expect([listed.length, skipped.count]).toEqual([1, 1])
+    expect(skipped).toMatchObject({ count: 0, amended: 1 })
     expect(skipped.first[0]).toContain(`file.json: entry 1: ${path}`)
+    const { websiteUrl, repository, icons, packages, remotes } = listed[1]?.response.server ?? {}
+    expect([websiteUrl, repository, icons ?? [], packages ?? [], remotes ?? []]).toEqual([
+      undefined,
+      undefined,
+      [],
+      [],
+      [],
+    ])
+  })
+
+  it('takes null for absent, wherever that may be, and says nothing of it', async () => {
+    const sound = { registryType: 'npm', identifier: 'x', transport: { type: 'stdio' } }
+    const item = { ...server, title: null, repository: null, packages: [{ ...sound, runtimeHint: null }, null] }
+    const { listed, skipped } = await validateItems([item, { ...server, name: null }], 'f', T0)
+    expect(listed.map(({ response }) => response.server)).toEqual([{ ...server, packages: [sound] }])
+    expect(skipped).toMatchObject({ count: 1, amended: 0 })
+  })
+
+  it('keeps what is sound beside what is odd', async () => {
+    const remotes = [{ type: 'sse', url: 'https://a.example/mcp' }, { type: 'stdio' }, { type: 'sse', url: '{x}' }]
+    const { listed } = await validateItems([{ ...server, websiteUrl: 5, remotes }], 'f', T0)
+    expect(listed[0]?.response.server).toEqual({ ...server, remotes: [remotes[0], remotes[2]] })
+  })
+
+  it('is left out when more is odd than a person would have written', async () => {
+    const { listed, skipped } = await validateItems([{ ...server, icons: Array(30).fill(5) }], 'f', T0)
+    expect([listed.length, skipped.count]).toEqual([0, 1])
   })
 
   it('is told of by place five times at most', async () => {
@@ -178,7 +214,7 @@ describe('an entry', () => {
     ])
     expect(entries.map(({ version }) => version)).toEqual(['1.0.0', '2.0.0'])
     expect(entries[0]?.json).toContain('deprecated')
-    expect(skipped).toEqual({ count: 1, first: ['a/b: a version is listed twice'] })
+    expect(skipped).toEqual({ count: 1, amended: 0, first: ['a/b: a version is listed twice'] })
   })
 
   it('keeps what else _meta says', async () => {
