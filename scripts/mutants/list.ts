@@ -17,6 +17,7 @@ import { OUTBOUND } from './outbound.ts'
 import { PERSONAL_LOGINS } from './personal-logins.ts'
 import { PODS } from './pods.ts'
 import { REVIEWS } from './reviews.ts'
+import { SHARED_CACHE } from './shared-cache.ts'
 import { VERDICTS } from './verdicts.ts'
 
 /** Everything that `npm run mutants` plants, in the order of a request; then what is beside requests. */
@@ -40,4 +41,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...KUBE,
   ...PODS,
   ...REVIEWS,
+  ...SHARED_CACHE,
 ]

@@ -51,8 +51,11 @@ export interface CredentialCache<V = unknown> {
   endPauses(config: string): void
   /** Whether the slot's credential replaced a refused one within the last second: then fetching again can't help. */
   isFreshAfterRejection(slot: CacheSlot<V>): boolean
-  /** Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number. */
-  purge(filter: PurgeFilter): number
+  /**
+   * Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number, and
+   * where others share the cache, whether they will hear of it (false after 2 s).
+   */
+  purge(filter: PurgeFilter): { readonly purged: number; readonly told: Promise<boolean> | undefined }
   /** The same for this process only: another replica purged. */
   purgeHere(filter: PurgeFilter): number
   /** The secrets of a config have changed: what was obtained with others under the same config hash is forgotten. */
@@ -221,8 +224,8 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     },
     endPauses: (config) => negatives.endPauses(config, random),
     purge(filter) {
-      void options.shared?.()?.purge(filter)
-      return purgeHere(filter)
+      const told = options.shared?.()?.purge(filter)
+      return { purged: purgeHere(filter), told }
     },
     purgeHere,
     retireSecrets(config, current) {

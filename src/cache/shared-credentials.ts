@@ -1,29 +1,31 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock, Log, Metrics } from '../core/index.ts'
 import { digestOf, isLive, openEntry, sealEntry, type SharedEntry } from './shared-entry.ts'
+import { createSharedBacklog } from './shared-backlog.ts'
 import { createSharedGate } from './shared-gate.ts'
-import { createPurgeMarks, LONGEST_SHARED_MS } from './shared-marks.ts'
+import { LONGEST_SHARED_MS } from './shared-marks.ts'
+import { createSharedNews } from './shared-news.ts'
 import type {
   FetchedValue,
   SharedCodec,
   SharedCredentials,
   SharedLock,
+  SharedRecord,
   SharedSeal,
   SharedStore,
+  SharedTrouble,
 } from './shared-ports.ts'
 import type { CacheSlot, PurgeFilter } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
-const CHANNEL = 'credentials'
-const PURGED = 'purged'
-const ROTATED = 'rotated '
 /** The maker of a value says so often that it lives; that long after its death another one begins. */
 const LOCK_MS = 3_000
 const FIRST_LOOK_MS = 15
 const LONGEST_LOOK_MS = 250
-/** Values that were made while the store was away; they are shared when it is back. */
-const MOST_UNSHARED = 10_000
-const PUTS_AT_ONCE = 100
+const MOST_REFUSED = 10_000
+/** Written while alone, to see whether the store takes what is written. */
+const PROBE = 'probe'
+const PROBE_TTL_MS = 60_000
 
 export interface SharedCredentialsOptions<V> {
   readonly store: SharedStore
@@ -33,8 +35,10 @@ export interface SharedCredentialsOptions<V> {
   readonly log: Log
   readonly metrics: Metrics
   readonly random: () => number
-  /** What the store may cost a request, in milliseconds. Default 50. */
+  /** What the store may cost a request, in milliseconds. Default 50, twice that while it is connected. */
   readonly budgetMs?: number
+  /** What an error of the store means; undefined: it did not answer in time. */
+  troubleOf(error: unknown): SharedTrouble
   /** Another replica purged: forget what matches. */
   onPurge(filter: PurgeFilter): void
   /** Another replica saw a secret of this config change; undefined: it may have been any. */
@@ -52,83 +56,69 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     'Credentials that were found in the shared store, made for all replicas, or made alone because of the store.',
     ['outcome'],
   )
-  const refused = createTtlLru<string>({ clock, maxEntries: MOST_UNSHARED })
-  const unshared = createTtlLru<SharedEntry<V>>({ clock, maxEntries: MOST_UNSHARED })
-  const untold = new Set<string>()
-  const marks = createPurgeMarks({ store, seal, clock, onPurge: (filter) => options.onPurge(filter) })
+  const refused = createTtlLru<string>({ clock, maxEntries: MOST_REFUSED })
   const recordOf = (key: string) => `credential:${key}`
-  let isClosed = false
+  const news = createSharedNews({
+    ...options,
+    onPurge: (filter) => options.onPurge(filter),
+    onRotation: (config) => options.onRotation(config),
+    onTrouble: (error) => gate.goAlone(options.troubleOf(error)),
+  })
+  const gate = createSharedGate({
+    log,
+    metrics,
+    budgetMs: options.budgetMs ?? 50,
+    isConnected: () => store.health().isUp,
+    troubleOf: (error) => options.troubleOf(error),
+    probe: () => store.put(PROBE, Buffer.alloc(0), PROBE_TTL_MS),
+    async rejoin() {
+      await news.catchUp()
+      void backlog.handOver()
+    },
+  })
 
-  /** What others purged, then what nobody could be told while the store was away. */
-  const catchUp = async () => {
-    await marks.sync()
-    for (const message of untold) {
-      await store.publish(CHANNEL, message)
-      untold.delete(message)
-    }
-    void shareLate()
-  }
-  /** A few at a time, while new ones are shared already. */
-  const shareLate = async () => {
-    const late = Array.from(unshared.entries())
-    for (let at = 0; at < late.length; at += PUTS_AT_ONCE) {
-      const some = late.slice(at, at + PUTS_AT_ONCE)
-      for (const [key] of some) unshared.delete(key)
-      await Promise.all(some.map(([key, entry]) => put(key, entry)))
-    }
-  }
-  /** Nothing is taken from the store before it is known what was purged meanwhile. */
-  let known: Promise<void> = Promise.resolve()
-  let isKnown = false
-  const learn = () => {
-    isKnown = false
-    const learning = catchUp()
-    known = learning
-    const judge = async () => {
-      try {
-        await learning
-        if (known === learning) isKnown = true
-      } catch {
-        gate.goAlone()
-      }
-    }
-    void judge()
-  }
-  const probe = () => {
-    learn()
-    return known
-  }
-  const gate = createSharedGate({ log, metrics, budgetMs: options.budgetMs ?? 50, probe })
-
-  /** Writes with `put`, or as the holder of the lock. */
-  const put = async (key: string, entry: SharedEntry<V>, held?: SharedLock): Promise<void> => {
+  /** Throws what the store throws. */
+  const write = async (key: string, entry: SharedEntry<V>, held?: SharedLock): Promise<void> => {
     const record = recordOf(key)
     const ttlMs = Math.min(LONGEST_SHARED_MS, Math.floor(entry.expiresAtMs - clock.now()))
     if (ttlMs < 1) return held?.release()
-    try {
-      const sealed = sealEntry(record, entry, seal, codec)
-      await (held === undefined ? store.put(record, sealed, ttlMs) : held.finish(sealed, ttlMs))
-    } catch {
-      void held?.release()
-      if (!isClosed) unshared.set(key, entry, entry.expiresAtMs)
-    }
+    const sealed = sealEntry(record, entry, seal, codec)
+    await (held === undefined ? store.put(record, sealed, ttlMs) : held.finish(sealed, ttlMs))
+  }
+  const backlog = createSharedBacklog<V>(clock, write)
+
+  /** Writes with `put`, or as the holder of the lock. Nobody waits for it, but how it went counts. */
+  const put = async (key: string, entry: SharedEntry<V>, held?: SharedLock): Promise<void> => {
+    await gate.run(async () => {
+      try {
+        await write(key, entry, held)
+      } catch (error) {
+        void held?.release()
+        backlog.add(key, entry)
+        throw error
+      }
+    })
   }
 
-  const read = async (slot: CacheSlot<V>, sealed: Buffer, current: V | undefined) => {
-    const entry = await openEntry(recordOf(slot.key), sealed, seal, codec)
+  const read = async (slot: CacheSlot<V>, stored: SharedRecord, current: V | undefined) => {
+    const entry = await openEntry(recordOf(slot.key), stored.value, seal, codec)
     if (entry === undefined) {
       outcomes.with('unreadable').add()
       return undefined
     }
     const digest = digestOf(entry.value, codec)
     const isOld = digest === refused.peek(slot.key) || (current !== undefined && digest === digestOf(current, codec))
-    if (isOld || !isLive(entry, clock.now()) || marks.covers(slot, entry.epoch)) return undefined
+    news.saw(entry.epoch)
+    // The clock of who made it may be ahead: the store counts for both.
+    const expiresAtMs = Math.min(entry.expiresAtMs, clock.now() + stored.leftMs)
+    const bounded = { ...entry, expiresAtMs }
+    if (isOld || !isLive(bounded, clock.now()) || news.covers(slot, entry.epoch)) return undefined
     outcomes.with('found').add()
-    return { ...entry, isShared: true }
+    return { ...bounded, isShared: true }
   }
 
   const make = async (slot: CacheSlot<V>, endsAtMs: number): Promise<SharedEntry<V>> => {
-    const { epoch } = marks
+    const { epoch } = news
     const { value, expiresAtMs } = await slot.fetch(endsAtMs)
     return { epoch, obtainedAtMs: clock.now(), expiresAtMs, value }
   }
@@ -136,7 +126,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   const makeAlone = async (slot: CacheSlot<V>, endsAtMs: number): Promise<FetchedValue<V>> => {
     outcomes.with('alone').add()
     const entry = await make(slot, endsAtMs)
-    if (gate.isAlone) unshared.set(slot.key, entry, entry.expiresAtMs)
+    if (gate.isAlone) backlog.add(slot.key, entry)
     else void put(slot.key, entry)
     return entry
   }
@@ -158,13 +148,13 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   const look = async (slot: CacheSlot<V>, current: V) => {
     const got = await gate.run(() => store.get(recordOf(slot.key)))
     const stored = got.isDone ? got.value : undefined
-    const entry = stored && (await read(slot, stored.value, current))
+    const entry = stored && (await read(slot, stored, current))
     return { entry, version: stored?.version }
   }
 
   const findOrMake = async (slot: CacheSlot<V>, current: V | undefined, endsAtMs: number) => {
     if (gate.isAlone) return undefined
-    if (!isKnown && !(await gate.run(() => known)).isDone) return undefined
+    if (!news.isKnown && !(await gate.run(() => news.known)).isDone) return undefined
     const seen = current === undefined ? undefined : await look(slot, current)
     if (seen?.entry !== undefined) return seen.entry
     let stale = seen?.version
@@ -177,7 +167,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
       if (!claim.isDone) return undefined
       if (claim.value.kind === 'lock') return makeForAll(slot, claim.value.held, endsAtMs)
       if (claim.value.kind === 'value') {
-        const entry = await read(slot, claim.value.stored.value, current)
+        const entry = await read(slot, claim.value.stored, current)
         if (entry !== undefined) return entry
         stale = claim.value.stored.version
       } else {
@@ -188,42 +178,16 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     return undefined
   }
 
-  const tell = async (message: string) => {
-    try {
-      if (message === PURGED) await marks.sync()
-      await store.publish(CHANNEL, message)
-    } catch {
-      untold.add(message)
-      log.warn({}, 'the other replicas cannot be told of a change now; they are as soon as the store answers')
-      gate.goAlone()
-    }
-  }
-
-  const subscription = store.subscribe(CHANNEL, {
-    onMessage(message) {
-      if (message === PURGED) learn()
-      else if (message.startsWith(ROTATED)) options.onRotation(message.slice(ROTATED.length))
-    },
-    onGap() {
-      learn()
-      options.onRotation(undefined)
-    },
-  })
-  learn()
-
   return {
     fetch: async (slot, current, endsAtMs) => (await findOrMake(slot, current, endsAtMs)) ?? makeAlone(slot, endsAtMs),
     reject(slot, value) {
       refused.set(slot.key, digestOf(value, codec), clock.now() + LONGEST_SHARED_MS)
     },
-    purge(filter) {
-      marks.add(filter)
-      return tell(PURGED)
-    },
-    announceRotation: (config) => tell(`${ROTATED}${config}`),
+    purge: (filter) => news.purge(filter),
+    announceRotation: (config) => news.announceRotation(config),
     close() {
-      isClosed = true
-      subscription.close()
+      backlog.close()
+      news.close()
       gate.close()
     },
   }

@@ -1,9 +1,15 @@
 import type { Log, Metrics } from '../core/index.ts'
+import type { SharedTrouble } from './shared-ports.ts'
+import { createResponsiveTime } from './shared-time.ts'
 
-/** So many operations in a row that failed or took too long: nobody waits for the store any more. */
+/** So many failures in a row: nobody waits for the store any more. */
 const FAILURES_BEFORE_ALONE = 3
 const FIRST_PROBE_MS = 100
+/** Between probes of one absence, and before the first probe of one that followed another at once. */
 const LONGEST_PROBE_MS = 1_000
+const LONGEST_FIRST_PROBE_MS = 30_000
+/** A store that was used for so long without leaving it again was well. */
+const WELL_FOR_MS = 10_000
 
 export type Gated<T> = { readonly isDone: true; readonly value: T } | { readonly isDone: false }
 
@@ -11,23 +17,35 @@ export type Gated<T> = { readonly isDone: true; readonly value: T } | { readonly
 export interface SharedGate {
   /** True while nobody asks the store because it doesn't answer. */
   readonly isAlone: boolean
-  /** What `operation` gives within the budget. What comes later is handed to `onLate`. Never rejects. */
+  /**
+   * What `operation` gives within the budget, or within a second one while the connection is up. What comes later is handed to
+   * `onLate`. Never rejects.
+   */
   run<T>(operation: () => Promise<T>, onLate?: (value: T) => void): Promise<Gated<T>>
   /** What must be known before the store may be used can't be learnt: goes alone at once. */
-  goAlone(): void
+  goAlone(trouble: SharedTrouble): void
   close(): void
 }
 
 export interface SharedGateOptions {
   readonly log: Log
   readonly metrics: Metrics
-  /** For one operation, in milliseconds. */
+  /** For one operation, in milliseconds; time in which the event loop of this process did not run doesn't count. */
   readonly budgetMs: number
-  /** Asked now and then while alone; when it succeeds, the store is used again. */
+  /** Whether there is a connection: then an answer may come yet. */
+  isConnected(): boolean
+  /** Why an operation failed; undefined: it took too long. */
+  troubleOf(error: unknown): SharedTrouble
+  /** Writes to the store, asked now and then while alone; when that succeeds within the budget, `rejoin` comes next. */
   probe(): Promise<void>
+  /** Learns what was missed; when that succeeds the store is used again. */
+  rejoin(): Promise<void>
 }
 
-/** Goes alone after three failures in a row, and comes back when `probe` succeeds (0.1 s later, then up to 1 s). */
+/**
+ * Goes alone after three failures in a row, where operations that were under way together count as one, and comes back when a
+ * probe succeeds: 0.1 s later, then up to 1 s. Who leaves soon after coming back waits twice as long as before, up to 30 s.
+ */
 export function createSharedGate(options: SharedGateOptions): SharedGate {
   const { log, metrics, budgetMs } = options
   const alone = metrics
@@ -38,37 +56,66 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
       'max',
     )
     .with()
+  const departures = metrics.counter(
+    'extauth_shared_credentials_departures_total',
+    'How often this replica went on without the store of shared credentials, by what was wrong with it.',
+    ['cause'],
+  )
+  const time = createResponsiveTime()
   let failures = 0
+  let failedAt = -Infinity
   let isAlone = false
+  let isClosed = false
+  let backAt = -Infinity
+  let firstProbeMs = FIRST_PROBE_MS
   let probing: ReturnType<typeof setTimeout> | undefined
   alone.set(0)
 
+  const isWell = async (): Promise<boolean> => {
+    const watch = time.start()
+    try {
+      await options.probe()
+      if (watch.spentMs > budgetMs) return false
+      await options.rejoin()
+      return true
+    } catch {
+      return false
+    } finally {
+      watch.stop()
+    }
+  }
   const probeIn = (ms: number) => {
-    probing = setTimeout(() => {
-      options.probe().then(comeBack, () => {
-        if (probing !== undefined) probeIn(Math.min(LONGEST_PROBE_MS, ms * 2))
-      })
-    }, ms)
+    const look = async () => {
+      const isBack = await isWell()
+      if (isClosed) return
+      if (isBack) comeBack()
+      else probeIn(Math.min(Math.max(LONGEST_PROBE_MS, firstProbeMs), ms * 2))
+    }
+    probing = setTimeout(() => void look(), ms)
     probing.unref()
   }
   const comeBack = () => {
-    if (probing === undefined) return
-    probing = undefined
     isAlone = false
     failures = 0
+    backAt = performance.now()
     alone.set(0)
     log.info({}, 'credentials are shared with the other replicas again')
   }
-  const fail = () => {
+  const fail = (startedAt: number, trouble: SharedTrouble) => {
+    if (startedAt < failedAt) return
+    failedAt = performance.now()
     failures += 1
-    if (failures >= FAILURES_BEFORE_ALONE) goAlone()
+    if (failures >= FAILURES_BEFORE_ALONE) goAlone(trouble)
   }
-  const goAlone = () => {
-    if (isAlone) return
+  const goAlone = (trouble: SharedTrouble) => {
+    if (isAlone || isClosed) return
     isAlone = true
     alone.set(1)
-    log.warn({}, 'the store of shared credentials does not answer in time: this replica goes on alone')
-    probeIn(FIRST_PROBE_MS)
+    departures.with(trouble.cause).add()
+    const wasWell = performance.now() - backAt >= WELL_FOR_MS
+    firstProbeMs = wasWell ? FIRST_PROBE_MS : Math.min(LONGEST_FIRST_PROBE_MS, 2 * firstProbeMs)
+    log.warn({ ...trouble }, 'the store of shared credentials cannot be used: this replica goes on alone')
+    probeIn(firstProbeMs)
   }
 
   return {
@@ -77,25 +124,35 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     },
     run(operation, onLate) {
       return new Promise((resolve) => {
+        const startedAt = performance.now()
         let isOver = false
-        const giveUp = () => {
+        let isLate = false
+        const end = () => {
           isOver = true
-          fail()
+          watch.stop()
+        }
+        const giveUp = () => {
+          end()
           resolve({ isDone: false })
         }
-        // An answer that lies in the socket already is not late: what was received is read before `setImmediate` runs.
-        const timer = setTimeout(() => setImmediate(() => isOver || giveUp()), budgetMs)
+        const judge = () => {
+          if (isOver || watch.spentMs < budgetMs) return
+          if (!isLate) fail(startedAt, options.troubleOf(undefined))
+          isLate = true
+          if (watch.spentMs >= 2 * budgetMs || !options.isConnected()) giveUp()
+        }
+        const watch = time.start(judge)
         const attempt = async () => {
           try {
             const value = await operation()
             if (isOver) return onLate?.(value)
-            isOver = true
-            failures = 0
+            end()
+            if (!isLate) failures = 0
             resolve({ isDone: true, value })
-          } catch {
-            if (!isOver) giveUp()
-          } finally {
-            clearTimeout(timer)
+          } catch (error) {
+            if (isOver) return
+            if (!isLate) fail(startedAt, options.troubleOf(error))
+            giveUp()
           }
         }
         void attempt()
@@ -103,8 +160,8 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     },
     goAlone,
     close() {
+      isClosed = true
       clearTimeout(probing)
-      probing = undefined
     },
   }
 }

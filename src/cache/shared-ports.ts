@@ -10,11 +10,25 @@ export interface SharedStore {
   getOrLock(key: string, staleVersion: string | undefined, ttlMs: number): Promise<RecordOrLock>
   publish(channel: string, message: string): Promise<void>
   subscribe(channel: string, listener: { onMessage(message: string): void; onGap(): void }): { close(): void }
+  /** Whether there is a connection. */
+  health(): { readonly isUp: boolean }
+}
+
+/** What is wrong with a store: for the log, and by its cause for a metric. */
+export interface SharedTrouble {
+  /** One of a few words. */
+  readonly cause: string
+  /** For people. */
+  readonly problem: string
+  readonly host?: string
+  readonly port?: number
 }
 
 export interface SharedRecord {
   readonly value: Buffer
   readonly version: string
+  /** For so long the store keeps it. */
+  readonly leftMs: number
 }
 
 /** The right to make a record: `finish` writes it and gives the right back in one step. */
@@ -60,9 +74,12 @@ export interface SharedCredentials<V> {
   fetch(slot: CacheSlot<V>, current: V | undefined, endsAtMs: number): Promise<FetchedValue<V>>
   /** The backend refused this one: it is not taken from the store again. */
   reject(slot: CacheSlot<V>, value: V): void
-  /** All replicas forget what matches; at once or, when the store can't be reached now, as soon as it can. Never rejects. */
-  purge(filter: PurgeFilter): Promise<void>
-  /** All replicas look at the secrets of a config (`<namespace>/<name>`) again. Never rejects. */
-  announceRotation(config: string): Promise<void>
+  /**
+   * All replicas forget what matches; at once or, when the store can't be reached now, as soon as it can: then it is false,
+   * after 2 s at the latest. Never rejects.
+   */
+  purge(filter: PurgeFilter): Promise<boolean>
+  /** All replicas look at the secrets of a config (`<namespace>/<name>`) again; false as above. Never rejects. */
+  announceRotation(config: string): Promise<boolean>
   close(): void
 }

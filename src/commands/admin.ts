@@ -6,6 +6,14 @@ export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonl
 
 type Answer<T> = T | Promise<T>
 
+/** What a purge came to. */
+export interface Purged {
+  /** How many credentials were here that match. */
+  readonly purged: number
+  /** Whether the store that replicas share has it; absent where there is none. */
+  readonly isTold?: boolean
+}
+
 /** What the admin listener asks of the proxy behind it: this process, or all of its workers together. */
 export interface ProxyControls {
   /** The effective configuration, secrets by reference. */
@@ -14,8 +22,7 @@ export interface ProxyControls {
   /** Prometheus text exposition format. */
   metrics(): Promise<string>
   cache(): Answer<CacheListing>
-  /** How many credentials were there that match. */
-  purge(filter: PurgeFilter): Answer<number>
+  purge(filter: PurgeFilter): Answer<Purged>
   /** Newest first. */
   decisions(): Answer<readonly object[]>
   reload(): Promise<ReloadResult>
@@ -38,7 +45,9 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
       const filter: PurgeFilter = Object.fromEntries(
         FILTERS.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : [])),
       )
-      return { status: 200, json: { purged: await controls.purge(filter) } }
+      const { purged, isTold } = await controls.purge(filter)
+      if (isTold === undefined) return { status: 200, json: { purged } }
+      return isTold ? { status: 200, json: { purged, told: true } } : { status: 202, json: { purged, ...UNTOLD } }
     },
     'GET /decisions': async () => ({ status: 200, json: { decisions: await controls.decisions() } }),
     'POST /reload': async () => {
@@ -48,6 +57,11 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
         : { status: 422, json: { reloaded: false, problems: result.problems } }
     },
   }
+}
+
+const UNTOLD = {
+  told: false,
+  detail: 'the store did not hear it: the other replicas are told as soon as it answers, if this one runs till then',
 }
 
 const refuse = (description: string) => ({

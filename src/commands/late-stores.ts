@@ -14,7 +14,7 @@ export function lateStores(runtime: StoresRuntime, given: Stores | undefined): L
     use({ storage }) {
       stores ??= storage?.createStores(runtime)
     },
-    open: (config, scope) => loaded(stores).open(config, scope),
+    open: (...args) => loaded(stores).open(...args),
     close: async () => stores?.close(),
   }
 }

@@ -7,7 +7,7 @@ import type { Readiness } from '../ops/index.ts'
 import { IN_PROCESS } from '../listen/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
-import type { ProxyControls, ReloadResult } from './admin.ts'
+import type { ProxyControls, Purged, ReloadResult } from './admin.ts'
 import { buildCandidate, type Candidate } from './candidate.ts'
 import type { Closers } from './closers.ts'
 import { placed, placedListener } from './config-error.ts'
@@ -63,7 +63,7 @@ export interface ProxyProcess extends ProxyControls {
   config(): ResolvedProxy
   readiness(): Readiness
   cache(): CacheListing
-  purge(filter: PurgeFilter): number
+  purge(filter: PurgeFilter): Promise<Purged>
   decisions(): readonly object[]
 }
 
@@ -155,7 +155,10 @@ export async function startProxy(
     readiness: () => readinessOf(current.config, current.held, isDraining),
     metrics: () => metrics.render(),
     cache: () => cache.list(),
-    purge: (filter) => cache.purge(filter),
+    async purge(filter) {
+      const { purged, told } = cache.purge(filter)
+      return told === undefined ? { purged } : { purged, isTold: await told }
+    },
     decisions: () => decisions.list(),
     reload: () => (isDraining ? Promise.resolve(STOPPING) : reloader.reload()),
   }

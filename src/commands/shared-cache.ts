@@ -48,7 +48,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   if (wanted === undefined) {
     return { adopt: () => void (slot.current = undefined), close: () => Promise.resolve() }
   }
-  const { createSeal, createSealingKeys } = loaded(deps.storage)
+  const { createSeal, createSealingKeys, troubleOf } = loaded(deps.storage)
   const storage = storageConfig(wanted.storage, namespace, secrets)
   const handles = wanted.keySecretRefs.map((ref) => secrets.handle(ref, 'bytes'))
   for (const handle of handles) if (handle.version > 0) longEnough(handle.current(), handle.label)
@@ -64,7 +64,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
 
   return {
     adopt() {
-      const store = deps.stores.open(storage, `${namespace}/${wanted.name}`)
+      const store = deps.stores.open(storage, `${namespace}/${wanted.name}`, { isDurable: false })
       const shared = createSharedCredentials<Credential>({
         store,
         seal: createSeal(keys, clock),
@@ -73,6 +73,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
         log,
         metrics,
         random: Math.random,
+        troubleOf: (error) => ({ ...store.health().endpoint, ...troubleOf(error) }),
         onPurge: (filter) => void deps.cache.purgeHere(filter),
         onRotation: (name) => void refresh(name),
       })

@@ -1,5 +1,6 @@
 import type { Metrics } from '../core/index.ts'
 import { StoreError, type Store } from './port.ts'
+import { troubleOf } from './trouble.ts'
 
 /** Counts what a store is asked and how it ended; the answers are the store's own. */
 export function measureStore(store: Store, metrics: Metrics): Store {
@@ -14,6 +15,12 @@ export function measureStore(store: Store, metrics: Metrics): Store {
     [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
   )
 
+  const failures = metrics.counter(
+    'extauth_store_failures_total',
+    'Operations that the store did not do, by what was wrong: late, OOM, NOPERM, NOAUTH, NOREPLICAS, name_not_resolved, …',
+    ['cause'],
+  )
+
   const measured = <T>(operation: string, work: Promise<T>): Promise<T> => {
     const startedAt = performance.now()
     const ended = (outcome: string) => {
@@ -22,7 +29,10 @@ export function measureStore(store: Store, metrics: Metrics): Store {
     }
     work.then(
       () => ended('ok'),
-      (error: unknown) => ended(error instanceof StoreError ? error.kind : 'error'),
+      (error: unknown) => {
+        ended(error instanceof StoreError ? error.kind : 'error')
+        failures.with(troubleOf(error).cause).add()
+      },
     )
     return work
   }

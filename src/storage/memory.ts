@@ -3,7 +3,7 @@ import { createListeners } from './listeners.ts'
 import { createMemoryCollections } from './memory-collections.ts'
 import { createMemoryEntries, type MemoryEntry } from './memory-entries.ts'
 import { createMemoryLocks } from './memory-locks.ts'
-import { StoreError, type Store, type StoredValue } from './port.ts'
+import { StoreError, type KeptValue, type Store } from './port.ts'
 import { check } from './rules.ts'
 
 export interface MemoryStoreOptions {
@@ -32,8 +32,12 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
   })
   let isClosed = false
 
-  const stored = (entry: MemoryEntry | undefined): StoredValue | undefined =>
-    entry && { value: Buffer.from(entry.bytes, 'latin1'), version: String(entry.version) }
+  const stored = (entry: MemoryEntry | undefined): KeptValue | undefined =>
+    entry && {
+      value: Buffer.from(entry.bytes, 'latin1'),
+      version: String(entry.version),
+      leftMs: entry.endMs - options.clock.now(),
+    }
 
   /** Everything happens in one turn: nothing can come between the look and the write. */
   const atomically = async <T>(names: readonly string[], step: () => T): Promise<T> => {

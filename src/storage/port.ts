@@ -7,6 +7,12 @@ export interface StoredValue {
   readonly version: string
 }
 
+/** What is found, and for how long the store keeps it. */
+export interface KeptValue extends StoredValue {
+  /** Milliseconds; by the clock of the store. */
+  readonly leftMs: number
+}
+
 /** A lock that is held: renewed by its maker while held, lost when the store can't be reached for its whole life. */
 export interface HeldLock {
   /** Goes up with every holder of this lock: what is written under it can be told from what an earlier holder writes late. */
@@ -28,7 +34,7 @@ export interface MakerLock extends HeldLock {
 
 /** What `getOrLock` came to: the value, the lock under which it is to be made, or neither while somebody else makes it. */
 export type ValueOrLock =
-  | { readonly kind: 'value'; readonly stored: StoredValue }
+  | { readonly kind: 'value'; readonly stored: KeptValue }
   | { readonly kind: 'lock'; readonly held: MakerLock }
   | { readonly kind: 'busy' }
 
@@ -53,7 +59,7 @@ export interface Admission extends Bound {
  * sealed where they must not be read in the store (`seal.ts`). What breaks these rules is a `RangeError`.
  */
 export interface Store {
-  get(key: string): Promise<StoredValue | undefined>
+  get(key: string): Promise<KeptValue | undefined>
   /** Writes whatever is there, and forgets which fence wrote before. */
   put(key: string, value: Buffer, ttlMs: number): Promise<void>
   /** False when the key is there already. */
@@ -113,6 +119,8 @@ export interface StoreHealth {
   readonly kind: 'memory' | 'kvstore'
   /** For people: which part is down; no address, no credential. */
   readonly detail: string | undefined
+  /** Where it is: for logs. */
+  readonly endpoint?: { readonly host: string; readonly port: number } | undefined
 }
 
 /**
@@ -125,11 +133,24 @@ export type StoreErrorKind = 'unavailable' | 'timeout' | 'overloaded' | 'too_few
 /** The store did not do it, or nobody knows whether it did. */
 export class StoreError extends Error {
   readonly kind: StoreErrorKind
-  constructor(kind: StoreErrorKind, options: { cause?: unknown } = {}) {
+  /** What it is about, where that is known: the first word of an error reply, or `name_not_resolved`. */
+  readonly code: string | undefined
+  /** Which server was asked, where one was: for logs. */
+  readonly endpoint: { readonly host: string; readonly port: number } | undefined
+
+  constructor(kind: StoreErrorKind, options: StoreErrorOptions = {}) {
     super(`store ${kind}`, { cause: options.cause })
     this.name = 'StoreError'
     this.kind = kind
+    this.code = options.code
+    this.endpoint = options.endpoint
   }
+}
+
+export interface StoreErrorOptions {
+  readonly cause?: unknown
+  readonly code?: string | undefined
+  readonly endpoint?: { readonly host: string; readonly port: number } | undefined
 }
 
 /** Secrets that seal and open what is stored: the first seals, all open (authserver.md §5). */

@@ -15,6 +15,14 @@ export interface StoresRuntime extends RedisRuntime {
   readonly memory?: ((scope: string) => Store) | undefined
 }
 
+export interface OpenOptions {
+  /**
+   * False: what is written may be lost with the master, and never waits for replicas, whatever `waitReplicas` says. Default
+   * true.
+   */
+  readonly isDurable?: boolean
+}
+
 /** All stores of a process. */
 export interface Stores {
   /**
@@ -22,7 +30,7 @@ export interface Stores {
    * connections, which end with the last store. Memory of one scope is the same memory for as long as this lives, so that a
    * reload of the configuration forgets nothing. Never throws because a store can't be reached: its operations do.
    */
-  open(config: StorageConfig, scope: string): Store
+  open(config: StorageConfig, scope: string, options?: OpenOptions): Store
   close(): Promise<void>
 }
 
@@ -43,7 +51,7 @@ export function createStores(runtime: StoresRuntime): Stores {
     return { ...measureStore(kept, runtime.metrics), close: () => Promise.resolve() }
   }
 
-  const redis = (config: RedisConfig, scope: string): Store => {
+  const redis = (config: RedisConfig, scope: string, { isDurable = true }: OpenOptions): Store => {
     const key = identityOf(config)
     const one = shared.get(key) ?? { parts: openParts(config, runtime), users: 0 }
     if (one.users === 0) warn(config)
@@ -57,7 +65,10 @@ export function createStores(runtime: StoresRuntime): Stores {
       }
       return Promise.resolve()
     }
-    return measureStore(createRedisStore(one.parts, scope, release), runtime.metrics)
+    return measureStore(
+      createRedisStore(isDurable ? one.parts.durable() : one.parts.plain, scope, release),
+      runtime.metrics,
+    )
   }
 
   const warn = ({ tls, sentinelTls }: RedisConfig) => {
@@ -69,7 +80,8 @@ export function createStores(runtime: StoresRuntime): Stores {
   }
 
   return {
-    open: (config, scope) => (config.type === 'memory' ? memory(scope) : redis(config.kvstore, scope)),
+    open: (config, scope, options = {}) =>
+      config.type === 'memory' ? memory(scope) : redis(config.kvstore, scope, options),
     async close() {
       for (const { parts } of shared.values()) parts.close()
       shared.clear()

@@ -25,7 +25,7 @@ test.each<[PurgeFilter, number[]]>([
 ])('a purge by %j removes exactly what matches', async (filter, removed) => {
   const { cache, slot, fill, metrics } = createHarness()
   for (const [index, options] of ENTRIES.entries()) await fill(options, `credential ${index}`)
-  expect(cache.purge(filter)).toBe(removed.length)
+  expect(cache.purge(filter).purged).toBe(removed.length)
   for (const [index, options] of ENTRIES.entries()) {
     const answer = cache.get(slot(options))
     if (removed.includes(index)) expect(answer).toBeInstanceOf(Promise)

@@ -35,6 +35,7 @@ export async function openFleet(
   size: number,
   sentinels: readonly { readonly port: number }[],
   extra: object = {},
+  kvstore: object = {},
 ): Promise<Fleet> {
   const clock = { now: () => Date.now() }
   const secret = 'a-secret-of-the-proxy'
@@ -54,6 +55,7 @@ export async function openFleet(
         passwordSecretRef: { name: 'redis', key: 'password' },
       },
       sentinelConfig: { masterName: 'mymaster', sentinelAddrs: sentinels.map(({ port }) => `127.0.0.1:${port}`) },
+      ...kvstore,
     },
   }
   const files = {

@@ -58,7 +58,7 @@ describe('a fleet with one cache', () => {
     for (const index of [0, 1]) for (const caller of [alice, bob]) await ask(index, caller)
     expect(fleet.exchanges()).toBe(2)
     const startedAt = performance.now()
-    expect(await fleet.admin(replica(0), '/cache?subject=alice', 'DELETE')).toEqual({ purged: 1 })
+    expect(await fleet.admin(replica(0), '/cache?subject=alice', 'DELETE')).toEqual({ purged: 1, told: true })
     await vi.waitFor(async () => expect(await fleet.admin(replica(1), '/cache')).toMatchObject({ entries: 1 }), settled)
     expect(performance.now() - startedAt).toBeLessThan(2_000)
     for (const index of [0, 1]) for (const caller of [alice, bob]) expect((await ask(index, caller)).status).toBe(200)

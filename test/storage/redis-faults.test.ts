@@ -53,7 +53,7 @@ describe('a store that is not there', () => {
     const startedAt = performance.now()
     await expect(replica.store.get('a')).rejects.toMatchObject({ kind: 'unavailable' })
     expect(performance.now() - startedAt).toBeLessThan(1_000)
-    expect(replica.store.health()).toEqual({ isUp: false, kind: 'kvstore', detail: 'no sentinel answers' })
+    expect(replica.store.health()).toMatchObject({ isUp: false, kind: 'kvstore', detail: 'no sentinel answers' })
     const sentinel = await startRedis({
       port,
       isSentinel: true,
@@ -75,7 +75,7 @@ describe('a store that is not there', () => {
     const attempts = replica.metrics.value('extauth_store_connects_total', 'commands', 'unavailable')
     expect(attempts).toBeGreaterThan(2)
     expect(attempts).toBeLessThan(12)
-    expect(replica.log.lines.filter((line) => line.includes('cannot be reached'))).toHaveLength(1)
+    expect(replica.log.lines.filter((line) => line.includes('cannot be used'))).toHaveLength(1)
   })
 })
 

@@ -124,7 +124,7 @@ describe('the master', () => {
     ['no sentinel knows the master name', async () => [(await sentinel(() => ['', '1'])).port]],
     ['no sentinel knows the master name', async () => [(await sentinel(() => ['127.0.0.1', '70000'])).port]],
     ['no sentinel knows the master name', async () => [(await sentinel(() => 'nonsense')).port]],
-    ['no sentinel answers', async () => [(await sentinel(() => '-NOAUTH Authentication required.')).port]],
+    ['a sentinel refuses (NOAUTH)', async () => [(await sentinel(() => '-NOAUTH Authentication required.')).port]],
   ])('is not found: %s', async (cause, make) => {
     const ports = await make()
     const found = finder(endpoints(...ports.map((port) => ({ port })))).master()

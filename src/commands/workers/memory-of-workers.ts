@@ -2,6 +2,7 @@ import {
   type Bound,
   createMemoryStore,
   type HeldLock,
+  type KeptValue,
   type MakerLock,
   type MemoryStoreOptions,
   type Store,
@@ -13,7 +14,7 @@ type Bytes = Buffer
 
 /** What a worker may ask of the memory: the operations of `Store`, each with the scope that it is about. */
 export type StoreMethods = {
-  get(scope: string, key: string): Promise<StoredValue | undefined>
+  get(scope: string, key: string): Promise<KeptValue | undefined>
   put(scope: string, key: string, value: Bytes, ttlMs: number): Promise<void>
   putIfAbsent(scope: string, key: string, value: Bytes, ttlMs: number): Promise<boolean>
   take(scope: string, key: string): Promise<StoredValue | undefined>
@@ -47,7 +48,7 @@ export type StoreMethods = {
     staleVersion: string | undefined,
     ttlMs: number,
   ): Promise<
-    | { readonly kind: 'value'; readonly stored: StoredValue }
+    | { readonly kind: 'value'; readonly stored: KeptValue }
     | { readonly kind: 'lock'; readonly granted: Granted }
     | { readonly kind: 'busy' }
   >

@@ -1,6 +1,6 @@
 import type { CacheGroup, CacheListing } from '../../cache/index.ts'
 import type { Readiness } from '../../ops/index.ts'
-import type { ReloadResult } from '../admin.ts'
+import type { Purged, ReloadResult } from '../admin.ts'
 
 /** How many requests `GET /decisions` shows. */
 const DECISIONS = 200
@@ -61,4 +61,11 @@ export function mergeReloads(results: readonly ReloadResult[]): ReloadResult {
   const problems = new Set(results.flatMap((result) => (result.ok ? [] : result.problems)))
   if (results.length === 0) problems.add('no worker is running')
   return problems.size === 0 ? { ok: true } : { ok: false, problems: [...problems] }
+}
+
+/** All workers share one store: who could not tell it leaves somebody untold. */
+export function mergePurges(results: readonly Purged[]): Purged {
+  const purged = results.reduce((sum, result) => sum + result.purged, 0)
+  const told = results.flatMap(({ isTold }) => isTold ?? [])
+  return told.length === 0 ? { purged } : { purged, isTold: told.every(Boolean) }
 }

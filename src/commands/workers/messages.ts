@@ -1,6 +1,6 @@
 import type { CacheListing, PurgeFilter } from '../../cache/index.ts'
 import type { Readiness } from '../../ops/index.ts'
-import type { ReloadResult } from '../admin.ts'
+import type { Purged, ReloadResult } from '../admin.ts'
 import type { MetricsSnapshot } from '../metrics.ts'
 import type { NamesInUse } from '../named-series.ts'
 import type { FixedSettings } from '../reloader.ts'
@@ -30,7 +30,7 @@ export type WorkerMethods = {
   readiness(): Readiness
   metrics(): Promise<{ readonly snapshot: MetricsSnapshot; readonly names: NamesInUse }>
   cache(): CacheListing
-  purge(filter: PurgeFilter): number
+  purge(filter: PurgeFilter): Promise<Purged>
   decisions(): readonly object[]
   reload(): Promise<ReloadResult>
   /** Something was published to a subscription of this worker. */

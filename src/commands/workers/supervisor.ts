@@ -18,7 +18,7 @@ import { type Crew, startCrew, WorkerNotStarted } from './crew.ts'
 import { forkWorker } from './fork.ts'
 import { memorySharesOf } from '../memory-limit.ts'
 import { createMemoryOfWorkers } from './memory-of-workers.ts'
-import { mergeDecisions, mergeListings, mergeReadiness, mergeReloads } from './merge.ts'
+import { mergeDecisions, mergeListings, mergePurges, mergeReadiness, mergeReloads } from './merge.ts'
 import { createMergedMetrics } from './merged-metrics.ts'
 import type { StartFailure, WorkerMethods } from './messages.ts'
 import { NoAnswer } from './peer.ts'
@@ -90,7 +90,7 @@ export function runWorkers(
         return merged.render(await metrics.snapshot(), inUse)
       },
       cache: async () => mergeListings(await every(crew, 'cache', [])),
-      purge: async (filter) => (await every(crew, 'purge', [filter])).reduce((sum, count) => sum + count, 0),
+      purge: async (filter) => mergePurges(await every(crew, 'purge', [filter])),
       decisions: async () => mergeDecisions(await every(crew, 'decisions', [])),
       reload: async () =>
         isDraining

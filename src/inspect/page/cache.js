@@ -19,8 +19,10 @@ export function CacheView() {
   const purge = async (filters) => {
     const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ''))
     try {
-      const { purged } = await remove(`/cache${query.size === 0 ? '' : `?${query}`}`)
-      setSaid(`${purged} ${purged === 1 ? 'credential' : 'credentials'} purged.`)
+      const { purged, detail } = await remove(`/cache${query.size === 0 ? '' : `?${query}`}`)
+      setSaid(
+        `${purged} ${purged === 1 ? 'credential' : 'credentials'} purged.${detail === undefined ? '' : ` But ${detail}.`}`,
+      )
     } catch (error) {
       setSaid(error.message)
     }

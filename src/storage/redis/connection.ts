@@ -43,6 +43,7 @@ export interface Connection {
 /** Connects within the dial timeout. Sends nothing: no credentials, no library name. Throws `StoreError` `unavailable`. */
 export async function openConnection(options: ConnectionOptionsOfStore): Promise<Connection> {
   const { host, port, dialTimeoutMs, readTimeoutMs, writeTimeoutMs } = options
+  const endpoint = { host, port }
   const { Redis } = load('ioredis') as typeof IoRedis
   const redis = new Redis({
     host,
@@ -64,10 +65,14 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
   redis.on('error', (error) => (firstError ??= error))
   const closed = new Promise<void>((resolve) => redis.once('end', resolve))
   try {
-    await withDeadline(redis.connect(), dialTimeoutMs, () => new StoreError('unavailable', { cause: 'ETIMEDOUT' }))
+    await withDeadline(
+      redis.connect(),
+      dialTimeoutMs,
+      () => new StoreError('unavailable', { cause: 'ETIMEDOUT', endpoint }),
+    )
   } catch (error) {
     redis.disconnect()
-    throw toStoreError(firstError ?? error)
+    throw toStoreError(firstError ?? error, endpoint)
   }
 
   let isOpen = true
@@ -80,15 +85,19 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
   }
 
   const call = async (command: Command, timeoutMs = readTimeoutMs): Promise<unknown> => {
-    if (!isOpen) throw new StoreError('unavailable')
+    if (!isOpen) throw new StoreError('unavailable', { endpoint })
     const [name, ...args] = command
     waiting += 1
     try {
-      const reply = await withDeadline(redis.callBuffer(name, ...args), timeoutMs, () => new StoreError('timeout'))
+      const reply = await withDeadline(
+        redis.callBuffer(name, ...args),
+        timeoutMs,
+        () => new StoreError('timeout', { endpoint }),
+      )
       lastReplyAt = performance.now()
       return reply
     } catch (error) {
-      const failure = toStoreError(error)
+      const failure = toStoreError(error, endpoint)
       if (failure.kind !== 'timeout' && failure.kind !== 'unavailable') lastReplyAt = performance.now()
       throw failure
     } finally {
@@ -112,7 +121,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
   })
 
   return {
-    endpoint: { host, port },
+    endpoint,
     call,
     subscribe: (channel) => listening(redis.subscribe(channel), readTimeoutMs),
     unsubscribe: (channel) => listening(redis.unsubscribe(channel), readTimeoutMs),

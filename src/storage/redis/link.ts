@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { StoreError } from '../port.ts'
-import type { RedisConfig, RedisRuntime } from './config.ts'
+import type { Endpoint, RedisConfig, RedisRuntime } from './config.ts'
 import type { Connection } from './connection.ts'
 import { withDeadline } from './deadline.ts'
 import type { Master } from './master.ts'
+import { troubleOf } from '../trouble.ts'
 import { ReplyError } from './reply-errors.ts'
 
 const FIRST_PAUSE_MS = 50
@@ -27,6 +28,8 @@ export interface Link {
   readonly isUp: boolean
   /** Why there is no connection, for people. */
   readonly problem: string | undefined
+  /** Of the last connection, or of the last attempt. */
+  readonly endpoint: Endpoint | undefined
   close(): void
 }
 
@@ -52,6 +55,7 @@ export function createLink(options: LinkOptions): Link {
   let connection: Connection | undefined
   let failure: StoreError = new StoreError('unavailable', { cause: 'not connected yet' })
   let patientUntil = Infinity
+  let endpoint: Endpoint | undefined
   let arrivals: (() => void)[] = []
   let waiting = 0
   const ending = new AbortController()
@@ -66,6 +70,7 @@ export function createLink(options: LinkOptions): Link {
     let made: Connection | undefined
     try {
       made = await master.connect()
+      endpoint = made.endpoint
       await options.onConnection?.(made, isFirst)
       connects.with(purpose, 'ok').add()
       return made
@@ -75,7 +80,8 @@ export function createLink(options: LinkOptions): Link {
       const isNews = describe(next) !== describe(failure)
       connects.with(purpose, next.kind).add()
       failure = next
-      if (isNews) log.warn({ purpose, reason: describe(next) }, 'the store cannot be reached')
+      endpoint = next.endpoint ?? endpoint
+      if (isNews) log.warn({ purpose, reason: describe(next), ...troubleOf(next) }, 'the store cannot be used')
       return undefined
     }
   }
@@ -154,6 +160,9 @@ export function createLink(options: LinkOptions): Link {
     },
     get problem() {
       return connection?.isOpen === true ? undefined : describe(failure)
+    },
+    get endpoint() {
+      return endpoint
     },
     close() {
       ending.abort()

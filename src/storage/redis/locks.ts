@@ -4,7 +4,7 @@ import type { HeldLock, ValueOrLock } from '../port.ts'
 import { check } from '../rules.ts'
 import type { Link } from './link.ts'
 import type { RedisParts } from './store.ts'
-import { decodeRecord, encodeRecord, newVersion } from './records.ts'
+import { decodeKept, encodeRecord, newVersion } from './records.ts'
 import { GET_OR_LOCK, LOCK, PUT_AND_RELEASE, RELEASE, RENEW, runScript } from './scripts.ts'
 
 const FIRST_LOOK_MS = 10
@@ -108,7 +108,7 @@ export function createRedisLocks(
         const { held, finish } = hold(key, owner, reply, ttlMs, askedAt)
         return { kind: 'lock', held: Object.assign(held, { finish: finish.bind(undefined, record) }) }
       }
-      const stored = decodeRecord(reply)
+      const stored = Array.isArray(reply) ? decodeKept(reply[0], reply[1]) : undefined
       return stored === undefined ? { kind: 'busy' } : { kind: 'value', stored }
     },
     async acquire(key, ttlMs, waitMs) {

@@ -1,53 +1,69 @@
 import type { RedisConfig, RedisRuntime } from './config.ts'
 import type { Connection } from './connection.ts'
 import { createDurableWriter } from './durable.ts'
-import { createLink } from './link.ts'
+import { createLink, type Link } from './link.ts'
 import { createRedisLocks } from './locks.ts'
 import { createMaster } from './master.ts'
 import { createMessages } from './messages.ts'
 import type { RedisParts } from './store.ts'
 
-export interface OpenParts extends RedisParts {
+export interface OpenParts {
+  /** Writes count as soon as the master has them. */
+  readonly plain: RedisParts
+  /** Writes count when as many replicas have them as is configured; connects for them when it is first asked for. */
+  durable(): RedisParts
   close(): void
 }
 
 /**
  * The connections of one configuration: one for commands, one for messages once somebody listens, and one for writes that wait
- * for replicas where that is asked for. Starts connecting at once and never throws.
+ * for replicas once somebody writes what must. Starts connecting at once and never throws.
  */
 export function openParts(config: RedisConfig, runtime: RedisRuntime): OpenParts {
   const master = createMaster(config, runtime)
   const shared = { master, config, runtime }
   const link = createLink({ ...shared, purpose: 'commands' })
   const messages = createMessages(runtime.log, (hooks) => createLink({ ...shared, ...hooks, purpose: 'messages' }))
-  const durable = config.waitReplicas > 0 ? createLink({ ...shared, purpose: 'durable writes' }) : undefined
-  const writers = new WeakMap<Connection, ReturnType<typeof createDurableWriter>>()
+  let waiting: Link | undefined
 
-  const writerOf = (connection: Connection) => {
-    const known = writers.get(connection)
-    if (known !== undefined) return known
-    const writer = createDurableWriter(connection, config.waitReplicas, config.readTimeoutMs)
-    writers.set(connection, writer)
-    return writer
-  }
-
-  const write: RedisParts['write'] = (work, options) =>
-    durable === undefined ? link.use(work, options) : durable.use((connection) => writerOf(connection)(work), options)
-
-  return {
+  const parts = (write: RedisParts['write'], writer?: Link): RedisParts => ({
     link,
     write,
     locks: createRedisLocks(link, write, runtime.metrics, runtime.random),
     messages,
     db: config.db,
     get problem() {
-      return link.problem ?? durable?.problem ?? messages.problem
+      return link.problem ?? writer?.problem ?? messages.problem
+    },
+  })
+  const plain = parts((work, options) => link.use(work, options))
+
+  return {
+    plain,
+    durable() {
+      if (config.waitReplicas === 0) return plain
+      const writer = (waiting ??= createLink({ ...shared, purpose: 'durable writes' }))
+      return parts(durably(writer, config), writer)
     },
     close() {
       link.close()
       messages.close()
-      durable?.close()
+      waiting?.close()
       master.close()
     },
   }
+}
+
+/** Those that share a connection share its `WAIT`s. */
+const WRITERS = new WeakMap<Connection, ReturnType<typeof createDurableWriter>>()
+
+function durably(link: Link, config: RedisConfig): RedisParts['write'] {
+  const writerOf = (connection: Connection) => {
+    const known = WRITERS.get(connection)
+    if (known !== undefined) return known
+    const writer = createDurableWriter(connection, config.waitReplicas, config.readTimeoutMs)
+    WRITERS.set(connection, writer)
+    return writer
+  }
+  return (work, options) => link.use((connection) => writerOf(connection)(work), options)
 }

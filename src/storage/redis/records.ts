@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { StoredValue } from '../port.ts'
+import type { KeptValue, StoredValue } from '../port.ts'
 
 const VERSION_BYTES = 12
 const FENCE_DIGITS = 16
@@ -19,6 +19,14 @@ export function encodeRecord(version: string, value: Buffer): Buffer {
 export function decodeRecord(reply: unknown): StoredValue | undefined {
   if (!Buffer.isBuffer(reply) || reply.length < HEAD_BYTES) return undefined
   return { version: reply.toString('latin1', 0, VERSION_BYTES), value: reply.subarray(HEAD_BYTES) }
+}
+
+/** The same with what `PTTL` said of it; without a time to live (not of our making) it is kept for ever. */
+export function decodeKept(reply: unknown, pttl: unknown): KeptValue | undefined {
+  const stored = decodeRecord(reply)
+  if (stored === undefined) return undefined
+  const leftMs = typeof pttl === 'number' ? pttl : 0
+  return { ...stored, leftMs: leftMs === -1 ? Infinity : Math.max(0, leftMs) }
 }
 
 export function fenceDigits(fence: number): string {

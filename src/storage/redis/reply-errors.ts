@@ -1,4 +1,8 @@
 import { StoreError, type StoreErrorKind } from '../port.ts'
+import type { Endpoint } from './config.ts'
+
+/** A host name that nobody knows the address of. */
+export const NAME_NOT_RESOLVED = 'name_not_resolved'
 
 interface Meaning {
   readonly kind: StoreErrorKind
@@ -20,13 +24,12 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 /** An error reply: the server looked at the command and did not do it. */
 export class ReplyError extends StoreError {
   /** Its first word, such as `NOPERM`; the rest may quote the command. */
-  readonly code: string
+  declare readonly code: string
   readonly isElsewhere: boolean
 
-  constructor(code: string) {
+  constructor(code: string, endpoint?: Endpoint) {
     const { kind, isElsewhere } = MEANINGS[code] ?? { kind: 'refused', isElsewhere: false }
-    super(kind, { cause: code })
-    this.code = code
+    super(kind, { cause: code, code, endpoint })
     this.isElsewhere = isElsewhere
   }
 }
@@ -35,10 +38,17 @@ export class ReplyError extends StoreError {
  * What an error of the client library says, without its text: that may hold the arguments of a command. An error reply
  * becomes a `ReplyError`, everything else `unavailable`: whether the command was carried out is then not known.
  */
-export function toStoreError(error: unknown): StoreError {
+export function toStoreError(error: unknown, endpoint?: Endpoint): StoreError {
   if (error instanceof StoreError) return error
-  if (!(error instanceof Error)) return new StoreError('unavailable')
-  if (error.name === 'ReplyError') return new ReplyError(/^-?([A-Z]+)/.exec(error.message)?.[1] ?? 'ERR')
+  if (!(error instanceof Error)) return new StoreError('unavailable', { endpoint })
+  if (error.name === 'ReplyError') return new ReplyError(codeOf(error.message), endpoint)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
-  return new StoreError('unavailable', { cause: code })
+  const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
+  return new StoreError('unavailable', { cause: code, code: isName ? NAME_NOT_RESOLVED : undefined, endpoint })
+}
+
+/** A right that is missed by a script is an `ERR` with other words in each version of Redis and Valkey. */
+function codeOf(message: string): string {
+  if (/executing the script can't|ACL failure in script/.test(message)) return 'NOPERM'
+  return /^-?([A-Z]+)/.exec(message)?.[1] ?? 'ERR'
 }

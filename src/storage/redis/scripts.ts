@@ -66,10 +66,15 @@ return fence
 `
 export const LOCK = script(TAKE_LOCK)
 
-/** KEYS: lock, record. ARGV: owner, time to live of the lock in ms, version ('' for none). Gives a newer record, or as above. */
+/**
+ * KEYS: lock, record. ARGV: owner, time to live of the lock in ms, version ('' for none). Gives a newer record with its time to
+ * live in ms, or as above.
+ */
 export const GET_OR_LOCK = script(`
 local record = redis.call('GET', KEYS[2])
-if record and #record >= 28 and string.sub(record, 1, 12) ~= ARGV[3] then return record end
+if record and #record >= 28 and string.sub(record, 1, 12) ~= ARGV[3] then
+  return { record, redis.call('PTTL', KEYS[2]) }
+end
 ${TAKE_LOCK}`)
 
 /** KEYS: lock. ARGV: what its holder wrote, time to live in ms. Gives 1 when the holder still has it. */

@@ -4,6 +4,7 @@ import { StoreError } from '../port.ts'
 import type { Endpoint, RedisConfig } from './config.ts'
 import { openConnection } from './connection.ts'
 import { withDeadline } from './deadline.ts'
+import { NAME_NOT_RESOLVED, ReplyError } from './reply-errors.ts'
 
 /** Once one sentinel has answered, the others have so long before they don't count. */
 const GRACE_MS = 1_000
@@ -57,8 +58,15 @@ export function createSentinels(config: SentinelConfig): Sentinels {
   }
 
   const vote = async (sentinels: readonly Sentinel[]): Promise<Endpoint> => {
-    const answers = await collect(sentinels.map(ask))
-    if (answers.length === 0) throw new StoreError('unavailable', { cause: 'no sentinel answers' })
+    const failures: unknown[] = []
+    const asked = sentinels.map((sentinel) =>
+      ask(sentinel).catch((error: unknown) => {
+        failures.push(error)
+        throw error
+      }),
+    )
+    const answers = await collect(asked)
+    if (answers.length === 0) throw new Silence(failures, config.sentinels)
     const named = answers.flatMap(({ master }) => master ?? [])
     if (named.length === 0) throw new StoreError('unavailable', { cause: 'no sentinel knows the master name' })
     const winner = majority(named, named.length)
@@ -74,8 +82,7 @@ export function createSentinels(config: SentinelConfig): Sentinels {
       return await vote(configured)
     } catch (error) {
       const fallback = discovered.filter((other) => !configured.some((known) => isSame(known, other)))
-      const isSilent = error instanceof StoreError && error.cause === 'no sentinel answers'
-      if (!isSilent || fallback.length === 0) throw error
+      if (!(error instanceof Silence) || fallback.length === 0) throw error
       return await vote(fallback)
     }
   }
@@ -87,6 +94,25 @@ export function createSentinels(config: SentinelConfig): Sentinels {
     },
   }
 }
+
+/** No sentinel said anything: with the reason of one of them, the one that refuses before those that are away. */
+class Silence extends StoreError {
+  constructor(failures: readonly unknown[], configured: readonly Endpoint[]) {
+    const known = failures.filter((failure) => failure instanceof StoreError)
+    const refusal = known.find((failure) => failure instanceof ReplyError)
+    const why = refusal ?? known[0]
+    if (refusal !== undefined) {
+      super('unavailable', { ...pick(refusal), cause: `a sentinel refuses (${refusal.code})` })
+    } else if (why === undefined) {
+      const cause = 'the names of the sentinels are not resolved'
+      super('unavailable', { cause, code: NAME_NOT_RESOLVED, endpoint: configured[0] })
+    } else {
+      super('unavailable', { ...pick(why), cause: 'no sentinel answers' })
+    }
+  }
+}
+
+const pick = ({ code, endpoint }: StoreError) => ({ code, endpoint })
 
 /** The answers, as soon as more than half of all asked agree, else when all are in or the grace after the first is over. */
 function collect(asked: readonly Promise<Answer>[]): Promise<readonly Answer[]> {

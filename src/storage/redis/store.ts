@@ -5,7 +5,7 @@ import type { Command, Connection } from './connection.ts'
 import type { RedisLocks } from './locks.ts'
 import type { Messages } from './messages.ts'
 import type { Link, UseOptions } from './link.ts'
-import { decodeRecord, encodeRecord, fenceDigits, newVersion } from './records.ts'
+import { decodeKept, decodeRecord, encodeRecord, fenceDigits, newVersion } from './records.ts'
 import { ADMIT, COMPARE_AND_SET, REMOVE, runScript, TOUCH, type Script } from './scripts.ts'
 
 /** What all stores of one configuration share. */
@@ -68,7 +68,14 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
     })
 
   return {
-    get: (key) => open(async () => decodeRecord(await read(['get', recordOf(key)], AGAIN))),
+    get: (key) =>
+      open(async () => {
+        const record = recordOf(key)
+        // One trip: both are sent before the first is answered.
+        const ask = (connection: Connection) =>
+          Promise.all([connection.call(['get', record]), connection.call(['pttl', record])])
+        return decodeKept(...(await link.use(ask, AGAIN)))
+      }),
     put: (key, value, ttlMs) =>
       open(async () => {
         check.value(value)
@@ -134,7 +141,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
     },
     health() {
       const detail = isClosed ? 'closed' : parts.problem
-      return { isUp: detail === undefined, kind: 'kvstore', detail }
+      return { isUp: detail === undefined, kind: 'kvstore', detail, endpoint: link.endpoint }
     },
     async close() {
       if (isClosed) return

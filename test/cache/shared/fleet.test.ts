@@ -166,7 +166,7 @@ describe('a purge', () => {
   it('by one replica is seen by all, and what was made before is not used', async () => {
     const { provider, first, all } = createFleet()
     await all(async (replica) => [await replica.get('alice'), await replica.get('bob')])
-    expect(first.cache.purge({ subject: 'alice' })).toBe(1)
+    expect(first.cache.purge({ subject: 'alice' }).purged).toBe(1)
     await settle()
     await all(async (replica) => [await replica.get('alice'), await replica.get('bob')])
     expect(provider.calls.toSorted()).toEqual(['alice', 'alice', 'bob'])

@@ -11,7 +11,7 @@ import {
 } from '../../../src/cache/index.ts'
 import { Secret, type Credential, type Failure } from '../../../src/core/index.ts'
 import { storedCredential } from '../../../src/obtain/index.ts'
-import { createSeal, createSealingKeys } from '../../../src/storage/index.ts'
+import { createSeal, createSealingKeys, troubleOf } from '../../../src/storage/index.ts'
 import {
   createManualClock,
   createRecordingLog,
@@ -84,6 +84,7 @@ export function createFleetReplica(store: SharedStore, options: FleetOptions = {
     seal: options.seal ?? createTestSeal(clock, SEALING),
     codec: storedCredential,
     budgetMs: options.budgetMs ?? 10_000,
+    troubleOf,
     onPurge: (filter: PurgeFilter) => void cache.purgeHere(filter),
     onRotation: (config) => rotations.push(config),
   })

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { createMemoryStore } from '../../../src/storage/index.ts'
+import { createManualClock, createRecordingLog } from '../../support/ports.ts'
+import { createFleetReplica, createProvider, LIFETIME_MS, settle } from './fleet.ts'
+
+it('a replica whose clock is behind does not keep a credential longer than the store does', async () => {
+  const provider = createProvider()
+  const [maker, reader] = [createManualClock(), createManualClock()]
+  const store = createMemoryStore({ clock: maker, log: createRecordingLog() })
+  const one = createFleetReplica(store, { clock: maker, provider })
+  const token = await one.get('alice')
+  await settle()
+  const behindMs = 0.5 * LIFETIME_MS
+  maker.advance(behindMs)
+  const other = createFleetReplica(store, { clock: reader, provider })
+  expect(await other.get('alice')).toBe(token)
+  maker.advance(LIFETIME_MS - behindMs)
+  reader.advance(LIFETIME_MS - behindMs)
+  expect(await other.get('alice')).not.toBe(token)
+})
