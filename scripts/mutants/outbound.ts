@@ -5,6 +5,34 @@ const signing = ['test/apply']
 /** How a credential gets onto a request, and what comes back: `apply`, `secrets`, `forward`. */
 export const OUTBOUND: readonly Mutation[] = [
   {
+    rule: 'a throttled caller rests alone',
+    file: 'src/net/rest.ts',
+    find: 'if (!isMany && (by !== undefined || !isAsked)) return',
+    replace: '',
+    tests: ['test/net/protection.test.ts'],
+  },
+  {
+    rule: 'a throttled caller rests',
+    file: 'src/net/rest.ts',
+    find: 'const leftMs = Math.max(untilMs, ownMs) - clock.now()',
+    replace: 'const leftMs = Math.max(untilMs, Math.min(ownMs, 0)) - clock.now()',
+    tests: ['test/net/protection.test.ts'],
+  },
+  {
+    rule: 'nobody waits for what was sent before an outage',
+    file: 'src/net/protection.ts',
+    find: 'for (const giveUp of hanging) giveUp()',
+    replace: '',
+    tests: ['test/obtain/recovery.test.ts'],
+  },
+  {
+    rule: 'what was sent before an outage opens no circuit after it',
+    file: 'src/net/circuit.ts',
+    find: 'state === CLOSED && begun === era',
+    replace: 'state === CLOSED',
+    tests: ['test/net/circuit.test.ts'],
+  },
+  {
     rule: 'the body that is signed is the body that is sent',
     file: 'src/apply/aws.ts',
     find: "if (body.kind === 'kept') return payloadHash(body.bytes)",

@@ -1,4 +1,5 @@
 import { type Clock, OutboundError } from '../core/index.ts'
+import { createRatio } from './ratio.ts'
 
 /** How a call ended, as far as it tells how the service is. */
 export type CallOutcome =
@@ -33,6 +34,8 @@ export interface CircuitOptions extends BreakerOptions {
 
 /** Keeps calls away from a service that is not well. `source` says on whose behalf a call is; absent: a call of its own. */
 export interface Circuit {
+  /** Whether a call that begins now is no probe. */
+  readonly isClosed: boolean
   /** Throws `OutboundError` breaker_open, with the time to come back, while the circuit is open. */
   check(source: string | undefined): void
   /** The same, for a call that starts now: it may be the probe. The function it gives must be called once. */
@@ -44,26 +47,8 @@ const DEFAULT_PAUSE_MS = 1000
 /** Whoever sent the last probe comes after others: nobody keeps a circuit open with requests that must fail. */
 const REPEATED_PROBE_SHARE = 1.5
 // By 5xx it opens when they are at least half of at least 20 answers in 10 s, from at least 5 sources (decisions §2.10).
-const WINDOW_MS = 10_000
 const LEAST_ANSWERS = 20
 const LEAST_SOURCES = 5
-/** Answers that are remembered: where there are more, fewer seconds tell enough. */
-const MOST_ANSWERS = 200
-
-interface Answer {
-  readonly atMs: number
-  readonly isError: boolean
-  readonly source: string | undefined
-}
-
-/** Whether 5xx are as many, among the answers of the last ten seconds and from so many sources, that the service is unwell. */
-function areErrorsMany(answers: readonly Answer[]): boolean {
-  const errors = answers.filter(({ isError }) => isError)
-  if (answers.length < LEAST_ANSWERS || errors.length * 2 < answers.length) return false
-  const named = new Set(errors.map(({ source }) => source).filter((source) => source !== undefined))
-  return named.size + errors.filter(({ source }) => source === undefined).length >= LEAST_SOURCES
-}
-
 /**
  * A circuit opens after so many calls in a row that got no answer, of which those of one source count once where the
  * request itself may be the reason, and on 5xx by ratio. While it is open a probe goes through one pause after the last;
@@ -74,7 +59,9 @@ export function createCircuit(options: CircuitOptions): Circuit {
   let state: BreakerState = CLOSED
   let inARow = 0
   const silent = new Set<string>()
-  let answers: Answer[] = []
+  const errors = createRatio({ leastAnswers: LEAST_ANSWERS, leastSources: LEAST_SOURCES })
+  /** Of which closing this is: what began before says nothing about now. */
+  let era = 0
   let nextProbeAtMs = 0
   let lastProbe: string | undefined
   let probes = 0
@@ -84,8 +71,11 @@ export function createCircuit(options: CircuitOptions): Circuit {
     state = next
     inARow = 0
     silent.clear()
-    answers = []
-    if (next === CLOSED) lastProbe = undefined
+    errors.clear()
+    if (next === CLOSED) {
+      lastProbe = undefined
+      era += 1
+    }
     options.onState?.(next)
   }
 
@@ -102,18 +92,15 @@ export function createCircuit(options: CircuitOptions): Circuit {
     throw new OutboundError('breaker_open', { retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) })
   }
 
-  const noteAnswer = (answer: Answer): void => {
+  const noteAnswer = (isTrouble: boolean, source: string | undefined): void => {
     inARow = 0
     silent.clear()
-    answers.push(answer)
-    const since = answer.atMs - WINDOW_MS
-    while (answers.length > MOST_ANSWERS || (answers[0]?.atMs ?? since) < since) answers.shift()
-    if (answer.isError && areErrorsMany(answers)) open()
+    if (errors.note({ atMs: clock.now(), isTrouble, source })) open()
   }
 
   const note = (outcome: CallOutcome, source: string | undefined): void => {
     if (outcome === 'answered' || outcome === 'server_error') {
-      return noteAnswer({ atMs: clock.now(), isError: outcome === 'server_error', source })
+      return noteAnswer(outcome === 'server_error', source)
     }
     if (outcome === 'not_made') return
     if (outcome === 'no_answer' && source !== undefined) {
@@ -138,12 +125,16 @@ export function createCircuit(options: CircuitOptions): Circuit {
   }
 
   return {
+    get isClosed() {
+      return state === CLOSED
+    },
     check,
     begin(source) {
       check(source)
       if (state !== CLOSED) return probe(source)
-      // What was under way when it opened says nothing new.
-      return (outcome) => (state === CLOSED ? note(outcome, source) : undefined)
+      const begun = era
+      // What was under way when it opened says nothing new, and nothing about the service as it is after.
+      return (outcome) => (state === CLOSED && begun === era ? note(outcome, source) : undefined)
     },
   }
 }

@@ -209,7 +209,12 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       const endsAtMs = Math.min(performance.now() + deadlineMs, request.endsAtMs ?? Infinity)
       const { onBehalfOf } = request
       try {
-        return await protect({ onBehalfOf, deadlineMs, endsAtMs, run: () => attempts(request, endsAtMs) })
+        return await protect({
+          onBehalfOf,
+          deadlineMs,
+          endsAtMs,
+          run: async (isAgain) => attempts((isAgain ? await request.again?.() : undefined) ?? request, endsAtMs),
+        })
       } catch (error) {
         throw error instanceof OutboundError ? error : new OutboundError('unreachable', { cause: error })
       }

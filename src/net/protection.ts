@@ -1,6 +1,5 @@
 import { createTtlLru } from '../cache/index.ts'
 import { type Clock, type OnBehalf, OutboundError, type OutboundResponse } from '../core/index.ts'
-import { parseRetryAfter } from '../http/index.ts'
 import {
   type BreakerOptions,
   type BreakerState,
@@ -10,6 +9,7 @@ import {
   createCircuit,
 } from './circuit.ts'
 import { TOKEN_REST_SECONDS } from './failure.ts'
+import { createRest, restingError } from './rest.ts'
 import { createTurns } from './turns.ts'
 
 export interface ProtectionOptions {
@@ -31,7 +31,8 @@ export interface ProtectedCall {
   readonly deadlineMs: number
   /** When these are over, by `performance.now()`. */
   readonly endsAtMs: number
-  readonly run: () => Promise<OutboundResponse>
+  /** Sends it; once more with `isAgain` when it waits in vain at a service that is well again. */
+  readonly run: (isAgain: boolean) => Promise<OutboundResponse>
 }
 
 /** Runs a call inside the concurrency bound and the circuits of one service. Throws `OutboundError`. */
@@ -39,14 +40,9 @@ export type Protect = (call: ProtectedCall) => Promise<OutboundResponse>
 
 /** Of a service's calls at a time, those that one caller may have whoever else waits (decisions §2.10). */
 const SHARE = 4
-/** A service that asks for rest gets at most so much of it (decisions §4). */
-const LONGEST_REST_MS = 30_000
 const MOST_REMEMBERED = 10_000
 /** Circuits of single callers are forgotten so long after their last trouble. */
 const CALLER_MEMORY_MS = 60_000
-
-const refusal = (leftMs: number): OutboundError =>
-  new OutboundError('breaker_open', { retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) })
 
 function outcomeOf(result: OutboundResponse | OutboundError): CallOutcome {
   if (!(result instanceof OutboundError)) return result.status >= 500 ? 'server_error' : 'answered'
@@ -58,30 +54,6 @@ function outcomeOf(result: OutboundResponse | OutboundError): CallOutcome {
       return result.isSent ? 'no_answer' : 'no_connection'
     default:
       return 'not_made'
-  }
-}
-
-/**
- * Rest that a service asks for by `Retry-After` with a 429 or 503: it holds for everybody (decisions §4) as soon as a
- * second caller is told so, because the first one alone, or its token, may be what is too much.
- */
-function createRest(clock: Clock) {
-  let untilMs = 0
-  let first: { readonly caller: string | undefined; readonly untilMs: number } | undefined
-  return {
-    check(): void {
-      const leftMs = untilMs - clock.now()
-      if (leftMs > 0) throw refusal(leftMs)
-    },
-    note({ status, headers }: OutboundResponse, caller: string | undefined): void {
-      if (status !== 429 && status !== 503) return
-      const seconds = parseRetryAfter(headers['retry-after'], clock.now())
-      if (seconds === undefined) return
-      const endMs = clock.now() + Math.min(LONGEST_REST_MS, seconds * 1000)
-      const isShared = first !== undefined && first.untilMs > clock.now() && first.caller !== caller
-      if (isShared || caller === undefined) untilMs = Math.max(untilMs, endMs)
-      else first = { caller, untilMs: endMs }
-    },
   }
 }
 
@@ -98,7 +70,12 @@ export function createProtection(options: ProtectionOptions): Protect {
   const ofCallers = createTtlLru<Circuit>({ clock, maxEntries: MOST_REMEMBERED })
   const rest = createRest(clock)
 
+  /** Ends the waiting of calls that were sent before the circuit opened. */
+  const hanging = new Set<() => void>()
+
   const recovered = (): void => {
+    for (const giveUp of hanging) giveUp()
+    hanging.clear()
     resting.clear()
     ofCallers.clear()
   }
@@ -116,8 +93,8 @@ export function createProtection(options: ProtectionOptions): Protect {
   const check = (by: OnBehalf | undefined): void => {
     if (breaker === false) return
     const untilMs = by === undefined ? undefined : resting.peek(by.token)
-    if (untilMs !== undefined) throw refusal(untilMs - clock.now())
-    rest.check()
+    if (untilMs !== undefined) throw restingError(untilMs - clock.now())
+    rest.check(by)
     if (by !== undefined) ofCallers.peek(by.caller)?.check(by.token)
     service?.check(by?.caller)
   }
@@ -129,16 +106,32 @@ export function createProtection(options: ProtectionOptions): Protect {
     return circuit
   }
 
+  /**
+   * Runs a call. Where the service goes away and is well again meanwhile, its answer would never come or is lost: it is sent
+   * anew, so that nobody who waits for it waits for its deadline.
+   */
+  const untilRecovered = async (run: ProtectedCall['run']): Promise<OutboundResponse> => {
+    const { promise: recovery, resolve: giveUp } = Promise.withResolvers<undefined>()
+    const end = (): void => giveUp(undefined)
+    hanging.add(end)
+    try {
+      return (await Promise.race([run(false), recovery])) ?? (await run(true))
+    } finally {
+      hanging.delete(end)
+    }
+  }
+
   const send = async ({ onBehalfOf: by, deadlineMs, endsAtMs, run }: ProtectedCall): Promise<OutboundResponse> => {
     check(by)
+    const isProbe = service?.isClosed === false
     // Neither throws now, so that no probe is begun without an end.
     const ends = [service?.begin(by?.caller), by && circuitOf(by)?.begin(by.token)]
     const hasTime = endsAtMs - performance.now() > deadlineMs / 2
     let outcome: CallOutcome = 'not_made'
     try {
-      const response = await run()
+      const response = await (isProbe ? run(false) : untilRecovered(run))
       outcome = outcomeOf(response)
-      rest.note(response, by?.caller)
+      rest.note(response, by)
       return response
     } catch (error) {
       // A call that waited long for its turn may run out of time although the service is well.

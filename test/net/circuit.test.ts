@@ -40,6 +40,19 @@ describe('a circuit opens', () => {
     expect(states).toEqual([1])
   })
 
+  it('but not by calls that were sent before it closed the last time', () => {
+    const { circuit, clock, call, calls, wait } = open()
+    const before = Array.from({ length: 20 }, (_, index) => circuit.begin(each(index)))
+    calls(5, 'no_connection', each)
+    expect(wait()).toBe(1)
+    clock.advance(1_000)
+    call('answered', 'probe')
+    for (const end of before) end('no_answer')
+    expect(wait()).toBe(0)
+    calls(5, 'no_connection', each)
+    expect(wait()).toBe(1)
+  })
+
   it('after five in a row without an answer, those of one source counted once', () => {
     const { calls, wait } = open()
     calls(50, 'no_answer', () => 'mallory')

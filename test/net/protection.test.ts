@@ -167,7 +167,44 @@ describe('callers of one service', () => {
     expect(await ask('alice', 'good')).toBe('200')
   })
 
-  it.each(['429', '503'])('rest for as long as the service asks, once a second one was told so: %s', async (token) => {
+  it('rest alone when they are throttled, for as long as the service asks', async () => {
+    const { ask, seen, advance } = await tried()
+    const throttled = ['mallory', 'bob', 'carol', 'dave']
+    for (const caller of throttled) expect(await ask(caller, '429')).toBe('429')
+    for (const caller of throttled) expect(await ask(caller, 'good')).toBe('breaker_open')
+    for (let count = 0; count < 20; count++) expect(await ask('alice', 'good')).toBe('200')
+    advance(19_999)
+    expect(await ask('mallory', 'good')).toBe('breaker_open')
+    expect(seen).toHaveLength(24)
+    advance(1)
+    expect(await ask('mallory', 'good')).toBe('200')
+  })
+
+  it('are no reason to keep away others of an address from which a stranger was throttled', async () => {
+    const { ask } = await tried()
+    for (let count = 0; count < 3; count++) expect(await ask('192.0.2.1', '429', true)).toBe('429')
+    expect(await ask('192.0.2.1', 'good', true)).toBe('200')
+  })
+
+  it.each([
+    ['nine answers', 9, 5, 0, '200'],
+    ['four callers', 12, 4, 0, '200'],
+    ['fewer than half', 10, 5, 11, '200'],
+    ['half of the answers', 10, 5, 10, 'breaker_open'],
+    ['ten answers to five callers', 10, 5, 0, 'breaker_open'],
+  ])('all rest when half of ten answers throttle five callers: %s', async (_what, answers, callers, good, expected) => {
+    const { ask, advance } = await tried()
+    for (let count = 0; count < good; count++) expect(await ask(`good-${count}`, 'good')).toBe('200')
+    for (let count = 0; count < answers; count++) {
+      // A stranger has no rest of its own.
+      expect(await ask(`caller-${count % callers}`, '429', true)).toBe('429')
+    }
+    expect(await ask('alice', 'good')).toBe(expected)
+    advance(20_000)
+    expect(await ask('alice', 'good')).toBe('200')
+  })
+
+  it.each(['503'])('rest for as long as the service asks, once a second one was told so: %s', async (token) => {
     const { ask, advance } = await tried()
     for (let count = 0; count < 2; count++) {
       expect(await ask('mallory', token)).toBe(token)

@@ -54,6 +54,34 @@ test.each(Object.entries(OUTAGES))(
   30_000,
 )
 
+test('after an endpoint that hung is well, nobody waits for a call that was sent before', async () => {
+  const clock = createManualClock()
+  const hangs: Answer = () => undefined
+  const endpoint = await startEndpoint(sockets, hangs)
+  const rig = createRig(sockets, { clock, outbound: { deadlineMs: 2_500 } })
+  const { header } = rig.exchange({ tokenUrl: endpoint.url, audience: 'a' })
+  const ask = (index: number) => header(callerOf(index)).catch((error: unknown) => asFailure(error).code)
+
+  const first = range(5).map(ask)
+  await expect.poll(() => endpoint.received.length).toBe(5)
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  const waiting = range(20).map((index) => ask(10 + index))
+  await expect.poll(() => endpoint.received.length).toBe(25)
+  expect(new Set(await Promise.all(first))).toEqual(new Set(['identity_provider_unavailable']))
+  expect(await ask(99)).toBe('identity_provider_unavailable')
+
+  endpoint.answer = json(issued('token'))
+  clock.advance(1_000)
+  expect(await ask(100)).toBe('authorization: Bearer token')
+  const joined = range(20).map((index) => ask(10 + index))
+  const served = await Promise.all([...waiting, ...joined])
+  expect(new Set(served)).toEqual(new Set(['authorization: Bearer token']))
+  // Each that hung was sent once more, whoever joined it; and their end later opens nothing.
+  expect(endpoint.received).toHaveLength(25 + 1 + 20)
+  await new Promise((resolve) => setTimeout(resolve, 1_500))
+  expect(await ask(101)).toBe('authorization: Bearer token')
+})
+
 test('where it never opened, because too few were concerned, nobody waits longer than the last answer asked for', async () => {
   const clock = createManualClock()
   const endpoint = await startEndpoint(sockets, json({ error: 'down' }, 500))
