@@ -79,7 +79,7 @@ function accessOf({ auth, trustedProxies }: RegistryConfig, tokens: Authenticato
     mode: 'oauth',
     tokens,
     peerOf: (request) => clientOf(request).address,
-    realm,
+    realm: realm ?? new URL(resourceUrl).host,
     resourceMetadata: metadataUrl(resourceUrl),
     isPublicPath: (path) => isPublicPath(publicPaths, path),
   }

@@ -46,6 +46,7 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
       { backend, clock: deps.clock },
     ),
   )
+  const resourceUrl = resourceUrlOf(resolved, listenUrl)
   const decisions = deps.decisions.forRoute(resolved.name)
   const { onMatcherError } = resolved
   const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
@@ -61,12 +62,12 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
     ownedHeaders: headersSetBy(auth).map(({ name }) => name),
     passHeaders: resolved.passHeaders,
     whenRejected,
-    resourceUrl: isProtected ? resourceUrlOf(resolved, listenUrl) : undefined,
+    resourceUrl: isProtected ? resourceUrl : undefined,
     isProtected,
     allowUpgrade: resolved.allowUpgrade,
     bufferedBodyBytes: resolved.bufferedBodyBytes,
     sseKeepAliveMs: resolved.sseKeepAliveMs,
-    realm: callers.mode === 'oauth' ? callers.oauth.realm : '',
+    realm: callers.mode === 'oauth' ? (callers.oauth.realm ?? new URL(resourceUrl).host) : '',
     requiredScopes: resolved.requiredScopes,
     authenticate: createRouteAuthenticate(deps.authenticators.get(callers, deps.authServers.issuerOf(resolved)), {
       requiredScopes: resolved.requiredScopes,

@@ -72,27 +72,33 @@ export type ManifestProvider = z.output<ReturnType<typeof manifestProvider>>
 export interface AuthSectionDefaults {
   /** Default of `scopesSupported`; the specification's for the registry. */
   readonly scopesSupported?: readonly string[]
+  /** Default of `realm`; the specification's for the registry. Null: whoever challenges takes the host of the resource. */
+  readonly realm?: string | null
 }
 
 /**
  * Defaults where the section says who may call a proxy: clients ask the identity provider for every scope that is
  * advertised, and none that knows nothing of a registry grants the registry's (ADR 0004).
  */
-export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [] }
+export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [], realm: null }
+
+const realmText = () =>
+  z
+    .string()
+    .min(1)
+    .max(256)
+    .regex(/^[\x20\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected printable ASCII without quote and backslash' })
 
 const oauth = <P extends z.ZodType>(
   oneProvider: P,
-  { scopesSupported = ['mcp-registry:read', 'mcp-registry:write'] }: AuthSectionDefaults,
+  { scopesSupported = ['mcp-registry:read', 'mcp-registry:write'], realm = 'mcp-registry' }: AuthSectionDefaults,
 ) =>
   z.strictObject({
     resourceUrl: httpUrl().describe('URL of the resource being protected.'),
-    realm: z
-      .string()
-      .min(1)
-      .max(256)
-      .regex(/^[\x20\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected printable ASCII without quote and backslash' })
-      .default('mcp-registry')
-      .describe('OAuth realm identifier.'),
+    realm:
+      realm === null
+        ? realmText().optional().describe('OAuth realm identifier. Default: the host of the resource.')
+        : realmText().default(realm).describe('OAuth realm identifier.'),
     scopesSupported: scopes()
       .default([...scopesSupported])
       .describe('Scopes advertised in the discovery document.'),

@@ -136,6 +136,8 @@ describe('an official client that knows nothing but the URL and its own credenti
     const metadata = /resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? ''
     expect(metadata).toBe(new URL('/.well-known/oauth-protected-resource/tools', resourceUrl).href)
     expect(challenge).toContain('scope="mcp:tools"')
+    // Nobody said what the realm is.
+    expect(challenge).toContain(`Bearer realm="${new URL(resourceUrl).host}"`)
     expect(await (await fetch(metadata)).json()).toEqual({
       resource: resourceUrl,
       authorization_servers: [`http://127.0.0.1:${(identity.address() as AddressInfo).port}`],
