@@ -9,7 +9,7 @@ export interface Io {
   readonly isTerminal?: boolean
   /** The environment; only `commands` ever sees it. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Reads all of standard input, for `--token-file -`. */
+  /** Reads all of standard input, for `-` in the place of a file. Throws `UsageError` for more than 32 MiB. */
   stdin(): Promise<string>
   /**
    * Resolves when the process is asked to stop (SIGTERM, SIGINT). A command that has something to end asks for this before it
@@ -25,6 +25,8 @@ export interface Io {
  * the terminal tells as well, passes it on.
  */
 const SAME_SIGNAL_MS = 500
+
+const MAX_STDIN_BYTES = 32 * 1024 * 1024
 
 /** `Io` of a process. */
 export interface ProcessIo extends Io {
@@ -67,7 +69,11 @@ export function processIo(): ProcessIo {
     env: process.env,
     stdin: async () => {
       const chunks: Buffer[] = []
-      for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+      let length = 0
+      for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+        if ((length += chunk.length) > MAX_STDIN_BYTES) throw new UsageError('standard input holds more than 32 MiB')
+        chunks.push(chunk)
+      }
       return Buffer.concat(chunks).toString('utf8')
     },
     get stop() {

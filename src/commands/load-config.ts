@@ -12,6 +12,7 @@ import {
   type ResolvedProxy,
   resolveProxy,
   splitExternalAuth,
+  STDIN,
 } from '../resources/index.ts'
 import { checkFiles } from './check-files.ts'
 import { ConfigError } from './config-error.ts'
@@ -20,6 +21,8 @@ import { nothingOfOurs } from './nothing-of-ours.ts'
 /** Where a proxy's configuration comes from: files, directories, and what the command line says beside them. */
 export interface ProxySources {
   readonly configPaths: readonly string[]
+  /** The text of the path `-`. */
+  readonly stdin?: string | undefined
   readonly listen?: string | undefined
   readonly admin?: string | undefined
   readonly secretsDirectory?: string | undefined
@@ -51,7 +54,7 @@ export async function loadSources(sources: ProxySources): Promise<LoadedSources>
   const { listen, admin, secretsDirectory, target, namespace, apiGroup, ignoreManifestCallers } = sources
   const short = sources.externalAuth === undefined ? undefined : splitExternalAuth(sources.externalAuth)
   const paths = [...sources.configPaths, ...(short === undefined ? [] : [short.file])]
-  const loaded = await loadFiles(paths, apiGroup === undefined ? {} : { apiGroup })
+  const loaded = await loadFiles(paths, { apiGroup, stdin: sources.stdin })
   const callers = sources.callers === undefined ? undefined : await loadCallersFile(sources.callers)
   return {
     loaded,
@@ -105,8 +108,10 @@ export function watchedPaths(
 ): readonly { readonly path: string; readonly isDirectory: boolean }[] {
   const short = sources.externalAuth === undefined ? [] : [splitExternalAuth(sources.externalAuth).file]
   const callers = sources.callers === undefined ? [] : [sources.callers]
-  return [...sources.configPaths, ...short, ...callers].map((name) => ({
-    path: path.resolve(name),
-    isDirectory: statSync(name, { throwIfNoEntry: false })?.isDirectory() === true,
-  }))
+  return [...sources.configPaths, ...short, ...callers]
+    .filter((name) => name !== STDIN)
+    .map((name) => ({
+      path: path.resolve(name),
+      isDirectory: statSync(name, { throwIfNoEntry: false })?.isDirectory() === true,
+    }))
 }

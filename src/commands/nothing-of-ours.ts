@@ -1,8 +1,8 @@
 import { type Loaded, OUR_KINDS, type Problem, problemOfFile } from '../resources/index.ts'
 
 /** Documents of ours, valid or not. */
-export const documentsIn = ({ declared, registries, callers, roleTests }: Loaded): number =>
-  declared.length + registries.length + callers.length + roleTests.length
+export const documentsIn = ({ declared, registries, callers, roleTests, pods }: Loaded): number =>
+  declared.length + registries.length + callers.length + roleTests.length + pods.length
 
 /** The problem that files without a problem hold no document of ours at all, at the first of `paths`; says what was looked for. */
 export function nothingOfOurs(loaded: Loaded, paths: readonly string[]): Problem | undefined {

@@ -8,7 +8,7 @@ import { DURATION, FILE, MEMORY_SIZE, wholeNumber } from './option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
 import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy, type RunningProxy } from './run-proxy.ts'
-import { SOURCE_OPTIONS, sourcesFrom } from './source-options.ts'
+import { SOURCE_OPTIONS, sourcesFrom, stdinFor } from './source-options.ts'
 import { growYoungGeneration } from './young-generation.ts'
 
 /** The table of its options. */
@@ -16,7 +16,13 @@ export const PROXY_SPEC: CommandSpec = {
   name: 'extauth proxy',
   summary: 'Runs the proxy in front of MCP servers. Logs go to standard error.',
   options: {
-    config: { type: 'string', is: FILE, multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
+    config: {
+      type: 'string',
+      is: FILE,
+      multiple: true,
+      value: 'PATH',
+      help: 'A file or directory, - for standard input.',
+    },
     ...SOURCE_OPTIONS,
     'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
     ...inspectorOptions('as the configuration says, else off; bodies in the short form on loopback'),
@@ -66,7 +72,9 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
   const several = workers > 1 ? await import('./workers/index.ts') : undefined
   const isWorker = several?.isWorker() === true
   const log = openLogAsAsked(options, 'info', isWorker ? several.ioOfWorker(io) : io)
-  const settings = { ...sourcesOf(options), workers, log, env: io.env }
+  // Workers have none of their own; their supervisor tells them what was in it.
+  const stdin = isWorker ? undefined : await stdinFor(options.list('config'), io)
+  const settings = { ...sourcesOf(options), workers, log, env: io.env, stdin }
   if (isWorker) return several.runWorker(settings, several.channelToSupervisor(), io).finally(several.leave)
   let proxy: RunningProxy
   try {

@@ -1,4 +1,6 @@
 import { API_GROUP, DIRECTORY, FILE, FILE_AND_NAME, HTTP_URL, LISTEN_ADDRESS, NAMESPACE } from './option-values.ts'
+import type { Io } from './io.ts'
+import { STDIN } from '../resources/index.ts'
 import type { CommandSpec, OptionSpec, Parsed } from './options.ts'
 import type { ProxySources } from './load-config.ts'
 
@@ -64,6 +66,14 @@ export const SOURCE_OPTIONS = {
     help: 'STS for all; else stsEndpoint, AWS_ENDPOINT_URL_STS, the region.',
   },
 } as const satisfies CommandSpec['options']
+
+/** What the paths of a command read from standard input, if one of them is `-`. */
+export async function stdinFor(
+  configPaths: readonly string[],
+  io: Partial<Pick<Io, 'stdin'>>,
+): Promise<string | undefined> {
+  return configPaths.includes(STDIN) ? io.stdin?.() : undefined
+}
 
 /** The same as `loadSources` takes it. */
 export function sourcesFrom(

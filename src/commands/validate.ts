@@ -3,7 +3,7 @@ import { EXIT, type Io, UsageError } from './io.ts'
 import { loadSources } from './load-config.ts'
 import { FILE, oneOf } from './option-values.ts'
 import { parseOptions, renderHelp, type CommandSpec } from './options.ts'
-import { SOURCE_OPTIONS, sourcesFrom } from './source-options.ts'
+import { SOURCE_OPTIONS, sourcesFrom, stdinFor } from './source-options.ts'
 import { validate, type ValidationReport } from './validation.ts'
 
 /** The table of its options. */
@@ -31,6 +31,7 @@ export const VALIDATE_SPEC: CommandSpec = {
     },
   },
   notes: [
+    '- is standard input: helm template … | extauth validate -',
     'Of a directory, the files that end in .yaml, .yml or .json are read, without subdirectories.',
     'Checked is what extauth proxy would check with the same options, and everything is built as it',
     'would be; nothing listens and no connection is opened. --target takes the only config of the files.',
@@ -48,7 +49,7 @@ export const VALIDATE_SPEC: CommandSpec = {
 /** The `validate` command. Exit code 0 when there is no problem, 1 when there is, 2 for wrong usage (`UsageError`). */
 export async function runValidate(
   argv: readonly string[],
-  io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env'>>,
+  io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env' | 'stdin'>>,
 ): Promise<number> {
   const options = parseOptions(VALIDATE_SPEC, argv, io.env ?? {})
   if (options === 'help') {
@@ -63,13 +64,14 @@ export async function runValidate(
   if (externalAuth !== undefined && options.text('target') === undefined)
     throw new UsageError('--external-auth needs --target')
   const { stsEndpoint, ...wanted } = sourcesFrom(options, paths)
-  const sources = await loadSources(wanted)
+  const sources = await loadSources({ ...wanted, stdin: await stdinFor(paths, io) })
   const { loaded } = sources
   const report = await validate(sources, {
     paths,
     readsFiles: !options.flag('no-files'),
     isVerbose: options.flag('verbose'),
     stsEndpoint,
+    apiGroup: wanted.apiGroup,
     env: io.env ?? {},
     clock: { now: () => Date.now() },
   })

@@ -11,6 +11,7 @@ import {
   resolveProxy,
 } from '../resources/index.ts'
 import { checkFiles, type NamedThings } from './check-files.ts'
+import { checkPods } from './check-pods.ts'
 import { dryRun } from './dry-run.ts'
 import type { LoadedSources } from './load-config.ts'
 import { documentsIn, nothingOfOurs } from './nothing-of-ours.ts'
@@ -35,6 +36,8 @@ export interface ValidationOptions {
   /** True tells what was not looked at, too. */
   readonly isVerbose: boolean
   readonly stsEndpoint: string | undefined
+  /** Group of the labels and annotations of pods. Default extauth.dev. */
+  readonly apiGroup: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
 }
@@ -94,6 +97,9 @@ export async function validate(sources: LoadedSources, options: ValidationOption
     found.add(ofFiles.problems)
     warnings.add([...ofFiles.warnings, ...loaded.namedFiles.flatMap(missingSource)])
   }
+  const ofPods = await checkPods(loaded, options.apiGroup)
+  found.add(ofPods.problems)
+  warnings.add(ofPods.warnings)
   const nothing = found.all.length === 0 ? nothingOfOurs(loaded, options.paths) : undefined
   if (nothing !== undefined) found.add([nothing])
   const problems = found.all.filter(({ reason }) => reason === 'config_error')

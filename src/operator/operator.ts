@@ -104,7 +104,7 @@ export function startOperator(options: OperatorOptions): Operator {
   }
   const injectable = (object: KubeObject) => {
     const { problems, valid } = controller.known(object)
-    const problem = valid === undefined ? problems.join('; ') : unfit(valid.spec.type)
+    const problem = valid === undefined ? problems.join('; ') : unfitForPods(valid.spec.type)
     return { secretKeys: valid?.secretKeys ?? new Map<string, Set<string>>(), problem }
   }
 
@@ -240,7 +240,8 @@ export function startOperator(options: OperatorOptions): Operator {
 }
 
 /** Why a config of this type can't run beside a server, whatever its pod says; undefined when it can. */
-function unfit(type: AuthType): string | undefined {
+/** Why a config of this type can't run as a sidecar; undefined when it can. */
+export function unfitForPods(type: AuthType): string | undefined {
   if (type === 'embeddedAuthServer')
     return 'an embedded authorization server needs a URL that browsers reach; use an MCPRemoteProxy'
   if (type === 'upstreamInject')

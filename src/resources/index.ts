@@ -34,12 +34,13 @@ export { bytes, milliseconds, parseGoDuration, parseSize, seconds } from './unit
 export type { Bytes, GoDuration, Milliseconds, Seconds } from './units.ts'
 
 // Files → documents, with every problem.
-export { loadFiles } from './load-files.ts'
+export { loadFiles, STDIN } from './load-files.ts'
 export { loadCallersFile, loadRegistryFile } from './load-single.ts'
 export type { SingleResult } from './load-single.ts'
 export { parseDocuments, parseObjects } from './parse-documents.ts'
 export { judgeMatchers } from './matcher-verdicts.ts'
 export type { ParseOptions, SourceText } from './parse-documents.ts'
+export type { MarkedPod } from './marked-pod.ts'
 export type { Declared, Loaded, LocatedAuth } from './loaded.ts'
 export { fileProblem as problemOfFile, renderProblem } from './problem.ts'
 export type { Located, Problem } from './problem.ts'

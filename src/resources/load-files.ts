@@ -12,16 +12,24 @@ import { YAML_LIMITS } from './yaml.ts'
 const MAX_FILES = 1_000
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
 
+/** Stands for standard input among the paths, and the name that its problems have. */
+export const STDIN = '-'
+const STDIN_NAME = '<stdin>'
+
 /**
- * Reads files and directories: of a directory the files that end in `.yaml`, `.yml` or `.json`, in the order of their
+ * Reads files and directories (`-` is `stdin`, whose paths are relative to the working directory): of a directory the files that end in `.yaml`, `.yml` or `.json`, in the order of their
  * names, without hidden ones (Kubernetes' `..data`) and without subdirectories. What can't be read is a problem.
  */
-export async function loadFiles(paths: readonly string[], options: ParseOptions = {}): Promise<Loaded> {
+export async function loadFiles(
+  paths: readonly string[],
+  { stdin, ...options }: ParseOptions & { readonly stdin?: string | undefined } = {},
+): Promise<Loaded> {
   const problems: Problem[] = []
   const texts: SourceText[] = []
   let total = 0
   for (const file of await listFiles(paths, problems)) {
-    const text = await readText(file)
+    const isStdin = file === STDIN && stdin !== undefined
+    const text = isStdin ? bounded(stdin) : await readText(file)
     if (typeof text !== 'string') problems.push(text)
     else {
       total += text.length
@@ -31,7 +39,7 @@ export async function loadFiles(paths: readonly string[], options: ParseOptions 
         )
         break
       }
-      texts.push({ path: file, text })
+      texts.push({ path: isStdin ? STDIN_NAME : file, text })
     }
   }
   if (texts.length === 0) return { ...nothingLoaded(), problems }
@@ -39,11 +47,17 @@ export async function loadFiles(paths: readonly string[], options: ParseOptions 
   return { ...loaded, problems: [...problems, ...loaded.problems] }
 }
 
+const bounded = (text: string): string | Problem =>
+  Buffer.byteLength(text) <= YAML_LIMITS.bytes ? text : fileProblem(STDIN_NAME, tooLarge(Buffer.byteLength(text)))
+
+const tooLarge = (bytes: number): string =>
+  `the file is too large: ${bytes} bytes, expected at most ${YAML_LIMITS.bytes}; split it into several files`
+
 async function listFiles(paths: readonly string[], problems: Problem[]): Promise<string[]> {
   const files: string[] = []
   for (const name of paths) {
     try {
-      if (!(await stat(name)).isDirectory()) files.push(name)
+      if (name === STDIN || !(await stat(name)).isDirectory()) files.push(name)
       else {
         const found = (await readdir(name)).filter((entry) => /\.(ya?ml|json)$/i.test(entry) && !entry.startsWith('.'))
         if (found.length === 0)
@@ -78,7 +92,7 @@ export async function readText(file: string): Promise<string | Problem> {
       length += bytesRead
     }
     if (length > YAML_LIMITS.bytes || status.size > YAML_LIMITS.bytes) {
-      return fileProblem(file, `the file is too large, expected at most ${YAML_LIMITS.bytes} bytes`)
+      return fileProblem(file, tooLarge(Math.max(length, status.size)))
     }
     return decode(file, buffer.subarray(0, length))
   } catch (error) {

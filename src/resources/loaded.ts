@@ -1,5 +1,6 @@
 import type { AuthSection } from './auth-section.ts'
 import type { MCPExternalAuthConfig } from './external-auth.ts'
+import type { MarkedPod } from './marked-pod.ts'
 import type { NamedFile, NamedSecret } from './named-files.ts'
 import type { Located, Problem } from './problem.ts'
 import type { ProxyConfig } from './proxy-config.ts'
@@ -28,6 +29,8 @@ export interface Loaded {
   readonly roleTests: readonly Located<RoleTest>[]
   /** `auth` sections that are files of their own. */
   readonly callers: readonly Located<AuthSection>[]
+  /** Pods and templates of pods with labels or annotations of our group. */
+  readonly pods: readonly Located<MarkedPod>[]
   readonly declared: readonly Declared[]
   /** The files and secrets that valid documents name. */
   readonly namedFiles: readonly NamedFile[]
@@ -58,6 +61,7 @@ export const nothingLoaded = (): Loading => ({
   registries: [],
   roleTests: [],
   callers: [],
+  pods: [],
   declared: [],
   namedFiles: [],
   namedSecrets: [],

@@ -10,6 +10,7 @@ import { unknownField } from './explain-issue.ts'
 import { externalAuthConfig } from './external-auth.ts'
 import { once } from './later.ts'
 import { nothingLoaded, type Loaded, type Loading } from './loaded.ts'
+import { markedPod } from './marked-pod.ts'
 import { DEFAULT_NAMESPACE } from './metadata.ts'
 import { nearest } from '../core/index.ts'
 import { fileProblem, pathText, withoutFirstStep, type Located, type Problem } from './problem.ts'
@@ -117,6 +118,13 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
       return
     case 'foreign':
       if (isConfigMap(value) && addConfigMap(reader, value, prefix)) return
+      {
+        const pod = markedPod(value, reader.context.apiGroup)
+        if (pod !== undefined) {
+          loading.pods.push(reader.located(pod, prefix, sorted.kind, nameText(value)))
+          return
+        }
+      }
       loading.skipped.push({ file: reader.file, line: place.line, kind: sorted.kind })
       if (sorted.warning !== undefined) {
         loading.warnings.push(

@@ -1,5 +1,5 @@
 import { Failure, Secret } from '../../core/index.ts'
-import type { ResolvedProxy } from '../../resources/index.ts'
+import { type ResolvedProxy, STDIN } from '../../resources/index.ts'
 import { ConfigError } from '../config-error.ts'
 import { readInput } from '../explain-input.ts'
 import { EXIT, type Io, UsageError } from '../io.ts'
@@ -7,6 +7,7 @@ import { loadProxyConfig } from '../load-config.ts'
 import { FILE, oneOf, TEXT } from '../option-values.ts'
 import { type CommandSpec, type Parsed, parseOptions, renderHelp } from '../options.ts'
 import { PROXY_SPEC } from '../proxy.ts'
+import { stdinFor } from '../source-options.ts'
 import { runChecks } from './run.ts'
 import { countsOf, renderSection, renderSummary } from './text.ts'
 
@@ -27,6 +28,8 @@ const AS_PROXY: ReadonlySet<string> = new Set([
 export const CHECK_SPEC: CommandSpec = {
   name: 'extauth check',
   summary: 'Goes where requests would go, and says what is wrong before there is traffic.',
+  positionals: '[FILE|DIR…]',
+  completes: 'file',
   options: {
     ...Object.fromEntries(Object.entries(PROXY_SPEC.options).filter(([name]) => AS_PROXY.has(name))),
     route: { type: 'string', is: TEXT, value: 'NAME', help: 'Checks this route only.' },
@@ -39,6 +42,7 @@ export const CHECK_SPEC: CommandSpec = {
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
   notes: [
+    'FILE|DIR is the same as --config, - is standard input.',
     'Per route: secrets, files, identity providers (discovery, keys, introspection), token endpoint or STS, the backend',
     '(name, connection, TLS, an MCP initialize or server/discover where there is a credential). Then the time.',
     'Token and introspection endpoints are shown a made-up token, to see whether they take the client.',
@@ -58,7 +62,7 @@ export async function runCheck(argv: readonly string[], io: Io): Promise<number>
   }
   const isJson = options.text('output') === 'json'
   try {
-    const config = await load(options)
+    const config = await load(options, io)
     const sections = await runChecks(
       {
         config,
@@ -87,15 +91,18 @@ export async function runCheck(argv: readonly string[], io: Io): Promise<number>
   }
 }
 
-async function load(options: Parsed): Promise<ResolvedProxy> {
+async function load(options: Parsed, io: Io): Promise<ResolvedProxy> {
   const [target, externalAuth] = [options.text('target'), options.text('external-auth')]
-  const configPaths = options.list('config')
+  const configPaths = [...options.positionals, ...options.list('config')]
+  if (configPaths.includes(STDIN) && options.text('token-file') === STDIN)
+    throw new UsageError('standard input can be the configuration or the token, not both')
   if (target === undefined && configPaths.length === 0)
     throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE')
   if ((target === undefined) !== (externalAuth === undefined))
     throw new UsageError('--target and --external-auth belong together')
   const sources = {
     configPaths,
+    stdin: await stdinFor(configPaths, io),
     target,
     externalAuth,
     secretsDirectory: options.text('secrets-dir'),

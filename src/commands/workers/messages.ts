@@ -22,6 +22,8 @@ export interface CommonMaterial {
   readonly sessionKey: string
   readonly ticketKeys: Buffer
   readonly settings: FixedSettings
+  /** What the supervisor read from its standard input for the path `-`. */
+  readonly stdin: string | undefined
 }
 
 /** What a supervisor asks of a worker. */

@@ -57,6 +57,7 @@ export function runWorkers(
       sessionKey: randomBytes(32).toString('base64url'),
       ticketKeys: randomBytes(48),
       settings: fixedSettings(first),
+      stdin: options.stdin,
     }
     const crew = await startCrew({
       count: workers,

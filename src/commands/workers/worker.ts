@@ -47,7 +47,8 @@ export async function runWorker(
   const memory = createMemoryOverChannel(peer, log)
   const closers = new Closers()
   try {
-    proxy = await startProxy(options, closers, await commonOf(peer, memory.open))
+    const { stdin, common } = await commonOf(peer, memory.open)
+    proxy = await startProxy({ ...options, stdin }, closers, common)
   } catch (error) {
     await closers.close()
     log.flush()
@@ -65,10 +66,13 @@ export async function runWorker(
   return EXIT.fine
 }
 
-async function commonOf(peer: Peer<SupervisorMethods>, memory: Common['memory']): Promise<Common> {
-  const { sessionKey, ticketKeys, settings } = await peer.ask('common', [])
+async function commonOf(
+  peer: Peer<SupervisorMethods>,
+  memory: Common['memory'],
+): Promise<{ readonly common: Common; readonly stdin: string | undefined }> {
+  const { sessionKey, ticketKeys, settings, stdin } = await peer.ask('common', [])
   const keys = new Map<string, EphemeralKeys>()
-  return {
+  const common: Common = {
     sessionKey: new Secret(sessionKey),
     ticketKeys,
     settings,
@@ -86,6 +90,7 @@ async function commonOf(peer: Peer<SupervisorMethods>, memory: Common['memory'])
       }
     },
   }
+  return { common, stdin }
 }
 
 function describe(error: unknown): StartFailure {

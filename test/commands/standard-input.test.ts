@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process'
+import { afterEach, describe, expect, it } from 'vitest'
+import { spawnExtauth } from '../e2e/process.ts'
+
+const started: ReturnType<typeof spawn>[] = []
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL')
+})
+
+const CONFIG = `apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: none }
+spec: { type: unauthenticated }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: ProxyConfig
+metadata: { name: p }
+spec:
+  auth: { mode: anonymous }
+  routes: [{ name: r, path: /r, target: "http://127.0.0.1:9/mcp", externalAuthConfigRef: { name: none } }]
+`
+
+/** A command with this standard input, and what it printed. */
+function withInput(args: readonly string[], input: string | Buffer) {
+  const child = spawnExtauth(args, ['pipe', 'pipe', 'pipe'])
+  started.push(child)
+  const printed = { stdout: '', stderr: '' }
+  child.stdout?.on('data', (chunk: Buffer) => (printed.stdout += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (printed.stderr += chunk.toString()))
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+  child.stdin?.on('error', () => undefined).end(input)
+  return { child, printed, ended }
+}
+
+const FREE = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']
+
+describe('standard input as the configuration', () => {
+  it('validate - judges it, with its lines', async () => {
+    const good = withInput(['validate', '-'], CONFIG)
+    expect(await good.ended).toBe(0)
+    const bad = withInput(['validate', '-'], CONFIG.replace('routes:', 'rutes:'))
+    expect(await bad.ended).toBe(1)
+    expect(bad.printed.stdout).toMatch(/^<stdin>:11:3 {2}ProxyConfig\/p {2}spec\.rutes .*routes/m)
+  })
+
+  it('check - goes where its requests would go', async () => {
+    const { ended, printed } = withInput(['check', '-'], CONFIG)
+    expect(await ended).toBe(1)
+    expect(printed.stdout).toContain('127.0.0.1:9')
+    const twice = withInput(['check', '-', '--token-file', '-'], CONFIG)
+    expect(await twice.ended).toBe(2)
+  })
+
+  it.each([[[]], [['--workers', '2']]])(
+    'proxy --config - %j runs it, also after a reload',
+    async (workers) => {
+      const { child, printed, ended } = withInput(['proxy', '--config', '-', ...FREE, ...workers], CONFIG)
+      const url = (): string => /proxy at (\S+),/.exec(printed.stdout)?.[1] ?? ''
+      await expect.poll(url, { timeout: 20_000 }).toContain('http')
+      expect((await fetch(`${url()}/r`, { method: 'POST' })).status).toBe(502)
+      child.kill('SIGHUP')
+      await expect.poll(() => printed.stderr, { timeout: 10_000 }).toContain('configuration reloaded')
+      expect((await fetch(`${url()}/r`, { method: 'POST' })).status).toBe(502)
+      child.kill('SIGTERM')
+      expect(await ended).toBe(0)
+    },
+    40_000,
+  )
+
+  it('has a bound, which the refusal names', async () => {
+    const { ended, printed } = withInput(['validate', '-'], Buffer.alloc(5 * 1024 * 1024, '#'))
+    expect(await ended).toBe(1)
+    expect(printed.stdout).toMatch(/<stdin>.*5242880 bytes, expected at most 4194304/)
+  })
+})
+
+const deployment = (labels: string, annotations: string): string => `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: server, namespace: n }
+spec:
+  template:
+    metadata:
+      labels: { app: server${labels} }
+      annotations: {${annotations}}
+    spec: { containers: [{ name: server, image: x }] }
+`
+const WANTED = ', extauth.dev/inject: "true"'
+const FULL = 'extauth.dev/external-auth: a, extauth.dev/callers: c, extauth.dev/target-port: "9000"'
+
+describe('annotations of pods', () => {
+  it.each([
+    ['that the webhook would take', deployment(WANTED, FULL), 0, /no MCPExternalAuthConfig "a" in namespace "n" among/],
+    [
+      'without a port',
+      deployment(WANTED, FULL.replace(/, extauth.dev\/target.*/, '')),
+      1,
+      /^<stdin>:8:\d+ {2}Deployment\/server {2}spec\.template\.metadata\.annotations .*target-port is missing/m,
+    ],
+    ['without the label', deployment('', FULL), 0, /warning: nothing is injected without the label/],
+    [
+      'that are misspelt',
+      deployment(WANTED, `${FULL}, extauth.dev/calers: x`),
+      0,
+      /"extauth.dev\/calers" is not known, did you mean "extauth.dev\/callers"/,
+    ],
+    [
+      'for a config that cannot be beside a pod',
+      `${deployment(WANTED, FULL)}---
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: a, namespace: n }
+spec: { type: upstreamInject, upstreamInject: { providerName: github } }
+`,
+      1,
+      /"a" can't run as a sidecar/,
+    ],
+  ])('%s', async (_name, text, code, expected) => {
+    const { ended, printed } = withInput(['validate', '-'], text)
+    expect(await ended).toBe(code)
+    expect(printed.stdout).toMatch(expected)
+  })
+
+  it('of somebody else are no concern', async () => {
+    const { ended, printed } = withInput(['validate', '-'], deployment('', '') + `---\n${CONFIG}`)
+    expect(await ended).toBe(0)
+    expect(printed.stderr).toContain('1 skipped')
+  })
+})
