@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
 import { spawnExtauth } from '../e2e/process.ts'
 
-const started: ReturnType<typeof spawn>[] = []
+const started: ChildProcess[] = []
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL')
 })
