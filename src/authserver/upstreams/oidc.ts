@@ -57,12 +57,24 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     return verifyIdToken(idToken, keysAt(jwksUri), rules)
   }
 
-  /** The ID token's claims; where it has no name or no e-mail, with what user info says beside. */
+  const leaveOut = (what: string) => (error: unknown) => {
+    const { code, detail } = asFailure(error)
+    log.warn({ upstream: name, reason: code, detail }, what)
+  }
+
+  /**
+   * The ID token's claims; where it has no name or no e-mail, with what user info says beside. Who it is stands in the ID token, so
+   * nobody is kept out because user info could not be had: an access token for another audience (a resource of its own, as at
+   * Entra ID) is refused there.
+   */
   const claimsOf = async ({ subject, claims }: VerifiedIdToken, read: TokenResponse, metadata: OidcMetadata) => {
     const { userInfoEndpoint } = metadata
     const request = userInfoOverride ?? (userInfoEndpoint === undefined ? undefined : { endpointUrl: userInfoEndpoint })
     if (request === undefined || !(isMissing(claims['name']) || isMissing(claims['email']))) return claims
-    const answer = await fetchUserInfo(request, read.accessToken, connections, clock)
+    const answer = await fetchUserInfo(request, read.accessToken, connections, clock).catch(
+      leaveOut('user info is left out'),
+    )
+    if (answer === undefined) return claims
     // §5.3.2: otherwise it may be about somebody else.
     if (answer.subject !== subject) throw unusable('user-info endpoint: sub is another than in the ID token')
     return merge(claims, answer.claims)
@@ -80,18 +92,13 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
       metadata = await discover()
       verified = await verify(read, metadata, undefined)
     } catch (error) {
-      const { code, detail } = asFailure(error)
-      log.warn({ upstream: name, reason: code, detail }, 'the ID token of a refresh is left out')
+      leaveOut('the ID token of a refresh is left out')(error)
       return { tokens: tokensOf(read, undefined, tokens), subject, claims: NO_CLAIMS }
     }
     if (verified.subject !== subject)
       throw new Failure('no_session', { detail: 'the refreshed ID token is of another user' })
-    const claims = await claimsOf(verified, read, metadata).catch((error: unknown) => {
-      const { code, detail } = asFailure(error)
-      log.warn({ upstream: name, reason: code, detail }, 'user info is left out at a refresh')
-      return verified.claims
-    })
-    return { tokens: tokensOf(read, verified, tokens), subject, claims }
+    const claims = await claimsOf(verified, read, metadata).catch(leaveOut('user info is left out at a refresh'))
+    return { tokens: tokensOf(read, verified, tokens), subject, claims: claims ?? verified.claims }
   }
 
   return {

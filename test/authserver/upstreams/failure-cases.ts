@@ -173,6 +173,10 @@ const USER_INFO: readonly Case[] = [
     UNUSABLE,
     'sub is another',
   ),
+]
+
+/** What is wrong with user info itself: it matters only where the subject comes from it. */
+export const USER_INFO_ANSWERS: readonly Case[] = [
   row(
     'answers 401',
     withoutName((at) => (at.userInfo = { status: 401, body: MARK })),
