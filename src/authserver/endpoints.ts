@@ -1,5 +1,6 @@
 import { asFailure, Failure, type Clock, type LocalHandler, type LocalRequest, type Log } from '../core/index.ts'
 import type { Addresses, Callback } from './addresses.ts'
+import type { Asker } from './asker.ts'
 import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
 import type { ClientDirectory } from './clients/directory.ts'
 import { openidConfiguration, serverMetadata } from './discovery.ts'
@@ -29,6 +30,7 @@ export interface EndpointParts {
   readonly authorize: Authorize
   readonly consent: ConsentStep
   readonly legs: Legs
+  readonly asker: Asker
   readonly limits: { readonly registration: Limit; readonly authorize: Limit; readonly token: Limit }
   readonly clock: Clock
   readonly log: Log
@@ -58,7 +60,7 @@ function documentEndpoints({ addresses, resources, ring }: EndpointParts): Local
 }
 
 function clientEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, library, limits, clients, resources } = parts
+  const { addresses, asker, library, limits, clients, resources } = parts
   const post = (url: string, bodyLimitBytes: number, limit: Limit, work: LocalHandler['handle']): LocalHandler => ({
     path: new URL(url).pathname,
     methods: ['POST'],
@@ -67,7 +69,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
     async handle(request) {
       limit(request.client.address)
       try {
-        await work(request)
+        await asker.run(request.client.address, async () => work(request))
       } catch (error) {
         if (!(error instanceof OAuthError)) throw storeFailure(error)
         sendJson(request, error.status, { error: error.error, error_description: error.description })
@@ -92,7 +94,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
 }
 
 function browserEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, limits, authorize, consent, legs, log } = parts
+  const { addresses, asker, limits, authorize, consent, legs, log } = parts
   const ownOrigins = [
     ...new Set([new URL(addresses.authorizeUrl).origin, ...addresses.callbacks.map(({ origin }) => origin)]),
   ]
@@ -109,7 +111,7 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
       const visit: Visit = { requestId: request.id, cookies: readCookies(request.request.headers.cookie) }
       try {
         limits.authorize(request.client.address)
-        sendReply(request, await work(request, visit))
+        sendReply(request, await asker.run(request.client.address, () => work(request, visit)))
       } catch (error) {
         const failure = asFailure(storeFailure(error))
         // Somebody looks at a browser.

@@ -9,6 +9,7 @@ import {
 } from '../core/index.ts'
 import { createSeal } from '../storage/index.ts'
 import { addressesOf, type Addresses } from './addresses.ts'
+import { createAsker } from './asker.ts'
 import { createClientDirectory } from './clients/directory.ts'
 import { createClientDocuments, DOCUMENT_DEADLINE_MS } from './clients/documents.ts'
 import type { AuthServerConfig } from './config.ts'
@@ -96,7 +97,8 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     metrics,
   })
   const outbound = openClientOutbound(config, deps)
-  const documents = createClientDocuments({ outbound, scopes: resources.scopes, clock, log })
+  const asker = createAsker()
+  const documents = createClientDocuments({ outbound, asker, scopes: resources.scopes, clock, log })
   const most = spec.limits?.registeredClients
   const clients = createClientDirectory({
     store,
@@ -122,7 +124,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     sessions,
   })
   const paths = { token: '/oauth/token', revocation: '/oauth/revoke' }
-  const library = createLibraryCall({ issuer: spec.issuer, clock, paths, outbound, clients, tokens, store })
+  const library = createLibraryCall({ issuer: spec.issuer, clock, paths, outbound, asker, clients, tokens, store })
 
   const login: LoginParts = {
     addresses,
@@ -150,6 +152,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     authorize: createAuthorize(login, consent),
     consent,
     legs,
+    asker,
     limits: {
       registration: createLimit(registration, clock),
       authorize: createLimit(authorize, clock),

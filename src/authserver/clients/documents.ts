@@ -1,6 +1,15 @@
-import { createTtlLru } from '../../cache/index.ts'
-import { Failure, type Claims, type Clock, type Log, type Outbound, type OutboundResponse } from '../../core/index.ts'
+import { createTtlLru, hashKey } from '../../cache/index.ts'
+import {
+  Failure,
+  OutboundError,
+  type Claims,
+  type Clock,
+  type Log,
+  type Outbound,
+  type OutboundResponse,
+} from '../../core/index.ts'
 import { readJsonObject } from '../../http/index.ts'
+import type { Asker } from '../asker.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
 import { readClientMetadata } from './metadata.ts'
@@ -32,7 +41,8 @@ export function isDocumentId(id: string): boolean {
 export interface ClientDocuments {
   /**
    * The client of a document, fetched through the address guard or remembered for 5 minutes to 24 hours as its cache headers
-   * say. Throws `OAuthError` `invalid_client` or what is wrong with the document, `overloaded` when too many are being fetched.
+   * say. Throws `OAuthError` `invalid_client` or what is wrong with the document, `overloaded` when whoever asks has too many being
+   * fetched.
    */
   find(id: string): Promise<Client>
 }
@@ -42,20 +52,29 @@ type Kept = { readonly client: Client } | { readonly error: OAuthError }
 export function createClientDocuments(options: {
   readonly outbound: Outbound
   readonly scopes: ReadonlySet<string>
+  readonly asker: Asker
   readonly clock: Clock
   readonly log: Log
 }): ClientDocuments {
-  const { outbound, clock, log } = options
+  const { outbound, asker, clock, log } = options
   const kept = createTtlLru<Kept>({ clock, maxEntries: MOST_CACHED })
   const flights = new Map<string, Promise<Client>>()
 
   const fetchOnce = async (id: string): Promise<Client> => {
     try {
-      const response = await outbound.request({ method: 'GET', url: id, headers: { accept: 'application/json' } })
+      const response = await outbound.request({
+        method: 'GET',
+        url: id,
+        headers: { accept: 'application/json' },
+        onBehalfOf: asker.onBehalf(id),
+      })
       const client = readDocument(id, response, options.scopes)
       kept.set(id, { client }, clock.now() + freshMs(response.headers, clock.now()))
       return client
     } catch (error) {
+      // It was never asked for: that says nothing about the client, and must not make it forget its registration.
+      if (error instanceof OutboundError && error.kind === 'overloaded')
+        throw new Failure('overloaded', { detail: 'client metadata documents', retryAfterSeconds: 1, cause: error })
       const refusal = error instanceof OAuthError ? error : unreachable(error)
       log.info({ problem: refusal.description, host: new URL(id).host }, 'client metadata document refused')
       kept.set(id, { error: refusal }, clock.now() + REFUSED_MS)
@@ -70,9 +89,10 @@ export function createClientDocuments(options: {
         if ('error' in known) throw known.error
         return known.client
       }
-      if (flights.size >= MOST_CACHED) throw new Failure('overloaded', { detail: 'client metadata documents' })
-      const flight = flights.get(id) ?? fetchOnce(id).finally(() => flights.delete(id))
-      flights.set(id, flight)
+      // One flight for each network: who joined another's would wait in that one's line.
+      const key = hashKey([asker.network, id])
+      const flight = flights.get(key) ?? fetchOnce(id).finally(() => flights.delete(key))
+      flights.set(key, flight)
       return flight
     },
   }

@@ -1,6 +1,7 @@
 import { createHash, generateKeyPairSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { errors, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Clock, Outbound } from '../../core/index.ts'
+import type { Asker } from '../asker.ts'
 import { ASSERTION_ALGORITHMS, AUTH_METHODS, type Client, type GrantType } from '../clients/client.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
 import { OAuthError } from '../oauth-error.ts'
@@ -14,6 +15,7 @@ export interface ProviderParts extends AdapterParts {
   readonly paths: { readonly token: string; readonly revocation: string }
   /** For the `jwks_uri` of clients: through the address guard. */
   readonly outbound: Outbound
+  readonly asker: Asker
 }
 
 /** The library knows only the process's clock: it is told to tolerate everything, and the times are judged by ours. */
@@ -69,7 +71,7 @@ function configurationOf(parts: ProviderParts): Configuration {
       rpInitiatedLogout: off,
       userinfo: off,
     },
-    fetch: (url, options) => guardedFetch(parts.outbound, url, options),
+    fetch: (url, options) => guardedFetch(parts, url, options),
     // Never used: the library wants one.
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }) }] },
     responseTypes: ['code'],
@@ -135,15 +137,16 @@ function refusalOf({ error, description, status }: OAuthError): Error {
 }
 
 async function guardedFetch(
-  outbound: Outbound,
+  { outbound, asker }: Pick<ProviderParts, 'outbound' | 'asker'>,
   url: Request | URL | string,
   options: RequestInit | undefined,
 ): Promise<Response> {
   const headers = Object.fromEntries(new Headers(options?.headers))
+  const address = url instanceof Request ? url.url : String(url)
   const {
     status,
     headers: answered,
     body,
-  } = await outbound.request({ method: 'GET', url: url instanceof Request ? url.url : String(url), headers })
+  } = await outbound.request({ method: 'GET', url: address, headers, onBehalfOf: asker.onBehalf(address) })
   return new Response(Uint8Array.from(body), { status, headers: { ...answered } })
 }

@@ -1,0 +1,76 @@
+import { afterEach, expect, it } from 'vitest'
+import { createAsker } from '../../src/authserver/asker.ts'
+import { createClientDocuments } from '../../src/authserver/clients/documents.ts'
+import { createOutbound } from '../../src/net/index.ts'
+import { createManualClock, createRecordingLog } from '../support/ports.ts'
+import { createSockets } from '../support/sockets.ts'
+import { TLS } from '../support/tls.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+/** Documents of a host whose `/slow/…` never answers. */
+async function open(maxQueued?: number) {
+  const clock = createManualClock()
+  let asked = 0
+  const host = await sockets.https(TLS.server, (request, response) => {
+    asked += 1
+    if (request.url?.startsWith('/slow') === true) return
+    const id = `${host}${request.url ?? ''}`
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ client_id: id, redirect_uris: ['https://app.example.com/cb'] }))
+  })
+  const outbound = createOutbound({
+    name: 'clients',
+    deadlineMs: 2_000,
+    breaker: false,
+    clock,
+    guard: { allowPrivateIP: true, configuredUrls: ['https://localhost/'] },
+    caCert: () => TLS.ca,
+    ...(maxQueued === undefined ? {} : { maxQueued }),
+  })
+  sockets.closing(outbound)
+  const asker = createAsker()
+  const documents = createClientDocuments({ outbound, asker, scopes: new Set(), clock, log: createRecordingLog() })
+  const find = (address: string, path: string) => asker.run(address, () => documents.find(`${host}${path}`))
+  /** Networks that ask for more slow documents than there are places. */
+  const flood = (networks: number, each: number) =>
+    Array.from({ length: networks * each }, (_, index) =>
+      find(`192.0.2.${index % networks}`, `/slow/${index}`).catch((error: unknown) => error),
+    )
+  return { clock, find, flood, asked: () => asked }
+}
+
+it('slow documents that ten networks name hold up nobody else', async () => {
+  const { find, flood } = await open()
+  const slow = flood(10, 60)
+  const startedAt = performance.now()
+  expect(await find('198.51.100.1', '/client')).toMatchObject({ kind: 'document' })
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  await Promise.all(slow)
+})
+
+it('a document that others have in their lines is not waited for there', async () => {
+  const { find, flood } = await open()
+  const slow = flood(1, 100)
+  const behind = find('192.0.2.0', '/client').catch(() => undefined)
+  const startedAt = performance.now()
+  expect(await find('198.51.100.1', '/client')).toMatchObject({ kind: 'document' })
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  await Promise.all([...slow, behind])
+})
+
+it('one that was not asked for, for want of places, is not held against the client', async () => {
+  const { find, flood } = await open(5)
+  const slow = flood(1, 100)
+  const refused = find('192.0.2.0', '/client')
+  await expect(refused).rejects.toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 })
+  await Promise.all(slow)
+  expect(await find('192.0.2.0', '/client')).toMatchObject({ kind: 'document' })
+})
+
+it('one network asks once for a document, however many of its people want it', async () => {
+  const { find, asked } = await open()
+  await Promise.all(Array.from({ length: 20 }, () => find('198.51.100.1', '/client')))
+  expect(asked()).toBe(1)
+})
