@@ -71,6 +71,21 @@ const limits = () =>
       .describe('Registered clients that are kept; the oldest that was never used goes first.'),
   })
 
+/** Claims that the server makes itself, or that would say something else in a token of ours: no upstream's are taken over. */
+export const RESERVED_CLAIMS = [
+  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'client_id', 'scope', 'auth_time', 'tsid'],
+  ...['azp', 'cnf', 'act', 'may_act', 'nonce', 'at_hash', 'c_hash', 'sid'],
+] as const
+
+const noReservedClaims: Rule = {
+  message: `expected none of the claims that the server makes itself: ${RESERVED_CLAIMS.join(', ')}`,
+  at: 'forwardClaims',
+  holds: ({ forwardClaims }) =>
+    !Array.isArray(forwardClaims) || !RESERVED_CLAIMS.some((name) => forwardClaims.includes(name)),
+  cel: `!has(self.forwardClaims) || self.forwardClaims.all(name, !(name in [${RESERVED_CLAIMS.map((name) => `'${name}'`).join(', ')}]))`,
+  json: { properties: { forwardClaims: { items: { not: { enum: [...RESERVED_CLAIMS] } } } } },
+}
+
 /** `spec.embeddedAuthServer`. */
 export const embeddedAuthServer = () =>
   withRules(
@@ -120,6 +135,7 @@ export const embeddedAuthServer = () =>
         },
         cel: 'self.upstreamProviders.all(p, self.upstreamProviders.exists_one(q, q.name == p.name))',
       },
+      noReservedClaims,
     ],
   )
 

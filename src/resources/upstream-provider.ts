@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { celPattern, HEADER_NAME } from './patterns.ts'
-import { headerName, httpsUrl, httpUrl, scopes, secretRef } from './scalars.ts'
+import { headerName, httpsUrl, httpUrl, int32, scopes, secretRef } from './scalars.ts'
 import { goesWithType, withCel, withRules, type Rule } from './rules.ts'
 
 /** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
@@ -92,6 +92,9 @@ const oidcConfig = () =>
       ...clientFields(),
       scopes: scopes().default(['openid', 'offline_access']).describe('Scopes requested.'),
       userInfoOverride: userInfo().optional().describe('Overrides user-info fetching.'),
+      toleranceSeconds: int32(0, 60)
+        .default(5)
+        .describe('Clock difference that is allowed for ID tokens, in seconds. Extends the specification.'),
     }),
     [noReservedParams],
   )

@@ -30,6 +30,22 @@ describe('a login', () => {
     })
   })
 
+  it('says when the user proved who they are, as the provider has it, and no later than they came back', async () => {
+    const client = await register(rig)
+    const now = Math.floor(rig.clock.now() / 1000)
+    const authTime = async (told: unknown) => {
+      rig.idp.claims = { auth_time: told }
+      const tokens = await getTokens(rig, client)
+      const { auth_time, exp } = decodeJwt(tokens.access_token)
+      // The login lasts as long as ever, however old the session at the provider is.
+      rig.clock.advance(1)
+      expect((await refresh(rig, client, tokens.refresh_token ?? '')).status).toBe(200)
+      return [auth_time, exp]
+    }
+    expect(await authTime(now - 40 * 86_400)).toEqual([now - 40 * 86_400, now + 3600])
+    for (const odd of [undefined, 'x', -1, now + 4000]) expect((await authTime(odd))[0]).toBe(now)
+  })
+
   it('renews tokens', async () => {
     const client = await register(rig)
     const tokens = await getTokens(rig, client)

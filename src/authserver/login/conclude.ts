@@ -3,6 +3,7 @@ import { Failure } from '../../core/index.ts'
 import { consentPage } from '../pages/consent-page.ts'
 import { errorPage } from '../pages/error-page.ts'
 import type { Reply } from '../reply.ts'
+import type { StoredLogin } from '../tokens/stored-login.ts'
 import { subjectOf } from '../tokens/subject.ts'
 import { endFlow, type Flow } from './browser.ts'
 import type { LoginRequest } from './login-request.ts'
@@ -24,6 +25,13 @@ export interface Conclude {
   fail(request: LoginRequest, flowId: string, failure: Failure, visit: Visit): Reply
   /** The user pressed cancel. */
   cancel(request: LoginRequest, flowId: string, error: Parameters<typeof answerClient>[1]): Reply
+}
+
+/** When the user proved who they are, as the provider says (OpenID Connect Core §2): that may be long before they came here. */
+function authenticatedAtMs(login: StoredLogin | undefined): number | undefined {
+  const told = login?.claims.auth_time
+  if (login === undefined || typeof told !== 'number' || told <= 0) return login?.atMs
+  return Math.min(told * 1000, login.atMs)
 }
 
 export function createConclude(parts: LoginParts): Conclude {
@@ -56,7 +64,7 @@ export function createConclude(parts: LoginParts): Conclude {
       scope,
       resource,
       subject,
-      authenticatedAtMs: logins[0]?.atMs ?? clock.now(),
+      authenticatedAtMs: authenticatedAtMs(logins[0]) ?? clock.now(),
       tsid: randomBytes(16).toString('base64url'),
       logins,
     })

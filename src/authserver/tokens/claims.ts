@@ -1,12 +1,11 @@
 import type { ClaimValue, Claims } from '../../core/index.ts'
+import { RESERVED_CLAIMS } from '../../resources/index.ts'
 
 /** What of the first upstream's claims goes into our tokens without being named (authserver.md §4.7). */
 const FORWARDED = ['name', 'email', 'email_verified', 'preferred_username', 'groups', 'roles', 'acr', 'amr'] as const
 
 /** Claims that are ours to make, whatever `forwardClaims` says. */
-const OURS: ReadonlySet<string> = new Set(
-  'iss sub aud exp nbf iat jti client_id scope auth_time tsid azp cnf act may_act nonce at_hash c_hash sid'.split(' '),
-)
+const OURS: ReadonlySet<string> = new Set(RESERVED_CLAIMS)
 
 const MOST_ENTRIES = 200
 const MOST_BYTES = 4 * 1024

@@ -115,10 +115,10 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
   const begin = async (client: Client, code: CodeGrant, scope: readonly string[]): Promise<TokenAnswer> => {
     const { tsid, subject, resource, authenticatedAtMs, logins } = code
     const hasRefresh = client.grantTypes.includes('refresh_token')
-    // Without a refresh token nothing can use the upstream's tokens once ours has ended.
-    const endsAtMs = hasRefresh ? authenticatedAtMs + FAMILY_MS : clock.now() + lifespans.accessMs
     const [first] = logins
     if (first === undefined) throw new OAuthError('server_error', 'a code without a login')
+    // Without a refresh token nothing can use the upstream's tokens once ours has ended.
+    const endsAtMs = hasRefresh ? first.atMs + FAMILY_MS : clock.now() + lifespans.accessMs
     await sessions.create({ tsid, subject, clientId: client.id, firstProvider: first.provider, resource, endsAtMs })
     for (const login of logins) await sessions.addLeg(tsid, login.provider, loginOf(login))
     const grant: FamilyGrant = {

@@ -15,6 +15,8 @@ export interface IdTokenRules {
   /** What the provider signs with. */
   readonly algorithms: readonly string[]
   readonly nowMs: number
+  /** How far our clock and the provider's may differ. */
+  readonly toleranceSeconds: number
 }
 
 export interface VerifiedIdToken {
@@ -28,7 +30,6 @@ export interface VerifiedIdToken {
 export const ID_TOKEN_ALGORITHMS: readonly string[] =
   'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
 
-const TOLERANCE_SECONDS = 5
 const MAX_SUBJECT_LENGTH = 1024
 
 const refused = (detail: string) => unusable(`ID token: ${detail}`)
@@ -57,11 +58,11 @@ function checkAudience({ aud, azp }: Claims, clientId: string): void {
   if (azp !== undefined && azp !== clientId) throw refused('azp is another client')
 }
 
-function checkTimes({ exp, nbf, iat }: Claims, nowMs: number): number {
+function checkTimes({ exp, nbf, iat }: Claims, { nowMs, toleranceSeconds }: IdTokenRules): number {
   const now = nowMs / 1000
   if (typeof exp !== 'number' || typeof iat !== 'number') throw refused('exp or iat is missing')
-  if (exp + TOLERANCE_SECONDS <= now) throw refused('it has expired')
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf - TOLERANCE_SECONDS <= now)) throw refused('nbf is to come')
+  if (exp + toleranceSeconds <= now) throw refused('it has expired')
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf - toleranceSeconds <= now)) throw refused('nbf is to come')
   return exp * 1000
 }
 
@@ -77,7 +78,7 @@ export async function verifyIdToken(
   const { iss, sub, nonce, at_hash: hash } = claims
   if (iss !== rules.issuer) throw refused('iss is another issuer')
   checkAudience(claims, rules.clientId)
-  const expiresAtMs = checkTimes(claims, rules.nowMs)
+  const expiresAtMs = checkTimes(claims, rules)
   if (rules.nonce !== undefined && nonce !== rules.nonce) throw refused('nonce is not the one that was sent')
   const { alg = '' } = decodeProtectedHeader(token.reveal())
   if (hash !== undefined && hash !== halfHash(rules.accessToken, alg)) throw refused('at_hash is of another token')

@@ -41,7 +41,7 @@ function merge(signed: Claims, told: Claims): Claims {
 /** An upstream of type `oidc` (OpenID Connect Core §3.1, §12; authserver.md §4.4). */
 export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfig, deps: UpstreamDeps): Upstream {
   const { name } = provider
-  const { issuerUrl: issuer, clientId, scopes, userInfoOverride } = config
+  const { issuerUrl: issuer, clientId, scopes, userInfoOverride, toleranceSeconds } = config
   const { clock, log } = deps
   const configured = userInfoOverride === undefined ? [issuer] : [issuer, userInfoOverride.endpointUrl]
   const connections = createConnections(provider, configured, deps)
@@ -53,7 +53,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     const { idToken, accessToken } = read
     if (idToken === undefined) throw unusable('token endpoint: there is no id_token in the answer')
     const { algorithms, jwksUri } = metadata
-    const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs: clock.now() }
+    const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs: clock.now(), toleranceSeconds }
     return verifyIdToken(idToken, keysAt(jwksUri), rules)
   }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Failure } from '../../../src/core/index.ts'
+import { START_MS } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { FAILURES, MARK, USER_INFO_ANSWERS } from './failure-cases.ts'
 import { ACCESS, startIdp, SUBJECT, type Idp } from './idp.ts'
@@ -45,5 +46,22 @@ describe('user info that can’t be had', () => {
     await arrange(idp)
     const login = createRig(sockets).oauth2(idp).finish(LEG, callback(idp))
     await expect(login).rejects.toMatchObject({ code, ...(wait === undefined ? {} : { retryAfterSeconds: wait }) })
+  })
+})
+
+describe('the time of an ID token', () => {
+  const finish = (seconds: number, toleranceSeconds?: number) => {
+    idp.claims = { iat: START_MS / 1000 - 600, exp: START_MS / 1000 - seconds }
+    return createRig(sockets)
+      .oidc(idp, toleranceSeconds === undefined ? {} : { toleranceSeconds })
+      .finish(LEG, callback(idp))
+  }
+
+  it('is tolerated by five seconds, or by as many as are set', async () => {
+    expect((await finish(4)).subject).toBe(SUBJECT)
+    await expect(finish(5)).rejects.toMatchObject({ detail: 'ID token: it has expired' })
+    expect((await finish(29, 30)).subject).toBe(SUBJECT)
+    await expect(finish(30, 30)).rejects.toMatchObject({ detail: 'ID token: it has expired' })
+    await expect(finish(0, 0)).rejects.toMatchObject({ detail: 'ID token: it has expired' })
   })
 })
