@@ -12,11 +12,11 @@ import {
   getTokens,
   HMAC,
   makePkce,
+  parsedUpstream,
   redeem,
   refresh,
   register,
   startRig,
-  upstreamOf,
   type Tokens,
 } from './rig.ts'
 import { startIdp } from './upstreams/idp.ts'
@@ -110,7 +110,7 @@ describe('several upstreams', () => {
       ],
     })
     const server = rig.open({
-      spec: { ...rig.spec, upstreamProviders: [...rig.spec.upstreamProviders, ...parsed(second)] },
+      spec: { ...rig.spec, upstreamProviders: [...rig.spec.upstreamProviders, parsedUpstream(second)] },
     })
     const client = await register(rig)
     const browser = new Browser()
@@ -147,7 +147,7 @@ describe('several upstreams', () => {
       resources: (url) => [{ url: `${url}/both`, scopes: [], providers: ['crm'] }],
     })
     const server = rig.open({
-      spec: { ...rig.spec, upstreamProviders: [...rig.spec.upstreamProviders, ...parsed(second)] },
+      spec: { ...rig.spec, upstreamProviders: [...rig.spec.upstreamProviders, parsedUpstream(second)] },
     })
     const client = await register(rig)
     const browser = new Browser()
@@ -159,16 +159,3 @@ describe('several upstreams', () => {
     expect(browser.names(rig.url)).toEqual([])
   })
 })
-
-const parsed = (idp: Awaited<ReturnType<typeof startIdp>>) => {
-  const { caBundleRef, oidcConfig, name } = upstreamOf(idp, 'crm', { scopes: ['openid'] })
-  return [
-    {
-      name,
-      type: 'oidc' as const,
-      caBundleRef,
-      allowPrivateIP: false,
-      oidcConfig: { scopes: ['openid'], ...oidcConfig },
-    },
-  ]
-}

@@ -7,7 +7,9 @@ import {
 } from '../../src/authserver/index.ts'
 import { createOutbound, type Resolver } from '../../src/net/index.ts'
 import { embeddedAuthServer } from '../../src/resources/embedded-auth-server.ts'
+import { upstreamProvider } from '../../src/resources/upstream-provider.ts'
 import { createMemoryStore, type Store } from '../../src/storage/index.ts'
+import type { ProxyOptions } from '../../src/proxy/index.ts'
 import { runtimeOf, startProxy } from '../proxy/harness.ts'
 import { createTestSecrets, type ManualClock, type RecordingLog } from '../support/ports.ts'
 import type { Sockets } from '../support/sockets.ts'
@@ -37,6 +39,8 @@ export interface RigOptions {
   readonly secrets?: Readonly<Record<string, string>>
   readonly store?: (rig: { readonly clock: ManualClock; readonly log: RecordingLog }) => Store
   readonly resolver?: Resolver
+  /** The listener's certificate: the issuer is https then. */
+  readonly tls?: ProxyOptions['listen']['tls']
 }
 
 export const upstreamOf = (idp: Idp, name = 'corp', more: Readonly<Record<string, unknown>> = {}) => ({
@@ -46,10 +50,14 @@ export const upstreamOf = (idp: Idp, name = 'corp', more: Readonly<Record<string
   oidcConfig: { issuerUrl: idp.url, clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' }, ...more },
 })
 
+/** One more upstream, `crm`, for a server that is opened again. */
+export const parsedUpstream = (idp: Idp, more: Readonly<Record<string, unknown>> = {}, name = 'crm') =>
+  upstreamProvider().parse(upstreamOf(idp, name, { scopes: ['openid'], ...more }))
+
 /** A server on the real listener, with an identity provider that is as a test wants it. */
 export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const idp = await startIdp(sockets)
-  const proxy = await startProxy(sockets, runtimeOf([]))
+  const proxy = await startProxy(sockets, runtimeOf([]), options.tls === undefined ? {} : { tls: options.tls })
   const { clock, log, metrics, url } = proxy
   const secrets = createTestSecrets({ ...SECRETS, ...options.secrets })
   const store = options.store?.({ clock, log }) ?? createMemoryStore({ clock, log })

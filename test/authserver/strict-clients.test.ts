@@ -110,7 +110,9 @@ describe('a client that is known by its metadata document', () => {
     ['another client_id', () => ({ client_id: 'https://other.example/c' })],
     ['a secret', () => ({ client_secret: 'x' })],
     ['a shared-secret method', () => ({ token_endpoint_auth_method: 'client_secret_basic' })],
-    ['a private-use redirect', () => ({ redirect_uris: ['cursor://x'] })],
+    ['the other shared-secret method', () => ({ token_endpoint_auth_method: 'client_secret_post' })],
+    ['a private-use redirect beside', () => ({ redirect_uris: [REDIRECT, 'cursor://x'] })],
+    ['a secret that ends', () => ({ client_secret_expires_at: 0 })],
     ['more than 10 KiB', () => ({ client_name: 'x', extra: 'x'.repeat(11_000) })],
     ['no JSON', () => 'hello'],
   ])('with %s is refused', async (_name, change) => {
@@ -118,6 +120,18 @@ describe('a client that is known by its metadata document', () => {
     const seen = await (await publish(rig, change)).open()
     expect([seen.status, seen.location]).toEqual([400, undefined])
   })
+
+  it.each(['/a/../client.json', '/./client.json', '/%2e%2e/client.json', '/a/%2E/client.json', '/a/..'])(
+    'at %s is not fetched: two names would be one client',
+    async (path) => {
+      const rig = await startRig(sockets, { spec: INSIDE })
+      const client = await publish(rig, (id) => ({ client_id: id.replace('/client.json', path) }))
+      const id = client.id.replace('/client.json', path)
+      const seen = await new Browser().get(authorizeUrl(rig, { id, secret: undefined }, client.pkce))
+      expect([seen.status, seen.html]).toEqual([400, expect.stringContaining('<code>invalid_client: ')])
+      expect(client.asked()).toBe(0)
+    },
+  )
 
   it('at a private address is not fetched unless that is allowed', async () => {
     const rig = await startRig(sockets)

@@ -1,3 +1,4 @@
+import { createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
 import { createSeal, createSealingKeys, type SealingKeys } from '../../src/storage/index.ts'
@@ -120,6 +121,27 @@ describe('rotation of the sealing secrets', () => {
     keys.set(SECOND, FIRST)
     expect(seal.lookupKeys('code', 'the code')).toEqual([seal.lookupKey('code', 'the code'), old])
     expect(seal.lookupKey('code', 'the code')).not.toBe(old)
+  })
+})
+
+describe('keys for one purpose', () => {
+  const expand = (purpose: string, length: number) =>
+    Buffer.from(hkdfSync('sha256', FIRST, '', `mcp-extauth storage ${purpose}`, length))
+
+  it('are derived for it: who has the one for lookups opens nothing', async () => {
+    const { seal } = createWorld(FIRST)
+    const lookup = createHmac('sha256', expand('lookup', 32)).update('4:codethe code').digest('base64url')
+    expect(seal.lookupKey('code', 'the code')).toBe(lookup)
+    const sealed = seal.seal('record', bytes('plain'))
+    expect(sealed.subarray(1, 9)).toEqual(expand('key id', 8))
+    const open = (key: Buffer) => {
+      const own = createHmac('sha256', key).update('record').digest()
+      const decipher = createDecipheriv('aes-256-gcm', own, sealed.subarray(9, 21), { authTagLength: 16 })
+      decipher.setAAD(bytes('record')).setAuthTag(sealed.subarray(-16))
+      return Buffer.concat([decipher.update(sealed.subarray(21, -16)), decipher.final()]).toString()
+    }
+    expect(open(expand('sealing', 32))).toBe('plain')
+    expect(() => open(expand('lookup', 32))).toThrow()
   })
 })
 
