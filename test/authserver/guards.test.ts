@@ -147,7 +147,7 @@ describe('pages of the login', () => {
         body: `decision=continue&ticket=${ticket}`,
       })
     for (const type of ['text/plain', 'application/json', 'multipart/form-data; boundary=x'])
-      expect((await post(type)).status, type).toBe(400)
+      expect([type, (await post(type)).status]).toEqual([type, 400])
     expect((await post('application/x-www-form-urlencoded; charset=utf-8')).status).toBe(303)
   })
 })

@@ -1,0 +1,32 @@
+import { createPrivateKey } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader, SignJWT, type JWTPayload } from 'jose'
+import { afterEach, expect, it } from 'vitest'
+import { createSockets } from '../../support/sockets.ts'
+import { INITIALIZE, post } from '../lab.ts'
+import { Application, LEGACY, logIn } from './application.ts'
+import { newSigningKey } from './fleet.ts'
+import { openWorld } from './world.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+it('a token of our key without a session is nobody’s, on routes with a static credential too', async () => {
+  const key = newSigningKey()
+  const world = await openWorld(sockets, {
+    spec: { signingKeySecretRefs: [{ name: 'as', key: 'signing' }] },
+    files: () => ({ 'secrets/as/signing': key }),
+  })
+  const application = new Application()
+  await (await logIn(world, `${world.url}/mcp`, application, LEGACY)).close()
+  const token = application.kept?.access_token ?? ''
+  const { tsid, ...claims } = decodeJwt(token)
+  const { alg = '', ...header } = decodeProtectedHeader(token)
+  const status = async (payload: JWTPayload) => {
+    const signed = await new SignJWT(payload).setProtectedHeader({ alg, ...header }).sign(createPrivateKey(key))
+    return (await post(`${world.url}/mcp`, INITIALIZE, { authorization: `Bearer ${signed}` })).status
+  }
+  expect(await status({ ...claims, tsid })).toBe(200)
+  expect(await status(claims)).toBe(401)
+  expect(await status({ ...claims, tsid: 1 })).toBe(401)
+  expect(await status({ ...claims, tsid: [tsid] })).toBe(401)
+})
