@@ -11,6 +11,7 @@ import {
   renderProblem,
   type ResolvedProxy,
   resolveProxy,
+  secretsDirectoryOf,
   splitExternalAuth,
   STDIN,
 } from '../resources/index.ts'
@@ -55,7 +56,10 @@ export async function loadSources(sources: ProxySources): Promise<LoadedSources>
   const short = sources.externalAuth === undefined ? undefined : splitExternalAuth(sources.externalAuth)
   const paths = [...sources.configPaths, ...(short === undefined ? [] : [short.file])]
   const loaded = await loadFiles(paths, { apiGroup, stdin: sources.stdin })
-  const callers = sources.callers === undefined ? undefined : await loadCallersFile(sources.callers)
+  const callers =
+    sources.callers === undefined
+      ? undefined
+      : await loadCallersFile(sources.callers, secretsDirectoryOf(loaded, secretsDirectory))
   return {
     loaded,
     overrides: {
@@ -67,6 +71,7 @@ export async function loadSources(sources: ProxySources): Promise<LoadedSources>
       externalAuth: short?.name,
       callers: callers?.config,
       callersFiles: callers?.files,
+      callersSecrets: callers?.secrets,
       ignoreManifestCallers,
       inspector: sources.inspector,
       paths,

@@ -62,7 +62,11 @@ export const OPERATOR_SPEC: CommandSpec = {
     'watch-secrets': { type: 'boolean', help: 'Sees which Secrets exist (needs the RBAC overlay watch-secrets).' },
     'restrict-pod-template': {
       type: 'boolean',
-      help: 'Refuses podTemplateSpec, serviceAccountName and image of an MCPRemoteProxy.',
+      help: 'Refuses podTemplateSpec, serviceAccountName, image and egress of an MCPRemoteProxy.',
+    },
+    'secrets-by-label': {
+      type: 'boolean',
+      help: 'Only Secrets labelled extauth.dev/usable: "true" may be named. Goes with --watch-secrets.',
     },
     'write-status': {
       type: 'boolean',
@@ -125,6 +129,8 @@ export async function runOperatorCommand(argv: readonly string[], io: Io): Promi
     io.stdout(renderHelp(OPERATOR_SPEC))
     return EXIT.fine
   }
+  if (options.flag('secrets-by-label') && !options.flag('watch-secrets'))
+    throw new UsageError('--secrets-by-label goes with --watch-secrets: labels can be seen only so')
   const { stop } = io
   const log = openLogAsAsked(options, 'info', io)
   try {
@@ -201,6 +207,7 @@ async function start(
     image: options.text('image') ?? `mcp-extauth:${VERSION}`,
     watchSecrets: options.flag('watch-secrets'),
     restrictPodTemplate: options.flag('restrict-pod-template'),
+    secretsByLabel: options.flag('secrets-by-label'),
     ownsKinds: isOurs,
     writesStatus: isOurs || options.flag('write-status'),
     webhook: webhookOf(options, ownNamespace, log, closers),

@@ -1,3 +1,4 @@
+export * from './address.ts'
 export * from './caller.ts'
 export * from './credential.ts'
 export * from './denied.ts'

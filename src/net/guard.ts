@@ -1,7 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { isLoopbackHost, OutboundError } from '../core/index.ts'
-import { classifyAddress } from './address.ts'
+import { classifyAddress, isLoopbackHost, OutboundError } from '../core/index.ts'
 import type { Connect } from './connector.ts'
 
 /** Name → addresses. The default asks the operating system; tests pass their own. */

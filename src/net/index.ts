@@ -1,4 +1,3 @@
-export { type AddressClass, classifyAddress } from './address.ts'
 export {
   type ApiClient,
   type ApiClientOptions,

@@ -8,14 +8,14 @@ import {
   type Queue,
   type ResourceType,
 } from '../kube/index.ts'
-import { judgeMatchers } from '../resources/index.ts'
 import type { Action, Plan } from './actions.ts'
-import { createKnownConfigs, type KnownConfig } from './config/known-config.ts'
+import { createKnownConfigs, type KnownConfigs } from './config/known-config.ts'
 import { reconcileConfig } from './config/reconcile-config.ts'
 import { ApplyRefused, createExecutor } from './executor.ts'
 import { injectionConfigMap } from './injection/config-map.ts'
 import { CLUSTER_TYPES, type OwnTypes } from './kinds.ts'
-import { observe, type Observed } from './observed.ts'
+import { isUsable, observe, type Observed } from './observed.ts'
+import { barredSecrets, createSecretLookup, type SecretLookup } from './secret-states.ts'
 import { createReferenceIndex } from './reference-index.ts'
 import { podKeys, referencedConfigs } from './references.ts'
 import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
@@ -46,7 +46,8 @@ export interface Controller {
   /** Looks at everything: after leadership was acquired. */
   start(): void
   readonly observed: Observed
-  readonly known: (object: KubeObject) => KnownConfig
+  readonly known: KnownConfigs
+  readonly secretsOf: SecretLookup
   /** Resolves when nothing is waiting; for tests. */
   idle(): Promise<void>
   close(): Promise<void>
@@ -54,6 +55,8 @@ export interface Controller {
 
 const MOST_WAIT_MS = 5_000
 const WAIT_STEP_MS = 50
+/** Milliseconds of work on the matchers of one config: much more than any that is used needs. */
+const MOST_JUDGING_MS = 10_000
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 /** Follows the cluster and carries out what the pure core says, one key at a time. */
@@ -155,15 +158,20 @@ export function createController(options: ControllerOptions): Controller {
     const [namespace, name] = partsOf(key)
     const proxy = key.startsWith(CONFIG) ? undefined : observed.remoteProxy(namespace, name)
     const names = proxy === undefined ? [name] : referencedConfigs('MCPRemoteProxy', proxy)
-    for (const one of names) await judgeMatchers(observed.config(namespace, one))
+    for (const one of names) {
+      const config = observed.config(namespace, one)
+      const judged = await known.prepare(config, { mostMs: MOST_JUDGING_MS })
+      if (judged !== 'judged' && config !== undefined) known.giveUp(config)
+    }
   }
 
   const planConfig = (namespace: string, name: string): Plan | undefined => {
     const object = observed.config(namespace, name)
     if (object === undefined) return undefined
     const key = `${namespace}/${name}`
-    const { problems, valid } = known(object)
+    const { problems, valid } = known.of(object)
     const pods = references.podsOf(key)
+    const secrets = secretsOf(namespace, [...(valid?.secretKeys.keys() ?? [])])
     const plan =
       options.ownsKinds || options.writesStatus
         ? reconcileConfig({
@@ -172,7 +180,7 @@ export function createController(options: ControllerOptions): Controller {
             verdict: { problems, configHash: valid?.configHash },
             workloads: references.workloadsOf(key),
             pods,
-            secrets: missingSecrets(observed, namespace, [...(valid?.secretKeys.keys() ?? [])]),
+            secrets,
             isNamespaceTerminating: observed.isTerminating(namespace),
             finalizer: `${settings.apiGroup}/external-auth-references`,
             ownsKind: options.ownsKinds,
@@ -181,7 +189,7 @@ export function createController(options: ControllerOptions): Controller {
         : { actions: [], events: [] }
     const isStaying = object.metadata.deletionTimestamp === undefined
     // An invalid edit keeps the last good ConfigMap.
-    if (pods.length === 0 || valid === undefined || !isStaying) return plan
+    if (pods.length === 0 || valid === undefined || !isStaying || barredSecrets(secrets).length > 0) return plan
     const wanted = stamped(injectionConfigMap(object))
     const before = observed.owned(CLUSTER_TYPES.ConfigMap, namespace, wanted.metadata.name)
     if (isAsWanted(wanted, before)) return plan
@@ -195,21 +203,23 @@ export function createController(options: ControllerOptions): Controller {
     // Another object of that name has nothing to do with what the one before it had.
     if (object?.metadata.uid !== lastGood.get(key)?.uid) lastGood.delete(key)
     if (object === undefined || !options.ownsKinds) return undefined
-    const snapshot = remoteProxySnapshot(object, { observed, known, types, settings, now: new Date(clock.now()) })
+    const now = new Date(clock.now())
+    const snapshot = remoteProxySnapshot(object, { observed, known, secretsOf, types, settings, now })
     const proxy = runnableProxy(snapshot)
     if (proxy !== undefined) lastGood.set(key, { uid: object.metadata.uid, proxy })
     return reconcileRemoteProxy({
       ...snapshot,
       lastGood: lastGood.get(key)?.proxy,
       refused,
-      secrets: missingSecrets(observed, namespace, snapshot.secretNames),
+      secrets: snapshot.secrets,
     })
   }
 
   const onChange = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined): void => {
     for (const key of touchedBy(type, before, after, references)) add(key)
     if (type.kind === 'Namespace' && after?.metadata.deletionTimestamp !== undefined) addNamespace(after.metadata.name)
-    if (type.kind === 'Secret' && (before === undefined || after === undefined)) {
+    const isOther = before === undefined || after === undefined || isUsable(before) !== isUsable(after)
+    if (type.kind === 'Secret' && isOther) {
       const { namespace = '' } = (after ?? before)?.metadata ?? { name: '' }
       addNamespace(namespace)
     }
@@ -232,9 +242,12 @@ export function createController(options: ControllerOptions): Controller {
     log,
   })
 
+  const secretsOf = createSecretLookup(observed, settings.secretsByLabel)
+
   return {
     observed,
     known,
+    secretsOf,
     start() {
       isStarted = true
       for (const { metadata } of observed.configs()) queue.add(`${CONFIG}${metadata.namespace}/${metadata.name}`)
@@ -257,14 +270,4 @@ export function createController(options: ControllerOptions): Controller {
 function partsOf(key: string): [string, string] {
   const [namespace = '', name = ''] = key.slice(key.indexOf(':') + 1).split('/')
   return [namespace, name]
-}
-
-function missingSecrets(
-  observed: Observed,
-  namespace: string,
-  names: readonly string[],
-): 'unknown' | { missing: string[] } {
-  const { hasSecret } = observed
-  if (hasSecret === undefined) return 'unknown'
-  return { missing: [...new Set(names)].filter((name) => !hasSecret(namespace, name)).sort() }
 }

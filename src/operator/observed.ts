@@ -48,7 +48,7 @@ export interface Observed {
   learn(type: ResourceType, object: KubeObject): void
   isTerminating(namespace: string): boolean
   /** Undefined where Secrets are not watched. */
-  hasSecret: ((namespace: string, name: string) => boolean) | undefined
+  secret: ((namespace: string, name: string) => 'missing' | 'unlabelled' | 'usable') | undefined
   readonly synced: Promise<void>
   /** What is not there yet, for readiness; empty when all is. */
   problems(): readonly string[]
@@ -61,11 +61,22 @@ const trim = (object: KubeObject, before: KubeObject | undefined): KubeObject =>
   return { ...object, metadata, ...(hasSameSpec(object, before) ? { spec: before?.spec } : {}) }
 }
 
-/** That a Secret is there is all that is kept of it: `kubectl apply` writes the values into an annotation. */
+/** Label of Secrets that may be named where the operator runs with `--secrets-by-label` (kubernetes.md). */
+export const USABLE_LABEL = 'extauth.dev/usable'
+
+/**
+ * That a Secret is there, and whether it may be used, is all that is kept of it: `kubectl apply` writes the values into an
+ * annotation.
+ */
 export const onlyThatItIs = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
   const { name, namespace, uid, resourceVersion } = metadata
-  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } as KubeObject['metadata'] }
+  const labels = isUsable({ metadata }) ? { labels: { [USABLE_LABEL]: 'true' } } : {}
+  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, ...labels } as KubeObject['metadata'] }
 }
+
+/** Whether a Secret has the label that `--secrets-by-label` asks for. */
+export const isUsable = ({ metadata }: Pick<KubeObject, 'metadata'>): boolean =>
+  metadata.labels?.[USABLE_LABEL] === 'true'
 
 /** Whether only status or metadata changed: a generation counts the changes of a spec. */
 export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undefined): boolean =>
@@ -122,7 +133,13 @@ export function observe(options: ObservedOptions): Observed {
     owned: (type, space, name) => owned.get(type.kind)?.get(`${space}/${name}`),
     learn: (type, object) => written.get(type.kind)?.learn(object),
     isTerminating: (name) => namespaces?.get(name)?.metadata.deletionTimestamp !== undefined,
-    hasSecret: secrets === undefined ? undefined : (space, name) => secrets.get(`${space}/${name}`) !== undefined,
+    secret:
+      secrets === undefined
+        ? undefined
+        : (space, name) => {
+            const found = secrets.get(`${space}/${name}`)
+            return found === undefined ? 'missing' : isUsable(found) ? 'usable' : 'unlabelled'
+          },
     synced: allOf(all.map((informer) => informer.synced)),
     problems: () =>
       all.flatMap((informer) => {

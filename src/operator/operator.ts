@@ -1,17 +1,12 @@
 import { causeOf, type Clock, Failure, type Log, type Metrics } from '../core/index.ts'
-import { electLeader, type KubeClient, type KubeObject } from '../kube/index.ts'
-import { type AuthType, judgeMatchers } from '../resources/index.ts'
+import { electLeader, type KubeClient } from '../kube/index.ts'
 import { type Controller, createController } from './controller.ts'
-import { readInjection } from './injection/request.ts'
-import { ownTypes, REFERRING_KINDS } from './kinds.ts'
-import { podKeys, referencedConfigs } from './references.ts'
-import { restrictedFields } from './remote-proxy/snapshot.ts'
+import { ownTypes } from './kinds.ts'
+import { podKeys } from './references.ts'
 import type { Certificate } from './webhook/certificates.ts'
 import { certificateEnds, type CertificateKeeper, keepCertificate } from './webhook/certificate-keeper.ts'
-import { decideInjection } from './webhook/mutate.ts'
-import type { AdmissionRequest } from './webhook/review.ts'
+import { createDecisions } from './webhook/decisions.ts'
 import { startWebhookServer, type WebhookServer } from './webhook/server.ts'
-import { decideValidation } from './webhook/validate.ts'
 
 export interface OperatorOptions {
   readonly client: KubeClient
@@ -26,6 +21,8 @@ export interface OperatorOptions {
   readonly image: string
   readonly watchSecrets: boolean
   readonly restrictPodTemplate: boolean
+  /** Only Secrets with the label may be named; goes with `watchSecrets`. */
+  readonly secretsByLabel: boolean
   /** False beside another operator of the same group. */
   readonly ownsKinds: boolean
   readonly writesStatus: boolean
@@ -75,7 +72,12 @@ export function startOperator(options: OperatorOptions): Operator {
   const controller: Controller = createController({
     client,
     types,
-    settings: { apiGroup, image: options.image, restrictPodTemplate: options.restrictPodTemplate },
+    settings: {
+      apiGroup,
+      image: options.image,
+      restrictPodTemplate: options.restrictPodTemplate,
+      secretsByLabel: options.secretsByLabel,
+    },
     namespace: options.namespace,
     watchSecrets: options.watchSecrets,
     ownsKinds: options.ownsKinds,
@@ -88,37 +90,8 @@ export function startOperator(options: OperatorOptions): Operator {
   })
   const { observed } = controller
 
-  const missing = (object: KubeObject, namespace: string): string[] => {
-    const kind = REFERRING_KINDS.find((one) => one === object.kind)
-    const names = kind === undefined ? [] : referencedConfigs(kind, object)
-    return names.filter((name) => observed.config(namespace, name) === undefined)
-  }
-  const forbidden = (object: KubeObject): string[] =>
-    options.restrictPodTemplate && object.kind === 'MCPRemoteProxy' ? restrictedFields(object) : []
-  /** The config that a pod asks for; a replica may be asked before its watch has told it of one that was just made. */
-  const askedFor = async ({ object: pod, namespace }: AdmissionRequest): Promise<KubeObject | undefined> => {
-    const name = pod === undefined ? undefined : readInjection(pod, keys).request?.config
-    if (name === undefined) return undefined
-    const selection = { namespace, fieldSelector: `metadata.name=${name}` }
-    return observed.config(namespace, name) ?? (await client.list(types.MCPExternalAuthConfig, selection)).items[0]
-  }
-  const injectable = (object: KubeObject) => {
-    const { problems, valid } = controller.known(object)
-    const problem = valid === undefined ? problems.join('; ') : unfitForPods(valid.spec.type)
-    return { secretKeys: valid?.secretKeys ?? new Map<string, Set<string>>(), problem }
-  }
-
   const decisions = {
-    async validate(request: AdmissionRequest) {
-      await judgeMatchers(request.object)
-      return decideValidation(request, { apiGroup, missing, forbidden })
-    },
-    async mutate(request: AdmissionRequest) {
-      const object = await askedFor(request)
-      await judgeMatchers(object)
-      const config = () => (object === undefined ? undefined : injectable(object))
-      return decideInjection(request, { keys, image: options.image, config })
-    },
+    ...createDecisions({ ...options, types, keys, controller }),
     log,
     metrics,
     now: () => clock.now(),
@@ -237,14 +210,4 @@ export function startOperator(options: OperatorOptions): Operator {
     idle: () => controller.idle(),
     close,
   }
-}
-
-/** Why a config of this type can't run beside a server, whatever its pod says; undefined when it can. */
-/** Why a config of this type can't run as a sidecar; undefined when it can. */
-export function unfitForPods(type: AuthType): string | undefined {
-  if (type === 'embeddedAuthServer')
-    return 'an embedded authorization server needs a URL that browsers reach; use an MCPRemoteProxy'
-  if (type === 'upstreamInject')
-    return 'it uses tokens of callers that log in at the proxy; use an MCPRemoteProxy with an authServerRef'
-  return undefined
 }

@@ -32,7 +32,7 @@ export class ConfigPlaces {
     const { loaded, proxy, drafts, routes, servers } = inputs
     const users = new Users(inputs)
     this.files = [...loaded.namedFiles, ...inputs.callersFiles].flatMap((file) => users.of(file) ?? [])
-    this.secrets = loaded.namedSecrets.flatMap((secret) => users.of(secret) ?? [])
+    this.secrets = [...loaded.namedSecrets, ...inputs.callersSecrets].flatMap((secret) => users.of(secret) ?? [])
     this.#routes = new Map(
       drafts.map((draft) => {
         const { name } = draft.settings
@@ -83,6 +83,7 @@ export interface PlaceInputs {
   readonly servers: readonly ResolvedAuthServer[]
   /** Of the file of `--callers`. */
   readonly callersFiles: readonly NamedFile[]
+  readonly callersSecrets: readonly NamedSecret[]
   /** Addresses that are given by options. */
   readonly options: { readonly listen?: string | undefined; readonly admin?: string | undefined }
 }
@@ -152,13 +153,15 @@ class Users {
 
   /** Routes whose callers come from a section with this file. */
   #callersWith(named: object): readonly string[] {
-    const file = 'path' in named ? named.path : undefined
+    const isNamed = (file: string | undefined): boolean =>
+      file !== undefined &&
+      ('path' in named ? named.path === file : 'label' in named && file.endsWith(`/${String(named.label)}`))
     return this.#inputs.routes
       .filter(
         ({ callers }) =>
           callers.mode === 'oauth' &&
           callers.oauth.providers.some(({ caCertPath, clientSecretFile, authTokenFile }) =>
-            [caCertPath, clientSecretFile, authTokenFile].some((path) => path !== undefined && path === file),
+            [caCertPath, clientSecretFile, authTokenFile].some(isNamed),
           ),
       )
       .map(({ name }) => name)

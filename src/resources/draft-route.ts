@@ -76,7 +76,7 @@ export function routeOfManifest(
     externalAuthConfigRef: (externalAuth ?? authServer)?.path ?? ['spec'],
     authServerRef: authServer?.path ?? ['spec', 'authServerConfig'],
     auth: callers?.path ?? ['spec'],
-    ...(resourceUrl === undefined ? {} : { resourceUrl: ['spec', 'resourceUrl'] }),
+    resourceUrl: ['spec', 'resourceUrl'],
   }
   const isVirtual = kind === 'VirtualMCPServer'
   return {

@@ -1,14 +1,15 @@
 import { z } from 'zod'
-import { authSection, type AuthSection, PROXY_DEFAULTS } from './auth-section.ts'
+import { type AuthSection, manifestSection, type ManifestSection } from './auth-section.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
 import { DEFAULT_API_GROUP, sortDocument } from './document-kinds.ts'
 import { explainIssues } from './explain-issue.ts'
 import { anchorAuthSection, besides } from './file-paths.ts'
 import { readText } from './load-files.ts'
-import { namesIn, type NamedFile } from './named-files.ts'
+import { namesIn, type NamedFile, type NamedSecret } from './named-files.ts'
 import { fileProblem, problemMaker, renderProblem, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { registryConfig, type RegistryConfig } from './registry-config.ts'
 import { withoutNulls } from './nulls.ts'
+import { withFiles } from './resolve-manifest-callers.ts'
 import { isRecord } from './rules.ts'
 import { refusedHttp, sectionWarnings } from './warnings.ts'
 import { fullBudget, moved, readYaml, type TextDocument } from './yaml.ts'
@@ -20,6 +21,8 @@ export type SingleResult<T> =
       readonly warnings: readonly string[]
       /** The files that it names. */
       readonly files: readonly NamedFile[]
+      /** The secrets, and keys of ConfigMaps, that it names. */
+      readonly secrets: readonly NamedSecret[]
       /** Where it is written. */
       readonly place: Located<unknown>
       readonly problems?: undefined
@@ -29,6 +32,7 @@ export type SingleResult<T> =
       readonly config?: undefined
       readonly warnings?: undefined
       readonly files?: undefined
+      readonly secrets?: undefined
       readonly place?: undefined
     }
 
@@ -52,15 +56,30 @@ export async function loadRegistryFile(file: string): Promise<SingleResult<Regis
   }))
 }
 
-/** The file of `--callers`: an `auth` section, alone or under the key `auth`. */
-export async function loadCallersFile(file: string): Promise<SingleResult<AuthSection>> {
-  const section = authSection(PROXY_DEFAULTS)
-  return single(file, 'AuthSection', z.strictObject({ auth: section }), ({ auth }, place) => ({
-    value: anchorAuthSection(auth, file),
-    problems: refusedHttp(auth, place, ['auth']),
-    warnings: sectionWarnings(auth, place, ['auth']),
+const callersSchema = () => z.strictObject({ auth: manifestSection() })
+
+/**
+ * The file of `--callers`: an `auth` section, alone or under the key `auth`. As in a manifest, keys of Secrets and ConfigMaps
+ * may stand for files; they lie in `secretsDirectory`.
+ */
+export function loadCallersFile(file: string, secretsDirectory: string): Promise<SingleResult<AuthSection>> {
+  return single(file, 'AuthSection', callersSchema(), ({ auth }, place) => ({
+    ...judgedSection(auth, place),
+    value: anchorAuthSection(withFiles(auth, secretsDirectory), file),
   }))
 }
+
+/** The same of a text that is at hand, with what it refers to as it is written; `name` is what problems call it. */
+export const readCallersText = (text: string, name: string): SingleResult<ManifestSection> =>
+  judgeText(text, name, 'AuthSection', callersSchema(), ({ auth }, place) => ({
+    ...judgedSection(auth, place),
+    value: auth,
+  }))
+
+const judgedSection = (auth: ManifestSection, place: Located<unknown>) => ({
+  problems: refusedHttp(auth, place, ['auth']),
+  warnings: sectionWarnings(auth, place, ['auth']),
+})
 
 interface Judged<T> {
   readonly value: T
@@ -75,7 +94,16 @@ async function single<S extends z.ZodType, T>(
   judge: (value: z.output<S>, place: Located<unknown>) => Judged<T>,
 ): Promise<SingleResult<T>> {
   const text = await readText(file)
-  if (typeof text !== 'string') return { problems: [text] }
+  return typeof text === 'string' ? judgeText(text, file, kind, schema, judge) : { problems: [text] }
+}
+
+function judgeText<S extends z.ZodType, T>(
+  text: string,
+  file: string,
+  kind: 'RegistryConfig' | 'AuthSection',
+  schema: S,
+  judge: (value: z.output<S>, place: Located<unknown>) => Judged<T>,
+): SingleResult<T> {
   const { documents, problems } = documentsOf(text, kind)
   if (problems.length > 0) return { problems: problems.map((problem) => fileProblem(file, problem.message, problem)) }
   const [document] = documents
@@ -100,8 +128,9 @@ async function single<S extends z.ZodType, T>(
   const judged = judge(result.data, place)
   if (judged.problems.length > 0) return { problems: judged.problems }
   const scalars = document.warnings.map((warning) => moved(found.problem(warning.path, warning.message), warning))
-  const { files } = namesIn(schema, withoutNulls(schema, value), place)
-  return { config: judged.value, warnings: [...scalars, ...judged.warnings].map(renderProblem), files, place }
+  const { files, secrets } = namesIn(schema, withoutNulls(schema, value), place)
+  const warnings = [...scalars, ...judged.warnings].map(renderProblem)
+  return { config: judged.value, warnings, files, secrets, place }
 }
 
 /** The documents of a text; of a ConfigMap, or a list with some, those of the wanted kind that are in it. */

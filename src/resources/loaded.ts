@@ -1,4 +1,4 @@
-import type { AuthSection } from './auth-section.ts'
+import type { ManifestSection } from './auth-section.ts'
 import type { MCPExternalAuthConfig } from './external-auth.ts'
 import type { MarkedPod } from './marked-pod.ts'
 import type { NamedFile, NamedSecret } from './named-files.ts'
@@ -28,7 +28,7 @@ export interface Loaded {
   /** Cases for `extauth test`; no process runs by them. */
   readonly roleTests: readonly Located<RoleTest>[]
   /** `auth` sections that are files of their own. */
-  readonly callers: readonly Located<AuthSection>[]
+  readonly callers: readonly Located<ManifestSection>[]
   /** Pods and templates of pods with labels or annotations of our group. */
   readonly pods: readonly Located<MarkedPod>[]
   readonly declared: readonly Declared[]

@@ -36,18 +36,34 @@ function judge(text: string): string | undefined {
   }
 }
 
+/** How long somebody waits for a judgement. */
+export interface Patience {
+  /** Aborted when nobody waits any more. */
+  readonly signal?: AbortSignal | undefined
+  /** Milliseconds of work, others' turns between not counted. */
+  readonly mostMs: number
+}
+
+/** Whether every matcher was looked at, and why not. */
+export type Judged = 'judged' | 'too_long' | 'gone'
+
 /**
  * Judges the matchers of an MCPExternalAuthConfig a few milliseconds at a time, so that one with hundreds of them holds
- * nobody up; whoever parses the object afterwards finds them judged.
+ * nobody up; whoever parses the object afterwards finds them judged. Only after `judged` that costs next to nothing.
  */
-export async function judgeMatchers(object: unknown): Promise<void> {
+export async function judgeMatchers(object: unknown, { signal, mostMs }: Patience): Promise<Judged> {
   let startedMs = performance.now()
+  let workedMs = 0
   for (const matcher of matchersOf(object)) {
+    if (workedMs + (performance.now() - startedMs) > mostMs) return 'too_long'
     matcherProblem(matcher)
     if (performance.now() - startedMs < SLICE_MS) continue
+    workedMs += performance.now() - startedMs
     await new Promise((resolve) => setImmediate(resolve))
+    if (signal?.aborted === true) return 'gone'
     startedMs = performance.now()
   }
+  return 'judged'
 }
 
 function matchersOf(object: unknown): string[] {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
+import { manifestSection } from './auth-section.ts'
 import { typedSpec } from './auth-types.ts'
 import { configHash } from './config-hash.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
@@ -40,7 +40,7 @@ const SCHEMAS = {
   ProxyConfig: once(proxyConfig),
   RegistryConfig: once(registryConfig),
   RoleTest: once(roleTest),
-  Callers: once(() => z.strictObject({ auth: authSection(PROXY_DEFAULTS) })),
+  Callers: once(() => z.strictObject({ auth: manifestSection() })),
 }
 const WORKLOADS = Object.fromEntries(WORKLOAD_KINDS.map((kind) => [kind, once(() => workload(kind))])) as Record<
   WorkloadKind,
@@ -222,6 +222,9 @@ function addCallers(reader: Reader, value: Readonly<Record<string, unknown>>, pr
   reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
 }
 
+/** An object with more unknown fields is no misspelled one of ours, and each look has its price. */
+const MOST_SUGGESTIONS = 200
+
 /** Lists fields that nothing reads; one that looks like a misspelled field of ours is a warning. */
 function warnAboutUnused(
   reader: Reader,
@@ -231,9 +234,11 @@ function warnAboutUnused(
 ): void {
   if (!isRecord(value.spec)) return
   const known = workloadFields(kind)
+  let looks = 0
   for (const key of Object.keys(value.spec)) {
     if (known.includes(key)) continue
-    const meant = key.length > 6 && !FOREIGN_FIELDS.includes(key) ? nearest(key, known) : undefined
+    const isLookedAt = key.length > 6 && !FOREIGN_FIELDS.includes(key) && looks++ < MOST_SUGGESTIONS
+    const meant = isLookedAt ? nearest(key, known) : undefined
     const isMisspelled = meant !== undefined && value.spec[meant] === undefined
     const list = isMisspelled ? reader.loading.warnings : reader.loading.unused
     const message = isMisspelled ? unknownField(key, known) : 'not read here'

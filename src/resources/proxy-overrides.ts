@@ -1,5 +1,5 @@
 import type { InspectorMode } from './proxy-config.ts'
-import type { NamedFile } from './named-files.ts'
+import type { NamedFile, NamedSecret } from './named-files.ts'
 import type { AuthSection } from './auth-section.ts'
 /** What the command line says beside the files; all optional. */
 export interface ProxyOverrides {
@@ -15,6 +15,8 @@ export interface ProxyOverrides {
   readonly callers?: AuthSection | undefined
   /** The files that this section names. */
   readonly callersFiles?: readonly NamedFile[] | undefined
+  /** The secrets that it names. */
+  readonly callersSecrets?: readonly NamedSecret[] | undefined
   /** `--ignore-manifest-callers`: what manifests say about who may call is left alone. Default false. */
   readonly ignoreManifestCallers?: boolean | undefined
   /** `--target`, the short form: one route instead of those in the files. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { conditions, generation, OBSERVED_GENERATION } from './external-auth-status.ts'
+import { metadataEgress } from './metadata-access.ts'
 import { int32, objectName, origins } from './scalars.ts'
 
 /** An object of Kubernetes itself, which the API server judges when it is applied. */
@@ -23,7 +24,12 @@ export const podFields = () => ({
   serviceAccountName: objectName().optional().describe('Instead of one that the operator makes.'),
   metricsFrom: z.array(anything('A peer of a NetworkPolicy.')).max(64).optional().describe('Who may read metrics.'),
   egress: z
-    .array(anything('An egress rule of a NetworkPolicy.'))
+    .array(
+      anything('An egress rule of a NetworkPolicy, which reaches no metadata service.').superRefine((rule, context) => {
+        for (const { path, message } of metadataEgress(rule))
+          context.addIssue({ code: 'custom', message, path: [...path] })
+      }),
+    )
     .max(64)
     .optional()
     .describe('Where the pods may connect to beside what the configuration names.'),

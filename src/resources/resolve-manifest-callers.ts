@@ -60,7 +60,8 @@ export function callersOfManifest(
 const WAYS_OUT =
   'expected --callers FILE, a ProxyConfig with "auth" among the files, or --ignore-manifest-callers to serve without it'
 
-function withFiles(section: ManifestSection, directory: string): AuthSection {
+/** The section with the files that its keys of Secrets and ConfigMaps are, below the directory of the secrets. */
+export function withFiles(section: ManifestSection, directory: string): AuthSection {
   if (section.mode === 'anonymous') return section
   const providers = section.oauth.providers.map((provider) => withFilesOf(provider, directory))
   return { mode: 'oauth', oauth: { ...section.oauth, providers } }

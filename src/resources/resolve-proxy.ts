@@ -48,10 +48,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   }
   const spec = (proxy?.document ?? defaultSettings()).spec
   const file = proxy?.file ?? path.resolve('-')
-  const secretsDirectory =
-    overrides.secretsDirectory === undefined
-      ? besides(file, spec.secretsDirectory)
-      : path.resolve(overrides.secretsDirectory)
+  const secretsDirectory = directoryOf(overrides.secretsDirectory, proxy)
   const warnings: Problem[] = [...loaded.warnings]
   const drafts = draftRoutes({ loaded, overrides, namespace, proxy, secretsDirectory, problems, warnings })
   if (drafts.length === 0 && problems.length === 0) {
@@ -125,12 +122,23 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         routes: resolved.routes,
         servers: resolved.authServers,
         callersFiles: overrides.callersFiles ?? [],
+        callersSecrets: overrides.callersSecrets ?? [],
         options: overrides,
       }),
     },
     notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],
     warnings: allWarnings,
   }
+}
+
+/** Where the secrets of the process lie: as the option says, else the ProxyConfig. */
+export const secretsDirectoryOf = (loaded: Loaded, option: string | undefined): string =>
+  directoryOf(option, loaded.proxies[0])
+
+function directoryOf(option: string | undefined, proxy: Located<ProxyConfig> | undefined): string {
+  if (option !== undefined) return path.resolve(option)
+  const { secretsDirectory } = (proxy?.document ?? defaultSettings()).spec
+  return besides(proxy?.file ?? path.resolve('-'), secretsDirectory)
 }
 
 /** Sections among the documents that nobody asked to use: whoever wrote one means it to say who may call. */

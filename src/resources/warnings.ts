@@ -1,4 +1,4 @@
-import type { AuthSection, Provider } from './auth-section.ts'
+import type { ManifestSection, Provider } from './auth-section.ts'
 import { remarksOn, urlsCalledBy, type TypedSpec } from './auth-types.ts'
 import { judgePlainHttp, type PlainHttp } from './plain-http.ts'
 import type { Located, Problem } from './problem.ts'
@@ -17,7 +17,7 @@ export function typeWarnings(place: Located<unknown>, typed: TypedSpec, base: Pa
 }
 
 /** What is allowed in an `auth` section but should be known. */
-export function sectionWarnings(section: AuthSection, place: Located<unknown>, path: Path): Problem[] {
+export function sectionWarnings(section: ManifestSection, place: Located<unknown>, path: Path): Problem[] {
   if (section.mode === 'anonymous') return []
   const base = [...path, 'oauth', 'providers']
   const names = section.oauth.providers.map((provider) => provider.name)
@@ -37,7 +37,7 @@ export function sectionWarnings(section: AuthSection, place: Located<unknown>, p
 }
 
 /** Provider URLs that are not used, because they are plain http (decisions §2.6): what loads, but does not run. */
-export function refusedHttp(section: AuthSection, place: Located<unknown>, path: Path): Problem[] {
+export function refusedHttp(section: ManifestSection, place: Located<unknown>, path: Path): Problem[] {
   if (section.mode === 'anonymous') return []
   const base = [...path, 'oauth', 'providers']
   return section.oauth.providers.flatMap(

@@ -3,6 +3,7 @@ import { manifestSection } from './auth-section.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
 import { once } from './later.ts'
 import { DISHONOURED_FIELDS, manifestCallers, type ManifestCallers } from './manifest-callers.ts'
+import { noMetadataTarget } from './metadata-access.ts'
 import { authServerReference, metadata, type Metadata } from './metadata.ts'
 import { oidcConfig } from './oidc-callers.ts'
 import { limits, timeouts } from './proxy-config.ts'
@@ -59,7 +60,13 @@ const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
       remoteURL: httpUrl().optional().describe('The same as remoteUrl.'),
       ...shape,
     }),
-    [exclusive('remoteUrl', 'remoteURL'), oneRemoteUrl, exclusive('auth', 'oidcConfig')],
+    [
+      exclusive('remoteUrl', 'remoteURL'),
+      oneRemoteUrl,
+      noMetadataTarget('remoteUrl'),
+      noMetadataTarget('remoteURL'),
+      exclusive('auth', 'oidcConfig'),
+    ],
   )
 
 const authReferences = () => ({

@@ -4,7 +4,7 @@ import { CLUSTER_TYPES } from '../../src/operator/index.ts'
 import { isWrite, requestsOf } from './support/audit-log.ts'
 import { eventually } from './support/control-plane.ts'
 import { type OperatorPod, SYSTEM, useInstallation } from './support/installation.ts'
-import { BEARER, namespaceObject } from './support/operator-rig.ts'
+import { anonymousCallers, BEARER, namespaceObject } from './support/operator-rig.ts'
 import { CRDS, OTHER_GROUP, otherDefinition, otherObject, otherPod, others } from './support/other-operator.ts'
 
 // Our operator in a cluster where another one owns the kinds, as `config/deploy/operator-beside` runs it.
@@ -36,6 +36,7 @@ beforeAll(async () => {
     remoteUrl: 'https://a.example',
     externalAuthConfigRef: { name: 'known' },
   })
+  await client.apply(CLUSTER_TYPES.ConfigMap, anonymousCallers(SPACE))
   // What the other operator says is there before ours looks.
   const status = { phase: 'Ready', observedGeneration: 1, conditions: [condition('Ready'), condition('Valid')] }
   for (const name of ['known', 'unknown'])

@@ -6,6 +6,7 @@ import { CLUSTER_TYPES, NAMES, type Operator, podKeys } from '../../src/operator
 import { type AuditEvent, requestsOf } from './support/audit-log.ts'
 import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
 import {
+  anonymousCallers,
   config,
   connect,
   GROUP,
@@ -78,6 +79,7 @@ async function useAll(namespace: string, from = 0): Promise<void> {
       true,
     )
   })
+  await client.apply(CLUSTER_TYPES.ConfigMap, anonymousCallers(namespace))
   const keys = podKeys(GROUP)
   const annotations = { [keys.externalAuth]: 'c', [keys.targetPort]: '3000', [keys.callers]: 'callers' }
   const pod: KubeObject = {

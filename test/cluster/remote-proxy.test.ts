@@ -188,7 +188,7 @@ test('an owner reference that somebody took away comes back', async () => {
 test.each([
   ['a template that no Deployment takes', { podTemplateSpec: { spec: { nothing: 1 } } }, 'Deployment', 'nothing'],
   ['an amount that is none', { resources: { requests: { cpu: 'lots' } } }, 'Deployment', 'quantities'],
-  ['a range of addresses that is none', { egress: [{ to: [{ ipBlock: { cidr: 'x' } }] }] }, 'NetworkPolicy', 'CIDR'],
+  ['a range of addresses that is none', { metricsFrom: [{ ipBlock: { cidr: 'x' } }] }, 'NetworkPolicy', 'CIDR'],
 ])('%s is said in Ready, once', async (_what, more, kind, words) => {
   const name = `refused-${words.toLowerCase()}`
   await apply(name, more)

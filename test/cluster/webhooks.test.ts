@@ -1,15 +1,17 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { KubeClient, KubeObject } from '../../src/kube/index.ts'
 import { CLUSTER_TYPES, podKeys } from '../../src/operator/index.ts'
+import { problemsAlone } from '../../src/operator/remote-proxy/snapshot.ts'
 import { wordsOf } from '../../src/operator/webhook/validate.ts'
 import { parseObjects } from '../../src/resources/index.ts'
 import { type JudgedObject, judgedObjects } from '../resources/verdicts/objects.ts'
 import { openRecord } from '../resources/verdicts/recorded.ts'
 import { eventually } from './support/control-plane.ts'
-import { config, GROUP, namespaceObject, types, workload } from './support/operator-rig.ts'
+import { anonymousCallers, config, GROUP, namespaceObject, types, workload } from './support/operator-rig.ts'
 import { useCluster } from './support/use-cluster.ts'
 
 const keys = podKeys(GROUP)
+const SETTINGS = { apiGroup: GROUP, image: 'x', restrictPodTemplate: false, secretsByLabel: false }
 const verdictOf = openRecord()
 const nameOf = (object: Readonly<Record<string, unknown>>): string =>
   (object['metadata'] as { name?: string } | undefined)?.name ?? ''
@@ -74,9 +76,10 @@ describe('validation', () => {
       .filter(({ object }, index) => index % 2 === 0 || parseObjects([object]).problems.length > 0)
     const wrong: string[] = []
     const decide = async ({ kind, what, object }: JudgedObject): Promise<void> => {
-      const expected = parseObjects([object]).problems.map(wordsOf)
       const { uid: _uid, resourceVersion: _version, ...metadata } = object['metadata'] as KubeObject['metadata']
       const sent = { ...object, metadata: { ...metadata, namespace: 'default' } } as KubeObject
+      const alone = kind === 'MCPRemoteProxy' ? problemsAlone(sent, SETTINGS) : []
+      const expected = [...parseObjects([object]).problems.map(wordsOf), ...alone]
       const said = await client.create(types[kind], sent, { dryRun: true }).then(
         () => '',
         (error: unknown) => (error as Error).message,
@@ -88,6 +91,24 @@ describe('validation', () => {
     expect(wrong).toEqual([])
     expect(objects.length).toBeGreaterThan(500)
     expect(objects.filter(({ object }) => parseObjects([object]).problems.length > 0).length).toBeGreaterThan(20)
+  })
+
+  test('configs of 600 KB in one namespace delay no other one', async () => {
+    await client.create(CLUSTER_TYPES.Namespace, namespaceObject('calm'))
+    const mappings = Array.from({ length: 60 }, (_, at) => ({
+      roleArn: 'arn:aws:iam::123456789012:role/r',
+      matcher: `claims.a == "${at}"${' '.repeat(9_900)}x`,
+    }))
+    const spec = { type: 'cloudSts', cloudSts: { region: 'us-east-1', roleMappings: mappings } }
+    const heavy = Array.from({ length: 5 }, (_, at) =>
+      client.create(types.MCPExternalAuthConfig, config(`heavy-${at}`, 'default', spec), { dryRun: true }).then(
+        () => 'let in',
+        () => 'refused',
+      ),
+    )
+    for (let at = 0; at < 5; at++)
+      await client.create(types.MCPExternalAuthConfig, config(`calm-${at}`, 'calm'), { dryRun: true })
+    expect(new Set(await Promise.all(heavy))).toEqual(new Set(['refused']))
   })
 
   test('an object that the server names is judged by that name', async () => {
@@ -142,6 +163,7 @@ describe('injection', () => {
       namespaceObject('inject', { 'pod-security.kubernetes.io/enforce': 'restricted' }),
     )
     await client.apply(types.MCPExternalAuthConfig, config('sidecar', 'inject'))
+    await client.apply(CLUSTER_TYPES.ConfigMap, anonymousCallers('inject'))
     const logins = { type: 'upstreamInject', upstreamInject: { providerName: 'github' } }
     await client.apply(types.MCPExternalAuthConfig, config('of-logins', 'inject', logins))
     await eventually(async () => {

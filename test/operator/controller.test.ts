@@ -17,7 +17,7 @@ function startController({ client }: FakeCluster): Controller {
   const controller = createController({
     client,
     types: ownTypes('extauth.dev'),
-    settings: { apiGroup: 'extauth.dev', image: 'mcp-extauth:test', restrictPodTemplate: false },
+    settings: { apiGroup: 'extauth.dev', image: 'mcp-extauth:test', restrictPodTemplate: false, secretsByLabel: false },
     namespace: undefined,
     watchSecrets: false,
     ownsKinds: true,

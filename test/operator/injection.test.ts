@@ -1,73 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { KubeObject } from '../../src/kube/index.ts'
-import { podKeys } from '../../src/operator/index.ts'
-import { decideInjection, type InjectableConfig } from '../../src/operator/webhook/mutate.ts'
-
-const keys = podKeys('extauth.dev')
-const COMPLETE = {
-  [keys.externalAuth]: 'github',
-  [keys.callers]: 'callers',
-  [keys.targetPort]: '3000',
-}
-
-const pod = (annotations: Record<string, string> = COMPLETE, spec: object = {}, labels = { [keys.inject]: 'true' }) =>
-  ({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'p', namespace: 'n', labels, annotations },
-    spec,
-  }) satisfies KubeObject
-
-const CONFIG: InjectableConfig = { secretKeys: new Map([['github', new Set(['token'])]]), problem: undefined }
-
-const decide = (object: KubeObject | undefined, config: InjectableConfig | undefined = CONFIG) =>
-  decideInjection(
-    {
-      uid: 'u',
-      kind: { group: '', version: 'v1', kind: 'Pod' },
-      namespace: 'n',
-      operation: 'CREATE',
-      object,
-      isDryRun: false,
-    },
-    {
-      keys,
-      image: 'proxy:1',
-      config: (namespace, name) => (namespace === 'n' && name === 'github' ? config : undefined),
-    },
-  )
-
-function refusalOf(object: KubeObject, config?: InjectableConfig): string {
-  const decision = decide(object, config)
-  if (decision.allowed) throw new Error('it was let in')
-  return decision.message
-}
-
-interface Injected {
-  readonly initContainers: readonly {
-    readonly name: string
-    readonly args?: readonly string[]
-    readonly restartPolicy?: string
-    readonly securityContext?: object
-    readonly volumeMounts?: readonly { readonly name: string; readonly readOnly: boolean }[]
-  }[]
-  readonly volumes: readonly { readonly name: string; readonly [source: string]: unknown }[]
-}
-
-/** The pod with the patch applied (RFC 6902, as far as it is used). */
-function injected(object: KubeObject, config?: InjectableConfig): KubeObject & { readonly spec: Injected } {
-  const decision = decide(object, config)
-  if (!decision.allowed) throw new Error(decision.message)
-  const copy = structuredClone(object) as unknown as Record<string, Record<string, unknown>>
-  for (const { op, path, value } of (decision.patch ?? []) as { op: string; path: string; value: unknown }[]) {
-    const steps = path.split('/').slice(1)
-    const last = (steps.pop() ?? '').replaceAll('~1', '/').replaceAll('~0', '~')
-    const parent = steps.reduce<Record<string, unknown>>((node, step) => node[step] as Record<string, unknown>, copy)
-    expect([op, path]).toEqual([last in parent ? 'replace' : 'add', path])
-    parent[last] = value
-  }
-  return copy as unknown as KubeObject & { readonly spec: Injected }
-}
+import { COMPLETE, CONFIG, decide, injected, keys, pod, refusalOf } from './injected-pod.ts'
 
 describe('a pod that asks for the sidecar', () => {
   test('gets it first among its init containers, and keeps its own', () => {
@@ -79,7 +11,6 @@ describe('a pod that asks for the sidecar', () => {
       'extauth-config',
       'extauth-callers',
       'extauth-secret-github',
-      'extauth-cluster',
     ])
     const [sidecar] = spec.initContainers
     expect(sidecar?.restartPolicy).toBe('Always')
@@ -152,6 +83,9 @@ describe('a pod is refused', () => {
     ['whose target is for probes', { [keys.targetPort]: '8081' }, "port 8081 is the proxy's own"],
     ['that listens where probes are', { [keys.listenPort]: '8081' }, "port 8081 is the proxy's own"],
     ['whose config is not there', { [keys.externalAuth]: 'gitlab' }, 'no such MCPExternalAuthConfig in namespace "n"'],
+    ['whose callers are not there', { [keys.callers]: 'nobody' }, 'no such ConfigMap in namespace "n"'],
+    ['with an annotation that is misspelled', { 'extauth.dev/listenport': '80' }, `did you mean ${keys.listenPort}?`],
+    ['with an annotation that nobody knows', { 'extauth.dev/x': '80' }, 'extauth.dev/x is not known, expected one of'],
   ])('%s', (_what, change, says) => {
     const annotations = Object.entries({ ...COMPLETE, ...change }).filter(([, value]) => value !== undefined)
     expect(refusalOf(pod(Object.fromEntries(annotations) as Record<string, string>))).toContain(says)

@@ -70,8 +70,8 @@ describe('the network policy of a proxy', () => {
     ])
     expect(out?.ports.map(({ port }) => port)).toEqual([80, 443, 8443, 26379])
     expect(out?.to?.map(({ ipBlock }) => ipBlock)).toEqual([
-      { cidr: '0.0.0.0/0', except: ['169.254.0.0/16'] },
-      { cidr: '::/0', except: ['fe80::/10'] },
+      { cidr: '0.0.0.0/0', except: ['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32'] },
+      { cidr: '::/0', except: ['fe80::/10', 'fd00:ec2::/32', '64:ff9b::a9fe:0/112'] },
     ])
     expect(more).toEqual([{ to: [], ports: [] }])
     expect(policy({ urls: ['no url'], storePorts: [] }).egress).toHaveLength(1)
@@ -168,7 +168,7 @@ describe('what is read of a spec', () => {
         },
       },
     })
-    expect(spec.secretRefs).toEqual([{ name: 'idp', key: 'secret' }])
+    expect([...spec.secretKeys]).toEqual([['idp', new Set(['secret'])]])
     expect([...spec.caBundleKeys]).toEqual([['roots', new Set(['ca.crt'])]])
     expect(spec.urls).toEqual([
       'https://api.example.com/mcp',

@@ -104,7 +104,7 @@ describe('status', () => {
   })
 
   test('a missing Secret is named where Secrets are watched', () => {
-    const plan = look({ secrets: { missing: ['one', 'two'] } })
+    const plan = look({ secrets: { missing: ['one', 'two'], barred: [] } })
     expect(conditionOf(plan, 'SecretsResolved')).toMatchObject({ status: 'False', message: 'missing: one, two' })
     expect(conditionOf(plan, 'Ready')).toMatchObject({ status: 'False', reason: 'SecretsMissing' })
   })

@@ -32,15 +32,16 @@ function look(object: KubeObject, owned: ReadonlyMap<string, KubeObject>) {
     owned: (type) => owned.get(type.kind),
     proxyPods: () => [],
   }
-  const settings = { apiGroup: GROUP, image: 'mcp-extauth:test', restrictPodTemplate: false }
+  const settings = { apiGroup: GROUP, image: 'mcp-extauth:test', restrictPodTemplate: false, secretsByLabel: false }
   const snapshot = remoteProxySnapshot(object, {
     observed: observed as Observed,
     known: createKnownConfigs(GROUP),
+    secretsOf: () => 'unknown',
     types,
     settings,
     now: new Date('2026-11-22T10:00:00Z'),
   })
-  return reconcileRemoteProxy({ ...snapshot, secrets: 'unknown' })
+  return reconcileRemoteProxy(snapshot)
 }
 
 /** Everything that the plan applies, as a cluster has it when all of it runs. */

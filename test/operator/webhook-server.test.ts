@@ -1,9 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
 import { connect } from 'node:tls'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
 import {
+  type Decide,
   MUTATE_PATH,
   startWebhookServer,
   VALIDATE_PATH,
@@ -22,15 +24,17 @@ const certificateOf = ({ cert, key }: { cert: Buffer; key: Buffer }) => ({
   notAfterMs: Number.MAX_SAFE_INTEGER,
 })
 
-const start = async (leaveMs = 0): Promise<WebhookServer> =>
+const decide: Decide = ({ namespace }) => {
+  if (namespace === 'broken') throw new Error('as it happens')
+  return namespace === 'good' ? { allowed: true } : { allowed: false, message: 'only in namespace good' }
+}
+
+const start = async (leaveMs = 0, validate = decide): Promise<WebhookServer> =>
   (server = await startWebhookServer({
     leaveMs,
     address: '127.0.0.1:0',
     certificate: certificateOf(TLS.server),
-    validate: ({ namespace }) => {
-      if (namespace === 'broken') throw new Error('as it happens')
-      return namespace === 'good' ? { allowed: true } : { allowed: false, message: 'only in namespace good' }
-    },
+    validate,
     mutate: () => ({ allowed: true }),
     log: createRecordingLog(),
     metrics: createRecordingMetrics(),
@@ -49,7 +53,7 @@ const podOf = (spec: object): object => ({ metadata: { name: 'p' }, spec })
 function send(
   port: number,
   path: string,
-  body: string,
+  body: string | Buffer,
   method = 'POST',
   agent: Agent | false = false,
   type = 'application/json; charset=utf-8',
@@ -95,6 +99,13 @@ describe('the server that the API server asks', () => {
     ['labels that are no map', VALIDATE_PATH, reviewFor('good', { metadata: { labels: [] } }), 'POST', 400],
     ['containers that are no list', MUTATE_PATH, reviewFor('good', podOf({ containers: 'x' })), 'POST', 400],
     ['a container that is nothing', MUTATE_PATH, reviewFor('good', podOf({ containers: [null] })), 'POST', 400],
+    [
+      'bytes that are no UTF-8',
+      VALIDATE_PATH,
+      Buffer.from(reviewFor('good').replace('u1', 'ü1'), 'latin1'),
+      'POST',
+      400,
+    ],
     ['more than 3 MiB, and lets its client read so', VALIDATE_PATH, 'x'.repeat(8 * 1024 * 1024), 'POST', 413],
   ])('refuses %s', async (_what, path, body, method, status) => {
     const { port } = await start()
@@ -138,5 +149,71 @@ describe('the server that the API server asks', () => {
     const before = await fingerprintOf(port)
     running.use(certificateOf(TLS.otherServer))
     expect(await fingerprintOf(port)).not.toBe(before)
+  })
+
+  it('judges one review of a namespace at a time, and keeps no other namespace waiting', async () => {
+    const held = Promise.withResolvers<{ allowed: true }>()
+    let judged = 0
+    const { port } = await start(0, (review, signal) => {
+      judged++
+      return review.namespace === 'slow' ? held.promise : decide(review, signal)
+    })
+    const slow = Array.from({ length: 70 }, () => send(port, VALIDATE_PATH, reviewFor('slow')))
+    const busy = await Promise.any(slow)
+    expect(JSON.parse(busy.text)).toMatchObject({
+      response: { allowed: false, status: { code: 429, details: { retryAfterSeconds: 1 } } },
+    })
+    expect((await send(port, VALIDATE_PATH, reviewFor('good'))).status).toBe(200)
+    expect(judged).toBe(2)
+    held.resolve({ allowed: true })
+    const allowed = (await Promise.all(slow)).filter(({ text }) => text.includes('"allowed":true'))
+    expect(allowed).toHaveLength(65)
+  })
+
+  it('ends its work for an asker that has gone, and what waits behind it begins', async () => {
+    const ended = Promise.withResolvers<boolean>()
+    const begun = Promise.withResolvers<void>()
+    const { port } = await start(0, async (_review, signal) => {
+      if (signal.aborted) return undefined
+      begun.resolve()
+      await once(signal, 'abort')
+      ended.resolve(signal.aborted)
+      return undefined
+    })
+    const body = reviewFor('slow')
+    const request = httpsRequest({
+      host: '127.0.0.1',
+      port,
+      path: VALIDATE_PATH,
+      method: 'POST',
+      rejectUnauthorized: false,
+      agent: false,
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+    })
+    request.on('error', () => undefined).end(body)
+    await begun.promise
+    request.destroy()
+    expect(await ended.promise).toBe(true)
+  })
+
+  it('keeps idle connections longer than API servers do', async () => {
+    const { port } = await start()
+    const agent = new Agent({ keepAlive: true })
+    const body = reviewFor('good')
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+    const request = httpsRequest({
+      host: '127.0.0.1',
+      port,
+      path: VALIDATE_PATH,
+      method: 'POST',
+      headers,
+      rejectUnauthorized: false,
+      agent,
+    })
+    const answered = once(request, 'response') as Promise<[IncomingMessage]>
+    request.end(body)
+    const [response] = await answered
+    agent.destroy()
+    expect(Number(/timeout=(\d+)/.exec(String(response.headers['keep-alive']))?.[1])).toBeGreaterThan(90)
   })
 })

@@ -114,7 +114,7 @@ describe('files with one document', () => {
     `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: m }\ndata:\n  other: text\n  a.yaml: |\n${data.replace(/^(?=.)/gm, '    ')}`
 
   test('may be a ConfigMap that holds it', async () => {
-    const callers = await loadCallersFile(await put(mapOf('auth:\n  mode: anonymous\n')))
+    const callers = await loadCallersFile(await put(mapOf('auth:\n  mode: anonymous\n')), '/secrets')
     expect(callers.config).toEqual({ mode: 'anonymous' })
     const registry = await loadRegistryFile(
       await put(mapOf('auth: { mode: anonymous }\nregistries: [{ name: a, source: { file: s.json } }]\n')),
@@ -124,7 +124,7 @@ describe('files with one document', () => {
 
   test('have the places of the file', async () => {
     const file = await put(mapOf('auth:\n  mode: anonymous\n  publicPaths: /a\n'))
-    const callers = await loadCallersFile(file)
+    const callers = await loadCallersFile(file, '/secrets')
     expect(callers.problems?.map(renderProblem)).toEqual([
       `${file}:9:20  AuthSection  auth.publicPaths  expected a list, found text`,
     ])

@@ -139,12 +139,14 @@ describe('files with one thing in them', () => {
   })
 
   test('the callers file holds the section, alone or under its name', async () => {
-    const alone = await loadCallersFile(await put('callers.yaml', JSON.stringify(OAUTH)))
-    const named = await loadCallersFile(await put('named.yaml', JSON.stringify({ auth: OAUTH })))
+    const alone = await loadCallersFile(await put('callers.yaml', JSON.stringify(OAUTH)), '/secrets')
+    const named = await loadCallersFile(await put('named.yaml', JSON.stringify({ auth: OAUTH })), '/secrets')
     expect(alone.config).toMatchObject({ mode: 'oauth', oauth: { realm: 'mcp-registry' } })
     expect(named.config).toEqual(alone.config)
-    expect((await loadCallersFile(await put('open.yaml', 'mode: anonymous'))).config).toEqual({ mode: 'anonymous' })
-    const wrong = await loadCallersFile(await put('wrong.yaml', 'mode: oauth\noauth:\n  resourceURL: x'))
+    expect((await loadCallersFile(await put('open.yaml', 'mode: anonymous'), '/secrets')).config).toEqual({
+      mode: 'anonymous',
+    })
+    const wrong = await loadCallersFile(await put('wrong.yaml', 'mode: oauth\noauth:\n  resourceURL: x'), '/secrets')
     expect(wrong.problems?.map((problem) => [problem.line, problem.path])).toEqual([
       [2, 'oauth.resourceUrl'],
       [2, 'oauth.providers'],

@@ -16,6 +16,8 @@ const configWith = (matchers: readonly string[]) => ({
 const rule = (at: number): string =>
   `"g${at}" in claims.groups && claims.dept.startsWith("x${at}") || claims.email.endsWith("@example${at}.com")`
 
+const PATIENT = { mostMs: Number.POSITIVE_INFINITY }
+
 describe('matchers of a large config', () => {
   test('are judged while others go on, and are not judged again', async () => {
     const config = configWith(Array.from({ length: 500 }, (_, at) => rule(at)))
@@ -27,7 +29,7 @@ describe('matchers of a large config', () => {
       if (!isDone) setImmediate(others)
     }
     setImmediate(others)
-    await judgeMatchers(config)
+    expect(await judgeMatchers(config, PATIENT)).toBe('judged')
     isDone = true
     const judging = process.cpuUsage(before)
     expect(turns).toBeGreaterThan(3)
@@ -40,15 +42,24 @@ describe('matchers of a large config', () => {
   test('say the same when they are asked again', async () => {
     const config = configWith(['claims.', 'claims.a == 1', 'nobody.b'])
     const first = parseObjects([config]).problems.map(({ path, message }) => [path, message])
-    await judgeMatchers(config)
+    await judgeMatchers(config, PATIENT)
     expect(first).toHaveLength(2)
     expect(parseObjects([config]).problems.map(({ path, message }) => [path, message])).toEqual(first)
+  })
+
+  test('are given up when they take too long, or when nobody waits any more', async () => {
+    const config = configWith(Array.from({ length: 500 }, (_, at) => `${rule(at)} || claims.once == "${at}"`))
+    expect(await judgeMatchers(config, { mostMs: 5 })).toBe('too_long')
+    const asker = new AbortController()
+    const judged = judgeMatchers(config, { signal: asker.signal, mostMs: Number.POSITIVE_INFINITY })
+    asker.abort()
+    expect(await judged).toBe('gone')
   })
 
   test.each([[undefined], [null], ['text'], [{ spec: null }], [{ spec: { cloudSts: { roleMappings: [null, 1] } } }]])(
     'of %j are none',
     async (object) => {
-      await expect(judgeMatchers(object)).resolves.toBeUndefined()
+      await expect(judgeMatchers(object, PATIENT)).resolves.toBe('judged')
     },
   )
 })

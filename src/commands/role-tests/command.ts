@@ -5,6 +5,7 @@ import {
   type Loaded,
   renderProblem,
   resolveProxy,
+  secretsDirectoryOf,
   type ResolvedRoute,
 } from '../../resources/index.ts'
 import { ConfigError } from '../config-error.ts'
@@ -106,7 +107,7 @@ async function runAll(options: Parsed, io: Io): Promise<TestRun> {
 
 async function routesOf(loaded: Loaded, options: Parsed): Promise<readonly ResolvedRoute[]> {
   const file = options.text('callers')
-  const callers = file === undefined ? undefined : await loadCallersFile(file)
+  const callers = file === undefined ? undefined : await loadCallersFile(file, secretsDirectoryOf(loaded, undefined))
   const { config, problems = [] } = resolveProxy(loaded, {
     namespace: options.text('namespace'),
     callers: callers?.config,

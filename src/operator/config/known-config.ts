@@ -1,5 +1,14 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { type ExternalAuthSpec, parseObjects, secretsNamedBy, typedSpec, urlsCalledBy } from '../../resources/index.ts'
+import {
+  type ExternalAuthSpec,
+  type Judged,
+  judgeMatchers,
+  parseObjects,
+  type Patience,
+  secretsNamedBy,
+  typedSpec,
+  urlsCalledBy,
+} from '../../resources/index.ts'
 import { wordsOf } from '../webhook/validate.ts'
 
 /** What an MCPExternalAuthConfig of the cluster is to us: its problems, or what it needs. */
@@ -18,15 +27,33 @@ export interface ValidConfig {
   readonly storePorts: readonly number[]
 }
 
+export interface KnownConfigs {
+  /** What is known of it; judged at once where nobody has prepared that. */
+  of(object: KubeObject): KnownConfig
+  /** Does the long part of judging it, a little at a time. `of` comes after `judged` only, or after `giveUp`. */
+  prepare(object: KubeObject | undefined, patience: Patience): Promise<Judged>
+  /** It takes too long: it counts as not valid, until its spec changes. */
+  giveUp(object: KubeObject): void
+}
+
+/** What is said of a config that nobody waits for any longer. */
+export const TAKES_TOO_LONG = 'its matchers take too long to be judged, expected fewer or simpler ones'
+
 /** Judges a stored config by the rules of `validate`. Kept per spec: what is observed holds the same one until it changes. */
-export function createKnownConfigs(apiGroup: string): (object: KubeObject) => KnownConfig {
+export function createKnownConfigs(apiGroup: string): KnownConfigs {
   const known = new WeakMap<object, KnownConfig>()
-  return (object) => {
-    const { spec } = object
-    const key = typeof spec === 'object' && spec !== null ? spec : object
-    let result = known.get(key)
-    if (result === undefined) known.set(key, (result = judge(object, apiGroup)))
-    return result
+  const keyOf = (object: KubeObject): object =>
+    typeof object.spec === 'object' && object.spec !== null ? object.spec : object
+  return {
+    of(object) {
+      const key = keyOf(object)
+      let result = known.get(key)
+      if (result === undefined) known.set(key, (result = judge(object, apiGroup)))
+      return result
+    },
+    prepare: (object, patience) =>
+      object === undefined || known.has(keyOf(object)) ? Promise.resolve('judged') : judgeMatchers(object, patience),
+    giveUp: (object) => void known.set(keyOf(object), { problems: [TAKES_TOO_LONG] }),
   }
 }
 

@@ -4,6 +4,7 @@ import { type Action, type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
 import type { ReferringKind } from '../kinds.ts'
+import { secretsFinding, type SecretStates } from '../secret-states.ts'
 
 /** What is known about one MCPExternalAuthConfig when it is looked at. */
 export interface ConfigSnapshot {
@@ -15,8 +16,8 @@ export interface ConfigSnapshot {
   readonly workloads: readonly { readonly kind: ReferringKind; readonly name: string }[]
   /** Names of pods of its namespace that were injected for it and have not ended. */
   readonly pods: readonly string[]
-  /** Secrets that it names: `unknown` where the operator may not look. */
-  readonly secrets: 'unknown' | { readonly missing: readonly string[] }
+  /** Secrets that it names. */
+  readonly secrets: SecretStates
   readonly isNamespaceTerminating: boolean
   /** The group's finalizer. */
   readonly finalizer: string
@@ -81,7 +82,7 @@ function findingsOf(snapshot: ConfigSnapshot, isBlocked: boolean, prefix: string
   const valid: Finding = isValid
     ? { type: 'Valid', status: 'True', reason: 'ValidationSucceeded', message: 'the configuration is valid' }
     : { type: 'Valid', status: 'False', reason: 'ValidationFailed', message: problems.join('\n') }
-  const secrets = secretsFinding(snapshot)
+  const secrets = secretsOf(snapshot)
   const ready: Finding = !isValid
     ? {
         type: 'Ready',
@@ -98,25 +99,15 @@ function findingsOf(snapshot: ConfigSnapshot, isBlocked: boolean, prefix: string
     : all.map(({ type, status, reason, message }) => ({ type: prefix + type, status, reason, message }))
 }
 
-function secretsFinding({ secrets, verdict }: ConfigSnapshot): Finding {
-  const type = 'SecretsResolved'
+function secretsOf({ secrets, verdict }: ConfigSnapshot): Finding {
   if (verdict.problems.length > 0)
     return {
-      type,
+      type: 'SecretsResolved',
       status: 'Unknown',
       reason: 'ValidationFailed',
       message: 'not looked at while the configuration is not valid',
     }
-  if (secrets === 'unknown')
-    return {
-      type,
-      status: 'Unknown',
-      reason: 'SecretsNotWatched',
-      message: 'the operator does not read Secrets; a missing one shows in the readiness of the pods',
-    }
-  if (secrets.missing.length === 0)
-    return { type, status: 'True', reason: 'SecretsFound', message: 'every Secret that is named exists' }
-  return { type, status: 'False', reason: 'SecretsMissing', message: `missing: ${secrets.missing.join(', ')}` }
+  return secretsFinding(secrets)
 }
 
 function deletionFinding({ workloads, pods }: ConfigSnapshot, isBlocked: boolean): Finding {

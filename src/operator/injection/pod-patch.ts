@@ -2,13 +2,20 @@ import { createHash } from 'node:crypto'
 import type { KubeObject } from '../../kube/index.ts'
 import { shortened } from '../names.ts'
 import type { PodKeys } from '../references.ts'
+import { clusterMount, keyMounts, type Mount, RESTRICTED } from '../remote-proxy/pod.ts'
 import { ADMIN_PORT, PATHS } from '../remote-proxy/remote-proxy.ts'
-import { RESTRICTED, secretMounts } from '../remote-proxy/pod.ts'
+import type { SidecarCallers } from './callers.ts'
 import { CALLERS_KEY, CONTAINER, type InjectionRequest, VOLUMES } from './request.ts'
 
 const CALLERS_PATH = '/etc/extauth-callers'
 /** The pod's group is not ours to set, so everybody in it may read; the mounts are this container's alone. */
 const MODE = 0o444
+
+/** Seconds that answers may go on after SIGTERM. */
+const DRAIN_SECONDS = 30
+/** Seconds that a pod gets at least: it is killed at their end, whatever is still answered. */
+const LEAST_GRACE_SECONDS = DRAIN_SECONDS + 15
+const GRACE = '/spec/terminationGracePeriodSeconds'
 
 /** Characters of a name in Kubernetes. */
 const MAX_NAME = 253
@@ -16,11 +23,10 @@ const MAX_NAME = 253
 /** The ConfigMap that the controller makes for a config when a pod asks for it: its documents and nothing of one pod. */
 export const injectionConfigMapName = (config: string): string => shortened(`extauth-inject-${config}`, MAX_NAME)
 
-export interface InjectionSettings {
+/** Keys of Secrets and ConfigMaps are those of the config and of the callers. */
+export interface InjectionSettings extends SidecarCallers {
   readonly image: string
   readonly keys: PodKeys
-  /** Keys of Secrets that the config names, by Secret; empty where the config is not known yet. */
-  readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>
   /** `limits` and `requests` of the sidecar. */
   readonly resources?: object
 }
@@ -36,6 +42,7 @@ interface Named {
 }
 
 interface PodSpec {
+  readonly terminationGracePeriodSeconds?: number
   readonly initContainers?: readonly Named[]
   readonly volumes?: readonly Named[]
 }
@@ -63,6 +70,10 @@ export function injectionPatch(
     set('/spec/initContainers', [container, ...others], spec.initContainers !== undefined),
     set('/spec/volumes', [...kept, ...volumes.map(({ volume }) => volume)], spec.volumes !== undefined),
   ]
+  const { terminationGracePeriodSeconds: graceSeconds } = spec
+  // The proxy ends after the server, and drains then.
+  if (graceSeconds === undefined || graceSeconds < LEAST_GRACE_SECONDS)
+    wanted.push(set(GRACE, LEAST_GRACE_SECONDS, graceSeconds !== undefined))
   const { annotations } = pod.metadata
   if (annotations === undefined) wanted.push(set('/metadata/annotations', { [settings.keys.injected]: hash }, false))
   else
@@ -70,7 +81,8 @@ export function injectionPatch(
       set(`/metadata/annotations/${escape(settings.keys.injected)}`, hash, settings.keys.injected in annotations),
     )
   // A second pass over its own result (reinvocation) has nothing to say.
-  return annotations?.[settings.keys.injected] === hash && spec.initContainers?.[0]?.name === CONTAINER ? [] : wanted
+  const isDone = annotations?.[settings.keys.injected] === hash && spec.initContainers?.[0]?.name === CONTAINER
+  return isDone && wanted.every(({ path }) => path !== GRACE) ? [] : wanted
 }
 
 const set = (path: string, value: unknown, isThere: boolean): PatchOperation => ({
@@ -82,12 +94,7 @@ const set = (path: string, value: unknown, isThere: boolean): PatchOperation => 
 /** A name as a step of a JSON pointer (RFC 6901 §3). */
 const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-interface Mounted {
-  readonly volume: { readonly name: string; readonly [source: string]: unknown }
-  readonly path: string
-}
-
-function volumesOf({ config, callers }: InjectionRequest, { secretKeys }: InjectionSettings): Mounted[] {
+function volumesOf({ config, callers }: InjectionRequest, settings: InjectionSettings): Mount[] {
   return [
     // Not optional: the kubelet waits until the controller has made it.
     { volume: { name: VOLUMES.config, configMap: { name: injectionConfigMapName(config) } }, path: PATHS.config },
@@ -98,27 +105,15 @@ function volumesOf({ config, callers }: InjectionRequest, { secretKeys }: Inject
       },
       path: CALLERS_PATH,
     },
-    ...secretMounts(secretKeys, VOLUMES.secret, MODE),
-    {
-      volume: {
-        name: VOLUMES.cluster,
-        projected: {
-          defaultMode: MODE,
-          sources: [
-            { serviceAccountToken: { path: 'token', expirationSeconds: 3600 } },
-            { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
-          ],
-        },
-      },
-      path: PATHS.cluster,
-    },
+    ...keyMounts(settings, VOLUMES, MODE),
+    ...(settings.needsClusterToken ? [clusterMount(VOLUMES.cluster, MODE)] : []),
   ]
 }
 
 function containerOf(
   { config, targetPort, listenPort }: InjectionRequest,
   settings: InjectionSettings,
-  volumes: readonly Mounted[],
+  volumes: readonly Mount[],
 ): object {
   const probe = (path: string) => ({ httpGet: { path, port: ADMIN_PORT } })
   return {
@@ -140,7 +135,7 @@ function containerOf(
       '--secrets-dir',
       PATHS.secrets,
       '--drain-grace',
-      '30s',
+      `${DRAIN_SECONDS}s`,
     ],
     restartPolicy: 'Always',
     ports: [

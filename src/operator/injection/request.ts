@@ -1,4 +1,6 @@
+import { nearest } from '../../core/index.ts'
 import type { KubeObject } from '../../kube/index.ts'
+import { DEFAULT_API_GROUP } from '../../resources/index.ts'
 import type { PodKeys } from '../references.ts'
 
 /** What the annotations of a pod ask for. */
@@ -12,12 +14,13 @@ export interface InjectionRequest {
 
 /** Name of the container of the proxy. */
 export const CONTAINER = 'extauth'
-/** Names of the volumes of the proxy; those of Secrets have the name of the Secret after the last. */
+/** Names of the volumes of the proxy; those of Secrets and CA certificates have the name of the object after theirs. */
 export const VOLUMES = {
   config: 'extauth-config',
   callers: 'extauth-callers',
   cluster: 'extauth-cluster',
   secret: 'extauth-secret',
+  ca: 'extauth-ca',
 } as const
 /** Key of the callers' ConfigMap. */
 export const CALLERS_KEY = 'callers.yaml'
@@ -51,6 +54,7 @@ export function readInjection(pod: Pick<KubeObject, 'metadata' | 'spec'>, keys: 
       problems.push(`the annotation ${key} is ${text === undefined ? 'missing' : 'no port'}, expected ${what}`)
     return value
   }
+  problems.push(...unknownAnnotations(annotations, keys))
   const config = named(keys.externalAuth, 'the name of an MCPExternalAuthConfig in the same namespace')
   const callers = named(keys.callers, `the name of a ConfigMap whose key ${CALLERS_KEY} holds an auth section`)
   const targetPort = port(keys.targetPort, 'the port on which the MCP server listens in this pod')
@@ -63,6 +67,25 @@ export function readInjection(pod: Pick<KubeObject, 'metadata' | 'spec'>, keys: 
   return problems.length > 0
     ? { wanted: true, problems }
     : { wanted: true, request: { config, callers, targetPort, listenPort } }
+}
+
+/** What is written under our prefix is meant for us: a misspelled one would be left out in silence. */
+function unknownAnnotations(annotations: Readonly<Record<string, string>>, keys: PodKeys): string[] {
+  const prefix = keys.inject.slice(0, keys.inject.indexOf('/') + 1)
+  const known: readonly string[] = [keys.externalAuth, keys.targetPort, keys.listenPort, keys.callers, keys.injected]
+  return Object.keys(annotations)
+    .filter((key) => key.startsWith(prefix) && !known.includes(key))
+    .flatMap((key) => {
+      const meant = nearest(
+        key.slice(prefix.length),
+        known.map((one) => one.slice(prefix.length)),
+      )
+      if (meant !== undefined) return [`the annotation ${key} is not known, did you mean ${prefix}${meant}?`]
+      // In a group of another operator others mean something to that one.
+      return prefix === `${DEFAULT_API_GROUP}/`
+        ? [`the annotation ${key} is not known, expected one of ${known.slice(0, -1).join(', ')}`]
+        : []
+    })
 }
 
 interface Container {
@@ -110,7 +133,8 @@ function podProblems({ metadata, spec }: Pick<KubeObject, 'metadata' | 'spec'>, 
 }
 
 const isOwnVolume = (name: string): boolean =>
-  name.startsWith(`${VOLUMES.secret}-`) || Object.values(VOLUMES).some((own) => own === name)
+  [VOLUMES.secret, VOLUMES.ca].some((prefix) => name.startsWith(`${prefix}-`)) ||
+  Object.values(VOLUMES).some((own) => own === name)
 
 interface Ports {
   readonly listen: number

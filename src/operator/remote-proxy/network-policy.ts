@@ -1,3 +1,4 @@
+import { METADATA_RANGES } from '../../core/index.ts'
 import type { KubeObject } from '../../kube/index.ts'
 import { adminPortOf, owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
@@ -39,8 +40,8 @@ export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
           : [
               {
                 to: [
-                  { ipBlock: { cidr: '0.0.0.0/0', except: ['169.254.0.0/16'] } },
-                  { ipBlock: { cidr: '::/0', except: ['fe80::/10'] } },
+                  { ipBlock: { cidr: '0.0.0.0/0', except: METADATA_RANGES.ipv4 } },
+                  { ipBlock: { cidr: '::/0', except: METADATA_RANGES.ipv6 } },
                 ],
                 ports: ports.map((port) => ({ port, protocol: 'TCP' })),
               },

@@ -1,3 +1,4 @@
+import type { Keys } from '../key-refs.ts'
 import { dnsLabel, ownedName } from '../names.ts'
 import { adminPortOf, PATHS, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
@@ -19,7 +20,7 @@ export const RESTRICTED = {
   capabilities: { drop: ['ALL'] },
 } as const
 
-interface Mount {
+export interface Mount {
   readonly volume: { readonly name: string; readonly [source: string]: unknown }
   readonly path: string
 }
@@ -87,19 +88,26 @@ function mountsOf(proxy: RemoteProxy): Mount[] {
   return [
     // Whole directories, never subPath: files under a subPath are not updated.
     { volume: { name: 'config', configMap: { name: ownedName(proxy.name) } }, path: PATHS.config },
-    ...secretMounts(new Map([...proxy.secretKeys].filter(([name]) => !proxy.caBundleKeys.has(name)))),
-    ...caBundleMounts(proxy),
-    ...(proxy.needsClusterToken ? [CLUSTER_MOUNT] : []),
+    ...keyMounts(proxy, { secret: 'secret', ca: 'ca' }, MODE),
+    ...(proxy.needsClusterToken ? [clusterMount('cluster', MODE)] : []),
   ]
 }
 
+/** What a proxy mounts beside its documents; volumes are named by the prefixes and the name of the object. */
+export const keyMounts = (
+  keys: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
+  prefixes: { readonly secret: string; readonly ca: string },
+  defaultMode: number,
+): Mount[] => [...secretMounts(keys, prefixes.secret, defaultMode), ...caBundleMounts(keys, prefixes.ca, defaultMode)]
+
 /** Exactly the keys that are named; a missing one must show in readiness, not keep the pod from starting. */
-export function secretMounts(
-  secretKeys: ReadonlyMap<string, ReadonlySet<string>>,
-  prefix = 'secret',
-  defaultMode = MODE,
+function secretMounts(
+  { secretKeys, caBundleKeys }: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
+  prefix: string,
+  defaultMode: number,
 ): Mount[] {
   return [...secretKeys]
+    .filter(([name]) => !caBundleKeys.has(name))
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, keys]) => ({
       volume: {
@@ -121,7 +129,11 @@ const itemsOf = (keys: ReadonlySet<string>) => [...keys].sort().map((key) => ({ 
  * CA certificates from ConfigMaps lie where secrets do, so that references need not say which of the two they are; one of
  * the same name as a Secret shares its directory.
  */
-const caBundleMounts = ({ caBundleKeys, secretKeys }: RemoteProxy): Mount[] =>
+const caBundleMounts = (
+  { caBundleKeys, secretKeys }: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
+  prefix: string,
+  defaultMode: number,
+): Mount[] =>
   [...caBundleKeys]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, keys]) => {
@@ -132,19 +144,19 @@ const caBundleMounts = ({ caBundleKeys, secretKeys }: RemoteProxy): Mount[] =>
           ? { configMap }
           : {
               projected: {
-                defaultMode: MODE,
+                defaultMode,
                 sources: [{ secret: { name, optional: true, items: itemsOf(beside) } }, { configMap }],
               },
             }
-      return { volume: { name: dnsLabel(`ca-${name}`), ...source }, path: `${PATHS.secrets}/${name}` }
+      return { volume: { name: dnsLabel(`${prefix}-${name}`), ...source }, path: `${PATHS.secrets}/${name}` }
     })
 
 /** Who the proxy is when it asks the API server for its keys. */
-export const CLUSTER_MOUNT: Mount = {
+export const clusterMount = (name: string, defaultMode: number): Mount => ({
   volume: {
-    name: 'cluster',
+    name,
     projected: {
-      defaultMode: MODE,
+      defaultMode,
       sources: [
         { serviceAccountToken: { path: 'token', expirationSeconds: 3600 } },
         { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
@@ -152,4 +164,4 @@ export const CLUSTER_MOUNT: Mount = {
     },
   },
   path: PATHS.cluster,
-}
+})

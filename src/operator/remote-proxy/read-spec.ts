@@ -1,10 +1,6 @@
 import type { KubeObject } from '../../kube/index.ts'
+import { type Keys, keyRefsIn } from '../key-refs.ts'
 import { PATHS } from './remote-proxy.ts'
-
-interface KeyRef {
-  readonly name: string
-  readonly key: string
-}
 
 /** What the operator reads of the spec of an MCPRemoteProxy. The rules have judged it before; here nothing throws. */
 export interface RemoteProxySpec {
@@ -19,13 +15,15 @@ export interface RemoteProxySpec {
   readonly metricsFrom: readonly object[]
   readonly egress: readonly object[]
   readonly allowedOrigins: readonly string[]
-  /** Secrets that the callers' part names. */
-  readonly secretRefs: readonly KeyRef[]
-  readonly caBundleKeys: ReadonlyMap<string, ReadonlySet<string>>
+  /** Keys of Secrets that the callers' part names, and of ConfigMaps with CA certificates. */
+  readonly secretKeys: Keys
+  readonly caBundleKeys: Keys
+  /** It says itself who may call. */
+  readonly hasCallers: boolean
   readonly needsClusterToken: boolean
   readonly urls: readonly string[]
   /** The fields that the proxy itself reads. */
-  readonly routeFields: object
+  readonly routeFields: Readonly<Record<string, unknown>>
 }
 
 export const DEFAULT_PORT = 8080
@@ -53,10 +51,6 @@ const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : []
 export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   const spec: Json = isObject(object.spec) ? object.spec : {}
   const callers = [spec['auth'], spec['oidcConfig']].filter((part) => part !== undefined)
-  const found = callers.flatMap((part) => keyRefsIn(part))
-  const caBundleKeys = new Map<string, Set<string>>()
-  for (const { from, ref } of found)
-    if (from === 'configMapRef') caBundleKeys.set(ref.name, (caBundleKeys.get(ref.name) ?? new Set()).add(ref.key))
   const authServer = isObject(spec['authServerRef']) ? spec['authServerRef'] : undefined
   // `kubernetes` is the type of a section that names none (decisions §1).
   const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
@@ -75,8 +69,8 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
     metricsFrom: listIn(spec['metricsFrom']).filter(isObject),
     egress: listIn(spec['egress']).filter(isObject),
     allowedOrigins: listIn(spec['allowedOrigins']).filter((origin) => typeof origin === 'string'),
-    secretRefs: found.filter(({ from }) => from !== 'configMapRef').map(({ ref }) => ref),
-    caBundleKeys,
+    ...keyRefsIn(callers),
+    hasCallers: callers.length > 0,
     needsClusterToken: isCluster || JSON.stringify(callers).includes(PATHS.cluster),
     urls: [
       ...[spec['remoteUrl'], spec['remoteURL']].flatMap((url) => textIn(url) ?? []),
@@ -85,16 +79,6 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
     ],
     routeFields: Object.fromEntries(Object.entries(spec).filter(([name]) => !POD_FIELDS.has(name))),
   }
-}
-
-/** Every `{name, key}` under a field that ends in `Ref`, and which field it was. */
-function keyRefsIn(value: unknown, field = ''): { readonly from: string; readonly ref: KeyRef }[] {
-  if (Array.isArray(value)) return value.flatMap((item) => keyRefsIn(item, field))
-  if (!isObject(value)) return []
-  const { name, key } = value
-  if (field.endsWith('Ref') && typeof name === 'string' && typeof key === 'string')
-    return [{ from: field, ref: { name, key } }]
-  return Object.entries(value).flatMap(([member, inner]) => keyRefsIn(inner, member))
 }
 
 /** Every URL in it that is called: what identifies a resource is not. */

@@ -4,6 +4,7 @@ import { type Action, type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
 import { CLUSTER_TYPES } from '../kinds.ts'
+import { barredSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
 import { isAsWanted, stamped } from '../wanted.ts'
 import { configMapHash } from './config-map.ts'
 import { OWNED_TYPES, ownedObjects, serviceUrl, type WantedObject } from './objects.ts'
@@ -26,7 +27,7 @@ export interface RemoteProxySnapshot {
   /** Undefined where there is no such reference. */
   readonly externalAuth: ReferenceState | undefined
   readonly authServer: ReferenceState | undefined
-  readonly secrets: 'unknown' | { readonly missing: readonly string[] }
+  readonly secrets: SecretStates
   /** Objects of the kinds that it owns, with its name. */
   readonly owned: readonly WantedObject[]
   /** Its pods that run, and what their annotation says of the ConfigMap. */
@@ -62,8 +63,11 @@ export function runnableProxy({
   wanted,
   externalAuth,
   authServer,
-}: Pick<RemoteProxySnapshot, 'wanted' | 'externalAuth' | 'authServer'>): RemoteProxy | undefined {
-  const isRunnable = [externalAuth, authServer].every((state) => state === undefined || state.is === 'valid')
+  secrets,
+}: Pick<RemoteProxySnapshot, 'wanted' | 'externalAuth' | 'authServer' | 'secrets'>): RemoteProxy | undefined {
+  const isRunnable =
+    [externalAuth, authServer].every((state) => state === undefined || state.is === 'valid') &&
+    barredSecrets(secrets).length === 0
   return 'problems' in wanted || !isRunnable ? undefined : wanted
 }
 
@@ -121,28 +125,7 @@ function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): 
     )
   if (authServer !== undefined)
     found.push(referenceFinding('AuthServerRefValidated', authServer, 'AuthServerRefValid', SERVER_REASONS))
-  found.push(
-    secrets === 'unknown'
-      ? {
-          type: 'SecretsResolved',
-          status: 'Unknown',
-          reason: 'SecretsNotWatched',
-          message: 'the operator does not read Secrets; a missing one shows in the readiness of the pods',
-        }
-      : secrets.missing.length === 0
-        ? {
-            type: 'SecretsResolved',
-            status: 'True',
-            reason: 'SecretsFound',
-            message: 'every Secret that is named exists',
-          }
-        : {
-            type: 'SecretsResolved',
-            status: 'False',
-            reason: 'SecretsMissing',
-            message: `missing: ${secrets.missing.join(', ')}`,
-          },
-  )
+  found.push(secretsFinding(secrets))
   return [readyFinding(snapshot, found, actions), ...found]
 }
 

@@ -1,10 +1,12 @@
 import type { KubeObject } from '../../kube/index.ts'
 import { parseObjects, resolveProxy } from '../../resources/index.ts'
 import { judgeObject, wordsOf } from '../webhook/validate.ts'
-import type { KnownConfig, ValidConfig } from '../config/known-config.ts'
+import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
+import { mergedKeys } from '../key-refs.ts'
 import type { OwnTypes } from '../kinds.ts'
 import { ownedName } from '../names.ts'
 import type { Observed } from '../observed.ts'
+import type { SecretLookup } from '../secret-states.ts'
 import { documentsOf } from './config-map.ts'
 import { OWNED_TYPES } from './objects.ts'
 import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
@@ -16,13 +18,16 @@ export interface SnapshotSettings {
   readonly apiGroup: string
   /** Image of pods whose spec names none. */
   readonly image: string
-  /** Refuses pod templates, service accounts and images that a proxy brings (who may create one may create pods). */
+  /** Refuses pod templates, service accounts, images and egress rules that a proxy brings (who may create one may create pods). */
   readonly restrictPodTemplate: boolean
+  /** Lets only Secrets with the label be named. */
+  readonly secretsByLabel: boolean
 }
 
 export interface SnapshotDeps {
   readonly observed: Observed
-  readonly known: (object: KubeObject) => KnownConfig
+  readonly known: KnownConfigs
+  readonly secretsOf: SecretLookup
   readonly types: OwnTypes
   readonly settings: SnapshotSettings
   readonly now: Date
@@ -34,11 +39,8 @@ interface Reference {
   readonly valid: ValidConfig | undefined
 }
 
-/** Everything that is known about one proxy, but whether its Secrets are there. */
-export function remoteProxySnapshot(
-  object: KubeObject,
-  deps: SnapshotDeps,
-): Omit<RemoteProxySnapshot, 'secrets'> & { readonly secretNames: readonly string[] } {
+/** Everything that is known about one proxy. */
+export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): RemoteProxySnapshot {
   const { observed, settings } = deps
   const { name, namespace = 'default' } = object.metadata
   const spec = readRemoteProxySpec(object)
@@ -59,7 +61,7 @@ export function remoteProxySnapshot(
     wanted: problems.length > 0 ? { problems } : proxy,
     externalAuth: externalAuth?.state,
     authServer: authServer?.state,
-    secretNames: [...proxy.secretKeys.keys()],
+    secrets: deps.secretsOf(namespace, [...proxy.secretKeys.keys()]),
     owned: OWNED_TYPES.flatMap((type) => {
       const found = observed.owned(type, namespace, ownedName(name))
       return found === undefined ? [] : [{ type, object: found }]
@@ -67,6 +69,18 @@ export function remoteProxySnapshot(
     pods: observed.proxyPods(namespace, ownedName(name)),
     now: deps.now,
   }
+}
+
+/**
+ * What would keep the pods of an MCPRemoteProxy from starting whatever it refers to, by itself: callers that nobody names, or
+ * that lack something. Where its callers may come from what it refers to, nothing can be said.
+ */
+export function problemsAlone(object: KubeObject, settings: SnapshotSettings): string[] {
+  const spec = readRemoteProxySpec(object)
+  const refers = spec.externalAuth !== undefined || spec.authServer !== undefined
+  if (refers && !spec.hasCallers) return []
+  const { externalAuthConfigRef: _external, authServerRef: _server, ...routeFields } = spec.routeFields
+  return startProblems(proxyOf(object, { ...spec, routeFields }, [], settings), settings.apiGroup)
 }
 
 /** What `extauth proxy` would refuse of these documents; a file that has to be mounted yet is none of it. */
@@ -77,11 +91,14 @@ function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
   return [...new Set((problems ?? []).map(wordsOf))]
 }
 
+/** Who sets one of these can run what they like, as whom they like, or let it reach what they like. */
+const RESTRICTED_FIELDS = ['podTemplateSpec', 'serviceAccountName', 'image', 'egress'] as const
+
 /** What an MCPRemoteProxy says about its pods that an operator with `--restrict-pod-template` refuses. */
 export function restrictedFields(object: KubeObject): string[] {
   const spec = readRemoteProxySpec(object)
-  const used = (['podTemplateSpec', 'serviceAccountName', 'image'] as const).filter(
-    (field) => spec[field] !== undefined,
+  const used = RESTRICTED_FIELDS.filter((field) =>
+    field === 'egress' ? spec.egress.length > 0 : spec[field] !== undefined,
   )
   return used.map((field) => `spec.${field}: the operator runs with --restrict-pod-template, so it may not be set`)
 }
@@ -92,7 +109,7 @@ function lookUp(name: string, namespace: string, { observed, known }: SnapshotDe
     const message = `there is no MCPExternalAuthConfig "${name}" in namespace "${namespace}"`
     return { state: { is: 'not_found', message }, object: undefined, valid: undefined }
   }
-  const { problems, valid } = known(object)
+  const { problems, valid } = known.of(object)
   if (valid === undefined) {
     const message = `MCPExternalAuthConfig "${name}" is not valid: ${problems.join('; ')}`
     return { state: { is: 'invalid', message }, object, valid }
@@ -128,10 +145,10 @@ function proxyOf(
   settings: SnapshotSettings,
 ): RemoteProxy {
   const valid = references.flatMap((reference) => (reference.valid === undefined ? [] : [reference.valid]))
-  const secretKeys = new Map<string, Set<string>>()
-  const add = (name: string, key: string): unknown => secretKeys.set(name, (secretKeys.get(name) ?? new Set()).add(key))
-  for (const one of valid) for (const [name, keys] of one.secretKeys) for (const key of keys) add(name, key)
-  for (const { name, key } of spec.secretRefs) add(name, key)
+  const secretKeys = [...valid, spec].reduce(
+    (all, one) => mergedKeys(all, one.secretKeys),
+    new Map<string, Set<string>>(),
+  )
   const { name, namespace = 'default' } = object.metadata
   const documents = new Map(
     references.flatMap((one) => (one.object === undefined ? [] : [[one.object.metadata.name, one.object]])),

@@ -13,7 +13,12 @@ export interface AdmissionRequest {
 /** What it is answered. */
 export type AdmissionDecision =
   | { readonly allowed: true; readonly warnings?: readonly string[]; readonly patch?: readonly object[] }
-  | { readonly allowed: false; readonly message: string }
+  | {
+      readonly allowed: false
+      readonly message: string
+      /** Nothing was judged: whoever asks again may be let in. */
+      readonly isBusy?: boolean
+    }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -56,7 +61,10 @@ const MAX_WARNINGS = 16
 export function reviewOf(uid: string, decision: AdmissionDecision): object {
   const answer = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' }
   if (!decision.allowed) {
-    const status = { code: 422, reason: 'Invalid', message: decision.message }
+    const { message, isBusy = false } = decision
+    const status = isBusy
+      ? { code: 429, reason: 'TooManyRequests', message, details: { retryAfterSeconds: 1 } }
+      : { code: 422, reason: 'Invalid', message }
     return { ...answer, response: { uid, allowed: false, status } }
   }
   const warnings = (decision.warnings ?? []).slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING))

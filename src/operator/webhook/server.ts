@@ -3,16 +3,23 @@ import { causeOf, type Log, type Metrics } from '../../core/index.ts'
 import { openListener, parseListenAddress } from '../../listen/index.ts'
 import type { Certificate } from './certificates.ts'
 import { type AdmissionDecision, type AdmissionRequest, readReview, reviewOf } from './review.ts'
+import { createReviewTurns } from './review-turns.ts'
 
 export const VALIDATE_PATH = '/validate'
 export const MUTATE_PATH = '/mutate'
+
+/** Decides; `undefined` when it was given up because `signal` says that nobody waits for it any more. */
+export type Decide = (
+  request: AdmissionRequest,
+  signal: AbortSignal,
+) => AdmissionDecision | Promise<AdmissionDecision | undefined>
 
 export interface WebhookServerOptions {
   /** `host:port`, `:port`. */
   readonly address: string
   readonly certificate: Certificate
-  readonly validate: (request: AdmissionRequest) => AdmissionDecision | Promise<AdmissionDecision>
-  readonly mutate: (request: AdmissionRequest) => AdmissionDecision | Promise<AdmissionDecision>
+  readonly validate: Decide
+  readonly mutate: Decide
   readonly log: Log
   readonly metrics: Metrics
   readonly now: () => number
@@ -31,12 +38,25 @@ export interface WebhookServer {
   close(): Promise<void>
 }
 
+interface Asked {
+  readonly review: AdmissionRequest
+  readonly bytes: number
+  readonly webhook: 'validate' | 'mutate'
+  readonly response: ServerResponse
+}
+
+const BUSY = { allowed: false, isBusy: true } as const
+
 const MAX_BODY_BYTES = 3 * 1024 * 1024
+/** Of all that are read at the same time: whoever reaches the port must not be able to fill the memory. */
+const MOST_READING_BYTES = 64 * 1024 * 1024
 const MAX_HEADER_BYTES = 16 * 1024
 /** One API server keeps a few; there are not many of them. */
 const MAX_CONNECTIONS = 1_000
 const REQUEST_MS = 10_000
 const HEADERS_MS = 5_000
+/** API servers keep idle connections for 90 s: whoever ends one first has no request on its way. */
+const KEEP_ALIVE_MS = 120_000
 const CLOSE_GRACE_MS = 1_000
 const DEFAULT_LEAVE_MS = 5_000
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2]
@@ -55,6 +75,26 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     SECONDS,
   )
 
+  const turns = createReviewTurns()
+  const reading = { bytes: 0 }
+  const inTurn = async (decide: Decide, { review, bytes, webhook, response }: Asked) => {
+    const asker = new AbortController()
+    // Also after the answer, when nobody listens any more.
+    response.once('close', () => asker.abort())
+    const turn = await turns.take(review.namespace, bytes, asker.signal)
+    if (turn.is !== 'given') {
+      const message = `too many reviews of namespace "${review.namespace}" at once`
+      return turn.is === 'gone' ? undefined : { ...BUSY, message }
+    }
+    const startedMs = options.now()
+    try {
+      return await decide(review, asker.signal)
+    } finally {
+      turn.done()
+      seconds.with(webhook).observe((options.now() - startedMs) / 1000)
+    }
+  }
+
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = request.url?.split('?')[0]
     const decide = path === VALIDATE_PATH ? options.validate : path === MUTATE_PATH ? options.mutate : undefined
@@ -62,17 +102,20 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     if (decide === undefined) return refuse(request, response, 404)
     if (request.method !== 'POST') return refuse(request, response, 405)
     if (!/^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')) return refuse(request, response, 415)
-    const body = await readBody(request)
-    if (body === undefined) return refuse(request, response, 413)
+    const body = await readBody(request, reading)
+    if (typeof body === 'number') return refuse(request, response, body)
     const review = readReview(parse(body))
+    const bytes = body.length
     if (review === undefined) {
       decisions.with(webhook, 'malformed').add()
       return refuse(request, response, 400)
     }
-    const startedMs = options.now()
-    const decision = await decide(review)
-    seconds.with(webhook).observe((options.now() - startedMs) / 1000)
-    decisions.with(webhook, decision.allowed ? 'allowed' : 'refused').add()
+    const decision = await inTurn(decide, { review, bytes, webhook, response })
+    if (decision === undefined) {
+      decisions.with(webhook, 'gone').add()
+      return void response.destroy()
+    }
+    decisions.with(webhook, decision.allowed ? 'allowed' : decision.isBusy === true ? 'busy' : 'refused').add()
     const text = JSON.stringify(reviewOf(review.uid, decision))
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
     response.writeHead(200, isLeaving ? { ...headers, connection: 'close' } : headers).end(text)
@@ -91,7 +134,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       },
     },
     headerLimitBytes: MAX_HEADER_BYTES,
-    deadlines: { headersMs: HEADERS_MS, requestMs: REQUEST_MS },
+    deadlines: { headersMs: HEADERS_MS, requestMs: REQUEST_MS, keepAliveMs: KEEP_ALIVE_MS },
     maxConnections: MAX_CONNECTIONS,
     serve(request, response, _connection, { expectsContinue }) {
       if (expectsContinue) response.writeContinue()
@@ -129,19 +172,28 @@ function refuse(request: IncomingMessage, response: ServerResponse, status: numb
   response.writeHead(status, request.complete ? {} : { connection: 'close' }).end()
 }
 
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
+/** The body, or the status of why not: it is too long, or those that are read at the same time are. */
+async function readBody(request: IncomingMessage, reading: { bytes: number }): Promise<Buffer | 413 | 503> {
   const parts: Buffer[] = []
   let length = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    if ((length += chunk.length) > MAX_BODY_BYTES) return undefined
-    parts.push(chunk)
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      length += chunk.length
+      reading.bytes += chunk.length
+      if (length > MAX_BODY_BYTES) return 413
+      if (reading.bytes > MOST_READING_BYTES) return 503
+      parts.push(chunk)
+    }
+    return Buffer.concat(parts)
+  } finally {
+    reading.bytes -= length
   }
-  return Buffer.concat(parts).toString('utf8')
 }
 
-function parse(text: string): unknown {
+/** What is no UTF-8 is no JSON (RFC 8259 §8.1): it is refused, not mended. */
+function parse(body: Buffer): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
     return undefined
   }

@@ -26,14 +26,14 @@ export function decideValidation(
     readonly apiGroup: string
     readonly missing: (object: KubeObject, namespace: string) => readonly string[]
     /** What this operator refuses beyond the rules. */
-    readonly forbidden?: (object: KubeObject) => readonly string[]
+    readonly forbidden?: (object: KubeObject, namespace: string) => readonly string[]
   },
 ): AdmissionDecision {
   const { object } = request
   // Deletes don't come here; anything without an object has nothing to be judged.
   if (object === undefined) return { allowed: true }
   const { problems: ruled, warnings } = judgeObject(object, options.apiGroup)
-  const problems = [...ruled, ...(options.forbidden?.(object) ?? [])]
+  const problems = unique([...ruled, ...(options.forbidden?.(object, request.namespace) ?? [])])
   if (problems.length > 0) {
     const shown = problems.slice(0, MAX_PROBLEMS)
     const more = problems.length > shown.length ? [`and ${problems.length - shown.length} more`] : []

@@ -67,6 +67,14 @@ export const namespaceObject = (name: string, labels: Record<string, string> = {
   metadata: { name, labels },
 })
 
+/** The ConfigMap `callers` of an injected pod: everybody may call. */
+export const anonymousCallers = (namespace: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'callers', namespace },
+  data: { 'callers.yaml': 'mode: anonymous' },
+})
+
 /** A config that sends a bearer from Secret `token`. */
 export const config = (name: string, namespace = 'default', spec: object = BEARER): KubeObject => ({
   apiVersion: `${GROUP}/v1alpha1`,
@@ -103,6 +111,7 @@ export async function runOperator(
     image: 'mcp-extauth:test',
     watchSecrets: false,
     restrictPodTemplate: false,
+    secretsByLabel: false,
     ownsKinds: true,
     writesStatus: true,
     webhook: webhook ? { address: `127.0.0.1:${port}`, names: ['127.0.0.1'], leaveMs: 0 } : undefined,

@@ -207,7 +207,7 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
       podTemplateSpec: { spec: { priorityClassName: 'high' } },
       serviceAccountName: 'own',
       metricsFrom: [{ podSelector: {} }],
-      egress: [{ ports: [{ port: 443 }] }],
+      egress: [{ to: [{ podSelector: {} }], ports: [{ port: 443 }] }],
       allowedOrigins: ['https://app.example.com'],
     },
   ],

@@ -6,6 +6,21 @@ import { BlockList, isIP, isIPv4 } from 'node:net'
  */
 export type AddressClass = 'public' | 'private' | 'loopback' | 'metadata'
 
+/**
+ * Where cloud metadata services answer, and link-local networks, IPv4 first (decisions §2.6): whoever may send requests there
+ * gets the credentials of the machine. The last is the first as NAT64 writes it (RFC 6052).
+ */
+export const METADATA_RANGES = {
+  ipv4: ['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32'],
+  ipv6: ['fe80::/10', 'fd00:ec2::/32', '64:ff9b::a9fe:0/112'],
+} as const
+/** Names that clouds give to it. */
+const METADATA_NAMES: ReadonlySet<string> = new Set([
+  'metadata.google.internal',
+  'metadata.goog',
+  'instance-data.ec2.internal',
+])
+
 const listOf = (...ranges: readonly string[]): BlockList => {
   const list = new BlockList()
   for (const range of ranges) {
@@ -25,15 +40,7 @@ let ranges: Ranges | undefined
 /** Made when the first address is looked at, which few proxies do. */
 const makeRanges = (): Ranges => ({
   // Decisions §2.6: blocked whatever is set. The unspecified networks are here because Linux connects them to itself.
-  metadata: listOf(
-    '169.254.0.0/16',
-    '100.100.100.200/32',
-    '168.63.129.16/32',
-    '0.0.0.0/8',
-    'fe80::/10',
-    'fd00:ec2::/32',
-    '::/128',
-  ),
+  metadata: listOf(...METADATA_RANGES.ipv4, '0.0.0.0/8', ...METADATA_RANGES.ipv6, '::/128'),
   loopback: listOf('127.0.0.0/8', '::1/128'),
   // The special-purpose registries of RFC 6890 that no public service answers from, multicast and reserved included.
   // 2001::/32 (Teredo) and 64:ff9b:1::/48 (local NAT64) hide an address that we can't see, so they count as private.
@@ -107,4 +114,54 @@ export const classifyAddress = (address: string): AddressClass => {
   const inner = version === 6 ? embeddedIPv4(bare) : undefined
   if (inner !== undefined) return classifyAddress(inner)
   return ranges.private.check(bare, family) ? 'private' : 'public'
+}
+
+/** Whether a host of a URL is a metadata service, or an address that counts as one; names are not resolved. */
+export function isMetadataHost(host: string): boolean {
+  const name = host
+    .replace(/^\[|\]$/g, '')
+    .toLowerCase()
+    .replace(/\.$/, '')
+  return METADATA_NAMES.has(name) || (isIP(name) !== 0 && classifyAddress(name) === 'metadata')
+}
+
+interface Network {
+  readonly address: string
+  readonly bits: number
+  readonly family: 'ipv4' | 'ipv6'
+}
+
+function networkOf(cidr: string): Network | undefined {
+  const [, address = '', length = ''] = /^([^/%]+)\/(0|[1-9]\d{0,2})$/.exec(cidr) ?? []
+  const version = isIP(address)
+  const bits = Number(length)
+  if (version === 0 || bits > (version === 4 ? 32 : 128)) return undefined
+  // Some readers take an IPv4 network in disguise for what it stands for.
+  if (version === 6 && bits >= 96 && embeddedIPv4(address) !== undefined && !/^64:ff9b:/i.test(address))
+    return undefined
+  return { address, bits, family: version === 4 ? 'ipv4' : 'ipv6' }
+}
+
+function holds(outer: Network, inner: Network): boolean {
+  if (outer.family !== inner.family || outer.bits > inner.bits) return false
+  const list = new BlockList()
+  list.addSubnet(outer.address, outer.bits, outer.family)
+  return list.check(inner.address, inner.family)
+}
+
+/**
+ * The metadata ranges that a network reaches, `except` taken off; undefined where one of them is not written as a network
+ * (leading zeros, which some readers take, included).
+ */
+export function metadataIn(cidr: string, except: readonly string[] = []): string[] | undefined {
+  const network = networkOf(cidr)
+  const excepted = except.map(networkOf)
+  if (network === undefined) return undefined
+  if (!excepted.every((one) => one !== undefined)) return undefined
+  return METADATA_RANGES[network.family].filter((range) => {
+    const other = networkOf(range)
+    if (other === undefined) return false
+    const common = holds(network, other) ? other : holds(other, network) ? network : undefined
+    return common !== undefined && !excepted.some((one) => holds(one, common))
+  })
 }

@@ -1,0 +1,112 @@
+import type { Clock } from '../../core/index.ts'
+import type { KubeClient, KubeObject } from '../../kube/index.ts'
+import { type AuthType, judgeMatchers } from '../../resources/index.ts'
+import { TAKES_TOO_LONG } from '../config/known-config.ts'
+import type { Controller } from '../controller.ts'
+import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS } from '../kinds.ts'
+import { type PodKeys, referencedConfigs } from '../references.ts'
+import { readRemoteProxySpec } from '../remote-proxy/read-spec.ts'
+import { problemsAlone, restrictedFields } from '../remote-proxy/snapshot.ts'
+import { barredSecrets, notUsable } from '../secret-states.ts'
+import { createLookup } from './lookups.ts'
+import { decideInjection, type InjectableConfig, readAsked } from './mutate.ts'
+import type { AdmissionDecision, AdmissionRequest } from './review.ts'
+import type { Decide } from './server.ts'
+import { decideValidation } from './validate.ts'
+
+export interface DecisionOptions {
+  readonly client: KubeClient
+  readonly apiGroup: string
+  readonly types: OwnTypes
+  readonly keys: PodKeys
+  readonly controller: Pick<Controller, 'observed' | 'known' | 'secretsOf'>
+  /** Of sidecars. */
+  readonly image: string
+  readonly restrictPodTemplate: boolean
+  readonly secretsByLabel: boolean
+  readonly clock: Clock
+}
+
+/** An object may leave out its namespace, which the API server adds when it stores it. */
+const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({
+  ...object,
+  metadata: { ...object.metadata, namespace },
+})
+
+/** Milliseconds of work for one review, of the 3 s that the API server waits. */
+const MOST_REVIEW_MS = 2_000
+const TOO_LONG = { allowed: false, message: TAKES_TOO_LONG } as const
+
+/** What both webhooks decide, by what is observed of the cluster; of other namespaces than the asker's nothing is said. */
+export function createDecisions(options: DecisionOptions): { readonly validate: Decide; readonly mutate: Decide } {
+  const { client, apiGroup, types, keys, image } = options
+  const { observed, known, secretsOf } = options.controller
+  const lookup = createLookup(client, options.clock)
+
+  const missing = (object: KubeObject, namespace: string): string[] => {
+    const kind = REFERRING_KINDS.find((one) => one === object.kind)
+    const names = kind === undefined ? [] : referencedConfigs(kind, object)
+    return names.filter((name) => observed.config(namespace, name) === undefined)
+  }
+  /** Secrets that are there and may not be named; those that are not there yet may come in any order. */
+  const unlabelled = (namespace: string, names: readonly string[]): string[] => {
+    const states = secretsOf(namespace, names)
+    return states === 'unknown' ? [] : states.barred.filter((name) => !states.missing.includes(name)).map(notUsable)
+  }
+  const secretsIn = (object: KubeObject): readonly string[] => {
+    if (!options.secretsByLabel) return []
+    if (object.kind === 'MCPRemoteProxy') return [...readRemoteProxySpec(object).secretKeys.keys()]
+    return object.kind === types.MCPExternalAuthConfig.kind
+      ? [...(known.of(object).valid?.secretKeys.keys() ?? [])]
+      : []
+  }
+  const forbidden = (object: KubeObject, namespace: string): string[] => [
+    ...(options.restrictPodTemplate && object.kind === 'MCPRemoteProxy' ? restrictedFields(object) : []),
+    ...unlabelled(namespace, secretsIn(object)),
+    ...(object.kind === 'MCPRemoteProxy' ? problemsAlone(inNamespace(object, namespace), options) : []),
+  ]
+  /** With labels only: what a pod may not be given, be it that it is not there yet. */
+  const barred = (namespace: string, names: readonly string[]): string[] =>
+    barredSecrets(secretsOf(namespace, names)).map(notUsable)
+  const injectable = (object: KubeObject, namespace: string): InjectableConfig => {
+    const { problems, valid } = known.of(object)
+    if (valid === undefined) return { secretKeys: new Map(), problem: problems.join('; ') }
+    const secrets = barred(namespace, [...valid.secretKeys.keys()])
+    const problem = unfitForPods(valid.spec.type) ?? (secrets.length === 0 ? undefined : secrets.join('; '))
+    return { secretKeys: valid.secretKeys, problem }
+  }
+
+  return {
+    async validate(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionDecision | undefined> {
+      const judged = await judgeMatchers(request.object, { signal, mostMs: MOST_REVIEW_MS })
+      if (judged !== 'judged') return judged === 'gone' ? undefined : TOO_LONG
+      return decideValidation(request, { apiGroup, missing, forbidden })
+    },
+    async mutate(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionDecision | undefined> {
+      const asked = readAsked(request, keys)
+      if ('allowed' in asked) return asked
+      const { namespace } = request
+      const { wanted, pod } = asked
+      // A replica may be asked before its watch has told it of a config that was just made.
+      const object =
+        observed.config(namespace, wanted.config) ??
+        (await lookup(types.MCPExternalAuthConfig, namespace, wanted.config))
+      const judged = await known.prepare(object, { signal, mostMs: MOST_REVIEW_MS })
+      if (judged !== 'judged') return judged === 'gone' ? undefined : TOO_LONG
+      const config = object === undefined ? undefined : injectable(object, namespace)
+      // Without a config nothing more is asked for.
+      const callers =
+        config === undefined ? undefined : await lookup(CLUSTER_TYPES.ConfigMap, namespace, wanted.callers)
+      return decideInjection({ wanted, pod, namespace }, { config, callers }, { keys, image, barred })
+    },
+  }
+}
+
+/** Why a config of this type can't run as a sidecar, whatever its pod says; undefined when it can. */
+export function unfitForPods(type: AuthType): string | undefined {
+  if (type === 'embeddedAuthServer')
+    return 'an embedded authorization server needs a URL that browsers reach; use an MCPRemoteProxy'
+  if (type === 'upstreamInject')
+    return 'it uses tokens of callers that log in at the proxy; use an MCPRemoteProxy with an authServerRef'
+  return undefined
+}
