@@ -100,4 +100,11 @@ export const COMMANDS: readonly Mutation[] = [
     replace: '      if (!isHeeded) {\n        stop.resolve(signal)',
     tests: ['test/e2e/stopping/others.test.ts'],
   },
+  {
+    rule: 'a secret that cannot be a header makes its route unusable',
+    file: 'src/commands/readiness.ts',
+    find: 'if (problem !== undefined && handle.version <= 1)',
+    replace: 'if (problem !== undefined && handle.version < 1)',
+    tests: ['test/commands/readiness.test.ts'],
+  },
 ]

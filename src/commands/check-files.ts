@@ -1,9 +1,9 @@
 import path from 'node:path'
 import type { X509Certificate } from 'node:crypto'
-import { type Clock, denied, deniedClause } from '../core/index.ts'
+import { type Clock, denied, deniedClause, headerSecretProblem } from '../core/index.ts'
 import { ContentProblem, FileError, readBounded, readCertificates, readPrivateKey } from '../files/index.ts'
 import { isClientKey } from '../obtain/index.ts'
-import type { Content, NamedFile, NamedSecret, Problem } from '../resources/index.ts'
+import { type Content, isHeaderForm, type NamedFile, type NamedSecret, type Problem } from '../resources/index.ts'
 
 // As much as the readers of these files take.
 const MAX_TEXT_BYTES = 64 * 1024
@@ -14,6 +14,8 @@ const TOKEN = /^[\w\-.~+/]+=*$/
 
 const EXPECTED: Readonly<Record<Content, string>> = {
   text: 'a file with one secret in it',
+  'header value': 'a file with the value of a header on one line',
+  'bearer token': 'a file with one token on one line',
   token: 'a file with one token in it',
   certificates: 'the certificates of authorities in PEM',
   'certificate chain': 'a certificate in PEM',
@@ -114,7 +116,14 @@ async function checkSecret(
     if (content.toString('utf8').trim() === '')
       warnings.push({ ...at, message: `the secret ${label} in ${directory} is blank; ${WAITING}` })
     else if (holds === 'certificates') readCertificates(content)
-    else if (holds === 'client key' && !(await isClientKey(content.toString('utf8'))))
+    else if (isHeaderForm(holds)) {
+      const problem = headerSecretProblem(content.toString('utf8').replace(/\r?\n$/, ''), holds)
+      if (problem !== undefined)
+        warnings.push({
+          ...at,
+          message: `the secret ${name} cannot be used: ${problem}; expected ${EXPECTED[holds]}; what needs it is answered with config_error`,
+        })
+    } else if (holds === 'client key' && !(await isClientKey(content.toString('utf8'))))
       throw new ContentProblem(`it is no private key that can sign, expected ${EXPECTED[holds]}`)
   } catch (error) {
     if (error instanceof ContentProblem) problems.push({ ...at, message: sentenceOf(error, name, holds) })

@@ -1,7 +1,13 @@
 import type { AuthServer } from '../authserver/index.ts'
-import { asFailure, type Secrets } from '../core/index.ts'
+import { asFailure, headerSecretProblem, type Secrets } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
-import { filesNamedBy, type ResolvedProxy, type ResolvedRoute, secretsNamedBy } from '../resources/index.ts'
+import {
+  filesNamedBy,
+  isHeaderForm,
+  type ResolvedProxy,
+  type ResolvedRoute,
+  secretsNamedBy,
+} from '../resources/index.ts'
 
 /** What a configuration has opened, as far as readiness looks at it. */
 export interface Resources {
@@ -62,9 +68,13 @@ function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }
   const { spec } = authServer?.server ?? {}
   const server = spec === undefined ? [] : secretsNamedBy({ type: 'embeddedAuthServer' as const, spec })
   const needed = server.filter(({ path }) => CURRENT_KEYS.has(path.join('.')))
-  for (const { path, value } of [...secretsNamedBy(auth), ...needed]) {
+  for (const { path, value, holds } of [...secretsNamedBy(auth), ...needed]) {
     try {
-      secrets.handle(value, path[0] === 'hmacSecretRefs' ? 'bytes' : 'text').current()
+      const handle = secrets.handle(value, path[0] === 'hmacSecretRefs' ? 'bytes' : 'text')
+      const secret = handle.current()
+      const problem = isHeaderForm(holds) ? headerSecretProblem(secret.reveal(), holds) : undefined
+      // After a value that could be used, that one stays in force.
+      if (problem !== undefined && handle.version <= 1) return { reason: 'config_error', field: path.join('.') }
     } catch (error) {
       return { reason: asFailure(error).code, field: path.join('.') }
     }

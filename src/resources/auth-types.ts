@@ -8,7 +8,7 @@ import {
   upstreamInjectRecord,
 } from './static-types.ts'
 import { tokenExchangeRecord } from './token-exchange.ts'
-import type { Found } from './marked.ts'
+import type { Found, FoundContent } from './marked.ts'
 import type { SecretRef } from './scalars.ts'
 import type { CalledUrl, Remark, SetHeader, TypeRecord, UpstreamTokenUse } from './type-record.ts'
 
@@ -72,7 +72,7 @@ export const headersSetBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): 
   TYPE_RECORDS[type].sets(spec)
 
 /** Every secret that a config names. */
-export const secretsNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Found<SecretRef>[] =>
+export const secretsNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly FoundContent<SecretRef>[] =>
   TYPE_RECORDS[type].secrets(spec)
 
 /** Every file that a config names. */

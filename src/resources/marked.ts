@@ -1,9 +1,12 @@
 import { z } from 'zod'
+import type { HeaderForm } from '../core/index.ts'
 import { innerOf } from './later.ts'
 
 /** What a secret or file that a field names has to hold. */
 export type Content =
   | 'text'
+  /** Goes into a request as it is. */
+  | HeaderForm
   /** Bearer token on one line. */
   | 'token'
   /** Authorities, PEM. */
@@ -18,6 +21,10 @@ export type Content =
   | 'registry directory'
   /** Where secrets are; not a file. */
   | 'secrets directory'
+
+/** Whether what a field names goes into a request as it is. */
+export const isHeaderForm = (holds: Content): holds is HeaderForm =>
+  holds === 'header value' || holds === 'bearer token'
 
 /** What a field means to those who do not know its schema. */
 type Mark = z.core.$ZodRegistry<{ readonly holds: Content }>

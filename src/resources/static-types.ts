@@ -16,7 +16,7 @@ export const unauthenticatedRecord = {
 
 /** `spec.bearerToken`. */
 export const bearerToken = () =>
-  z.strictObject({ tokenSecretRef: secretRef().describe('Secret holding the bearer token.') })
+  z.strictObject({ tokenSecretRef: secretRef('bearer token').describe('Secret holding the bearer token.') })
 export type BearerToken = z.output<ReturnType<typeof bearerToken>>
 
 export const bearerTokenRecord = {
@@ -33,7 +33,7 @@ export const headerInjection = () =>
   withRules(
     z.strictObject({
       headerName: headerName().min(1).describe('Name of the HTTP header to inject.'),
-      valueSecretRef: secretRef().describe('Secret holding the header value.'),
+      valueSecretRef: secretRef('header value').describe('Secret holding the header value.'),
     }),
     [injectable('headerName')],
   )

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { FailureCode } from '../core/index.ts'
 import { once } from './later.ts'
-import { FILE_PATHS, marked, SECRET_REFS, type Found } from './marked.ts'
+import { FILE_PATHS, marked, markedContents, SECRET_REFS, type Found, type FoundContent } from './marked.ts'
 import type { SecretRef } from './scalars.ts'
 
 /** A header that a type sets on requests. */
@@ -63,7 +63,7 @@ export interface TypeRecord<Spec> {
   /** The credential is got for one caller, so there must be one that is known (decisions §2.1). */
   readonly fetches: boolean
   /** Every secret that a spec names. */
-  secrets(spec: Spec): readonly Found<SecretRef>[]
+  secrets(spec: Spec): readonly FoundContent<SecretRef>[]
   /** Every file that a spec names. */
   files(spec: Spec): readonly Found<string>[]
   urls(spec: Spec): readonly CalledUrl[]
@@ -87,7 +87,7 @@ export function named<S extends z.ZodType>(
   const shared = once(schema)
   return {
     schema,
-    secrets: (spec) => marked<SecretRef>(shared(), spec, SECRET_REFS),
+    secrets: (spec) => markedContents<SecretRef>(shared(), spec, SECRET_REFS),
     files: (spec) => marked<string>(shared(), spec, FILE_PATHS),
   }
 }

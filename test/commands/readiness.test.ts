@@ -86,6 +86,27 @@ describe('readiness', () => {
     })
   })
 
+  test.each([
+    ['Bearer x', 1, true],
+    ['x\n', 1, true],
+    ['x', 1, false],
+    // The value from before stays in force.
+    ['"x"', 2, false],
+  ])('a secret that cannot be a header makes its route unusable: %j, version %i', (text, version, isUnusable) => {
+    const secrets: Secrets = {
+      handle: ({ name, key }) => ({
+        label: `${name}/${key}`,
+        version,
+        current: () => new Secret(text),
+        refresh: () => Promise.resolve(false),
+      }),
+    }
+    const unusable = [{ route: 'a', reason: 'config_error', field: 'tokenSecretRef' }]
+    expect(readinessOf(both, { ...without(), secrets }, false)).toEqual(
+      isUnusable ? { ok: true, degraded: true, detail: { unusable } } : { ok: true },
+    )
+  })
+
   test('no route can serve', () => {
     expect(readinessOf(both, without('a/b', 'keys/pem'), false).ok).toBe(false)
     expect(readinessOf(both, without(), true)).toEqual({ ok: false, detail: { draining: true } })

@@ -220,6 +220,20 @@ describe('files and secrets that are named', () => {
     await rm(at('sec/a'), { recursive: true })
   })
 
+  test.each([
+    ['value\n\n', 'it ends with a blank line'],
+    ['\uFEFFvalue', 'it begins with a byte order mark'],
+    ['"value"', 'it is in quotes'],
+    ['Bearer value', 'it begins with "Bearer ", which is added to it'],
+  ])('a secret that cannot be a header is a warning that does not show it: %j', async (text, why) => {
+    await mkdir(at('sec/a'))
+    await writeFile(at('sec/a/b'), text)
+    const { code, lines } = await run(at('proxy.yaml'))
+    expect([code, lines]).toEqual([0, [expect.stringContaining(`sec/a/b cannot be used: ${why}; expected a file`)]])
+    expect(lines.join()).not.toContain('value')
+    await rm(at('sec/a'), { recursive: true })
+  })
+
   test('without a secrets directory nothing is said of secrets, but with --verbose', async () => {
     const options = [at('proxy.yaml'), '--secrets-dir', at('nowhere')]
     expect(await run(...options)).toEqual({ code: 0, lines: [] })
