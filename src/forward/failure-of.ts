@@ -13,8 +13,12 @@ const codeOf = (error: unknown): string =>
 /** The connection went away: the peer closed or reset it, or it could not be written to. */
 const LOST: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
+// undici says with the code of a lost connection that a backend switches protocols by itself.
+const UNASKED = /^bad (?:upgrade|response)$/
+
 /** True when a connection that stood was lost, so that another one may fare better. */
-export const isConnectionLost = (error: unknown): boolean => LOST.has(codeOf(error))
+export const isConnectionLost = (error: unknown): boolean =>
+  LOST.has(codeOf(error)) && !(error instanceof Error && UNASKED.test(error.message))
 
 // What undici says about answers that break the rules of HTTP, beside what its parser throws.
 const MALFORMED: ReadonlySet<string> = new Set([
@@ -27,6 +31,7 @@ const MALFORMED: ReadonlySet<string> = new Set([
 const failureCode = (error: unknown): FailureCode => {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_TIMEOUT') return 'backend_timeout'
+  if (code === 'UND_ERR_SOCKET' && error instanceof Error && UNASKED.test(error.message)) return 'backend_error'
   if (MALFORMED.has(code) || error instanceof errors.HTTPParserError) return 'backend_error'
   // Our own header policy lets nothing through that undici refuses, so what it refuses came from the caller.
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') return 'bad_request'

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Body } from '../core/index.ts'
+import type { Body, RequestTrace } from '../core/index.ts'
 import type { Dispatcher } from 'undici'
 
 /** A kept body that is larger goes out in pieces of this size, in bytes. */
@@ -13,6 +13,13 @@ export function payloadOf(body: Body): Exclude<Dispatcher.DispatchOptions['body'
   if (body.kind === 'stream') return body.stream
   if (body.kind === 'none') return null
   return body.bytes.length <= PIECE_BYTES ? body.bytes : Readable.from(piecesOf(body.bytes), { objectMode: false })
+}
+
+/** undici begins to read a streamed body in this very turn: who listens from here on misses nothing and starts nothing. */
+export function tellSending(trace: RequestTrace, body: Body): void {
+  trace.sending()
+  if (body.kind === 'stream' && trace.requestBody !== undefined)
+    body.stream.on('data', (chunk: Buffer) => trace.requestBody?.(chunk))
 }
 
 function* piecesOf(bytes: Buffer): Generator<Buffer> {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type Again, Failure, type Inbound, type Outcome, type RequestTrace, type Sealed } from '../core/index.ts'
+import { type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
 import { isEventStream, type ParsedHeaders, type ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
@@ -9,7 +9,8 @@ import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
 import { judge, type Disposition } from './disposition.ts'
-import { payloadOf } from './payload.ts'
+import { payloadOf, tellSending } from './payload.ts'
+import { unusableAnswer } from './unusable.ts'
 
 type Controller = Dispatcher.DispatchController
 
@@ -86,13 +87,15 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
-    if (this.inbound.trace !== undefined) tellSending(this.inbound.trace, this.sealed)
+    if (this.inbound.trace !== undefined) tellSending(this.inbound.trace, this.sealed.body)
     // The client left while the connection was being made.
     if (this.#isSettled) controller.abort(CLIENT_GONE)
   }
 
   onResponseStart(controller: Controller, status: number, headers: ParsedHeaders): void {
     if (this.#isSettled) return
+    const unusable = unusableAnswer(status, headers)
+    if (unusable !== undefined) return controller.abort(unusable)
     if (status < 200) return this.#inform(controller, status, headers)
     this.#status = status
     this.#firstByteAtMs = this.route.clock.now()
@@ -288,13 +291,6 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#release()
     this.#reject(failure)
   }
-}
-
-/** undici begins to read a streamed body in this very turn: who listens from here on misses nothing and starts nothing. */
-function tellSending(trace: RequestTrace, { body }: Sealed): void {
-  trace.sending()
-  if (body.kind === 'stream' && trace.requestBody !== undefined)
-    body.stream.on('data', (chunk: Buffer) => trace.requestBody?.(chunk))
 }
 
 const flushHead = (relay: Relay): void => relay.flush()
