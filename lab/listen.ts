@@ -43,7 +43,6 @@ export async function listenOnLoopback(
       listener(request, response)
     },
     refusal: () => ({ headers: {}, body: '' }),
-    clock: Date,
     log: SILENT,
   }).catch((error: unknown) => {
     const { cause } = error as Error

@@ -73,6 +73,27 @@ export const LISTEN: readonly Mutation[] = [
     tests: ['test/proxy/body-memory.test.ts'],
   },
   {
+    rule: 'other versions of HTTP and lengths beyond counting are refused',
+    file: 'src/listen/connection.ts',
+    find: 'if (failure !== undefined) return this.#refuseInTurn(failure)',
+    replace: '',
+    tests: ['test/listen/malformed.test.ts'],
+  },
+  {
+    rule: 'an answer with a transfer coding that nobody takes off is refused',
+    file: 'src/forward/unusable.ts',
+    find: "return bad('a transfer coding other than chunked')",
+    replace: 'return undefined',
+    tests: ['test/forward/odd-answers.test.ts'],
+  },
+  {
+    rule: 'the system clock moves no deadline of a client',
+    file: 'src/proxy/proxy.ts',
+    find: 'createBodyWatch(active, steadyClock,',
+    replace: 'createBodyWatch(active, clock,',
+    tests: ['test/proxy/body.test.ts'],
+  },
+  {
     rule: 'a kept body goes out as the backend reads, and is held once',
     file: 'src/forward/payload.ts',
     find: 'body.bytes.length <= PIECE_BYTES ? body.bytes :',

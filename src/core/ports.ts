@@ -7,6 +7,12 @@ export interface Clock {
   now(): number
 }
 
+/**
+ * Time that only goes forward, in milliseconds from some moment: for deadlines, which a system clock that is set must not
+ * move.
+ */
+export const STEADY_CLOCK: Clock = { now: () => performance.now() }
+
 /** Structured log. Fields never hold tokens, secrets, claims or texts of foreign errors beyond their code. */
 export interface Log {
   debug(fields: object, message: string): void

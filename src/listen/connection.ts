@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { causeOf, Failure } from '../core/index.ts'
 import { Peer } from './peer.ts'
-import { parserFailure, renderRefusal } from './refusal.ts'
+import { notUnderstood, parserFailure, renderRefusal } from './refusal.ts'
 import type { ConnectionRules, RequestKind } from './rules.ts'
 import { StuckWatch, type StuckReason } from './stuck.ts'
 
@@ -65,6 +65,8 @@ export class Connection<T = unknown> {
   take(request: IncomingMessage, response: ServerResponse, kind: RequestKind): void {
     if (this.#isOver || (this.#isClosing && this.isBusy)) return
     if (this.#last !== undefined && this.#last !== request) return this.#pause()
+    const failure = notUnderstood(request)
+    if (failure !== undefined) return this.#refuseInTurn(failure)
     if (this.#waiting.length === 0 && !this.isBusy) return this.#start(request, response, kind)
     this.#wait({ request, response, kind })
     const unanswered = this.#waiting.length + 1
@@ -100,6 +102,10 @@ export class Connection<T = unknown> {
       this.socket.destroy()
       return
     }
+    this.#refuseInTurn(failure)
+  }
+
+  #refuseInTurn(failure: Failure): void {
     // What follows the first error, or a request behind which nothing can be read, is an echo.
     if (this.#isOver || this.#last !== undefined) return
     if (!this.isBusy || this.#request?.complete !== true) {

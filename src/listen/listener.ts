@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Clock, Log, Metrics } from '../core/index.ts'
+import { type Clock, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
 import type { ListenAddress } from './address.ts'
 import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
@@ -60,7 +60,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly trustedProxies?: readonly string[]
   /** Which upgrade requests are served; others are answered as if they asked for none. Default: none is. */
   readonly servesUpgrade?: (request: IncomingMessage) => boolean
-  readonly clock: Clock
+  /** Of all deadlines. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock
   readonly log: Log
   readonly metrics?: Metrics
 }
@@ -88,7 +89,7 @@ export interface Listener {
  * `config_error` when the address can't be bound.
  */
 export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
-  const { address, tls, clock, log, metrics, serve, refusal } = options
+  const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const cuts = metrics?.counter('extauth_connections_cut_total', 'Client connections ended because they were stuck.', [
     'reason',
@@ -158,7 +159,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   })
   const unfollow = tls === undefined ? () => {} : followCertificate(server, tls, log)
   const sweep = setInterval(() => {
-    const now = clock.now()
+    const now = steadyClock.now()
     for (const connection of connections) connection.look(now)
     limit.look()
   }, SWEEP_MS)

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { Failure, type FailureCode } from '../core/index.ts'
 
 // Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
@@ -23,6 +24,22 @@ function failureCode(code: string | undefined): FailureCode {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
   return 'bad_request'
 }
+
+/**
+ * The failure for a request that Node's parser lets pass although it is not HTTP/1.1 or 1.0: another version or none (RFC
+ * 9112 §2.3), the source of a stream, or a length that nobody can count to.
+ */
+export function notUnderstood(request: IncomingMessage): Failure | undefined {
+  if (request.httpVersionMajor !== 1 || request.httpVersionMinor > 1)
+    return bad('a version of HTTP that is not 1.1 or 1.0')
+  if (request.method === 'SOURCE') return bad('no method of HTTP')
+  const length = request.headers['content-length']
+  return length !== undefined && Number(length) > Number.MAX_SAFE_INTEGER
+    ? bad('a Content-Length beyond 2^53')
+    : undefined
+}
+
+const bad = (detail: string): Failure => new Failure('bad_request', { detail })
 
 /** A whole answer as it goes over the wire; the connection ends with it (RFC 9112 §2.2). */
 export function renderRefusal({ status }: Failure, { headers, body }: Refusal): string {

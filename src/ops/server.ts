@@ -86,7 +86,6 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
       if (servePage?.(request, response) !== true) void reply(request, response)
     },
     refusal: () => ({ headers: { 'x-content-type-options': 'nosniff' }, body: '' }),
-    clock,
     log: options.log,
   })
   return {

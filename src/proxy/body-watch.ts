@@ -10,8 +10,8 @@ export interface BodyWatch {
   readonly budget: BodyBudget
   /** `onLate` is called once when a body that is kept is not complete in time, until `inbound.onBodyLate` is cleared. */
   kept(inbound: InboundRequest, onLate: () => void): void
-  /** The same for a body of unknown length, which is waited for only a little before it is streamed. */
-  unannounced(inbound: InboundRequest, onLate: () => void): void
+  /** The same for a body of unknown length, which is waited for only a moment before it is streamed; gives what cancels it. */
+  unannounced(onLate: () => void): () => void
   /** The connection ends with 408 when nothing arrives for too long although somebody wants to read. */
   streamed(inbound: InboundRequest): void
   close(): void
@@ -50,7 +50,10 @@ export function createBodyWatch(
   return {
     budget: new BodyBudget(limitBytes),
     kept: (inbound, onLate) => wait(inbound, onLate, deadlines.keptBodyMs),
-    unannounced: (inbound, onLate) => wait(inbound, onLate, deadlines.unannouncedBodyMs),
+    unannounced(onLate) {
+      const timer = setTimeout(onLate, deadlines.unannouncedBodyMs)
+      return () => clearTimeout(timer)
+    },
     streamed(inbound) {
       inbound.bodyUntilMs = clock.now() + deadlines.bodyIdleMs
       inbound.streamedBytes = inbound.socket.bytesRead

@@ -49,8 +49,10 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
   return new Promise((resolve, reject) => {
     const gathered = new Gathered(length, limitBytes)
     let isSettled = false
+    let cancel: (() => void) | undefined
     const settle = (): void => {
       isSettled = true
+      cancel?.()
       inbound.onBodyLate = undefined
     }
     // The listeners stay: what still comes after a refusal flows away through them.
@@ -88,7 +90,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
     }
     if (mustKeep || length !== undefined)
       watch.kept(inbound, () => fail(new Failure('request_timeout', { detail: 'the body did not arrive in time' })))
-    else watch.unannounced(inbound, () => stream())
+    else cancel = watch.unannounced(() => stream())
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
 }

@@ -34,7 +34,7 @@ export interface ListenOptions {
 export interface BodyDeadlines {
   /** For a body that is kept. Default 60 s. */
   readonly keptBodyMs: number
-  /** For a body of unknown length, before it is streamed instead of kept. Default 1 s. */
+  /** For a body of unknown length, before it is streamed instead of kept. Default 30 ms: who streams waits for an answer. */
   readonly unannouncedBodyMs: number
   /** Between two pieces of a body, unless it is the backend that does not read. Default 30 s. */
   readonly bodyIdleMs: number
@@ -42,7 +42,7 @@ export interface BodyDeadlines {
 
 export const DEFAULT_BODY_DEADLINES: BodyDeadlines = {
   keptBodyMs: 60_000,
-  unannouncedBodyMs: 1000,
+  unannouncedBodyMs: 30,
   bodyIdleMs: 30_000,
 }
 
@@ -50,6 +50,8 @@ export interface ProxyOptions {
   readonly listen: ListenOptions
   readonly runtime: Runtime
   readonly clock: Clock
+  /** Of deadlines. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock
   readonly log: Log
   readonly metrics: Metrics
   /** A reload removed this route and its last request is over: nothing is counted for it any more. */

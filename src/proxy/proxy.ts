@@ -1,3 +1,4 @@
+import { STEADY_CLOCK } from '../core/index.ts'
 import { mcpFailureBody } from '../http/index.ts'
 import { IntrusiveSet, openListener, parseListenAddress } from '../listen/index.ts'
 import { createBodyWatch } from './body-watch.ts'
@@ -20,7 +21,7 @@ const DEFAULT_BUFFERED_BODIES_BYTES = 256 * 1024 * 1024
  * when it can't listen (the cause has the system's code).
  */
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
-  const { clock, log, metrics } = options
+  const { clock, steadyClock = STEADY_CLOCK, log, metrics } = options
   const { tls, allowedOrigins, allowedHosts, headerLimitBytes, trustedProxies, connectionLimit } = options.listen
   const { bufferedBodiesBytes = DEFAULT_BUFFERED_BODIES_BYTES } = options.listen
   const { address: where } = options.listen
@@ -28,7 +29,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const deadlines = { ...DEFAULT_BODY_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log, (route) => options.onRouteGone?.(route))
   const active = new IntrusiveSet<InboundRequest>()
-  const bodyWatch = createBodyWatch(active, clock, { ...deadlines, limitBytes: bufferedBodiesBytes })
+  const bodyWatch = createBodyWatch(active, steadyClock, { ...deadlines, limitBytes: bufferedBodiesBytes })
   const handler = createHandler({
     active,
     rules: createOriginRules({ address, allowedOrigins, allowedHosts }),
@@ -57,7 +58,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       if (inbound !== undefined) inbound.refusal ??= failure
       return { headers: { 'content-type': 'application/json' }, body: mcpFailureBody(failure, inbound?.id ?? '') }
     },
-    clock,
+    steadyClock,
     log,
     metrics,
   }).catch((error: unknown) => {

@@ -1,4 +1,3 @@
-import type { Clock } from '../core/index.ts'
 import { openListener, parseListenAddress } from '../listen/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { refusalOf } from './gate.ts'
@@ -9,8 +8,6 @@ export type RegistryOptions = SiteOptions & {
   readonly address: string
   /** How long a client may take to send its headers, in milliseconds; 408 after it. Default 10 s, seen within a second. */
   readonly headersTimeoutMs?: number
-  /** Default: the time. */
-  readonly clock?: Clock
 }
 
 export interface RegistryServer {
@@ -51,7 +48,6 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
     },
     serve: (request, response) => site.serve(request, response),
     refusal: refusalOf,
-    clock: options.clock ?? Date,
     log: options.log,
     metrics: options.metrics,
   })

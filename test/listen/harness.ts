@@ -36,7 +36,7 @@ export async function startListener(
       serve(request, response)
     },
     refusal: ({ code }) => ({ headers: {}, body: code }),
-    clock,
+    steadyClock: clock,
     log,
     metrics,
     ...options,

@@ -126,6 +126,7 @@ export async function startProxy(
     },
     runtime,
     clock,
+    steadyClock: clock,
     log,
     metrics,
     sessionKey: () => new Secret('k'.repeat(32)),

@@ -145,7 +145,6 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       })
     },
     refusal: () => ({ headers: {}, body: '' }),
-    clock: { now: options.now },
     log,
     metrics,
   })
