@@ -1,6 +1,7 @@
 import { causeOf, type Route } from '../core/index.ts'
 import type { Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
+import { createBackends } from './backends.ts'
 import { placed } from './config-error.ts'
 import type { LateRooms } from './late-rooms.ts'
 import type { Services } from './proxy-services.ts'
@@ -61,7 +62,7 @@ export function buildCandidate(
     const { places } = config
     const authServers = services.authServers.hold(config, listenUrl, rooms)
     keep({ close: () => authServers.release() })
-    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain }
+    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends: createBackends(keep) }
     const routes: Route[] = config.routes.map((resolved) =>
       placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)),
     )

@@ -2,11 +2,12 @@ import { createApply } from '../apply/index.ts'
 import { createRouteAuthenticate } from '../authenticate/index.ts'
 import type { Clock, Route } from '../core/index.ts'
 import { createForward } from '../forward/index.ts'
-import { createBackend, type EgressProxy } from '../net/index.ts'
+import type { EgressProxy } from '../net/index.ts'
 import { createObtain, type DecisionLog, type ObtainDeps } from '../obtain/index.ts'
 import { headersSetBy, type ResolvedRoute, TYPE_RECORDS } from '../resources/index.ts'
 import type { HeldAuthServers } from './auth-servers.ts'
 import type { HeldAuthenticators } from './authenticators.ts'
+import type { Backends } from './backends.ts'
 import { resourceUrlOf } from './resource-documents.ts'
 
 /** What all routes of a configuration have in common. */
@@ -16,6 +17,7 @@ export interface RouteDeps {
   readonly authServers: Pick<HeldAuthServers, 'of' | 'issuerOf'>
   readonly decisions: DecisionLog
   readonly obtain: ObtainDeps
+  readonly backends: Backends
   readonly egressProxy: EgressProxy | undefined
 }
 
@@ -31,7 +33,7 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
   const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
   const isProtected = callers.mode === 'oauth'
   const mapping = { path: resolved.path, targetPath: target.path, exactTarget: resolved.exactTarget }
-  const backend = createBackend({
+  const backend = deps.backends.open({
     origin: target.origin,
     connectMs: timeouts.connectMs,
     firstByteMs: timeouts.firstByteMs,

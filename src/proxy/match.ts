@@ -4,11 +4,11 @@ import {
   checkTokenInHost,
   checkTokenInTarget,
   createHeaderPolicy,
-  isUnder,
   readAsBackends,
   withoutAmzParameters,
 } from '../http/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
+import { RouteTree } from './route-tree.ts'
 
 /** How we call ourselves to backends (RFC 9110 §7.6.3). */
 const VIA = '1.1 extauth'
@@ -21,19 +21,25 @@ export type Match = (inbound: InboundRequest) => Matched
  * `bad_request` for a token in the request target and for a path on an open route that may mean a protected one. The only place that mints `Matched`.
  */
 export function createMatch(routes: readonly Route[]): Match {
-  const entries = routes
-    .map((route) => ({ route, policy: createHeaderPolicy(route.ownedHeaders, route.passHeaders) }))
-    .sort((one, other) => other.route.path.length - one.route.path.length)
+  // Thousands of routes have a few policies, each of which remembers the names that it has seen.
+  const policies = new Map<string, ReturnType<typeof createHeaderPolicy>>()
+  const policyOf = ({ ownedHeaders, passHeaders }: Route): ReturnType<typeof createHeaderPolicy> => {
+    const key = JSON.stringify([ownedHeaders, passHeaders])
+    const policy = policies.get(key) ?? createHeaderPolicy(ownedHeaders, passHeaders)
+    policies.set(key, policy)
+    return policy
+  }
+  const tree = new RouteTree(routes.map((route) => [route.path, { route, policy: policyOf(route) }] as const))
 
   const hasProtected = routes.some((route) => route.isProtected)
   /** Whether the path, as a backend may read it, lies under a protected route. */
   const isProtectedOtherwise = (path: string): boolean => {
     const read = readAsBackends(path)
-    return read !== path && entries.find(({ route }) => isUnder(route.path, read))?.route.isProtected === true
+    return read !== path && tree.find(read)?.route.isProtected === true
   }
 
   return (inbound) => {
-    const entry = entries.find(({ route }) => isUnder(route.path, inbound.path))
+    const entry = tree.find(inbound.path)
     if (entry === undefined) throw new Failure('not_found', { detail: 'no route' })
     const { route, policy } = entry
     inbound.route = route

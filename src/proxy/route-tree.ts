@@ -1,0 +1,42 @@
+/** Part of a tree of path prefixes: what is found at its end, and the next segments. */
+interface Node<T> {
+  value: T | undefined
+  readonly next: Map<string, Node<T>>
+}
+
+/**
+ * Finds the longest prefix of a path at a segment boundary; `/` is a prefix of every path. Costs as much as the path has
+ * segments, however many prefixes there are. Of equal prefixes the first counts.
+ */
+export class RouteTree<T> {
+  readonly #root: Node<T> = { value: undefined, next: new Map() }
+
+  constructor(entries: Iterable<readonly [prefix: string, value: T]>) {
+    for (const [prefix, value] of entries) {
+      let node = this.#root
+      if (prefix !== '/')
+        for (const segment of prefix.replace(/\/$/, '').slice(1).split('/')) {
+          const next = node.next.get(segment) ?? { value: undefined, next: new Map<string, Node<T>>() }
+          node.next.set(segment, next)
+          node = next
+        }
+      node.value ??= value
+    }
+  }
+
+  /** What the longest prefix of `path`, which begins with a slash, leads to. */
+  find(path: string): T | undefined {
+    let node = this.#root
+    let found = node.value
+    for (let start = 1; node.next.size > 0;) {
+      const slash = path.indexOf('/', start)
+      const next = node.next.get(slash === -1 ? path.slice(start) : path.slice(start, slash))
+      if (next === undefined) break
+      node = next
+      found = node.value ?? found
+      if (slash === -1) break
+      start = slash + 1
+    }
+    return found
+  }
+}
