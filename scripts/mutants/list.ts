@@ -18,6 +18,7 @@ import { PERSONAL_LOGINS } from './personal-logins.ts'
 import { PODS } from './pods.ts'
 import { REVIEWS } from './reviews.ts'
 import { SHARED_CACHE } from './shared-cache.ts'
+import { STORE } from './store.ts'
 import { VERDICTS } from './verdicts.ts'
 
 /** Everything that `npm run mutants` plants, in the order of a request; then what is beside requests. */
@@ -42,4 +43,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...PODS,
   ...REVIEWS,
   ...SHARED_CACHE,
+  ...STORE,
 ]

@@ -38,8 +38,9 @@ export const LOGINS: readonly Mutation[] = [
   {
     rule: 'a code is redeemed once',
     file: 'src/authserver/tokens/codes.ts',
-    find: 'return store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)',
-    replace: 'return store.put(key, records.write(key, traceOf(grant, false)), lifespanMs).then(() => version !== "")',
+    find: 'const isOurs = await store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)',
+    replace:
+      'await store.put(key, records.write(key, traceOf(grant, false)), lifespanMs)\n      const isOurs = version !== ""',
     tests: ['test/authserver/two-replicas.test.ts'],
   },
   {

@@ -89,7 +89,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     issuer: spec.issuer,
     upstreams,
     claimNames: claimNames(forwardClaims),
-    accessTokenMs: lifespans.accessMs,
+    longestTokenMs: Math.max(lifespans.accessMs, lifespans.refreshMs),
     store,
     seal,
     clock,
@@ -102,13 +102,14 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const most = spec.limits?.registeredClients
   const clients = createClientDirectory({
     store,
+    seal,
     documents,
     clock,
     metrics,
     server: config.name,
     ...(most === undefined ? {} : { most }),
   })
-  const codes = createCodes(store, seal, lifespans.codeMs)
+  const codes = createCodes(store, seal, { clock, lifespanMs: lifespans.codeMs })
   const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
   const tokens = createTokenService({
     issuer: spec.issuer,
@@ -162,6 +163,11 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     log,
   })
 
+  const isShared = store.health().kind === 'kvstore'
+  metrics
+    .gauge('extauth_authserver_uses_store', 'Whether logins of a server need the store (kvstore).', ['server'], 'max')
+    .with(config.name)
+    .set(isShared ? 1 : 0)
   const isAlone = store.health().kind === 'kvstore' && (ring.isEphemeral || secrets.isEphemeral)
   const oneReplica =
     'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'

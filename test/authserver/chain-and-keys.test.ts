@@ -96,7 +96,10 @@ describe('rotation in the documented order', () => {
     rig.secrets.get('as/hmac').set('short')
     expect((await refresh(rig, client, token)).status).toBe(200)
     rig.secrets.get('as/hmac').set(`another ${HMAC}`)
-    expect((await refresh(rig, client, token)).status).toBe(400)
+    // The registration as well: who is told so registers anew.
+    expect((await refresh(rig, client, token)).status).toBe(401)
+    const fresh = await register(rig)
+    expect((await refresh(rig, fresh, token)).status).toBe(400)
   })
 })
 

@@ -25,7 +25,11 @@ const replicaOf = (overrides: Parameters<Deployment['config']>[0] = {}, scope = 
   replicas.push(replica)
   return replica
 }
-const otherSecrets = createTestSecrets({ ca: TLS.ca.toString(), otherCa: TLS.otherCa.toString() })
+const otherSecrets = createTestSecrets({
+  ca: TLS.ca.toString(),
+  otherCa: TLS.otherCa.toString(),
+  both: `${TLS.ca.toString()}\n${TLS.otherCa.toString()}`,
+})
 const trusting = (label: string) => ({ ca: otherSecrets.get(label), insecureSkipVerify: false })
 
 describe('TLS', () => {
@@ -39,6 +43,11 @@ describe('TLS', () => {
   it.each([
     ['the sentinels show another authority’s certificate', { sentinelTls: trusting('ca') }, 'no sentinel answers'],
     ['the sentinels want TLS and only the master’s is configured', { sentinelTls: undefined }, 'no sentinel answers'],
+    [
+      'the sentinels want TLS, and what is configured for the master would do for them',
+      { tls: trusting('both'), sentinelTls: undefined },
+      'no sentinel answers',
+    ],
     ['the master shows another authority’s certificate', { tls: trusting('otherCa') }, /CERT|SIGNATURE/],
     ['the authority of the master can’t be read', { tls: trusting('missing') }, 'secret_unavailable'],
     [

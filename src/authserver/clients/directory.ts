@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createTtlLru } from '../../cache/index.ts'
 import { Failure, Secret, type Clock, type Metrics } from '../../core/index.ts'
-import type { Admission, Bound, Store } from '../../storage/index.ts'
+import { StoreError, type Admission, type Bound, type Seal, type Store } from '../../storage/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { storeFailure } from '../store-failure.ts'
 import type { Client, ClientMetadata } from './client.ts'
@@ -42,6 +42,8 @@ export interface ClientDirectory {
 
 export function createClientDirectory(options: {
   readonly store: Store
+  /** Nothing in a record is secret, but nobody else may write one: redirect addresses decide where codes go. */
+  readonly seal: Seal
   readonly documents: ClientDocuments
   readonly clock: Clock
   readonly metrics: Metrics
@@ -50,7 +52,7 @@ export function createClientDirectory(options: {
   /** Registered clients that are kept. Default 10,000. */
   readonly most?: number
 }): ClientDirectory {
-  const { store, documents, clock, most = MOST_CLIENTS } = options
+  const { store, seal, documents, clock, most = MOST_CLIENTS } = options
   const bound = boundOf(most, store)
   const registrations = createRegistrationMetrics(options.metrics, options.server)
   let isFull = false
@@ -61,9 +63,18 @@ export function createClientDirectory(options: {
     // What we never gave out needs no look; it may not even be a name that the store takes.
     if (!/^[A-Za-z0-9_-]{22}$/.test(id)) return undefined
     try {
-      const stored = await store.get(keyOf(id))
-      return stored === undefined ? undefined : readClient(stored.value)
+      const key = keyOf(id)
+      const stored = await store.get(key)
+      const opened = stored && (await seal.open(key, stored.value))
+      if (stored === undefined || opened === undefined) return undefined
+      // Sealed with a secret that is on its way out (authserver.md §5).
+      const ttlMs = Math.ceil(stored.leftMs)
+      if (!opened.isCurrent && ttlMs >= 1 && ttlMs < Infinity)
+        await store.compareAndSet(key, stored.version, seal.seal(key, opened.plain), ttlMs)
+      return readClient(opened.plain)
     } catch (error) {
+      // Of a secret that was taken away: the client registers anew.
+      if (error instanceof StoreError && error.kind === 'unknown_key') return undefined
       throw storeFailure(error)
     }
   }
@@ -85,7 +96,8 @@ export function createClientDirectory(options: {
         throw new OAuthError('invalid_client_metadata', `a registration may hold at most ${CLIENT_BYTES} bytes`)
       let admission
       try {
-        admission = await store.admit(COLLECTION, keyOf(client.id), record, CLIENT_MS, bound)
+        const key = keyOf(client.id)
+        admission = await store.admit(COLLECTION, key, seal.seal(key, record), CLIENT_MS, bound)
       } catch (error) {
         throw storeFailure(error)
       }

@@ -2,7 +2,7 @@ import type { Claims } from '../../core/index.ts'
 import { readJsonObject } from '../../http/index.ts'
 import type { Client } from './client.ts'
 
-/** A registered client as it is stored: nothing in it is secret, so that it is not sealed (authserver.md §5). */
+/** A registered client as it is stored, before it is sealed. */
 export function writeClient(client: Client): Buffer {
   return Buffer.from(JSON.stringify(client))
 }

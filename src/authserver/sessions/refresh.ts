@@ -34,7 +34,8 @@ export interface RefreshRequest {
 
 /** Renewed each third of it: the lock outlives a failover of the store, and not for long a replica that died. */
 const LOCK_MS = 8_000
-const LOCK_WAIT_MS = 20_000
+/** Whoever waits hears 503 then, or goes on with a token that still lives: one that died must hold up nobody for long. */
+const LOCK_WAIT_MS = 2_000
 const WRITE_TRIES = 8
 const STORE_TRIES = 3
 const STORE_PAUSE_MS = 100

@@ -18,8 +18,8 @@ export interface UpstreamSessionsOptions {
   readonly upstreams: ReadonlyMap<string, Upstream>
   /** Claims of the first upstream that are kept for our tokens; everything else is forgotten at once. */
   readonly claimNames: readonly string[]
-  /** Longest life of an access token of ours, milliseconds: for so long it is remembered that a session was ended. */
-  readonly accessTokenMs: number
+  /** Longest life of a token of ours, milliseconds: for so long it is remembered that a session was ended. */
+  readonly longestTokenMs: number
   /** The state of this server and of no other. */
   readonly store: Store
   readonly seal: Seal
@@ -45,8 +45,15 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   const count = createSessionCounters(options.metrics)
   const records = createSessionRecords(store, options.seal, clock)
   const live = createLiveTokens(clock, options.maxLiveSessions ?? DEFAULT_LIVE_SESSIONS)
-  const keepMs = options.accessTokenMs
-  const ended = createEndedSessions({ store, clock, log, keepMs, onEnded: (tsid) => live.forget(tsid) })
+  const keepMs = options.longestTokenMs
+  const ended = createEndedSessions({
+    store,
+    seal: options.seal,
+    clock,
+    log,
+    keepMs,
+    onEnded: (tsid) => live.forget(tsid),
+  })
   const refresh = createRefresh({ store, records, clock, log, claimNames, count: count.refresh })
   const end = async (tsid: string): Promise<void> => {
     // Both, whatever becomes of one: without its tokens a session is of no use, and its name must be refused.

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { createTtlLru } from '../../cache/index.ts'
+import type { Clock } from '../../core/index.ts'
 import type { Seal, Store } from '../../storage/index.ts'
 import { createSealedRecords } from '../sealed-records.ts'
 import type { StoredLogin } from './stored-login.ts'
@@ -44,10 +46,35 @@ export interface Codes {
 
 type CodeRecord = Pick<FoundCode, 'grant' | 'isSpent' | 'isRedeemed'>
 
+/** Keys of codes that were spent. A key tells nothing of its code. */
+const CHANNEL = 'codes-spent'
+const REDEEMED = 'redeemed '
+const MOST_REMEMBERED = 100_000
+
 const CODE = /^[A-Za-z0-9_-]{43}$/
 
-export function createCodes(store: Store, seal: Seal, lifespanMs: number): Codes {
+/**
+ * Who writes the store can put a spent code back as it was: each replica remembers for as long as a code lives which were
+ * spent, here or, by message, elsewhere.
+ */
+export function createCodes(store: Store, seal: Seal, options: { clock: Clock; lifespanMs: number }): Codes {
+  const { clock, lifespanMs } = options
   const records = createSealedRecords(seal)
+  const spent = createTtlLru<{ readonly isRedeemed: boolean }>({ clock, maxEntries: MOST_REMEMBERED })
+  const remember = (key: string, isRedeemed: boolean) => {
+    const before = spent.peek(key)
+    spent.set(key, { isRedeemed: isRedeemed || before?.isRedeemed === true }, clock.now() + lifespanMs)
+  }
+  // It ends with the store.
+  store.subscribe(CHANNEL, {
+    onMessage: (message) =>
+      message.startsWith(REDEEMED) ? remember(message.slice(REDEEMED.length), true) : remember(message, false),
+    onGap: () => undefined,
+  })
+  const tell = (key: string, isRedeemed: boolean) => {
+    remember(key, isRedeemed)
+    store.publish(CHANNEL, isRedeemed ? `${REDEEMED}${key}` : key).catch(() => undefined)
+  }
   const keyOf = (lookup: string): string => `code:${lookup}`
 
   return {
@@ -66,14 +93,20 @@ export function createCodes(store: Store, seal: Seal, lifespanMs: number): Codes
       for (const key of seal.lookupKeys('code', code).map(keyOf)) {
         const stored = await store.get(key)
         const record = await records.read<CodeRecord>(key, stored)
-        if (stored !== undefined && record !== undefined) return { ...record, key, version: stored.version }
+        if (stored === undefined || record === undefined) continue
+        const isSpent = record.isSpent || spent.peek(key) !== undefined
+        const isRedeemed = record.isRedeemed || spent.peek(key)?.isRedeemed === true
+        return { ...record, isSpent, isRedeemed, key, version: stored.version }
       }
       return undefined
     },
-    spend({ grant, key, version }) {
-      return store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)
+    async spend({ grant, key, version }) {
+      const isOurs = await store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)
+      if (isOurs) tell(key, false)
+      return isOurs
     },
     async noteRedeemed({ grant, key }) {
+      tell(key, true)
       await store.put(key, records.write(key, traceOf(grant, true)), lifespanMs)
     },
   }

@@ -138,6 +138,22 @@ describe('refreshing upstream tokens', () => {
     expect(other.isEnded(TSID)).toBe(true)
   })
 
+  it('a lock whose holder died holds nobody up: 503 within 3 s, or the token that still lives', async () => {
+    const rig = createRig()
+    const sessions = await rig.replica()
+    await rig.login(sessions)
+    await rig.memory.lock(`refresh:session:${TSID}`, { ttlMs: 60_000, waitMs: 0 })
+    rig.clock.advance(HOUR - 30_000)
+    const startedAt = performance.now()
+    expect(await rig.access(sessions), 'due, but good for 30 s').toBe('access-0')
+    rig.clock.advance(30_000)
+    await expect(rig.access(await rig.replica())).rejects.toMatchObject({
+      code: 'identity_provider_unavailable',
+      retryAfterSeconds: 1,
+    })
+    expect(performance.now() - startedAt).toBeLessThan(6_000)
+  })
+
   it('who lost the lock and comes late takes what the next one has stored', async () => {
     const rig = createRig()
     const late = await rig.replica({ ...withoutHolding(rig.memory) })

@@ -116,7 +116,7 @@ export function createRig() {
       issuer: ISSUER,
       upstreams,
       claimNames: ['name', 'email', 'email_verified', 'groups'],
-      accessTokenMs: HOUR,
+      longestTokenMs: HOUR,
       store,
       seal: createSeal(createSealingKeys(hmac.map(handle)), clock),
       clock,

@@ -132,6 +132,16 @@ describe('a replica that is killed while it renews the token of a session', () =
   /** Asks and does not wait for the answer, which never comes. */
   const start = (index: number, token: string): void => void call(index, token).catch(() => undefined)
 
+  /** Nobody waits for the dead longer than 3 s, nor is told to log in because of it; when its lock has ended it goes on. */
+  const heldUp = async (access: string, end: number): Promise<void> => {
+    const startedAt = performance.now()
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => call(index % 2, access)))
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
+    for (const index of [0, 1])
+      await vi.waitFor(async () => expect((await call(index, access)).status).toBe(end), settled)
+  }
+
   it('before it has asked costs no more than the one refresh', async () => {
     const { access_token: access } = await expired()
     const before = renewals()
@@ -142,8 +152,7 @@ describe('a replica that is killed while it renews the token of a session', () =
     start(3, access)
     await kill(3, () => documents() > known)
     fleet.idp.discovery = undefined
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => call(index % 2, access)))
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    await heldUp(access, 200)
     expect(renewals() - before).toBe(1)
   }, 40_000)
 
@@ -157,10 +166,8 @@ describe('a replica that is killed while it renews the token of a session', () =
         : { after: new Promise(() => undefined) }
     start(2, access)
     await kill(2, () => renewals() > before)
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => call(index % 2, access)))
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]))
-    expect(answers[0]?.challenge).toContain('resource_metadata=')
-    expect((await call(0, access)).status).toBe(401)
+    await heldUp(access, 401)
+    expect((await call(0, access)).challenge).toContain('resource_metadata=')
     expect(renewals() - before).toBe(2)
     expect(await (await refresh(replicaIssuer(1), client, token)).json()).toMatchObject({ error: 'invalid_grant' })
     fleet.idp.token = undefined
