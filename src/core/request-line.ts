@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { AuthenticatedCaller, Caller } from './caller.ts'
 import { causeOf, type Failure } from './failure.ts'
 import type { Log } from './ports.ts'
+import type { SecretMask } from './secret-mask.ts'
 
 /** What every listener logs of a request (docs/operations.md): never a token, a subject, a query, nor a path that leads somewhere. */
 export interface RequestLine {
@@ -52,15 +53,37 @@ export function refusedFrom(
   }
 }
 
-/** Writes the line with what the client was not told, louder where the person who runs this has to do something. */
-export function logRequest(log: Log, line: RequestLine, failure: Failure | undefined): void {
+/**
+ * Writes the line with what the client was not told, louder where the person who runs this has to do something. `secrets` are
+ * those that the request came with: what of a failure comes from outside may hold them.
+ */
+export function logRequest(
+  log: Log,
+  line: RequestLine,
+  failure: Failure | undefined,
+  secrets?: () => Pick<SecretMask, 'isIn' | 'maskIn'>,
+): void {
   if (failure === undefined) return log.info(line, 'request')
   const cause = failure.cause === undefined ? undefined : causeOf(failure.cause)
   const { from, ...own } = line
-  const told = { ...own, detail: failure.detail, cause, ...from }
+  const told = masked({ ...own, detail: failure.detail, cause, ...from }, secrets)
   if (failure.code === 'internal_error') log.error({ ...told, at: firstFrame(failure.cause) }, 'request')
   else if (failure.status >= 500) log.warn(told, 'request')
   else log.info(told, 'request')
+}
+
+/** The line without what is secret in the request, in its texts of any depth. */
+function masked<T extends object>(told: T, secrets: (() => Pick<SecretMask, 'isIn' | 'maskIn'>) | undefined): T {
+  if (secrets === undefined) return told
+  const mask = secrets()
+  if (!mask.isIn(JSON.stringify(told))) return told
+  const inside = (value: unknown): unknown =>
+    typeof value === 'string'
+      ? mask.maskIn(value)
+      : typeof value === 'object' && value !== null
+        ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inside(one)]))
+        : value
+  return inside(told) as T
 }
 
 /** Where a bug is: the first stack frame holds a place in our code, no text from outside. */

@@ -12,6 +12,9 @@ export interface Room {
   release(bytes: number): void
 }
 
+/** A piece of a secret in its longest spelling, in characters. */
+const LONGEST_PIECE = 96
+
 type Inflate = (bytes: Buffer) => Buffer
 
 /** A body as it is shown. */
@@ -74,19 +77,25 @@ export class BodyCopy {
 
   /** No more will come: masks what is left and lets go of the raw text. */
   end(): ShownBody {
-    if (this.#pieces.length > 0) this.#raw = this.#inflated()
+    if (this.#pieces.length > 0) this.#raw = this.#inflated().slice(0, BODY_BYTES + this.#held)
     this.#raw += this.#decoder.end()
     // What was cut off may have been the rest of a secret.
     if (this.#isStream && this.#cut !== undefined) this.#raw = ''
-    this.#show(this.#raw.length, this.#cut === undefined ? 0 : this.#texts.longest)
+    this.#show(this.#raw.length, this.#cut === undefined ? 0 : this.#held)
     this.#room.release(this.#taken)
     this.#taken = 0
     return this.shown()
   }
 
+  /** What must be there after what is shown, so that a secret that begins within it is whole enough to be found. */
+  get #held(): number {
+    const { longest } = this.#texts
+    return longest === 0 ? 0 : Math.max(longest, LONGEST_PIECE)
+  }
+
   #keep(chunk: Buffer): void {
     // A secret that begins within what is shown must be whole to be found.
-    const limit = BODY_BYTES + (this.#isStream ? 0 : this.#texts.longest)
+    const limit = BODY_BYTES + (this.#isStream ? 0 : this.#held)
     const left = limit - this.#taken
     const piece = chunk.length > left ? chunk.subarray(0, left) : chunk
     if (!this.#room.take(piece.length)) {

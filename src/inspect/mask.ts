@@ -1,55 +1,11 @@
-import { gatewayHeaderOf } from '../core/index.ts'
-
-/** What stands where something was that nobody may see. */
-export const MASK = '[masked]'
+import { MASK } from '../core/index.ts'
 
 /**
  * The policy of what is masked where it is captured, the same as the logs': tokens, credentials, cookies, secrets. By the name
  * that a value has, by how it looks, and by being one of the texts that are known to be secret in this request.
  */
 
-/** Headers whose values are never shown, whoever sends them. */
-const SECRET_HEADER =
-  /^(?:authorization|proxy-authorization|(?:proxy-)?authentication-info|cookie2?|set-cookie2?|sec-websocket-protocol|sec-websocket-key)$|token|secret|passw|credential|signature|assertion|jwt|(?:api|access|auth|private|shared|subscription|app|application|function)s?-?key|-key$|(?:^|-)auth(?:$|-)|session(?!-id$)|(?:^|-)sid$|user-id$|oidc/
-/** Their values are addresses, which may carry something in the query. */
-const ADDRESS_HEADER: ReadonlySet<string> = new Set(['location', 'referer', 'content-location', 'link', 'refresh'])
-/** Shown in part: two requests of one session can be told from those of another, and nobody gets into it. */
-const SESSION_HEADER: ReadonlySet<string> = new Set(['mcp-session-id', 'last-event-id'])
 const SHOWN_OF_SESSION = 6
-
-type HeaderKind = 'plain' | 'secret' | 'address' | 'session'
-
-/** What is known of a header by its name as it is written. */
-export interface HeaderName {
-  /** In lower case. */
-  readonly name: string
-  readonly kind: HeaderKind
-}
-
-const MAX_REMEMBERED = 2048
-const MAX_REMEMBERED_LENGTH = 64
-const known = new Map<string, HeaderName>()
-
-/** How the value of a header is treated, by its name. */
-export const headerKind = (raw: string): HeaderName => known.get(raw) ?? learn(raw)
-
-function learn(raw: string): HeaderName {
-  const name = raw.toLowerCase()
-  const plain = name.replaceAll('_', '-')
-  const kind = SESSION_HEADER.has(plain)
-    ? 'session'
-    : SECRET_HEADER.test(plain) || gatewayHeaderOf(plain)?.kind === 'token'
-      ? 'secret'
-      : ADDRESS_HEADER.has(plain)
-        ? 'address'
-        : 'plain'
-  const learnt: HeaderName = { name, kind }
-  if (raw.length <= MAX_REMEMBERED_LENGTH) {
-    if (known.size >= MAX_REMEMBERED) known.clear()
-    known.set(raw, learnt)
-  }
-  return learnt
-}
 
 /** Of a signature, and no secrets: whoever compares it with what a service says needs them. */
 export const isShownOfSignature = (name: string): boolean => name === 'x-amz-date' || name === 'x-amz-content-sha256'

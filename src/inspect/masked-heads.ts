@@ -1,4 +1,5 @@
-import { headerKind, isShownOfSignature, MASK, maskedSession, maskLooks, maskTarget } from './mask.ts'
+import { headerKind, MASK } from '../core/index.ts'
+import { isShownOfSignature, maskedSession, maskLooks, maskTarget } from './mask.ts'
 import type { SecretTexts } from './secret-texts.ts'
 
 /** Longest value that is kept of one header, in characters. */

@@ -1,6 +1,6 @@
-import { callerHash, type Sealed } from '../core/index.ts'
+import { callerHash, MASK, type Sealed } from '../core/index.ts'
 import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
-import { MASK, maskLooks, maskQuery, maskTarget } from './mask.ts'
+import { maskLooks, maskQuery, maskTarget } from './mask.ts'
 import { maskedHead } from './masked-heads.ts'
 import type { Attempt, CallerSeen, RequestRecord, Summary } from './record.ts'
 import { rpcSubjectOf, type RpcSubject } from './rpc.ts'

@@ -2,6 +2,7 @@ import {
   callerHash,
   logRequest,
   refusedFrom,
+  secretsOfRequest,
   type Clock,
   type Log,
   type Metrics,
@@ -111,7 +112,7 @@ export function createRequestRecorder(options: {
         attempts: inbound.attempts,
         from: failure === undefined ? undefined : whoWasRefused(inbound, failure.status, logsClients),
       }
-      logRequest(log, line, failure)
+      logRequest(log, line, failure, () => secretsOfRequest(inbound.request.rawHeaders))
     },
   }
 }

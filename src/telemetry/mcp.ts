@@ -1,5 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { SecretMask } from '../core/index.ts'
 
 /** Bodies that are read for the method of a request; larger ones are those of uploads. */
 const MAX_BODY_BYTES = 64 * 1024
@@ -18,16 +19,41 @@ export function attributesOfHeaders(headers: IncomingHttpHeaders): Attributes {
   }
 }
 
+/** What a body that is kept says: method and name, and the trace that its client puts it in. */
+export interface BodySaid {
+  readonly attributes: Attributes
+  /** `params._meta.traceparent` (MCP's conventions for trace context); not looked at yet. */
+  readonly traceparent: string | undefined
+}
+
 /** The same of a body that is kept, for requests whose headers do not say it (2025-11-25). */
-export function attributesOfBody(bytes: Buffer): Attributes {
-  if (bytes.length > MAX_BODY_BYTES) return {}
+export function saidInBody(bytes: Buffer): BodySaid {
   try {
+    if (bytes.length > MAX_BODY_BYTES) return NOTHING
     const message: unknown = JSON.parse(bytes.toString('utf8'))
-    const { method, params } = message as { method?: unknown; params?: { name?: unknown } | null }
-    return attributesOf(method, params?.name)
+    const { method, params } = message as {
+      method?: unknown
+      params?: { name?: unknown; _meta?: { traceparent?: unknown } | null } | null
+    }
+    const traceparent = params?._meta?.traceparent
+    return {
+      attributes: attributesOf(method, params?.name),
+      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    }
   } catch {
-    return {}
+    return NOTHING
   }
+}
+
+const NOTHING: BodySaid = { attributes: {}, traceparent: undefined }
+
+/** The attributes whose texts hold nothing of a secret of the request: a client may write anything for a name. */
+export function withoutSecrets(attributes: Attributes, secrets: Pick<SecretMask, 'maskIn'>): Attributes {
+  const masked = Object.entries(attributes).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? secrets.maskIn(value) : value,
+  ])
+  return Object.fromEntries(masked) as Attributes
 }
 
 function attributesOf(method: unknown, name: unknown): Attributes {

@@ -1,17 +1,19 @@
 import { type Context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
-import type {
-  Again,
-  Armed,
-  Attempt,
-  CredentialLookup,
-  Inbound,
-  Matched,
-  RequestResult,
-  RequestTrace,
-  Sealed,
+import {
+  secretsOfRequest,
+  type SecretMask,
+  type Again,
+  type Armed,
+  type Attempt,
+  type CredentialLookup,
+  type Inbound,
+  type Matched,
+  type RequestResult,
+  type RequestTrace,
+  type Sealed,
 } from '../core/index.ts'
-import { attributesOfBody, attributesOfHeaders } from './mcp.ts'
-import { formatTraceparent } from './traceparent.ts'
+import { attributesOfHeaders, saidInBody, withoutSecrets } from './mcp.ts'
+import { formatTraceparent, parseTraceparent } from './traceparent.ts'
 
 /** Where calls to other services belong while a request is on its way. */
 export interface Place {
@@ -40,15 +42,26 @@ export class RequestSpans implements RequestTrace {
     this.#context = context
     this.#place = place
     this.#inbound = inbound
-    server.setAttributes(attributesOfHeaders(inbound.request.headers))
+    server.setAttribute('extauth.request.id', inbound.id)
+    server.setAttributes(withoutSecrets(attributesOfHeaders(inbound.request.headers), this.#secrets))
   }
 
   dropped(): void {}
 
+  get #secrets(): SecretMask {
+    return secretsOfRequest(this.#inbound.request.rawHeaders)
+  }
+
   matched(matched: Matched): void {
     const { route, inbound } = matched
     this.#server.updateName(`${methodOf(inbound.method)} ${route.path}`)
-    this.#server.setAttributes({ 'http.route': route.path, 'extauth.route': route.name, 'extauth.type': route.type })
+    // Of the path only what the configuration says: the rest is the caller's, and may be anything.
+    this.#server.setAttributes({
+      'http.route': route.path,
+      'url.path': route.path,
+      'extauth.route': route.name,
+      'extauth.type': route.type,
+    })
     this.#begin('authenticate')
   }
 
@@ -73,8 +86,13 @@ export class RequestSpans implements RequestTrace {
   }
 
   sealed({ body }: Sealed): void {
-    if (this.#attempt === 1 && body.kind === 'kept' && this.#inbound.request.headers['mcp-method'] === undefined)
-      this.#server.setAttributes(attributesOfBody(body.bytes))
+    if (this.#attempt !== 1 || body.kind !== 'kept') return
+    const { attributes, traceparent } = saidInBody(body.bytes)
+    if (this.#inbound.request.headers['mcp-method'] === undefined)
+      this.#server.setAttributes(withoutSecrets(attributes, this.#secrets))
+    // Where there are two, HTTP's is the parent: it began before the body was read.
+    const context = parseTraceparent(traceparent)
+    if (context !== undefined) this.#server.addLink({ context })
   }
 
   sending(): void {

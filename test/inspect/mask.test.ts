@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { headerKind, maskBody, maskLooks, maskQuery, maskTarget } from '../../src/inspect/mask.ts'
+import { headerKind } from '../../src/core/index.ts'
+import { maskBody, maskLooks, maskQuery, maskTarget } from '../../src/inspect/mask.ts'
 import { maskedHead, pairsOf } from '../../src/inspect/masked-heads.ts'
 import { addSecretHeaders, SecretTexts } from '../../src/inspect/secret-texts.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { attributesOfBody, attributesOfHeaders } from '../../src/telemetry/mcp.ts'
+import { secretsOfRequest } from '../../src/core/index.ts'
+import { attributesOfHeaders, saidInBody, withoutSecrets } from '../../src/telemetry/mcp.ts'
 
 describe('what traces say of a request', () => {
   test('is its method, its tool and its revision', () => {
@@ -11,7 +12,7 @@ describe('what traces say of a request', () => {
       'mcp.protocol.version': '2026-07-28',
     })
     const prompt = { method: 'prompts/get', params: { name: 'greet' } }
-    expect(attributesOfBody(Buffer.from(JSON.stringify(prompt)))).toEqual({
+    expect(saidInBody(Buffer.from(JSON.stringify(prompt))).attributes).toEqual({
       'mcp.method.name': 'prompts/get',
       'gen_ai.prompt.name': 'greet',
     })
@@ -47,7 +48,18 @@ describe('what traces say of a request', () => {
   test('leaves out bodies that are large, and what is no message', () => {
     const large = { method: 'ping', params: { text: 'x'.repeat(64 * 1024) } }
     expect(
-      [JSON.stringify(large), 'null', '[]', '{', '{"method":1}'].map((text) => attributesOfBody(Buffer.from(text))),
+      [JSON.stringify(large), 'null', '[]', '{', '{"method":1}'].map(
+        (text) => saidInBody(Buffer.from(text)).attributes,
+      ),
     ).toEqual(Array.from({ length: 5 }, () => ({})))
+  })
+
+  test('leaves out what the request came with that is secret, however it is written in a name', () => {
+    const token = 'b1946ac92492d2347c6235b4d2611184'
+    const secrets = secretsOfRequest(['Authorization', `Bearer ${token}`, 'Cookie', 'a=of-my-session-0'])
+    for (const name of [token, Buffer.from(token).toString('hex'), `a ${token.slice(4, 20)}`, 'of-my-session-0']) {
+      const said = withoutSecrets(attributesOfHeaders({ 'mcp-method': 'tools/call', 'mcp-name': name }), secrets)
+      expect(said['gen_ai.tool.name']).toMatch(/^(?:a )?\[masked\]$/)
+    }
   })
 })

@@ -16,6 +16,7 @@ export interface ReceivedSpan {
   readonly kind: number
   readonly attributes: Readonly<Record<string, string | number>>
   readonly status: { readonly code?: number }
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[]
 }
 
 const objectOf = (attributes: Attributes): Record<string, string | number> =>

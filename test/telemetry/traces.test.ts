@@ -84,6 +84,8 @@ describe('traces over OTLP', () => {
       'http.request.method': 'POST',
       'http.response.status_code': 200,
       'http.route': '/token-exchange',
+      'url.path': '/token-exchange',
+      'extauth.request.id': expect.stringMatching(/^[\w-]{8,}$/),
       'url.scheme': 'http',
       'network.protocol.version': '1.1',
       'mcp.method.name': 'tools/call',
@@ -112,7 +114,7 @@ describe('traces over OTLP', () => {
     expect(receiver.resource()).toMatchObject({ 'service.name': 'edge', 'deployment.environment.name': 'test' })
     expect(receiver.requests[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-tenant': 'blue' } })
     const everything = receiver.requests.map(({ body }) => body.toString('utf8')).join('\n')
-    for (const secret of [token, token.split('.')[1] ?? '', 'alice', 'query-value', 'DF%2028'])
+    for (const secret of [token, token.split('.')[1] ?? '', token.slice(-40, -20), 'alice', 'query-value', 'DF%2028'])
       expect(everything).not.toContain(secret)
   })
 
@@ -126,7 +128,12 @@ describe('traces over OTLP', () => {
         jsonrpc: '2.0',
         id: 1,
         method: 'initialize',
-        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+        params: {
+          protocolVersion: '2025-11-25',
+          capabilities: {},
+          clientInfo: { name: 'x', version: '1' },
+          _meta: { traceparent: `00-${TRACE}-${PARENT}-01` },
+        },
       }
       expect((await post(`${url}/unauthenticated`, initialize)).status).toBe(200)
     })
@@ -137,7 +144,9 @@ describe('traces over OTLP', () => {
     expect(named(spans, 'authenticate').find(({ attributes }) => 'error.type' in attributes)?.status.code).toBe(2)
     const sources = named(spans, 'obtain').map(({ attributes }) => attributes['extauth.credential.from'])
     expect(new Set(sources)).toEqual(new Set(['cache', 'config', 'service']))
-    expect(named(spans, 'POST /unauthenticated')[0]?.attributes['mcp.method.name']).toBe('initialize')
+    const first = named(spans, 'POST /unauthenticated')[0]
+    expect(first?.attributes['mcp.method.name']).toBe('initialize')
+    expect(first?.links).toMatchObject([{ traceId: TRACE, spanId: PARENT }])
   })
 
   it('follow the sampler: what is not sampled is not exported, and its headers pass as they came', async () => {

@@ -1,0 +1,122 @@
+import { randomInt } from 'node:crypto'
+
+/** So many characters of a secret in a row are a piece of it; fewer say nothing that helps anybody. */
+export const PIECE = 12
+/** What is looked at first, of each `STRIDE`th place: no piece lies between two of them. */
+const SAMPLE = 4
+const STRIDE = PIECE - SAMPLE + 1
+/** Nobody outside knows which texts meet in one place of the tables. */
+const SEED = randomInt(2 ** 31)
+
+/** Told of each stretch that was found, in order; the end is exclusive. */
+export type OnFound = (from: number, to: number) => void
+
+/** All pieces of some texts, for finding what a text has of them. Immutable. */
+export class PieceIndex {
+  readonly #texts: Buffer
+  readonly #filter: Uint8Array
+  /** Where each piece stands, plus one; open addressing. */
+  readonly #table: Uint32Array
+  readonly #short: ShortTexts
+  /** Fewest bytes that are worth looking at. */
+  readonly shortest: number
+
+  constructor(texts: readonly Buffer[]) {
+    const long = texts.filter(({ length }) => length >= PIECE)
+    this.#short = new ShortTexts(texts.filter(({ length }) => length < PIECE))
+    this.shortest = Math.min(PIECE, ...texts.map(({ length }) => length))
+    this.#texts = Buffer.concat(long)
+    const size = 2 ** Math.ceil(Math.log2(2 * this.#texts.length + 16))
+    this.#filter = new Uint8Array(size)
+    this.#table = new Uint32Array(size)
+    let start = 0
+    for (const { length } of long) {
+      for (let at = start; at <= start + length - PIECE; at++) this.#insert(at)
+      for (let at = start; at <= start + length - SAMPLE; at++)
+        this.#filter[hashOfSample(this.#texts, at) & (size - 1)] = 1
+      start += length
+    }
+  }
+
+  /** Finds what a text has of the texts: whole short ones, and pieces of the others, put together where they overlap. */
+  find(text: Uint8Array, onFound: OnFound): void {
+    this.#short.find(text, onFound)
+    if (this.#texts.length === 0) return
+    let [from, to] = [0, 0]
+    for (let at = 0; at + SAMPLE <= text.length; at += STRIDE) {
+      if (this.#filter[hashOfSample(text, at) & (this.#filter.length - 1)] !== 1) continue
+      const end = Math.min(at, text.length - PIECE)
+      for (let piece = Math.max(0, at - STRIDE + 1); piece <= end; piece++) {
+        if (!this.#has(text, piece)) continue
+        if (piece > to && to > 0) onFound(from, to)
+        if (piece > to || to === 0) from = piece
+        to = piece + PIECE
+      }
+    }
+    if (to > 0) onFound(from, to)
+  }
+
+  #insert(at: number): void {
+    const mask = this.#table.length - 1
+    let slot = hashOfPiece(this.#texts, at) & mask
+    for (let there = this.#table[slot] ?? 0; there !== 0; there = this.#table[slot] ?? 0) {
+      if (this.#isAt(there - 1, this.#texts, at)) return
+      slot = (slot + 1) & mask
+    }
+    this.#table[slot] = at + 1
+  }
+
+  #has(text: Uint8Array, at: number): boolean {
+    const mask = this.#table.length - 1
+    let slot = hashOfPiece(text, at) & mask
+    for (let there = this.#table[slot] ?? 0; there !== 0; there = this.#table[slot] ?? 0) {
+      if (this.#isAt(there - 1, text, at)) return true
+      slot = (slot + 1) & mask
+    }
+    return false
+  }
+
+  #isAt(there: number, text: Uint8Array, at: number): boolean {
+    for (let index = 0; index < PIECE; index++) if (this.#texts[there + index] !== text[at + index]) return false
+    return true
+  }
+}
+
+/** Shorter than a piece: found only whole. However many there are, each place of a text is looked at once for each length. */
+class ShortTexts {
+  readonly #begin = new Uint8Array(4096)
+  readonly #texts: ReadonlySet<string>
+  /** Longest first: one text may begin as another. */
+  readonly #lengths: readonly number[]
+
+  constructor(texts: readonly Buffer[]) {
+    this.#texts = new Set(texts.map((text) => text.toString('latin1')))
+    this.#lengths = [...new Set(texts.map(({ length }) => length))].sort((one, other) => other - one)
+    for (const text of texts) this.#begin[hashOfSample(text, 0) & (this.#begin.length - 1)] = 1
+  }
+
+  find(text: Uint8Array, onFound: OnFound): void {
+    if (this.#texts.size === 0) return
+    const buffer = Buffer.from(text.buffer, text.byteOffset, text.length)
+    for (let at = 0; at + SAMPLE <= text.length; at++) {
+      if (this.#begin[hashOfSample(text, at) & (this.#begin.length - 1)] !== 1) continue
+      const length = this.#lengths.find((one) => this.#texts.has(buffer.toString('latin1', at, at + one)))
+      if (length === undefined) continue
+      onFound(at, at + length)
+      at += length - 1
+    }
+  }
+}
+
+const word = (bytes: Uint8Array, at: number): number =>
+  (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)
+
+const mixed = (value: number): number => {
+  const once = Math.imul(value ^ (value >>> 16), 0x45d9f3b)
+  return (once ^ (once >>> 15)) >>> 0
+}
+
+const hashOfSample = (bytes: Uint8Array, at: number): number => mixed(word(bytes, at) ^ SEED)
+
+const hashOfPiece = (bytes: Uint8Array, at: number): number =>
+  mixed(Math.imul(mixed(Math.imul(mixed(word(bytes, at) ^ SEED), 31) ^ word(bytes, at + 4)), 31) ^ word(bytes, at + 8))
