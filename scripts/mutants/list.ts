@@ -6,6 +6,7 @@ import { COMMANDS } from './commands.ts'
 import { CREDENTIALS } from './credentials.ts'
 import { GUARDS } from './guards.ts'
 import { INBOUND } from './inbound.ts'
+import { INSPECTED } from './inspected.ts'
 import { ISSUING } from './issuing.ts'
 import { KEPT_LOGINS } from './kept-logins.ts'
 import { KUBE } from './kube.ts'
@@ -35,6 +36,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CLUSTER,
   ...BOUNDARIES,
   ...COMMANDS,
+  ...INSPECTED,
   ...VERDICTS,
   ...PERSONAL_LOGINS,
   ...KEPT_LOGINS,

@@ -110,7 +110,7 @@ export const VERDICTS: readonly Mutation[] = [
   {
     rule: 'a large body is not read',
     file: 'src/telemetry/mcp.ts',
-    find: 'if (bytes.length > MAX_BODY_BYTES) return {}',
+    find: 'if (bytes.length > MAX_BODY_BYTES) return NOTHING',
     replace: '',
     tests: ['test/telemetry/mcp.test.ts'],
   },

@@ -2,6 +2,8 @@ import { randomInt } from 'node:crypto'
 
 /** So many characters of a secret in a row are a piece of it; fewer say nothing that helps anybody. */
 export const PIECE = 12
+/** So many characters of plain words are a secret; fewer are what paths and names are made of (`bearer-token`). */
+const WORDS = 20
 /** What is looked at first, of each `STRIDE`th place: no piece lies between two of them. */
 const SAMPLE = 4
 const STRIDE = PIECE - SAMPLE + 1
@@ -23,7 +25,7 @@ export class PieceIndex {
 
   constructor(texts: readonly Buffer[]) {
     const long = texts.filter(({ length }) => length >= PIECE)
-    this.#short = new ShortTexts(texts.filter(({ length }) => length < PIECE))
+    this.#short = new ShortTexts(texts.filter((text) => text.length < PIECE || isFewWords(text, 0, text.length)))
     this.shortest = Math.min(PIECE, ...texts.map(({ length }) => length))
     this.#texts = Buffer.concat(long)
     const size = 2 ** Math.ceil(Math.log2(2 * this.#texts.length + 16))
@@ -43,17 +45,20 @@ export class PieceIndex {
     this.#short.find(text, onFound)
     if (this.#texts.length === 0) return
     let [from, to] = [0, 0]
+    const found = (): void => {
+      if (to > 0 && !isFewWords(text, from, to)) onFound(from, to)
+    }
     for (let at = 0; at + SAMPLE <= text.length; at += STRIDE) {
       if (this.#filter[hashOfSample(text, at) & (this.#filter.length - 1)] !== 1) continue
       const end = Math.min(at, text.length - PIECE)
       for (let piece = Math.max(0, at - STRIDE + 1); piece <= end; piece++) {
         if (!this.#has(text, piece)) continue
-        if (piece > to && to > 0) onFound(from, to)
+        if (piece > to) found()
         if (piece > to || to === 0) from = piece
         to = piece + PIECE
       }
     }
-    if (to > 0) onFound(from, to)
+    found()
   }
 
   #insert(at: number): void {
@@ -82,7 +87,19 @@ export class PieceIndex {
   }
 }
 
-/** Shorter than a piece: found only whole. However many there are, each place of a text is looked at once for each length. */
+/** Lower-case letters and what stands between words, and not many of them: no token looks like that by chance. */
+function isFewWords(text: Uint8Array, from: number, to: number): boolean {
+  if (to - from >= WORDS) return false
+  for (let at = from; at < to; at++) {
+    const byte = text[at] ?? 0
+    if ((byte < 0x61 || byte > 0x7a) && !BETWEEN_WORDS.includes(byte)) return false
+  }
+  return true
+}
+
+const BETWEEN_WORDS = Buffer.from(' -_./')
+
+/** Shorter than a piece, or a few words: found only whole. However many there are, each place of a text is looked at once for each length. */
 class ShortTexts {
   readonly #begin = new Uint8Array(4096)
   readonly #texts: ReadonlySet<string>

@@ -119,6 +119,14 @@ describe('a secret', () => {
     expect(mask.maskIn('b1946ac9249 is no token')).toBe('b1946ac9249 is no token')
   })
 
+  it('of plain words takes none of them from other texts, and is found whole', () => {
+    const mask = new SecretMask()
+    mask.add('my-bearer-token-that-is-no-secret')
+    mask.add('correct-horse')
+    expect(mask.maskIn('POST /bearer-token/mcp')).toBe('POST /bearer-token/mcp')
+    expect(mask.maskIn('it was bearer-token-that-is, by correct%2Dhorse')).toBe('it was [masked], by [masked]')
+  })
+
   it('goes with nothing of what is around it, nor half a character', () => {
     const mask = new SecretMask()
     mask.add('pässwörd-of-alice')

@@ -106,6 +106,26 @@ describe('a try from the page', () => {
     await close()
   }, 60_000)
 
+  it('masks what came back of the request, until somebody wants to see it', async () => {
+    const { page, troubles, close, connect, choose, outcome } = await openTry()
+    for (const era of ERAS) {
+      await connect('bearer-token', era, { user: 'alice' })
+      await choose('show_request')
+      await page.getByRole('button', { name: 'Call', exact: true }).click()
+      await outcome.getByText('POST /bearer-token/mcp').first().waitFor()
+      const [secret = ''] = /lab-[\w-]{8,}/.exec(lab.backend.requests().at(-1)?.headers.join(' ') ?? '') ?? []
+      expect(secret).not.toBe('')
+      expect(await outcome.textContent()).toContain('[masked]')
+      expect(await outcome.textContent()).not.toContain(secret)
+      await outcome.getByRole('button', { name: 'Show as it came' }).click()
+      expect(await outcome.textContent()).toContain(secret)
+      await outcome.getByRole('button', { name: 'Mask secrets' }).click()
+      expect(await outcome.textContent()).not.toContain(secret)
+    }
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+
   it('takes a pasted token, says why a request is refused, and keeps the token nowhere', async () => {
     const { page, troubles, close, connect, choose, outcome } = await openTry()
     const token = await lab.token({ sub: 'carol' })

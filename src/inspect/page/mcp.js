@@ -8,11 +8,12 @@ const ME = { name: 'extauth-inspector', version: '1' }
 const MAX_PAGES = 20
 const META = 'io.modelcontextprotocol/'
 
-/** The proxy or the server refused: `status` is HTTP's, `requestId` finds the request in the list. */
+/** The proxy or the server refused: `status` is HTTP's, `requestId` finds the request in the list, `said` is the part of the message that came from there. */
 export class McpError extends Error {
-  constructor(message, { status, requestId } = {}) {
+  constructor(message, { status, requestId, said = '' } = {}) {
     super(message)
     this.status = status
+    this.said = said
     this.requestId = requestId
   }
 }
@@ -217,7 +218,12 @@ export class McpClient {
     try {
       answer = JSON.parse(text)
     } catch {
-      throw this.#error(`HTTP ${status}${text === '' ? '' : `: ${text.slice(0, 300)}`}`, status, back)
+      throw this.#error(
+        `HTTP ${status}${text === '' ? '' : `: ${text.slice(0, 300)}`}`,
+        status,
+        back,
+        text.slice(0, 300),
+      )
     }
     return this.#resultOf(answer, status, back)
   }
@@ -246,13 +252,14 @@ export class McpClient {
       `${status >= 400 ? `HTTP ${status}: ` : ''}${message || 'no result'}${reason}`,
       status,
       back,
+      message,
     )
     error.code = code
     return Promise.reject(error)
   }
 
-  #error(message, status, back) {
+  #error(message, status, back, said) {
     const challenge = back?.get('www-authenticate')
-    return new McpError(challenge ? `${message}\n${challenge}` : message, { status, requestId: this.#last })
+    return new McpError(challenge ? `${message}\n${challenge}` : message, { status, requestId: this.#last, said })
   }
 }

@@ -1,7 +1,8 @@
 import { load } from './api.js'
-import { pretty } from './bodies.js'
 import { html, Text, useEffect, useRef, useState } from './html.js'
 import { ERAS, McpClient, parameterHeaders } from './mcp.js'
+import { maskedAnswer, NOT_KEPT } from './masked.js'
+import { Outcome } from './outcome.js'
 import { SchemaForm } from './schema-form.js'
 
 const KINDS = [
@@ -104,60 +105,7 @@ function Choices({ lists, chosen, onChoose }) {
   </nav>`
 }
 
-/** What content of a result is, as text; pictures and sounds only by kind and size, because nothing of a server is embedded. */
-function Content({ result }) {
-  const blocks = result.content ?? result.contents ?? result.messages?.map(({ content }) => content) ?? []
-  const list = [blocks].flat().filter((block) => typeof block === 'object' && block !== null)
-  return html`<div class="content">
-    ${list.map((block, index) => {
-      const text = block.text ?? block.resource?.text
-      if (typeof text === 'string')
-        return html`<pre key=${index} class="scroll" tabindex="0"><${Text} of=${text} /></pre>`
-      const data = block.data ?? block.blob ?? block.resource?.blob
-      const size = typeof data === 'string' ? `, ${data.length} characters of base64` : ''
-      return html`<p key=${index} class="hint">
-        <${Text} of=${`${block.type ?? 'resource'} ${block.mimeType ?? block.uri ?? ''}${size}`} />
-      </p>`
-    })}
-  </div>`
-}
-
-function Outcome({ outcome, onCancel }) {
-  const { isBusy, notes, result, error, requestId } = outcome
-  const progress = notes.findLast(({ method }) => method === 'notifications/progress')?.params
-  return html`<section class="outcome" aria-label="Outcome">
-    <h3>Outcome</h3>
-    <p role="status">
-      ${isBusy ? 'Under way …' : error ? 'It failed.' : result?.isError ? 'The tool says that it failed.' : result?.resultType === 'input_required' ? 'The server asks for more, which this page does not answer.' : 'Done.'}
-    </p>
-    ${isBusy ? html`<button type="button" onClick=${onCancel}>Cancel</button>` : null}
-    ${progress ? html`<p><progress value=${progress.progress} max=${progress.total ?? undefined} aria-label="Progress"></progress> <${Text} of=${progress.message ?? `${progress.progress}${progress.total ? ` of ${progress.total}` : ''}`} /></p>` : null}
-    ${error ? html`<pre class="error scroll" tabindex="0" role="alert"><${Text} of=${error} /></pre>` : null}
-    ${result ? html`<${Content} result=${result} />` : null}
-    ${
-      notes.length > 0
-        ? html`<details>
-            <summary>${notes.length} ${notes.length === 1 ? 'notification' : 'notifications'}</summary>
-            <pre
-              class="scroll"
-              tabindex="0"
-            ><${Text} of=${notes.map((note) => JSON.stringify(note)).join('\n')} /></pre>
-          </details>`
-        : null
-    }
-    ${
-      result
-        ? html`<details>
-            <summary>Result as JSON</summary>
-            <pre class="scroll" tabindex="0"><${Text} of=${pretty(JSON.stringify(result))} /></pre>
-          </details>`
-        : null
-    }
-    ${requestId ? html`<p><a href=${`#/requests/${requestId}`}>The request, as the proxy saw it</a></p>` : null}
-  </section>`
-}
-
-const IDLE = { isBusy: false, notes: [], result: undefined, error: '', requestId: undefined }
+const IDLE = { isBusy: false, notes: [], result: undefined, error: undefined, requestId: undefined, masked: undefined }
 
 /** Each era says it elsewhere. */
 const serverName = ({ server, route }) =>
@@ -188,9 +136,10 @@ export function TryView({ users }) {
       const result = await work(controller.signal, (note) => show({ notes: [...state.notes, note].slice(-200) }))
       show({ isBusy: false, result, requestId: client.lastRequestId })
     } catch (error) {
-      const text = controller.signal.aborted ? 'Cancelled.' : error.message
-      show({ isBusy: false, error: text, requestId: error.requestId ?? client.lastRequestId })
+      const told = controller.signal.aborted ? { message: 'Cancelled.', said: '' } : error
+      show({ isBusy: false, error: told, requestId: error.requestId ?? client.lastRequestId })
     }
+    show({ masked: state.requestId === undefined ? NOT_KEPT : await maskedAnswer(state.requestId) })
   }
   const connect = (route, era, who) => {
     const client = new McpClient(route, era, who)

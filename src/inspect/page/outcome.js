@@ -1,0 +1,80 @@
+import { pretty } from './bodies.js'
+import { html, Text, useEffect, useState } from './html.js'
+
+/** What content of a result is, as text; pictures and sounds only by kind and size, because nothing of a server is embedded. */
+function Content({ result }) {
+  const blocks = result.content ?? result.contents ?? result.messages?.map(({ content }) => content) ?? []
+  const list = [blocks].flat().filter((block) => typeof block === 'object' && block !== null)
+  return html`<div class="content">
+    ${list.map((block, index) => {
+      const text = block.text ?? block.resource?.text
+      if (typeof text === 'string')
+        return html`<pre key=${index} class="scroll" tabindex="0"><${Text} of=${text} /></pre>`
+      const data = block.data ?? block.blob ?? block.resource?.blob
+      const size = typeof data === 'string' ? `, ${data.length} characters of base64` : ''
+      return html`<p key=${index} class="hint">
+        <${Text} of=${`${block.type ?? 'resource'} ${block.mimeType ?? block.uri ?? ''}${size}`} />
+      </p>`
+    })}
+  </div>`
+}
+
+/** What may be shown of it: as the inspector keeps it, or, for whoever asks, as it came. */
+function shownOf({ masked, result, notes, error }, isOpen) {
+  if (isOpen) return { result, notes, error: error?.message }
+  // Our own words hold nothing of what was sent.
+  if (error !== undefined && (error.said === '' || masked?.isOurs)) return { notes: [], error: error.message }
+  if (masked === undefined) return { notes: [] }
+  if (error === undefined) return { result: masked.result, notes: masked.notes, text: masked.text }
+  return { notes: masked.notes, error: error.message.replace(error.said, () => masked.said || '…') }
+}
+
+/** How a try went. Secrets of the request are masked until somebody wants to see them. */
+export function Outcome({ outcome, onCancel }) {
+  const [isOpen, setOpen] = useState(false)
+  const { isBusy, requestId, masked } = outcome
+  useEffect(() => setOpen(false), [requestId])
+  const { result, notes, error, text } = shownOf(outcome, isOpen)
+  const progress = (isBusy ? outcome.notes : notes).findLast(
+    ({ method }) => method === 'notifications/progress',
+  )?.params
+  return html`<section class="outcome" aria-label="Outcome">
+    <h3>Outcome</h3>
+    <p role="status">
+      ${isBusy ? 'Under way …' : outcome.error ? 'It failed.' : outcome.result?.isError ? 'The tool says that it failed.' : outcome.result?.resultType === 'input_required' ? 'The server asks for more, which this page does not answer.' : 'Done.'}
+    </p>
+    ${isBusy ? html`<button type="button" onClick=${onCancel}>Cancel</button>` : null}
+    ${progress ? html`<p><progress value=${progress.progress} max=${progress.total ?? undefined} aria-label="Progress"></progress> <${Text} of=${(isBusy ? undefined : progress.message) ?? `${progress.progress}${progress.total ? ` of ${progress.total}` : ''}`} /></p>` : null}
+    ${error ? html`<pre class="error scroll" tabindex="0" role="alert"><${Text} of=${error} /></pre>` : null}
+    ${!isOpen && masked?.isKept === false && !error ? html`<p class="hint">What came is not kept here, so that nothing in it is masked.</p>` : null}
+    ${text ? html`<pre class="scroll" tabindex="0"><${Text} of=${text} /></pre>` : null}
+    ${
+      outcome.result !== undefined || outcome.error?.said
+        ? html`<button type="button" aria-pressed=${isOpen ? 'true' : 'false'} onClick=${() => setOpen(!isOpen)}>
+            ${isOpen ? 'Mask secrets' : 'Show as it came'}
+          </button>`
+        : null
+    }
+    ${result ? html`<${Content} result=${result} />` : null}
+    ${
+      notes.length > 0
+        ? html`<details>
+            <summary>${notes.length} ${notes.length === 1 ? 'notification' : 'notifications'}</summary>
+            <pre
+              class="scroll"
+              tabindex="0"
+            ><${Text} of=${notes.map((note) => JSON.stringify(note)).join('\n')} /></pre>
+          </details>`
+        : null
+    }
+    ${
+      result
+        ? html`<details>
+            <summary>Result as JSON</summary>
+            <pre class="scroll" tabindex="0"><${Text} of=${pretty(JSON.stringify(result))} /></pre>
+          </details>`
+        : null
+    }
+    ${requestId ? html`<p><a href=${`#/requests/${requestId}`}>The request, as the proxy saw it</a></p>` : null}
+  </section>`
+}
