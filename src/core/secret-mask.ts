@@ -96,16 +96,17 @@ function findIn(text: Uint8Array, sets: readonly SecretSet[], onFound: OnFound, 
 function findEncoded(text: Uint8Array, sets: readonly SecretSet[], onFound: OnFound, depth: number): void {
   const fold = folded(text)
   if (fold === undefined) return findInRuns(text, sets, onFound, depth)
-  const { bytes, startOf } = fold
-  const onFolded: OnFound = (from, to) => onFound(startOf(from), startOf(to))
+  const { bytes } = fold
+  const onFolded: OnFound = (from, to) => onFound(fold.startOf(from), fold.startOf(to))
   for (const set of sets) set.find(bytes, onFolded)
   findInRuns(bytes, sets, onFolded, depth)
 }
 
 function findInRuns(text: Uint8Array, sets: readonly SecretSet[], onFound: OnFound, depth: number): void {
   if (depth === 0) return
-  for (const { bytes, placeOf } of decodedRuns(text, Math.min(...sets.map(({ shortest }) => shortest)))) {
-    const onDecoded: OnFound = (from, to) => onFound(...placeOf(from, to))
+  for (const decoded of decodedRuns(text, Math.min(...sets.map(({ shortest }) => shortest)))) {
+    const { bytes } = decoded
+    const onDecoded: OnFound = (from, to) => onFound(...decoded.placeOf(from, to))
     for (const set of sets) set.find(bytes, onDecoded)
     for (const [start, end] of textsIn(bytes))
       findEncoded(bytes.subarray(start, end), sets, (from, to) => onDecoded(start + from, start + to), depth - 1)
