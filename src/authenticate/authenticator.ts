@@ -3,6 +3,7 @@ import { hashKey } from '../cache/index.ts'
 import { ANONYMOUS, type AuthenticatedCaller, type Caller, Failure } from '../core/index.ts'
 import { checkTokenInTarget, parseBearer } from '../http/index.ts'
 import type { AuthSection, OAuthSection } from '../resources/index.ts'
+import { withCompared } from './compared.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import { createProvider } from './provider.ts'
 import { createRemembered } from './remembered.ts'
@@ -86,7 +87,11 @@ function createOAuthAuthenticator(
 
   const verify = (token: string, peer: string | undefined): Verdict | Promise<Verdict> => {
     const shape = shapeOf(token)
-    if (shape.kind === 'jwt') return own?.verify(token, shape.jwt) ?? verifyJwt(token, shape.jwt, peer)
+    if (shape.kind === 'jwt') {
+      const verdict = own?.verify(token, shape.jwt) ?? verifyJwt(token, shape.jwt, peer)
+      const compared = (one: Verdict): Verdict => withCompared(one, shape.jwt, providers)
+      return verdict instanceof Promise ? verdict.then(compared) : compared(verdict)
+    }
     return shape.kind === 'opaque' ? verifyOpaque(token, peer) : refused('the token is a JWT that is not well-formed')
   }
 

@@ -1,4 +1,5 @@
 import { type AuthenticatedCaller, type Caller, type ClaimValue, Failure } from '../core/index.ts'
+import { shortText } from './compared.ts'
 
 /** Scopes in a claim: a string split at spaces (RFC 9068 §2.2.3, RFC 7662 §2.2) or an array of strings. */
 function scopesIn(claim: ClaimValue | undefined): readonly string[] {
@@ -22,7 +23,10 @@ export function createScopeCheck(required: readonly string[]): (caller: Caller) 
     if (passed.has(caller)) return
     const granted = caller.kind === 'authenticated' ? scopesOf(caller) : new Set<string>()
     if (!required.every((one) => granted.has(one)))
-      throw new Failure('insufficient_scope', { challenge: { error: 'insufficient_scope', scope } })
+      throw new Failure('insufficient_scope', {
+        challenge: { error: 'insufficient_scope', scope },
+        compared: { came: { scope: shortText([...granted].filter(Boolean).join(' ')) }, wanted: { scope } },
+      })
     passed.add(caller)
   }
 }

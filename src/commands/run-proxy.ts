@@ -3,6 +3,7 @@ import { type Ops, type Pages, startOps } from '../ops/index.ts'
 import type { ResolvedProxy, ResolvedRoute } from '../resources/index.ts'
 import { adminEndpoints, type ProxyControls } from './admin.ts'
 import { openAdminToken } from './admin-token.ts'
+import { parseListenAddress } from '../listen/index.ts'
 import { type Closers, whole } from './closers.ts'
 import { placedListener } from './config-error.ts'
 import { type ProxyProcessOptions, startProxy } from './proxy-process.ts'
@@ -44,7 +45,9 @@ export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
         await admin.close()
       }
     }
-    const inspectUrl = proxy.inspector && `${admin.url}${INSPECT_PATH}`
+    // Where others reach it and there is no token, nobody may look, and there is no page.
+    const isServed = first.admin.tokenFile !== undefined || parseListenAddress(first.admin.address).isLoopback
+    const inspectUrl = proxy.inspector && isServed ? `${admin.url}${INSPECT_PATH}` : undefined
     return { url, adminUrl: admin.url, inspectUrl, routes: first.routes, reload: () => proxy.reload(), close }
   })
 }

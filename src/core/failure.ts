@@ -7,6 +7,12 @@ export interface ChallengeHint {
   readonly scope?: string
 }
 
+/** What a token says and what would have been taken, by the names of claims and header parameters; texts of at most 200 characters. */
+export interface Compared {
+  readonly came: Readonly<Record<string, string>>
+  readonly wanted: Readonly<Record<string, string>>
+}
+
 export interface FailureOptions {
   /** For the log only: what happened, in our words, without values from outside. */
   readonly detail?: string
@@ -15,6 +21,8 @@ export interface FailureOptions {
   /** Whole seconds, sent as Retry-After whatever the status. */
   readonly retryAfterSeconds?: number
   readonly challenge?: ChallengeHint
+  /** For who looks into it on the inspector's page or with `extauth check`; in no answer and no log. */
+  readonly compared?: Compared | undefined
 }
 
 /**
@@ -26,6 +34,7 @@ export class Failure extends Error {
   readonly detail: string | undefined
   readonly retryAfterSeconds: number | undefined
   readonly challenge: ChallengeHint | undefined
+  readonly compared: Compared | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     super(options.detail === undefined ? code : `${code}: ${options.detail}`, { cause: options.cause })
@@ -34,6 +43,7 @@ export class Failure extends Error {
     this.detail = options.detail
     this.retryAfterSeconds = options.retryAfterSeconds
     this.challenge = options.challenge
+    this.compared = options.compared
   }
 
   /** HTTP status of this failure, from the table. */

@@ -32,6 +32,8 @@ export type CredentialLookup =
   | { readonly from: 'service' }
   /** It was refused a moment ago, and that still counts. */
   | { readonly from: 'refusal' }
+  /** There is none for this caller: no role, say. */
+  | { readonly from: 'nowhere' }
 
 /** How a request ended, as log, metrics and observers have it. */
 export interface RequestResult {

@@ -28,6 +28,8 @@ export interface Batch {
   readonly requests: readonly Summary[]
   /** Records that went to make room since the last clearing. */
   readonly dropped: number
+  /** Ids of those that went since the last batch. */
+  readonly gone: readonly string[]
   /** Changes that were not told because there were too many; the requests are in the list. */
   readonly skipped: number
   /** Failures so far, so that plots know when to look again. */
@@ -57,7 +59,13 @@ export interface Capture {
 /** Notes every request that it is shown as an observer, and keeps the newest, masked. */
 export function createCapture(options: CaptureOptions): Capture {
   const { mode, maxBytes, clock } = options
-  const ring = createRing({ maxRecords: MAX_RECORDS, maxBytes })
+  let gone: string[] = []
+  // Nobody who looks has more of them than there is room for.
+  const onDropped = (id: string): void => {
+    if (followers.size > 0) gone.push(id)
+    if (gone.length > 4 * MAX_RECORDS) gone = gone.slice(-2 * MAX_RECORDS)
+  }
+  const ring = createRing({ maxRecords: MAX_RECORDS, maxBytes, onDropped })
   const failures = createFailures(clock)
   const open = new Map<string, WatchedRequest>()
   const followers = new Set<{ onBatch: (batch: Batch) => void; onClear: () => void }>()
@@ -69,9 +77,10 @@ export function createCapture(options: CaptureOptions): Capture {
   }
   const deps: RecordDeps = { ...options, keepsBodies: mode === 'bodies', room }
 
-  const batch = (requests: readonly Summary[], skipped: number): Batch => ({
+  const batch = (requests: readonly Summary[], skipped: number, left: readonly string[] = []): Batch => ({
     requests,
     dropped: ring.dropped,
+    gone: left,
     skipped,
     failures: failures.count,
   })
@@ -81,7 +90,9 @@ export function createCapture(options: CaptureOptions): Capture {
   }
   const gatherer = createGatherer<string>(MAX_RECORDS, (ids, left) => {
     const requests = ids.map(now).filter((summary) => summary !== undefined)
-    for (const { onBatch } of followers) onBatch(batch(requests, left))
+    const told = gone
+    gone = []
+    for (const { onBatch } of followers) onBatch(batch(requests, left, told))
   })
   const tell = (id: string, step: Step): void => {
     for (const onStep of ofOne.get(id) ?? []) onStep(step)

@@ -22,7 +22,7 @@ export interface Phase {
 export interface DroppedHeader {
   readonly name: string
   readonly value: string
-  readonly rule: ResponseDropRule | 'replaced'
+  readonly rule: ResponseDropRule | 'replaced' | 'answered_by_us'
 }
 
 /** A record as the page shows it: with what was added, removed and replaced on the way. */
@@ -35,19 +35,22 @@ export function describe(record: RequestRecord) {
       headers: pairsOf(received),
       dropped: ruledNames(dropped),
     },
-    attempts: attempts.map((attempt) => describeAttempt(attempt, record)),
+    attempts: attempts.map((attempt, index) =>
+      describeAttempt(attempt, record, attempts[index + 1]?.sent !== undefined),
+    ),
     answer: {
       fromBackend: last?.received && { status: last.received.status, headers: pairsOf(last.received.head) },
       toClient: responded && { status: responded.status, headers: pairsOf(responded.head) },
-      dropped: answerDrops(last, responded),
+      dropped: answerDrops(last, record),
     },
     timeline: timelineOf(record),
   }
 }
 
-function describeAttempt({ sent, received, ...attempt }: Attempt, record: RequestRecord) {
+function describeAttempt({ sent, received, ...attempt }: Attempt, record: RequestRecord, isRepeated: boolean) {
   return {
     ...attempt,
+    isRepeated,
     ...(received === undefined ? {} : { status: received.status }),
     ...(sent === undefined
       ? {}
@@ -88,8 +91,11 @@ function removedNames(sent: string, { received }: RequestRecord): string[] {
   return [...linesByName(received).keys()].filter((name) => !there.has(name))
 }
 
-function answerDrops(last: Attempt | undefined, responded: RequestRecord['responded']): DroppedHeader[] {
+function answerDrops(last: Attempt | undefined, { responded, why }: RequestRecord): DroppedHeader[] {
   if (last?.received === undefined || responded === undefined) return []
+  // A failure is an answer of our own: nothing of the backend's was passed on, or left out for what it holds.
+  if (why !== undefined)
+    return pairsOf(last.received.head).map(([name, value]) => ({ name, value, rule: 'answered_by_us' }))
   const after = linesByName(responded.head)
   const connection = new Set<string>()
   for (const [name, value] of pairsOf(last.received.head))

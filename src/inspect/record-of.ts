@@ -1,4 +1,4 @@
-import { callerHash, MASK, type Sealed } from '../core/index.ts'
+import { callerHash, explain, MASK, type Compared, type Explanation, type Sealed } from '../core/index.ts'
 import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
 import { maskLooks, maskQuery, maskTarget } from './mask.ts'
 import { maskedHead } from './masked-heads.ts'
@@ -47,9 +47,22 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
       head: withoutQuery(maskedHead(answer.headers, texts, owned), matchedTo === undefined),
     },
     marks: result === undefined ? { ...marks } : marks,
-    detail: result?.failure?.detail,
+    detail: result?.failure?.detail && texts.maskIn(result.failure.detail),
+    why: result?.failure && maskedWhy(explain(result.failure), texts),
     requestBody: deps.keepsBodies ? requestBodyOf(watched, texts, deps.room) : undefined,
     responseBody: result === undefined ? watched.responseCopy?.shown() : (watched.responseCopy?.end() ?? undefined),
+  }
+}
+
+/** What a token says of itself is text from outside. */
+function maskedWhy({ compared, ...why }: Explanation, texts: SecretTexts): Explanation {
+  const masked = (values: Compared['came']): Compared['came'] =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, texts.maskIn(maskLooks(value))]))
+  const { came, wanted } = compared ?? {}
+  return {
+    ...why,
+    cause: texts.maskIn(why.cause),
+    compared: came && wanted && { came: masked(came), wanted: masked(wanted) },
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Again, CredentialLookup } from '../core/index.ts'
+import type { Again, CredentialLookup, Explanation } from '../core/index.ts'
 import type { ShownBody } from './body-copy.ts'
 
 /** What a request is, for the list. Nothing in it is secret. */
@@ -89,6 +89,8 @@ export interface RequestRecord {
   readonly marks: Readonly<Marks>
   /** What became of it that its client was not told; a sentence of ours. */
   readonly detail: string | undefined
+  /** Why it failed, for whoever has to do something; undefined where it did not, or where nothing is known. */
+  readonly why: Explanation | undefined
   readonly requestBody: ShownBody | undefined
   readonly responseBody: ShownBody | undefined
 }

@@ -13,7 +13,16 @@ export interface Ring {
 }
 
 /** A ring for at most `maxRecords` records of together about `maxBytes`; the oldest go first. */
-export function createRing({ maxRecords, maxBytes }: { readonly maxRecords: number; readonly maxBytes: number }): Ring {
+export function createRing({
+  maxRecords,
+  maxBytes,
+  onDropped,
+}: {
+  readonly maxRecords: number
+  readonly maxBytes: number
+  /** Told of each record that goes to make room. */
+  readonly onDropped?: (id: string) => void
+}): Ring {
   // Oldest first; those before `first` are gone. Looked through only when somebody asks for one.
   let kept: ({ readonly record: RequestRecord; readonly bytes: number } | undefined)[] = []
   let first = 0
@@ -21,7 +30,9 @@ export function createRing({ maxRecords, maxBytes }: { readonly maxRecords: numb
   let dropped = 0
 
   const dropOldest = (): void => {
-    bytes -= kept[first]?.bytes ?? 0
+    const oldest = kept[first]
+    bytes -= oldest?.bytes ?? 0
+    if (oldest !== undefined) onDropped?.(oldest.record.summary.id)
     kept[first] = undefined
     first++
     dropped++

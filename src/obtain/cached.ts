@@ -125,11 +125,12 @@ export function createCachedSource<P extends Plan>(
   return {
     obtain: (caller) => cache.get(slotOf(caller)),
     lookup(caller) {
+      const isKnown = caller.kind === 'authenticated' && slots.get(caller) instanceof Failure
       try {
         return cache.lookup(slotOf(caller))
       } catch {
         // Why not is said by `obtain`, which is asked next.
-        return { from: 'refusal' }
+        return { from: isKnown ? 'refusal' : 'nowhere' }
       }
     },
     reject: (caller, credential) => cache.reject(slotOf(caller), credential),

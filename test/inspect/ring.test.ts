@@ -29,6 +29,7 @@ const record = (id: string, text = ''): RequestRecord => ({
   responded: undefined,
   marks: {},
   detail: undefined,
+  why: undefined,
   requestBody: { text, bytes: text.length },
   responseBody: undefined,
 })

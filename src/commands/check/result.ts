@@ -1,4 +1,4 @@
-import { asFailure, causeOf, FAILURES, type Failure } from '../../core/index.ts'
+import { asFailure, explain, type Failure } from '../../core/index.ts'
 
 /** What was looked at; stable, for programs. */
 export type CheckName =
@@ -60,13 +60,16 @@ export const about = (check: CheckName, subject: string) => ({
   /** What the error table says about what was thrown: reason, our detail, the code beneath; and what to look at. */
   thrown: (error: unknown): CheckResult => {
     const failure = asFailure(error)
-    return { check, subject, status: 'failed', detail: failureText(failure), remedy: FAILURES[failure.code].remedy }
+    return { check, subject, status: 'failed', detail: failureText(failure), remedy: explain(failure).remedy }
   },
 })
 
 /** A failure as people read it: reason, detail and the code of what is beneath; never a foreign text. */
 export function failureText(failure: Failure): string {
-  const { code } = causeOf(failure.cause)
-  const beneath = code === undefined || failure.detail?.includes(code) === true ? '' : ` (${code})`
-  return `${failure.code}${failure.detail === undefined ? '' : `: ${failure.detail}`}${beneath}`
+  const { reason, cause, compared } = explain(failure)
+  const names = Object.keys(compared?.wanted ?? {}).filter((name) => cause.includes(`(${name})`))
+  const both = names.map(
+    (name) => `; it has ${compared?.came[name] ?? 'none'}, wanted is ${compared?.wanted[name] ?? ''}`,
+  )
+  return `${reason}: ${cause}${both.join('')}`
 }

@@ -56,6 +56,8 @@ function whereFrom({ lookup, beganMs, armedMs }, atMs) {
       return `fetched for somebody already, waited${took}`
     case 'service':
       return armedMs === undefined ? 'could not be fetched' : `fetched${took}`
+    case 'nowhere':
+      return 'there is none for this caller'
     default:
       return 'refused a moment ago, which still counts'
   }

@@ -5,6 +5,7 @@ import { CallerPart, CredentialPart } from './decision.js'
 import { AnswerPart, ReceivedPart, SentPart } from './heads.js'
 import { durationOf, html, Text, timeOf, useEffect, useState } from './html.js'
 import { Timeline } from './timeline.js'
+import { WhyPart } from './why.js'
 
 /** One request, followed as long as it is not over. */
 function useRequest(id) {
@@ -101,6 +102,7 @@ export function RequestDetail({ id, onClose }) {
   if (request === undefined) return html`<section class="request" aria-label="Request"><p>Loading …</p></section>`
   return html`<section class="request" aria-label="Request">
     <${Head} request=${request} onClose=${onClose} />
+    <${WhyPart} summary=${request.summary} why=${request.why} />
     <${Timeline} phases=${request.timeline} />
     <${ReceivedPart} request=${request} />
     <${CallerPart} caller=${request.caller} />

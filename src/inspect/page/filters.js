@@ -34,13 +34,14 @@ export function choicesOf(requests) {
   )
 }
 
-/** The requests after a batch: changed ones in their place, new ones at the end, no more than `most`. */
-export function merged(requests, batch, most) {
+/** The requests after a batch: changed ones in their place, new ones at the end, without those that are gone, no more than `most`. */
+export function merged(requests, batch, most, gone = []) {
+  const left = new Set(gone)
   const changed = new Map(batch.map((one) => [one.id, one]))
   const kept = requests.map((one) => {
     const next = changed.get(one.id)
     changed.delete(one.id)
     return next ?? one
   })
-  return [...kept, ...changed.values()].slice(-most)
+  return [...kept, ...changed.values()].filter(({ id }) => !left.has(id)).slice(-most)
 }

@@ -16,6 +16,7 @@ const ANSWER_RULES = {
   said_by_us: 'said by the proxy itself, or would lead around it',
   credential_inside: 'holds the credential of the request',
   replaced: 'replaced by the proxy',
+  answered_by_us: 'the proxy answered by itself',
 }
 
 const MARKS = { added: '+ added', replaced: '~ replaced', same: '', removed: '− removed', dropped: '− dropped' }
@@ -91,7 +92,7 @@ export function SentPart({ attempt, request }) {
           </details>`
         : null
     }
-    ${again ? html`<p class="again">Tried once more: ${again.reason}${again.status ? `, the backend answered ${again.status}` : ''}.</p>` : null}
+    ${again ? html`<p class="again">${attempt.isRepeated ? 'Tried once more' : 'It was to be tried once more, and nothing was sent'}: ${again.reason}${again.status ? `, the backend answered ${again.status}` : ''}.</p>` : null}
   </section>`
 }
 

@@ -28,8 +28,11 @@ export function useLive(enabled) {
       {
         snapshot: ({ requests, dropped, failures }) =>
           take({ requests: requests.slice(-MOST), dropped, failures }, requests.length),
-        batch: ({ requests, dropped, failures }) =>
-          take({ requests: merged(held.current.data.requests, requests, MOST), dropped, failures }, requests.length),
+        batch: ({ requests, dropped, gone, failures }) =>
+          take(
+            { requests: merged(held.current.data.requests, requests, MOST, gone), dropped, failures },
+            requests.length,
+          ),
         cleared: () => {
           const open = held.current.data.requests.filter(({ isOpen }) => isOpen)
           take({ ...held.current.data, requests: open, dropped: 0 }, 0)

@@ -1,0 +1,53 @@
+import { type ClaimValue, type Compared, Failure, printable } from '../core/index.ts'
+import type { Provider } from './provider.ts'
+import { ALGORITHMS } from './signature.ts'
+import type { UnverifiedJwt } from './token-shape.ts'
+import type { Verdict } from './verdict.ts'
+
+const MAX_TEXT = 200
+
+/** A text from outside as it is shown to somebody who looks for a mistake. */
+export const shortText = (text: string): string => {
+  const shown = printable(text)
+  return shown.length > MAX_TEXT ? `${shown.slice(0, MAX_TEXT)}…` : shown
+}
+
+/** The same verdict; a refusal says what the token has and what the providers want. Nothing of it names a person. */
+export function withCompared(verdict: Verdict, jwt: UnverifiedJwt, providers: readonly Provider[]): Verdict {
+  if (verdict.kind === 'accepted') return verdict
+  const { code, detail, cause, challenge, retryAfterSeconds } = verdict.failure
+  const failure = new Failure(code, {
+    ...(detail === undefined ? {} : { detail }),
+    ...(challenge === undefined ? {} : { challenge }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    cause,
+    compared: { came: cameIn(jwt), wanted: wantedBy(providers, jwt.payload['iss']) },
+  })
+  return { ...verdict, failure }
+}
+
+function cameIn({ header, payload }: UnverifiedJwt): Compared['came'] {
+  const { iss, aud, exp, nbf } = payload
+  const { alg, kid, typ } = header
+  const all = { iss, aud, exp: timeOf(exp), nbf: timeOf(nbf), alg, kid, typ }
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, shortText(typeof value === 'string' ? value : JSON.stringify(value))]],
+    ),
+  )
+}
+
+/** Seconds since the epoch as people read them. */
+const timeOf = (value: ClaimValue | undefined): ClaimValue | undefined =>
+  typeof value === 'number' && Math.abs(value) < 8.64e12 ? new Date(value * 1000).toISOString() : value
+
+function wantedBy(providers: readonly Provider[], iss: ClaimValue | undefined): Compared['wanted'] {
+  const own = providers.filter(({ issuer }) => issuer === iss)
+  const meant = own.length === 0 ? providers : own
+  const each = (texts: readonly string[]): string => shortText([...new Set(texts)].join(', '))
+  return {
+    iss: each(meant.map(({ issuer }) => issuer)),
+    aud: each(meant.map(({ jwtRules }) => jwtRules.audience)),
+    alg: each([...ALGORITHMS]),
+  }
+}

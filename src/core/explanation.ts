@@ -1,0 +1,278 @@
+import { causeOf, type Compared, type Failure } from './failure.ts'
+import { FAILURES, type Fault } from './failures.ts'
+
+/** Why a request failed, for whoever has to do something about it: page, `extauth check` and `extauth stdio` say the same. */
+export interface Explanation {
+  /** The failure's code. */
+  readonly reason: string
+  /** Whose turn it is. */
+  readonly who: string
+  /** What happened, as far as it is known. */
+  readonly cause: string
+  readonly remedy: string
+  readonly compared: Compared | undefined
+}
+
+const WHO: Readonly<Record<Fault, string>> = {
+  caller_token: 'whoever calls',
+  caller_rights: 'whoever grants rights to this caller',
+  request: 'whoever calls',
+  configuration: 'whoever configures the proxy',
+  identity_provider: 'whoever runs the identity provider',
+  backend: 'whoever runs the backend',
+  proxy: 'whoever runs the proxy',
+}
+
+/** What is known more exactly than by the failure's code. */
+interface Known {
+  readonly cause: string
+  readonly remedy: string
+  readonly who?: Fault
+}
+
+const known = (cause: string, remedy: string, who?: Fault): Known => ({
+  cause,
+  remedy,
+  ...(who === undefined ? {} : { who }),
+})
+
+/** By the rule that a token breaks, which is the failure's detail. */
+const BY_DETAIL: Readonly<Record<string, Known>> = {
+  'iss names no provider': known(
+    "the token's issuer (iss) is none of the providers",
+    'Get a token from one of them, or add a provider with this `issuerUrl`; they are compared byte for byte, a slash at the end too.',
+  ),
+  'iss is not the issuer of this provider': known(
+    "the token's issuer (iss) is another one than the provider's",
+    'Set `issuerUrl` to what the issuer writes, byte for byte.',
+    'configuration',
+  ),
+  'aud is missing': known(
+    'the token has no audience (aud)',
+    'Make the identity provider put the audience of the provider into access tokens (a resource or API setting).',
+    'identity_provider',
+  ),
+  'aud is not the audience of this provider': known(
+    'the token is for somebody else (aud)',
+    'Ask for a token with this audience (`resource` or `audience` of the request), or set `audience` of the provider to what tokens have.',
+  ),
+  'exp is missing': known(
+    'the token has no end (exp)',
+    'Make the identity provider issue tokens that end.',
+    'identity_provider',
+  ),
+  'exp is not a number': known(
+    'the end of the token (exp) is no number',
+    'The identity provider writes seconds since the epoch.',
+    'identity_provider',
+  ),
+  'exp has passed': known('the token has ended (exp)', 'Get a new token; if they end at once, compare clocks.'),
+  'nbf is not a number': known(
+    'the beginning of the token (nbf) is no number',
+    'The identity provider writes seconds since the epoch.',
+    'identity_provider',
+  ),
+  'nbf is still to come': known(
+    'the token begins later (nbf)',
+    'Compare the clocks of proxy and identity provider; `toleranceSeconds` allows for up to 60.',
+    'configuration',
+  ),
+  'sub is not a string': known(
+    'the subject of the token (sub) is no text',
+    'The identity provider writes a text.',
+    'identity_provider',
+  ),
+  'sub is not the subject of this provider': known(
+    'the subject of the token (sub) is not the one that this provider takes',
+    'Use the token of that subject, or correct `subject` of the provider.',
+  ),
+  'the signature is wrong': known(
+    'the signature was not made by the key that the token names (kid)',
+    'Take the token as it was issued. Two issuers of one name, as after a restored backup, have different keys.',
+  ),
+  'no key of the provider fits': known(
+    'the key that the token names (kid) is not among the keys of the provider',
+    'Get a new token: the key was replaced. If new ones fail too, compare `jwksUrl` with `jwks_uri` of the issuer.',
+  ),
+  'several keys of the provider fit and no kid says which': known(
+    'the token names no key (kid), and several fit',
+    'Make the issuer write `kid` into its tokens.',
+    'identity_provider',
+  ),
+  'alg is not accepted': known(
+    'the algorithm of the signature (alg) is none that is accepted; HMAC and none never are',
+    'Make the issuer sign with RS256, ES256 or EdDSA.',
+    'identity_provider',
+  ),
+  'typ says that it is no access token': known(
+    'it is another kind of token (typ), such as an ID or logout token',
+    'Send the access token.',
+  ),
+  'typ is not at+jwt': known(
+    'it is another kind of token (typ), such as an ID token',
+    'Send the access token that the authorization server issued.',
+  ),
+  'crit names an extension that is not understood': known(
+    'the token wants an extension that is not understood (crit)',
+    'Make the issuer leave `crit` out.',
+    'identity_provider',
+  ),
+  'kid is not a string': known(
+    'the name of the key (kid) is no text',
+    'The identity provider writes a text.',
+    'identity_provider',
+  ),
+  'the token is a JWT that is not well-formed': known(
+    'the token looks like a JWT and can not be read as one',
+    'Take the token whole: it may have been cut, wrapped or quoted.',
+  ),
+  'no provider takes tokens of this kind': known(
+    'the token is opaque, and no provider is asked about those',
+    'Set `introspectionUrl` of the provider, or make the issuer give JWTs.',
+    'configuration',
+  ),
+  'the provider says that the token is not active': known(
+    'the provider says that the token is not active: it has ended, was revoked, or is of another server',
+    'Log in again; if new tokens fail too, compare `introspectionUrl` and the client that asks.',
+  ),
+  'it is not signed by our own issuer': known(
+    'the token says that it is ours, and was not signed with our keys',
+    'Log in again: the keys of the authorization server were replaced.',
+  ),
+  'not a bearer token': known(
+    'there is something after Bearer that is no token',
+    'Send the token alone: no quotes, no line ends, no second Bearer.',
+  ),
+  'the token is longer than 16 KiB': known(
+    'the token is longer than 16 KiB',
+    'Put less into it: groups are mostly what makes tokens long.',
+    'identity_provider',
+  ),
+  'more than one Authorization header': known(
+    'there is more than one Authorization header',
+    'Send one; a gateway in between may have added its own.',
+  ),
+  'the keys are not fetched again yet': known(
+    'the key that the token names (kid) is new, and keys were fetched a moment ago',
+    'Wait some seconds: they are fetched again.',
+    'identity_provider',
+  ),
+  'the answer is no JWKS': known(
+    'what the key address answers is no set of keys',
+    'Set `jwksUrl` to `jwks_uri` of the discovery document.',
+    'configuration',
+  ),
+}
+
+/** By the code or kind of what is beneath: how a connection fails. */
+const BY_CODE: Readonly<Record<string, Known>> = {
+  ECONNREFUSED: known('nothing listens at this host and port', 'Start the server, or correct host and port.'),
+  ECONNRESET: known(
+    'the other side cut the connection',
+    'Look at its log; is it the right port, and does it want TLS?',
+  ),
+  EPIPE: known('the other side closed the connection', 'Look at its log.'),
+  UND_ERR_SOCKET: known(
+    'the other side closed the connection before it answered',
+    'Look at its log; does it want TLS, or a client certificate?',
+  ),
+  ENOTFOUND: known(
+    'the host name does not exist',
+    'Correct the host name, or the DNS servers of this machine.',
+    'configuration',
+  ),
+  EAI_AGAIN: known(
+    'the host name could not be looked up',
+    'Check the DNS servers of this machine and the way to them.',
+    'proxy',
+  ),
+  EHOSTUNREACH: known('there is no way to the host', 'Check routes, firewalls and network policies.', 'proxy'),
+  ENETUNREACH: known(
+    'there is no way to the network',
+    'Check routes and, for IPv6 addresses, whether this machine has IPv6.',
+    'proxy',
+  ),
+  ETIMEDOUT: known('the host does not answer', 'Check firewalls and network policies: packets get lost.'),
+  UND_ERR_CONNECT_TIMEOUT: known(
+    'no connection in time',
+    'Check firewalls and network policies; `timeouts.connect` is how long is waited.',
+  ),
+  UND_ERR_HEADERS_TIMEOUT: known(
+    'there is a connection, and no answer in time',
+    'Look at the log of the server; `timeouts.firstByte` is how long is waited.',
+  ),
+  UND_ERR_HEADERS_OVERFLOW: known('the headers of the answer are too large', 'Make the server send less.'),
+  SELF_SIGNED_CERT_IN_CHAIN: known(
+    'the certificate is of an authority that is not known here',
+    'Name its file: `caCertPath`.',
+    'configuration',
+  ),
+  DEPTH_ZERO_SELF_SIGNED_CERT: known('the certificate is self-signed', 'Name its file: `caCertPath`.', 'configuration'),
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: known(
+    'the certificate is of an authority that is not known here, or the chain lacks one',
+    'Name the file of the authority (`caCertPath`), or make the server send its whole chain.',
+    'configuration',
+  ),
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: known(
+    'the certificate is of an authority that is not known here',
+    'Name its file: `caCertPath`.',
+    'configuration',
+  ),
+  CERT_HAS_EXPIRED: known('the certificate has expired', 'Renew it.'),
+  CERT_NOT_YET_VALID: known('the certificate is not valid yet', 'Compare clocks.'),
+  ERR_TLS_CERT_ALTNAME_INVALID: known(
+    'the certificate is for another name',
+    'Use the name that it is for, or set `serverName`.',
+    'configuration',
+  ),
+  EPROTO: known(
+    'the other side does not speak TLS as we do',
+    'Is it https at all? Compare scheme and port.',
+    'configuration',
+  ),
+  ERR_SSL_WRONG_VERSION_NUMBER: known(
+    'the other side does not speak TLS',
+    'Write http:// where the server has no TLS.',
+    'configuration',
+  ),
+  timeout: known('no answer in time', 'Look at the load and the log of the server.'),
+  blocked_address: known(
+    'the host name resolves to an address that is not allowed',
+    'Set `allowPrivateIP: true` of the provider if this address is meant.',
+    'configuration',
+  ),
+  breaker_open: known(
+    'it failed again and again, and rests for some seconds',
+    'Mend what is in the log before this; then it recovers by itself.',
+  ),
+  overloaded: known(
+    'the bound of concurrent calls is reached',
+    'Look at how long calls take; they are what is waited for.',
+    'proxy',
+  ),
+  too_large: known(
+    'the answer is larger than what is read',
+    'Is it the address of the service at all?',
+    'configuration',
+  ),
+}
+
+/** Why it failed and who has to do what. What is not known more exactly is what the error table says. */
+export function explain(failure: Failure): Explanation {
+  const { code, detail, cause, compared } = failure
+  const row = FAILURES[code]
+  const beneath = causeOf(cause)
+  const rule = detail === undefined ? undefined : BY_DETAIL[detail]
+  const network = BY_CODE[beneath.code ?? ''] ?? BY_CODE[beneath.kind ?? '']
+  const found = rule ?? network
+  const own = detail ?? row.sentence.replace(/\.$/, '')
+  const said =
+    rule?.cause ?? (network === undefined ? own : detail === undefined ? network.cause : `${detail}: ${network.cause}`)
+  return {
+    reason: code,
+    who: WHO[found?.who ?? row.fault],
+    cause: beneath.code === undefined || said.includes(beneath.code) ? said : `${said} (${beneath.code})`,
+    remedy: found?.remedy ?? row.remedy,
+    compared,
+  }
+}
