@@ -94,6 +94,27 @@ export const LISTEN: readonly Mutation[] = [
     tests: ['test/proxy/body.test.ts'],
   },
   {
+    rule: 'no SigV4 signature of a request comes back in a header of its answer',
+    file: 'src/forward/credential-texts.ts',
+    find: "return credential.kind === 'aws' ? [...texts, ...signatureIn(sealed.headers)] : texts",
+    replace: 'return texts',
+    tests: ['test/proxy/echoed-signature.test.ts'],
+  },
+  {
+    rule: 'a backend whose certificate has another name gets no request',
+    file: 'src/net/target-tls.ts',
+    find: 'rejectUnauthorized: tls.insecureSkipVerify !== true,',
+    replace: 'rejectUnauthorized: tls.insecureSkipVerify !== true, checkServerIdentity: () => undefined,',
+    tests: ['test/e2e/route-options.test.ts'],
+  },
+  {
+    rule: 'routes with another TLS identity share no connections',
+    file: 'src/commands/backends.ts',
+    find: 'if (known !== undefined) return known',
+    replace: 'const [any] = opened.values()\n      if ((known ?? any) !== undefined) return (known ?? any) as Backend',
+    tests: ['test/commands/backends.test.ts'],
+  },
+  {
     rule: 'a kept body goes out as the backend reads, and is held once',
     file: 'src/forward/payload.ts',
     find: 'body.bytes.length <= PIECE_BYTES ? body.bytes :',

@@ -14,7 +14,8 @@ export function createBackends(keep: (backend: Backend) => Backend): Backends {
   const opened = new Map<string, Backend>()
   return {
     open(options) {
-      const key = JSON.stringify(Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1)))
+      const given = Object.entries(options).filter(([, value]) => value !== undefined)
+      const key = JSON.stringify(given.sort(([one], [other]) => (one < other ? -1 : 1)))
       const known = opened.get(key)
       if (known !== undefined) return known
       const backend = keep(closedOnce(createBackend(options)))
