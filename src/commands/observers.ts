@@ -25,6 +25,7 @@ function all(traces: readonly RequestTrace[]): RequestTrace {
     sealed: (sealed) => traces.forEach((each) => each.sealed(sealed)),
     sending: () => traces.forEach((each) => each.sending()),
     ...(wantsBody ? { requestBody: (chunk: Buffer) => traces.forEach((each) => each.requestBody?.(chunk)) } : {}),
+    refusedBody: (body) => traces.forEach((each) => each.refusedBody?.(body)),
     received: (status, headers) => traces.forEach((each) => each.received(status, headers)),
     again: (again) => traces.forEach((each) => each.again(again)),
     responded: (status, headers) => traces.forEach((each) => each.responded(status, headers)),

@@ -201,6 +201,8 @@ export interface RequestTrace {
   sending(): void
   /** A piece of a request's body that is streamed; absent: nobody wants it. What is kept is in `sealed`. */
   requestBody?(chunk: Buffer): void
+  /** The whole body of a request that is refused, where it is at hand; absent: nobody wants it. */
+  refusedBody?(body: Buffer): void
   /** The head of the backend's answer, as it came; lower-case names. */
   received(status: number, headers: Readonly<Record<string, string | readonly string[] | undefined>>): void
   again(again: Again): void

@@ -111,7 +111,7 @@ function withoutQuery(head: string, isOurs: boolean): string {
     : head
 }
 
-function rpcOf({ inbound, attempts }: WatchedRequest): RpcSubject | undefined {
+function rpcOf({ inbound, attempts, refused }: WatchedRequest): RpcSubject | undefined {
   const headers = inbound?.request.headers
   const method = headers?.['mcp-method']
   if (typeof method === 'string') {
@@ -119,7 +119,8 @@ function rpcOf({ inbound, attempts }: WatchedRequest): RpcSubject | undefined {
     return { method: method.slice(0, 200), name: typeof name === 'string' ? name.slice(0, 200) : undefined }
   }
   const body = attempts.at(0)?.sealed?.body
-  return body?.kind === 'kept' ? rpcSubjectOf(body.bytes) : undefined
+  const bytes = body?.kind === 'kept' ? body.bytes : refused
+  return bytes === undefined ? undefined : rpcSubjectOf(bytes)
 }
 
 function callerOf({ knownAs }: WatchedRequest, { showClaims }: RecordDeps): CallerSeen | undefined {
@@ -187,8 +188,9 @@ function requestBodyOf(watched: WatchedRequest, texts: SecretTexts, room: Room):
   if (watched.requestCopy !== undefined)
     return watched.result === undefined ? watched.requestCopy.shown() : watched.requestCopy.end()
   const sealed = watched.attempts.at(-1)?.sealed
-  if (sealed?.body.kind !== 'kept') return undefined
-  const copy = new BodyCopy(bodyHead(sealed.headers), texts, room)
-  copy.add(sealed.body.bytes)
+  const bytes = sealed?.body.kind === 'kept' ? sealed.body.bytes : watched.refused
+  if (bytes === undefined) return undefined
+  const copy = new BodyCopy(bodyHead(sealed?.headers ?? watched.inbound?.request.rawHeaders ?? []), texts, room)
+  copy.add(bytes)
   return copy.end()
 }

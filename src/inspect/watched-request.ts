@@ -68,6 +68,8 @@ export class WatchedRequest implements RequestTrace {
   answer: { readonly status: number; readonly headers: readonly string[] } | undefined
   result: RequestResult | undefined
   requestCopy: BodyCopy | undefined
+  /** Of a request that was refused. */
+  refused: Buffer | undefined
   responseCopy: BodyCopy | undefined
   readonly #watcher: Watcher
   readonly #startMs: number
@@ -123,6 +125,10 @@ export class WatchedRequest implements RequestTrace {
   sending(): void {
     const current = this.attempts.at(-1)
     if (current !== undefined) current.sendingMs = this.elapsedMs
+  }
+
+  refusedBody(body: Buffer): void {
+    this.refused = body
   }
 
   received(status: number, headers: ParsedHeaders): void {
@@ -188,7 +194,7 @@ export class WatchedRequest implements RequestTrace {
   /** Keeps nothing that is secret: to be called when the record is made. */
   release(): void {
     this.inbound = this.matchedTo = this.knownAs = this.answer = this.result = undefined
-    this.requestCopy = this.responseCopy = this.#texts = undefined
+    this.requestCopy = this.responseCopy = this.#texts = this.refused = undefined
     this.attempts.length = this.drops.length = 0
   }
 

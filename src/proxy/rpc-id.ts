@@ -13,10 +13,15 @@ const PATIENCE_MS = 50
 export async function rpcIdOf(inbound: InboundRequest): Promise<JsonRpcId | undefined> {
   const { request, body } = inbound
   if (inbound.method !== 'POST' || inbound.localHandler !== undefined) return undefined
-  if (body?.kind === 'kept') return jsonRpcIdOf(body.bytes)
+  if (body?.kind === 'kept') return told(inbound, body.bytes)
   if (inbound.isUpgrade || inbound.expectsContinue || !isSmall(request)) return undefined
   const bytes = await arriving(request)
-  return bytes === undefined ? undefined : jsonRpcIdOf(bytes)
+  return bytes === undefined ? undefined : told(inbound, bytes)
+}
+
+function told({ trace }: InboundRequest, bytes: Buffer): JsonRpcId | undefined {
+  trace?.refusedBody?.(bytes)
+  return jsonRpcIdOf(bytes)
 }
 
 /** Somebody who reads it already has taken it: for the backend, or because it was too large or too slow. */

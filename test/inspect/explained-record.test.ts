@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { afterEach, expect, it, vi } from 'vitest'
+import { Failure } from '../../src/core/index.ts'
 import { type Batch, createCapture } from '../../src/inspect/capture.ts'
 import { describe as describeRecord } from '../../src/inspect/describe.ts'
 import { createRoute, headerCredential, type RouteOptions, runtimeOf, startProxy } from '../proxy/harness.ts'
@@ -22,7 +23,7 @@ afterEach(() => sockets.closeAll())
 async function watched(statuses: readonly number[], route: RouteOptions, maxBytes = 1e6) {
   const left = [...statuses]
   const capture = createCapture({
-    mode: 'heads',
+    mode: 'bodies',
     maxBytes,
     showClaims: false,
     clock: Date,
@@ -94,4 +95,19 @@ it('whoever follows is told which requests went, and the list has no others', as
   })
   expect(kept().length).toBeLessThan(10)
   stop()
+})
+
+it('a request that is refused before the backend has its method, its tool and its body, masked', async () => {
+  const refused = () => {
+    throw new Failure('invalid_token', { detail: 'exp has passed', challenge: { error: 'invalid_token' } })
+  }
+  const { proxy, shown } = await watched([], { caller: refused })
+  const params = { name: 'echo', arguments: { text: 'of-the-caller-0003' } }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  const headers = { authorization: 'Bearer of-the-caller-0003', 'content-type': 'application/json' }
+  expect((await fetch(proxy.url, { method: 'POST', body, headers })).status).toBe(401)
+  const { summary, requestBody, why } = await shown('request-1')
+  expect(summary).toMatchObject({ rpcMethod: 'tools/call', rpcName: 'echo', status: 401 })
+  expect(requestBody?.text).toBe(body.replace('of-the-caller-0003', '[masked]'))
+  expect(why?.cause).toMatch(/has ended/)
 })
