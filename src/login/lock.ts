@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { unlink } from 'node:fs/promises'
+import { openSync } from 'node:fs'
+import { mkdir, stat, unlink } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import path from 'node:path'
 
@@ -8,8 +9,8 @@ const LOOK_MS = 100
 
 /**
  * Runs `work` while no other process that uses `directory` runs any under the same name. Waits for its turn, at most
- * `patienceMs` or until `signal`; then rejects with `LockTimeout`. The lock is a socket that listens, which the system takes from a process
- * that ends, however it ends: nothing is left behind.
+ * `patienceMs` or until `signal`; then rejects with `LockTimeout`. The lock is a socket that listens in
+ * `directory`, which the system takes from a process that ends, however it ends; the next one removes the file.
  */
 export async function withLock<T>(
   directory: string,
@@ -18,7 +19,7 @@ export async function withLock<T>(
   work: () => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const address = addressOf(directory, name)
+  const address = await addressOf(directory, name)
   const endsAtMs = performance.now() + patienceMs
   let server = await take(address)
   while (server === undefined) {
@@ -48,18 +49,26 @@ export class LockTimeout extends Error {
 
 const waiters = new WeakMap<Server, Set<{ destroy(): unknown }>>()
 
-/** Linux has names without a file, Windows has pipes; elsewhere it is a socket beside the data. */
-function addressOf(directory: string, name: string): string {
-  const user = process.getuid?.() ?? 0
-  const digest = createHash('sha256')
-    .update(`${user}\0${path.resolve(directory)}\0${name}`)
-    .digest('hex')
-    .slice(0, 32)
-  if (process.platform === 'linux') return `\0extauth-${digest}`
-  return process.platform === 'win32'
-    ? `\\\\.\\pipe\\extauth-${digest}`
-    : path.join(directory, `${digest.slice(0, 12)}.lock`)
+/** Longest path of a socket, in bytes; macOS has the shortest. */
+const MAX_PATH = 100
+
+/** In the folder that only the user may enter, so that nobody else can take it; Windows has pipes. */
+async function addressOf(directory: string, name: string): Promise<string> {
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 12)
+  if (process.platform === 'win32') {
+    const user = createHash('sha256').update(path.resolve(directory)).digest('hex').slice(0, 32)
+    return `\\\\.\\pipe\\extauth-${user}-${digest}`
+  }
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const address = path.resolve(directory, `${digest}.lock`)
+  if (Buffer.byteLength(address) <= MAX_PATH || process.platform !== 'linux') return address
+  const folder = folders.get(directory) ?? openSync(directory, 'r')
+  folders.set(directory, folder)
+  return `/proc/self/fd/${folder}/${digest}.lock`
 }
+
+/** Open for as long as the process lives: a path that is too long for a socket is shorter from there. */
+const folders = new Map<string, number>()
 
 function take(address: string): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
@@ -79,7 +88,8 @@ function take(address: string): Promise<Server | undefined> {
 }
 
 /** Resolves when the one who has the lock lets go of it, and after `limitMs` in any case. */
-function released(address: string, limitMs: number, signal: AbortSignal | undefined): Promise<void> {
+async function released(address: string, limitMs: number, signal: AbortSignal | undefined): Promise<void> {
+  const found = await inodeOf(address)
   return new Promise((resolve) => {
     const socket = connect(address)
     const timer = setTimeout(() => socket.destroy(), limitMs)
@@ -92,8 +102,15 @@ function released(address: string, limitMs: number, signal: AbortSignal | undefi
     socket.once('close', () => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
-      const freed = isLeftOver ? unlink(address).catch(() => undefined) : Promise.resolve()
+      const freed = isLeftOver ? clear(address, found) : Promise.resolve()
       void freed.then(() => setTimeout(resolve, LOOK_MS * Math.random()))
     })
   })
+}
+
+const inodeOf = async (file: string): Promise<number | undefined> => (await stat(file).catch(() => undefined))?.ino
+
+/** Removes what a process that was killed left, unless somebody has put his own there meanwhile. */
+async function clear(address: string, inode: number | undefined): Promise<void> {
+  if (inode !== undefined && (await inodeOf(address)) === inode) await unlink(address).catch(() => undefined)
 }

@@ -22,7 +22,7 @@ import { isRecord } from './rules.ts'
 import { tellRoutes } from './tell-routes.ts'
 import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import { FOREIGN_FIELDS, toWorkload, workload, workloadFields, WORKLOAD_KINDS, type WorkloadKind } from './workloads.ts'
-import { fullBudget, readYaml, YAML_LIMITS } from './yaml.ts'
+import { fullBudget, objectBudget, readYaml, YAML_LIMITS } from './yaml.ts'
 
 /** One file as text; `path` is what problems name and what the paths in it are relative to. */
 export interface SourceText {
@@ -72,7 +72,7 @@ export function parseObjects(
   const loading = nothingLoaded()
   const start = { line: 1, column: 1 }
   const anywhere = { start, warnings: [], locate: () => start, placeWithin: () => start }
-  const context = { apiGroup: options.apiGroup ?? DEFAULT_API_GROUP, budget: fullBudget() }
+  const context = { apiGroup: options.apiGroup ?? DEFAULT_API_GROUP, budget: objectBudget() }
   for (const value of objects) addDocument(new Reader(loading, '(object)', { value, ...anywhere }, context), value, [])
   if (options.references === true) crossCheck(loading)
   return loading

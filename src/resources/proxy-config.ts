@@ -246,7 +246,7 @@ export const proxyConfig = () =>
         .describe('Bounds of the whole process.'),
       routes: z
         .array(route())
-        .max(1000)
+        .max(10_000)
         .superRefine(eachOnce, { when: () => true })
         .default([])
         .describe('What is served: the longest path that fits a request wins.'),

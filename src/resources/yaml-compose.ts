@@ -12,10 +12,11 @@ export function* composeYaml(text: string, lines: LineCounter, budget: Budget): 
   // Duplicate keys are found by the reader: the library's own search is quadratic.
   const composer = new Composer({ uniqueKeys: false, strict: true, prettyErrors: false, version: '1.2', merge: false })
   let offset = 0
-  for (const lexeme of new Lexer().lex(text)) {
+  const lexemes = new Lexer().lex(text)
+  for (const lexeme of lexemes) {
     offset += lexeme.length
     budget.tokens -= 1
-    if (budget.tokens < 0) throw new Limit(offset, 'too many tokens in one file')
+    if (budget.tokens < 0) throw new Limit(offset, tooManyTokens(lexemes, budget.mostTokens))
     for (const token of parser.next(lexeme)) {
       // Each of these becomes an error or a warning with a stack of its own, which is what costs.
       if (token.type === 'error' || token.type === 'directive') budget.misplaced -= 1
@@ -30,10 +31,17 @@ export function* composeYaml(text: string, lines: LineCounter, budget: Budget): 
   yield* composer.end()
 }
 
+/** Counts on: cutting a text into tokens costs little beside making documents of them. */
+function tooManyTokens(rest: Iterable<string>, most: number): string {
+  let count = most + 1
+  for (const lexeme of rest) count += lexeme === '' ? 0 : 1
+  return `too many tokens: ${count} in one file, expected at most ${most}; split it into several files`
+}
+
 /** What is wrong with the characters themselves, and where. */
 export function unreadableText(text: string): { readonly offset: number; readonly message: string } | undefined {
   if (text.length > YAML_LIMITS.bytes)
-    return { offset: 0, message: `the file is too large, expected at most ${YAML_LIMITS.bytes} bytes` }
+    return { offset: 0, message: `the file is too large: ${text.length} characters, expected at most ${YAML_LIMITS.bytes} bytes` }
   // oxlint-disable-next-line no-control-regex -- characters that YAML 1.2 §5.1 does not allow are what this looks for
   const offset = text.search(/[\0-\x08\x0B\x0C\x0E-\x1F\x7F]/)
   return offset < 0 ? undefined : { offset, message: 'a control character, expected text' }

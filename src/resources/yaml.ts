@@ -3,7 +3,7 @@ import { composeYaml, tellingErrors, unreadableText } from './yaml-compose.ts'
 import { fullBudget, Limit, YAML_LIMITS, type Budget } from './yaml-limits.ts'
 import { YamlReader } from './yaml-reader.ts'
 
-export { fullBudget, YAML_LIMITS, type Budget } from './yaml-limits.ts'
+export { fullBudget, objectBudget, YAML_LIMITS, type Budget } from './yaml-limits.ts'
 export { shorten } from './yaml-reader.ts'
 
 /** From 1, as editors count. */

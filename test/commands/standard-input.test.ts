@@ -68,9 +68,9 @@ describe('standard input as the configuration', () => {
   )
 
   it('has a bound, which the refusal names', async () => {
-    const { ended, printed } = withInput(['validate', '-'], Buffer.alloc(5 * 1024 * 1024, '#'))
+    const { ended, printed } = withInput(['validate', '-'], Buffer.alloc(9 * 1024 * 1024, '#'))
     expect(await ended).toBe(1)
-    expect(printed.stdout).toMatch(/<stdin>.*5242880 bytes, expected at most 4194304/)
+    expect(printed.stdout).toMatch(/<stdin>.*9437184 bytes, expected at most 8388608/)
   })
 })
 

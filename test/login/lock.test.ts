@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -50,3 +50,13 @@ it('of a process that is killed is free at once, and nothing is left behind', as
   expect(await taken).toBe('mine')
   expect(await readdir(directory)).toEqual([])
 }, 30_000)
+
+it('lies in the folder, which only its owner may enter, however long its path is', async () => {
+  for (const folder of [path.join(directory, 'own'), path.join(directory, 'x'.repeat(120))]) {
+    const names = await withLock(folder, 'e', 1000, () => readdir(folder))
+    expect(names).toEqual([expect.stringMatching(/^[0-9a-f]{12}\.lock$/)])
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+    expect(await readdir(folder)).toEqual([])
+    await rm(folder, { recursive: true })
+  }
+})

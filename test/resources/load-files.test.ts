@@ -78,7 +78,7 @@ describe('loadFiles', () => {
   test('a file of 11 MiB is refused without being read', async () => {
     await put('large.yaml', `a: ${'x'.repeat(11 * 1024 * 1024)}`)
     expect(await problemsOf('large.yaml')).toEqual([
-      'large.yaml:1:1  the file is too large, expected at most 4194304 bytes',
+      'large.yaml:1:1  the file is too large: 11534339 bytes, expected at most 8388608; split it into several files',
     ])
   })
 
