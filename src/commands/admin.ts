@@ -1,4 +1,5 @@
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
+import { withMaskedQueries } from '../inspect/index.ts'
 import type { OpsHandler, Readiness } from '../ops/index.ts'
 
 /** What a reload came to: the new configuration runs, or the old one goes on and these are the problems. */
@@ -33,7 +34,7 @@ const FILTERS = ['subject', 'issuer', 'config', 'role'] as const
 /** The guarded endpoints of the admin listener (decisions §7): effective config, cache, decisions, reload. */
 export function adminEndpoints(controls: ProxyControls): Readonly<Record<string, OpsHandler>> {
   return {
-    'GET /config': async () => ({ status: 200, json: await controls.config() }),
+    'GET /config': async () => ({ status: 200, json: withMaskedQueries(await controls.config()) }),
     'GET /cache': async () => ({ status: 200, json: await controls.cache() }),
     'DELETE /cache': async ({ query }) => {
       const unknown = [...query.keys()].find((name) => !FILTERS.some((filter) => filter === name))

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
 import { type Clock, Failure, type RequestObserver, Secret } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
+import { checkHttpClient } from '../net/index.ts'
 import { IN_PROCESS } from '../listen/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../proxy/index.ts'
 import type { ResolvedProxy } from '../resources/index.ts'
@@ -85,6 +86,7 @@ export async function startProxy(
   closers: Closers,
   common?: Common,
 ): Promise<ProxyProcess> {
+  await checkHttpClient()
   const { log, clock = { now: () => Date.now() } } = options
   const loaded = await loadProxyConfig(options, { clock })
   const first = { ...loaded, ...common?.settings }

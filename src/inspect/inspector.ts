@@ -128,7 +128,7 @@ function jsonEndpoints(options: InspectorOptions, capture: Capture): Readonly<Re
 }
 
 /** A target's query may hold a key. */
-const withMaskedQueries = (config: object): unknown =>
+export const withMaskedQueries = (config: object): unknown =>
   JSON.parse(
     JSON.stringify(config, (name, value: unknown) =>
       name === 'query' && typeof value === 'string' ? maskQuery(value) : value,

@@ -24,3 +24,4 @@ export { basicCredentials, type FormPost, formRequest, postForm } from './token-
 export { type Backend, type BackendOptions, createBackend } from './backend.ts'
 export type { TargetTls } from './target-tls.ts'
 export { createMcpEndpoint, createMemoryEndpoint, type McpEndpointOptions } from './mcp-endpoint.ts'
+export { checkHttpClient } from './self-check.ts'

@@ -33,6 +33,7 @@ export interface HandlerOptions {
   readonly observer: RequestObserver | undefined
   readonly clock: Clock
   readonly newRequestId: () => string
+  readonly isStrictTransport: boolean
 }
 
 export interface Handler {
@@ -49,7 +50,12 @@ export interface Handler {
 /** Everything between a parsed request and its log line. */
 export function createHandler(options: HandlerOptions): Handler {
   const { active, rules, runtimes, bodyWatch, recorder, observer, newRequestId } = options
-  const context = { clock: options.clock, activeStreams: recorder.activeStreams, isDraining: false }
+  const context = {
+    clock: options.clock,
+    activeStreams: recorder.activeStreams,
+    isDraining: false,
+    isStrictTransport: options.isStrictTransport,
+  }
 
   const serve = async (inbound: InboundRequest): Promise<void> => {
     const runtime = runtimes.acquire()

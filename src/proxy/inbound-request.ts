@@ -6,11 +6,16 @@ import type { Connection, RequestKind } from '../listen/index.ts'
 /** Longest delay that a timer takes; later ends are looked at again then. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
+/** A year (RFC 6797 §6.1.1); subdomains are somebody else's. */
+const STRICT_TRANSPORT = 'max-age=31536000'
+
 /** What all exchanges of a proxy share. */
 export interface ExchangeContext {
   readonly clock: Clock
   readonly activeStreams: { add(by: number): void }
   readonly isDraining: boolean
+  /** Answers tell browsers to come over https only (RFC 6797). */
+  readonly isStrictTransport: boolean
 }
 
 /** One request and its answer, from arrival to the last byte; what the stages see of it is `Inbound`. */
@@ -72,6 +77,7 @@ export class InboundRequest implements Inbound {
     this.receivedAtMs = context.clock.now()
     this.method = request.method ?? ''
     this.responseHeaders = ['x-request-id', id]
+    if (context.isStrictTransport) this.responseHeaders.push('strict-transport-security', STRICT_TRANSPORT)
     this.expectsContinue = kind.expectsContinue
     this.isUpgrade = kind.isUpgrade
   }

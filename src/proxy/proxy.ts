@@ -40,6 +40,8 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     observer: options.observer,
     clock,
     newRequestId: options.newRequestId ?? createRequestIds(),
+    // Not on this machine: a browser would take it for all ports of localhost.
+    isStrictTransport: tls !== undefined && !address.isLoopback,
   })
   const listener = await openListener<InboundRequest>({
     address,

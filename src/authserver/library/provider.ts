@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { errors, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
-import type { Clock, Outbound } from '../../core/index.ts'
+import { type Clock, Failure, type Outbound } from '../../core/index.ts'
 import type { Asker } from '../asker.ts'
 import { ASSERTION_ALGORITHMS, AUTH_METHODS, type Client, type GrantType } from '../clients/client.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
@@ -21,6 +21,19 @@ export interface ProviderParts extends AdapterParts {
 /** The library knows only the process's clock: it is told to tolerate everything, and the times are judged by ours. */
 const ANY_TIME_SECONDS = 10_000_000_000
 
+/** Throws `config_error` where what is replaced below is not there: it would be left as it is, and nobody told. */
+export function checkLibrary({ Client }: Pick<Provider, 'Client'>): void {
+  const { Schema } = Client as unknown as {
+    readonly Schema?: { readonly prototype: { readonly redirectUris?: unknown } }
+  }
+  const { compareClientSecret } = Client.prototype as { readonly compareClientSecret?: unknown }
+  if (typeof Schema?.prototype.redirectUris === 'function' && typeof compareClientSecret === 'function') return
+  throw new Failure('config_error', {
+    detail:
+      'the authorization server library (oidc-provider) is not the one that this program was made for: what is replaced in it has moved. Install exactly what package-lock.json names (npm ci)',
+  })
+}
+
 /**
  * The server library, as far as it is used: the token endpoint with all client authentication, and revocation. It signs nothing
  * and keeps nothing (docs/adr/0045); what it answers to authorization requests is never reached.
@@ -29,6 +42,7 @@ export function createProvider(parts: ProviderParts): Provider {
   const provider = new Provider(parts.issuer, configurationOf(parts))
   // What comes is made by `call.ts`, which says the scheme and host of the issuer.
   provider.proxy = true
+  checkLibrary(provider)
   // Redirect URIs are judged when a client is registered, by our rules.
   const { Schema } = provider.Client as unknown as { readonly Schema: { readonly prototype: object } }
   Object.defineProperty(Schema.prototype, 'redirectUris', { value: () => {} })
