@@ -41,7 +41,10 @@ function tooManyTokens(rest: Iterable<string>, most: number): string {
 /** What is wrong with the characters themselves, and where. */
 export function unreadableText(text: string): { readonly offset: number; readonly message: string } | undefined {
   if (text.length > YAML_LIMITS.bytes)
-    return { offset: 0, message: `the file is too large: ${text.length} characters, expected at most ${YAML_LIMITS.bytes} bytes` }
+    return {
+      offset: 0,
+      message: `the file is too large: ${text.length} characters, expected at most ${YAML_LIMITS.bytes} bytes`,
+    }
   // oxlint-disable-next-line no-control-regex -- characters that YAML 1.2 §5.1 does not allow are what this looks for
   const offset = text.search(/[\0-\x08\x0B\x0C\x0E-\x1F\x7F]/)
   return offset < 0 ? undefined : { offset, message: 'a control character, expected text' }

@@ -14,7 +14,7 @@ test('the HTTP client that came along is the one that is put right', async () =>
 })
 
 test('an authorization server library without the parts that are replaced is refused, with what to do', () => {
-  class Client {}
+  const Client = Object.assign(() => undefined, { prototype: {} })
   expect(() => checkLibrary({ Client } as unknown as Parameters<typeof checkLibrary>[0])).toThrow(
     expect.objectContaining({
       code: 'config_error',
