@@ -1,4 +1,3 @@
-import type { Clock } from '../core/index.ts'
 import { measureStore } from './measured.ts'
 import { createMemoryStore } from './memory.ts'
 import type { Store } from './port.ts'
@@ -10,7 +9,6 @@ import { createRedisStore } from './redis/store.ts'
 export type StorageConfig = { readonly type: 'memory' } | { readonly type: 'kvstore'; readonly kvstore: RedisConfig }
 
 export interface StoresRuntime extends RedisRuntime {
-  readonly clock: Clock
   /** Makes the memory of a scope. Default: memory of this process. */
   readonly memory?: ((scope: string) => Store) | undefined
 }

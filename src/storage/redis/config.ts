@@ -1,4 +1,4 @@
-import type { Log, Metrics, SecretHandle } from '../../core/index.ts'
+import type { Clock, Log, Metrics, SecretHandle } from '../../core/index.ts'
 
 export interface Endpoint {
   /** Name or address, an IPv6 address without brackets. */
@@ -38,6 +38,8 @@ export interface RedisConfig {
 
 /** What every part of the Redis maker needs from the process. */
 export interface RedisRuntime {
+  /** Compared with the store's. */
+  readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
   /** In [0, 1); spreads reconnects and waits. */

@@ -1,5 +1,6 @@
 import { StoreError } from '../port.ts'
 import type { RedisConfig, RedisRuntime } from './config.ts'
+import { createClockCheck } from './clock-check.ts'
 import { openConnection, type Connection } from './connection.ts'
 import { ReplyError } from './reply-errors.ts'
 import { createSentinels } from './sentinels.ts'
@@ -21,6 +22,7 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
   const failovers = runtime.metrics
     .counter('extauth_store_failovers_total', 'Times that the sentinels named another master than before.')
     .with()
+  const checkClock = createClockCheck(runtime)
   let last: string | undefined
 
   const watch = async () => {
@@ -56,6 +58,7 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
         throw error
       }
       note(`${endpoint.host} ${endpoint.port}`)
+      await checkClock(connection)
       open.add(connection)
       void connection.closed.finally(() => open.delete(connection))
       return connection
