@@ -15,8 +15,10 @@ const source = () =>
         .int()
         .min(1)
         .max(1_000_000)
-        .default(50_000)
-        .describe('Most entries, all files or pages together; the bounds of bytes and pages grow with it.'),
+        .optional()
+        .describe(
+          'Most entries, all files or pages together; the bounds of bytes and pages grow with it. Default 50,000.',
+        ),
     }),
     [
       {

@@ -70,6 +70,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     authServerName: spec.authServerRef?.name,
     // An address that is none is a problem of its own, from which nothing follows for the routes.
     isLocal: isLoopbackBind(address) || !listenAddress().safeParse(address).success,
+    address,
     isSocket: address.startsWith('unix:'),
   })
   problems.push(...resolved.problems)

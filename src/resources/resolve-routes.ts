@@ -5,6 +5,7 @@ import type { Problem } from './problem.ts'
 import { resolveAuth, withoutExternalAuth } from './resolve-auth.ts'
 import { AuthServers, issuerPath, loginOnly, routeAuthServer, upstreamUse } from './resolve-auth-server.ts'
 import type { ResolvedAuth, ResolvedAuthServer, ResolvedRoute } from './resolved.ts'
+import { remarksOnResource } from './resource-remarks.ts'
 import { routeProblems, routeWarnings } from './route-rules.ts'
 
 interface Inputs {
@@ -16,6 +17,8 @@ interface Inputs {
   /** Name of the authorization server of all routes without an `auth` of their own. */
   readonly authServerName: string | undefined
   readonly isLocal: boolean
+  /** `listen.address`, as it is written. */
+  readonly address: string
   /** The bind has no URL of its own that could name a resource. */
   readonly isSocket: boolean
 }
@@ -78,6 +81,12 @@ function resolveRoute({ draft, auth, callers, server }: Parts, inputs: Inputs, f
     const why = inputs.isSocket ? 'a Unix socket' : 'not loopback'
     const message = `missing, expected the URL of this protected resource, because the bind is ${why}`
     findings.problems.push(draft.problem('resourceUrl', message))
+  }
+  // What was filled in from elsewhere is somebody else's to say.
+  if (draft.resourceUrl !== undefined && callers.mode === 'oauth') {
+    const place = { path: draft.settings.path, address: inputs.address, isLocal: inputs.isLocal }
+    for (const remark of remarksOnResource(draft.resourceUrl, place))
+      findings.warnings.push(draft.problem('resourceUrl', remark))
   }
   const upstream = upstreamOf(draft, auth, server, findings)
   return {

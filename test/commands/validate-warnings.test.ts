@@ -39,6 +39,18 @@ it.each<[string, object, object, string]>([
     { targetTls: { insecureSkipVerify: true } },
     'any server can pose as this backend',
   ],
+  [
+    'a resource whose path is another',
+    { type: 'bearerToken', bearerToken },
+    { resourceUrl: 'http://127.0.0.1:8080/other' },
+    'its path is "/other", and the route is at "/a"',
+  ],
+  [
+    'a resource at another port of this machine',
+    { type: 'bearerToken', bearerToken },
+    { resourceUrl: 'http://127.0.0.1:9999/a' },
+    'its port is 9999, and the proxy listens on 8080',
+  ],
 ])('validate warns of %s, as the proxy does when it starts', async (_what, spec, routeFields, warning) => {
   const documents = [externalAuth(spec, 'token'), proxy({ auth: OAUTH, routes: [route(routeFields)] })]
   for (const [index, document] of documents.entries())

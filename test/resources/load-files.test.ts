@@ -141,7 +141,7 @@ describe('files with one thing in them', () => {
   test('the callers file holds the section, alone or under its name', async () => {
     const alone = await loadCallersFile(await put('callers.yaml', JSON.stringify(OAUTH)), '/secrets')
     const named = await loadCallersFile(await put('named.yaml', JSON.stringify({ auth: OAUTH })), '/secrets')
-    expect(alone.config).toMatchObject({ mode: 'oauth', oauth: { realm: 'mcp-registry' } })
+    expect(alone.config).toMatchObject({ mode: 'oauth', oauth: { resourceUrl: OAUTH.oauth.resourceUrl } })
     expect(named.config).toEqual(alone.config)
     expect((await loadCallersFile(await put('open.yaml', 'mode: anonymous'), '/secrets')).config).toEqual({
       mode: 'anonymous',

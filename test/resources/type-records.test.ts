@@ -48,7 +48,7 @@ describe('the record of a type', () => {
     if (auth?.document.spec.type !== 'tokenExchange') throw new Error('not loaded')
     const { tokenExchange } = auth.document.spec
     expect(TYPE_RECORDS.tokenExchange.secrets(tokenExchange)).toEqual([
-      { path: ['clientKeySecretRef'], value: { name: 'keys', key: 'pem' } },
+      { path: ['clientKeySecretRef'], value: { name: 'keys', key: 'pem' }, holds: 'client key' },
     ])
     expect(TYPE_RECORDS.tokenExchange.files(tokenExchange)).toEqual([{ path: ['caCertPath'], value: 'ca.pem' }])
   })
