@@ -1,4 +1,5 @@
 import type { CelEnv } from '@bufbuild/cel'
+import { MEANT, MEANT_NAMES } from './syntax-hints.ts'
 import { INDEX, RANGE } from './names.ts'
 import { kindsOf } from './kinds.ts'
 import { LIMITS } from './limits.ts'
@@ -120,7 +121,8 @@ class Checker {
     if (!STRUCTURAL.has(call.function) && !this.#isKnown(call)) {
       const what = target === undefined ? 'function' : 'method'
       const name = `${call.function}" with ${args.length} argument${args.length === 1 ? '' : 's'}`
-      throw this.#error(expression, `unknown ${what} "${name}`)
+      const meant = MEANT.get(call.function.toLowerCase())
+      throw this.#error(expression, `unknown ${what} "${name}${meant === undefined ? '' : `; write ${meant}`}`)
     }
     const nodes = this.#all([target, ...args], scope)
     if (call.function === 'matches') this.#pattern(args[0])
@@ -158,7 +160,9 @@ class Checker {
   #variable(expression: Expression, name: string, scope: Scope): void {
     const bare = name.startsWith('.') ? name.slice(1) : name
     if (scope.variables.has(bare) || TYPES.has(bare)) return
-    throw this.#error(expression, `unknown variable "${bare}"; the claims of the token are in "claims"`)
+    const meant = MEANT_NAMES.get(bare.toLowerCase())
+    const hint = meant === undefined ? 'the claims of the token are in "claims"' : `write ${meant}`
+    throw this.#error(expression, `unknown variable "${bare}"; ${hint}`)
   }
 
   #constant(expression: Expression, constant: ConstantKind): void {

@@ -1,6 +1,11 @@
 import { cel, wellKnownTypes } from './library.ts'
 import type { CelEnv, CelFunc, CelResult, CelValue } from '@bufbuild/cel'
+import { define } from './define.ts'
 import { LIMITS, Meter } from './limits.ts'
+import { listFunctions } from './list-functions.ts'
+import { mathFunctions } from './numbers.ts'
+import { optionalFunctions } from './optional-functions.ts'
+import { textFunctions } from './text-functions.ts'
 import { appendLists, equalValues, NO_OVERLOAD, valueAt } from './lists.ts'
 import { INDEX, RANGE } from './names.ts'
 import { Patterns } from './patterns.ts'
@@ -50,8 +55,17 @@ function environmentOf(meter: Meter, patterns: () => Patterns): CelEnv {
   })
   const range = cel().celFunc(RANGE, [DYN, INT], DYN, (container) => container)
   const index = cel().celFunc(INDEX, [DYN, DYN], DYN, (container) => container)
+  const equals = cel().celEnv().funcs.find('_==_')
+  const equal = (left: CelValue, right: CelValue) => equals?.call(0, undefined, [left, right]) === true
+  const more = [...textFunctions(), ...listFunctions(equal), ...mathFunctions(), ...optionalFunctions()]
   return cel().celEnv({
-    funcs: [...funcs, timestamp, derive(range, rangeCall(meter)), derive(index, indexCall)],
+    funcs: [
+      ...funcs,
+      timestamp,
+      derive(range, rangeCall(meter)),
+      derive(index, indexCall),
+      ...more.map((definition) => define(definition, meter)),
+    ],
   })
 }
 

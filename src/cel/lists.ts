@@ -1,5 +1,6 @@
 import { cel } from './library.ts'
 import type { CelList, CelValue } from '@bufbuild/cel'
+import { isOptional } from './optional.ts'
 import { LIMITS, LimitReached, type Meter } from './limits.ts'
 
 const LIST = Symbol.for('@bufbuild/cel/list')
@@ -74,6 +75,11 @@ export function equalValues(
       if (other === undefined || !equal(value, other)) return false
     }
     return true
+  }
+  if (isOptional(left) || isOptional(right)) {
+    if (!isOptional(left) || !isOptional(right)) return false
+    const [a, b] = [left.value, right.value]
+    return a === undefined || b === undefined ? a === b : equal(a, b)
   }
   if (typeof left === 'string' && typeof right === 'string' && left.length === right.length) {
     meter.spend(Math.floor(left.length / LIMITS.charactersPerStep))

@@ -141,7 +141,11 @@ class Parser {
 
   #library(name: string, args: Expression[], start: number): Expression {
     const [variable, value, body] = args
-    if (name !== 'cel.bind') return this.#tree.call(start, name, args)
+    if (name !== 'cel.bind') {
+      const called = this.#tree.call(start, name, args)
+      if (name.startsWith('optional.of') || name === OPTIONAL.none) this.#optional.add(called)
+      return called
+    }
     if (args.length !== 3 || variable?.exprKind.case !== 'identExpr' || value === undefined || body === undefined)
       throw new SyntaxProblem('cel.bind takes a name, a value and an expression', start)
     return bind(this.#tree, start, variable.exprKind.value.name, value, body)
@@ -219,6 +223,8 @@ class Parser {
       const { operand, field } = argument.exprKind.value
       if (operand !== undefined) return this.#tree.select(start, operand, field, true)
     }
+    if (args.length === 1 && argument !== undefined && this.#optional.has(argument))
+      return this.#tree.call(start, 'hasValue', [], argument)
     throw new SyntaxProblem('has() takes a member such as claims.email; for other names write "name" in claims', start)
   }
 

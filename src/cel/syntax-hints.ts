@@ -18,6 +18,39 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['like', 'write text.matches("pattern")'],
 ])
 
+/** Functions of other languages, in lower case, and what CEL has for them. */
+export const MEANT: ReadonlyMap<string, string> = new Map([
+  ['lower', 'text.lowerAscii()'],
+  ['lowercase', 'text.lowerAscii()'],
+  ['tolowercase', 'text.lowerAscii()'],
+  ['tolower', 'text.lowerAscii()'],
+  ['upper', 'text.upperAscii()'],
+  ['uppercase', 'text.upperAscii()'],
+  ['touppercase', 'text.upperAscii()'],
+  ['includes', 'value in list, or text.contains("part")'],
+  ['contains', 'value in list, or text.contains("part")'],
+  ['matches', 'text.matches("pattern")'],
+  ['startswith', 'text.startsWith("part")'],
+  ['endswith', 'text.endsWith("part")'],
+  ['any', 'list.exists(g, g == "dev")'],
+  ['some', 'list.exists(g, g == "dev")'],
+  ['exists', 'list.exists(g, g == "dev")'],
+  ['every', 'list.all(g, g != "dev")'],
+  ['all', 'list.all(g, g != "dev")'],
+  ['len', 'size(list)'],
+  ['length', 'size(list)'],
+  ['count', 'size(list)'],
+])
+
+/** Values of other languages, in lower case. */
+export const MEANT_NAMES: ReadonlyMap<string, string> = new Map([
+  ['true', 'true'],
+  ['false', 'false'],
+  ['none', 'null'],
+  ['nil', 'null'],
+  ['undefined', 'has(claims.name) to ask whether a claim is there'],
+])
+
 const EQUAL = 'write == to compare'
 const ARROW = 'a macro takes its variable as the first argument: claims.groups.exists(g, g == "dev")'
 const isOperator = (token: Token | undefined, text: string): boolean =>

@@ -23,6 +23,8 @@ export interface FailureOptions {
   readonly challenge?: ChallengeHint
   /** For who looks into it on the inspector's page or with `extauth check`; in no answer and no log. */
   readonly compared?: Compared | undefined
+  /** Bytes that were the most; the answer names them. */
+  readonly limitBytes?: number
 }
 
 /**
@@ -35,6 +37,7 @@ export class Failure extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly challenge: ChallengeHint | undefined
   readonly compared: Compared | undefined
+  readonly limitBytes: number | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     super(options.detail === undefined ? code : `${code}: ${options.detail}`, { cause: options.cause })
@@ -44,6 +47,13 @@ export class Failure extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.challenge = options.challenge
     this.compared = options.compared
+    this.limitBytes = options.limitBytes
+  }
+
+  /** What a client is told: the table's sentence, and the limit where there is one. */
+  get sentence(): string {
+    const { sentence } = FAILURES[this.code]
+    return this.limitBytes === undefined ? sentence : `${sentence} The limit is ${this.limitBytes} bytes.`
   }
 
   /** HTTP status of this failure, from the table. */

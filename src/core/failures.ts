@@ -47,6 +47,7 @@ export const FAILURES = {
   aws_chunked: row(400, 'request', false, 'invalid_request', 'The body is signed in pieces (aws-chunked), which this backend cannot be sent; send it whole.', 'Requests to a `cloudSts` backend are signed anew. Let the client sign the body as a whole or not at all: with S3 clients `request_checksum_calculation=when_required`, `payload_signing_enabled`, or `chunkedEncodingEnabled(false)`.'),
   bad_origin: row(403, 'request', false, 'access_denied', 'Requests from this origin are not allowed.', 'Add the origin to `listen.allowedOrigins` or the host to `listen.allowedHosts`.'),
   not_found: row(404, 'request', false, 'not_found', 'Nothing is served at this address.', 'Compare the path with the `path` of the routes, and the session id with the one this caller was given.'),
+  unknown_session: row(404, 'request', false, 'not_found', 'This session is not known here; begin a new one.', 'The `Mcp-Session-Id` was given to another caller, by another route, or under another session key (a replica or an earlier process without `sessionKeySecretRef`).'),
   method_not_allowed: row(405, 'request', false, 'invalid_request', 'This method is not allowed here.', 'See the `Allow` header.'),
   request_timeout: row(408, 'request', true, 'temporarily_unavailable', 'The request did not arrive in time.', 'The client sent headers or body too slowly.'),
   body_too_large: row(413, 'request', false, 'invalid_request', 'The request body is too large.', 'Raise `limits.bufferedBody` of the route if bodies of this size are meant.'),

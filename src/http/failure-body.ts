@@ -5,7 +5,7 @@ export const JSON_RPC_CODE = -32_000
 
 /**
  * Body of a failure on an MCP route: a JSON-RPC error with the id of the JSON-RPC request where that is known, the stable
- * reason and the request id (decisions §5). Says nothing but the table's sentence. Content type `application/json`.
+ * reason and the request id (decisions §5). Says nothing but the table's sentence, and the limit that was passed. Content type `application/json`.
  */
 export function mcpFailureBody(failure: Failure, requestId: string, id?: string | number): string {
   return JSON.stringify({
@@ -13,7 +13,7 @@ export function mcpFailureBody(failure: Failure, requestId: string, id?: string 
     id,
     error: {
       code: JSON_RPC_CODE,
-      message: FAILURES[failure.code].sentence,
+      message: failure.sentence,
       data: { reason: failure.code, requestId },
     },
   })
@@ -22,12 +22,12 @@ export function mcpFailureBody(failure: Failure, requestId: string, id?: string 
 /** Body of a failure of the registry API (decisions §5). */
 export function registryFailureBody(failure: Failure): string {
   const row = FAILURES[failure.code]
-  return JSON.stringify({ error: row.oauthError, error_description: row.sentence })
+  return JSON.stringify({ error: row.oauthError, error_description: failure.sentence })
 }
 
 /** Body of a failure at an OAuth endpoint (RFC 6749 §5.2); `not_found` is no OAuth error and becomes `invalid_request`. */
 export function oauthFailureBody(failure: Failure): string {
   const row = FAILURES[failure.code]
   const error = row.oauthError === 'not_found' ? 'invalid_request' : row.oauthError
-  return JSON.stringify({ error, error_description: row.sentence })
+  return JSON.stringify({ error, error_description: failure.sentence })
 }

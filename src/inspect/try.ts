@@ -131,7 +131,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   let length = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > MAX_BODY_BYTES) throw new Failure('body_too_large')
+    if (length > MAX_BODY_BYTES) throw new Failure('body_too_large', { limitBytes: MAX_BODY_BYTES })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -32,7 +32,7 @@ export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | 
   const length = announced === undefined ? undefined : Number(announced)
   // After an upgrade request comes the other protocol, not a body.
   if (inbound.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
-  if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge()
+  if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge(options.limitBytes)
   const hasRoom = watch.budget.hasRoom(inbound, length ?? 0)
   if (mustKeep && !hasRoom) throw full()
   if (inbound.expectsContinue) inbound.response.writeContinue()
@@ -73,7 +73,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
     const onData = (chunk: Buffer): void => {
       if (isSettled) return
       if (gathered.length + chunk.length > limitBytes) {
-        if (mustKeep) fail(tooLarge())
+        if (mustKeep) fail(tooLarge(limitBytes))
         else stream(chunk)
       } else if (!watch.budget.take(inbound, gathered.costOf(chunk))) {
         if (mustKeep) fail(full())
@@ -95,6 +95,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
   })
 }
 
-const tooLarge = (): Failure => new Failure('body_too_large', { detail: 'the body must be kept and is too large' })
+const tooLarge = (limitBytes: number): Failure =>
+  new Failure('body_too_large', { detail: `the body must be kept and is larger than ${limitBytes} bytes`, limitBytes })
 const full = (): Failure =>
   new Failure('overloaded', { detail: 'no room to keep another body', retryAfterSeconds: FULL_RETRY_SECONDS })

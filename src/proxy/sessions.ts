@@ -13,7 +13,7 @@ interface Checked {
 export interface Sessions {
   /**
    * On protected routes: replaces the session id that the caller shows by the backend's own, and tells the stages after
-   * it how to show the backend's to this caller. Throws `not_found` for an id that this caller was not given, and
+   * it how to show the backend's to this caller. Throws `unknown_session` for an id that this caller was not given, and
    * `bad_request` for more than one.
    */
   bind(known: Known): void
@@ -32,7 +32,7 @@ export function createSessions(key: () => Secret): Sessions {
     const dot = visible.lastIndexOf('.')
     const backend = visible.slice(0, Math.max(dot, 0))
     if (dot === -1 || !equals(visible.slice(dot + 1), seal(key(), caller, route, backend)))
-      throw new Failure('not_found', { detail: 'the session is not one that this caller was given' })
+      throw new Failure('unknown_session', { detail: 'the session is not one that this caller was given' })
     checked.set(caller, { route, visible, backend })
     return backend
   }

@@ -1,8 +1,10 @@
-/** Region of AWS, as the specification has it. */
-export const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+import { DNS_SUFFIXES } from './aws-partitions.ts'
+
+/** Region of AWS, as the specification has it, and those of the European sovereign cloud. */
+export const REGION = /^([a-z]{2}|eusc)(-[a-z]+)+-\d+$/
 
 /** What the hosts of AWS end in (public, China, dual stack, function URLs). */
-const SUFFIX = /\.(amazonaws\.com(\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn|on\.aws)$/
+const SUFFIX = new RegExp(`\\.(${DNS_SUFFIXES}|api\\.aws|api\\.amazonwebservices\\.com\\.cn|on\\.aws)$`)
 /** Hosts below them that are customers' own: what stands behind them signs with what it likes. */
 const CUSTOMERS = /(^|\.)(elb|compute|compute-1|rds|vpce-svc-[0-9a-f]+)(\.|$)/
 

@@ -1,14 +1,17 @@
 import { z } from 'zod'
 import { filePath, httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
 import { awsHostMismatches, REGION } from './aws-hosts.ts'
+import { ARN_PARTITIONS, partitionOf } from './aws-partitions.ts'
 import { matcherProblem, MOST_MAPPINGS } from './matcher-verdicts.ts'
 import { exclusive, isRecord, withRules } from './rules.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
 
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
-export const ROLE_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::\d{12}:role\/[\w+=,.@\-_/]+$/
-const POLICY_ARN = /^arn:(cloud|cloud-cn|cloud-us-gov|aws|aws-cn|aws-us-gov):iam::(\d{12}|aws):policy\/[\w+=,.@\-_/]+$/
+export const ROLE_ARN = new RegExp(`^arn:(${ARN_PARTITIONS}):iam::\\d{12}:role\\/[\\w+=,.@\\-_/]+$`)
+const POLICY_ARN = new RegExp(`^arn:(${ARN_PARTITIONS}):iam::(\\d{12}|aws):policy\\/[\\w+=,.@\\-_/]+$`)
+/** Goes into the scope of signatures, between slashes. */
+const SERVICE = /^[A-Za-z0-9._-]+$/
 
 const roleArn = () =>
   z.string().max(2048).regex(ROLE_ARN, { error: 'expected a role ARN such as "arn:aws:iam::123456789012:role/reader"' })
@@ -62,9 +65,20 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
         .superRefine(usableMatchers, { when: () => true })
         .optional()
         .describe('Role selection by claims; the first match wins.'),
-      service: z.string().min(1).max(64).default(defaultService).describe('Service name used for request signing.'),
+      service: z
+        .string()
+        .min(1)
+        .max(64)
+        .regex(SERVICE, { error: 'expected the name of a service to sign for, such as "execute-api"' })
+        .default(defaultService)
+        .describe('Service name used for request signing.'),
       sessionDuration: secondsBetween(900, 43_200).prefault(3600).describe('Seconds.'),
-      sessionNameClaim: z.string().min(1).max(256).default('sub').describe('Claim used as the role session name.'),
+      sessionNameClaim: z
+        .string()
+        .min(1)
+        .max(256)
+        .default('sub')
+        .describe('Claim used as the role session name; a claim of that name first, else a path with dots.'),
       subjectProviderName: subjectProviderName().describe(
         'Upstream provider whose ID token is the web identity; the token of the caller when empty. Extends the specification.',
       ),
@@ -176,10 +190,4 @@ function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [] }: CloudSts
       path,
       message: `a role of another partition than the region "${region}", which is in "${expected}"`,
     }))
-}
-
-/** Partition that a region belongs to, by its name. */
-function partitionOf(region: string): string {
-  if (region.startsWith('cn-')) return 'aws-cn'
-  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws'
 }

@@ -31,7 +31,7 @@ describe('sessions on a route with callers', () => {
     expect((await list(alice, session)).status).toBe(200)
     const stolen = await list(bob, session)
     expect(stolen.status).toBe(404)
-    expect(await stolen.json()).toMatchObject({ error: { data: { reason: 'not_found' } } })
+    expect(await stolen.json()).toMatchObject({ error: { data: { reason: 'unknown_session' } } })
     const bare = session.slice(0, session.lastIndexOf('.'))
     for (const forged of [bare, `${bare}.`, `${session}x`, `${bare}.${'A'.repeat(43)}`])
       expect((await list(alice, forged)).status).toBe(404)

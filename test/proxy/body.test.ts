@@ -108,7 +108,9 @@ describe('bodies', () => {
   ])('a body that must be kept and is too large gets 413 (%s)', async (_, lines, body) => {
     const { backend, proxy } = await start({ needsBody: true, bufferedBodyBytes: 100 })
     const client = rawConnect(proxy.url, head(lines) + body)
-    expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 413 .*"reason":"body_too_large"/s)
+    expect(await client.until(/\}\}\}/)).toMatch(
+      /^HTTP\/1\.1 413 .*The limit is 100 bytes\..*"reason":"body_too_large"/s,
+    )
     expect(backend.received).toEqual([])
   })
 

@@ -66,7 +66,7 @@ describe('sessions', () => {
     const { session } = await send('/a', 'alice')
     const { status, body } = await send('/a', who, session)
     expect(status).toBe(404)
-    expect(body).toContain('"reason":"not_found"')
+    expect(body).toContain('"reason":"unknown_session"')
     expect(shown).toHaveLength(1)
   })
 

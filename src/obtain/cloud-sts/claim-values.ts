@@ -4,7 +4,7 @@ import type { Claims, ClaimValue } from '../../core/index.ts'
 const SPACE_SEPARATED = new Set(['scope', 'scp'])
 
 /**
- * The claim that `roleClaim` names: a top-level claim of exactly that name, dots and slashes included, else the value at
+ * The claim that `roleClaim` or `sessionNameClaim` names: a top-level claim of exactly that name, dots and slashes included, else the value at
  * that dot path (`realm_access.roles`). Undefined when there is neither.
  */
 export function claimAt(claims: Claims, name: string): ClaimValue | undefined {

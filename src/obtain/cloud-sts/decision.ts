@@ -1,5 +1,6 @@
 import type { AuthenticatedCaller, FailureCode } from '../../core/index.ts'
 import type { CloudSts } from '../../resources/index.ts'
+import { claimAt } from './claim-values.ts'
 import type { RoleChoice, RoleMapper } from './role-mapper.ts'
 import { sessionNameOf, type SessionName } from './session-name.ts'
 
@@ -27,7 +28,7 @@ export function decide(
 ): Decision {
   const { sessionNameClaim } = spec
   const choice = mapper.choose(caller.claims, options)
-  const claim = Object.hasOwn(caller.claims, sessionNameClaim) ? caller.claims[sessionNameClaim] : undefined
+  const claim = claimAt(caller.claims, sessionNameClaim)
   const session = typeof claim === 'string' ? sessionNameOf(claim, caller.issuer, caller.identity) : undefined
   return { config, choice, sessionNameClaim, session, refusal: refusalOf(caller, choice, session) }
 }

@@ -17,7 +17,7 @@ export interface ConformanceCase {
   readonly expected: { readonly value: CelInput } | undefined
 }
 
-/** The suites of the core language: everything but extensions, protocol buffer messages and the type checker. */
+/** The suites of the core language and of the extensions that are here: no protocol buffer messages, no type checker. */
 export const CORE = [
   'basic',
   'comparisons',
@@ -32,6 +32,11 @@ export const CORE = [
   'plumbing',
   'string',
   'timestamps',
+  'string_ext',
+  'math_ext',
+  'optionals',
+  'macros2',
+  'bindings_ext',
 ]
 
 interface Suite {

@@ -26,7 +26,10 @@ function source() {
   })
   const made = depsOf(sts.url, { deadlineMs: 20_000 })
   const auth = authOf(spec)
-  return { ...made, source: createCachedSource(auth, createCloudStsSource(auth, made.deps), made.deps) }
+  return {
+    ...made,
+    source: createCachedSource(auth, { ...createCloudStsSource(auth, made.deps), deadlineMs: 20_000 }, made.deps),
+  }
 }
 
 const tokenOf = (credential: unknown) => (credential as AwsCredential).sessionToken.reveal()

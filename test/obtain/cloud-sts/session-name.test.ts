@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { createRoleMapper, decide, stsEndpoint } from '../../../src/obtain/cloud-sts/index.ts'
 import { sessionNameOf } from '../../../src/obtain/cloud-sts/session-name.ts'
+import { callerOf } from './support/deps.ts'
 
 const ISSUER = 'https://issuer.example'
 const LEGAL = /^[\w+=,.@-]{2,64}$/
@@ -107,3 +109,27 @@ describe('the role session name', () => {
     expect(sessionNameOf(given, ISSUER, given).name).not.toBe(given)
   })
 })
+
+test.each([
+  ['realm.user', { realm: { user: 'ada' } }, 'ada'],
+  ['realm.user', { 'realm.user': 'bob', realm: { user: 'ada' } }, 'bob'],
+  ['realm.user', { realm: { user: ['ada'] } }, undefined],
+  ['realm.user', { realm: 'ada' }, undefined],
+  ['constructor.name', {}, undefined],
+])('sessionNameClaim %s of %j names %s', (sessionNameClaim, claims, name) => {
+  const mapper = createRoleMapper({ roleClaim: 'groups', fallbackRoleArn: 'arn' }, { onMatcherError: 'skip' })
+  const decision = decide('default/backend', { sessionNameClaim }, mapper, callerOf({ sub: 'x', ...claims }))
+  expect(decision.session?.name).toBe(name)
+  expect(decision.refusal).toBe(name === undefined ? 'session_name_missing' : undefined)
+})
+
+test.each([
+  ['eu-central-1', 'sts.eu-central-1.amazonaws.com'],
+  ['us-gov-west-1', 'sts.us-gov-west-1.amazonaws.com'],
+  ['cn-north-1', 'sts.cn-north-1.amazonaws.com.cn'],
+  ['us-iso-east-1', 'sts.us-iso-east-1.c2s.ic.gov'],
+  ['us-isob-east-1', 'sts.us-isob-east-1.sc2s.sgov.gov'],
+  ['us-isof-south-1', 'sts.us-isof-south-1.csp.hci.ic.gov'],
+  ['eu-isoe-west-1', 'sts.eu-isoe-west-1.cloud.adc-e.uk'],
+  ['eusc-de-east-1', 'sts.eusc-de-east-1.amazonaws.eu'],
+])('STS of %s is at %s', (region, host) => expect(stsEndpoint(region)).toBe(`https://${host}`))

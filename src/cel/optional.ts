@@ -1,0 +1,29 @@
+import type { CelValue } from '@bufbuild/cel'
+
+const TYPE = Symbol.for('@bufbuild/cel/type')
+
+/**
+ * A value that may be there or not (cel-go, optional types). The library knows no such values: they pass through it as if
+ * they were types, which no function but ours takes.
+ */
+class Optional {
+  readonly [TYPE] = {}
+  readonly kind = 'optional'
+  readonly name = 'optional_type'
+  readonly value: CelValue | undefined
+
+  constructor(value: CelValue | undefined) {
+    this.value = value
+  }
+}
+
+/** The optional value as the library carries it; undefined for none. */
+export const optionalOf = (value: CelValue | undefined): CelValue => new Optional(value) as unknown as CelValue
+
+export const isOptional = (value: unknown): value is Optional => value instanceof Optional
+
+/** What an optional value holds; undefined for none. Throws for what is no optional value. */
+export function valueOfOptional(value: CelValue | undefined): CelValue | undefined {
+  if (!isOptional(value)) throw new Error('expected an optional value')
+  return value.value
+}
