@@ -14,6 +14,7 @@ import { inspectorOf } from './resolve-inspector.ts'
 import { resolveRoutes } from './resolve-routes.ts'
 import type { ResolvedProxy } from './resolved-proxy.ts'
 import { httpUrl } from './scalars.ts'
+import { unusedUpstreams } from './unused-upstreams.ts'
 import { refusedHttp } from './warnings.ts'
 
 export type ProxyResult =
@@ -87,7 +88,8 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   const isShortForm = overrides.target !== undefined
   const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, problems)
   if (problems.length > 0) return { problems: unique(problems) }
-  const allWarnings = unique([...warnings, ...unusedCallers(loaded, overrides), ...resolved.warnings])
+  const unused = [...unusedCallers(loaded, overrides), ...unusedUpstreams(resolved.routes, loaded.auths)]
+  const allWarnings = unique([...warnings, ...unused, ...resolved.warnings])
   return {
     config: {
       namespace,

@@ -54,7 +54,9 @@ export function resolveRoutes(inputs: Inputs): Resolved {
     if (draft.authName !== undefined && reached === undefined) continue
     const server = servers.of(draft, reached, inputs.authServerName, findings.problems)
     const callers = callersOf(draft, server, inputs, findings)
-    if (callers === undefined) lacksCallers = true
+    // A server that is named and has problems has been told about, too: callers are not what is missing.
+    const namesServer = draft.authServer !== undefined || inputs.authServerName !== undefined
+    if (callers === undefined && (server !== undefined || !namesServer)) lacksCallers = true
     const auth = authOf(draft, reached, inputs, findings)
     if (auth === undefined || callers === undefined) continue
     const route = resolveRoute({ draft, auth, callers, server }, inputs, findings)

@@ -41,8 +41,8 @@ export type SecretRef = z.output<ReturnType<typeof secretRef>>
 
 /** Absolute http or https URL in ASCII, without user information or fragment. The text is kept as it is written. */
 export const httpUrl = () => url(HTTP_URL, 'an http or https URL')
-/** The same with https only. */
-export const httpsUrl = () => url(HTTPS_URL, 'an https URL')
+/** The same with https only; `what` says so, and what helps where something else is meant. */
+export const httpsUrl = (what = 'an https URL') => url(HTTPS_URL, what)
 
 /** Absolute URI of any scheme without fragment (RFC 8707 §2): `urn:…`, `api://…`; with http and https a URL as above. */
 export const absoluteUri = () =>

@@ -85,10 +85,14 @@ const clientFields = () => ({
     .describe('Extra parameters on upstream authorization requests.'),
 })
 
+/** OpenID issuers are https wherever they are (OpenID Connect Discovery §3); the endpoints of `oauth2` need not be on this machine. */
+const ISSUER_URL =
+  'an https URL, on this machine too (caBundleRef trusts an own CA; plain http is for loopback endpoints of type oauth2),'
+
 const oidcConfig = () =>
   withRules(
     z.strictObject({
-      issuerUrl: httpsUrl().describe('Issuer URL for endpoint discovery.'),
+      issuerUrl: httpsUrl(ISSUER_URL).describe('Issuer URL for endpoint discovery.'),
       ...clientFields(),
       scopes: scopes().default(['openid', 'offline_access']).describe('Scopes requested.'),
       userInfoOverride: userInfo().optional().describe('Overrides user-info fetching.'),

@@ -256,3 +256,33 @@ test('an upstream over plain http is refused beyond loopback and in-cluster name
   expect(problemsOf(...plain('localhost:8080'))).toBe('')
   expect(resolved(plain('idp.corp.svc')).warnings.join('\n')).toContain('tokenEndpoint  plain http')
 })
+
+describe('an upstream that no route uses', () => {
+  const warned = (documents: readonly object[]) =>
+    resolveProxy(load(...documents)).warnings?.flatMap(({ path, message }) =>
+      message.includes('no login visits it') ? [path] : [],
+    )
+
+  test('is warned of, where it is named', () => {
+    expect(warned([server(), exchange(), proxy({ routes: [at(login)] })])).toEqual([
+      'spec.embeddedAuthServer.upstreamProviders[1].name',
+    ])
+  })
+
+  test('is not when a route uses it, nor the first, nor one of a server without routes', () => {
+    expect(warned([server(), exchange({ subjectProviderName: 'github' }), proxy({ routes: [at(login)] })])).toEqual([])
+    expect(warned([server(), exchange(), proxy({ auth: OAUTH, routes: [at()] })])).toEqual([])
+  })
+})
+
+test('an OpenID upstream of plain http on this machine is told what is allowed, and nothing else is said', () => {
+  const [corp] = [oidc('corp')].map((one) => ({
+    ...one,
+    oidcConfig: { ...one.oidcConfig, issuerUrl: 'http://localhost:9000' },
+  }))
+  const documents = [server({ upstreamProviders: [corp] }), token, proxy({ ...login, routes: [at()] })]
+  const messages = (resolveProxy(load(...documents)).problems ?? []).map(({ path, message }) => `${path}: ${message}`)
+  expect(messages).toEqual([
+    expect.stringMatching(/oidcConfig\.issuerUrl: expected an https URL, on this machine too .*type oauth2/),
+  ])
+})
