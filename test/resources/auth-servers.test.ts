@@ -276,10 +276,7 @@ describe('an upstream that no route uses', () => {
 })
 
 test('an OpenID upstream of plain http on this machine is told what is allowed, and nothing else is said', () => {
-  const [corp] = [oidc('corp')].map((one) => ({
-    ...one,
-    oidcConfig: { ...one.oidcConfig, issuerUrl: 'http://localhost:9000' },
-  }))
+  const corp = { name: 'corp', type: 'oidc', oidcConfig: { issuerUrl: 'http://localhost:9000', clientId: 'c' } }
   const documents = [server({ upstreamProviders: [corp] }), token, proxy({ ...login, routes: [at()] })]
   const messages = (resolveProxy(load(...documents)).problems ?? []).map(({ path, message }) => `${path}: ${message}`)
   expect(messages).toEqual([
