@@ -195,7 +195,8 @@ export function startOperator(options: OperatorOptions): Operator {
     },
     readiness() {
       const unsynced = observed.problems()
-      const isServing = served !== undefined && clock.now() < served.notAfterMs
+      const nowMs = clock.now()
+      const isServing = served !== undefined && nowMs >= served.notBeforeMs && nowMs < served.notAfterMs
       return {
         // Who is about to end gets no new reviews.
         ok: unsynced.length === 0 && (isServing || options.webhook === undefined) && !isClosed,

@@ -8,7 +8,7 @@ import { authServerReference, metadata, type Metadata } from './metadata.ts'
 import { oidcConfig } from './oidc-callers.ts'
 import { limits, timeouts } from './proxy-config.ts'
 import { podFields, remoteProxyStatus } from './remote-proxy.ts'
-import { exclusive, withRules, type Rule } from './rules.ts'
+import { exclusive, isRecord, withRules, type Rule } from './rules.ts'
 import { httpUrl, int32, timerDuration } from './scalars.ts'
 import { discoveredBackends, virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
 import {
@@ -46,6 +46,24 @@ const callerFields = () => ({
   ),
 })
 
+/** What carries a credential or an authority, and is not brought into requests here: it must not be left out in silence. */
+const NOT_CARRIED = [
+  {
+    message:
+      'secrets in headers are not sent here; expected none, and an MCPExternalAuthConfig of type "headerInjection"',
+    at: 'headerForward',
+    holds: ({ headerForward }: Readonly<Record<string, unknown>>) => {
+      const named = isRecord(headerForward) ? headerForward['addHeadersFromSecret'] : undefined
+      return named === undefined || named === null || (Array.isArray(named) && named.length === 0)
+    },
+  },
+  {
+    message: 'authorities of the remote server are not read here; expected none, and a server that the system trusts',
+    at: 'caBundleRef',
+    holds: ({ caBundleRef }: Readonly<Record<string, unknown>>) => caBundleRef === undefined || caBundleRef === null,
+  },
+] satisfies readonly Rule[]
+
 /** How a remote server is reached, as on a route of a ProxyConfig. */
 const routeFields = () => ({
   timeouts: timeouts().optional().describe('Toward the backend. Extends the specification.'),
@@ -58,6 +76,8 @@ const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
     z.looseObject({
       remoteUrl: httpUrl().optional().describe('URL of the remote MCP server.'),
       remoteURL: httpUrl().optional().describe('The same as remoteUrl.'),
+      headerForward: z.unknown().optional().describe('Refused with secrets in it, which are not sent here.'),
+      caBundleRef: z.unknown().optional().describe('Refused: authorities of a remote server are not read here.'),
       ...shape,
     }),
     [
@@ -65,6 +85,7 @@ const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
       oneRemoteUrl,
       noMetadataTarget('remoteUrl'),
       noMetadataTarget('remoteURL'),
+      ...NOT_CARRIED,
       exclusive('auth', 'oidcConfig'),
     ],
   )

@@ -126,6 +126,15 @@ describe('deletion', () => {
     })
   })
 
+  test('pods that were injected for it hold it as well, and are named', () => {
+    const plan = look({ object: deleting, pods: ['p-1'] })
+    expect(plan.actions.some((action) => action.do === 'set_finalizers')).toBe(false)
+    expect(conditionOf(plan, 'DeletionBlocked')).toMatchObject({
+      status: 'True',
+      message: 'deletion waits until nothing refers to it: injected pods: p-1',
+    })
+  })
+
   test('while a workload refers to it, it stays, and says who and which pods', () => {
     const plan = look({ object: deleting, workloads: [{ kind: 'MCPServer', name: 'a' }], pods: ['p-1'] })
     expect(plan.actions.map((action) => action.do)).toEqual(['apply_status'])
@@ -139,7 +148,7 @@ describe('deletion', () => {
 
   test.each([
     ['the last reference is gone', {}],
-    ['only pods are left', { pods: ['p-1'] }],
+    ['nothing refers to it', {}],
     ['its namespace ends', { workloads: [{ kind: 'MCPServer', name: 'a' } as const], isNamespaceTerminating: true }],
   ])('it goes when %s', (_what, more) => {
     expect(look({ object: deleting, ...more })).toEqual({

@@ -41,7 +41,8 @@ export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
   const { object, type, workloads, ownsKind } = snapshot
   const isDeleting = object.metadata.deletionTimestamp !== undefined
   const finalizers = object.metadata.finalizers ?? []
-  const isHeld = ownsKind && workloads.length > 0 && !snapshot.isNamespaceTerminating
+  const isUsed = workloads.length > 0 || snapshot.pods.length > 0
+  const isHeld = ownsKind && isUsed && !snapshot.isNamespaceTerminating
   const actions: Action[] = []
   const wanted = wantedFinalizers(snapshot, isDeleting, isHeld)
   if (isDeleting && !wanted.includes(snapshot.finalizer) && finalizers.includes(snapshot.finalizer)) {
@@ -113,15 +114,14 @@ function secretsOf({ secrets, verdict }: ConfigSnapshot): Finding {
 function deletionFinding({ workloads, pods }: ConfigSnapshot, isBlocked: boolean): Finding {
   const type = 'DeletionBlocked'
   if (!isBlocked) return { type, status: 'False', reason: 'NotReferenced', message: '' }
-  const named = sorted(workloads)
-    .map(({ kind, name }) => `${kind}/${name}`)
-    .join(', ')
-  const injected = pods.length === 0 ? '' : `; injected pods: ${shortened(pods)}`
+  const named = sorted(workloads).map(({ kind, name }) => `${kind}/${name}`)
+  const parts = [named.join(', '), pods.length === 0 ? '' : `injected pods: ${shortened(pods)}`]
+  const users = parts.filter((part) => part !== '').join('; ')
   return {
     type,
     status: 'True',
     reason: 'ReferencedByWorkloads',
-    message: `deletion waits until nothing refers to it: ${named}${injected}`,
+    message: `deletion waits until nothing refers to it: ${users}`,
   }
 }
 

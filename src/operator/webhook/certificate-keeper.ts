@@ -158,7 +158,7 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
   schedule()
   return {
     get isValid() {
-      return current !== undefined && clock.now() < current.notAfterMs
+      return current !== undefined && clock.now() >= current.notBeforeMs && clock.now() < current.notAfterMs
     },
     look,
     close() {

@@ -102,9 +102,14 @@ export function isFor({ cert }: Certificate, names: readonly string[]): boolean 
   return names.every((name) => (isIP(name) === 0 ? read.checkHost(name) : read.checkIP(name)) !== undefined)
 }
 
-/** Renewal is due at two thirds of its life; who does not lead waits until three quarters, in case nobody does. */
-export const isDue = ({ notBeforeMs, notAfterMs }: Certificate, nowMs: number, isLeader: boolean): boolean =>
-  nowMs >= notBeforeMs + ((notAfterMs - notBeforeMs) * (isLeader ? 8 : 9)) / 12
+/**
+ * Renewal is due at two thirds of its life, which counts from its issue; who does not lead waits until three quarters, in case
+ * nobody does. One of the future, by a clock that was wrong, is due at once.
+ */
+export function isDue({ notBeforeMs, notAfterMs }: Certificate, nowMs: number, isLeader: boolean): boolean {
+  const issuedMs = Math.min(notBeforeMs + BACKDATED_MS, notAfterMs)
+  return nowMs < notBeforeMs || nowMs >= issuedMs + ((notAfterMs - issuedMs) * (isLeader ? 8 : 9)) / 12
+}
 
 /** The CAs of a bundle that are still valid, newest first, each once, with `added` before them. */
 export function mergeBundles(added: string, before: string, nowMs: number): string {

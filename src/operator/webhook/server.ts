@@ -45,6 +45,9 @@ interface Asked {
   readonly response: ServerResponse
 }
 
+/** Counted from the start, so that the first of a kind is seen as a rise. */
+const DECISIONS = ['allowed', 'refused', 'busy', 'gone', 'malformed']
+
 const BUSY = { allowed: false, isBusy: true } as const
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024
@@ -75,6 +78,8 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     SECONDS,
   )
 
+  for (const webhook of ['validate', 'mutate'])
+    for (const decision of DECISIONS) decisions.with(webhook, decision).add(0)
   const turns = createReviewTurns()
   const reading = { bytes: 0 }
   const inTurn = async (decide: Decide, { review, bytes, webhook, response }: Asked) => {
