@@ -20,6 +20,7 @@ import { PODS } from './pods.ts'
 import { REVIEWS } from './reviews.ts'
 import { SHARED_CACHE } from './shared-cache.ts'
 import { STORE } from './store.ts'
+import { TENANTS } from './tenants.ts'
 import { VERDICTS } from './verdicts.ts'
 
 /** Everything that `npm run mutants` plants, in the order of a request; then what is beside requests. */
@@ -44,6 +45,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...KUBE,
   ...PODS,
   ...REVIEWS,
+  ...TENANTS,
   ...SHARED_CACHE,
   ...STORE,
 ]
