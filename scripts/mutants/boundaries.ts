@@ -19,8 +19,8 @@ export const BOUNDARIES: readonly Mutation[] = [
   {
     rule: 'a body of exactly the limit is taken, one byte more is not (without)',
     file: 'src/proxy/body.ts',
-    find: 'if (bytes > limitBytes) {',
-    replace: 'if (bytes >= limitBytes) {',
+    find: 'if (gathered.length + chunk.length > limitBytes) {',
+    replace: 'if (gathered.length + chunk.length >= limitBytes) {',
     tests: ['test/proxy/body.test.ts'],
   },
   {

@@ -153,9 +153,9 @@ export const CALLERS: readonly Mutation[] = [
   },
   {
     rule: 'the longest prefix wins',
-    file: 'src/proxy/match.ts',
-    find: '.sort((one, other) => other.route.path.length - one.route.path.length)',
-    replace: '.sort((one, other) => one.route.path.length - other.route.path.length)',
+    file: 'src/proxy/route-tree.ts',
+    find: 'found = node.value ?? found',
+    replace: 'found ??= node.value',
     tests: ['test/proxy/match.test.ts'],
   },
   {

@@ -68,7 +68,7 @@ export const COMMANDS: readonly Mutation[] = [
   {
     rule: 'S3 is signed with its path as it is',
     file: 'src/apply/sigv4.ts',
-    find: 'const path = service !== undefined && S3.test(service) ? canonicalPathOfS3(sent) : canonicalPath(sent)',
+    find: 'const path = service !== undefined && isS3(service) ? canonicalPathOfS3(sent) : canonicalPath(sent)',
     replace: 'const path = canonicalPath(sent)',
     tests: ['test/apply/sigv4-botocore.test.ts'],
   },

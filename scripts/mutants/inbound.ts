@@ -217,7 +217,7 @@ export const INBOUND: readonly Mutation[] = [
   {
     rule: 'parameters of a presigned request stay here',
     file: 'src/http/query-policy.ts',
-    find: 'pairs.filter((pair) => !isAmz(pair))',
+    find: 'pairs.filter((pair) => !isCredential(pair))',
     replace: "pairs.filter((pair) => !pair.startsWith('X-Amz-'))",
     tests: ['test/http/query-policy.test.ts'],
   },

@@ -111,7 +111,7 @@ export const LISTEN: readonly Mutation[] = [
     rule: 'routes with another TLS identity share no connections',
     file: 'src/commands/backends.ts',
     find: 'if (known !== undefined) return known',
-    replace: 'const [any] = opened.values()\n      if ((known ?? any) !== undefined) return (known ?? any) as Backend',
+    replace: 'for (const any of opened.values()) return known ?? any',
     tests: ['test/commands/backends.test.ts'],
   },
   {
