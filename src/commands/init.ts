@@ -62,7 +62,8 @@ const retry = (type: AuthType): string => `${ownCommand()} init ${type} DIR`
 function typeOf(name: string): AuthType {
   const known = Object.hasOwn(ALIASES, name) ? ALIASES[name] : AUTH_TYPES.find((type) => type === name)
   if (known !== undefined) return known
-  const meant = nearest(name, [...AUTH_TYPES, ...Object.keys(ALIASES)])
+  const begun = AUTH_TYPES.filter((type) => type.toLowerCase().startsWith(name.toLowerCase()))
+  const meant = begun.length === 1 ? begun[0] : nearest(name, [...AUTH_TYPES, ...Object.keys(ALIASES)])
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
   throw new UsageError(`there is no such type.${hint} It is one of ${AUTH_TYPES.join(', ')}.`)
 }

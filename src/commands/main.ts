@@ -5,6 +5,7 @@ import { EXIT, type Io, UsageError } from './io.ts'
 /** The `extauth` command: exit code 0 fine, 1 refused or failed, 2 usage (`explain`: 3 no role). */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name, ...rest] = argv
+  if (name === 'help' && rest.length > 0) return main([...rest, '--help'], io)
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     if (name === undefined) io.stderr(help())
     else io.stdout(help())
