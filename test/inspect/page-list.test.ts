@@ -70,6 +70,36 @@ describe('the list', () => {
     await close()
   }, 60_000)
 
+  it('opens a request from anywhere on its line, and has its filters after a reload', async () => {
+    const { page, troubles, close } = await open()
+    expect((await callTool(lab, '/unauthenticated', {})).status).toBe(200)
+    const row = page.locator('tr.row', { hasText: 'unauthenticated' }).first()
+    await row.locator('.status').click()
+    await page.getByRole('region', { name: 'Request', exact: true }).waitFor()
+    await page.getByRole('searchbox').fill('no such request')
+    await page.getByText('No request passes the filters.').waitFor()
+    await page.reload()
+    await page.getByText('No request passes the filters.').waitFor()
+    expect(await page.getByRole('searchbox').inputValue()).toBe('no such request')
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+
+  it('says in one box why a request was refused', async () => {
+    const { page, troubles, close } = await open()
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const claims = { iss: 'https://somebody-else', aud: 'lab', sub: 'alice', exp: 4_000_000_000 }
+    const authorization = `Bearer ${part({ alg: 'RS256', kid: 'one' })}.${part(claims)}.${'A'.repeat(342)}`
+    expect((await callTool(lab, '/bearer-token', { authorization })).status).toBe(401)
+    await page.locator('tr.row', { hasText: 'invalid_token' }).first().locator('a[data-row]').click()
+    const why = page.getByRole('region', { name: 'Why 401?' })
+    await why.getByText('https://somebody-else').waitFor()
+    expect(await why.innerText()).toMatch(/\(iss\) is none of the providers[^]*To do, for whoever calls: Get a token/)
+    expect(await why.innerText()).not.toContain('alice')
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+
   it('is filtered, paused, cleared, and walked with the keyboard', async () => {
     const { page, troubles, close } = await open()
     await callTool(lab, '/cloud-sts')

@@ -16,6 +16,15 @@ const VIEWS = [
   ['cache', 'Cache'],
   ['config', 'Configuration'],
 ]
+/** Filters live as long as the tab does. */
+const FILTERS = 'extauth-inspect-filters'
+const keptFilters = () => {
+  try {
+    return { ...NO_FILTERS, ...JSON.parse(sessionStorage.getItem(FILTERS)) }
+  } catch {
+    return NO_FILTERS
+  }
+}
 const CONNECTIONS = { live: 'live', waiting: 'connecting …', closed: 'not connected' }
 
 function placeOf(hash) {
@@ -72,7 +81,8 @@ function Login({ onDone }) {
 function App() {
   const [state, setState] = useState(undefined)
   const [error, setError] = useState(undefined)
-  const [filters, setFilters] = useState(NO_FILTERS)
+  const [filters, setFilters] = useState(keptFilters)
+  useEffect(() => sessionStorage.setItem(FILTERS, JSON.stringify(filters)), [filters])
   const { view, id } = usePlace()
   const live = useLive(state !== undefined)
   const start = () => {

@@ -53,11 +53,16 @@ function Filters({ requests, filters, setFilters, searchRef }) {
 }
 
 /** One line; the address in it opens the request. */
+/** A click anywhere on a line opens it, but for one that ends a selection of text. */
+function opened(event, id) {
+  if (event.target.closest('a') === null && String(getSelection()) === '') location.hash = `#/requests/${id}`
+}
+
 class Row extends Pure {
   render({ request, isCurrent }) {
     const { id, atMs, route, type, method, target, endpoint, rpcMethod, rpcName, caller, subject } = request
     const kind = statusClassOf(request)
-    return html`<tr class=${`row s-${kind}`} aria-current=${isCurrent ? 'true' : undefined}>
+    return html`<tr class=${`row s-${kind}`} onClick=${(event) => opened(event, id)} aria-current=${isCurrent ? 'true' : undefined}>
       <td class="time"><a href=${`#/requests/${id}`} data-row>${timeOf(atMs)}</a></td>
       <td class="route"><${Text} of=${route || endpoint || target} /> <small>${type}</small></td>
       <td class="what">

@@ -18,6 +18,7 @@ export function Overview({ failures }) {
   const { readiness, routes } = overview
   const unusable = new Map((readiness.detail?.unusable ?? []).map((one) => [one.route, one]))
   const reasons = Object.entries(overview.failures.reasons)
+  const most = Math.max(1, ...reasons.flatMap(([, figures]) => figures))
   return html`<div class="overview">
     <h2>Overview</h2>
     <p>The proxy is <strong>${readiness.ok ? (readiness.degraded ? 'degraded' : 'ready') : 'not ready'}</strong>.</p>
@@ -27,7 +28,7 @@ export function Overview({ failures }) {
       reasons.length === 0
         ? html`<p class="hint">None.</p>`
         : html`<div class="plots">
-            ${reasons.map(([reason, figures]) => html`<${Plot} key=${reason} label=${reason} minutes=${overview.failures.minutes} figures=${figures} />`)}
+            ${reasons.map(([reason, figures]) => html`<${Plot} key=${reason} label=${reason} minutes=${overview.failures.minutes} figures=${figures} most=${most} />`)}
           </div>`
     }
     <h3>Routes</h3>

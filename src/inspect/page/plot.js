@@ -2,10 +2,12 @@ import UPlot from './lib/uplot.js'
 import { html, useEffect, useRef } from './html.js'
 
 const WIDTH = 240
-const HEIGHT = 72
+const HEIGHT = 96
+const AXIS = 32
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000]
 
-/** A small plot of figures by the minute, with the figures as text for whoever can't see it. */
-export function Plot({ label, minutes, figures }) {
+/** A small plot of figures by the minute, with the figures as text for whoever can't see it; `most` is the top of the scale, the same for all plots beside each other. */
+export function Plot({ label, minutes, figures, most }) {
   const place = useRef(null)
   useEffect(() => {
     const colour = getComputedStyle(place.current).color
@@ -16,8 +18,11 @@ export function Plot({ label, minutes, figures }) {
         cursor: { show: false },
         legend: { show: false },
         select: { show: false },
-        axes: [{ show: false }, { show: false }],
-        scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(1, most)] } },
+        axes: [
+          { stroke: colour, size: 24, space: 60, grid: { show: false }, ticks: { show: false } },
+          { stroke: colour, size: AXIS, incrs: STEPS, grid: { show: false } },
+        ],
+        scales: { x: { time: true }, y: { range: () => [0, most] } },
         series: [
           {},
           {
@@ -33,7 +38,7 @@ export function Plot({ label, minutes, figures }) {
       place.current,
     )
     return () => plot.destroy()
-  }, [minutes, figures])
+  }, [minutes, figures, most])
   const sum = figures.reduce((all, one) => all + one, 0)
   return html`<figure class="plot">
     <figcaption>${label} <strong>${sum}</strong></figcaption>
