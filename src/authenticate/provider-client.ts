@@ -1,3 +1,4 @@
+import type { ProviderFiles, SecretFile } from './provider-file.ts'
 import {
   type Clock,
   Failure,
@@ -9,7 +10,6 @@ import {
 import { basicCredentials, busyFailure, outboundFailure, postForm, type ServiceFailures } from '../net/index.ts'
 import { readJsonObject } from '../http/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
-import type { ProviderFiles, SecretFile } from './provider-files.ts'
 
 /** The way to one provider, with the credentials that are meant for it. */
 export interface ProviderClient {

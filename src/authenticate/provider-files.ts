@@ -1,23 +1,8 @@
+import type { SecretFile, ProviderFiles } from './provider-file.ts'
 import { Failure, Secret, type Log } from '../core/index.ts'
 import { areCertificates, openWatchedFile, type WatchedFile } from '../files/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
-
-/** A secret in a file that may change at any time. */
-export interface SecretFile {
-  /** The value now. Throws `secret_unavailable` while the file has never been readable. */
-  current(): Secret
-  /** Looks at the file at once; true when the value differs from before. */
-  refresh(): Promise<boolean>
-}
-
-/** The files that a provider entry names, kept current (decisions §2.6). Undefined where none is named. */
-export interface ProviderFiles {
-  readonly caCert: (() => Buffer | undefined) | undefined
-  readonly authToken: SecretFile | undefined
-  readonly clientSecret: SecretFile | undefined
-  close(): void
-}
 
 const MAX_CA_BYTES = 1024 * 1024
 const MAX_SECRET_BYTES = 64 * 1024

@@ -1,9 +1,9 @@
+import type { RedisParts } from './shared-parts.ts'
 import { randomBytes } from 'node:crypto'
 import type { Metrics } from '../../core/index.ts'
 import type { HeldLock, ValueOrLock } from '../port.ts'
 import { check } from '../rules.ts'
 import type { Link } from './link.ts'
-import type { RedisParts } from './store.ts'
 import { decodeKept, encodeRecord, newVersion } from './records.ts'
 import { GET_OR_LOCK, LOCK, PUT_AND_RELEASE, RELEASE, RENEW, runScript } from './scripts.ts'
 

@@ -1,3 +1,4 @@
+import type { RedisParts } from './shared-parts.ts'
 import type { RedisConfig, RedisRuntime } from './config.ts'
 import type { Connection } from './connection.ts'
 import { createDurableWriter } from './durable.ts'
@@ -5,7 +6,6 @@ import { createLink, type Link } from './link.ts'
 import { createRedisLocks } from './locks.ts'
 import { createMaster } from './master.ts'
 import { createMessages } from './messages.ts'
-import type { RedisParts } from './store.ts'
 
 export interface OpenParts {
   /** Writes count as soon as the master has them. */

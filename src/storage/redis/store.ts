@@ -1,24 +1,11 @@
+import type { RedisParts } from './shared-parts.ts'
 import type { Store } from '../port.ts'
 import { StoreError } from '../port.ts'
 import { check } from '../rules.ts'
 import type { Command, Connection } from './connection.ts'
-import type { RedisLocks } from './locks.ts'
-import type { Messages } from './messages.ts'
-import type { Link, UseOptions } from './link.ts'
+import type { UseOptions } from './link.ts'
 import { decodeKept, decodeRecord, encodeRecord, fenceDigits, newVersion } from './records.ts'
 import { ADMIT, COMPARE_AND_SET, REMOVE, runScript, TOUCH, type Script } from './scripts.ts'
-
-/** What all stores of one configuration share. */
-export interface RedisParts {
-  readonly link: Link
-  /** Runs a write where it lasts as long as it was configured to. */
-  write(work: (connection: Connection) => Promise<unknown>, options: UseOptions): Promise<unknown>
-  readonly locks: RedisLocks
-  readonly messages: Pick<Messages, 'subscribe'>
-  readonly db: number
-  /** What is down, for people; undefined when nothing is. */
-  readonly problem: string | undefined
-}
 
 const AGAIN: UseOptions = { isRepeatable: true }
 const ONCE: UseOptions = { isRepeatable: false }
