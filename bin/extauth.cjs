@@ -13,14 +13,14 @@ else {
 
 function start() {
   if (process.env[OUTER] !== undefined) endWithOuter()
-  // Asked in health checks and scripts, and answered without loading the program: the same line as its own (src/commands/version.ts).
+  // Asked in health checks and scripts, and answered without loading the program: the same line as its own (src/compose/version.ts).
   if (process.argv.length === 3 && /^(version|--version)$/.test(process.argv[2])) {
     var about = require('../package.json')
     process.stdout.write(about.name + ' ' + about.version + ' (Node ' + process.versions.node + ')\n')
     return
   }
   // Loading the program fills memory for young objects that an idle process never needs again; whoever serves lets it
-  // grow again (src/commands/young-generation.ts).
+  // grow again (src/compose/young-generation.ts).
   require('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
   var fs = require('node:fs')
   var path = require('node:path')
@@ -66,7 +66,7 @@ function startWith(node) {
   // By the end of the channel the child notices that this process was killed.
   var options = { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env: env }
   var child = require('child_process').spawn(node, [__filename].concat(process.argv.slice(2)), options)
-  // Ctrl-C goes to both from the terminal; so soon after each other, two are one (src/commands/io.ts).
+  // Ctrl-C goes to both from the terminal; so soon after each other, two are one (src/compose/io.ts).
   ;['SIGTERM', 'SIGINT', 'SIGHUP'].forEach(function (signal) {
     process.on(signal, function () {
       child.kill(signal)

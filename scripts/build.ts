@@ -100,7 +100,7 @@ function sources(): Record<string, readonly [size: number, mtimeMs: number]> {
 const made = sources()
 rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
-const chunks = [...(await bundle({ main: 'src/main.ts' }, await loadedWith('src/commands/proxy.ts')))]
+const chunks = [...(await bundle({ main: 'src/main.ts' }, await loadedWith('src/cli/proxy.ts')))]
 for (const name of THREADS) chunks.push(...(await bundle({ [name]: `src/${name}.ts` })))
 for (const name of PAGES) cpSync(path.join(root, 'src', name), path.join(folder, name), { recursive: true })
 writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), licences(chunks))

@@ -1,17 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { renderCrd, renderJson } from '../src/commands/schema.ts'
+import { renderCrd, renderJson } from '../src/cli/schema.ts'
 import { FAILURES, type Fault, type FailureRow } from '../src/core/index.ts'
 import { stringify } from 'yaml'
 import { mutatingConfiguration, NAMES, ownTypes, podKeys, validatingConfiguration } from '../src/operator/index.ts'
-import {
-  combinedSchema,
-  type CrdKind,
-  CRD_KINDS,
-  DEFAULT_API_GROUP,
-  jsonSchema,
-  JSON_SCHEMA_NAMES,
-} from '../src/resources/index.ts'
+import { combinedSchema, type CrdKind, CRD_KINDS, jsonSchema, JSON_SCHEMA_NAMES } from '../src/load/publish/index.ts'
+import { DEFAULT_API_GROUP } from '../src/load/index.ts'
 import { CHART, chartTemplates } from './chart.ts'
 import { referencePage } from './reference-page.ts'
 

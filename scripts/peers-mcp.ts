@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { startLab } from '../src/commands/lab-compose.ts'
+import { startLab } from '../lab/cli/lab-compose.ts'
 import type { Python } from './peers-python.ts'
 
 const ROUTES = ['unauthenticated', 'header-injection', 'bearer-token', 'token-exchange', 'cloud-sts']

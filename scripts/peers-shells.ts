@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { completedCommands } from '../src/commands/completion.ts'
-import { fishCompletion } from '../src/commands/completion-fish.ts'
-import { zshCompletion } from '../src/commands/completion-zsh.ts'
+import { completedCommands } from '../src/cli/completion/completion.ts'
+import { fishCompletion } from '../src/cli/completion/completion-fish.ts'
+import { zshCompletion } from '../src/cli/completion/completion-zsh.ts'
 import type { Peer } from './peers-run.ts'
 
 const INSTALL_MS = 180_000

@@ -1,4 +1,4 @@
-import { jsonSchema, type JsonSchemaName } from '../src/resources/index.ts'
+import { jsonSchema, type JsonSchemaName } from '../src/load/publish/index.ts'
 
 /** The part of JSON Schema that the resources use. */
 interface Schema {

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
-import { startLab } from '../src/commands/lab-compose.ts'
-import { openLog } from '../src/commands/logging.ts'
+import { startLab } from '../lab/cli/lab-compose.ts'
+import { openLog } from '../src/report/logging.ts'
 import { startChromium } from '../test/support/chromium.ts'
 
 // Takes the pictures of docs/inspector.md in a real Chromium, of a lab on free ports: npm run screenshots.

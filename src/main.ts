@@ -1,4 +1,5 @@
-import { EXIT, main, processIo } from './commands/index.ts'
+import { EXIT, processIo } from './compose/index.ts'
+import { main } from './cli/index.ts'
 
 /** Output that nobody reads would keep a server alive that has stopped; so long its reader may take for the last of it. */
 const LAST_OUTPUT_MS = 1000

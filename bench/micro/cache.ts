@@ -15,7 +15,7 @@ import { hash } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createCredentialCache } from '../../src/cache/index.ts'
-import { openMetrics } from '../../src/commands/metrics.ts'
+import { openMetrics } from '../../src/report/metrics.ts'
 import {
   Secret,
   type AuthenticatedCaller,

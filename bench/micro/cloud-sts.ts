@@ -22,7 +22,7 @@ import {
 import { createCachedSource } from '../../src/obtain/cached.ts'
 import { createCloudStsSource } from '../../src/obtain/cloud-sts/index.ts'
 import { createRoleMapper } from '../../src/obtain/cloud-sts/role-mapper.ts'
-import { seconds } from '../../src/resources/index.ts'
+import { seconds } from '../../src/fields/index.ts'
 
 const ROUNDS = 21
 const NOW_MS = Date.now()

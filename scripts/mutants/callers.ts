@@ -230,14 +230,14 @@ export const CALLERS: readonly Mutation[] = [
   },
   {
     rule: 'a key that a fetch did not bring is not fetched for again for 30 s',
-    file: 'src/authenticate/key-store.ts',
+    file: 'src/oauth/key-store.ts',
     find: 'if (known !== undefined && sightings.wasLookedFor(key)) return known.keys',
     replace: '',
     tests: ['test/authenticate/withdrawn-keys.test.ts'],
   },
   {
     rule: 'a fetch that was begun before a key was seen says nothing of it',
-    file: 'src/authenticate/key-store.ts',
+    file: 'src/oauth/key-store.ts',
     find: 'if (flight !== undefined && !sightings.isLookedFor(key)) {',
     replace: 'if (flight !== undefined) return fetched()\n      {',
     tests: ['test/authenticate/withdrawn-keys.test.ts'],
@@ -258,7 +258,7 @@ export const CALLERS: readonly Mutation[] = [
   },
   {
     rule: 'refreshes for unknown keys are bounded',
-    file: 'src/authenticate/key-store.ts',
+    file: 'src/oauth/key-store.ts',
     find: '      budget.take()\n',
     replace: '',
     tests: ['test/authenticate/withdrawn-keys.test.ts'],

@@ -49,7 +49,7 @@ export const GUARDS: readonly Mutation[] = [
   },
   {
     rule: 'an RSA key has at most 8192 bits',
-    file: 'src/authenticate/key-set.ts',
+    file: 'src/oauth/key-set.ts',
     find: '&& modulusLength <= MAX_RSA_BITS ',
     replace: '',
     tests: keys,

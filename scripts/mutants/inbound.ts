@@ -76,7 +76,7 @@ export const INBOUND: readonly Mutation[] = [
   },
   {
     rule: 'a route can not let tokens of gateways through',
-    file: 'src/resources/scalars.ts',
+    file: 'src/fields/scalars.ts',
     find: "if (row?.kind === 'identity') return",
     replace: 'if (row !== undefined) return',
     tests: ['test/resources/proxy-config.test.ts'],

@@ -4,21 +4,21 @@ import type { Mutation } from './mutation.ts'
 export const INSPECTED: readonly Mutation[] = [
   {
     rule: 'a secret is found behind escapes',
-    file: 'src/core/secret-mask.ts',
+    file: 'src/core/masking/secret-mask.ts',
     find: 'for (const set of sets) set.find(bytes, onFolded)',
     replace: '',
     tests: ['test/core/secret-mask.test.ts'],
   },
   {
     rule: 'a secret is found in base64 and hex',
-    file: 'src/core/secret-mask.ts',
+    file: 'src/core/masking/secret-mask.ts',
     find: 'for (const set of sets) set.find(bytes, onDecoded)',
     replace: '',
     tests: ['test/core/secret-mask.test.ts'],
   },
   {
     rule: 'what was decoded is decoded again',
-    file: 'src/core/secret-mask.ts',
+    file: 'src/core/masking/secret-mask.ts',
     find: 'const MAX_DEPTH = 2',
     replace: 'const MAX_DEPTH = 1',
     tests: ['test/core/secret-mask.test.ts'],

@@ -109,10 +109,10 @@ export const LISTEN: readonly Mutation[] = [
   },
   {
     rule: 'routes with another TLS identity share no connections',
-    file: 'src/commands/backends.ts',
+    file: 'src/compose/proxy/backends.ts',
     find: 'if (known !== undefined) return known',
     replace: 'for (const any of opened.values()) return known ?? any',
-    tests: ['test/commands/backends.test.ts'],
+    tests: ['test/compose/proxy/backends.test.ts'],
   },
   {
     rule: 'a kept body goes out as the backend reads, and is held once',

@@ -91,7 +91,7 @@ export const SHARED_CACHE: readonly Mutation[] = [
   },
   {
     rule: 'shared credentials never wait for replicas of Redis',
-    file: 'src/commands/shared-cache.ts',
+    file: 'src/compose/proxy/shared-cache.ts',
     find: ', { isDurable: false })',
     replace: ')',
     tests: ['test/e2e/shared-cache-store.test.ts'],

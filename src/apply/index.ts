@@ -1,7 +1,6 @@
-import type { Apply } from '../core/index.ts'
+import type { Apply, Credential } from '../core/index.ts'
 import { applyAws } from './aws.ts'
 import { applyHeader, applyNone } from './header.ts'
-import type { Credential } from '../core/index.ts'
 import type { Draft } from './applier.ts'
 import { applyTo, createSeal, type Appliers, type ApplyOptions } from './seal.ts'
 

@@ -1,6 +1,5 @@
 import { type Claims, Failure, type OnBehalf } from '../core/index.ts'
-import type { ProviderClient } from './provider-client.ts'
-import { jsonAnswer } from './json-answer.ts'
+import { type ProviderClient, jsonAnswer } from '../oauth/index.ts'
 
 /** What an introspection endpoint said (RFC 7662 §2.2). */
 export type Introspection =

@@ -1,11 +1,15 @@
 import { Failure } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
-import { createDiscovery, discoveryUrls } from './discovery.ts'
+import {
+  createDiscovery,
+  discoveryUrls,
+  jsonAnswer,
+  readKeySet,
+  createProviderClient,
+  type ProviderClient,
+} from '../oauth/index.ts'
 import { createIntrospect } from './introspector.ts'
-import { jsonAnswer } from './json-answer.ts'
-import { readKeySet } from './key-set.ts'
-import { createProviderClient, type ProviderClient } from './provider-client.ts'
 import { openProviderFiles } from './provider-files.ts'
 import { ALGORITHMS } from './signature.ts'
 

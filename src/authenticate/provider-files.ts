@@ -1,4 +1,4 @@
-import type { SecretFile, ProviderFiles } from './provider-file.ts'
+import type { SecretFile, ProviderFiles } from '../oauth/index.ts'
 import { Failure, Secret, type Log } from '../core/index.ts'
 import { areCertificates, openWatchedFile, type WatchedFile } from '../files/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'

@@ -1,13 +1,11 @@
 import { asFailure } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { ClaimRules } from './claim-rules.ts'
-import { createProviderClient } from './provider-client.ts'
+import { createProviderClient, createDiscovery, createKeyStore, type KeyStore } from '../oauth/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
-import { createDiscovery } from './discovery.ts'
 import { createFamiliar, type Familiar } from './familiar.ts'
 import { createHealth } from './health.ts'
 import { createIntrospect, type Introspect } from './introspector.ts'
-import { createKeyStore, type KeyStore } from './key-store.ts'
 import { openProviderFiles } from './provider-files.ts'
 
 /** One identity provider at run time. */

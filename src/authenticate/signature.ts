@@ -1,4 +1,4 @@
-import { findKey, MAX_RSA_BITS, MIN_RSA_BITS, type VerificationKey } from './key-set.ts'
+import { findKey, MAX_RSA_BITS, MIN_RSA_BITS, type VerificationKey } from '../oauth/index.ts'
 import type { UnverifiedJwt } from './token-shape.ts'
 
 /**

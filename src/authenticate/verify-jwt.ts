@@ -1,7 +1,7 @@
 import { asFailure, type Clock } from '../core/index.ts'
 import { accept } from './accept.ts'
 import { type BrokenRule, brokenRule } from './claim-rules.ts'
-import type { VerificationKey } from './key-set.ts'
+import type { VerificationKey } from '../oauth/index.ts'
 import type { Provider } from './provider.ts'
 import { checkSignature, isSignatureLong, readHeader, type SignatureCheck, type SignatureHeader } from './signature.ts'
 import type { UnverifiedJwt } from './token-shape.ts'

@@ -1,5 +1,6 @@
 import { Failure } from '../core/index.ts'
-import { parseGoDuration, type EmbeddedAuthServer } from '../resources/index.ts'
+import { parseGoDuration } from '../fields/index.ts'
+import type { EmbeddedAuthServer } from '../resources/index.ts'
 
 /** Validity durations in milliseconds. */
 export interface Lifespans {

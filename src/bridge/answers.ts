@@ -2,8 +2,14 @@ import type { Readable } from 'node:stream'
 import { isEventStream } from '../http/index.ts'
 import type { EndpointAnswer } from '../core/index.ts'
 import { discard } from './channel.ts'
-import { type EventReader, OversizedEvent, type ServerEvent } from './events.ts'
-import { type Malformed, type Message, parseMessages } from './message.ts'
+import {
+  type EventReader,
+  OversizedEvent,
+  type ServerEvent,
+  type Malformed,
+  type Message,
+  parseMessages,
+} from '../mcp/index.ts'
 import { WayError } from './way-error.ts'
 
 /** How an answer is read. */

@@ -2,9 +2,9 @@ import type { EndpointAnswer, EndpointCredentials, Log, McpEndpoint } from '../c
 import { Channel } from './channel.ts'
 import { exchange, type ExchangeDeps } from './exchange.ts'
 import { Flight, Flights } from './flights.ts'
-import { headerText, ToolParameters } from './headers.ts'
-import { readLines } from './lines.ts'
 import {
+  headerText,
+  ToolParameters,
   errorResponse,
   INVALID_REQUEST,
   isBatch,
@@ -16,7 +16,8 @@ import {
   type Request,
   type Response,
   statelessVersionOf,
-} from './message.ts'
+} from '../mcp/index.ts'
+import { readLines } from './lines.ts'
 import type { Output } from './output.ts'
 import { followServer } from './server-stream.ts'
 import { codeOf, reasonOf, WayError, wayResponse } from './way-error.ts'

@@ -1,11 +1,5 @@
 import type { Readable } from 'node:stream'
-import {
-  type EndpointAnswer,
-  type EndpointCredentials,
-  type EndpointRequest,
-  type McpEndpoint,
-  type Secret,
-} from '../core/index.ts'
+import type { EndpointAnswer, EndpointCredentials, EndpointRequest, McpEndpoint, Secret } from '../core/index.ts'
 
 /** A refused token is replaced this often for one request: by a newer one, and by one with more scopes. */
 const MAX_RENEWALS = 2

@@ -1,4 +1,4 @@
-import { type Id, keyOf, type Request } from './message.ts'
+import { type Id, keyOf, type Request } from '../mcp/index.ts'
 
 /** A request of the client that has no answer yet. */
 export class Flight {

@@ -1,2 +1,2 @@
-export { Bridge, type BridgeOptions } from './bridge.ts'
+export { Bridge } from './bridge.ts'
 export { Output } from './output.ts'

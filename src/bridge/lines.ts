@@ -1,4 +1,4 @@
-import { joined } from './events.ts'
+import { joined } from '../mcp/index.ts'
 
 const NEWLINE = 0x0a
 

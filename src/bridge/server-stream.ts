@@ -1,7 +1,6 @@
 import { CredentialRefusal, type Log } from '../core/index.ts'
 import { endSoon, isStream } from './answers.ts'
-import { EventReader } from './events.ts'
-import type { Message } from './message.ts'
+import { EventReader, type Message } from '../mcp/index.ts'
 import { codeOf } from './way-error.ts'
 import type { Wire } from './wire.ts'
 

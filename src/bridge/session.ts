@@ -1,5 +1,5 @@
 import type { EndpointAnswer } from '../core/index.ts'
-import { isObject, type Request } from './message.ts'
+import { isObject, type Request } from '../mcp/index.ts'
 import { WayError } from './way-error.ts'
 
 /** A session id is visible ASCII (MCP, streamable HTTP); a longer one is nobody's. */

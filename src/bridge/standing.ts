@@ -1,4 +1,4 @@
-import type { Request } from './message.ts'
+import type { Request } from '../mcp/index.ts'
 
 const MAX_SUBSCRIPTIONS = 1000
 

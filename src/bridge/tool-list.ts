@@ -1,7 +1,5 @@
 import type { Flight } from './flights.ts'
-import { statelessHeaders, type ToolParameters } from './headers.ts'
-import { isObject, type Params } from './message.ts'
-import { EventReader } from './events.ts'
+import { statelessHeaders, type ToolParameters, isObject, type Params, EventReader } from '../mcp/index.ts'
 import type { Wire } from './wire.ts'
 
 const MAX_PAGES = 100

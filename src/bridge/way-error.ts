@@ -1,5 +1,5 @@
 import { CredentialRefusal, FAILURES, type FailureCode, OutboundError } from '../core/index.ts'
-import { errorResponse, type Id, WAY_ERROR } from './message.ts'
+import { errorResponse, type Id, WAY_ERROR } from '../mcp/index.ts'
 
 /** Why a request has no answer of its server; `error.data.reason`, beside those of the server and of the pipeline. */
 export type WayReason =

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { AuthenticatedCaller, Caller } from './caller.ts'
 import { causeOf, type Failure } from './failure.ts'
 import type { Log } from './ports.ts'
-import type { SecretMask } from './secret-mask.ts'
+import type { SecretMask } from './masking/secret-mask.ts'
 
 /** What every listener logs of a request (docs/operations.md): never a token, a subject, a query, nor a path that leads somewhere. */
 export interface RequestLine {

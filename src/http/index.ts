@@ -1,23 +1,14 @@
-export { backendPathOf, isUnder, rewriteLocation, type PathMapping } from './backend-path.ts'
-export { MAX_TOKEN_BYTES, parseBearer } from './bearer.ts'
-export { challengeFor, renderChallenge, type Challenge, type ProtectedResource } from './challenge.ts'
-export { JSON_RPC_CODE, mcpFailureBody, oauthFailureBody, registryFailureBody } from './failure-body.ts'
-export {
-  AMZ_CREDENTIALS,
-  createHeaderPolicy,
-  credentialsOf,
-  HEARSAY,
-  type OnDrop,
-  type RequestHeaders,
-} from './header-policy.ts'
+export { backendPathOf, isUnder, type PathMapping, rewriteLocation } from './backend-path.ts'
+export { parseBearer } from './bearer.ts'
+export { challengeFor, renderChallenge } from './challenge.ts'
 export { networkOf } from './client-network.ts'
+export { mcpFailureBody, oauthFailureBody, registryFailureBody } from './failure-body.ts'
+export { AMZ_CREDENTIALS, createHeaderPolicy, HEARSAY } from './header-policy.ts'
 export { checkHostHeader, hasSeveralHosts } from './host-header.ts'
-export { jsonRpcIdOf, type JsonRpcId } from './json-rpc-id.ts'
 export { metadataPath, metadataUrl } from './metadata-url.ts'
 export { checkPath, checkQuery, readAsBackends } from './path-check.ts'
 export { withoutAmzParameters } from './query-policy.ts'
-export { originFormOf, readRequestTarget, type RequestTarget } from './request-target.ts'
-export { parseRetryAfter, retryAfterFor } from './retry-after.ts'
+export { originFormOf, readRequestTarget } from './request-target.ts'
 export {
   createResponsePolicy,
   holdsOne,
@@ -27,5 +18,6 @@ export {
   type ResponseHead,
   whyDropped,
 } from './response-policy.ts'
-export { checkTokenInHost, checkTokenInTarget } from './token-in-target.ts'
+export { parseRetryAfter, retryAfterFor } from './retry-after.ts'
 export { JsonError, parseJsonObject, readJsonObject } from './strict-json.ts'
+export { checkTokenInHost, checkTokenInTarget } from './token-in-target.ts'

@@ -5,8 +5,7 @@ import { type CaptureOptions, createCapture, MAX_RECORDS, type Capture } from '.
 import { describe } from './describe.ts'
 import { createEventStreams, createGatherer, type EventStreams } from './live.ts'
 import { maskQuery } from './mask.ts'
-import type { TryDeps } from './try.ts'
-import { createTry } from './try.ts'
+import { type TryDeps, createTry } from './try.ts'
 
 /** Where the page is on the admin listener. */
 export const INSPECT_PATH = '/inspect'

@@ -3,7 +3,7 @@ import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
 import { maskLooks, maskQuery, maskTarget } from './mask.ts'
 import { maskedHead } from './masked-heads.ts'
 import type { Attempt, CallerSeen, RequestRecord, Summary } from './record.ts'
-import { rpcSubjectOf, type RpcSubject } from './rpc.ts'
+import { rpcSubjectOf, type RpcSubject } from '../mcp/index.ts'
 import type { SecretTexts } from './secret-texts.ts'
 import { bodyHead, type NotedAttempt, type WatchedRequest } from './watched-request.ts'
 

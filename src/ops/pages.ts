@@ -3,8 +3,7 @@ import { Failure, asFailure, causeOf, type Clock, type Log } from '../core/index
 import { checkHostHeader, originFormOf } from '../http/index.ts'
 import type { AccessOptions } from './access.ts'
 import { readJsonBody } from './body.ts'
-import type { Answer } from './endpoint.ts'
-import { jsonText } from './endpoint.ts'
+import { type Answer, jsonText } from './endpoint.ts'
 import { createPageAccess } from './page-access.ts'
 
 /** A request for a page, after the guard. */

@@ -1,11 +1,5 @@
-import {
-  challengeFor,
-  type JsonRpcId,
-  mcpFailureBody,
-  metadataUrl,
-  oauthFailureBody,
-  retryAfterFor,
-} from '../http/index.ts'
+import { challengeFor, mcpFailureBody, metadataUrl, oauthFailureBody, retryAfterFor } from '../http/index.ts'
+import type { JsonRpcId } from '../mcp/index.ts'
 import type { Failure } from '../core/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { allowedMethods } from './local-handlers.ts'

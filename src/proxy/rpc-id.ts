@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { jsonRpcIdOf, type JsonRpcId } from '../http/index.ts'
+import { jsonRpcIdOf, type JsonRpcId } from '../mcp/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
 /** A body that nobody has taken is looked at up to this size, and waited for so long, in milliseconds. */

@@ -5,7 +5,7 @@ import { type Bounds, checkEntries } from './bounds.ts'
 import { validateItems } from './parse.ts'
 import { readDocument } from './read-document.ts'
 import type { ReadAll } from './registry-data.ts'
-import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './snapshot.ts'
+import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './listing/snapshot.ts'
 import { SourceError } from './source-error.ts'
 
 const MIB = 1024 * 1024

@@ -2,7 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { isObject } from './document.ts'
 import { repair, sentenceOf } from './repair.ts'
 import { serverDetail, serverResponse, type ServerResponse } from './server-json.ts'
-import { joinSkipped, NOTHING_SKIPPED, type Listed, type Reading, type Skipped } from './snapshot.ts'
+import { joinSkipped, NOTHING_SKIPPED, type Listed, type Reading, type Skipped } from './listing/snapshot.ts'
 
 export { parseDocument } from './document.ts'
 

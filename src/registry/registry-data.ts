@@ -1,5 +1,5 @@
 import { causeOf, type Clock, type Log, type Metrics } from '../core/index.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot } from './listing/snapshot.ts'
 import { SourceError, type SourceProblem } from './source-error.ts'
 
 /** Reads everything that a source has now; `unchanged` when that is what it gave last time. Throws `SourceError`. */

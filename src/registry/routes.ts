@@ -14,10 +14,10 @@ import {
   versionsParams,
   versionsQuery,
 } from './api-schema.ts'
-import { renderPage, renderVersion, renderVersions } from './page.ts'
+import { renderPage, renderVersion, renderVersions } from './listing/page.ts'
 import type { RegistryData } from './registry-data.ts'
 import { SERVER_NAME } from './server-json.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot } from './listing/snapshot.ts'
 
 export interface RouteOptions {
   readonly registries: ReadonlyMap<string, Pick<RegistryData, 'state'>>

@@ -4,7 +4,7 @@ import { type Bounds, checkEntries } from './bounds.ts'
 import { validateItems } from './parse.ts'
 import { readDocument } from './read-document.ts'
 import type { ReadAll } from './registry-data.ts'
-import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './snapshot.ts'
+import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './listing/snapshot.ts'
 import { SourceError } from './source-error.ts'
 
 /** One answer of the upstream: a page of the API, or a whole file somewhere on the web. */

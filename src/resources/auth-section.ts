@@ -1,9 +1,16 @@
 import { z } from 'zod'
 import { caBundleRef } from './ca-bundle.ts'
-import { PUBLIC_PATH } from './patterns.ts'
-import { exclusive, needs, withRules } from './rules.ts'
-import { filePath, httpUrl, scopes, secretRef } from './scalars.ts'
-import { seconds } from './units.ts'
+import {
+  PUBLIC_PATH,
+  exclusive,
+  needs,
+  withRules,
+  filePath,
+  httpUrl,
+  scopes,
+  secretRef,
+  seconds,
+} from '../fields/index.ts'
 
 const publicPaths = () =>
   z

@@ -8,8 +8,7 @@ import {
   upstreamInjectRecord,
 } from './static-types.ts'
 import { tokenExchangeRecord } from './token-exchange.ts'
-import type { Found, FoundContent } from './marked.ts'
-import type { SecretRef } from './scalars.ts'
+import type { Found, FoundContent, SecretRef } from '../fields/index.ts'
 import type { CalledUrl, Remark, SetHeader, TypeRecord, UpstreamTokenUse } from './type-record.ts'
 
 /** All types of external auth, in the order of the specification. */

@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { SECRET_REFS, withMark } from './marked.ts'
-import { withRules } from './rules.ts'
-import { dataKey, objectName, secretRef } from './scalars.ts'
+import { SECRET_REFS, withMark, withRules, dataKey, objectName, secretRef } from '../fields/index.ts'
 
 /** Found beside the secrets, so it is one of them to all who look for files. */
 const configMapKeyRef = () =>

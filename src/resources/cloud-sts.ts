@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { filePath, httpUrl, int32, MAX_INT32, secondsBetween } from './scalars.ts'
+import { filePath, httpUrl, int32, MAX_INT32, secondsBetween, exclusive, isRecord, withRules } from '../fields/index.ts'
 import { awsHostMismatches, REGION } from './aws-hosts.ts'
 import { ARN_PARTITIONS, partitionOf } from './aws-partitions.ts'
 import { matcherProblem, MOST_MAPPINGS } from './matcher-verdicts.ts'
-import { exclusive, isRecord, withRules } from './rules.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
 

@@ -1,10 +1,19 @@
 import { z } from 'zod'
 import { storage } from './embedded-storage.ts'
-import { celPattern, ISSUER, ISSUER_PLACE } from './patterns.ts'
-import { isRecord, withCel, withRules, type Rule } from './rules.ts'
-import { goDuration, int32, secretRef } from './scalars.ts'
+import {
+  celPattern,
+  ISSUER,
+  ISSUER_PLACE,
+  isRecord,
+  withCel,
+  withRules,
+  type Rule,
+  goDuration,
+  int32,
+  secretRef,
+  parseGoDuration,
+} from '../fields/index.ts'
 import { named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
-import { parseGoDuration } from './units.ts'
 import { upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
 
 const issuer = () =>

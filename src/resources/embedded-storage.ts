@@ -1,7 +1,16 @@
 import { z } from 'zod'
-import { goDuration, int32, MAX_INT32, objectName, namespaceName, secretRef } from './scalars.ts'
-import { HOST_PORT } from './patterns.ts'
-import { exclusive, goesWithType, withRules } from './rules.ts'
+import {
+  goDuration,
+  int32,
+  MAX_INT32,
+  objectName,
+  namespaceName,
+  secretRef,
+  HOST_PORT,
+  exclusive,
+  goesWithType,
+  withRules,
+} from '../fields/index.ts'
 
 const duration = (fallback: string) => goDuration().prefault(fallback)
 

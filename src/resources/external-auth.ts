@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { WRITTEN_TYPES, type ExternalAuthSpec } from './auth-types.ts'
 import { externalAuthStatus, type ExternalAuthStatus } from './external-auth-status.ts'
-import { later } from './later.ts'
-import { metadata, type Metadata } from './metadata.ts'
-import { goesWithType, withRules } from './rules.ts'
+import { later, metadata, type Metadata, goesWithType, withRules } from '../fields/index.ts'
 
 const NAMES = WRITTEN_TYPES.map(({ name }) => name)
 

@@ -1,11 +1,17 @@
 import { z } from 'zod'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { storage } from './embedded-storage.ts'
-import { later } from './later.ts'
-import { authServerReference, localReference, metadata } from './metadata.ts'
-import { HOST_HEADER, LISTEN_ADDRESS, ROUTE_PATH } from './patterns.ts'
-import { isRecord, needs, withRules } from './rules.ts'
 import {
+  later,
+  authServerReference,
+  localReference,
+  metadata,
+  HOST_HEADER,
+  LISTEN_ADDRESS,
+  ROUTE_PATH,
+  isRecord,
+  needs,
+  withRules,
   filePath,
   httpUrl,
   origins,
@@ -15,7 +21,7 @@ import {
   size,
   timerDuration,
   trustedProxies,
-} from './scalars.ts'
+} from '../fields/index.ts'
 
 export const listenAddress = () =>
   z

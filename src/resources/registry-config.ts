@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { authSection } from './auth-section.ts'
-import { withRules } from './rules.ts'
-import { filePath, httpUrl, trustedProxies } from './scalars.ts'
+import { withRules, filePath, httpUrl, trustedProxies } from '../fields/index.ts'
 
 const source = () =>
   withRules(

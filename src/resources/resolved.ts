@@ -2,8 +2,7 @@ import type { AuthSection } from './auth-section.ts'
 import type { AuthSpecs, RunnableType } from './auth-types.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
 import type { Storage } from './embedded-storage.ts'
-import type { SecretRef } from './scalars.ts'
-import type { Bytes, Milliseconds } from './units.ts'
+import type { SecretRef, Bytes, Milliseconds } from '../fields/index.ts'
 
 /** Where a document was read. */
 export interface SourcePlace {

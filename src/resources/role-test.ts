@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { metadata } from './metadata.ts'
-import { withRules, type Rule } from './rules.ts'
-import { filePath, objectName } from './scalars.ts'
+import { metadata, withRules, type Rule, filePath, objectName } from '../fields/index.ts'
 
 /** Why a caller gets no role, as far as that depends on rules and claims (decisions §3.5). */
 export const ROLE_REFUSALS = [

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { injectable, withRules } from './rules.ts'
-import { headerName, secretRef } from './scalars.ts'
+import { injectable, withRules, headerName, secretRef } from '../fields/index.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 
 /** Type `unauthenticated`: nothing is added, and it has no sub-object. */

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { filePath, absoluteUri, httpUrl, scopes, secretRef } from './scalars.ts'
-import { injectable, needs, withRules } from './rules.ts'
+import { filePath, absoluteUri, httpUrl, scopes, secretRef, injectable, needs, withRules } from '../fields/index.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 

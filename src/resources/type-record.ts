@@ -1,8 +1,15 @@
 import type { z } from 'zod'
 import type { FailureCode } from '../core/index.ts'
-import { once } from './later.ts'
-import { FILE_PATHS, marked, markedContents, SECRET_REFS, type Found, type FoundContent } from './marked.ts'
-import type { SecretRef } from './scalars.ts'
+import {
+  once,
+  FILE_PATHS,
+  marked,
+  markedContents,
+  SECRET_REFS,
+  type Found,
+  type FoundContent,
+  type SecretRef,
+} from '../fields/index.ts'
 
 /** A header that a type sets on requests. */
 export interface SetHeader {

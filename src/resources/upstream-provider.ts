@@ -1,7 +1,18 @@
 import { z } from 'zod'
-import { celPattern, HEADER_NAME } from './patterns.ts'
-import { headerName, httpsUrl, httpUrl, int32, scopes, secretRef } from './scalars.ts'
-import { goesWithType, withCel, withRules, type Rule } from './rules.ts'
+import {
+  celPattern,
+  HEADER_NAME,
+  headerName,
+  httpsUrl,
+  httpUrl,
+  int32,
+  scopes,
+  secretRef,
+  goesWithType,
+  withCel,
+  withRules,
+  type Rule,
+} from '../fields/index.ts'
 
 /** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
 export const RESERVED_AUTHORIZATION_PARAMS = [

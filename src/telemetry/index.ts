@@ -1,2 +1,2 @@
-export { openTelemetry, type Telemetry } from './telemetry.ts'
 export type { SamplerName, TraceSettings } from './settings.ts'
+export { openTelemetry, type Telemetry } from './telemetry.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { readKeySet } from '../../src/authenticate/key-set.ts'
+import { readKeySet } from '../../src/oauth/key-set.ts'
 import { jwks, rsaKey, signed } from './keys.ts'
 import { AUDIENCE, createWorld, ISSUER, json, JWKS_URL, provider, refusalOf } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { expect, it } from 'vitest'
-import { readKeySet } from '../../src/authenticate/key-set.ts'
+import { readKeySet } from '../../src/oauth/key-set.ts'
 import type { Provider } from '../../src/authenticate/provider.ts'
 import type { UnverifiedJwt } from '../../src/authenticate/token-shape.ts'
 import { createVerifyJwt } from '../../src/authenticate/verify-jwt.ts'

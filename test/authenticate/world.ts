@@ -1,6 +1,12 @@
-import type { OutboundRequest, OutboundResponse } from '../../src/core/index.ts'
-import { OutboundError } from '../../src/core/index.ts'
-import { asFailure, type AuthenticatedCaller, type Caller, type Failure } from '../../src/core/index.ts'
+import {
+  type OutboundRequest,
+  type OutboundResponse,
+  OutboundError,
+  asFailure,
+  type AuthenticatedCaller,
+  type Caller,
+  type Failure,
+} from '../../src/core/index.ts'
 import {
   type AuthenticateDeps,
   type Authenticator,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Lab } from '../../src/commands/lab-compose.ts'
+import type { Lab } from '../../lab/cli/lab-compose.ts'
 import { passing, runConformance } from '../lab/conformance.ts'
 import { startTestLab } from '../lab/proxied.ts'
 import { startFront } from './http-front.ts'

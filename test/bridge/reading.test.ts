@@ -1,9 +1,9 @@
 import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it, vi } from 'vitest'
 import { jsonMessages, streamMessages, wholeBody } from '../../src/bridge/answers.ts'
-import { EventReader } from '../../src/bridge/events.ts'
+import { EventReader } from '../../src/mcp/events.ts'
 import { readLines } from '../../src/bridge/lines.ts'
-import { keyOf, parseMessages } from '../../src/bridge/message.ts'
+import { keyOf, parseMessages } from '../../src/mcp/message.ts'
 
 const READING = { maxBytes: 100, ready: () => Promise.resolve() }
 

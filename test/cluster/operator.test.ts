@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { KubeClient, KubeObject } from '../../src/kube/index.ts'
 import { CLUSTER_TYPES } from '../../src/operator/index.ts'
-import { parseDocuments } from '../../src/resources/index.ts'
+import { parseDocuments } from '../../src/load/index.ts'
 import { eventually } from './support/control-plane.ts'
 import { BEARER, config, GROUP, namespaceObject, runOperator, types, workload } from './support/operator-rig.ts'
 import { useCluster } from './support/use-cluster.ts'

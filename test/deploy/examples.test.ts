@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { loadProxyConfig } from '../../src/commands/load-config.ts'
+import { loadProxyConfig } from '../../src/compose/load-config.ts'
 
 const EXAMPLES = path.join(import.meta.dirname, '../../config/examples')
 const README = readFileSync(path.join(EXAMPLES, 'README.md'), 'utf8')

@@ -2,15 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Io, main } from '../../src/commands/index.ts'
-import {
-  loadRegistryFile,
-  parseDocuments,
-  parseGoDuration,
-  type ResolvedAuth,
-  type ResolvedProxy,
-  resolveProxy,
-} from '../../src/resources/index.ts'
+import type { Io } from '../../src/compose/index.ts'
+import { main } from '../../src/cli/index.ts'
+import { loadRegistryFile, parseDocuments, type ResolvedProxy, resolveProxy } from '../../src/load/index.ts'
+import { parseGoDuration } from '../../src/fields/index.ts'
+import type { ResolvedAuth } from '../../src/resources/index.ts'
 import { openRegistryFile } from './registry-file.ts'
 import { type Container, FILES, type Manifest, mountedFiles, ofKind, only, readManifests } from './manifests.ts'
 

@@ -1,4 +1,4 @@
-import { openMetrics } from '../../src/commands/metrics.ts'
+import { openMetrics } from '../../src/report/metrics.ts'
 import { openSource, type SourceConfig } from '../../src/registry/index.ts'
 import { recordLog } from '../e2e/lab.ts'
 

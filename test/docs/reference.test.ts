@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { jsonSchema, JSON_SCHEMA_NAMES } from '../../src/resources/index.ts'
+import { jsonSchema, JSON_SCHEMA_NAMES } from '../../src/load/publish/index.ts'
 
 const PAGE = readFileSync(path.join(import.meta.dirname, '../../docs/reference.md'), 'utf8')
 /** The cells of each row of each table; a `|` within a cell is escaped. */

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { main } from '../../src/commands/index.ts'
+import { main } from '../../src/cli/index.ts'
 import { openLab, post, type TestLab } from './lab.ts'
 
 const META = {

@@ -1,5 +1,5 @@
 import type { Log } from '../../src/core/index.ts'
-import { type Lab, startLab } from '../../src/commands/lab-compose.ts'
+import { type Lab, startLab } from '../../lab/cli/lab-compose.ts'
 
 /** A log that keeps its lines, so that tests can look for what must not be there. */
 export interface RecordedLog extends Log {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { shellQuote } from '../../src/commands/shell-quote.ts'
+import { shellQuote } from '../../src/cli/shell-quote.ts'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 const BIN = path.join(ROOT, 'bin/extauth.cjs')

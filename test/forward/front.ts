@@ -1,7 +1,14 @@
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Body, Credential, Inbound, Outcome, Sealed } from '../../src/core/index.ts'
-import { Failure, NO_CREDENTIAL } from '../../src/core/index.ts'
+import {
+  type Body,
+  type Credential,
+  type Inbound,
+  type Outcome,
+  type Sealed,
+  Failure,
+  NO_CREDENTIAL,
+} from '../../src/core/index.ts'
 import { createForward, type ForwardOptions } from '../../src/forward/index.ts'
 import { backendPathOf } from '../../src/http/index.ts'
 import { type BackendOptions, createBackend } from '../../src/net/index.ts'

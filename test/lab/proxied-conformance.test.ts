@@ -4,7 +4,7 @@ import { createServer, request as send, type Server } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Lab } from '../../src/commands/lab-compose.ts'
+import type { Lab } from '../../lab/cli/lab-compose.ts'
 import { passing, runConformance } from './conformance.ts'
 import { callerHeaders, startTestLab } from './proxied.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Lab } from '../../src/commands/lab-compose.ts'
+import type { Lab } from '../../lab/cli/lab-compose.ts'
 import { callerHeaders, callTool, reasonOf, startTestLab, valuesOf } from './proxied.ts'
 
 let lab: Lab

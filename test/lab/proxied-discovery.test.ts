@@ -6,7 +6,7 @@ import {
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Lab } from '../../src/commands/lab-compose.ts'
+import type { Lab } from '../../lab/cli/lab-compose.ts'
 import { startTestLab } from './proxied.ts'
 
 let lab: Lab

@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Lab } from '../../src/commands/lab-compose.ts'
+import type { Lab } from '../../lab/cli/lab-compose.ts'
 import { callerHeaders, startTestLab } from './proxied.ts'
 
 const CLI = path.join(import.meta.dirname, '../../node_modules/.bin/mcp-inspector')

@@ -1,5 +1,5 @@
-import { type Lab, startLab } from '../../src/commands/lab-compose.ts'
-import { openLog } from '../../src/commands/logging.ts'
+import { type Lab, startLab } from '../../lab/cli/lab-compose.ts'
+import { openLog } from '../../src/report/logging.ts'
 import type { Clock } from '../../src/core/index.ts'
 import type { RecordedRequest } from '../../lab/index.ts'
 

@@ -1,4 +1,4 @@
-import { clickThrough } from '../../src/commands/lab-pages.ts'
+import { clickThrough } from '../../lab/cli/lab-pages.ts'
 
 /** What a person does in front of the lab's pages, from the address that a program opens to the page it comes back to. */
 export async function pressButtons(start: string, user: string): Promise<number> {

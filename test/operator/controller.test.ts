@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { openMetrics } from '../../src/commands/metrics.ts'
+import { openMetrics } from '../../src/report/metrics.ts'
 import type { KubeObject } from '../../src/kube/index.ts'
 import { type Controller, createController } from '../../src/operator/controller.ts'
 import { ownTypes } from '../../src/operator/index.ts'

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSource, type Source } from '../../src/registry/index.ts'
 import { readDocument } from '../../src/registry/read-document.ts'
-import { sortInSlices } from '../../src/registry/sort-in-slices.ts'
+import { sortInSlices } from '../../src/registry/listing/sort-in-slices.ts'
 import { createManualClock, createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
 
 const ENTRIES = 1_500

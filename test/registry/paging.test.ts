@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renderPage } from '../../src/registry/page.ts'
-import type { Snapshot } from '../../src/registry/snapshot.ts'
+import { renderPage } from '../../src/registry/listing/page.ts'
+import type { Snapshot } from '../../src/registry/listing/snapshot.ts'
 import { entry, snapshotOf, type List } from './setup.ts'
 
 const name = fc.stringMatching(/^[a-cA-C.-]{1,3}\/[a-c._-]{1,3}$/)

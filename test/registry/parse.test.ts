@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { parseDocument, validateItems } from '../../src/registry/parse.ts'
-import { compareVersions } from '../../src/registry/version-order.ts'
+import { parseDocument } from '../../src/registry/document.ts'
+import { validateItems } from '../../src/registry/parse.ts'
+import { compareVersions } from '../../src/registry/listing/version-order.ts'
 import { entry, snapshotOf, T0 } from './setup.ts'
 
 const server = { name: 'com.example/a', version: '1.0.0', description: 'Does things' }

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { runRegistryServer, type RunningRegistry } from '../../src/commands/run-registry.ts'
+import { runRegistryServer, type RunningRegistry } from '../../src/compose/registry/run-registry.ts'
 import { createSockets } from '../support/sockets.ts'
 import { entry, get, SERVERS, SILENT } from './setup.ts'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type LabIdentityProvider, startLabIdentityProvider } from '../../lab/index.ts'
-import { runRegistryServer, type RunningRegistry } from '../../src/commands/run-registry.ts'
+import { runRegistryServer, type RunningRegistry } from '../../src/compose/registry/run-registry.ts'
 import { entry, get, idsOf, recordingLog, SERVERS } from './setup.ts'
 
 let directory: string

@@ -1,7 +1,7 @@
 import { array, assert, asyncProperty, constantFrom, string } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RegistryServer } from '../../src/registry/index.ts'
-import { SearchIndex } from '../../src/registry/search-index.ts'
+import { SearchIndex } from '../../src/registry/listing/search-index.ts'
 import { get, idsOf, listOf, SERVERS, start } from './setup.ts'
 
 const server = (name: string, description: string, title?: string) => ({

@@ -5,11 +5,11 @@ import {
   type AccessPolicy,
   type RegistryOptions,
   type RegistryServer,
+  type RegistryState,
 } from '../../src/registry/index.ts'
-import type { RegistryState } from '../../src/registry/index.ts'
 import { validateItems } from '../../src/registry/parse.ts'
 import { OFFICIAL_META } from '../../src/registry/server-json.ts'
-import { buildSnapshot, type Snapshot } from '../../src/registry/snapshot.ts'
+import { buildSnapshot, type Snapshot } from '../../src/registry/listing/snapshot.ts'
 
 export const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { jsonSchemaAccepts, problemsOf } from './judges.ts'
+import { jsonSchemaAccepts, problemsOf } from '../load/publish/judges.ts'
 
 const provider = { name: 'corp', issuerUrl: 'https://idp.example.com', audience: 'mcp' }
 const oauth = (more: object = {}) => ({ resourceUrl: 'https://mcp.example.com', providers: [provider], ...more })

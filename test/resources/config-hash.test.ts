@@ -1,7 +1,7 @@
 import { assert, constantFrom, dictionary, jsonValue, property, string } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonicalJson, configHash } from '../../src/resources/index.ts'
-import { externalAuth, load, SPECS } from './build.ts'
+import { externalAuth, load, SPECS } from '../load/documents/build.ts'
 
 const hashOf = (spec: unknown): string | undefined => load(externalAuth(spec)).auths[0]?.configHash
 

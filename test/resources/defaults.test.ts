@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { externalAuthConfig, proxyConfig, registryConfig } from '../../src/resources/index.ts'
-import { document } from './judges.ts'
+import { document } from '../load/publish/judges.ts'
 
 const specOf = (spec: unknown): unknown => externalAuthConfig().parse(document(spec)).spec
 const secret = { name: 'a', key: 'b' }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { EMBEDDED_EXAMPLES } from './examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from './examples-outgoing.ts'
-import { document, jsonSchemaAccepts, problemsOf } from './judges.ts'
-import { openRecord } from './verdicts/recorded.ts'
+import { document, jsonSchemaAccepts, problemsOf } from '../load/publish/judges.ts'
+import { openRecord } from '../load/publish/verdicts/recorded.ts'
 
 const verdictOf = openRecord()
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { document, jsonSchemaAccepts, problemsOf } from './judges.ts'
+import { document, jsonSchemaAccepts, problemsOf } from '../load/publish/judges.ts'
 
 const auth = { mode: 'anonymous' }
 const base = {

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { AUTH_TYPES, jsonSchema, parseDocuments, TYPE_RECORDS } from '../../src/resources/index.ts'
+import { AUTH_TYPES, TYPE_RECORDS } from '../../src/resources/index.ts'
+import { jsonSchema } from '../../src/load/publish/index.ts'
+import { parseDocuments } from '../../src/load/index.ts'
 import { typedSpec, type TypedSpec } from '../../src/resources/auth-types.ts'
 import { EMBEDDED_EXAMPLES } from './examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from './examples-outgoing.ts'
-import { document } from './judges.ts'
+import { document } from '../load/publish/judges.ts'
 
 /** All specs of the examples that are valid. */
 const SPECS = [...OUTGOING_EXAMPLES, ...EMBEDDED_EXAMPLES].flatMap(({ spec }) => {

@@ -9,7 +9,8 @@ import {
 import { areCertificates } from '../../files/index.ts'
 import { readJsonObject } from '../../http/index.ts'
 import { busyFailure, outboundFailure, type ServiceFailures } from '../../net/index.ts'
-import type { SecretRef, UpstreamProvider } from '../../resources/index.ts'
+import type { SecretRef } from '../../fields/index.ts'
+import type { UpstreamProvider } from '../../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 
 /** The ways to one upstream: a circuit each, so that a slow user-info endpoint stops no refresh. */

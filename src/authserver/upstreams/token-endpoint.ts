@@ -1,6 +1,6 @@
 import { Failure, type OutboundResponse, type Secret } from '../../core/index.ts'
 import { basicCredentials, postForm } from '../../net/index.ts'
-import type { SecretRef } from '../../resources/index.ts'
+import type { SecretRef } from '../../fields/index.ts'
 import { type Connections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { refusesClient, type Step } from './refusal.ts'

@@ -3,12 +3,12 @@ import {
   type ExternalAuthSpec,
   type Judged,
   judgeMatchers,
-  parseObjects,
   type Patience,
   secretsNamedBy,
   typedSpec,
   urlsCalledBy,
 } from '../../resources/index.ts'
+import { parseObjects } from '../../load/index.ts'
 import { wordsOf } from '../webhook/validate.ts'
 
 /** What an MCPExternalAuthConfig of the cluster is to us: its problems, or what it needs. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { readCallersText } from '../../resources/index.ts'
+import { readCallersText } from '../../load/index.ts'
 import { keyRefsIn } from '../key-refs.ts'
 import { PATHS } from '../remote-proxy/remote-proxy.ts'
 import { wordsOf } from '../webhook/validate.ts'

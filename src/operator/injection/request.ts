@@ -1,6 +1,6 @@
 import { nearest } from '../../core/index.ts'
 import type { KubeObject } from '../../kube/index.ts'
-import { DEFAULT_API_GROUP } from '../../resources/index.ts'
+import { DEFAULT_API_GROUP } from '../../load/index.ts'
 import type { PodKeys } from '../references.ts'
 
 /** What the annotations of a pod ask for. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { parseObjects, resolveProxy } from '../../resources/index.ts'
+import { parseObjects, resolveProxy } from '../../load/index.ts'
 import { judgeObject, wordsOf } from '../webhook/validate.ts'
 import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
 import { mergedKeys } from '../key-refs.ts'

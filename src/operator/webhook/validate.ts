@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { parseObjects, type Problem } from '../../resources/index.ts'
+import { parseObjects, type Problem } from '../../load/index.ts'
 import type { AdmissionDecision, AdmissionRequest } from './review.ts'
 
 /** `path  message` of a problem, as `validate` words it, without a place that an object does not have. */

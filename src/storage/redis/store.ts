@@ -1,6 +1,5 @@
 import type { RedisParts } from './shared-parts.ts'
-import type { Store } from '../port.ts'
-import { StoreError } from '../port.ts'
+import { type Store, StoreError } from '../port.ts'
 import { check } from '../rules.ts'
 import type { Command, Connection } from './connection.ts'
 import type { UseOptions } from './link.ts'

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { CRD_KINDS, customResourceDefinition } from '../../../src/resources/index.ts'
-import type { JudgedObject } from '../../resources/verdicts/objects.ts'
+import { CRD_KINDS, customResourceDefinition } from '../../../src/load/publish/index.ts'
+import type { JudgedObject } from '../../load/publish/verdicts/objects.ts'
 import { CRDCHECK, findProgram } from './binary.ts'
 
 export interface Verdict {

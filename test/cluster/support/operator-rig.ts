@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { parse, parseAllDocuments } from 'yaml'
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
-import { openMetrics } from '../../../src/commands/metrics.ts'
+import { openMetrics } from '../../../src/report/metrics.ts'
 import {
   type KubeClient,
   type KubeConnection,
@@ -23,7 +23,7 @@ import {
   startOperator,
   validatingConfiguration,
 } from '../../../src/operator/index.ts'
-import { CRD_KINDS, customResourceDefinition } from '../../../src/resources/index.ts'
+import { CRD_KINDS, customResourceDefinition } from '../../../src/load/publish/index.ts'
 import { type ControlPlane, eventually } from './control-plane.ts'
 
 export const GROUP = 'extauth.dev'

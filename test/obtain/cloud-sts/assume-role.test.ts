@@ -4,7 +4,7 @@ import type { AwsCredential, Outbound } from '../../../src/core/index.ts'
 import { createCloudStsSource } from '../../../src/obtain/cloud-sts/index.ts'
 import { stsEndpoint, toAwsPartition } from '../../../src/obtain/cloud-sts/endpoint.ts'
 import type { CloudSts } from '../../../src/resources/index.ts'
-import { seconds } from '../../../src/resources/index.ts'
+import { seconds } from '../../../src/fields/index.ts'
 import { authOf, callerOf, depsOf } from './support/deps.ts'
 import { credentialsXml, startStsDouble, type StsDouble } from './support/sts-double.ts'
 

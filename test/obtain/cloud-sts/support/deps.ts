@@ -11,7 +11,7 @@ import {
 import { createOutbound } from '../../../../src/net/index.ts'
 import type { CloudStsAuth, CloudStsDeps } from '../../../../src/obtain/cloud-sts/source.ts'
 import type { CloudSts } from '../../../../src/resources/index.ts'
-import { seconds } from '../../../../src/resources/index.ts'
+import { seconds } from '../../../../src/fields/index.ts'
 
 /** Counts by name and labels. */
 export function countingMetrics(): { readonly metrics: Metrics; readonly counts: Map<string, number> } {

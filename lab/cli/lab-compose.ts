@@ -1,0 +1,253 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { type Clock, Secret } from '../../src/core/index.ts'
+import {
+  createLabFaults,
+  freePort,
+  LAB_USERS,
+  type LabBackend,
+  type LabClient,
+  type LabIdentityProvider,
+  type LabRedis,
+  type LabRole,
+  type LabSts,
+  type LabWorkspace,
+  startLabBackend,
+  startLabIdentityProvider,
+  startLabRedis,
+  startLabSts,
+  startLabWorkspace,
+} from '../index.ts'
+import type { InspectorMode } from '../../src/resources/index.ts'
+import { ConfigError } from '../../src/compose/index.ts'
+import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
+import { labTryUsers } from './lab-try.ts'
+import { shareState } from './lab-replicas.ts'
+import type { ReportingLog } from '../../src/report/index.ts'
+import { type RunningProxy, runProxy } from '../../src/compose/proxy/index.ts'
+
+/** A running lab: the real proxy and its stand-ins. */
+export interface Lab {
+  /** Where the proxy listens. */
+  readonly url: string
+  readonly adminUrl: string
+  /** Address of the inspector's page; undefined where it is off. */
+  readonly inspectUrl: string | undefined
+  /** The other replicas of the proxy, which know the same logins and credentials. */
+  readonly others: readonly { readonly url: string; readonly adminUrl: string }[]
+  /** What the replicas share; undefined when there is one. */
+  readonly redis: Pick<LabRedis, 'address' | 'sentinelAddress'> | undefined
+  readonly identity: LabIdentityProvider
+  readonly sts: LabSts
+  readonly workspace: LabWorkspace
+  readonly backend: LabBackend
+  /** The folder that the proxy reads: config/lab, or a copy of it with other ports. */
+  readonly configDirectory: string
+  /** Reads the folder again, as SIGHUP does. */
+  reload(): Promise<unknown>
+  close(): Promise<void>
+}
+
+export interface LabOptions {
+  readonly ports?: LabPorts
+  readonly log: ReportingLog
+  /** What the inspector captures, and in how many bytes. Default: bodies, 8 MiB. */
+  readonly inspector?: InspectorMode | undefined
+  readonly inspectBytes?: number | undefined
+  /** More than one: so many proxies on one Redis, which `server` (a path of redis-server) runs. */
+  readonly replicas?: { readonly count: number; readonly server: string }
+  /** The stand-ins' clocks; the backend's own may be off, to see signatures corrected. Default: the time. */
+  readonly clock?: Clock
+  readonly backendClock?: Clock
+  /** `/decisions` and `/inspect` show claims and subjects. Default false. */
+  readonly showClaims?: boolean
+}
+
+/** Somebody who presses Ctrl-C does not want to wait for a stream to end. */
+const DRAIN_GRACE_MS = 1000
+
+const ANY = '127.0.0.1:0'
+const AUDIENCE = 'extauth-lab'
+const BACKEND_AUDIENCE = 'lab-backend'
+const REGION = 'eu-west-1'
+const SERVICE = 'cloud-mcp'
+
+/** The roles that config/lab/cloud-sts.yaml names, and whom they trust. */
+const ROLES: readonly LabRole[] = [
+  { arn: 'arn:cloud:iam::000000000000:role/lab-admin', audiences: [AUDIENCE], groups: ['admins'] },
+  { arn: 'arn:cloud:iam::000000000000:role/lab-developer', audiences: [AUDIENCE], groups: ['dev'] },
+  { arn: 'arn:cloud:iam::000000000000:role/lab-reader', audiences: [AUDIENCE] },
+]
+
+/**
+ * Starts the stand-ins and the real proxy in front of them. Throws `PortInUse` for a stand-in's port, and whatever the
+ * proxy throws; what was already started is closed then.
+ */
+export async function startLab(options: LabOptions): Promise<Lab> {
+  const { ports = LAB_PORTS, log, showClaims = false, clock = { now: () => Date.now() } } = options
+  const started: (() => Promise<void>)[] = []
+  const keep = <T extends { close(): Promise<void> }>(part: T): T => {
+    started.push(() => part.close())
+    return part
+  }
+  const close = async () => {
+    for (const stop of started.splice(0).toReversed()) await stop()
+  }
+  try {
+    const faults = createLabFaults()
+    const identity = keep(
+      await startLabIdentityProvider({
+        port: ports.identity,
+        tls: {
+          port: ports.identityTls,
+          certificate: await readFile(path.join(LAB_CONFIG, 'secrets/lab-idp-tls/tls.crt'), 'utf8'),
+          key: await secretOf('lab-idp-tls', 'tls.key'),
+        },
+        clients: await readClients(),
+        clock,
+        faults,
+      }),
+    )
+    const trust = { issuer: identity.url, keys: identity.jwks, roles: ROLES }
+    const sts = keep(await startLabSts({ port: ports.sts, trust, clock, faults }))
+    const proxyPort = ports.proxy === 0 ? await freePort() : ports.proxy
+    const listen = `127.0.0.1:${proxyPort}`
+    const client = {
+      id: 'lab-workspace',
+      secret: await secretOf('lab-workspace', 'client-secret'),
+      redirectUris: [`http://${listen}/upstream/oauth/callback`],
+    }
+    const workspace = keep(await startLabWorkspace({ port: ports.workspace, client, clock }))
+    const mounts = await mountsFor(identity, sts, workspace)
+    const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
+    const redis = options.replicas && keep(await openRedis(options.replicas.server))
+    const addresses = {
+      [`127.0.0.1:${LAB_PORTS.proxy}`]: listen,
+      [`127.0.0.1:${LAB_PORTS.identity}`]: new URL(identity.url).host,
+      [`127.0.0.1:${LAB_PORTS.identityTls}`]: new URL(identity.tlsUrl ?? '').host,
+      [`127.0.0.1:${LAB_PORTS.backend}`]: new URL(backend.url).host,
+      [`127.0.0.1:${LAB_PORTS.sts}`]: new URL(sts.url).host,
+      [`127.0.0.1:${LAB_PORTS.workspace}`]: new URL(workspace.url).host,
+    }
+    const { directory } = keep(await configFor(addresses, redis !== undefined))
+    if (redis !== undefined) await shareState(directory, redis)
+    const tryUsers = labTryUsers(LAB_USERS, (wanted) => identity.mint(wanted))
+    const run = async (address: string, admin: string) =>
+      keep(
+        await runProxy({
+          configPaths: [directory],
+          listen: address,
+          admin,
+          stsEndpoint: sts.url,
+          // Everything is on this machine: no proxy or endpoint of the surroundings may get between.
+          env: {},
+          drainGraceMs: DRAIN_GRACE_MS,
+          inspector: options.inspector ?? 'bodies',
+          inspectBytes: options.inspectBytes,
+          showClaims,
+          tryUsers,
+          log,
+        }),
+      )
+    const proxy = await run(listen, `127.0.0.1:${ports.admin}`)
+    const others: RunningProxy[] = []
+    for (let more = 1; more < (options.replicas?.count ?? 1); more++) others.push(await run(ANY, ANY))
+    return {
+      url: proxy.url,
+      adminUrl: proxy.adminUrl,
+      inspectUrl: proxy.inspectUrl,
+      others: others.map(({ url, adminUrl }) => ({ url, adminUrl })),
+      redis,
+      identity,
+      sts,
+      workspace,
+      backend,
+      configDirectory: directory,
+      reload: () => Promise.all([proxy, ...others].map((one) => one.reload())),
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Where logins come back to; on loopback the port may be another (RFC 8252 §7.3). */
+const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange'].map(
+  (path) => `http://127.0.0.1:${LAB_PORTS.proxy}${path}/oauth/callback`,
+)
+
+const secretOf = async (name: string, key: string): Promise<Secret> =>
+  new Secret((await readFile(path.join(LAB_CONFIG, 'secrets', name, key), 'utf8')).trimEnd())
+
+async function readClients(): Promise<LabClient[]> {
+  const [exchange, introspection, service, login] = await Promise.all(
+    ['lab-exchange', 'lab-introspection', 'lab-service', 'lab-login'].map((name) => secretOf(name, 'client-secret')),
+  )
+  if (exchange === undefined || introspection === undefined || service === undefined || login === undefined) return []
+  return [
+    { id: 'lab-exchange', secret: exchange, may: ['exchange'], audiences: [BACKEND_AUDIENCE] },
+    { id: 'lab-introspection', secret: introspection, may: ['introspect'] },
+    { id: 'lab-login', secret: login, may: ['authorization_code'], redirectUris: LOGIN_REDIRECTS },
+    { id: 'lab-service', secret: service, may: ['client_credentials'], audiences: [AUDIENCE] },
+  ]
+}
+
+async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: LabWorkspace) {
+  return {
+    '/unauthenticated': { kind: 'none' },
+    '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
+    '/bearer-token': { kind: 'bearer', token: await secretOf('lab-bearer', 'token') },
+    '/token-exchange': {
+      kind: 'jwt',
+      issuer: identity.url,
+      audience: BACKEND_AUDIENCE,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
+    '/upstream': {
+      kind: 'known',
+      verify: (token: string) => {
+        const issued = workspace.verify(token)
+        return issued && { workspaceUser: issued.user.login, scope: issued.scope }
+      },
+    },
+    '/upstream-exchange': {
+      kind: 'jwt',
+      issuer: identity.tlsUrl ?? '',
+      audience: BACKEND_AUDIENCE,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
+    '/cloud-sts': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
+  } as const
+}
+
+async function openRedis(server: string): Promise<LabRedis> {
+  try {
+    return await startLabRedis(server)
+  } catch (cause) {
+    throw new ConfigError([`extauth lab: ${server} does not start: ${(cause as Error).message}`], { cause })
+  }
+}
+
+/** config/lab itself where every address is the one written there and nothing is added, else a copy with the others. */
+async function configFor(
+  addresses: Readonly<Record<string, string>>,
+  isExtended: boolean,
+): Promise<{ readonly directory: string; close(): Promise<void> }> {
+  if (!isExtended && Object.entries(addresses).every(([written, wanted]) => written === wanted)) {
+    return { directory: LAB_CONFIG, close: () => Promise.resolve() }
+  }
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-lab-'))
+  await cp(LAB_CONFIG, directory, { recursive: true })
+  for (const file of await readdir(directory)) {
+    if (!file.endsWith('.yaml')) continue
+    const text = await readFile(path.join(directory, file), 'utf8')
+    // One pass, so that an address that was put in is not replaced again.
+    const replaced = text.replace(/127\.0\.0\.1:\d+/g, (written) => addresses[written] ?? written)
+    await writeFile(path.join(directory, file), replaced)
+  }
+  return { directory, close: () => rm(directory, { recursive: true, force: true }) }
+}

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { Outbound } from '../../src/core/index.ts'
+import { createOutbound } from '../../src/net/index.ts'
+import { LAB_CONFIG } from './lab-ports.ts'
+
+/** More pages than any login of the lab has. */
+const MOST_STEPS = 20
+
+/**
+ * What a person does in a browser, for the lab's own pages: presses "continue" where consent is asked and picks `user` where
+ * the stand-ins ask who it is. Gives the parameters with which the browser comes back to `end`. Calls `refuse` for a page that
+ * it can't use.
+ */
+export async function clickThrough(
+  start: URL,
+  end: string,
+  user: string,
+  refuse: (reason: string) => never,
+): Promise<URLSearchParams> {
+  const ca = await readFile(path.join(LAB_CONFIG, 'secrets/lab-idp-ca/ca.crt'))
+  const outbound = createOutbound({ name: 'lab', clock: { now: () => Date.now() }, breaker: false, caCert: () => ca })
+  const browser = new TextBrowser(outbound)
+  try {
+    let page = await browser.open(start.href)
+    for (let step = 0; step < MOST_STEPS; step++) {
+      if (page.location?.startsWith(end) === true) return new URL(page.location).searchParams
+      if (page.location !== undefined) page = await browser.open(page.location)
+      else page = (await browser.press(page, user)) ?? refuse(`a page can't be used: ${titleOf(page.html)}`)
+    }
+    return refuse('the login does not come to an end')
+  } finally {
+    await outbound.close()
+  }
+}
+
+const titleOf = (html: string): string => /<title>([^<]*)<\/title>/.exec(html)?.[1] ?? 'no title'
+
+interface Page {
+  readonly url: string
+  readonly html: string
+  /** Where it sends the browser. */
+  readonly location: string | undefined
+}
+
+/** Keeps cookies per host, follows nothing by itself. */
+class TextBrowser {
+  readonly #outbound: Outbound
+  readonly #cookies = new Map<string, Map<string, string>>()
+
+  constructor(outbound: Outbound) {
+    this.#outbound = outbound
+  }
+
+  open(url: string): Promise<Page> {
+    return this.#send(url, undefined)
+  }
+
+  /** Sends the page's form with what a button of it says; undefined when there is no such form or button. */
+  async press(page: Page, user: string): Promise<Page | undefined> {
+    const action = /<form method="post" action="([^"]+)"/.exec(page.html)?.[1]
+    if (action === undefined) return undefined
+    const form = new URLSearchParams()
+    for (const [, name = '', value = ''] of page.html.matchAll(
+      /<input type="hidden" name="([^"]+)" value="([^"]*)"/g,
+    )) {
+      form.set(name, value)
+    }
+    if (page.html.includes('name="decision"')) form.set('decision', 'continue')
+    else if (page.html.includes(`name="user" value="${user}"`)) form.set('user', user)
+    else return undefined
+    return this.#send(new URL(action, page.url).href, form)
+  }
+
+  async #send(url: string, form: URLSearchParams | undefined): Promise<Page> {
+    const { host, origin } = new URL(url)
+    const jar = this.#cookies.get(host) ?? new Map<string, string>()
+    this.#cookies.set(host, jar)
+    const cookie = [...jar].map((pair) => pair.join('=')).join('; ')
+    const { headers, body } = await this.#outbound.request({
+      method: form === undefined ? 'GET' : 'POST',
+      url,
+      headers: {
+        ...(cookie === '' ? {} : { cookie }),
+        ...(form === undefined ? {} : { origin, 'content-type': 'application/x-www-form-urlencoded' }),
+      },
+      ...(form === undefined ? {} : { body: form.toString() }),
+    })
+    for (const line of (headers['set-cookie'] ?? '').split(/, (?=[^;,= ]+=)/)) {
+      const [pair = '', ...attributes] = line.split(/; */)
+      const at = pair.indexOf('=')
+      if (attributes.includes('Max-Age=0')) jar.delete(pair.slice(0, at))
+      else if (at > 0) jar.set(pair.slice(0, at), pair.slice(at + 1))
+    }
+    const { location } = headers
+    return { url, html: body.toString('utf8'), location: location && new URL(location, url).href }
+  }
+}

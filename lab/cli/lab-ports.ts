@@ -1,0 +1,27 @@
+import path from 'node:path'
+import { PACKAGE_ROOT } from '../../src/core/index.ts'
+
+/** Ports on loopback; 0 takes a free one. */
+export interface LabPorts {
+  readonly proxy: number
+  readonly admin: number
+  readonly identity: number
+  readonly identityTls: number
+  readonly backend: number
+  readonly sts: number
+  readonly workspace: number
+}
+
+/** The ports that are written in config/lab. */
+export const LAB_PORTS: LabPorts = {
+  proxy: 8080,
+  admin: 8081,
+  identity: 8082,
+  backend: 8083,
+  sts: 8084,
+  identityTls: 8085,
+  workspace: 8086,
+}
+
+/** The folder that the lab runs. */
+export const LAB_CONFIG = path.join(PACKAGE_ROOT, 'config/lab')

@@ -1,0 +1,114 @@
+import { OutboundError } from '../../src/core/index.ts'
+import { createOutbound } from '../../src/net/index.ts'
+import { EXIT, type Io, UsageError } from '../../src/compose/index.ts'
+import { LAB_PORTS } from './lab-ports.ts'
+import {
+  CLAIM,
+  PORT,
+  SIGNED_DURATION,
+  TEXT,
+  oneOf,
+  signedSeconds,
+  type CommandSpec,
+  type Parsed,
+  parseOptions,
+  renderHelp,
+} from '../../src/cli/options/index.ts'
+import { ownCommand } from '../../src/cli/index.ts'
+
+/** The table of its options. */
+export const LAB_TOKEN_SPEC: CommandSpec = {
+  name: 'extauth lab token',
+  summary: "Prints a token of the running lab's identity provider, and nothing else, to standard output.",
+  options: {
+    sub: { type: 'string', is: TEXT, value: 'NAME', help: 'Whom the token is about. Required.' },
+    groups: { type: 'string', is: TEXT, value: 'A,B', help: 'The claim `groups`.' },
+    ttl: {
+      type: 'string',
+      is: SIGNED_DURATION,
+      value: 'DURATION',
+      help: 'Lifetime: 90s, 5m, 1h; -1m has already expired. Default 1h.',
+    },
+    aud: { type: 'string', is: TEXT, multiple: true, value: 'AUDIENCE', help: 'Audience. Default extauth-lab.' },
+    scope: { type: 'string', is: TEXT, value: 'SCOPES', help: 'The claim `scope`.' },
+    claim: {
+      type: 'string',
+      is: CLAIM,
+      multiple: true,
+      value: 'NAME=VALUE',
+      help: 'One more claim; a value that is JSON is read as JSON.',
+    },
+    opaque: { type: 'boolean', help: 'An opaque token, known only by introspection, instead of a JWT.' },
+    alg: { type: 'string', is: oneOf(['RS256', 'ES256']), value: 'ALG', help: 'RS256 or ES256. Default RS256.' },
+    'idp-port': {
+      type: 'string',
+      is: PORT,
+      value: 'PORT',
+      help: `Where the lab's identity provider is. Default ${LAB_PORTS.identity}.`,
+    },
+  },
+}
+
+/** `extauth lab token`: exit code 0 and the token on standard output, 1 when the lab does not run or refuses. */
+export async function runLabToken(argv: readonly string[], io: Io): Promise<number> {
+  const options = parseOptions(LAB_TOKEN_SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(LAB_TOKEN_SPEC))
+    return EXIT.fine
+  }
+  const body = JSON.stringify(requestOf(options))
+  const port = options.text('idp-port') ?? String(LAB_PORTS.identity)
+  const clock = { now: () => Date.now() }
+  const outbound = createOutbound({ name: 'lab', clock, breaker: false })
+  try {
+    const response = await outbound.request({
+      method: 'POST',
+      url: `http://127.0.0.1:${port}/lab/token`,
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    const answer = JSON.parse(response.body.toString('utf8')) as { access_token?: unknown; error_description?: unknown }
+    if (response.status !== 200 || typeof answer.access_token !== 'string') {
+      const reason = typeof answer.error_description === 'string' ? answer.error_description : response.status
+      io.stderr(`extauth lab token: refused: ${reason}\n`)
+      return EXIT.failed
+    }
+    io.stdout(`${answer.access_token}\n`)
+    return EXIT.fine
+  } catch (error) {
+    if (!(error instanceof OutboundError) && !(error instanceof SyntaxError)) throw error
+    io.stderr(`extauth lab token: no lab answers at 127.0.0.1:${port}. Start it with: ${ownCommand()} lab\n`)
+    return EXIT.failed
+  } finally {
+    await outbound.close()
+  }
+}
+
+function requestOf(options: Parsed): object {
+  const sub = options.text('sub')
+  if (sub === undefined) throw new UsageError('needs --sub NAME')
+  const groups = options.text('groups')
+  const aud = options.list('aud')
+  const scope = options.text('scope')
+  const alg = options.text('alg')
+  return {
+    sub,
+    ttlSeconds: Math.floor(signedSeconds(options.text('ttl') ?? '1h') ?? 0),
+    claims: Object.fromEntries(options.list('claim').map(claimOf)),
+    opaque: options.flag('opaque'),
+    ...(groups === undefined ? {} : { groups: groups.split(',').filter((group) => group !== '') }),
+    ...(aud.length === 0 ? {} : { aud }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(alg === undefined ? {} : { alg }),
+  }
+}
+
+function claimOf(text: string): [string, unknown] {
+  const at = text.indexOf('=')
+  const [name, value] = [text.slice(0, at), text.slice(at + 1)]
+  try {
+    return [name, JSON.parse(value)]
+  } catch {
+    return [name, value]
+  }
+}

@@ -1,0 +1,238 @@
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { ConfigError, EXIT, type Io, growYoungGeneration } from '../../src/compose/index.ts'
+import type { Lab } from './lab-compose.ts'
+import { LAB_CONFIG, LAB_PORTS, type LabPorts } from './lab-ports.ts'
+import { runLabLogin } from './lab-login.ts'
+import { findRedisServer, REDIS_MISSING } from './lab-replicas.ts'
+import { runLabToken } from './lab-token.ts'
+import {
+  inspectorOf,
+  inspectorOptions,
+  logOptions,
+  openLogAsAsked,
+  PORT,
+  wholeNumber,
+  type CommandSpec,
+  type Parsed,
+  parseOptions,
+  renderHelp,
+} from '../../src/cli/options/index.ts'
+import { ownCommand, printedPath } from '../../src/cli/index.ts'
+
+const port = (what: string, fallback: number) =>
+  ({
+    type: 'string',
+    is: PORT,
+    value: 'PORT',
+    help: `Port of ${what}; 0 takes a free one. Default ${fallback}, or a free one.`,
+  }) as const
+
+const MOST_REPLICAS = 8
+
+/** The table of its options. */
+export const LAB_SPEC: CommandSpec = {
+  name: 'extauth lab',
+  summary:
+    'Runs the proxy with config/lab and, beside it, local stand-ins for everything it talks to: MCP server, identity\nprovider, STS. For trying things out; everything is bound to loopback.',
+  options: {
+    port: port('the proxy', LAB_PORTS.proxy),
+    'admin-port': port("the proxy's health, readiness and metrics", LAB_PORTS.admin),
+    'idp-port': port('the identity provider', LAB_PORTS.identity),
+    'idp-tls-port': port('the identity provider on TLS', LAB_PORTS.identityTls),
+    'backend-port': port('the MCP server', LAB_PORTS.backend),
+    'sts-port': port('the STS', LAB_PORTS.sts),
+    'workspace-port': port('the OAuth 2.0 provider with nested tokens', LAB_PORTS.workspace),
+    replicas: {
+      type: 'string',
+      is: wholeNumber(1, MOST_REPLICAS),
+      value: 'N',
+      help: `Run so many proxies (at most ${MOST_REPLICAS}) on one Redis Sentinel, which is started too. Default 1, without Redis.`,
+    },
+    'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
+    ...inspectorOptions('bodies'),
+    ...logOptions('warn'),
+  },
+  notes:
+    '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself; see\ntheir --help.',
+}
+
+/** Which option moves which port. */
+const OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
+  proxy: 'port',
+  admin: 'admin-port',
+  identity: 'idp-port',
+  identityTls: 'idp-tls-port',
+  backend: 'backend-port',
+  sts: 'sts-port',
+  workspace: 'workspace-port',
+}
+
+/** `extauth lab`, `extauth lab token` and `extauth lab login`. Runs until it is asked to stop; exit code 0 then, 1 when it can't start. */
+export async function runLab(argv: readonly string[], io: Io): Promise<number> {
+  if (argv[0] === 'token') return runLabToken(argv.slice(1), io)
+  if (argv[0] === 'login') return runLabLogin(argv.slice(1), io)
+  const options = parseOptions(LAB_SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(LAB_SPEC))
+    return EXIT.fine
+  }
+  const { stop } = io
+  const count = Number(options.text('replicas') ?? '1')
+  const server = count === 1 ? undefined : await findRedisServer(io.env['PATH'])
+  if (count > 1 && server === undefined) {
+    io.stderr(`extauth lab: ${REDIS_MISSING}\n`)
+    return EXIT.failed
+  }
+  const { ports, busy } = await choosePorts(options)
+  const log = openLogAsAsked(options, 'warn', io)
+  // Loaded when it is needed: `lab token` needs no proxy.
+  const { startLab } = await import('./lab-compose.ts')
+  let lab: Lab
+  try {
+    const shown = { ...inspectorOf(options), showClaims: options.flag('show-claims') }
+    lab = await startLab({ ports, log, ...shown, ...(server === undefined ? {} : { replicas: { count, server } }) })
+  } catch (error) {
+    log.flush()
+    if (error instanceof ConfigError) {
+      for (const line of error.lines) io.stderr(`${line}\n`)
+      return EXIT.failed
+    }
+    const taken = busyPort(error)
+    if (taken === undefined) throw error
+    io.stderr(`extauth lab: ${busyMessage(taken, ports)}\n`)
+    return EXIT.failed
+  }
+  if (busy.length > 0) {
+    const [word, verb] = busy.length === 1 ? ['Port', 'is'] : ['Ports', 'are']
+    io.stdout(`${word} ${busy.join(', ')} ${verb} in use; this lab listens elsewhere.\n\n`)
+  }
+  growYoungGeneration()
+  io.stdout(describe(lab, ports))
+  io.onReload(() => void lab.reload())
+  await stop
+  await lab.close()
+  log.flush()
+  return EXIT.fine
+}
+
+/** The ports that were asked for; of the usual ones those that are free, and any free one for each that is not. */
+async function choosePorts(options: Parsed): Promise<{ readonly ports: LabPorts; readonly busy: readonly number[] }> {
+  const busy: number[] = []
+  const choose = async (which: keyof LabPorts): Promise<[string, number]> => {
+    const text = options.text(OPTIONS[which])
+    if (text !== undefined) return [which, Number(text)]
+    const usual = LAB_PORTS[which]
+    if (await isFree(usual)) return [which, usual]
+    busy.push(usual)
+    return [which, 0]
+  }
+  const chosen = await Promise.all((Object.keys(OPTIONS) as (keyof LabPorts)[]).map(choose))
+  return { ports: Object.fromEntries(chosen) as unknown as LabPorts, busy: busy.toSorted((a, b) => a - b) }
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const probe = createServer()
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+  })
+
+/** The port that was taken, wherever in the chain of causes the operating system says so. */
+function busyPort(error: unknown): number | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const { code, port: taken } = at as NodeJS.ErrnoException & { port?: unknown }
+    if (code === 'EADDRINUSE' && typeof taken === 'number') return taken
+  }
+  return undefined
+}
+
+function busyMessage(busy: number, ports: LabPorts): string {
+  const which = Object.entries(ports).find(([, number]) => number === busy)?.[0] as keyof LabPorts | undefined
+  const option = which === undefined ? 'port' : OPTIONS[which]
+  return `port ${busy} is in use. Choose another one with --${option} PORT, or any free one with --${option} 0.`
+}
+
+interface Row {
+  readonly path: string
+  readonly backendSees: string
+  /** Arguments of `extauth lab token`; absent where nobody asks for a token. */
+  readonly token?: string
+  /** Arguments of `extauth lab login`, for routes whose callers log in at the proxy itself. */
+  readonly login?: string
+}
+
+const ROWS: readonly Row[] = [
+  { path: '/unauthenticated', backendSees: 'no credential' },
+  { path: '/header-injection', backendSees: 'the header X-Api-Key' },
+  { path: '/bearer-token', backendSees: 'a fixed bearer token', token: '--sub alice' },
+  {
+    path: '/token-exchange',
+    backendSees: "a token exchanged for the caller's",
+    token: '--sub alice --groups admins,dev',
+  },
+  { path: '/cloud-sts', backendSees: 'a signature as role lab-admin', token: '--sub alice --groups admins' },
+  { path: '/cloud-sts', backendSees: 'a signature as role lab-developer', token: '--sub bob --groups dev' },
+  { path: '/cloud-sts', backendSees: 'a signature as role lab-reader', token: '--sub carol' },
+  { path: '/upstream', backendSees: "the user's own token of the workspace", login: '--route /upstream --user alice' },
+  {
+    path: '/upstream-exchange',
+    backendSees: "a token exchanged for the user's upstream token",
+    login: '--route /upstream-exchange --user alice',
+  },
+]
+
+/** What the lab prints on start: where everything is, the routes, and a command to try for each. */
+function describe(lab: Lab, ports: LabPorts): string {
+  const { identity, sts, backend } = lab
+  const request = printedPath(path.join(LAB_CONFIG, 'show-request.curl'))
+  const extauth = ownCommand()
+  const proxyPort = ports.proxy === LAB_PORTS.proxy ? '' : ` --port ${new URL(lab.url).port}`
+  const idpPort = ports.identity === LAB_PORTS.identity ? '' : ` --idp-port ${new URL(identity.url).port}`
+  const wide = Math.max(...ROWS.map((row) => row.path.length)) + 2
+  const lines = [
+    'The extauth lab runs. It is a stand-in for trying things out; everything is bound to loopback.',
+    '',
+    `  proxy              ${lab.url}`,
+    `  health, metrics    ${lab.adminUrl}`,
+    ...(lab.inspectUrl === undefined ? [] : [`  inspector          ${lab.inspectUrl}`]),
+    ...lab.others.flatMap(({ url, adminUrl }, index) => [
+      `  replica ${index + 2}          ${url}`,
+      `    health, metrics  ${adminUrl}`,
+    ]),
+    ...(lab.redis === undefined
+      ? []
+      : [`  Redis              ${lab.redis.address}`, `    its sentinel     ${lab.redis.sentinelAddress}`]),
+    `  identity provider  ${identity.url}`,
+    `    the same on TLS  ${identity.tlsUrl}`,
+    `  MCP server         ${backend.url}`,
+    `  STS                ${sts.url}`,
+    `  workspace          ${lab.workspace.url}`,
+    `  config             ${path.relative('.', lab.configDirectory) || '.'}`,
+    '',
+    'Routes, what the MCP server behind each gets to see, and a command to try (from this folder):',
+  ]
+  for (const row of ROWS) {
+    const command =
+      row.login === undefined ? row.token && `token ${row.token}${idpPort}` : `login ${row.login}${proxyPort}`
+    const token = command === undefined ? '' : ` -H "Authorization: Bearer $(${extauth} lab ${command})"`
+    lines.push(
+      '',
+      `  ${row.path.padEnd(wide)}${row.backendSees}`,
+      `    curl -K ${request} ${lab.url}${row.path}${token}`,
+    )
+  }
+  if (lab.others.length > 0) {
+    lines.push(
+      '',
+      'All proxies share their state in Redis: a login at one is good at the others, and what one has fetched they use:',
+      '',
+      `    token=$(${extauth} lab login --route /upstream --user alice${proxyPort})`,
+      ...[lab, ...lab.others].map(
+        ({ url }) => `    curl -K ${request} ${url}/upstream -H "Authorization: Bearer $token"`,
+      ),
+    )
+  }
+  lines.push('', 'Stop with Ctrl-C.', '')
+  return lines.join('\n')
+}

@@ -1,0 +1,98 @@
+import { bashCompletion } from './completion-bash.ts'
+import { fishCompletion } from './completion-fish.ts'
+import { zshCompletion } from './completion-zsh.ts'
+import { EXIT, type Io, UsageError } from '../../compose/index.ts'
+import { type CommandSpec, parseOptions, renderHelp, type ValueKind } from '../options/options.ts'
+
+/** A word of the command line that names a command: `lab`, or `lab token`. */
+export interface CompletedCommand {
+  readonly name: string
+  readonly summary: string
+  /** What it may be followed by: `token` and `login` of `lab`. */
+  readonly subcommands: readonly { readonly name: string; readonly summary: string }[]
+  readonly options: readonly CompletedOption[]
+  /** What its other arguments are. */
+  readonly completes: ValueKind['completes']
+}
+
+export interface CompletedOption {
+  /** `--config`. */
+  readonly flag: string
+  readonly help: string
+  readonly isRepeated: boolean
+  /** Undefined for switches. */
+  readonly value?: { readonly name: string; readonly completes: ValueKind['completes'] }
+}
+
+const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
+  bash: bashCompletion,
+  zsh: zshCompletion,
+  fish: fishCompletion,
+}
+
+/** The table of its options. */
+export const COMPLETION_SPEC: CommandSpec = {
+  name: 'extauth completion',
+  summary: 'Prints what makes a shell complete commands, options and values of extauth.',
+  positionals: Object.keys(SHELLS).join('|'),
+  completes: Object.keys(SHELLS),
+  options: {},
+  notes: [
+    'For one session, or in the file that the shell reads at its start:',
+    '  bash  source <(extauth completion bash)',
+    '  zsh   source <(extauth completion zsh)        (after compinit)',
+    '  fish  extauth completion fish | source',
+  ].join('\n'),
+}
+
+/** `extauth completion bash|zsh|fish`. Throws `UsageError` for another shell. */
+export async function runCompletion(argv: readonly string[], io: Io): Promise<number> {
+  const options = parseOptions(COMPLETION_SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(COMPLETION_SPEC))
+    return EXIT.fine
+  }
+  const [shell = '', ...more] = options.positionals
+  const render = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
+  if (render === undefined || more.length > 0)
+    throw new UsageError(`expected one of ${Object.keys(SHELLS).join(', ')}. See extauth completion --help.`)
+  io.stdout(render(await completedCommands()))
+  return EXIT.fine
+}
+
+/** All commands as the option tables say them. */
+export async function completedCommands(): Promise<CompletedCommand[]> {
+  // Loaded here: the table names this command too.
+  const { COMMANDS } = await import('../command-table.ts')
+  const all: CompletedCommand[] = []
+  for (const [name, entry] of Object.entries(COMMANDS)) {
+    const specs = await entry.specs()
+    const [own, ...others] = specs.map((spec) => ({ spec, words: spec.name.replace(/^extauth /, '') }))
+    const subcommands = others.map(({ spec, words }) => ({
+      name: words.slice(name.length + 1),
+      summary: firstSentence(spec.summary),
+    }))
+    all.push(completed(name, entry.summary, own?.spec, subcommands))
+    for (const { spec, words } of others) all.push(completed(words, firstSentence(spec.summary), spec, []))
+  }
+  return all
+}
+
+function completed(
+  name: string,
+  summary: string,
+  spec: CommandSpec | undefined,
+  subcommands: CompletedCommand['subcommands'],
+): CompletedCommand {
+  const options = Object.entries(spec?.options ?? {}).map(([option, table]): CompletedOption => {
+    const [flag, about] = [`--${option}`, firstSentence(table.help)]
+    if (table.type === 'boolean') return { flag, help: about, isRepeated: false }
+    const value = { name: table.value, completes: table.is.completes }
+    return { flag, help: about, isRepeated: table.multiple === true, value }
+  })
+  const help = { flag: '--help', help: 'Shows this text.', isRepeated: false }
+  return { name, summary, subcommands, options: [...options, help], completes: spec?.completes }
+}
+
+/** As much as fits beside a candidate. */
+const firstSentence = (text: string): string => /^.*?[.:](?= |$)/s.exec(text)?.[0].replaceAll('\n', ' ') ?? text

@@ -1,0 +1,2 @@
+export { main } from './main.ts'
+export { ownCommand, printedPath } from './own-command.ts'

@@ -1,0 +1,131 @@
+import { generateKeyPair, randomBytes } from 'node:crypto'
+import { lstat, mkdir, open, readFile, rm, rmdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import type { AuthType } from '../resources/index.ts'
+import { combinedSchema } from '../load/publish/index.ts'
+import { LAB_CONFIG } from '../../lab/cli/index.ts'
+import { PACKAGE_ROOT } from '../core/index.ts'
+
+/** One file that `extauth init` writes. */
+export interface InitFile {
+  /** Below the folder, with `/`. */
+  readonly name: string
+  readonly text: string
+  /** Only its owner may read it. */
+  readonly isSecret: boolean
+}
+
+const CONFIG = 'proxy.yaml'
+const SCHEMA = 'schema/extauth.schema.json'
+
+/** A secret of the lab's stand-ins, for where nothing better is known. */
+const ofLab = (name: string) => () => readFile(path.join(LAB_CONFIG, 'secrets', name), 'utf8')
+
+const LOGIN_SECRETS = {
+  'login/hmac': () => Promise.resolve(`${randomBytes(48).toString('base64')}\n`),
+  'login/signing-key': async () => {
+    const { privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })
+    return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  },
+  'workspace/client-secret': ofLab('lab-workspace/client-secret'),
+}
+
+/** The secrets that the configuration of each type names, and where their first values come from. */
+const SECRETS: Readonly<Record<AuthType, Readonly<Record<string, () => Promise<string>>>>> = {
+  unauthenticated: {},
+  headerInjection: { 'backend/api-key': ofLab('lab-api-key/value') },
+  bearerToken: { 'backend/token': ofLab('lab-bearer/token') },
+  tokenExchange: { 'exchange/client-secret': ofLab('lab-exchange/client-secret') },
+  cloudSts: {},
+  embeddedAuthServer: LOGIN_SECRETS,
+  upstreamInject: LOGIN_SECRETS,
+}
+
+/** The files of a first configuration for a type: the commented template of `config/init`, its secrets, the schema for editors. */
+export async function initFiles(type: AuthType): Promise<InitFile[]> {
+  const template = await readFile(path.join(PACKAGE_ROOT, 'config/init', `${type}.yaml`), 'utf8')
+  const text = template.replaceAll('$schema=../generated/extauth.schema.json', `$schema=./${SCHEMA}`)
+  const secrets = Object.entries(SECRETS[type]).map(async ([name, make]) => ({
+    name: `secrets/${name}`,
+    text: await make(),
+    isSecret: true,
+  }))
+  return [
+    { name: CONFIG, text, isSecret: false },
+    // Secrets are not for version control, wherever this folder ends up.
+    { name: 'secrets/.gitignore', text: '*\n', isSecret: true },
+    ...(await Promise.all(secrets)),
+    { name: SCHEMA, text: `${JSON.stringify(combinedSchema())}\n`, isSecret: false },
+  ]
+}
+
+/** Something that is already there, so that nothing was written. */
+export class FileExists extends Error {
+  readonly path: string
+  constructor(file: string) {
+    super(`${file} is already there`)
+    this.name = 'FileExists'
+    this.path = file
+  }
+}
+
+/**
+ * Writes all files or none, and never over one that is there: secrets as 0600 in folders of 0700. Throws `FileExists`, and
+ * the error of the file system, with what was written taken back.
+ */
+export async function writeNew(directory: string, files: readonly InitFile[]): Promise<void> {
+  const undo: (() => Promise<unknown>)[] = []
+  try {
+    for (const above of await missingAbove(directory)) await makeFolder(above, 0o777, undo)
+    await makeFolder(directory, 0o777, undo)
+    for (const { name, text, isSecret } of files) {
+      const file = path.join(directory, name)
+      await makeFolders(directory, path.dirname(name), isSecret ? 0o700 : 0o777, undo)
+      // Exclusive: neither a file that appeared since nor the target of a link is written to.
+      const handle = await open(file, 'wx', isSecret ? 0o600 : 0o666)
+      undo.push(() => rm(file))
+      try {
+        await handle.writeFile(text)
+      } finally {
+        await handle.close()
+      }
+    }
+  } catch (error) {
+    for (const step of undo.toReversed()) await step().catch(() => undefined)
+    const { code, path: file } = error as NodeJS.ErrnoException
+    throw code === 'EEXIST' ? new FileExists(file ?? directory) : error
+  }
+}
+
+/** The folders that have to be made before this one can be, outermost first. */
+async function missingAbove(directory: string): Promise<string[]> {
+  const above = path.dirname(path.resolve(directory))
+  try {
+    await stat(above)
+    return []
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return [...(await missingAbove(above)), above]
+  }
+}
+
+async function makeFolders(root: string, name: string, mode: number, undo: (() => Promise<unknown>)[]): Promise<void> {
+  let at = root
+  for (const part of name.split('/')) {
+    at = path.join(at, part)
+    await makeFolder(at, mode, undo)
+  }
+}
+
+/** A folder that may be there already; a link to one is as good for what is no secret. */
+async function makeFolder(folder: string, mode: number, undo: (() => Promise<unknown>)[]): Promise<void> {
+  try {
+    await mkdir(folder, { mode })
+    undo.push(() => rmdir(folder))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const found = await lstat(folder)
+    if (!found.isDirectory() && !(mode === 0o777 && found.isSymbolicLink())) throw error
+  }
+}

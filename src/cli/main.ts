@@ -1,0 +1,36 @@
+import { nearest } from '../core/index.ts'
+import { COMMANDS } from './command-table.ts'
+import { EXIT, type Io, UsageError } from '../compose/index.ts'
+
+/** The `extauth` command: exit code 0 fine, 1 refused or failed, 2 usage (`explain`: 3 no role). */
+export async function main(argv: readonly string[], io: Io): Promise<number> {
+  const [name, ...rest] = argv
+  if (name === 'help' && rest.length > 0) return main([...rest, '--help'], io)
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    if (name === undefined) io.stderr(help())
+    else io.stdout(help())
+    return name === undefined ? EXIT.usage : EXIT.fine
+  }
+  if (name === '--version') return main(['version'], io)
+  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (entry === undefined) {
+    const meant = nearest(name, Object.keys(COMMANDS))
+    const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
+    io.stderr(`extauth: there is no command ${JSON.stringify(name)}.${hint} See extauth --help.\n`)
+    return EXIT.usage
+  }
+  try {
+    const run = await entry.load()
+    return await run(rest, io)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    io.stderr(`extauth ${name}: ${error.message}\n`)
+    return EXIT.usage
+  }
+}
+
+function help(): string {
+  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length)) + 2
+  const lines = Object.entries(COMMANDS).map(([name, entry]) => `  ${name.padEnd(width)}${entry.summary}`)
+  return `Gives each request to an MCP server the right credential for its caller.\n\nUsage: extauth COMMAND [options]\n\nCommands:\n${lines.join('\n')}\n\nextauth COMMAND --help shows the options of a command.\n`
+}

@@ -1,0 +1,158 @@
+import { UsageError } from '../../compose/index.ts'
+import { parseArgs } from 'node:util'
+import { nearest } from '../../core/index.ts'
+
+/** What the values of an option look like: others are refused before a command starts anything. */
+export interface ValueKind {
+  /** Follows "must be": `a port number from 0 to 65535`. */
+  readonly expected: string
+  accepts(text: string): boolean
+  /** What a shell offers: words, or what lies in the file system. */
+  readonly completes?: readonly string[] | 'file' | 'directory'
+}
+
+/** One long option of a command. Its environment variable is `EXTAUTH_` and the name in capitals. */
+export type OptionSpec = SwitchSpec | ValueSpec
+
+interface SwitchSpec {
+  readonly type: 'boolean'
+  readonly help: string
+}
+
+interface ValueSpec {
+  readonly type: 'string'
+  readonly is: ValueKind
+  /** May be given several times; in the environment the values are separated by commas. */
+  readonly multiple?: boolean
+  /** What stands for the value in `--help`. */
+  readonly value: string
+  readonly help: string
+}
+
+export interface CommandSpec {
+  /** `extauth proxy`. */
+  readonly name: string
+  readonly summary: string
+  /** Positional arguments as `--help` shows them; none allowed when absent. */
+  readonly positionals?: string
+  /** What a shell offers in their place. */
+  readonly completes?: ValueKind['completes']
+  readonly options: Readonly<Record<string, OptionSpec>>
+  /** More lines for `--help`: examples, exit codes. */
+  readonly notes?: string
+}
+
+export interface Parsed {
+  text(name: string): string | undefined
+  list(name: string): readonly string[]
+  flag(name: string): boolean
+  readonly positionals: readonly string[]
+}
+
+/** `--sts-endpoint` ↔ `EXTAUTH_STS_ENDPOINT`. */
+export const environmentName = (option: string): string => `EXTAUTH_${option.replaceAll('-', '_').toUpperCase()}`
+
+/**
+ * Reads the arguments of one command; what is not given is looked up in `EXTAUTH_<OPTION>`. Returns 'help' for `--help`.
+ * Throws `UsageError` for an unknown option (with the nearest known one), a missing or wrong value, wherever it comes
+ * from, and an unexpected argument. A value is never repeated: it may be a secret at the wrong place.
+ */
+export function parseOptions(
+  spec: CommandSpec,
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Parsed | 'help' {
+  const end = argv.indexOf('--')
+  const words = end === -1 ? argv : argv.slice(0, end)
+  if (words.includes('--help') || words.includes('-h')) return 'help'
+  const options = Object.fromEntries(
+    Object.entries(spec.options).map(([name, option]) => [
+      name,
+      { type: option.type, multiple: option.type === 'string' && option.multiple === true },
+    ]),
+  )
+  const args = [...joinNegative(words, spec), ...argv.slice(words.length)]
+  let parsed
+  try {
+    parsed = parseArgs({ args, options, allowPositionals: spec.positionals !== undefined, strict: true })
+  } catch (error) {
+    throw new UsageError(explain(error, spec))
+  }
+  const given = parsed.values as Record<string, string | boolean | (string | boolean)[] | undefined>
+  const switches = new Set<string>()
+  const values = new Map<string, readonly string[]>()
+  for (const [name, option] of Object.entries(spec.options)) {
+    if (option.type === 'string') values.set(name, valuesOf(name, option, given[name], env))
+    else if (given[name] === true || isSet(environmentName(name), env)) switches.add(name)
+  }
+  return {
+    text: (name) => values.get(name)?.at(-1),
+    list: (name) => values.get(name) ?? [],
+    flag: (name) => switches.has(name),
+    positionals: parsed.positionals,
+  }
+}
+
+/** `--ttl -1m` as `--ttl=-1m`: what follows an option that takes a value and looks like a negative number is its value. */
+function joinNegative(words: readonly string[], spec: CommandSpec): string[] {
+  const joined: string[] = []
+  for (const word of words) {
+    const before = joined.at(-1)
+    const name = before?.startsWith('--') === true ? before.slice(2) : ''
+    const takesValue = Object.hasOwn(spec.options, name) && spec.options[name]?.type === 'string'
+    if (takesValue && /^-[.\d]/.test(word)) joined.splice(-1, 1, `--${name}=${word}`)
+    else joined.push(word)
+  }
+  return joined
+}
+
+/** The values of one option, from the command line or else from its variable. Throws `UsageError`. */
+function valuesOf(
+  name: string,
+  option: ValueSpec,
+  given: string | boolean | readonly (string | boolean)[] | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  const variable = env[environmentName(name)] ?? ''
+  const isGiven = given !== undefined
+  const fromVariable = option.multiple === true ? variable.split(',') : [variable]
+  const values = isGiven ? [given].flat().map(String) : fromVariable.filter((item) => item !== '')
+  if (values.every((value) => option.is.accepts(value))) return values
+  throw new UsageError(`${isGiven ? `--${name}` : environmentName(name)} must be ${option.is.expected}`)
+}
+
+function isSet(variable: string, env: Readonly<Record<string, string | undefined>>): boolean {
+  const value = env[variable]
+  if (value === undefined || value === '' || value === 'false' || value === '0') return false
+  if (value === 'true' || value === '1') return true
+  throw new UsageError(`${variable} must be true or false`)
+}
+
+function explain(error: unknown, spec: CommandSpec): string {
+  const message = error instanceof Error ? error.message : String(error)
+  const [, dashes = '', unknown] = /Unknown option '(--?)([^']+)'/.exec(message) ?? []
+  if (unknown === 'help') return `--help takes no value. See ${spec.name} --help.`
+  if (unknown !== undefined) {
+    const meant = nearest(unknown, Object.keys(spec.options))
+    const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
+    return `Unknown option ${dashes}${unknown}.${hint} See ${spec.name} --help.`
+  }
+  const unexpected = /Unexpected argument '([^']*)'/.exec(message)?.[1]
+  if (unexpected !== undefined) return `takes no argument ${JSON.stringify(unexpected)}. See ${spec.name} --help.`
+  return `${message.split('\n')[0]?.replace(/\.?$/, '.')} See ${spec.name} --help.`
+}
+
+/** The text of `--help`, made from the same table that parses. */
+export function renderHelp(spec: CommandSpec): string {
+  const rows = Object.entries(spec.options).map(([name, option]): [string, string] => {
+    if (option.type === 'boolean') return [`  --${name}`, option.help]
+    const more = option.multiple === true ? ' May be repeated.' : ''
+    return [`  --${name} ${option.value}`, `${option.help}${more}`]
+  })
+  rows.push(['  --help', 'Shows this text.'])
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2
+  const lines = rows.map(([left, right]) => left.padEnd(width) + right)
+  const head = `${spec.summary}\n\nUsage: ${spec.name} [options]${spec.positionals === undefined ? '' : ` ${spec.positionals}`}\n`
+  const tail = `\nEach option can be set by an environment variable: --sts-endpoint is EXTAUTH_STS_ENDPOINT.\n`
+  return `${head}\nOptions:\n${lines.join('\n')}\n${tail}${spec.notes === undefined ? '' : `\n${spec.notes}\n`}`
+}

@@ -1,0 +1,87 @@
+import { stringify } from 'yaml'
+import {
+  combinedSchema,
+  CRD_KINDS,
+  type CrdKind,
+  customResourceDefinition,
+  jsonSchema,
+  JSON_SCHEMA_NAMES,
+  type JsonSchemaName,
+} from '../load/publish/index.ts'
+import { DEFAULT_API_GROUP } from '../load/index.ts'
+import { EXIT, type Io, UsageError } from '../compose/index.ts'
+import { API_GROUP } from './options/option-values.ts'
+import { parseOptions, renderHelp, type CommandSpec } from './options/options.ts'
+
+/** The table of its options. */
+export const SCHEMA_SPEC: CommandSpec = {
+  name: 'extauth schema',
+  summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
+  positionals: '[NAME | --combined | --all | --crd [KIND]]',
+  completes: JSON_SCHEMA_NAMES,
+  options: {
+    combined: { type: 'boolean', help: 'Prints one JSON Schema for all files, which editors judge by kind.' },
+    all: { type: 'boolean', help: 'Prints all JSON Schemas as one object by name.' },
+    crd: {
+      type: 'boolean',
+      help: 'Prints the CustomResourceDefinition of MCPExternalAuthConfig, or of KIND, as YAML.',
+    },
+    'api-group': {
+      type: 'string',
+      is: API_GROUP,
+      value: 'GROUP',
+      help: `Group of the definition (default ${DEFAULT_API_GROUP}).`,
+    },
+  },
+  notes: `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; the names are printed when it is left out.`,
+}
+
+/** The `schema` command. Exit code 0, or 2 for wrong usage (`UsageError`). */
+export function runSchema(
+  argv: readonly string[],
+  io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env'>>,
+): Promise<number> {
+  const options = parseOptions(SCHEMA_SPEC, argv, io.env ?? {})
+  if (options === 'help') {
+    io.stdout(renderHelp(SCHEMA_SPEC))
+    return Promise.resolve(EXIT.fine)
+  }
+  const [name, ...more] = options.positionals
+  const isCrd = options.flag('crd')
+  const wanted = [name !== undefined && !isCrd, options.flag('all'), options.flag('combined'), isCrd].filter(
+    Boolean,
+  ).length
+  if (wanted > 1 || more.length > 0) throw new UsageError('Expected one of NAME, --combined, --all and --crd [KIND].')
+  if (isCrd) io.stdout(renderCrd(options.text('api-group'), name === undefined ? undefined : crdKind(name)))
+  else if (options.flag('combined')) io.stdout(renderJson(combinedSchema()))
+  else if (options.flag('all'))
+    io.stdout(renderJson(Object.fromEntries(JSON_SCHEMA_NAMES.map((each) => [each, jsonSchema(each)]))))
+  else if (name === undefined) io.stdout(`${JSON_SCHEMA_NAMES.join('\n')}\n`)
+  else io.stdout(renderJson(jsonSchema(schemaName(name))))
+  return Promise.resolve(EXIT.fine)
+}
+
+function schemaName(name: string): JsonSchemaName {
+  const known = JSON_SCHEMA_NAMES.find((each) => each.toLowerCase() === name.toLowerCase())
+  if (known === undefined)
+    throw new UsageError(`There is no schema ${JSON.stringify(name)}, expected one of ${JSON_SCHEMA_NAMES.join(', ')}.`)
+  return known
+}
+
+function crdKind(name: string): CrdKind {
+  const known = CRD_KINDS.find((each) => each.toLowerCase() === name.toLowerCase())
+  if (known === undefined)
+    throw new UsageError(
+      `There is no kind ${JSON.stringify(name)} in a cluster, expected one of ${CRD_KINDS.join(', ')}.`,
+    )
+  return known
+}
+
+/** A JSON Schema as it is printed and committed. */
+export const renderJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
+/** The CustomResourceDefinition as it is printed and committed. Throws `UsageError` for a group that is no DNS name. */
+export function renderCrd(apiGroup: string = DEFAULT_API_GROUP, kind: CrdKind = 'MCPExternalAuthConfig'): string {
+  if (!API_GROUP.accepts(apiGroup)) throw new UsageError(`--api-group must be ${API_GROUP.expected}`)
+  return stringify(customResourceDefinition(apiGroup, kind), { lineWidth: 0, aliasDuplicateObjects: false })
+}

@@ -1,0 +1,145 @@
+import { rename, rm, writeFile } from 'node:fs/promises'
+import {
+  loadCallersFile,
+  loadFiles,
+  type Loaded,
+  renderProblem,
+  resolveProxy,
+  secretsDirectoryOf,
+} from '../load/index.ts'
+import type { ResolvedRoute } from '../resources/index.ts'
+import { ConfigError, EXIT, type Io, UsageError } from '../compose/index.ts'
+import { readDecisions } from '../examine/explain/index.ts'
+import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options/options.ts'
+import { refuseInput } from './refused-input.ts'
+import { MANIFEST_OPTIONS } from './options/source-options.ts'
+import { FILE, oneOf } from './options/option-values.ts'
+import {
+  readyCases,
+  renderRecordedCases,
+  renderJUnit,
+  runAsJson,
+  runCases,
+  type TestRun,
+  renderRun,
+} from '../examine/role-tests/index.ts'
+
+/** The table of its options. */
+export const TEST_SPEC: CommandSpec = {
+  name: 'extauth test',
+  summary: 'Runs cases against the role rules: which caller gets which role. Opens no connection and reads no secret.',
+  positionals: 'FILE|DIR…',
+  completes: 'file',
+  options: {
+    config: {
+      type: 'string',
+      is: FILE,
+      multiple: true,
+      value: 'PATH',
+      help: 'A file or directory with the configuration, where it lies elsewhere than the cases.',
+    },
+    output: { type: 'string', is: oneOf(['text', 'json', 'junit']), value: 'text|json|junit', help: 'Default text.' },
+    junit: { type: 'string', is: FILE, value: 'FILE', help: 'Writes JUnit XML to this file as well.' },
+    verbose: { type: 'boolean', help: 'Lists the cases that passed, too.' },
+    'require-reached': { type: 'boolean', help: 'Fails when a mapping or a fallback is reached by no case.' },
+    'from-decisions': {
+      type: 'string',
+      is: FILE,
+      value: 'FILE',
+      help: 'Prints cases made from what GET /decisions of a proxy with --show-claims answered; - for standard input.',
+    },
+    ...MANIFEST_OPTIONS,
+  },
+  notes: [
+    'Cases are documents of kind RoleTest (extauth schema RoleTest), beside the configuration or apart from it:',
+    '',
+    '  apiVersion: extauth.dev/v1alpha1',
+    '  kind: RoleTest',
+    '  metadata: { name: roles }',
+    '  spec:',
+    '    cases:',
+    '      - name: readers may read',
+    '        route: aws                # or config: NAME of an MCPExternalAuthConfig',
+    '        claims: { sub: ada, groups: [readers] }   # or token: FILE',
+    '        expect: { role: "arn:aws:iam::123456789012:role/reader" }   # or none; reason; sessionName',
+    '',
+    'Exit codes: 0 all passed, 1 a case failed, 2 the files cannot be used or hold no case.',
+  ].join('\n'),
+}
+
+/** `extauth test`. Throws `UsageError` (exit code 2). */
+export async function runTest(argv: readonly string[], io: Io): Promise<number> {
+  const options = parseOptions(TEST_SPEC, argv, io.env)
+  if (options === 'help') {
+    io.stdout(renderHelp(TEST_SPEC))
+    return EXIT.fine
+  }
+  const recorded = options.text('from-decisions')
+  if (recorded !== undefined) return fromDecisions(recorded, options, io)
+  const output = options.text('output') ?? 'text'
+  if (options.positionals.length === 0) throw new UsageError('needs a FILE or DIR with cases. See extauth test --help.')
+  try {
+    return await report(await runAll(options, io), output, options, io)
+  } catch (error) {
+    return refuseInput(error, io)
+  }
+}
+
+async function fromDecisions(file: string, options: Parsed, io: Io): Promise<number> {
+  if (options.positionals.length > 0) throw new UsageError('--from-decisions makes cases; it runs none')
+  const { records, withoutClaims } = await readDecisions(file, io)
+  io.stdout(renderRecordedCases(records, options.text('api-group')))
+  if (withoutClaims > 0) io.stderr(`${withoutClaims} recorded without claims and left out\n`)
+  return EXIT.fine
+}
+
+async function runAll(options: Parsed, io: Io): Promise<TestRun> {
+  const loaded = await loadFiles([...options.positionals, ...options.list('config')], {
+    apiGroup: options.text('api-group'),
+  })
+  if (loaded.problems.length > 0) throw new ConfigError(loaded.problems.map(renderProblem))
+  if (loaded.roleTests.length === 0) throw new UsageError('these files hold no case: no document is of kind RoleTest')
+  const needsRoutes = loaded.roleTests.some(({ document }) =>
+    document.spec.cases.some(({ route }) => route !== undefined),
+  )
+  const routes = needsRoutes ? await routesOf(loaded, options) : undefined
+  const { cases, problems } = await readyCases({ loaded, routes }, io)
+  if (problems.length > 0) throw new ConfigError(problems.map(renderProblem))
+  return runCases(cases, loaded, () => performance.now(), Date.now)
+}
+
+async function routesOf(loaded: Loaded, options: Parsed): Promise<readonly ResolvedRoute[]> {
+  const file = options.text('callers')
+  const callers = file === undefined ? undefined : await loadCallersFile(file, secretsDirectoryOf(loaded, undefined))
+  const { config, problems = [] } = resolveProxy(loaded, {
+    namespace: options.text('namespace'),
+    callers: callers?.config,
+    ignoreManifestCallers: options.flag('ignore-manifest-callers'),
+  })
+  const all = [...(callers?.problems ?? []), ...problems]
+  if (all.length > 0 || config === undefined) throw new ConfigError(all.map(renderProblem))
+  return config.routes
+}
+
+async function report(run: TestRun, output: string, options: Parsed, io: Io): Promise<number> {
+  const requireReached = options.flag('require-reached')
+  const file = options.text('junit')
+  if (file !== undefined) await writeWhole(file, renderJUnit(run, { requireReached }))
+  if (output === 'text') io.stdout(renderRun(run, { verbose: options.flag('verbose') }))
+  else if (output === 'json') io.stdout(`${JSON.stringify(runAsJson(run), null, 2)}\n`)
+  else io.stdout(renderJUnit(run, { requireReached }))
+  const isIncomplete = requireReached && run.reach.unreached.length > 0
+  return run.failed > 0 || isIncomplete ? EXIT.failed : EXIT.fine
+}
+
+/** Never half a file: who reads it may be quick. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  const beside = `${file}.${process.pid}.tmp`
+  try {
+    await writeFile(beside, text)
+    await rename(beside, file)
+  } catch (error) {
+    await rm(beside, { force: true })
+    throw new UsageError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'error'})`)
+  }
+}

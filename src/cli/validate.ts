@@ -1,0 +1,97 @@
+import { type Loaded, renderProblem } from '../load/index.ts'
+import { EXIT, type Io, UsageError, loadSources } from '../compose/index.ts'
+import { FILE, oneOf } from './options/option-values.ts'
+import { parseOptions, renderHelp, type CommandSpec } from './options/options.ts'
+import { SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
+import { validate, type ValidationReport } from '../examine/validate/index.ts'
+
+/** The table of its options. */
+export const VALIDATE_SPEC: CommandSpec = {
+  name: 'extauth validate',
+  summary: 'Checks files and lists every problem with its place.',
+  positionals: 'FILE|DIR…',
+  completes: 'file',
+  options: {
+    config: { type: 'string', is: FILE, multiple: true, value: 'PATH', help: 'The same as FILE|DIR, as for proxy.' },
+    ...SOURCE_OPTIONS,
+    'no-files': {
+      type: 'boolean',
+      help: 'Leaves out whether the files and secrets that are named are there and hold what they should.',
+    },
+    output: {
+      type: 'string',
+      is: oneOf(['text', 'json']),
+      value: 'text|json',
+      help: 'How problems are printed (default text).',
+    },
+    verbose: {
+      type: 'boolean',
+      help: 'Also lists fields of workloads that nothing reads, skipped documents, and a missing secrets directory.',
+    },
+  },
+  notes: [
+    '- is standard input: helm template … | extauth validate -',
+    'Of a directory, the files that end in .yaml, .yml or .json are read, without subdirectories.',
+    'Checked is what extauth proxy would check with the same options, and everything is built as it',
+    'would be; nothing listens and no connection is opened. --target takes the only config of the files.',
+    'Files that hold no document of ours at all are a problem.',
+    '',
+    'Examples:',
+    '  extauth validate proxy.yaml',
+    '  extauth validate manifests/ --callers callers.yaml --listen :8080 --no-files',
+    '  extauth validate auth.yaml --target https://mcp.example.com/mcp',
+    '',
+    'Exit codes: 0 no problem, 1 problems, 2 usage.',
+  ].join('\n'),
+}
+
+/** The `validate` command. Exit code 0 when there is no problem, 1 when there is, 2 for wrong usage (`UsageError`). */
+export async function runValidate(
+  argv: readonly string[],
+  io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env' | 'stdin'>>,
+): Promise<number> {
+  const options = parseOptions(VALIDATE_SPEC, argv, io.env ?? {})
+  if (options === 'help') {
+    io.stdout(renderHelp(VALIDATE_SPEC))
+    return EXIT.fine
+  }
+  const output = options.text('output') ?? 'text'
+  const paths = [...options.positionals, ...options.list('config')]
+  const externalAuth = options.text('external-auth')
+  if (paths.length === 0 && externalAuth === undefined)
+    throw new UsageError('Which files? See extauth validate --help.')
+  if (externalAuth !== undefined && options.text('target') === undefined)
+    throw new UsageError('--external-auth needs --target')
+  const { stsEndpoint, ...wanted } = sourcesFrom(options, paths)
+  const sources = await loadSources({ ...wanted, stdin: await stdinFor(paths, io) })
+  const { loaded } = sources
+  const report = await validate(sources, {
+    paths,
+    readsFiles: !options.flag('no-files'),
+    isVerbose: options.flag('verbose'),
+    stsEndpoint,
+    apiGroup: wanted.apiGroup,
+    env: io.env ?? {},
+    clock: { now: () => Date.now() },
+  })
+  if (output === 'json') {
+    const details = options.flag('verbose') ? { unused: loaded.unused, skippedDocuments: loaded.skipped } : {}
+    io.stdout(`${JSON.stringify({ ...report, ...details }, null, 2)}\n`)
+  } else print(report, loaded, options.flag('verbose'), io)
+  return report.problems.length === 0 ? EXIT.fine : EXIT.failed
+}
+
+function print(report: ValidationReport, loaded: Loaded, verbose: boolean, io: Pick<Io, 'stdout' | 'stderr'>): void {
+  for (const problem of report.problems) io.stdout(`${renderProblem(problem)}\n`)
+  for (const warning of report.warnings)
+    io.stdout(`${renderProblem({ ...warning, message: `warning: ${warning.message}` })}\n`)
+  for (const note of report.notes) io.stdout(`${renderProblem({ ...note, message: `note: ${note.message}` })}\n`)
+  if (verbose) {
+    for (const unused of loaded.unused) io.stdout(`${renderProblem(unused)}\n`)
+    for (const { file, line, kind } of loaded.skipped) io.stdout(`${file}:${line}:1  ${kind || '(no kind)'}  skipped\n`)
+  }
+  const count = (amount: number, one: string): string => `${amount} ${one}${amount === 1 ? '' : 's'}`
+  io.stderr(
+    `${count(report.files, 'file')}, ${count(report.documents, 'document')}, ${report.skipped} skipped: ${count(report.problems.length, 'problem')}, ${count(report.warnings.length, 'warning')}\n`,
+  )
+}

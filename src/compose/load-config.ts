@@ -1,0 +1,122 @@
+import { statSync } from 'node:fs'
+import path from 'node:path'
+import type { Clock } from '../core/index.ts'
+import type { InspectorMode } from '../resources/index.ts'
+import {
+  type Loaded,
+  loadCallersFile,
+  loadFiles,
+  type Problem,
+  type ProxyOverrides,
+  renderProblem,
+  type ResolvedProxy,
+  resolveProxy,
+  secretsDirectoryOf,
+  splitExternalAuth,
+  STDIN,
+} from '../load/index.ts'
+import { checkFiles } from './check-files.ts'
+import { ConfigError } from './config-error.ts'
+import { nothingOfOurs } from './nothing-of-ours.ts'
+
+/** Where a proxy's configuration comes from: files, directories, and what the command line says beside them. */
+export interface ProxySources {
+  readonly configPaths: readonly string[]
+  /** The text of the path `-`. */
+  readonly stdin?: string | undefined
+  readonly listen?: string | undefined
+  readonly admin?: string | undefined
+  readonly secretsDirectory?: string | undefined
+  /** The short form: one route to this URL … */
+  readonly target?: string | undefined
+  /** … with the config in `FILE[#NAME]`. */
+  readonly externalAuth?: string | undefined
+  /** File with an `auth` section. */
+  readonly callers?: string | undefined
+  /** What manifests say about who may call is left alone. Default false. */
+  readonly ignoreManifestCallers?: boolean | undefined
+  /** What the inspector captures; beats the files. */
+  readonly inspector?: InspectorMode | undefined
+  readonly namespace?: string | undefined
+  readonly apiGroup?: string | undefined
+}
+
+/** The documents of a proxy before they are put together. */
+export interface LoadedSources {
+  readonly loaded: Loaded
+  readonly overrides: ProxyOverrides
+  /** Of the file of `--callers`. */
+  readonly problems: readonly Problem[]
+  readonly warnings: readonly string[]
+}
+
+/** Reads all documents of a proxy, and the file of `--callers`. */
+export async function loadSources(sources: ProxySources): Promise<LoadedSources> {
+  const { listen, admin, secretsDirectory, target, namespace, apiGroup, ignoreManifestCallers } = sources
+  const short = sources.externalAuth === undefined ? undefined : splitExternalAuth(sources.externalAuth)
+  const paths = [...sources.configPaths, ...(short === undefined ? [] : [short.file])]
+  const loaded = await loadFiles(paths, { apiGroup, stdin: sources.stdin })
+  const callers =
+    sources.callers === undefined
+      ? undefined
+      : await loadCallersFile(sources.callers, secretsDirectoryOf(loaded, secretsDirectory))
+  return {
+    loaded,
+    overrides: {
+      listen,
+      admin,
+      secretsDirectory,
+      namespace,
+      target,
+      externalAuth: short?.name,
+      callers: callers?.config,
+      callersFiles: callers?.files,
+      callersSecrets: callers?.secrets,
+      ignoreManifestCallers,
+      inspector: sources.inspector,
+      paths,
+    },
+    problems: callers?.problems ?? [],
+    warnings: callers?.warnings ?? [],
+  }
+}
+
+/**
+ * Reads, checks and resolves everything anew, and looks whether the files that are named hold what they should unless
+ * `readsFiles` is false (default true). Throws `ConfigError` with every problem of every document, else of every file.
+ */
+export async function loadProxyConfig(
+  sources: ProxySources,
+  { readsFiles = true, clock = { now: () => Date.now() } }: { readsFiles?: boolean; clock?: Clock } = {},
+): Promise<ResolvedProxy> {
+  const { loaded, overrides, problems, warnings } = await loadSources(sources)
+  const result = resolveProxy(loaded, overrides)
+  const nothing = problems.length === 0 ? nothingOfOurs(loaded, overrides.paths ?? []) : undefined
+  const found = nothing === undefined ? [...problems, ...(result.problems ?? [])] : [nothing]
+  if (found.length > 0 || result.config === undefined)
+    throw new ConfigError(found.map(renderStartProblem), { problems: found })
+  const { config } = result
+  if (readsFiles) {
+    const { problems: ofFiles } = await checkFiles(config.places, config.secretsDirectory, clock)
+    if (ofFiles.length > 0) throw new ConfigError(ofFiles.map(renderProblem), { problems: ofFiles, isAboutFiles: true })
+  }
+  return { ...config, warnings: [...config.warnings, ...warnings] }
+}
+
+/** What is loaded but can't run here is told apart by its reason (decisions §1). */
+const renderStartProblem = (problem: Problem): string =>
+  problem.reason === 'type_not_runnable' ? `${renderProblem(problem)} (type_not_runnable)` : renderProblem(problem)
+
+/** The files and directories of which a change is a reason to load again. */
+export function watchedPaths(
+  sources: ProxySources,
+): readonly { readonly path: string; readonly isDirectory: boolean }[] {
+  const short = sources.externalAuth === undefined ? [] : [splitExternalAuth(sources.externalAuth).file]
+  const callers = sources.callers === undefined ? [] : [sources.callers]
+  return [...sources.configPaths, ...short, ...callers]
+    .filter((name) => name !== STDIN)
+    .map((name) => ({
+      path: path.resolve(name),
+      isDirectory: statSync(name, { throwIfNoEntry: false })?.isDirectory() === true,
+    }))
+}

@@ -1,0 +1,98 @@
+import { causeOf, type Route } from '../../core/index.ts'
+import type { Runtime } from '../../proxy/index.ts'
+import type { ResolvedProxy } from '../../load/index.ts'
+import { createBackends } from './backends.ts'
+import { placed } from '../config-error.ts'
+import type { LateRooms } from './late-rooms.ts'
+import type { Services } from './proxy-services.ts'
+import type { Resources } from '../readiness.ts'
+import { resourceDocuments } from '../resource-documents.ts'
+import { buildRoute, type Keep } from './routes.ts'
+import { prepareSharedCache } from './shared-cache.ts'
+
+/** A configuration that can be put in force: everything is built and opened, nothing was fetched for it. */
+export interface Candidate {
+  readonly config: ResolvedProxy
+  /** Closing it lets go of all that no other configuration uses. */
+  readonly runtime: Runtime
+  /** The secrets and files that this configuration names. */
+  readonly held: Resources
+  /** Resolves when it can serve as well as it will; at the latest after two seconds, as a store may be down. */
+  prepared(): Promise<void>
+  /** It is in force: what fetches ahead of the first request begins. */
+  adopt(): void
+  /** It will never be: what only this had opened is let go of. */
+  refuse(): void
+}
+
+const PREPARE_MS = 2_000
+
+/** Builds what a configuration needs, of `rooms` that were loaded for it. Throws `ConfigError` with the place of what cannot run, and then nothing of it stays open. */
+export function buildCandidate(
+  config: ResolvedProxy,
+  listenUrl: string,
+  services: Services,
+  rooms: LateRooms,
+): Candidate {
+  services.stores.use(rooms)
+  const { clock, log, decisions, egressProxy } = services
+  const secrets = services.secrets.hold()
+  const caFiles = services.caFiles.hold()
+  const authenticators = services.authenticators.hold()
+  const certificate: Resources['certificate'] = (path) => caFiles.certificate(path)
+  const obtain = { ...services.obtain, secrets, caCertificate: certificate }
+  const opened: { close(): Promise<void> }[] = []
+  const close = async (): Promise<void> => {
+    try {
+      await Promise.all(opened.map((part) => part.close()))
+    } finally {
+      secrets.release()
+      caFiles.release()
+      await authenticators.release()
+    }
+  }
+  const refuse = (): void => {
+    close().catch((cause: unknown) => log.error({ cause: causeOf(cause) }, 'a refused configuration did not close'))
+  }
+  try {
+    const keep: Keep = (part) => {
+      opened.push(part)
+      return part
+    }
+    const { places } = config
+    const authServers = services.authServers.hold(config, listenUrl, rooms)
+    keep({ close: () => authServers.release() })
+    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends: createBackends(keep) }
+    const routes: Route[] = config.routes.map((resolved) =>
+      placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)),
+    )
+    const localHandlers = [
+      ...resourceDocuments(config, listenUrl),
+      ...authServers.all.flatMap(({ handlers }) => handlers),
+    ]
+    const sharedCache = keep(
+      placed(places, { process: 'cache' }, () =>
+        prepareSharedCache(config, { ...services, slot: services.sharing, secrets, storage: rooms.storage }),
+      ),
+    )
+    const runtime = { routes, localHandlers, close }
+    const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
+    const held = { secrets, certificate, providersWithoutKeys, authServers: authServers.all }
+    const prepared = () => atMost(PREPARE_MS, Promise.all(authServers.all.map((server) => server.opened())))
+    const adopt = (): void => {
+      authenticators.start()
+      sharedCache.adopt()
+    }
+    return { config, runtime, held, prepared, adopt, refuse }
+  } catch (error) {
+    refuse()
+    throw error
+  }
+}
+
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
+  await Promise.race([work, late])
+  clearTimeout(timer)
+}

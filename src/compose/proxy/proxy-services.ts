@@ -1,0 +1,103 @@
+import type { Common } from './proxy-common.ts'
+import { type CredentialCache, createCredentialCache } from '../../cache/index.ts'
+import type { Clock, Credential, Log } from '../../core/index.ts'
+import { createOutbound, createProtections, type EgressProxy } from '../../net/index.ts'
+import { createDecisionLog, type DecisionLog } from '../../obtain/cloud-sts/index.ts'
+import type { ObtainDeps } from '../../obtain/index.ts'
+import { openSecrets, type OpenSecrets } from '../../secrets/index.ts'
+import type { Stores } from '../../storage/index.ts'
+import { type AuthServers, createAuthServers } from './auth-servers.ts'
+import { type Authenticators, createAuthenticators } from './authenticators.ts'
+import { type CaFiles, openCaFiles } from '../ca-files.ts'
+import { describeEgress, egressFrom } from '../egress.ts'
+import { type LateStores, lateStores } from './late-stores.ts'
+import type { Telemetry } from '../../telemetry/index.ts'
+import { countLostLines, type ReportingLog, openMetrics, type OpenMetrics } from '../../report/index.ts'
+import { createNamedSeries, withSeries } from '../named-series.ts'
+import type { SharedCacheSlot } from './shared-cache.ts'
+import { stsEndpoints } from '../sts-endpoint.ts'
+
+/** What lives as long as the process, whatever configuration is in force. */
+export interface Services {
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: OpenMetrics
+  readonly egressProxy: EgressProxy | undefined
+  readonly secrets: OpenSecrets
+  readonly caFiles: CaFiles
+  readonly authenticators: Authenticators
+  readonly authServers: AuthServers
+  readonly cache: CredentialCache<Credential>
+  /** With whom that cache is shared, as the configuration in force says. */
+  readonly sharing: SharedCacheSlot
+  readonly stores: LateStores
+  readonly decisions: DecisionLog
+  /** For the sources of credentials, without what each configuration holds for itself. */
+  readonly obtain: Omit<ObtainDeps, 'secrets' | 'caCertificate' | 'decisions' | 'onMatcherError'>
+}
+
+export interface ServicesOptions {
+  /** Follows what is asked of other services. */
+  readonly telemetry?: Pick<Telemetry, 'traced'> | undefined
+  readonly secretsDirectory: string
+  readonly maxCredentials: number
+  readonly stsEndpoint?: string | undefined
+  readonly showClaims?: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: ReportingLog
+  readonly clock: Clock
+  /** Where state is kept. Default: where the configuration says. */
+  readonly stores?: Stores
+  readonly common?: Pick<Common, 'memory' | 'ephemeralKeys'> | undefined
+}
+
+/** Makes them; nothing is opened or fetched. Throws `config_error` for an STS endpoint that is none. */
+export function createServices(options: ServicesOptions): Services {
+  const { clock, log, env, common } = options
+  const metrics = openMetrics()
+  countLostLines(log, metrics)
+  const egressProxy = egressFrom(env)
+  if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
+  const sharing: SharedCacheSlot = { current: undefined }
+  const cache = createCredentialCache<Credential>({
+    clock,
+    metrics,
+    random: Math.random,
+    maxEntries: options.maxCredentials,
+    shared: () => sharing.current,
+  })
+  const protections = createProtections({ clock, metrics })
+  const series = createNamedSeries(metrics)
+  const egress = egressProxy === undefined ? {} : { egressProxy }
+  const plain: ObtainDeps['outbound'] = (wanted) =>
+    withSeries(series, wanted.name, createOutbound({ ...wanted, clock, metrics, protections, ...egress }))
+  const { telemetry } = options
+  const outbound: ObtainDeps['outbound'] =
+    telemetry === undefined ? plain : (wanted) => telemetry.traced(plain(wanted), wanted.name)
+  const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
+  const stores = lateStores({ clock, log, metrics, random: Math.random, memory: common?.memory }, options.stores)
+  return {
+    clock,
+    log,
+    metrics,
+    egressProxy,
+    secrets,
+    caFiles: openCaFiles(log),
+    authenticators: createAuthenticators({ clock, log, metrics, outbound, series }),
+    authServers: createAuthServers({
+      clock,
+      log,
+      metrics,
+      outbound,
+      series,
+      secrets,
+      stores,
+      ephemeralKeys: common?.ephemeralKeys,
+    }),
+    cache,
+    sharing,
+    stores,
+    decisions: createDecisionLog({ clock, showClaims: options.showClaims ?? false }),
+    obtain: { clock, log, metrics, random: Math.random, cache, outbound, ...stsEndpoints(options.stsEndpoint, env) },
+  }
+}

@@ -1,0 +1,83 @@
+import { createApply } from '../../apply/index.ts'
+import { createRouteAuthenticate } from '../../authenticate/index.ts'
+import type { Clock, Route } from '../../core/index.ts'
+import { createForward } from '../../forward/index.ts'
+import type { EgressProxy } from '../../net/index.ts'
+import { createObtain, type ObtainDeps } from '../../obtain/index.ts'
+import type { DecisionLog } from '../../obtain/cloud-sts/index.ts'
+import { headersSetBy, type ResolvedRoute, TYPE_RECORDS } from '../../resources/index.ts'
+import type { HeldAuthServers } from './auth-servers.ts'
+import type { HeldAuthenticators } from './authenticators.ts'
+import type { Backends } from './backends.ts'
+import { resourceUrlOf } from '../resource-documents.ts'
+
+/** What all routes of a configuration have in common. */
+export interface RouteDeps {
+  readonly clock: Clock
+  readonly authenticators: Pick<HeldAuthenticators, 'get'>
+  readonly authServers: Pick<HeldAuthServers, 'of' | 'issuerOf'>
+  readonly decisions: DecisionLog
+  readonly obtain: ObtainDeps
+  readonly backends: Backends
+  readonly egressProxy: EgressProxy | undefined
+}
+
+/** Remembers something that has to be closed, and gives it back. */
+export type Keep = <T extends { close(): Promise<void> }>(part: T) => T
+
+/**
+ * Builds everything that runs per request of one route; nothing is fetched. `listenUrl` names the resource of a route
+ * that has no `resourceUrl`. What it opens is handed to `keep`, whose matter it is to close it. Throws `Failure` for what cannot run.
+ */
+export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
+  const { auth, target, timeouts, callers } = resolved
+  const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
+  const isProtected = callers.mode === 'oauth'
+  const mapping = { path: resolved.path, targetPath: target.path, exactTarget: resolved.exactTarget }
+  const backend = deps.backends.open({
+    origin: target.origin,
+    connectMs: timeouts.connectMs,
+    firstByteMs: timeouts.firstByteMs,
+    idleMs: timeouts.idleMs,
+    http2: resolved.http2,
+    targetTls: resolved.targetTls,
+    egressProxy: deps.egressProxy,
+  })
+  const forward = keep(
+    createForward(
+      { ...mapping, targetOrigin: target.origin, sseKeepAliveMs: resolved.sseKeepAliveMs },
+      { backend, clock: deps.clock },
+    ),
+  )
+  const resourceUrl = resourceUrlOf(resolved, listenUrl)
+  const decisions = deps.decisions.forRoute(resolved.name)
+  const { onMatcherError } = resolved
+  const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
+  const own = upstreamTokens === undefined ? {} : { upstreamTokens }
+  const obtain = keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }))
+  return {
+    ...mapping,
+    name: resolved.name,
+    type: auth.type,
+    targetQuery: target.query,
+    targetHost: target.host,
+    targetOrigin: target.origin,
+    ownedHeaders: headersSetBy(auth).map(({ name }) => name),
+    passHeaders: resolved.passHeaders,
+    whenRejected,
+    resourceUrl: isProtected ? resourceUrl : undefined,
+    isProtected,
+    allowUpgrade: resolved.allowUpgrade,
+    bufferedBodyBytes: resolved.bufferedBodyBytes,
+    sseKeepAliveMs: resolved.sseKeepAliveMs,
+    realm: callers.mode === 'oauth' ? (callers.oauth.realm ?? new URL(resourceUrl).host) : '',
+    requiredScopes: resolved.requiredScopes,
+    authenticate: createRouteAuthenticate(deps.authenticators.get(callers, deps.authServers.issuerOf(resolved)), {
+      requiredScopes: resolved.requiredScopes,
+      publicPaths: callers.mode === 'oauth' ? callers.oauth.publicPaths : [],
+    }),
+    obtain: decisions.recording(obtain),
+    apply: createApply({ host: target.host, needsBody: signsBody, clock: deps.clock }),
+    forward,
+  }
+}

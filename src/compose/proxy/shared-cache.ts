@@ -1,0 +1,108 @@
+import { createSharedCredentials, type CredentialCache, type SharedCredentials } from '../../cache/index.ts'
+import {
+  Failure,
+  type Clock,
+  type Credential,
+  type Log,
+  type Metrics,
+  type Secret,
+  type Secrets,
+} from '../../core/index.ts'
+import { storedCredential } from '../../obtain/index.ts'
+import { secretsNamedBy } from '../../resources/index.ts'
+import type { ResolvedProxy } from '../../load/index.ts'
+import type { SealingKeys, Stores } from '../../storage/index.ts'
+import { type LateRooms, loaded } from './late-rooms.ts'
+import { storageConfig } from '../storage-config.ts'
+
+/** Fewer bytes could be guessed by who reads the store. */
+const LEAST_KEY_BYTES = 32
+
+/** With whom the cache of credentials is shared now; changes with the configuration. */
+export interface SharedCacheSlot {
+  current: SharedCredentials<Credential> | undefined
+}
+
+export interface SharedCacheDeps {
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly stores: Stores
+  readonly cache: CredentialCache<Credential>
+  readonly slot: SharedCacheSlot
+  /** The secrets that `config` holds. */
+  readonly secrets: Secrets
+  readonly storage: LateRooms['storage']
+}
+
+/** The sharing that one configuration asks for. */
+export interface SharedCache {
+  /** Connects and shares from now on, in the place of who did before. */
+  adopt(): void
+  close(): Promise<void>
+}
+
+/** Prepares it; nothing is connected before `adopt`. Throws `config_error` for a sealing secret that is too short. */
+export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps): SharedCache {
+  const { cache: wanted, namespace } = config
+  const { clock, log, metrics, secrets, slot } = deps
+  if (wanted === undefined) {
+    return { adopt: () => void (slot.current = undefined), close: () => Promise.resolve() }
+  }
+  const { createSeal, createSealingKeys, troubleOf } = loaded(deps.storage)
+  const storage = storageConfig(wanted.storage, namespace, secrets)
+  const handles = wanted.keySecretRefs.map((ref) => secrets.handle(ref, 'bytes'))
+  for (const handle of handles) if (handle.version > 0) longEnough(handle.current(), handle.label)
+  const keys = checkedKeys(createSealingKeys(handles))
+  let open: { readonly shared: SharedCredentials<Credential>; close(): Promise<void> } | undefined
+
+  /** Another replica saw secrets change: here they are read again at once instead of when the files tell. */
+  const refresh = async (name: string | undefined) => {
+    const of = config.routes.filter(({ auth }) => name === undefined || `${auth.namespace}/${auth.name}` === name)
+    const named = of.flatMap(({ auth }) => secretsNamedBy(auth))
+    await Promise.allSettled(named.map(({ value }) => secrets.handle(value).refresh()))
+  }
+
+  return {
+    adopt() {
+      const store = deps.stores.open(storage, `${namespace}/${wanted.name}`, { isDurable: false })
+      const shared = createSharedCredentials<Credential>({
+        store,
+        seal: createSeal(keys, clock),
+        codec: storedCredential,
+        clock,
+        log,
+        metrics,
+        random: Math.random,
+        troubleOf: (error) => ({ ...store.health().endpoint, ...troubleOf(error) }),
+        onPurge: (filter) => void deps.cache.purgeHere(filter),
+        onRotation: (name) => void refresh(name),
+      })
+      slot.current = shared
+      open = { shared, close: () => (shared.close(), store.close()) }
+    },
+    async close() {
+      if (slot.current === open?.shared) slot.current = undefined
+      await open?.close()
+    },
+  }
+}
+
+function longEnough(secret: Secret, label?: string): void {
+  if (secret.bytes().length >= LEAST_KEY_BYTES) return
+  const name = label === undefined ? 'a sealing secret' : `the sealing secret ${label}`
+  throw new Failure('config_error', { detail: `${name} has fewer than ${LEAST_KEY_BYTES} bytes` })
+}
+
+/** One that becomes too short later seals nothing: the replica goes on alone. */
+function checkedKeys(keys: SealingKeys): SealingKeys {
+  return {
+    isEphemeral: keys.isEphemeral,
+    refresh: () => keys.refresh(),
+    current() {
+      const secrets = keys.current()
+      for (const secret of secrets) longEnough(secret)
+      return secrets
+    },
+  }
+}

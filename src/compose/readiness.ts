@@ -1,0 +1,80 @@
+import type { AuthServer } from '../authserver/index.ts'
+import { asFailure, headerSecretProblem, type Secrets } from '../core/index.ts'
+import type { Readiness } from '../ops/index.ts'
+import { filesNamedBy, type ResolvedRoute, secretsNamedBy } from '../resources/index.ts'
+import { isHeaderForm } from '../fields/index.ts'
+import type { ResolvedProxy } from '../load/index.ts'
+
+/** What a configuration has opened, as far as readiness looks at it. */
+export interface Resources {
+  readonly secrets: Secrets
+  /** The content of a CA file; undefined while it has never been readable. */
+  readonly certificate: (path: string) => () => Buffer | undefined
+  /** Names of identity providers whose keys were asked for and never came. */
+  readonly providersWithoutKeys: () => readonly string[]
+  /** Where callers of its routes log in. */
+  readonly authServers?: readonly Pick<AuthServer, 'name' | 'readiness'>[]
+}
+
+interface Missing {
+  /** The reason that callers of the route are answered with. */
+  readonly reason: string
+  /** Where the config names what is missing, below its `spec`; never what it is called or where it lies. */
+  readonly field: string
+}
+
+/**
+ * Ready as long as it does not drain and at least one route has all the secrets and files that its type names; degraded
+ * while another lacks one, while the keys of an identity provider never came, and while nobody can log in at an
+ * authorization server; none of these makes it unready: restarting this process would not mend it. What holds for one
+ * replica only is said.
+ */
+export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: boolean): Readiness {
+  if (isDraining) return { ok: false, detail: { draining: true } }
+  if (config.routes.length === 0) return { ok: false, detail: 'no routes' }
+  const unusable = config.routes.flatMap((route) => {
+    const missing = missingOf(route, held)
+    return missing === undefined ? [] : [{ route: route.name, ...missing }]
+  })
+  const ok = unusable.length < config.routes.length
+  const providersWithoutKeys = held.providersWithoutKeys()
+  const servers = (held.authServers ?? []).map(({ name, readiness }) => {
+    const { isReady, remarks } = readiness()
+    return { authServer: name, isReady, remarks }
+  })
+  const authServers = servers.filter(({ remarks }) => remarks.length > 0)
+  const degraded = unusable.length > 0 || providersWithoutKeys.length > 0 || servers.some(({ isReady }) => !isReady)
+  const detail = {
+    ...(unusable.length === 0 ? {} : { unusable }),
+    ...(providersWithoutKeys.length === 0 ? {} : { providersWithoutKeys }),
+    ...(authServers.length === 0 ? {} : { authServers }),
+  }
+  return {
+    ok,
+    ...(degraded ? { degraded } : {}),
+    ...(Object.keys(detail).length === 0 ? {} : { detail }),
+  }
+}
+
+/** Later entries only verify what was issued before: taking one away is how a rotation ends. */
+const CURRENT_KEYS: ReadonlySet<string> = new Set(['hmacSecretRefs.0', 'signingKeySecretRefs.0'])
+
+/** The first thing without which a route can answer nothing but 500, by the record of its type. */
+function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }: Resources): Missing | undefined {
+  const { spec } = authServer?.server ?? {}
+  const server = spec === undefined ? [] : secretsNamedBy({ type: 'embeddedAuthServer' as const, spec })
+  const needed = server.filter(({ path }) => CURRENT_KEYS.has(path.join('.')))
+  for (const { path, value, holds } of [...secretsNamedBy(auth), ...needed]) {
+    try {
+      const handle = secrets.handle(value, path[0] === 'hmacSecretRefs' ? 'bytes' : 'text')
+      const secret = handle.current()
+      const problem = isHeaderForm(holds) ? headerSecretProblem(secret.reveal(), holds) : undefined
+      // After a value that could be used, that one stays in force.
+      if (problem !== undefined && handle.version <= 1) return { reason: 'config_error', field: path.join('.') }
+    } catch (error) {
+      return { reason: asFailure(error).code, field: path.join('.') }
+    }
+  }
+  const file = filesNamedBy(auth).find(({ value }) => certificate(value)() === undefined)
+  return file === undefined ? undefined : { reason: 'config_error', field: file.path.join('.') }
+}

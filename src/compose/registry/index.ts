@@ -1,0 +1,1 @@
+export { type RunningRegistry, runRegistryServer } from './run-registry.ts'

@@ -1,0 +1,112 @@
+import { type Authenticator, isPublicPath, protectedResourceMetadata } from '../../authenticate/index.ts'
+import { metadataPath, metadataUrl } from '../../http/index.ts'
+import { createClientOf } from '../../listen/index.ts'
+import {
+  type AccessPolicy,
+  openSource,
+  type RegistryContent,
+  type Source,
+  type SourceDeps,
+} from '../../registry/index.ts'
+import type { AuthSection, RegistryConfig } from '../../resources/index.ts'
+import { renderProblem } from '../../load/index.ts'
+import { openAuthenticator } from '../proxy/authenticators.ts'
+import { whole } from '../closers.ts'
+import { ConfigError } from '../config-error.ts'
+import type { LoadedRegistry } from './load-registry.ts'
+import type { NamedSeries } from '../named-series.ts'
+
+type Deps = SourceDeps & Parameters<typeof openAuthenticator>[2] & { readonly series: NamedSeries }
+
+/** What a registry file asks for, opened: whoever has it closes it. */
+export interface OpenContent extends RegistryContent {
+  readonly auth: AuthSection
+  readonly registries: ReadonlyMap<string, Source>
+  /** Names of identity providers whose keys were asked for and never came. */
+  readonly providersWithoutKeys: () => readonly string[]
+  /** By what the file says of each part, so that the next content takes over what stays the same. */
+  readonly parts: ReadonlyMap<string, Source | Authenticator>
+}
+
+const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+
+/**
+ * Opens what a registry file asks for and `before` does not have yet. Throws `ConfigError` when data of a registry that is new or
+ * changed can't be used, unless there is no `before`: a server that starts waits for its data. Nothing is left open then,
+ * and nothing of `before` has changed.
+ */
+export function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenContent): Promise<OpenContent> {
+  const { config } = loaded
+  return whole(async (closers) => {
+    const parts = new Map<string, Source | Authenticator>()
+    const part = async <P extends Source | Authenticator>(key: string, open: () => P | Promise<P>): Promise<P> => {
+      const same = before?.parts.get(key) as P | undefined
+      const opened = same ?? closers.keep(await open())
+      parts.set(key, opened)
+      return opened
+    }
+    const registries = new Map<string, Source>()
+    for (const { name, source } of config.registries) {
+      const opened = await part(`registry ${name} ${JSON.stringify(source)}`, () => openSource(name, source, deps))
+      const { snapshot, problem } = opened.state()
+      if (before !== undefined && before.registries.get(name) !== opened && snapshot === undefined) {
+        const message = `registry ${name}: its data cannot be used (${problem ?? 'none'}); the ones from before stay`
+        const found = loaded.sourceProblem(name, message)
+        throw new ConfigError([renderProblem(found)], { problems: [found] })
+      }
+      registries.set(name, opened)
+    }
+    const { auth } = config
+    const key = `auth ${JSON.stringify(auth)}`
+    const tokens = await part(key, () => openAuthenticator(deps.series, auth, deps))
+    // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
+    if (before?.parts.get(key) === undefined) void tokens.start()
+    return {
+      auth,
+      registries,
+      parts,
+      access: accessOf(config, tokens),
+      documentsFor: (url) => documentsOf(auth, url),
+      providersWithoutKeys: () => tokens.withoutKeys(),
+    }
+  })
+}
+
+/** Lets go of what `next` does not use any more; of everything without `next`. */
+export async function closeContent(content: OpenContent, next?: OpenContent): Promise<void> {
+  const gone = [...content.parts].filter(([key, part]) => next?.parts.get(key) !== part)
+  await Promise.all(gone.map(([, part]) => part.close()))
+}
+
+function accessOf({ auth, trustedProxies }: RegistryConfig, tokens: Authenticator): AccessPolicy {
+  if (auth.mode === 'anonymous') return { mode: 'anonymous' }
+  const { resourceUrl, realm, publicPaths } = auth.oauth
+  const clientOf = createClientOf(trustedProxies)
+  return {
+    mode: 'oauth',
+    tokens,
+    peerOf: (request) => clientOf(request).address,
+    realm: realm ?? new URL(resourceUrl).host,
+    resourceMetadata: metadataUrl(resourceUrl),
+    isPublicPath: (path) => isPublicPath(publicPaths, path),
+  }
+}
+
+/**
+ * The RFC 9728 document, at the root and where RFC 9728 §3.1 puts it for the resource's path. In mode `anonymous` the
+ * resource is the server itself (decisions §2.7).
+ */
+function documentsOf(auth: AuthSection, url: string): ReadonlyMap<string, object> {
+  const resourceUrl = auth.mode === 'oauth' ? auth.oauth.resourceUrl : url
+  const documented = auth.mode === 'oauth' ? auth.oauth.resourceDocumentation : undefined
+  const document = protectedResourceMetadata({
+    resourceUrl,
+    auth,
+    resourceDocumentation: documented ?? `${resourceUrl.replace(/\/$/, '')}/openapi.json`,
+  })
+  const path = URL.canParse(resourceUrl) ? (metadataPath(resourceUrl).split('?')[0] ?? WELL_KNOWN) : WELL_KNOWN
+  return new Map([
+    [WELL_KNOWN, document],
+    [path, document],
+  ])
+}

@@ -1,0 +1,125 @@
+import type { Clock } from '../../core/index.ts'
+import { checkHttpClient, createOutbound } from '../../net/index.ts'
+import { type Readiness, startOps } from '../../ops/index.ts'
+import { startRegistry } from '../../registry/index.ts'
+import { type Closers, whole } from '../closers.ts'
+import { describeEgress, egressFrom } from '../egress.ts'
+import { countLostLines, type ReportingLog, openMetrics } from '../../report/index.ts'
+import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
+import { createNamedSeries, withSeries } from '../named-series.ts'
+import { closeContent, openContent } from './registry-content.ts'
+import { createRegistryReloader } from './registry-reloader.ts'
+import { VERSION } from '../version.ts'
+
+export interface RunRegistryOptions {
+  /** The registry file (decisions §7). */
+  readonly configPath: string
+  /** Default `:8080`. */
+  readonly address?: string | undefined
+  /** Default `:8081`. */
+  readonly internalAddress?: string | undefined
+  /** How long answers under way may take after a stop, in milliseconds. Default 10 s. */
+  readonly drainGraceMs?: number | undefined
+  /** Log lines of refused requests name the client's address. Default true. */
+  readonly logsClients?: boolean | undefined
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: ReportingLog
+  readonly clock?: Clock
+}
+
+export interface RunningRegistry {
+  /** `http://127.0.0.1:8080`, or `unix:/path`. */
+  readonly url: string
+  readonly internalUrl: string
+  /** Reads the registry file and all data again, without waiting for an event or the next poll; never rejects. */
+  reload(): Promise<void>
+  /** Drains and lets go of everything. */
+  close(): Promise<void>
+}
+
+const DEFAULT_ADDRESS = ':8080'
+const DEFAULT_INTERNAL_ADDRESS = ':8081'
+
+/**
+ * Runs the registry server: its API on one listener, health, readiness, version and metrics on another. Throws
+ * `ConfigError` with all problems of the file, and `Failure` config_error when an address can't be bound; nothing is left
+ * open then.
+ */
+export function runRegistryServer(options: RunRegistryOptions): Promise<RunningRegistry> {
+  return whole((closers) => start(options, closers))
+}
+
+async function start(options: RunRegistryOptions, closers: Closers): Promise<RunningRegistry> {
+  const { log, env, clock = { now: () => Date.now() } } = options
+  await checkHttpClient()
+  const loaded = await loadRegistry(options.configPath, clock)
+  for (const warning of loaded.warnings) log.warn({}, warning)
+
+  const metrics = openMetrics()
+  countLostLines(log, metrics)
+  const egressProxy = egressFrom(env)
+  if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
+  const series = createNamedSeries(metrics)
+  const egress = egressProxy === undefined ? {} : { egressProxy }
+  const outbound = (wanted: Omit<Parameters<typeof createOutbound>[0], 'clock'>) =>
+    withSeries(series, wanted.name, createOutbound({ ...wanted, clock, metrics, ...egress }))
+
+  const deps = { clock, log, metrics, outbound, series }
+  let content = await openContent(loaded, deps)
+  closers.keep({ close: () => closeContent(content) })
+  const server = await startRegistry({
+    ...content,
+    address: options.address ?? DEFAULT_ADDRESS,
+    version: VERSION,
+    log,
+    logsClients: options.logsClients,
+    metrics,
+  })
+  const install = async (changed: LoadedRegistry): Promise<void> => {
+    const before = content
+    const next = await openContent(changed, deps, before)
+    await server.replace(next)
+    content = next
+    await closeContent(before, next)
+    for (const name of before.registries.keys())
+      if (!next.registries.has(name)) metrics.removeSeries({ registry: name })
+  }
+  const internalAddress = options.internalAddress ?? DEFAULT_INTERNAL_ADDRESS
+  closers.keep({ close: () => server.drain(options.drainGraceMs) })
+  const ops = await startOps({
+    address: internalAddress,
+    version: VERSION,
+    readiness: () => withProviders(server.readiness(), content.providersWithoutKeys()),
+    metrics: () => metrics.render(),
+    log,
+  })
+  const reloader = createRegistryReloader({ path: options.configPath, install, clock, log, metrics })
+  const { url } = server
+  log.info(
+    { url, internal: ops.url, mode: content.auth.mode, registries: content.registries.size, version: VERSION },
+    'listening',
+  )
+  return {
+    url,
+    internalUrl: ops.url,
+    reload: async () => {
+      await reloader.reload()
+      await Promise.all([...content.registries.values()].map((source) => source.refresh()))
+    },
+    close: async () => {
+      // The internal server goes last: it says that the registry is draining while it drains.
+      try {
+        await reloader.close()
+        await closers.close()
+      } finally {
+        await ops.close()
+      }
+    },
+  }
+}
+
+/** Tells of identity providers whose keys never came: a restart would not mend them, so they make nothing unready. */
+function withProviders(readiness: Readiness, providersWithoutKeys: readonly string[]): Readiness {
+  if (providersWithoutKeys.length === 0) return readiness
+  return { ...readiness, degraded: true, detail: { ...(readiness.detail as object), providersWithoutKeys } }
+}

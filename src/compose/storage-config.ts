@@ -1,0 +1,58 @@
+import { Failure, type Secrets } from '../core/index.ts'
+import { parseGoDuration } from '../fields/index.ts'
+import type { Storage } from '../resources/index.ts'
+import type { Endpoint, StorageConfig, StoreTls } from '../storage/index.ts'
+
+const LONGEST_MS = 24 * 3_600_000
+
+type KvStore = Extract<Storage, { type: 'kvstore' }>['kvstore']
+
+/**
+ * `storage` of a resource as the storage room takes it: references become handles, a service becomes its name in the cluster
+ * (authserver.md §7), durations milliseconds; `0s` is the default, as for clients of this store elsewhere. Throws `config_error`.
+ */
+export function storageConfig(storage: Storage, namespace: string, secrets: Secrets): StorageConfig {
+  if (storage.type === 'memory') return storage
+  const { aclUserConfig, sentinelConfig, ...kvstore } = storage.kvstore
+  const tls = (options: KvStore['tls']): StoreTls | undefined =>
+    options && {
+      ca: options.caCertSecretRef && secrets.handle(options.caCertSecretRef),
+      insecureSkipVerify: options.insecureSkipVerify,
+    }
+  return {
+    type: 'kvstore',
+    kvstore: {
+      username: secrets.handle(aclUserConfig.usernameSecretRef),
+      password: secrets.handle(aclUserConfig.passwordSecretRef),
+      masterName: sentinelConfig.masterName,
+      db: sentinelConfig.db,
+      sentinels: sentinelsOf(sentinelConfig, namespace),
+      tls: tls(kvstore.tls),
+      sentinelTls: tls(kvstore.sentinelTls),
+      dialTimeoutMs: duration(kvstore.dialTimeout, 5_000),
+      readTimeoutMs: duration(kvstore.readTimeout, 3_000),
+      writeTimeoutMs: duration(kvstore.writeTimeout, 3_000),
+      waitReplicas: kvstore.waitReplicas,
+    },
+  }
+}
+
+function sentinelsOf(config: KvStore['sentinelConfig'], namespace: string): readonly Endpoint[] {
+  const { sentinelService: service, sentinelAddrs = [] } = config
+  if (service !== undefined) {
+    return [{ host: `${service.name}.${service.namespace ?? namespace}.svc`, port: service.port }]
+  }
+  return sentinelAddrs.map((address) => {
+    const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(address) ?? []
+    const host = bracketed ?? plain
+    if (host === undefined || !(Number(port) > 0 && Number(port) < 65_536)) {
+      throw new Failure('config_error', { detail: `${JSON.stringify(address)} is not host:port of a sentinel` })
+    }
+    return { host, port: Number(port) }
+  })
+}
+
+function duration(text: KvStore['dialTimeout'], fallback: number): number {
+  const ms = Math.round(parseGoDuration(text) ?? 0)
+  return ms === 0 ? fallback : Math.min(LONGEST_MS, ms)
+}

@@ -1,0 +1,175 @@
+import {
+  ANONYMOUS,
+  type AuthenticatedCaller,
+  type Caller,
+  type Credential,
+  Failure,
+  FAILURES,
+} from '../../core/index.ts'
+import { createSource } from '../../obtain/index.ts'
+import { namedStsEndpoint, stsEndpoint } from '../../obtain/cloud-sts/index.ts'
+import type { ResolvedAuth, ResolvedAuthOf, ResolvedRoute } from '../../resources/index.ts'
+import { decideFor } from '../explain/explain-report.ts'
+import { nobody } from './caller.ts'
+import { checkConnection, type Service } from './connection.ts'
+import { type CheckContext, STEP_MS } from './context.ts'
+import { checkCertificates } from './files.ts'
+import { about, type CheckResult, failureText } from './result.ts'
+
+/** What a backend would be shown, and what was found on the way there. */
+export interface CheckedCredential {
+  readonly lines: readonly CheckResult[]
+  /** Undefined where there is none without a caller, or none at all. */
+  readonly credential: Credential | undefined
+}
+
+/** Signatures are refused when the clocks are further apart. */
+const STS_DIFFERENCE_MS = 60_000
+
+/** The credential of a route, got as for a request: from its secret, its token endpoint or STS. */
+export function checkCredential(
+  route: ResolvedRoute,
+  caller: AuthenticatedCaller | undefined,
+  context: CheckContext,
+): Promise<CheckedCredential> {
+  const { auth } = route
+  switch (auth.type) {
+    case 'tokenExchange':
+      return checkExchange(auth, caller, context)
+    case 'cloudSts':
+      return checkSts(auth, route.onMatcherError, caller, context)
+    case 'upstreamInject':
+      return Promise.resolve({ lines: [], credential: undefined })
+    default:
+      return checkStatic(auth, context)
+  }
+}
+
+/** Gets it by the source that requests use; its connections are closed after. */
+async function obtain(auth: ResolvedAuth, caller: Caller, context: CheckContext): Promise<Credential> {
+  const source = createSource(auth, context.obtain)
+  try {
+    return await source.obtain(caller)
+  } finally {
+    await source.close?.()
+  }
+}
+
+async function checkStatic(auth: ResolvedAuth, context: CheckContext): Promise<CheckedCredential> {
+  try {
+    return { lines: [], credential: await obtain(auth, ANONYMOUS, context) }
+  } catch (error) {
+    // A secret that is not there was told by its own line.
+    if (error instanceof Failure && error.code === 'secret_unavailable') return { lines: [], credential: undefined }
+    return { lines: [about('secret', auth.name).thrown(error)], credential: undefined }
+  }
+}
+
+/** The connection to a service with the authorities that its config names. */
+async function reach(
+  service: Service,
+  url: string,
+  caCertPath: string | undefined,
+  context: CheckContext,
+): Promise<{ lines: CheckResult[]; stands: boolean }> {
+  const lines = caCertPath === undefined ? [] : checkCertificates(caCertPath, 'caCertPath', context.clock.now())
+  const ca = caCertPath === undefined ? undefined : context.obtain.caCertificate(caCertPath)()
+  if (caCertPath !== undefined && ca === undefined) return { lines, stands: false }
+  const connected = await checkConnection(service, url, context, { ca })
+  return { lines: [...lines, ...connected.lines], stands: connected.stands }
+}
+
+/** What a token endpoint says of a token that it can't know, once it has taken us for its client. */
+const REFUSALS_OF_A_TOKEN: ReadonlySet<string> = new Set(['invalid_token', 'exchange_denied'])
+
+async function checkExchange(
+  auth: ResolvedAuthOf<'tokenExchange'>,
+  caller: AuthenticatedCaller | undefined,
+  context: CheckContext,
+): Promise<CheckedCredential> {
+  const { spec } = auth
+  const line = about('exchange', auth.name)
+  const { lines, stands } = await reach('exchange', spec.tokenUrl, spec.caCertPath, context)
+  if (!stands) return { lines: [...lines, line.skipped('there is no connection')], credential: undefined }
+  const isReal = caller !== undefined && auth.upstream === undefined
+  const shown = isReal ? caller : nobody(context.clock.now())
+  const own = { ...auth, upstream: undefined, spec: { ...spec, subjectProviderName: undefined } }
+  try {
+    const credential = await obtain(isReal ? auth : own, shown, context)
+    if (isReal) return { lines: [...lines, line.ok('the token was exchanged')], credential }
+    const remedy = 'The token endpoint must verify subject tokens; do not rely on this one.'
+    return { lines: [...lines, line.failed('a made-up token was exchanged', remedy)], credential: undefined }
+  } catch (error) {
+    if (!isReal && error instanceof Failure && REFUSALS_OF_A_TOKEN.has(error.code)) {
+      const client = spec.clientId === undefined ? 'us' : `the client ${spec.clientId}`
+      lines.push(line.ok(`takes ${client} and refuses a made-up token; a real exchange needs --token-file`))
+    } else lines.push(line.thrown(error))
+    return { lines, credential: undefined }
+  }
+}
+
+async function checkSts(
+  auth: ResolvedAuthOf<'cloudSts'>,
+  onMatcherError: ResolvedRoute['onMatcherError'],
+  caller: AuthenticatedCaller | undefined,
+  context: CheckContext,
+): Promise<CheckedCredential> {
+  const { spec } = auth
+  const endpoint = namedStsEndpoint(spec, context.obtain.sts) ?? stsEndpoint(spec.region)
+  const { lines, stands } = await reach('sts', endpoint, spec.caCertPath, context)
+  if (stands) lines.push(await askSts(auth, endpoint, context))
+  if (caller === undefined || auth.upstream !== undefined) {
+    lines.push(about('role', auth.name).skipped('which role a caller gets needs --token-file with its token'))
+    return { lines, credential: undefined }
+  }
+  const { choice, refusal, session } = decideFor(
+    auth,
+    onMatcherError,
+    { ...caller, format: caller.format },
+    { all: false },
+  )
+  const role = about('role', auth.name)
+  if (refusal !== undefined || choice.roleArn === undefined) {
+    const failure = new Failure(refusal ?? 'no_role')
+    lines.push(
+      role.failed(failureText(failure), `${FAILURES[failure.code].remedy} extauth explain shows each mapping.`),
+    )
+    return { lines, credential: undefined }
+  }
+  lines.push(
+    role.ok(`${choice.roleArn} as ${session?.name} (by ${choice.by === 'fallback' ? 'fallbackRoleArn' : 'a mapping'})`),
+  )
+  const assume = about('assume-role', choice.roleArn)
+  if (!stands) return { lines: [...lines, assume.skipped('there is no connection')], credential: undefined }
+  try {
+    const credential = await obtain(auth, caller, context)
+    return { lines: [...lines, assume.ok('STS gave credentials')], credential }
+  } catch (error) {
+    return { lines: [...lines, assume.thrown(error)], credential: undefined }
+  }
+}
+
+/** Any answer will do: it says that somebody speaks HTTP there, and what time it is. */
+function askSts(auth: ResolvedAuthOf<'cloudSts'>, endpoint: string, context: CheckContext): Promise<CheckResult> {
+  const line = about('sts', new URL(endpoint).host)
+  const { caCertPath } = auth.spec
+  return context.once(JSON.stringify(['sts', endpoint, caCertPath]), async () => {
+    const outbound = context.obtain.outbound({
+      name: `${auth.name} check`,
+      deadlineMs: STEP_MS,
+      breaker: false,
+      ...(caCertPath === undefined ? {} : { caCert: context.obtain.caCertificate(caCertPath) }),
+    })
+    try {
+      const { status, headers } = await outbound.request({ method: 'GET', url: endpoint })
+      context.times.note(`STS ${new URL(endpoint).host}`, headers['date'], context.clock.now(), STS_DIFFERENCE_MS)
+      if (status >= 500)
+        return line.failed(`it answers ${status}`, 'Wait, or look at the health of STS in this region.')
+      return line.ok('answers')
+    } catch (error) {
+      return line.thrown(new Failure('sts_unavailable', { detail: 'no answer', cause: error }))
+    } finally {
+      await outbound.close()
+    }
+  })
+}

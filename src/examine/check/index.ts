@@ -1,0 +1,2 @@
+export { runChecks } from './run.ts'
+export { countsOf, renderSection, renderSummary } from './text.ts'

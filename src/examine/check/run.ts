@@ -1,0 +1,132 @@
+import type { Clock, Log, Secret } from '../../core/index.ts'
+import type { ResolvedProxy } from '../../load/index.ts'
+import { loadRooms, createServices } from '../../compose/proxy/index.ts'
+import { createClockNotes } from './clock.ts'
+import { createOnce, type CheckContext } from './context.ts'
+import { about, type CheckResult, type Task } from './result.ts'
+import { authServerSections, processSection, routeSection, type Section } from './sections.ts'
+
+export interface CheckOptions {
+  readonly config: ResolvedProxy
+  /** Only this route; all when absent. */
+  readonly route: string | undefined
+  readonly token: Secret | undefined
+  readonly stsEndpoint: string | undefined
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+}
+
+/** A section with its lines. */
+export interface CheckedSection {
+  readonly title: string
+  readonly route: string | undefined
+  readonly checks: readonly CheckResult[]
+}
+
+/** Tasks that run at a time: a config may have a thousand routes. */
+const MOST_AT_ONCE = 16
+
+/**
+ * Goes where requests would go. Everything runs at once, within bounds; `onSection` is called in the order of the
+ * configuration, each section as soon as it and those before it are known.
+ */
+export async function runChecks(
+  options: CheckOptions,
+  onSection: (section: CheckedSection) => void,
+): Promise<readonly CheckedSection[]> {
+  const { config, clock } = options
+  const problems = new Map<string, string>()
+  const services = createServices({
+    secretsDirectory: config.secretsDirectory,
+    maxCredentials: config.maxCredentials,
+    stsEndpoint: options.stsEndpoint,
+    env: options.env,
+    log: listeningLog(problems),
+    clock,
+  })
+  services.stores.use(await loadRooms(config))
+  const secrets = services.secrets.hold()
+  const caFiles = services.caFiles.hold()
+  const authenticators = services.authenticators.hold()
+  const caCertificate = (path: string) => caFiles.certificate(path)
+  const context: CheckContext = {
+    config,
+    clock,
+    secrets,
+    secretProblem: (label) => problems.get(label),
+    obtain: { ...services.obtain, secrets, caCertificate },
+    authenticators,
+    egressProxy: services.egressProxy,
+    token: options.token,
+    isOneRoute: options.route !== undefined || config.routes.length === 1,
+    times: createClockNotes(),
+    once: createOnce(),
+  }
+  try {
+    const listenUrl = config.listen.address.startsWith('unix:') ? 'http://localhost' : urlOf(config)
+    const routes = config.routes.filter(({ name }) => options.route === undefined || name === options.route)
+    const used = new Set(routes.map(({ authServer }) => authServer?.server.name))
+    const servers = authServerSections(
+      { ...context, config: { ...config, authServers: config.authServers.filter(({ name }) => used.has(name)) } },
+      services,
+      listenUrl,
+    )
+    const sections: Section[] = [
+      processSection(context, services),
+      ...servers,
+      ...routes.map((route) =>
+        routeSection(route, { ...context, obtain: { ...context.obtain, onMatcherError: route.onMatcherError } }),
+      ),
+    ]
+    const limit = createLimit(MOST_AT_ONCE)
+    const running = sections
+      .filter(({ tasks }) => tasks.length > 0)
+      .map(({ title, route, tasks }) => ({ title, route, results: Promise.all(tasks.map((task) => limit(task))) }))
+    const checked: CheckedSection[] = []
+    const tell = (section: CheckedSection): void => {
+      checked.push(section)
+      onSection(section)
+    }
+    for (const { title, route, results } of running) tell({ title, route, checks: (await results).flat() })
+    tell({ title: 'time', route: undefined, checks: context.times.lines() })
+    return checked
+  } finally {
+    secrets.release()
+    caFiles.release()
+    await authenticators.release()
+    await services.stores.close()
+  }
+}
+
+const urlOf = ({ listen }: ResolvedProxy): string => {
+  const address = listen.address.startsWith(':') ? `localhost${listen.address}` : listen.address
+  return `${listen.tls === undefined ? 'http' : 'https'}://${address}`
+}
+
+/** Keeps only why a secret can't be used; the lines of the check say the rest. */
+function listeningLog(problems: Map<string, string>): Log {
+  const nothing = (): void => undefined
+  const warn = (fields: object): void => {
+    const { secret, reason } = fields as { secret?: unknown; reason?: unknown }
+    if (typeof secret === 'string' && typeof reason === 'string') problems.set(secret, reason)
+  }
+  return { debug: nothing, info: nothing, warn, error: nothing }
+}
+
+/** Runs at most `most` tasks at a time. What a task should never have thrown is a line too. */
+function createLimit(most: number): (task: Task) => Promise<readonly CheckResult[]> {
+  let running = 0
+  const waiting: (() => void)[] = []
+  return async (task) => {
+    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
+    running += 1
+    try {
+      return await task()
+    } catch (error) {
+      return [about('file', 'check').thrown(error)]
+    } finally {
+      running -= 1
+      waiting.shift()?.()
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { secretsNamedBy, type ResolvedRoute } from '../../resources/index.ts'
+import type { Services } from '../../compose/proxy/index.ts'
+import { storageConfig } from '../../compose/index.ts'
+import { authServerTasks } from './auth-server.ts'
+import { checkCaller } from './caller.ts'
+import { type CheckContext, STEP_MS } from './context.ts'
+import { checkCredential } from './credential.ts'
+import { checkFile, checkPair } from './files.ts'
+import { providerTasks } from './providers.ts'
+import { about, type CheckResult, type Task } from './result.ts'
+import { checkSecret } from './secrets.ts'
+import { checkMcp, checkTarget } from './target.ts'
+
+/** A heading with what is found out below it, in this order. */
+export interface Section {
+  readonly title: string
+  /** Name of the route; undefined for what belongs to the process. */
+  readonly route: string | undefined
+  readonly tasks: readonly Task[]
+}
+
+/** What one route needs. */
+export function routeSection(route: ResolvedRoute, context: CheckContext): Section {
+  const { name, auth, target, callers } = route
+  return {
+    // The query of a target may hold a key.
+    title: `route ${name} → ${target.origin}${target.path} (${auth.type})`,
+    route: name,
+    tasks: [
+      () =>
+        Promise.resolve(
+          secretsNamedBy(auth).flatMap(({ path, value }) =>
+            checkSecret(value, `${auth.name} ${path.join('.')}`, context),
+          ),
+        ),
+      ...(callers.mode === 'oauth' ? providerTasks(callers, context) : []),
+      async () => (await checkCaller(route, context)).lines,
+      () => backendLines(route, context),
+    ],
+  }
+}
+
+/** Credential and backend, in the order of a request: the second needs the first. */
+async function backendLines(route: ResolvedRoute, context: CheckContext): Promise<readonly CheckResult[]> {
+  const target = checkTarget(route, context)
+  const { caller } = await checkCaller(route, context)
+  const { lines, credential } = await checkCredential(route, caller, context)
+  const { lines: targetLines, stands } = await target
+  const mcp = about('mcp', route.target.host)
+  const all = [...lines, ...targetLines]
+  if (!stands) return [...all, mcp.skipped('there is no connection')]
+  if (credential === undefined) return [...all, mcp.skipped(whyNot(route, caller !== undefined))]
+  return [...all, await checkMcp(route, credential, context)]
+}
+
+function whyNot({ auth }: ResolvedRoute, hasCaller: boolean): string {
+  if (auth.type === 'upstreamInject') return 'the token of the backend belongs to the session of somebody who logged in'
+  const isFetched = auth.type === 'tokenExchange' || auth.type === 'cloudSts'
+  if (isFetched && auth.upstream !== undefined) return 'the credential belongs to the session of somebody who logged in'
+  return isFetched && !hasCaller ? 'a credential for it needs --token-file' : 'there is no credential for it'
+}
+
+/** What the process needs beside its routes. */
+export function processSection(context: CheckContext, services: Services): Section {
+  const { config } = context
+  const { listen, admin, sessionKeySecretRef, cache, namespace } = config
+  const tasks: Task[] = []
+  const { tls } = listen
+  const nowMs = context.clock.now()
+  if (tls !== undefined) tasks.push(() => Promise.resolve(checkPair(tls.certFile, tls.keyFile, 'listen.tls', nowMs)))
+  const { tokenFile } = admin
+  if (tokenFile !== undefined) tasks.push(() => Promise.resolve(checkFile(tokenFile, 'admin.tokenFile')))
+  if (sessionKeySecretRef !== undefined)
+    tasks.push(() => Promise.resolve(checkSecret(sessionKeySecretRef, 'sessionKeySecretRef', context)))
+  if (cache !== undefined) {
+    tasks.push(() =>
+      Promise.resolve(cache.keySecretRefs.flatMap((ref) => checkSecret(ref, 'cache.keySecretRefs', context, 'bytes'))),
+    )
+    tasks.push(() => checkStore(services, () => storageConfig(cache.storage, namespace, context.secrets), cache.name))
+  }
+  return { title: 'proxy', route: undefined, tasks }
+}
+
+/** Where callers log in. */
+export const authServerSections = (context: CheckContext, services: Services, listenUrl: string): readonly Section[] =>
+  context.config.authServers.map((server) => ({
+    title: `authorization server ${server.name}`,
+    route: undefined,
+    tasks: authServerTasks(server, services.authServers, listenUrl, context),
+  }))
+
+async function checkStore(
+  services: Services,
+  storage: () => ReturnType<typeof storageConfig>,
+  name: string,
+): Promise<readonly CheckResult[]> {
+  const line = about('store', name)
+  let timer: NodeJS.Timeout | undefined
+  let store: ReturnType<Services['stores']['open']> | undefined
+  try {
+    store = services.stores.open(storage(), name)
+    const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, STEP_MS * 2, 'late')))
+    const answer = await Promise.race([store.get('check'), late])
+    if (answer !== 'late') return [line.ok('answers')]
+    return [line.failed('no answer', 'Look at the sentinels and the master that they name.')]
+  } catch {
+    const { detail } = store?.health() ?? {}
+    return [
+      line.failed(
+        `it cannot be used${detail === undefined ? '' : `: ${detail}`}`,
+        'Look at the addresses of the sentinels, masterName, the ACL user and TLS (docs/redis.md).',
+      ),
+    ]
+  } finally {
+    clearTimeout(timer)
+    await store?.close()
+  }
+}

@@ -1,0 +1,172 @@
+import { applyCredential } from '../../apply/index.ts'
+import { type Credential, OutboundError, type OutboundResponse } from '../../core/index.ts'
+import { readBounded } from '../../files/index.ts'
+import { requestOnce } from '../../net/index.ts'
+import type { ResolvedRoute } from '../../resources/index.ts'
+import { checkConnection } from './connection.ts'
+import { type CheckContext, STEP_MS } from './context.ts'
+import { checkCertificates, checkPair } from './files.ts'
+import { DISCOVER, INITIALIZE, readAnswer, serverOf } from '../../mcp/index.ts'
+import { about, type CheckResult } from './result.ts'
+
+const MAX_PEM_BYTES = 1024 * 1024
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024
+/** Backends refuse signatures of another time. */
+const SIGNED_DIFFERENCE_MS = 60_000
+
+/** The files of `targetTls`, and the connection to the backend. */
+export async function checkTarget(
+  { target, targetTls }: ResolvedRoute,
+  context: CheckContext,
+): Promise<{ readonly lines: readonly CheckResult[]; readonly stands: boolean }> {
+  const nowMs = context.clock.now()
+  const { caCertPath, clientCertFile, clientKeyFile, serverName, insecureSkipVerify } = targetTls ?? {}
+  const lines = caCertPath === undefined ? [] : checkCertificates(caCertPath, 'targetTls.caCertPath', nowMs)
+  if (clientCertFile !== undefined && clientKeyFile !== undefined)
+    lines.push(...checkPair(clientCertFile, clientKeyFile, 'targetTls client', nowMs))
+  const files = [caCertPath, clientCertFile, clientKeyFile].map((file) =>
+    file === undefined ? undefined : readable(file),
+  )
+  if (lines.some(({ status }) => status === 'failed')) {
+    const skipped = about('target.connection', target.host).skipped('not tried: a file of targetTls cannot be used')
+    return { lines: [...lines, skipped], stands: false }
+  }
+  const [ca, cert, key] = files
+  const { lines: found, stands } = await checkConnection('target', target.origin, context, {
+    ca,
+    cert,
+    key,
+    serverName,
+    insecureSkipVerify,
+  })
+  return { lines: [...lines, ...found], stands }
+}
+
+/** What the backend says to `initialize`, or to `server/discover` where it does not know that. */
+export async function checkMcp(
+  route: ResolvedRoute,
+  credential: Credential,
+  context: CheckContext,
+): Promise<CheckResult> {
+  const line = about('mcp', route.target.host)
+  try {
+    const first = await send(route, credential, INITIALIZE, context)
+    const answer = readAnswer(first.headers['content-type'] ?? '', first.body)
+    if (answer?.result !== undefined) {
+      await endSession(route, credential, first, context)
+      return line.ok(`${serverOf(answer)} answers initialize (${textOf(answer.result['protocolVersion'])})`)
+    }
+    if (first.status === 401 || first.status === 403) return refused(line, first.status, credential)
+    const second = await send(route, credential, DISCOVER, context)
+    const modern = readAnswer(second.headers['content-type'] ?? '', second.body)
+    if (modern?.result !== undefined) return line.ok(`${serverOf(modern)} answers server/discover (2026-07-28)`)
+    if (second.status === 401 || second.status === 403) return refused(line, second.status, credential)
+    const code = answer?.errorCode ?? modern?.errorCode
+    const what = code === undefined ? `status ${first.status}` : `status ${first.status}, JSON-RPC error ${code}`
+    return line.failed(
+      `it answers neither initialize nor server/discover: ${what}`,
+      first.status === 404 || first.status === 405
+        ? 'Correct the path of target: there is no MCP server at this one.'
+        : 'Is target the address of an MCP server that speaks streamable HTTP?',
+    )
+  } catch (error) {
+    if (!(error instanceof OutboundError)) return line.thrown(error)
+    const { code } = (error.cause ?? {}) as { code?: unknown }
+    const detail = `${error.kind}${typeof code === 'string' ? ` (${code})` : ''}`
+    return line.failed(
+      `no answer to initialize: ${detail}`,
+      'Look at the log of the backend; does it ask for a client certificate (targetTls)?',
+    )
+  }
+}
+
+function refused(line: ReturnType<typeof about>, status: number, credential: Credential): CheckResult {
+  return line.failed(
+    `the backend refuses ${credential.kind === 'none' ? 'a request without a credential' : 'the credential'}: status ${status}`,
+    credential.kind === 'none'
+      ? 'Choose the type of external auth that this backend wants.'
+      : credential.kind === 'aws'
+        ? 'Look at region, service and the rights of the role.'
+        : 'Look at the value of the secret or token, and at what it may do there.',
+  )
+}
+
+interface McpRequest {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+function send(
+  route: ResolvedRoute,
+  credential: Credential,
+  { headers, body }: McpRequest,
+  context: CheckContext,
+): Promise<OutboundResponse> {
+  return exchange(route, credential, 'POST', headers, Buffer.from(body), context)
+}
+
+/** A session that was opened for the check is closed with it; that it can't be is no failure. */
+async function endSession(
+  route: ResolvedRoute,
+  credential: Credential,
+  { headers }: OutboundResponse,
+  context: CheckContext,
+): Promise<void> {
+  const session = headers['mcp-session-id']
+  if (session === undefined) return
+  const own = { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }
+  await exchange(route, credential, 'DELETE', own, undefined, context).catch(() => undefined)
+}
+
+async function exchange(
+  { name, target, timeouts, http2, targetTls, auth }: ResolvedRoute,
+  credential: Credential,
+  method: 'POST' | 'DELETE',
+  headers: Readonly<Record<string, string>>,
+  bytes: Buffer | undefined,
+  context: CheckContext,
+): Promise<OutboundResponse> {
+  const draft = {
+    method,
+    path: target.query === '' ? target.path : `${target.path}?${target.query}`,
+    host: target.host,
+    headers: ['host', target.host, ...Object.entries(headers).flat()],
+    body: bytes === undefined ? ({ kind: 'none' } as const) : ({ kind: 'kept', bytes } as const),
+    nowMs: context.clock.now(),
+  }
+  applyCredential(draft, credential)
+  const pairs = Array.from({ length: draft.headers.length / 2 }, (_, index) =>
+    draft.headers.slice(index * 2, index * 2 + 2),
+  )
+  const response = await requestOnce(
+    {
+      origin: target.origin,
+      connectMs: timeouts.connectMs || STEP_MS,
+      firstByteMs: 0,
+      idleMs: 0,
+      http2,
+      targetTls,
+      egressProxy: context.egressProxy,
+    },
+    {
+      method,
+      url: `${target.origin}${draft.path}`,
+      headers: Object.fromEntries(pairs) as Record<string, string>,
+      ...(bytes === undefined ? {} : { body: bytes }),
+    },
+    { deadlineMs: STEP_MS * 2, maxBytes: MAX_ANSWER_BYTES },
+  )
+  if (auth.type === 'cloudSts')
+    context.times.note(`backend of ${name}`, response.headers['date'], context.clock.now(), SIGNED_DIFFERENCE_MS)
+  return response
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 20) : 'no version')
+
+function readable(file: string): Buffer | undefined {
+  try {
+    return readBounded(file, MAX_PEM_BYTES)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { type Claims, callerIdentity } from '../../core/index.ts'
+import { JsonError, parseJsonObject } from '../../http/index.ts'
+import { canonicalJson } from '../../resources/index.ts'
+import { readInput } from './explain-input.ts'
+import { type Io, UsageError } from '../../compose/index.ts'
+
+/** 200 requests with claims of as much as an introspection endpoint may say; what is larger was not made by a proxy. */
+const MAX_BYTES = 32 * 1024 * 1024
+
+const text = () => z.string().max(4096)
+
+/** What of an entry of `GET /decisions` is read; whatever else it has is left alone. */
+const RECORD = z.object({
+  atMs: z.number(),
+  requestId: text(),
+  route: text(),
+  decision: z.object({
+    config: text(),
+    choice: z.object({ roleArn: text().optional(), by: z.enum(['mapping', 'fallback']).optional() }),
+    session: z.object({ name: text().optional(), changes: z.array(text()) }).optional(),
+    refusal: text().optional(),
+  }),
+  claims: z.record(z.string(), z.unknown()).optional(),
+})
+const FILE = z.union([z.object({ decisions: z.array(RECORD) }), z.array(RECORD)])
+
+/** A recorded request with the claims of its caller. */
+export type RecordedDecision = Omit<z.output<typeof RECORD>, 'claims'> & {
+  readonly claims: Claims
+  /** The claims as JSON text. */
+  readonly claimsText: string
+}
+
+/** What differs between two tokens of one caller, and says nothing about who that is. */
+const VOLATILE: ReadonlySet<string> = new Set(['exp', 'iat', 'nbf', 'jti', 'auth_time'])
+
+export interface RecordedDecisions {
+  /** The newest request of each caller on each route, oldest first; several of a caller whose claims changed. */
+  readonly records: readonly RecordedDecision[]
+  /** Records without claims, which can't be decided again. */
+  readonly withoutClaims: number
+}
+
+/**
+ * What `GET /decisions` answered, from a file (`-` is standard input). Throws `UsageError` for what is no such answer, and
+ * when no entry has claims.
+ */
+export async function readDecisions(file: string, io: Pick<Io, 'stdin'>): Promise<RecordedDecisions> {
+  const parsed = FILE.safeParse(jsonIn(await readInput(file, io, MAX_BYTES), file))
+  if (!parsed.success) throw new UsageError(`${file} is not what GET /decisions of the admin listener answers`)
+  const entries = Array.isArray(parsed.data) ? parsed.data : parsed.data.decisions
+  const newest = new Map<string, RecordedDecision>()
+  let withoutClaims = 0
+  for (const { claims: written, ...entry } of entries.toSorted((a, b) => a.atMs - b.atMs)) {
+    if (written === undefined) withoutClaims += 1
+    else {
+      const claimsText = JSON.stringify(written)
+      const record = { ...entry, claims: claimsIn(claimsText, file), claimsText }
+      const steady = Object.entries(written).filter(([name]) => !VOLATILE.has(name))
+      const key = canonicalJson([entry.route, Object.fromEntries(steady)])
+      newest.delete(key)
+      newest.set(key, record)
+    }
+  }
+  if (newest.size === 0)
+    throw new UsageError(
+      entries.length === 0
+        ? `${file} has no decision; only requests on routes of type cloudSts are recorded`
+        : `${file} has no claims; they are recorded by extauth proxy --show-claims only`,
+    )
+  return { records: [...newest.values()], withoutClaims }
+}
+
+/** Whether the session name can be made again from the claims: not where it hangs on the token itself. */
+export const isSessionNameSteady = ({ claims, decision }: RecordedDecision): boolean =>
+  decision.session?.changes.length === 0 || !callerIdentity(claims, '').startsWith('token:')
+
+function jsonIn(content: string, file: string): unknown {
+  try {
+    return JSON.parse(content)
+  } catch {
+    throw new UsageError(`${file} does not hold JSON`)
+  }
+}
+
+function claimsIn(claimsText: string, file: string): Claims {
+  try {
+    return parseJsonObject(claimsText)
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new UsageError(`${file} has claims that the proxy would refuse: ${error.message}`)
+  }
+}

@@ -1,0 +1,85 @@
+import { createReadStream } from 'node:fs'
+import { shapeOf } from '../../authenticate/index.ts'
+import { callerIdentity, type Claims, type ClaimValue, Secret } from '../../core/index.ts'
+import { JsonError, parseJsonObject } from '../../http/index.ts'
+import { type Io, UsageError } from '../../compose/index.ts'
+
+/** Whose request is explained. Nothing of it is verified. */
+export interface ExplainedCaller {
+  readonly claims: Claims
+  readonly issuer: string
+  readonly subject: string
+  readonly identity: string
+  readonly format: 'jwt' | 'opaque'
+  /** SHA-256 of the token, where there is one. */
+  readonly tokenDigest?: string
+}
+
+/** As much as the largest answer of an introspection endpoint. */
+const MAX_BYTES = 1024 * 1024
+
+/** The caller of a file with claims as JSON; `-` is standard input. Throws `UsageError`. */
+export async function callerOfClaims(file: string, io: Io): Promise<ExplainedCaller> {
+  return callerOfClaimsText(await readInput(file, io), file)
+}
+
+/** The caller of claims as JSON; `label` says in messages where they are. Throws `UsageError`. */
+export function callerOfClaimsText(
+  text: string,
+  label: string,
+  format: ExplainedCaller['format'] = 'jwt',
+): ExplainedCaller {
+  return { ...namesOf(claimsIn(text, label), ''), format }
+}
+
+/** The caller of a file with an access token; `-` is standard input. Its signature is not checked. Throws `UsageError`. */
+export async function callerOfToken(file: string, io: Io): Promise<ExplainedCaller> {
+  const token = (await readInput(file, io)).trim().replace(/^bearer +/i, '')
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new UsageError(`${file} does not hold an access token`)
+  const shape = shapeOf(token)
+  if (shape.kind === 'malformed')
+    throw new UsageError(
+      `${file} holds a JWT that the proxy refuses: ambiguous JSON, or a signature that is not canonical`,
+    )
+  const tokenDigest = new Secret(token).digest()
+  if (shape.kind === 'opaque') return { ...namesOf(empty(), tokenDigest), format: 'opaque', tokenDigest }
+  return { ...namesOf(shape.jwt.payload, tokenDigest), format: 'jwt', tokenDigest }
+}
+
+/** The text of a file of at most `maxBytes`; `-` is standard input. Throws `UsageError`. */
+export async function readInput(file: string, io: Pick<Io, 'stdin'>, maxBytes = MAX_BYTES): Promise<string> {
+  if (file === '-') return io.stdin()
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > maxBytes) throw new UsageError(`${file} is larger than ${maxBytes / 1024 / 1024} MiB`)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    const { code = 'error' } = error as { code?: string }
+    throw new UsageError(`${file} cannot be read (${code})`)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const namesOf = (claims: Claims, tokenDigest: string) => ({
+  claims,
+  issuer: textOf(claims['iss']),
+  subject: textOf(claims['sub']),
+  identity: callerIdentity(claims, tokenDigest),
+})
+const textOf = (value: ClaimValue | undefined): string => (typeof value === 'string' ? value : '')
+const empty = (): Claims => Object.create(null) as Claims
+
+/** Claims as the proxy reads them: no name twice, no prototype, its own limits. */
+function claimsIn(text: string, file: string): Claims {
+  try {
+    return parseJsonObject(text)
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new UsageError(`${file} does not hold a JSON object as the proxy takes it: ${error.message}`)
+  }
+}

@@ -1,0 +1,162 @@
+import { scopesOf } from '../../authenticate/index.ts'
+import { hashKey } from '../../cache/index.ts'
+import { type Claims, GATEWAY_HEADERS } from '../../core/index.ts'
+import { AMZ_CREDENTIALS, HEARSAY } from '../../http/index.ts'
+import { createRoleMapper, decide, keyParts, type Decision } from '../../obtain/cloud-sts/index.ts'
+import {
+  headersSetBy,
+  type OAuthSection,
+  type ResolvedAuth,
+  type ResolvedAuthOf,
+  type ResolvedRoute,
+} from '../../resources/index.ts'
+import type { ExplainedCaller } from './explain-input.ts'
+
+/** What `extauth explain` says; the JSON of `--output json`. */
+export interface ExplainReport {
+  readonly route: string
+  readonly config: {
+    readonly name: string
+    readonly type: string
+    readonly configHash: string
+    readonly file: string
+    readonly line: number
+  }
+  readonly why: string
+  readonly caller: {
+    readonly issuer: string
+    readonly subject: string
+    readonly format: string
+    readonly signature: 'not checked'
+  }
+  /** What would stop this token before a role is chosen, as far as that can be told without network and keys. */
+  readonly notes: readonly string[]
+  /** Only for cloudSts. */
+  readonly decision: Decision | undefined
+  readonly headers: { readonly added: readonly string[]; readonly removed: readonly string[] }
+  /** SHA-256 of each part of the cache key that is known here, base64url; only where something would be fetched. */
+  readonly cacheKey: Readonly<Record<string, string>> | undefined
+}
+
+/** The headers of a caller that no backend gets (decisions §3.1); `*` stands for the rest of a name. */
+export const REMOVED = [
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'any entry of sec-websocket-protocol that carries a token',
+  ...HEARSAY,
+  ...AMZ_CREDENTIALS,
+  ...GATEWAY_HEADERS.map(({ name }) => name),
+  'x-amzn-bedrock-agentcore-*-user-id',
+  'x-forwarded-*',
+  'x-auth-request-*',
+  'any header whose value contains the access token',
+]
+
+/** What every backend is told about where a request came from. */
+const ALWAYS_ADDED = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']
+
+/** Explains one request of one caller on one route; pure but for `nowMs`. Throws `Failure` for a matcher that is wrong. */
+export function explain(
+  route: ResolvedRoute,
+  caller: ExplainedCaller,
+  nowMs: number,
+  options: { readonly all: boolean },
+): ExplainReport {
+  const { auth } = route
+  const config = `${auth.namespace}/${auth.name}`
+  const decision = auth.type === 'cloudSts' ? decideFor(auth, route.onMatcherError, caller, options) : undefined
+  return {
+    route: route.name,
+    config: { name: config, type: auth.type, configHash: auth.configHash, ...auth.source },
+    why: `route ${JSON.stringify(route.name)} (path ${route.path}) names it in externalAuthConfigRef`,
+    caller: { issuer: caller.issuer, subject: caller.subject, format: caller.format, signature: 'not checked' },
+    notes: notesOn(route, caller, nowMs),
+    decision,
+    headers: headersOf(route),
+    cacheKey: cacheKeyOf(config, auth, caller, decision),
+  }
+}
+
+/** Copies of what is added are removed before, whoever sent them. */
+function headersOf({ auth, passHeaders }: ResolvedRoute): ExplainReport['headers'] {
+  const passed = new Set(passHeaders.map((name) => name.toLowerCase()))
+  const sets = headersSetBy(auth)
+  const added = sets.map(({ name, shown }) => (shown === undefined ? name : `${name}: ${shown}`))
+  const owned = sets.map(({ name }) => name)
+  return {
+    added: [...added, ...ALWAYS_ADDED],
+    removed: [...new Set([...REMOVED.filter((name) => !passed.has(name)), ...owned])],
+  }
+}
+
+/** The decision of a config for a caller, by the code that the proxy decides with. Throws `config_error` for a wrong matcher. */
+export function decideFor(
+  auth: ResolvedAuthOf<'cloudSts'>,
+  onMatcherError: ResolvedRoute['onMatcherError'],
+  caller: ExplainedCaller,
+  options: { readonly all: boolean },
+): Decision {
+  const mapper = createRoleMapper(auth.spec, { onMatcherError })
+  return decide(`${auth.namespace}/${auth.name}`, auth.spec, mapper, caller, options)
+}
+
+/** What would stop the token of this caller before a role is chosen, as far as that can be told here. */
+export function notesOn(
+  { callers, authServer, requiredScopes }: Pick<ResolvedRoute, 'callers' | 'authServer' | 'requiredScopes'>,
+  { claims, issuer, identity, format, tokenDigest }: ExplainedCaller,
+  nowMs: number,
+): readonly string[] {
+  if (callers.mode !== 'oauth' || format === 'opaque') return []
+  const notes: string[] = []
+  // A token of the authorization server of this route is judged by its own keys.
+  if (issuer !== authServer?.server.spec.issuer) notes.push(...providerNotes(callers, issuer, claims))
+  if (tokenDigest === undefined && identity.startsWith('token:'))
+    notes.push('the claims have no sub and name no client: each token is a caller, and what is derived from it differs')
+  const { exp } = claims
+  if (typeof exp !== 'number') notes.push('the claims have no exp: a JWT without it would be refused with 401')
+  else if (exp * 1000 <= nowMs) notes.push('exp has passed: the token would be refused with 401')
+  const granted = scopesOf({ claims })
+  const missing = requiredScopes.filter((scope) => !granted.has(scope))
+  if (missing.length > 0) notes.push(`the route requires scopes that are not there (${missing.join(' ')}): 403`)
+  return notes
+}
+
+function providerNotes(callers: OAuthSection, issuer: string, claims: Claims): readonly string[] {
+  const ofIssuer = callers.oauth.providers.filter(({ issuerUrl }) => issuerUrl === issuer)
+  const audiences = new Set([claims['aud'] ?? []].flat())
+  const ofAudience = ofIssuer.filter(({ audience }) => audiences.has(audience))
+  if (ofIssuer.length === 0) return ['no provider of this route has this issuer: the token would be refused with 401']
+  if (ofAudience.length === 0)
+    return ['the audience is not the one of the provider: the token would be refused with 401']
+  return ofAudience.some(({ subject }) => subject === undefined || subject === claims['sub'])
+    ? []
+    : ['the provider accepts another subject only: the token would be refused with 401']
+}
+
+function cacheKeyOf(
+  config: string,
+  auth: ResolvedAuth,
+  caller: ExplainedCaller,
+  decision: Decision | undefined,
+): Readonly<Record<string, string>> | undefined {
+  // Whose token it is would only be known from introspection.
+  if (caller.format === 'opaque') return undefined
+  const own = decision === undefined ? exchangeParts(auth, caller) : roleParts(decision, caller)
+  if (own === undefined) return undefined
+  const { issuer, identity } = caller
+  const parts = { config, configHash: auth.configHash, issuer, identity, ...own }
+  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, hashKey([part])]))
+}
+
+function roleParts({ choice, session, refusal }: Decision, { claims }: ExplainedCaller) {
+  if (refusal !== undefined || choice.roleArn === undefined || session === undefined) return undefined
+  const [role = '', sessionName = '', judged = ''] = keyParts(choice.roleArn, session.name, claims)
+  return { role, sessionName, claims: judged }
+}
+
+function exchangeParts(auth: ResolvedAuth, { tokenDigest }: ExplainedCaller) {
+  if (auth.type !== 'tokenExchange') return undefined
+  const { audience, scopes = [] } = auth.spec
+  return { audience, scopes: scopes.join(' '), ...(tokenDigest === undefined ? {} : { subjectToken: tokenDigest }) }
+}

@@ -1,0 +1,68 @@
+import type { Decision, MappingStep, SessionName } from '../../obtain/cloud-sts/index.ts'
+import type { ExplainReport } from './explain-report.ts'
+
+const OUTCOMES: Readonly<Record<MappingStep['outcome'], string>> = {
+  matched: 'matched',
+  not_matched: 'not matched',
+  error: 'error',
+  limit: 'limit',
+  not_evaluated: 'not evaluated',
+}
+
+const CHANGES: Readonly<Record<SessionName['changes'][number], string>> = {
+  characters_replaced: 'characters that STS does not take became "-"',
+  too_long: 'it is longer than 64',
+  too_short: 'it is shorter than 2',
+  looks_derived: 'it ends like a derived name',
+}
+
+/** The report for people. */
+export function renderReport(report: ExplainReport): string {
+  const { config, caller, decision, headers, cacheKey } = report
+  const lines = [
+    `config        ${config.name} (${config.type}), ${config.file}:${config.line}, hash ${config.configHash}`,
+    `because       ${report.why}`,
+    `caller        issuer ${shown(caller.issuer)}, subject ${shown(caller.subject)}, ${caller.format}`,
+    'signature     not checked',
+    ...report.notes.map((note) => `note          ${note}`),
+    ...(decision === undefined ? [`role          none: type ${config.type} has no roles`] : decisionLines(decision)),
+    ...headers.added.map((header) => `adds          ${header}`),
+    ...headers.removed.map((header) => `removes       ${header}`),
+    ...Object.entries(cacheKey ?? {}).map(([part, digest]) => `cache key     ${part.padEnd(12)}${digest}`),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** A decision for people: each mapping in the order of evaluation, role, session name and refusal. */
+export function decisionLines({ choice, session, sessionNameClaim, refusal }: Decision): string[] {
+  const { steps, roleArn, by } = choice
+  const role =
+    roleArn === undefined
+      ? 'none'
+      : `${roleArn} (by ${by === 'fallback' ? 'fallbackRoleArn' : 'the mapping that matched'})`
+  return [
+    ...steps.map(
+      (step) => `mapping ${String(step.mapping).padEnd(6)}${OUTCOMES[step.outcome].padEnd(14)}${ruleOf(step)}`,
+    ),
+    `role          ${role}`,
+    `session name  ${sessionLine(session, sessionNameClaim)}`,
+    ...(refusal === undefined ? [] : [`refused       ${refusal}`]),
+  ]
+}
+
+function ruleOf(step: MappingStep): string {
+  const { kind, rule, roleArn, priority, position, reason, missingKey } = step
+  const order = priority === undefined ? '' : `, priority ${priority}`
+  const key = missingKey === undefined ? '' : `: ${JSON.stringify(missingKey)}`
+  const place = position === undefined ? '' : ` — line ${position.line}, column ${position.column}: ${reason}${key}`
+  return `${kind} ${JSON.stringify(rule)} → ${roleArn}${order}${place}`
+}
+
+function sessionLine(session: SessionName | undefined, claim: string): string {
+  if (session === undefined) return `none: the claim ${JSON.stringify(claim)} is missing or not a string`
+  if (session.changes.length === 0) return `${session.name} (claim ${JSON.stringify(claim)}, unchanged)`
+  const why = session.changes.map((change) => CHANGES[change]).join('; ')
+  return `${session.name} (claim ${JSON.stringify(claim)}, changed: ${why})`
+}
+
+const shown = (text: string): string => (text === '' ? '(none)' : text)

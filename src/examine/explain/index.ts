@@ -1,0 +1,5 @@
+export { readDecisions } from './decisions-file.ts'
+export { compare, renderComparison } from './explain-against.ts'
+export { callerOfClaims, callerOfToken, type ExplainedCaller, readInput } from './explain-input.ts'
+export { explain, type ExplainReport } from './explain-report.ts'
+export { renderReport } from './explain-text.ts'

@@ -1,0 +1,105 @@
+import path from 'node:path'
+import { type Loaded, type Located, type LocatedAuth, type Problem, resolveAuth } from '../../load/index.ts'
+import type { ResolvedAuthOf, ResolvedRoute, RoleCase, RoleTest } from '../../resources/index.ts'
+import { callerOfClaimsText, callerOfToken, type ExplainedCaller } from '../explain/explain-input.ts'
+import { type Io, UsageError } from '../../compose/index.ts'
+
+/** A case with everything that it names at hand. */
+export interface ReadyCase {
+  /** Name of the document. */
+  readonly suite: string
+  readonly file: string
+  /** Of the case, from 1. */
+  readonly line: number
+  readonly name: string
+  readonly auth: ResolvedAuthOf<'cloudSts'>
+  /** Undefined where the case names a config. */
+  readonly route: ResolvedRoute | undefined
+  readonly onMatcherError: ResolvedRoute['onMatcherError']
+  readonly caller: ExplainedCaller
+  readonly expect: RoleCase['expect']
+}
+
+export interface CaseSources {
+  readonly loaded: Loaded
+  /** Of the proxy; undefined where no case names a route. */
+  readonly routes: readonly ResolvedRoute[] | undefined
+}
+
+/** All cases of all documents, in their order, and what is wrong with those that can't be run. */
+export async function readyCases(
+  sources: CaseSources,
+  io: Io,
+): Promise<{ readonly cases: readonly ReadyCase[]; readonly problems: readonly Problem[] }> {
+  const cases: ReadyCase[] = []
+  const problems: Problem[] = []
+  for (const located of sources.loaded.roleTests) {
+    const { metadata, spec } = located.document
+    for (const [index, each] of spec.cases.entries()) {
+      const at = ['spec', 'cases', index]
+      const subject = subjectOf(each, sources, metadata.namespace)
+      if ('message' in subject) {
+        problems.push(located.problem([...at, each.route === undefined ? 'config' : 'route'], subject.message))
+        continue
+      }
+      try {
+        const { line } = located.problem(at, '')
+        const caller = await callerOf(each, located, io)
+        const name = each.name ?? `case ${index + 1}`
+        cases.push({ suite: metadata.name, file: located.file, line, name, ...subject, caller, expect: each.expect })
+      } catch (error) {
+        if (!(error instanceof UsageError)) throw error
+        problems.push(located.problem([...at, each.token === undefined ? 'claims' : 'token'], error.message))
+      }
+    }
+  }
+  return { cases, problems }
+}
+
+type Subject = Pick<ReadyCase, 'auth' | 'route' | 'onMatcherError'>
+
+function subjectOf(
+  { route: routeName, config }: RoleCase,
+  sources: CaseSources,
+  namespace: string,
+): Subject | { readonly message: string } {
+  if (routeName !== undefined) {
+    const routes = sources.routes ?? []
+    const route = routes.find(({ name }) => name === routeName)
+    if (route === undefined)
+      return { message: `there is no such route, expected one of ${routes.map(({ name }) => name).join(', ')}` }
+    const { auth, onMatcherError } = route
+    return auth.type === 'cloudSts' ? { auth, route, onMatcherError } : { message: rolesOnly(auth.name, auth.type) }
+  }
+  const found = sources.loaded.auths.find(
+    ({ document: { metadata } }) => metadata.name === config && metadata.namespace === namespace,
+  )
+  if (found === undefined)
+    return { message: `there is no such MCPExternalAuthConfig, expected one of ${namesIn(sources.loaded, namespace)}` }
+  const resolved = resolveCloudSts(found)
+  return 'message' in resolved ? resolved : { auth: resolved, route: undefined, onMatcherError: 'skip' }
+}
+
+/** The config as the proxy takes it, or why it has no roles. */
+export function resolveCloudSts(located: LocatedAuth): ResolvedAuthOf<'cloudSts'> | { readonly message: string } {
+  const { metadata, spec } = located.document
+  if (spec.type !== 'cloudSts') return { message: rolesOnly(metadata.name, spec.type) }
+  const result = resolveAuth(located)
+  if ('message' in result) return { message: result.message }
+  return result.auth.type === 'cloudSts' ? result.auth : { message: rolesOnly(metadata.name, result.auth.type) }
+}
+
+const rolesOnly = (name: string, type: string): string =>
+  `"${name}" has type "${type}", which has no roles; expected one of type "cloudSts"`
+
+const namesIn = ({ auths }: Loaded, namespace: string): string =>
+  auths
+    .filter(({ document }) => document.metadata.namespace === namespace && document.spec.type === 'cloudSts')
+    .map(({ document }) => document.metadata.name)
+    .join(', ') || '(none of type cloudSts is loaded)'
+
+function callerOf(each: RoleCase, { file }: Located<RoleTest>, io: Io): ExplainedCaller | Promise<ExplainedCaller> {
+  if (each.token !== undefined) return callerOfToken(path.resolve(path.dirname(file), each.token), io)
+  // As JSON, so that claims are held to what the proxy takes from a token.
+  return callerOfClaimsText(JSON.stringify(each.claims), 'this', each.format)
+}

@@ -1,0 +1,5 @@
+export { readyCases } from './cases.ts'
+export { renderRecordedCases } from './from-decisions.ts'
+export { renderJUnit } from './junit.ts'
+export { runAsJson, runCases, type TestRun } from './run.ts'
+export { renderRun } from './text.ts'

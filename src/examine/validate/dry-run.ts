@@ -1,0 +1,75 @@
+import path from 'node:path'
+import { asFailure, type Clock, type Log } from '../../core/index.ts'
+import { createLocalHandlers } from '../../proxy/index.ts'
+import { type Problem, problemOfFile, type ResolvedProxy } from '../../load/index.ts'
+import { createStores, type Stores } from '../../storage/index.ts'
+import { buildCandidate, loadRooms, createServices } from '../../compose/proxy/index.ts'
+import { ConfigError, placed } from '../../compose/index.ts'
+import { openMetrics } from '../../report/index.ts'
+
+export interface DryRunOptions {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly stsEndpoint: string | undefined
+  /** False builds without files and secrets, as if none were named. */
+  readonly readsFiles: boolean
+  readonly clock: Clock
+}
+
+const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
+
+/**
+ * Builds what a proxy with this configuration would run, by the same code, and lets go of it: nothing listens, nothing is
+ * fetched, no store is connected. Gives the problems that the proxy would refuse to start with, those of environment variables
+ * included.
+ */
+export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Promise<readonly Problem[]> {
+  const { clock, env, stsEndpoint, readsFiles } = options
+  const stores = memoryOnly(clock)
+  const { secretsDirectory, maxCredentials } = config
+  try {
+    const services = createServices({
+      // What is nowhere has no secrets.
+      secretsDirectory: readsFiles ? secretsDirectory : path.join(secretsDirectory, '\u0001'),
+      maxCredentials,
+      stsEndpoint,
+      env,
+      log: SILENT,
+      clock,
+      stores,
+    })
+    const rooms = await loadRooms(config)
+    const candidate = buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services, rooms)
+    try {
+      placed(config.places, { process: 'routes' }, () => createLocalHandlers(candidate.runtime.localHandlers))
+    } finally {
+      await candidate.runtime.close()
+    }
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    const failure = asFailure(error)
+    if (failure.code === 'internal_error') throw error
+    // What no document says comes from the environment.
+    return [problemOfFile('(environment)', failure.detail ?? failure.code)]
+  } finally {
+    await stores.close()
+  }
+}
+
+function withoutFiles(config: ResolvedProxy): ResolvedProxy {
+  const routes = config.routes.map((route) => Object.assign({}, route, { targetTls: undefined }))
+  return { ...config, routes }
+}
+
+/** What the listener would be called; the port that is free is not known before. */
+function urlOf({ listen: { address, tls } }: ResolvedProxy): string {
+  if (address.startsWith('unix:')) return address
+  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(address) ?? []
+  return `${tls === undefined ? 'http' : 'https'}://${host === '' || host === '*' ? 'localhost' : host}:${port}`
+}
+
+/** Stores that are made as configured and connect to nobody. */
+function memoryOnly(clock: Clock): Stores {
+  const stores = createStores({ clock, log: SILENT, metrics: openMetrics(), random: Math.random })
+  return { open: (_config, scope) => stores.open({ type: 'memory' }, scope), close: () => stores.close() }
+}

@@ -1,0 +1,1 @@
+export { validate, type ValidationReport } from './validation.ts'

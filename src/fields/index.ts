@@ -1,0 +1,62 @@
+export { innerOf, later, once } from './later.ts'
+export {
+  type Content,
+  FILE_PATHS,
+  type Found,
+  type FoundContent,
+  isHeaderForm,
+  marked,
+  markedContents,
+  SECRET_REFS,
+  withMark,
+  withValueAt,
+} from './marked.ts'
+export { authServerReference, DEFAULT_NAMESPACE, localReference, metadata, type Metadata } from './metadata.ts'
+export { withoutNulls } from './nulls.ts'
+export {
+  celPattern,
+  HEADER_NAME,
+  HOST_HEADER,
+  HOST_PORT,
+  HTTP_URL,
+  ISSUER,
+  ISSUER_PLACE,
+  LISTEN_ADDRESS,
+  PUBLIC_PATH,
+  ROUTE_PATH,
+} from './patterns.ts'
+export { isLoopbackBind, judgePlainHttp, type PlainHttp } from './plain-http.ts'
+export {
+  exclusive,
+  goesWithType,
+  injectable,
+  isRecord,
+  needs,
+  type Rule,
+  rulesOf,
+  withCel,
+  withRules,
+} from './rules.ts'
+export {
+  absoluteUri,
+  dataKey,
+  filePath,
+  goDuration,
+  headerName,
+  httpsUrl,
+  httpUrl,
+  int32,
+  MAX_INT32,
+  namespaceName,
+  objectName,
+  origins,
+  passableHeader,
+  scopes,
+  secondsBetween,
+  secretRef,
+  type SecretRef,
+  size,
+  timerDuration,
+  trustedProxies,
+} from './scalars.ts'
+export { type Bytes, type Milliseconds, parseGoDuration, parseSize, seconds } from './units.ts'

@@ -1,0 +1,81 @@
+import { sortDocument } from './document-kinds.ts'
+import { isRecord } from '../../fields/index.ts'
+import { moved, readYaml, type TextDocument, type TextProblem } from '../yaml/yaml.ts'
+import type { Budget } from '../yaml/yaml-limits.ts'
+
+/** A document of ours in the data of a ConfigMap, with the places of the file that the ConfigMap is in. */
+export interface ContainedText {
+  /** The key of `data`. */
+  readonly key: string
+  readonly documents: readonly TextDocument[]
+  readonly problems: readonly TextProblem[]
+}
+
+/** Whether an object is a ConfigMap, whose data may be documents of ours. */
+export const isConfigMap = ({ apiVersion, kind }: Readonly<Record<string, unknown>>): boolean =>
+  apiVersion === 'v1' && kind === 'ConfigMap'
+
+/**
+ * The documents of ours that a ConfigMap holds, by key of its `data`. What is somebody else's is left out, and so is what is
+ * wrong with a text that names no group of ours: a ConfigMap may hold anything. `prefix` is where the ConfigMap is in `text`.
+ */
+export function textsIn(
+  value: Readonly<Record<string, unknown>>,
+  text: TextDocument,
+  prefix: readonly PropertyKey[],
+  { apiGroup, budget }: { readonly apiGroup: string; readonly budget: Budget },
+): ContainedText[] {
+  const { data } = value
+  if (!isRecord(data)) return []
+  return Object.entries(data).flatMap(([key, content]) => {
+    if (typeof content !== 'string') return []
+    const isNamed = namesGroup(content, apiGroup)
+    if (!isNamed && !PLAIN.test(content)) return []
+    const at = [...prefix, 'data', key]
+    const inner = readYaml(content, budget)
+    const documents = inner.documents.filter((document) => isOurs(document.value, apiGroup))
+    const problems = isNamed ? inner.problems : []
+    if (documents.length === 0 && problems.length === 0) return []
+    return [
+      {
+        key,
+        documents: documents.map((document) => within(document, text, at)),
+        problems: problems.map((problem) => moved(problem, text.placeWithin(at, problem))),
+      },
+    ]
+  })
+}
+
+/** The groups whose documents load whatever `--api-group` says. */
+const GROUPS = ['extauth.dev', 'toolhive.stacklok.dev']
+
+const namesGroup = (text: string, apiGroup: string): boolean =>
+  [apiGroup, ...GROUPS].some((group) => text.includes(`${group}/`))
+
+/** Keys that the registry file and `auth` sections begin with, which name no group. */
+const PLAIN = /(^|[{,\s])["']?(auth|registries)["']?[ \t]*:/
+
+function isOurs(value: unknown, apiGroup: string): boolean {
+  if (!isRecord(value)) return false
+  switch (sortDocument(value, apiGroup).is) {
+    case 'registry':
+      return Array.isArray(value.registries)
+    case 'callers':
+      return isRecord(value.auth) && ('mode' in value.auth || 'oauth' in value.auth)
+    case 'foreign':
+      return false
+    default:
+      return true
+  }
+}
+
+/** A document of a text that lies at `at` in another one, with the places of that one. */
+function within(document: TextDocument, outer: TextDocument, at: readonly PropertyKey[]): TextDocument {
+  return {
+    value: document.value,
+    start: outer.placeWithin(at, document.start),
+    warnings: document.warnings.map((warning) => moved(warning, outer.placeWithin(at, warning))),
+    locate: (path, what) => outer.placeWithin(at, document.locate(path, what)),
+    placeWithin: (path, inner) => outer.placeWithin(at, document.placeWithin(path, inner)),
+  }
+}

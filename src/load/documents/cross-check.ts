@@ -1,0 +1,104 @@
+import type { Declared, Loading, LocatedAuth } from './loaded.ts'
+import { nearest } from '../../core/index.ts'
+import type { Located } from './problem.ts'
+import type { FoundReference } from './references.ts'
+import { sectionWarnings } from './warnings.ts'
+
+const key = (...parts: readonly string[]): string => parts.join('\n')
+
+/** What only several documents together can show: duplicates, references that lead nowhere, and their rules. */
+export function crossCheck(loading: Loading): void {
+  const declared = duplicates(loading)
+  const auths = new Map(
+    loading.auths.map((auth) => [key(auth.document.metadata.namespace, auth.document.metadata.name), auth]),
+  )
+  for (const referrer of loading.declared) {
+    for (const reference of referrer.references) {
+      checkReference(loading, declared, referrer, reference)
+      checkTarget(loading, auths.get(key(referrer.namespace, reference.name)), referrer, reference)
+    }
+  }
+  for (const proxy of loading.proxies) {
+    const { spec } = proxy.document
+    if (spec.auth !== undefined) loading.warnings.push(...sectionWarnings(spec.auth, proxy, ['spec', 'auth']))
+    for (const [index, { auth }] of spec.routes.entries()) {
+      if (auth !== undefined) loading.warnings.push(...sectionWarnings(auth, proxy, ['spec', 'routes', index, 'auth']))
+    }
+  }
+}
+
+/** One name, one object: a second document of the same kind, namespace and name is a problem that names the first. */
+function duplicates(loading: Loading): ReadonlyMap<string, Declared> {
+  const first = new Map<string, Declared>()
+  for (const declared of loading.declared) {
+    const id = key(declared.kind, declared.namespace, declared.name)
+    const earlier = first.get(id)
+    if (earlier === undefined) first.set(id, declared)
+    else {
+      const message = `there is already a ${declared.kind} "${declared.name}" in namespace "${declared.namespace}" at ${placeOf(earlier.place)}`
+      loading.problems.push(declared.place.problem(['metadata', 'name'], message))
+    }
+  }
+  return first
+}
+
+/** Kinds behind which one backend is, so that a second upstream would never be asked for (specification, `upstreamProviders`). */
+const SINGLE_UPSTREAM: ReadonlySet<string> = new Set(['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry'])
+
+/** Rules of what a reference leads to (authserver.md §2.3, §2.4). */
+function checkTarget(
+  loading: Loading,
+  target: LocatedAuth | undefined,
+  { kind, place, references }: Declared,
+  { name, path, role }: FoundReference,
+): void {
+  if (target === undefined) return
+  const { spec } = target.document
+  const where = `"${name}" (${placeOf(target)})`
+  if (spec.type !== 'embeddedAuthServer') {
+    if (role !== 'authServer') return
+    const message = `${where} has type "${spec.type}", expected "embeddedAuthServer"`
+    loading.problems.push(place.problem(path, message))
+    return
+  }
+  const providers = spec.embeddedAuthServer.upstreamProviders.length
+  if (SINGLE_UPSTREAM.has(kind) && providers > 1) {
+    const message = `${where} has ${providers} upstream providers, ${kind} supports one; a VirtualMCPServer or a ProxyConfig takes several`
+    loading.problems.push(place.problem(path, message))
+  }
+  const owner = path.slice(0, -2).join('\n')
+  const isBesideAuthServer = references.some(
+    (other) => other.role === 'authServer' && other.path.slice(0, -2).join('\n') === owner,
+  )
+  if (role === 'externalAuth' && isBesideAuthServer) {
+    const message = `${where} is an authorization server already, and "authServerRef" names one too; expected only one of them`
+    loading.problems.push(place.problem(path, message))
+  }
+}
+
+/** A reference that leads nowhere is a problem that names both ends, and what may have been meant. */
+function checkReference(
+  loading: Loading,
+  declared: ReadonlyMap<string, Declared>,
+  { place, namespace }: Declared,
+  { name, path }: FoundReference,
+): void {
+  if (declared.has(key('MCPExternalAuthConfig', namespace, name))) return
+  const candidates = [...declared.values()].filter((item) => item.kind === 'MCPExternalAuthConfig')
+  const elsewhere = candidates.find((item) => item.name === name)
+  const meant = nearest(
+    name,
+    candidates.filter((item) => item.namespace === namespace).map((item) => item.name),
+  )
+  const hint =
+    elsewhere === undefined
+      ? meant === undefined
+        ? ''
+        : `, did you mean "${meant}"?`
+      : `; the one at ${placeOf(elsewhere.place)} is in namespace "${elsewhere.namespace}", and references stay within one`
+  const message = `there is no MCPExternalAuthConfig "${name}" in namespace "${namespace}"${hint}`
+  loading.problems.push(place.problem(path, message))
+}
+
+/** `file:line` of a document. */
+export const placeOf = (place: Located<unknown>): string => `${place.file}:${place.line}`

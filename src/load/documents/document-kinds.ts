@@ -1,0 +1,98 @@
+import { nearest } from '../../core/index.ts'
+import { WORKLOAD_KINDS } from '../../resources/index.ts'
+
+/** Group of our resources unless `--api-group` says otherwise (decisions §1). */
+export const DEFAULT_API_GROUP = 'extauth.dev'
+
+/** The versions that load, by group; files written for this group load as they stand. */
+const ALSO_LOADED: Readonly<Record<string, readonly string[]>> = { 'toolhive.stacklok.dev': ['v1alpha1', 'v1beta1'] }
+const OUR_VERSIONS: readonly string[] = ['v1alpha1']
+
+/** Every kind that this product reads. */
+export const OUR_KINDS = ['MCPExternalAuthConfig', 'ProxyConfig', 'RoleTest', ...WORKLOAD_KINDS] as const
+export type DocumentKind = (typeof OUR_KINDS)[number]
+
+export type Sorted =
+  | { readonly is: 'ours'; readonly kind: DocumentKind }
+  /** Somebody else's document; `warning` where it looks like a misspelled one of ours. */
+  | { readonly is: 'foreign'; readonly kind: string; readonly warning: string | undefined }
+  | { readonly is: 'registry' | 'callers' }
+  | { readonly is: 'list'; readonly items: readonly unknown[] }
+  | { readonly is: 'wrong'; readonly path: readonly string[]; readonly message: string }
+
+/** Tells whose a document is, by `apiVersion` and `kind`; the registry file has neither. */
+export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup: string): Sorted {
+  const { apiVersion, kind } = value
+  if (apiVersion === undefined && kind === undefined) return sortPlain(value)
+  const isOurKind = isKnown(kind)
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
+    const missing = typeof apiVersion === 'string' ? 'kind' : 'apiVersion'
+    if (!isOurKind && typeof kind === 'string') return { is: 'foreign', kind: kind.slice(0, 64), warning: undefined }
+    return {
+      is: 'wrong',
+      path: [missing],
+      message:
+        missing === 'kind'
+          ? `missing, expected one of ${OUR_KINDS.join(', ')}`
+          : `missing, expected "${apiGroup}/v1alpha1"`,
+    }
+  }
+  const [group = '', version = ''] = apiVersion.split('/', 2)
+  const versions = group === apiGroup || group === DEFAULT_API_GROUP ? OUR_VERSIONS : ownEntry(ALSO_LOADED, group)
+  const isList =
+    kind === 'List' ? apiVersion === 'v1' : versions !== undefined && OUR_KINDS.some((known) => kind === `${known}List`)
+  if (isList && Array.isArray(value.items)) return { is: 'list', items: value.items }
+  if (versions === undefined) {
+    const message = isOurKind ? misspelled(apiVersion, apiGroup) : undefined
+    if (message !== undefined) return { is: 'wrong', path: ['apiVersion'], message }
+    const warning = isOurKind
+      ? `skipped, "${kind}" of the group "${group.slice(0, 64)}" is not ours, expected "${apiGroup}/v1alpha1"`
+      : undefined
+    return { is: 'foreign', kind, warning }
+  }
+  if (isOurKind) {
+    if (versions.includes(version)) return { is: 'ours', kind }
+    return {
+      is: 'wrong',
+      path: ['apiVersion'],
+      message: `unknown version, expected ${versions.map((known) => `"${group}/${known}"`).join(' or ')}`,
+    }
+  }
+  const meant = nearest(kind, OUR_KINDS)
+  if (meant !== undefined)
+    return { is: 'wrong', path: ['kind'], message: `"${kind}" is not known, did you mean "${meant}"?` }
+  if (versions === OUR_VERSIONS) {
+    return {
+      is: 'wrong',
+      path: ['kind'],
+      message: `"${kind.slice(0, 64)}" is not known, expected one of ${OUR_KINDS.join(', ')}`,
+    }
+  }
+  return { is: 'foreign', kind, warning: undefined }
+}
+
+/** What is wrong with an `apiVersion` of a kind of ours that nobody else can have meant: one without a group, or nearly ours. */
+function misspelled(apiVersion: string, apiGroup: string): string | undefined {
+  const [group = '', ...version] = apiVersion.split('/')
+  if (version.length === 0 || group.trim() === '') return `has no group, expected "${apiGroup}/v1alpha1"`
+  const meant = nearest(group, [apiGroup, DEFAULT_API_GROUP, ...Object.keys(ALSO_LOADED)])
+  return meant && `the group "${group}" is not known, did you mean "${meant}"?`
+}
+
+const isKnown = (kind: unknown): kind is DocumentKind => OUR_KINDS.some((known) => known === kind)
+
+const ownEntry = (table: Readonly<Record<string, readonly string[]>>, name: string): readonly string[] | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined
+
+const SECTION_KEYS: ReadonlySet<string> = new Set(['mode', 'oauth', 'publicPaths'])
+
+/** Documents without apiVersion and kind: the registry file, an `auth` section alone, or nothing of ours. */
+function sortPlain(value: Readonly<Record<string, unknown>>): Sorted {
+  const keys = Object.keys(value)
+  if (keys.includes('registries')) return { is: 'registry' }
+  if (keys.includes('auth')) return { is: keys.length === 1 ? 'callers' : 'registry' }
+  // The section alone, as `--callers` takes it.
+  if (keys.includes('oauth') && keys.every((key) => SECTION_KEYS.has(key))) return { is: 'callers' }
+  if (keys.length === 1 && value.mode === 'anonymous') return { is: 'callers' }
+  return { is: 'foreign', kind: '', warning: undefined }
+}

@@ -1,0 +1,75 @@
+import type {
+  ManifestSection,
+  MCPExternalAuthConfig,
+  ProxyConfig,
+  RegistryConfig,
+  RoleTest,
+  Workload,
+} from '../../resources/index.ts'
+import type { MarkedPod } from './marked-pod.ts'
+import type { NamedFile, NamedSecret } from './named-files.ts'
+import type { Located, Problem } from './problem.ts'
+import type { FoundReference } from './references.ts'
+
+/** A document as it was declared, whether or not it is valid: what references lead to, and where they start. */
+export interface Declared {
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly place: Located<unknown>
+  /** Its references to MCPExternalAuthConfig. */
+  readonly references: readonly FoundReference[]
+}
+
+/** Everything that a set of files holds. Documents with problems are only in `problems` and `declared`. */
+export interface Loaded {
+  readonly auths: readonly LocatedAuth[]
+  readonly proxies: readonly Located<ProxyConfig>[]
+  readonly workloads: readonly Located<Workload>[]
+  readonly registries: readonly Located<RegistryConfig>[]
+  /** Cases for `extauth test`; no process runs by them. */
+  readonly roleTests: readonly Located<RoleTest>[]
+  /** `auth` sections that are files of their own. */
+  readonly callers: readonly Located<ManifestSection>[]
+  /** Pods and templates of pods with labels or annotations of our group. */
+  readonly pods: readonly Located<MarkedPod>[]
+  readonly declared: readonly Declared[]
+  /** The files and secrets that valid documents name. */
+  readonly namedFiles: readonly NamedFile[]
+  readonly namedSecrets: readonly NamedSecret[]
+  /** Every problem of every document, in the order of files and lines. */
+  readonly problems: readonly Problem[]
+  /** What is allowed but should be known. */
+  readonly warnings: readonly Problem[]
+  /** Fields of workloads that nothing here reads. */
+  readonly unused: readonly Problem[]
+  /** Documents of other groups and kinds; a ConfigMap that holds documents of ours is none of them. */
+  readonly skipped: readonly { readonly file: string; readonly line: number; readonly kind: string }[]
+  readonly files: number
+}
+
+/** An MCPExternalAuthConfig with the hash of its defaulted spec. */
+export interface LocatedAuth extends Located<MCPExternalAuthConfig> {
+  readonly configHash: string
+}
+
+/** `Loaded` while it is being filled. */
+export type Loading = { -readonly [K in keyof Loaded]: Loaded[K] extends readonly (infer T)[] ? T[] : Loaded[K] }
+
+export const nothingLoaded = (): Loading => ({
+  auths: [],
+  proxies: [],
+  workloads: [],
+  registries: [],
+  roleTests: [],
+  callers: [],
+  pods: [],
+  declared: [],
+  namedFiles: [],
+  namedSecrets: [],
+  problems: [],
+  warnings: [],
+  unused: [],
+  skipped: [],
+  files: 0,
+})

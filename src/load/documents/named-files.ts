@@ -1,0 +1,65 @@
+import type { z } from 'zod'
+import { besides, type SourcePlace } from '../../resources/index.ts'
+import { FILE_PATHS, markedContents, SECRET_REFS, type Content, type SecretRef } from '../../fields/index.ts'
+import type { Located, Problem } from './problem.ts'
+
+/** Something that a document names, and where. */
+interface Named {
+  /** The document that names it. */
+  readonly owner: SourcePlace
+  /** Path of the field in that document. */
+  readonly steps: readonly PropertyKey[]
+  /** A problem with it that needs its message only. */
+  readonly at: Problem
+  readonly holds: Content
+}
+
+/** A file that a document names. */
+export interface NamedFile extends Named {
+  /** Absolute. */
+  readonly path: string
+  /** The certificate that a key belongs to; undefined where it is none, or none is named. */
+  readonly certificate: string | undefined
+}
+
+/** A secret (or key of a ConfigMap) that a document names. */
+export interface NamedSecret extends Named {
+  /** `<name>/<key>`, as it lies in the secrets directory. */
+  readonly label: string
+}
+
+/** What one document names. */
+export interface Names {
+  readonly files: readonly NamedFile[]
+  readonly secrets: readonly NamedSecret[]
+}
+
+/** Every file and secret that `value` names, as it is written and has passed `schema`. */
+export function namesIn(schema: z.core.$ZodType, value: unknown, place: Located<unknown>): Names {
+  const owner = { file: place.file, line: place.line }
+  const named = ({
+    path: steps,
+    holds,
+  }: {
+    readonly path: readonly PropertyKey[]
+    readonly holds: Content
+  }): Named => ({
+    owner,
+    steps,
+    at: place.problem(steps, ''),
+    holds,
+  })
+  const found = markedContents<string>(schema, value, FILE_PATHS)
+  const files: NamedFile[] = []
+  for (const file of found) {
+    const isBeside = (other: readonly PropertyKey[]): boolean =>
+      other.length === file.path.length && other.slice(0, -1).every((step, index) => step === file.path[index])
+    const own = found.find((other) => other.holds === 'certificate chain' && isBeside(other.path))?.value
+    const certificate = file.holds === 'key of certificate' && own !== undefined ? besides(place.file, own) : undefined
+    files.push({ ...named(file), path: besides(place.file, file.value), certificate })
+  }
+  const secrets: NamedSecret[] = []
+  for (const secret of markedContents<SecretRef>(schema, value, SECRET_REFS))
+    secrets.push({ ...named(secret), label: `${secret.value.name}/${secret.value.key}` })
+  return { files, secrets }
+}

@@ -1,0 +1,262 @@
+import { z } from 'zod'
+import {
+  manifestSection,
+  typedSpec,
+  configHash,
+  externalAuthConfig,
+  proxyConfig,
+  roleTest,
+  registryConfig,
+  FOREIGN_FIELDS,
+  toWorkload,
+  workload,
+  workloadFields,
+  WORKLOAD_KINDS,
+  type WorkloadKind,
+} from '../../resources/index.ts'
+import { isConfigMap, textsIn } from './config-map.ts'
+import { crossCheck } from './cross-check.ts'
+import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
+import { Reader } from './document-reader.ts'
+import { unknownField } from './explain-issue.ts'
+import { once, DEFAULT_NAMESPACE, isRecord } from '../../fields/index.ts'
+import { nothingLoaded, type Loaded, type Loading } from './loaded.ts'
+import { markedPod } from './marked-pod.ts'
+import { nearest } from '../../core/index.ts'
+import { fileProblem, pathText, withoutFirstStep, type Located, type Problem } from './problem.ts'
+import { referencesOf } from './references.ts'
+import { tellRoutes } from '../routes/tell-routes.ts'
+import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
+import { fullBudget, objectBudget, YAML_LIMITS } from '../yaml/yaml-limits.ts'
+import { readYaml } from '../yaml/yaml.ts'
+
+/** One file as text; `path` is what problems name and what the paths in it are relative to. */
+export interface SourceText {
+  readonly path: string
+  readonly text: string
+}
+
+export interface ParseOptions {
+  /** Group of our resources; default `extauth.dev`. `toolhive.stacklok.dev` loads beside it. */
+  readonly apiGroup?: string | undefined
+}
+
+const SCHEMAS = {
+  MCPExternalAuthConfig: once(externalAuthConfig),
+  ProxyConfig: once(proxyConfig),
+  RegistryConfig: once(registryConfig),
+  RoleTest: once(roleTest),
+  Callers: once(() => z.strictObject({ auth: manifestSection() })),
+}
+const WORKLOADS = Object.fromEntries(WORKLOAD_KINDS.map((kind) => [kind, once(() => workload(kind))])) as Record<
+  WorkloadKind,
+  () => ReturnType<typeof workload>
+>
+
+/**
+ * Reads YAML or JSON texts: every document of every file is checked, and every problem is in the result with its place.
+ * Never throws for what is in the texts; time and memory are bounded (`YAML_LIMITS`).
+ */
+export function parseDocuments(files: readonly SourceText[], options: ParseOptions = {}): Loaded {
+  const loading = nothingLoaded()
+  for (const file of files) addFile(loading, file, options.apiGroup ?? DEFAULT_API_GROUP)
+  crossCheck(loading)
+  tellRoutes(loading)
+  const order = new Map(files.map((file, index) => [file.path, index]))
+  for (const list of [loading.problems, loading.warnings]) list.sort((a, b) => inOrder(order, a, b))
+  return loading
+}
+
+/**
+ * The same for objects that are at hand, such as those of a cluster: there is no text, so every place is line 1. References
+ * between them are followed only with `references`; alone, an object is judged for itself. Never throws.
+ */
+export function parseObjects(
+  objects: readonly unknown[],
+  options: ParseOptions & { readonly references?: boolean } = {},
+): Loaded {
+  const loading = nothingLoaded()
+  const start = { line: 1, column: 1 }
+  const anywhere = { start, warnings: [], locate: () => start, placeWithin: () => start }
+  const context = { apiGroup: options.apiGroup ?? DEFAULT_API_GROUP, budget: objectBudget() }
+  for (const value of objects) addDocument(new Reader(loading, '(object)', { value, ...anywhere }, context), value, [])
+  if (options.references === true) crossCheck(loading)
+  return loading
+}
+
+const inOrder = (files: ReadonlyMap<string, number>, a: Problem, b: Problem): number =>
+  (files.get(a.file) ?? 0) - (files.get(b.file) ?? 0) || a.line - b.line || a.column - b.column
+
+function addFile(loading: Loading, { path, text }: SourceText, apiGroup: string): void {
+  loading.files += 1
+  const context = { apiGroup, budget: fullBudget(), isOfFew: true }
+  const { documents, problems } = readYaml(text, context.budget)
+  for (const problem of problems) loading.problems.push(fileProblem(path, problem.message, problem))
+  for (const document of documents) {
+    addDocument(new Reader(loading, path, document, context), document.value, [])
+    if (loading.problems.length > YAML_LIMITS.problems) return
+  }
+}
+
+function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
+  // An empty document (a comment, `---` twice) is nothing.
+  if (value === null || value === undefined) return
+  const { loading } = reader
+  const place = reader.located(value, prefix, '', '')
+  if (!isRecord(value)) {
+    loading.problems.push(place.problem([], 'expected a document with "apiVersion" and "kind"'))
+    return
+  }
+  const sorted = sortDocument(value, reader.context.apiGroup)
+  switch (sorted.is) {
+    case 'ours':
+      return addOurs(reader, value, prefix, sorted.kind)
+    case 'registry':
+      return addRegistry(reader, value, prefix)
+    case 'callers':
+      return addCallers(reader, value, prefix)
+    case 'list':
+      return sorted.items.forEach((item, index) => addDocument(reader, item, [...prefix, 'items', index]))
+    case 'wrong':
+      loading.problems.push(
+        reader.located(value, prefix, kindText(value), nameText(value)).problem(sorted.path, sorted.message),
+      )
+      return
+    case 'foreign':
+      if (isConfigMap(value) && addConfigMap(reader, value, prefix)) return
+      {
+        const pod = markedPod(value, reader.context.apiGroup)
+        if (pod !== undefined) {
+          loading.pods.push(reader.located(pod, prefix, sorted.kind, nameText(value)))
+          return
+        }
+      }
+      loading.skipped.push({ file: reader.file, line: place.line, kind: sorted.kind })
+      if (sorted.warning !== undefined) {
+        loading.warnings.push(
+          reader.located(value, prefix, sorted.kind, nameText(value)).problem(['apiVersion'], sorted.warning),
+        )
+      }
+  }
+}
+
+/** Adds the documents of ours that a ConfigMap holds; false when there are none. */
+function addConfigMap(
+  { loading, file, text, context }: Reader,
+  value: Readonly<Record<string, unknown>>,
+  prefix: readonly PropertyKey[],
+): boolean {
+  const texts = textsIn(value, text, prefix, context)
+  const name = nameText(value)
+  for (const { key, documents, problems } of texts) {
+    for (const problem of problems) {
+      const path = pathText([...prefix, 'data', key])
+      loading.problems.push({ ...fileProblem(file, problem.message, problem), kind: 'ConfigMap', name, path })
+    }
+    for (const document of documents) addDocument(new Reader(loading, file, document, context), document.value, [])
+  }
+  return texts.length > 0
+}
+
+function addOurs(
+  reader: Reader,
+  value: Readonly<Record<string, unknown>>,
+  prefix: readonly PropertyKey[],
+  kind: DocumentKind,
+): void {
+  const { loading } = reader
+  const name = nameText(value)
+  const place = reader.located(value, prefix, kind, name)
+  reader.warnAboutScalars(prefix, place)
+  if (kind === 'RoleTest') return addRoleTest(reader, value, place)
+  if (name !== '') {
+    loading.declared.push({ kind, name, namespace: namespaceText(value), place, references: referencesOf(kind, value) })
+  }
+  if (kind === 'MCPExternalAuthConfig') {
+    const document = reader.check(SCHEMAS.MCPExternalAuthConfig(), value, place)
+    if (document === undefined) return
+    const auth = { ...place, document, configHash: configHash(document.spec) }
+    loading.auths.push(auth)
+    // The sub-object may be called by an alias of the type.
+    const field = isRecord(value.spec) ? String(value.spec.type) : ''
+    loading.warnings.push(...typeWarnings(auth, typedSpec(document.spec), ['spec', field]))
+  } else if (kind === 'ProxyConfig') {
+    const document = reader.check(SCHEMAS.ProxyConfig(), value, place)
+    if (document !== undefined) loading.proxies.push({ ...place, document })
+  } else {
+    warnAboutUnused(reader, value, place, kind)
+    const document = reader.check(WORKLOADS[kind](), value, place)
+    if (document === undefined) return
+    const found = toWorkload(kind, document)
+    loading.workloads.push({ ...place, document: found })
+    if (found.ownAuthServer === undefined) return
+    const typed = { type: 'embeddedAuthServer' as const, spec: found.ownAuthServer }
+    loading.warnings.push(...typeWarnings(place, typed, ['spec', 'authServerConfig']))
+  }
+}
+
+function addRoleTest(reader: Reader, value: unknown, place: Located<unknown>): void {
+  const document = reader.check(SCHEMAS.RoleTest(), value, place)
+  if (document === undefined) return
+  // A claim that is null is not a claim that is absent: claims are taken as they are written.
+  const written = (value as { readonly spec: { readonly cases: readonly { readonly claims?: object }[] } }).spec.cases
+  const cases = document.spec.cases.map((each, index) => {
+    const claims = written[index]?.claims
+    return claims === undefined ? each : { ...each, claims: { ...claims } }
+  })
+  reader.loading.roleTests.push({ ...place, document: { ...document, spec: { cases } } })
+}
+
+function addRegistry(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
+  const place = reader.located(value, prefix, 'RegistryConfig', '')
+  reader.warnAboutScalars(prefix, place)
+  const document = reader.check(SCHEMAS.RegistryConfig(), value, place)
+  if (document === undefined) return
+  reader.loading.registries.push({ ...place, document })
+  reader.loading.problems.push(...refusedHttp(document.auth, place, ['auth']))
+  reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
+}
+
+function addCallers(reader: Reader, value: Readonly<Record<string, unknown>>, prefix: readonly PropertyKey[]): void {
+  const found = reader.located(value, prefix, 'AuthSection', '')
+  const place = 'auth' in value ? found : withoutFirstStep(found)
+  reader.warnAboutScalars(prefix, found)
+  const document = reader.check(SCHEMAS.Callers(), 'auth' in value ? value : { auth: value }, place)
+  if (document === undefined) return
+  reader.loading.callers.push({ ...place, document: document.auth })
+  reader.loading.problems.push(...refusedHttp(document.auth, place, ['auth']))
+  reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
+}
+
+/** An object with more unknown fields is no misspelled one of ours, and each look has its price. */
+const MOST_SUGGESTIONS = 200
+
+/** Lists fields that nothing reads; one that looks like a misspelled field of ours is a warning. */
+function warnAboutUnused(
+  reader: Reader,
+  value: Readonly<Record<string, unknown>>,
+  place: Located<unknown>,
+  kind: WorkloadKind,
+): void {
+  if (!isRecord(value.spec)) return
+  const known = workloadFields(kind)
+  let looks = 0
+  for (const key of Object.keys(value.spec)) {
+    if (known.includes(key)) continue
+    const isLookedAt = key.length > 6 && !FOREIGN_FIELDS.includes(key) && looks++ < MOST_SUGGESTIONS
+    const meant = isLookedAt ? nearest(key, known) : undefined
+    const isMisspelled = meant !== undefined && value.spec[meant] === undefined
+    const list = isMisspelled ? reader.loading.warnings : reader.loading.unused
+    const message = isMisspelled ? unknownField(key, known) : 'not read here'
+    list.push(place.problem(['spec', key], message, { at: 'key' }))
+  }
+}
+
+const kindText = (value: Readonly<Record<string, unknown>>): string =>
+  typeof value.kind === 'string' ? value.kind.slice(0, 64) : ''
+
+const nameText = ({ metadata }: Readonly<Record<string, unknown>>): string =>
+  isRecord(metadata) && typeof metadata.name === 'string' ? metadata.name.slice(0, 253) : ''
+
+const namespaceText = ({ metadata }: Readonly<Record<string, unknown>>): string =>
+  isRecord(metadata) && typeof metadata.namespace === 'string' ? metadata.namespace.slice(0, 63) : DEFAULT_NAMESPACE

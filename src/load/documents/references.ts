@@ -1,0 +1,70 @@
+import type { DocumentKind } from './document-kinds.ts'
+import { isRecord } from '../../fields/index.ts'
+
+/** A reference to an MCPExternalAuthConfig as it is written, in a document that may have other problems. */
+export interface FoundReference {
+  readonly name: string
+  readonly path: readonly PropertyKey[]
+  /** Whether it says how the backend is reached, or where callers log in. */
+  readonly role: 'externalAuth' | 'authServer'
+}
+
+/** All references of a document, so that one that leads nowhere is told about in the same run as other problems. */
+export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, unknown>>): FoundReference[] {
+  const { spec, status } = value
+  switch (kind) {
+    case 'MCPExternalAuthConfig':
+      return []
+    case 'ProxyConfig':
+      return [
+        ...authServerRef(spec, ['spec']),
+        ...items(member(spec, 'routes')).flatMap(([index, route]) => ownReferences(route, ['spec', 'routes', index])),
+      ]
+    case 'VirtualMCPServer': {
+      const outgoing = member(spec, 'outgoingAuth')
+      const base = ['spec', 'outgoingAuth']
+      const backends = member(outgoing, 'backends')
+      return [
+        ...externalAuth(member(outgoing, 'default'), [...base, 'default']),
+        ...Object.entries(isRecord(backends) ? backends : {}).flatMap(([name, entry]) =>
+          externalAuth(entry, [...base, 'backends', name]),
+        ),
+        ...items(member(status, 'discoveredBackends')).flatMap(([index, backend]) =>
+          discovered(member(backend, 'authConfigRef'), ['status', 'discoveredBackends', index, 'authConfigRef']),
+        ),
+      ]
+    }
+    case 'MCPServerEntry':
+      return externalAuth(spec, ['spec'])
+    default:
+      return ownReferences(spec, ['spec'])
+  }
+}
+
+type Path = readonly PropertyKey[]
+
+const member = (object: unknown, name: string): unknown => (isRecord(object) ? object[name] : undefined)
+
+const items = (value: unknown): [number, unknown][] => (Array.isArray(value) ? [...value.entries()] : [])
+
+const ownReferences = (object: unknown, path: Path): FoundReference[] => [
+  ...externalAuth(object, path),
+  ...authServerRef(object, path),
+]
+
+const externalAuth = (object: unknown, path: Path): FoundReference[] =>
+  found(
+    member(member(object, 'externalAuthConfigRef'), 'name'),
+    [...path, 'externalAuthConfigRef', 'name'],
+    'externalAuth',
+  )
+
+const authServerRef = (object: unknown, path: Path): FoundReference[] =>
+  found(member(member(object, 'authServerRef'), 'name'), [...path, 'authServerRef', 'name'], 'authServer')
+
+/** A discovered backend names its config as a text; an object with `name` is taken too. */
+const discovered = (value: unknown, path: Path): FoundReference[] =>
+  isRecord(value) ? found(value['name'], [...path, 'name'], 'externalAuth') : found(value, path, 'externalAuth')
+
+const found = (name: unknown, path: Path, role: FoundReference['role']): FoundReference[] =>
+  typeof name === 'string' && name !== '' ? [{ name, path, role }] : []

@@ -1,0 +1,91 @@
+import {
+  type ManifestSection,
+  type Provider,
+  remarksOn,
+  urlsCalledBy,
+  type TypedSpec,
+  type CalledUrl,
+} from '../../resources/index.ts'
+import { judgePlainHttp, type PlainHttp } from '../../fields/index.ts'
+import type { Located, Problem } from './problem.ts'
+
+type Path = readonly PropertyKey[]
+
+const PROVIDER_URLS = ['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const
+
+/** What is allowed in the configuration of a type but should be known; `base` is where its sub-object is written. */
+export function typeWarnings(place: Located<unknown>, typed: TypedSpec, base: Path): Problem[] {
+  return [
+    ...remarksOn(typed).map(({ path, message }) => place.problem([...base, ...path], message)),
+    ...urlsCalledBy(typed).flatMap((called) => plainHttpWarning(place, called, [...base, ...called.path])),
+  ]
+}
+
+/** What is allowed in an `auth` section but should be known. */
+export function sectionWarnings(section: ManifestSection, place: Located<unknown>, path: Path): Problem[] {
+  if (section.mode === 'anonymous') return []
+  const base = [...path, 'oauth', 'providers']
+  const names = section.oauth.providers.map((provider) => provider.name)
+  return section.oauth.providers.flatMap((provider, index) => {
+    const { refused, warnings } = providerHttp(place, provider, (name) => [...base, index, name])
+    const repeated =
+      names.indexOf(provider.name) < index
+        ? [
+            place.problem(
+              [...base, index, 'name'],
+              'an earlier provider has this name, so logs can not tell them apart',
+            ),
+          ]
+        : []
+    return [...repeated, ...refused, ...warnings]
+  })
+}
+
+/** Provider URLs that are not used, because they are plain http (decisions §2.6): what loads, but does not run. */
+export function refusedHttp(section: ManifestSection, place: Located<unknown>, path: Path): Problem[] {
+  if (section.mode === 'anonymous') return []
+  const base = [...path, 'oauth', 'providers']
+  return section.oauth.providers.flatMap(
+    (provider, index) => providerHttp(place, provider, (name) => [...base, index, name]).refused,
+  )
+}
+
+/** URLs of a provider with plain http: those that are not used, and those that are used with a warning (decisions §2.6). */
+export function providerHttp(
+  place: Located<unknown>,
+  provider: Provider,
+  pathOf: (name: (typeof PROVIDER_URLS)[number]) => Path,
+): { readonly refused: Problem[]; readonly warnings: Problem[] } {
+  const found: { refused: Problem[]; warnings: Problem[] } = { refused: [], warnings: [] }
+  const { insecureAllowHttp } = provider
+  for (const name of PROVIDER_URLS) {
+    const url = provider[name]
+    if (url === undefined) continue
+    const list = judgeCalledUrl({ url, insecureAllowHttp }) === 'refuse' ? found.refused : found.warnings
+    list.push(...plainHttpWarning(place, { url, insecureAllowHttp }, pathOf(name)))
+  }
+  return found
+}
+
+function plainHttpWarning(place: Located<unknown>, called: Judged, path: Path): Problem[] {
+  switch (judgeCalledUrl(called)) {
+    case 'warn':
+      return [place.problem(path, 'plain http: whoever is on the network path can read and change what is sent')]
+    case 'refuse':
+      return [place.problem(path, refusedHttpMessage(called))]
+    default:
+      return []
+  }
+}
+
+type Judged = Pick<CalledUrl, 'url' | 'insecureAllowHttp'>
+
+/** What may be done with a URL that this product calls (decisions §2.6). */
+export const judgeCalledUrl = ({ url, insecureAllowHttp = false }: Judged): PlainHttp =>
+  judgePlainHttp(url, insecureAllowHttp)
+
+/** Why a URL with `http` is not used, and what would help (decisions §2.6). */
+export function refusedHttpMessage({ insecureAllowHttp }: Pick<Judged, 'insecureAllowHttp'>): string {
+  const expected = insecureAllowHttp === undefined ? 'https' : 'https or "insecureAllowHttp: true"'
+  return `plain http is only used for loopback and in-cluster names, expected ${expected}`
+}

@@ -1,0 +1,57 @@
+import { DEFAULT_API_GROUP, OUR_KINDS } from '../documents/document-kinds.ts'
+import { jsonSchema, JSON_SCHEMA_NAMES, type Json, type JsonSchemaName } from './json-schema.ts'
+
+const ref = (name: string): Json => ({ $ref: `#/$defs/${name}` })
+const isKind = (kind: string): Json => ({ properties: { kind: { const: kind } }, required: ['kind'] })
+const has = (name: string): Json => ({ required: [name] })
+const lacks = (name: string): Json => ({ not: has(name) })
+
+/** Each part that fits a document has its say; so an editor tells what is wrong with the kind that was meant. */
+const CASES: readonly { readonly when: Json; readonly schema: Json }[] = [
+  ...OUR_KINDS.map((kind) => ({ when: isKind(kind), schema: ref(kind) })),
+  ...['List', ...OUR_KINDS.map((kind) => `${kind}List`)].map((kind) => ({
+    when: isKind(kind),
+    schema: { properties: { items: { type: 'array', items: { $ref: '#' } } } },
+  })),
+  {
+    when: {
+      properties: { apiVersion: { pattern: `^${DEFAULT_API_GROUP.replaceAll('.', '[.]')}/` } },
+      ...has('apiVersion'),
+    },
+    schema: { properties: { kind: { enum: OUR_KINDS.flatMap((kind) => [kind, `${kind}List`]) } }, ...has('kind') },
+  },
+  // What has neither is the file of the registry server, or an `auth` section in a file of its own.
+  {
+    when: { allOf: [lacks('apiVersion'), lacks('kind'), { anyOf: [has('registries'), both('auth')] }] },
+    schema: ref('RegistryConfig'),
+  },
+  {
+    when: { allOf: [lacks('apiVersion'), lacks('kind'), has('auth'), { maxProperties: 1 }] },
+    schema: { properties: { auth: ref('AuthSection') } },
+  },
+]
+
+/** The property, and others. */
+function both(name: string): Json {
+  return { ...has(name), minProperties: 2 }
+}
+
+/**
+ * One JSON Schema (draft 2020-12) for every file that this product reads: it judges a document by its `kind`, or by what it
+ * holds where it has none. Documents of others pass.
+ */
+export function combinedSchema(): Json {
+  const $defs = Object.fromEntries(JSON_SCHEMA_NAMES.map((name: JsonSchemaName) => [name, withoutDialect(name)]))
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Files of mcp-extauth',
+    type: 'object',
+    allOf: CASES.map(({ when, schema }) => Object.fromEntries(new Map([['if', when]]).set('then', schema))),
+    $defs,
+  }
+}
+
+function withoutDialect(name: JsonSchemaName): Json {
+  const { $schema: _dialect, ...schema } = jsonSchema(name)
+  return schema
+}

@@ -1,0 +1,232 @@
+import type { z } from 'zod'
+import { DEFAULT_API_GROUP } from '../documents/document-kinds.ts'
+import { externalAuthConfig, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
+import { inputSchema, type Json } from './json-schema.ts'
+
+/** The kinds that a cluster stores. */
+export const CRD_KINDS = ['MCPExternalAuthConfig', ...WORKLOAD_KINDS] as const
+export type CrdKind = (typeof CRD_KINDS)[number]
+
+interface CrdNames {
+  readonly plural: string
+  readonly shortNames?: readonly string[]
+  readonly description: string
+  readonly columns: readonly Json[]
+  /** Its spec and status hold fields of other controllers, which are kept. */
+  readonly isForeign: boolean
+}
+
+const column = (name: string, jsonPath: string, more: Json = {}): Json => ({ name, type: 'string', jsonPath, ...more })
+const conditionColumn = (name: string, more: Json = {}): Json =>
+  column(name, `.status.conditions[?(@.type=="${name}")].status`, more)
+const AGE = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
+const CONFIG = column('Config', '.spec.externalAuthConfigRef.name')
+
+const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
+  MCPExternalAuthConfig: {
+    plural: 'mcpexternalauthconfigs',
+    shortNames: ['extauth', 'mcpextauth'],
+    description: 'How an MCP server or proxy authenticates to an external service.',
+    columns: [
+      column('Type', '.spec.type'),
+      conditionColumn('Valid'),
+      conditionColumn('Ready'),
+      // Of a path with several results only the first is printed; a list is printed whole.
+      column('References', '.status.referencingWorkloads'),
+      column('Hash', '.status.configHash', { priority: 1 }),
+      AGE,
+    ],
+    isForeign: false,
+  },
+  MCPRemoteProxy: {
+    plural: 'mcpremoteproxies',
+    shortNames: ['mcprp'],
+    description: 'A proxy of its own in front of a remote MCP server.',
+    columns: [conditionColumn('Ready'), CONFIG, column('URL', '.status.url'), AGE],
+    isForeign: false,
+  },
+  MCPServerEntry: {
+    plural: 'mcpserverentries',
+    shortNames: ['mcpentry'],
+    description: 'A remote MCP server that others refer to.',
+    columns: [column('URL', '.spec.remoteUrl'), CONFIG, AGE],
+    isForeign: false,
+  },
+  MCPServer: {
+    plural: 'mcpservers',
+    description: 'An MCP server that runs in the cluster; only its references to MCPExternalAuthConfig are read here.',
+    columns: [CONFIG, AGE],
+    isForeign: true,
+  },
+  VirtualMCPServer: {
+    plural: 'virtualmcpservers',
+    description: 'Several MCP servers behind one address.',
+    columns: [column('Default', '.spec.outgoingAuth.default.externalAuthConfigRef.name'), AGE],
+    isForeign: true,
+  },
+}
+
+/**
+ * The CustomResourceDefinition of one of our kinds: structural schema with defaults, cross-field rules as
+ * `x-kubernetes-validations`, short names, printer columns and the status subresource. `apiGroup` is `extauth.dev`
+ * unless the operator runs with another (decisions §1).
+ */
+export function customResourceDefinition(
+  apiGroup: string = DEFAULT_API_GROUP,
+  kind: CrdKind = 'MCPExternalAuthConfig',
+): Json {
+  const { plural, shortNames, columns } = NAMES[kind]
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${apiGroup}` },
+    spec: {
+      group: apiGroup,
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular: kind.toLowerCase(),
+        ...(shortNames === undefined ? {} : { shortNames }),
+        categories: ['mcp'],
+      },
+      scope: 'Namespaced',
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          additionalPrinterColumns: columns,
+          schema: { openAPIV3Schema: openApiSchema(kind) },
+          subresources: { status: {} },
+        },
+      ],
+    },
+  }
+}
+
+function openApiSchema(kind: CrdKind): Json {
+  const { description, isForeign } = NAMES[kind]
+  const { spec, status } = kind === 'MCPExternalAuthConfig' ? externalAuthConfig().shape : workload(kind).shape
+  const foreign = isForeign ? { 'x-kubernetes-preserve-unknown-fields': true } : {}
+  return {
+    type: 'object',
+    description,
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      spec: { description: 'What is wanted.', ...structural(spec, isForeign), ...foreign },
+      status: {
+        description: 'What was found; not written by people.',
+        ...(hasOwnStatus(kind)
+          ? { ...structural(status, false), default: NOT_LOOKED_AT }
+          : { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }),
+      },
+    },
+  }
+}
+
+/** A generation that none is: tools that wait for ours (kstatus, Flux) would take an object without a status for ready. */
+const NOT_LOOKED_AT = { observedGeneration: -1 }
+
+/** The kinds whose status the operator writes; that of others is theirs. */
+const hasOwnStatus = (kind: CrdKind): boolean => kind === 'MCPExternalAuthConfig' || kind === 'MCPRemoteProxy'
+
+/** What zod knows, as a structural schema: only the keywords that a CRD may have, rules as CEL. */
+function structural(schema: z.ZodType, isForeign: boolean): Json {
+  const json = inputSchema(schema, (part, rules) => {
+    const validations = rules.flatMap(({ cel, message }) => (cel === undefined ? [] : [{ rule: cel, message }]))
+    if (validations.length > 0) part['x-kubernetes-validations'] = validations
+  })
+  return toStructural(json, isForeign)
+}
+
+/** Keywords of JSON Schema that structural schemas take as they are. */
+const KEPT = [
+  'type',
+  'description',
+  'format',
+  'enum',
+  'pattern',
+  'minLength',
+  'maxLength',
+  'minimum',
+  'maximum',
+  'minItems',
+  'maxItems',
+  'maxProperties',
+  'required',
+  'default',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-validations',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-int-or-string',
+] as const
+
+/** Keywords that say nothing a structural schema needs: maps and lists are read below, unknown fields are pruned. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  '$schema',
+  'properties',
+  'additionalProperties',
+  'propertyNames',
+  'items',
+])
+
+function toStructural(schema: Json, isForeign: boolean): Json {
+  if ('const' in schema) {
+    const { const: only, ...rest } = schema
+    return toStructural({ ...rest, enum: [only] }, isForeign)
+  }
+  const text = textOrNumber(schema)
+  if (text !== undefined) {
+    const { anyOf: _both, ...rest } = schema
+    const { pattern, maxLength } = text
+    return toStructural({ ...rest, pattern, maxLength, 'x-kubernetes-int-or-string': true }, isForeign)
+  }
+  const result: Json = {}
+  const lost = Object.keys(schema).find((keyword) => !isKept(keyword) && !LEFT_OUT.has(keyword))
+  // A rule that a cluster would silently not check: say it as a `Rule` with CEL.
+  if (lost !== undefined) throw new Error(`the CRD can not say "${lost}"`)
+  for (const keyword of KEPT) {
+    if (schema[keyword] !== undefined) result[keyword] = schema[keyword]
+  }
+  // Times are checked by their format; zod's pattern of all calendars is no help to anyone who reads the CRD.
+  if (result.format === 'date-time') delete result.pattern
+  const more = schema.additionalProperties
+  const isOpen = isSchema(more) && Object.keys(more).length === 0
+  if (isSchema(schema.properties)) {
+    const properties = Object.entries(schema.properties)
+    // A server does not store an empty map, so whoever compares would find a difference for ever.
+    if (properties.length > 0)
+      result.properties = Object.fromEntries(
+        properties.map(([name, property]) => [name, toStructural(property as Json, isForeign)]),
+      )
+    // Where a kind is ours, what nothing reads is pruned; fields of other controllers stay.
+    if (isOpen && isForeign) result['x-kubernetes-preserve-unknown-fields'] = true
+  } else if (isOpen) {
+    result['x-kubernetes-preserve-unknown-fields'] = true
+  } else if (isSchema(more)) {
+    // `properties` and `additionalProperties` exclude each other in a CRD: unknown fields are pruned instead.
+    result.additionalProperties = toStructural(more, isForeign)
+  }
+  if (isSchema(schema.items)) result.items = toStructural(schema.items, isForeign)
+  // Anything at all.
+  if (result.type === undefined && result['x-kubernetes-int-or-string'] === undefined)
+    result['x-kubernetes-preserve-unknown-fields'] = true
+  return result
+}
+
+/** The text of what may be written as a text or as a whole number (a size), the one choice that structural schemas know. */
+function textOrNumber({ anyOf }: Json): Json | undefined {
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return undefined
+  const parts = anyOf.filter(isSchema)
+  const text = parts.find(({ type }) => type === 'string')
+  return parts.some(({ type }) => type === 'integer') ? text : undefined
+}
+
+const isKept = (keyword: string): boolean => KEPT.some((kept) => kept === keyword)
+
+const isSchema = (value: unknown): value is Json => typeof value === 'object' && value !== null

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import {
+  authSection,
+  externalAuthConfig,
+  proxyConfig,
+  registryConfig,
+  roleTest,
+  workload,
+} from '../../resources/index.ts'
+import { rulesOf } from '../../fields/index.ts'
+
+const SCHEMAS = {
+  MCPExternalAuthConfig: externalAuthConfig,
+  ProxyConfig: proxyConfig,
+  RegistryConfig: registryConfig,
+  RoleTest: roleTest,
+  AuthSection: authSection,
+  MCPServer: () => workload('MCPServer'),
+  MCPRemoteProxy: () => workload('MCPRemoteProxy'),
+  MCPServerEntry: () => workload('MCPServerEntry'),
+  VirtualMCPServer: () => workload('VirtualMCPServer'),
+}
+
+export type JsonSchemaName = keyof typeof SCHEMAS
+/** What `extauth schema NAME` knows. */
+export const JSON_SCHEMA_NAMES = Object.keys(SCHEMAS) as readonly JsonSchemaName[]
+
+/** A JSON Schema, or a part of one. */
+export type Json = { [keyword: string]: unknown }
+
+/** JSON Schema (draft 2020-12) of what may be written in files of this kind, cross-field rules included. */
+export function jsonSchema(name: JsonSchemaName): Json {
+  const { $schema, ...schema } = inputSchema(SCHEMAS[name](), (part, rules) => {
+    const fragments = rules.flatMap((rule) => (rule.json === undefined ? [] : [rule.json]))
+    if (fragments.length > 0) part.allOf = fragments
+  })
+  return { $schema, title: name, ...schema }
+}
+
+/** What zod knows of a schema's input, with each object's rules handed to `addRules`. */
+export function inputSchema(
+  schema: z.ZodType,
+  addRules: (part: Json, rules: ReturnType<typeof rulesOf>) => void,
+): Json {
+  const json = z.toJSONSchema(schema, {
+    io: 'input',
+    target: 'draft-2020-12',
+    reused: 'inline',
+    override: ({ zodSchema, jsonSchema }) => {
+      const part = jsonSchema as Json
+      addRules(part, rulesOf(zodSchema))
+      // zod bounds every integer by what a double holds exactly, and every map by its keys being strings.
+      if (part.minimum === Number.MIN_SAFE_INTEGER) delete part.minimum
+      if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum
+      if (isEmptyStringSchema(part.propertyNames)) delete part.propertyNames
+    },
+  })
+  return json
+}
+
+const isEmptyStringSchema = (schema: unknown): boolean =>
+  typeof schema === 'object' && schema !== null && Object.keys(schema).join() === 'type'

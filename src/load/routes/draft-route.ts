@@ -1,0 +1,180 @@
+import {
+  type AuthSection,
+  anchorAuthSection,
+  anchored,
+  type ProxyConfig,
+  type ProxyRoute,
+  route as routeSchema,
+  type ResolvedAuthServer,
+  type ResolvedRoute,
+  configHash,
+  type Backend,
+  type RouteSettings,
+  type Workload,
+} from '../../resources/index.ts'
+import { once } from '../../fields/index.ts'
+import type { Located, Problem, ProblemOptions } from '../documents/problem.ts'
+import { resolveTarget } from './resolve-target.ts'
+
+/** A route before its references and rules are looked at, whichever document it comes from. */
+export interface DraftRoute {
+  readonly origin: 'ProxyConfig' | 'manifest' | 'command line'
+  readonly settings: Omit<ResolvedRoute, 'auth' | 'callers' | 'authServer' | 'resourceUrl'>
+  /** Name of its MCPExternalAuthConfig; undefined for a manifest that has none. */
+  readonly authName: string | undefined
+  /** The authorization server that the route itself asks for. */
+  readonly authServer: AuthServerChoice | undefined
+  /** The `auth` section of the route itself. */
+  readonly ownCallers: AuthSection | undefined
+  readonly resourceUrl: string | undefined
+  readonly source: { readonly file: string; readonly line: number }
+  /** A problem with one field of the route. */
+  problem(field: RouteField, message: string, options?: ProblemOptions): Problem
+}
+
+/** An authorization server by the name of its MCPExternalAuthConfig, or as a part of the document that uses it. */
+export type AuthServerChoice = { readonly name: string } | { readonly own: ResolvedAuthServer }
+
+export type RouteField =
+  'path' | 'name' | 'target' | 'externalAuthConfigRef' | 'authServerRef' | 'auth' | 'resourceUrl' | 'requiredScopes'
+
+/** Route `index` of a ProxyConfig. */
+export function routeOfProxy(proxy: Located<ProxyConfig>, route: ProxyRoute, index: number): DraftRoute {
+  const base = ['spec', 'routes', index]
+  return {
+    origin: 'ProxyConfig',
+    settings: settingsOf(route, proxy.file, false),
+    authName: route.externalAuthConfigRef.name,
+    authServer: route.authServerRef,
+    ownCallers: route.auth === undefined ? undefined : anchorAuthSection(route.auth, proxy.file),
+    resourceUrl: route.resourceUrl,
+    source: { file: proxy.file, line: proxy.line },
+    problem: (field, message, options) => proxy.problem([...base, ...PATHS[field]], message, options),
+  }
+}
+
+const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
+  path: ['path'],
+  name: ['name'],
+  target: ['target'],
+  externalAuthConfigRef: ['externalAuthConfigRef', 'name'],
+  authServerRef: ['authServerRef', 'name'],
+  auth: ['auth'],
+  resourceUrl: ['resourceUrl'],
+  requiredScopes: ['requiredScopes'],
+}
+
+/**
+ * A backend of a manifest as a route (decisions §7): the prefix `/` for a remote server that is the only one, else
+ * `/<name>`.
+ */
+export function routeOfManifest(
+  manifest: Located<Workload>,
+  backend: Backend,
+  isOnly: boolean,
+  ownCallers: AuthSection | undefined,
+): DraftRoute {
+  const { kind, authServer, callers, settings } = manifest.document
+  const resourceUrl = manifest.document.resourceUrl ?? (ownCallers === undefined ? undefined : callers?.resourceUrl)
+  const { name, url, urlPath, externalAuth } = backend
+  const paths: Partial<Record<RouteField, readonly PropertyKey[]>> = {
+    target: urlPath,
+    externalAuthConfigRef: (externalAuth ?? authServer)?.path ?? ['spec'],
+    authServerRef: authServer?.path ?? ['spec', 'authServerConfig'],
+    auth: callers?.path ?? ['spec'],
+    resourceUrl: ['spec', 'resourceUrl'],
+  }
+  const isVirtual = kind === 'VirtualMCPServer'
+  return {
+    origin: 'manifest',
+    settings: defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file, settings),
+    // An authorization server alone means that the backend gets the token of its first upstream (authserver.md §2.3).
+    authName: (externalAuth ?? authServer)?.name,
+    authServer: externalAuth === undefined ? ownServer(manifest) : (authServer ?? ownServer(manifest)),
+    ownCallers,
+    // A VirtualMCPServer is one resource with several backends, each of which is one below it.
+    resourceUrl: isVirtual && resourceUrl !== undefined ? `${resourceUrl.replace(/\/$/, '')}/${name}` : resourceUrl,
+    source: { file: manifest.file, line: manifest.line },
+    problem: (field, message, options) => manifest.problem(paths[field] ?? ['metadata', 'name'], message, options),
+  }
+}
+
+/** The server that a VirtualMCPServer holds, under a name that no MCPExternalAuthConfig can have. */
+function ownServer({ document, file, line }: Located<Workload>): AuthServerChoice | undefined {
+  const { kind, metadata, ownAuthServer: spec } = document
+  if (spec === undefined) return undefined
+  const { name, namespace } = metadata
+  const hash = configHash(spec)
+  return { own: { name: `${namespace}/${kind}/${name}`, namespace, spec, configHash: hash, source: { file, line } } }
+}
+
+/** The route of the short form `--target URL --external-auth FILE[#name]`. */
+export function routeOfOptions(
+  url: string,
+  authName: string,
+  problem: (message: string, options?: ProblemOptions) => Problem,
+): DraftRoute {
+  return {
+    origin: 'command line',
+    settings: defaultSettings(authName, '/', url, '.'),
+    authName,
+    authServer: undefined,
+    ownCallers: undefined,
+    resourceUrl: undefined,
+    source: { file: '--target', line: 1 },
+    problem: (_field, message, options) => problem(message, options),
+  }
+}
+
+const schemaOfRoute = once(routeSchema)
+
+/** Settings of a route that nothing but its target is known of: the defaults of ProxyConfig. */
+function defaultSettings(
+  name: string,
+  path: string,
+  target: string,
+  file: string,
+  { timeouts, limits, sseKeepAlive }: RouteSettings = {},
+): DraftRoute['settings'] {
+  const defaults = schemaOfRoute().parse({
+    name: 'defaults',
+    path: '/',
+    target,
+    externalAuthConfigRef: { name: 'none' },
+  })
+  const own = {
+    timeouts: timeouts ?? defaults.timeouts,
+    limits: limits ?? defaults.limits,
+    sseKeepAlive: sseKeepAlive ?? defaults.sseKeepAlive,
+  }
+  return settingsOf({ ...defaults, ...own, name, path }, file, true)
+}
+
+/** `isManifest`: exactly the target's path is sent where it has one. */
+function settingsOf(route: ProxyRoute, file: string, isManifest: boolean): DraftRoute['settings'] {
+  const target = resolveTarget(route.target)
+  const { targetTls: tls } = route
+  return {
+    name: route.name,
+    path: route.path,
+    exactTarget: isManifest && target.path !== '/',
+    target,
+    requiredScopes: route.requiredScopes,
+    timeouts: {
+      connectMs: route.timeouts.connect,
+      firstByteMs: route.timeouts.firstByte,
+      idleMs: route.timeouts.idle,
+    },
+    passHeaders: route.passHeaders,
+    bufferedBodyBytes: route.limits.bufferedBody,
+    sseKeepAliveMs: route.sseKeepAlive,
+    http2: route.http2,
+    allowUpgrade: route.allowUpgrade,
+    targetTls:
+      tls === undefined
+        ? undefined
+        : { ...tls, ...anchored(tls, ['caCertPath', 'clientCertFile', 'clientKeyFile'], file) },
+    onMatcherError: route.onMatcherError,
+    insecureAllowAnonymous: route.insecureAllowAnonymous,
+  }
+}

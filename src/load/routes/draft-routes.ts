@@ -1,0 +1,106 @@
+import type { ProxyOverrides } from './proxy-overrides.ts'
+import { routeOfManifest, routeOfOptions, routeOfProxy, type DraftRoute } from './draft-route.ts'
+import { once, httpUrl } from '../../fields/index.ts'
+import type { Loaded } from '../documents/loaded.ts'
+import { fileProblem, type Located, type Problem } from '../documents/problem.ts'
+import { proxyConfig, type ProxyConfig } from '../../resources/index.ts'
+import { callersOfManifest, type CallersElsewhere } from './resolve-manifest-callers.ts'
+
+/** The settings of a process without a ProxyConfig. */
+export const defaultSettings = once((): ProxyConfig =>
+  proxyConfig().parse({
+    apiVersion: 'extauth.dev/v1alpha1',
+    kind: 'ProxyConfig',
+    metadata: { name: 'defaults' },
+    spec: { auth: { mode: 'anonymous' } },
+  }),
+)
+
+/** What routes are drafted from, and where what is wrong with it is added. */
+export interface DraftInputs {
+  readonly loaded: Loaded
+  readonly overrides: ProxyOverrides
+  readonly namespace: string
+  readonly proxy: Located<ProxyConfig> | undefined
+  readonly secretsDirectory: string
+  readonly problems: Problem[]
+  readonly warnings: Problem[]
+}
+
+/** The routes that the files and options ask for, in this order. */
+export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
+  const { loaded, overrides, namespace, proxy, secretsDirectory, problems } = inputs
+  if (overrides.target !== undefined)
+    return shortForm(loaded, overrides.target, overrides.externalAuth, namespace, problems)
+  const manifests = loaded.workloads.filter(({ document }) => document.metadata.namespace === namespace)
+  const isOnly = manifests.flatMap(({ document }) => document.backends).length === 1
+  const elsewhere = callersElsewhere(overrides, proxy)
+  const ofManifests = manifests.flatMap((manifest) => {
+    const callers = callersOfManifest(manifest, elsewhere, secretsDirectory, inputs)
+    return manifest.document.backends.map((backend) => routeOfManifest(manifest, backend, isOnly, callers))
+  })
+  return [
+    ...(proxy?.document.spec.routes.map((route, index) => routeOfProxy(proxy, route, index)) ?? []),
+    ...ofManifests,
+  ]
+}
+
+function callersElsewhere(overrides: ProxyOverrides, proxy: Located<ProxyConfig> | undefined): CallersElsewhere {
+  const { auth, authServerRef } = proxy?.document.spec ?? {}
+  const saysWho = auth !== undefined || authServerRef !== undefined
+  return {
+    option: overrides.callers !== undefined,
+    ignored: overrides.ignoreManifestCallers === true,
+    proxy: saysWho ? `${proxy?.file}:${proxy?.line}` : undefined,
+  }
+}
+
+function shortForm(
+  loaded: Loaded,
+  target: string,
+  wanted: string | undefined,
+  namespace: string,
+  problems: Problem[],
+): DraftRoute[] {
+  const here = loaded.auths.filter((auth) => auth.document.metadata.namespace === namespace)
+  const named = wanted === undefined ? here : here.filter((auth) => auth.document.metadata.name === wanted)
+  const [auth, another] = named
+  if (auth === undefined || another !== undefined) {
+    const names = here.map((item) => item.document.metadata.name).join(', ')
+    const message =
+      here.length === 0 ? 'the file has no MCPExternalAuthConfig' : `expected FILE#name with one of ${names}`
+    // A file that could not be read, or not as it is meant, has been told about.
+    if (here.length > 0 || loaded.problems.length === 0) problems.push(fileProblem('--external-auth', message))
+    return []
+  }
+  if (!httpUrl().safeParse(target).success) return []
+  return [
+    routeOfOptions(target, auth.document.metadata.name, (message, options) => auth.problem(['spec'], message, options)),
+  ]
+}
+
+/** `--listen` is not given: the ProxyConfig's address, else loopback with the one port that the manifests name. */
+export function listenOf(
+  loaded: Loaded,
+  namespace: string,
+  proxy: Located<ProxyConfig> | undefined,
+  drafts: readonly DraftRoute[],
+  problems: Problem[],
+): string {
+  if (proxy !== undefined) return proxy.document.spec.listen.address
+  if (!drafts.some((draft) => draft.origin === 'manifest')) return defaultSettings().spec.listen.address
+  const withPort = loaded.workloads.filter(
+    ({ document }) =>
+      document.metadata.namespace === namespace && document.backends.length > 0 && document.port !== undefined,
+  )
+  const ports = [...new Set(withPort.map(({ document }) => document.port))]
+  const [port, another] = ports
+  if (another !== undefined) {
+    const second = withPort.find(({ document }) => document.port === another)
+    if (second !== undefined)
+      problems.push(
+        second.problem(['spec', 'port'], `the manifests name several ports (${ports.join(', ')}), expected --listen`),
+      )
+  }
+  return port === undefined ? defaultSettings().spec.listen.address : `127.0.0.1:${port}`
+}

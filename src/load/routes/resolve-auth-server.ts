@@ -1,0 +1,138 @@
+import { nearest } from '../../core/index.ts'
+import {
+  authSection,
+  PROXY_DEFAULTS,
+  type OAuthSection,
+  upstreamTokenOf,
+  type ResolvedAuth,
+  type ResolvedAuthServer,
+  type RouteAuthServer,
+  type UpstreamUse,
+} from '../../resources/index.ts'
+import type { DraftRoute } from './draft-route.ts'
+import { once } from '../../fields/index.ts'
+import type { LocatedAuth } from '../documents/loaded.ts'
+import type { Problem } from '../documents/problem.ts'
+import { httpProblem, labelOf } from './resolve-auth.ts'
+
+/** The authorization servers of one process, each made once. */
+export class AuthServers {
+  readonly #byName = new Map<string, ResolvedAuthServer>()
+  readonly #find: (name: string) => LocatedAuth | undefined
+
+  /** `find` gives a config of the process's namespace. */
+  constructor(find: (name: string) => LocatedAuth | undefined) {
+    this.#find = find
+  }
+
+  get all(): readonly ResolvedAuthServer[] {
+    return [...this.#byName.values()]
+  }
+
+  /**
+   * The server that the callers of a route log in to: the one that the route names or holds; the one that its
+   * `externalAuthConfigRef` leads to, which is both (authserver.md §2.3); else `fallback`, the name of the default, unless
+   * the route has an `auth` of its own. What is wrong with it is added to `problems`.
+   */
+  of(
+    draft: DraftRoute,
+    reached: LocatedAuth | undefined,
+    fallback: string | undefined,
+    problems: Problem[],
+  ): ResolvedAuthServer | undefined {
+    const named =
+      draft.authServer ?? (draft.ownCallers === undefined && fallback !== undefined ? { name: fallback } : undefined)
+    const isBoth = reached?.document.spec.type === 'embeddedAuthServer'
+    if (isBoth && named !== undefined && (draft.authServer === undefined || 'own' in draft.authServer)) {
+      const message = `${labelOf(reached)} is an authorization server, and callers of this route log in to another one already; expected a config of another type`
+      problems.push(draft.problem('externalAuthConfigRef', message))
+    }
+    if (named !== undefined && 'own' in named) return this.#kept(draft, named.own, `its "authServerConfig"`, problems)
+    const located = named === undefined ? (isBoth ? reached : undefined) : this.#find(named.name)
+    // A reference that leads nowhere or to another type has been told about when the files were checked.
+    if (located?.document.spec.type !== 'embeddedAuthServer') return undefined
+    const { metadata, spec } = located.document
+    const { name, namespace } = metadata
+    const server = {
+      name: `${namespace}/${name}`,
+      namespace,
+      spec: spec.embeddedAuthServer,
+      configHash: located.configHash,
+      source: { file: located.file, line: located.line },
+    }
+    return this.#kept(draft, server, labelOf(located), problems)
+  }
+
+  #kept(draft: DraftRoute, made: ResolvedAuthServer, label: string, problems: Problem[]): ResolvedAuthServer {
+    const known = this.#byName.get(made.name)
+    if (known !== undefined) return known
+    this.#byName.set(made.name, made)
+    const message = httpProblem(label, { type: 'embeddedAuthServer', spec: made.spec }) ?? this.#samePath(label, made)
+    if (message !== undefined) problems.push(draft.problem('authServerRef', message))
+    return made
+  }
+
+  /** Endpoints are found by their path alone, so that two servers need different ones (authserver.md §2.1). */
+  #samePath(label: string, made: ResolvedAuthServer): string | undefined {
+    const path = issuerPath(made)
+    const other = this.all.find((server) => server !== made && issuerPath(server) === path)
+    if (other === undefined) return undefined
+    return `${label} has the issuer path "${path || '/'}" of "${other.name}" (${other.source.file}:${other.source.line}), expected different ones in one process`
+  }
+}
+
+/** The path that a server's endpoints are below; empty for none. */
+export const issuerPath = ({ spec }: ResolvedAuthServer): string => new URL(spec.issuer).pathname.replace(/\/$/, '')
+
+/** Callers of routes where the authorization server alone lets them in: the defaults of the section, and no provider. */
+export function loginOnly(): OAuthSection {
+  return { mode: 'oauth', oauth: { ...defaultsOfSection(), resourceUrl: '', providers: [] } }
+}
+
+const defaultsOfSection = once((): OAuthSection['oauth'] => {
+  const url = 'https://localhost'
+  const providers = [{ name: 'none', issuerUrl: url, audience: 'none' }]
+  const section = authSection(PROXY_DEFAULTS).parse({ oauth: { resourceUrl: url, providers } })
+  if (section.mode !== 'oauth') throw new TypeError('the default mode is oauth')
+  return section.oauth
+})
+
+/** The upstream token that a route uses, or why it can't (authserver.md §2.5). */
+export function upstreamUse(
+  auth: ResolvedAuth,
+  server: ResolvedAuthServer | undefined,
+): { readonly use: UpstreamUse | undefined } | { readonly message: string } {
+  const wanted = upstreamTokenOf(auth)
+  if (wanted === undefined) return { use: undefined }
+  const { field, kind, ownTokenDoes } = wanted
+  const label = `MCPExternalAuthConfig "${auth.name}" (${auth.source.file}:${auth.source.line})`
+  if (server === undefined) {
+    if (wanted.provider === undefined) return { use: undefined }
+    if (ownTokenDoes) return { use: { provider: wanted.provider, kind, issuer: undefined, isExplicit: true } }
+    return { message: `${label} uses tokens of callers that log in here, expected an "authServerRef" for this route` }
+  }
+  const { issuer, upstreamProviders } = server.spec
+  const provider = upstreamProviders.find(({ name }, index) =>
+    wanted.provider === undefined ? index === 0 : name === wanted.provider,
+  )
+  if (provider === undefined) {
+    const names = upstreamProviders.map(({ name }) => name)
+    const meant = nearest(wanted.provider ?? '', names)
+    const hint = meant === undefined ? `expected one of ${names.join(', ')}` : `did you mean "${meant}"?`
+    return { message: `${label}, "${field}": "${server.name}" has no upstream provider "${wanted.provider}", ${hint}` }
+  }
+  const isExplicit = wanted.provider !== undefined
+  if (kind === 'id_token' && provider.type !== 'oidc') {
+    if (!isExplicit) return { use: undefined }
+    return { message: `${label}, "${field}": "${provider.name}" is no OpenID provider and gives no ID tokens` }
+  }
+  return { use: { provider: provider.name, kind, issuer, isExplicit } }
+}
+
+/** The server with the upstreams that a login for this route visits: the first says who it is, the others are those it uses. */
+export function routeAuthServer(server: ResolvedAuthServer, use: UpstreamUse | undefined): RouteAuthServer {
+  const providers = server.spec.upstreamProviders
+    .map(({ name }) => name)
+    .filter((name, index) => index === 0 || name === use?.provider)
+  return { server, providers }
+}

@@ -1,0 +1,72 @@
+import {
+  configHash,
+  TYPE_RECORDS,
+  typedSpec,
+  urlsCalledBy,
+  type ExternalAuthSpec,
+  type TypedSpec,
+  anchorSpec,
+  type ResolvedAuth,
+} from '../../resources/index.ts'
+import type { LocatedAuth } from '../documents/loaded.ts'
+import { pathText } from '../documents/problem.ts'
+import { judgeCalledUrl, refusedHttpMessage } from '../documents/warnings.ts'
+
+/** What a route gets for the MCPExternalAuthConfig it names, or why it can't have it. */
+export type AuthResult =
+  { readonly auth: ResolvedAuth } | { readonly message: string; readonly reason: 'config_error' | 'type_not_runnable' }
+
+/** The config as sources take it: the sub-object of its type, with absolute paths. */
+export function resolveAuth(located: LocatedAuth): AuthResult {
+  const { metadata, spec } = located.document
+  const label = labelOf(located)
+  const typed = anchorSpec(asRouteType(spec), located.file)
+  if (TYPE_RECORDS[typed.type].runsOn !== 'route') {
+    return {
+      message: `${label} has type "${typed.type}", which this version loads but can not run yet`,
+      reason: 'type_not_runnable',
+    }
+  }
+  const message = httpProblem(label, typed)
+  if (message !== undefined) return { message, reason: 'config_error' }
+  return {
+    // `spec` is the one that belongs to `type`; TypeScript can't follow one key through two unions.
+    auth: {
+      name: metadata.name,
+      namespace: metadata.namespace,
+      ...typed,
+      configHash: located.configHash,
+      source: { file: located.file, line: located.line },
+    } as ResolvedAuth,
+  }
+}
+
+/** An authorization server that says how the backend is reached means the token of its first upstream (authserver.md §2.3). */
+function asRouteType(spec: ExternalAuthSpec): TypedSpec {
+  const typed = typedSpec(spec)
+  if (spec.type !== 'embeddedAuthServer') return typed
+  const [first] = spec.embeddedAuthServer.upstreamProviders
+  return { type: 'upstreamInject', spec: { providerName: first?.name ?? '' } }
+}
+
+/** `MCPExternalAuthConfig "name" (file:line)`, as messages about it begin. */
+export const labelOf = ({ document, file, line }: LocatedAuth): string =>
+  `MCPExternalAuthConfig "${document.metadata.name}" (${file}:${line})`
+
+/** Why a config can not run because of a URL with plain http; `label` says whose it is. */
+export function httpProblem(label: string, typed: TypedSpec): string | undefined {
+  const refused = urlsCalledBy(typed).find((called) => judgeCalledUrl(called) === 'refuse')
+  return refused === undefined ? undefined : `${label}, "${pathText(refused.path)}": ${refusedHttpMessage(refused)}`
+}
+
+/** A workload without externalAuthConfigRef adds nothing to its requests. */
+export function withoutExternalAuth(name: string, namespace: string, source: ResolvedAuth['source']): ResolvedAuth {
+  return {
+    name,
+    namespace,
+    type: 'unauthenticated',
+    spec: {},
+    configHash: configHash({ type: 'unauthenticated' }),
+    source,
+  }
+}

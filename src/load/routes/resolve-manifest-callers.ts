@@ -1,0 +1,97 @@
+import path from 'node:path'
+import {
+  type AuthSection,
+  type ManifestProvider,
+  type ManifestSection,
+  type Provider,
+  anchorAuthSection,
+  type ManifestCallers,
+  type Workload,
+} from '../../resources/index.ts'
+import type { Located, Problem } from '../documents/problem.ts'
+import { providerHttp } from '../documents/warnings.ts'
+
+/** Who else says who may call, so that a manifest need not. */
+export interface CallersElsewhere {
+  /** `--callers` is given; it comes before every manifest. */
+  readonly option: boolean
+  /** `--ignore-manifest-callers`. */
+  readonly ignored: boolean
+  /** `file:line` of a ProxyConfig that says it for routes without a section of their own. */
+  readonly proxy: string | undefined
+}
+
+interface Findings {
+  readonly problems: Problem[]
+  readonly warnings: Problem[]
+}
+
+/**
+ * The section of a manifest for its routes, with absolute paths: a key of a Secret or ConfigMap is the file
+ * `<secretsDirectory>/<name>/<key>`. Nothing in a manifest that restricts callers is dropped in silence (decisions §1):
+ * what is not honoured is a problem that names the ways out, or a warning where one of them is taken.
+ */
+export function callersOfManifest(
+  manifest: Located<Workload>,
+  elsewhere: CallersElsewhere,
+  secretsDirectory: string,
+  { problems, warnings }: Findings,
+): AuthSection | undefined {
+  const { callers } = manifest.document
+  if (callers === undefined || manifest.document.backends.length === 0) return undefined
+  const { section, path: at, dishonoured } = callers
+  const instead = elsewhere.option
+    ? '--callers says who may call'
+    : elsewhere.ignored
+      ? '--ignore-manifest-callers is given'
+      : elsewhere.proxy === undefined
+        ? undefined
+        : `callers are those of the ProxyConfig at ${elsewhere.proxy}`
+  for (const { path: field, reason } of dishonoured) {
+    const message = `says who may call and ${reason}`
+    if (instead === undefined) problems.push(manifest.problem(field, `${message}; ${WAYS_OUT}`, { at: 'key' }))
+    else warnings.push(manifest.problem(field, `${message}; ${instead}`, { at: 'key' }))
+  }
+  if (section === undefined) return undefined
+  if (elsewhere.option || elsewhere.ignored) {
+    warnings.push(manifest.problem(at, `not honoured: ${instead}`, { at: 'key' }))
+    return undefined
+  }
+  const found = withFiles(section, secretsDirectory)
+  findHttp(manifest, callers, found, { problems, warnings })
+  return anchorAuthSection(found, manifest.file)
+}
+
+const WAYS_OUT =
+  'expected --callers FILE, a ProxyConfig with "auth" among the files, or --ignore-manifest-callers to serve without it'
+
+/** The section with the files that its keys of Secrets and ConfigMaps are, below the directory of the secrets. */
+export function withFiles(section: ManifestSection, directory: string): AuthSection {
+  if (section.mode === 'anonymous') return section
+  const providers = section.oauth.providers.map((provider) => withFilesOf(provider, directory))
+  return { mode: 'oauth', oauth: { ...section.oauth, providers } }
+}
+
+function withFilesOf({ clientSecretRef, caBundleRef, ...provider }: ManifestProvider, directory: string): Provider {
+  const bundle = caBundleRef?.configMapRef ?? caBundleRef?.secretRef
+  const files: Partial<Provider> = {}
+  if (clientSecretRef !== undefined)
+    files.clientSecretFile = path.join(directory, clientSecretRef.name, clientSecretRef.key)
+  if (bundle !== undefined) files.caCertPath = path.join(directory, bundle.name, bundle.key)
+  return { ...provider, ...files }
+}
+
+/** Provider URLs with plain http, which are not used or should be known (decisions §2.6). */
+function findHttp(
+  manifest: Located<Workload>,
+  callers: ManifestCallers,
+  section: AuthSection,
+  findings: Findings,
+): void {
+  if (section.mode === 'anonymous') return
+  for (const [index, provider] of section.oauth.providers.entries()) {
+    const found = providerHttp(manifest, provider, (field) => callers.urlPath(index, field))
+    findings.problems.push(...found.refused)
+    findings.warnings.push(...found.warnings)
+  }
+}

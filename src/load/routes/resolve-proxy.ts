@@ -1,0 +1,213 @@
+import type { ProxyOverrides } from './proxy-overrides.ts'
+import path from 'node:path'
+import { redirectUris } from './redirect-uris.ts'
+import {
+  type AuthSection,
+  anchorAuthSection,
+  anchored,
+  besides,
+  listenAddress,
+  type ProxyConfig,
+} from '../../resources/index.ts'
+import { ConfigPlaces } from '../documents/config-places.ts'
+import { defaultSettings, draftRoutes, listenOf } from './draft-routes.ts'
+import type { Loaded } from '../documents/loaded.ts'
+import { DEFAULT_NAMESPACE, isLoopbackBind, httpUrl } from '../../fields/index.ts'
+import { fileProblem, renderProblem, type Located, type Problem } from '../documents/problem.ts'
+import { inspectorOf } from './resolve-inspector.ts'
+import { resolveRoutes } from './resolve-routes.ts'
+import type { ResolvedProxy } from './resolved-proxy.ts'
+import { unusedUpstreams } from './unused-upstreams.ts'
+import { refusedHttp } from '../documents/warnings.ts'
+
+export type ProxyResult =
+  | {
+      readonly config: ResolvedProxy
+      readonly notes: readonly Problem[]
+      /** Those of the configuration, with their places. */
+      readonly warnings: readonly Problem[]
+      readonly problems?: undefined
+    }
+  | {
+      readonly problems: readonly Problem[]
+      readonly config?: undefined
+      readonly notes?: undefined
+      readonly warnings?: undefined
+    }
+
+/**
+ * What a proxy process would run for these files: all references followed, all rules between documents, bind and
+ * callers applied (decisions §2.1, §7). Otherwise every problem, those of loading included; the reason of a problem is
+ * `type_not_runnable` where a route uses what this version only loads.
+ */
+export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): ProxyResult {
+  const problems: Problem[] = [...loaded.problems, ...optionProblems(overrides)]
+  const namespace = chooseNamespace(loaded, overrides, problems)
+  const proxies = loaded.proxies.filter((item) => item.document.metadata.namespace === namespace)
+  const [proxy, another] = proxies
+  if (another !== undefined) {
+    problems.push(
+      another.problem([], `one process runs one ProxyConfig, and there is one at ${proxy?.file}:${proxy?.line}`),
+    )
+  }
+  const spec = (proxy?.document ?? defaultSettings()).spec
+  const file = proxy?.file ?? path.resolve('-')
+  const secretsDirectory = directoryOf(overrides.secretsDirectory, proxy)
+  const warnings: Problem[] = [...loaded.warnings]
+  const drafts = draftRoutes({ loaded, overrides, namespace, proxy, secretsDirectory, problems, warnings })
+  if (drafts.length === 0 && problems.length === 0) {
+    problems.push(
+      proxy?.problem(['spec', 'routes'], 'there is nothing to serve, expected a route') ??
+        fileProblem(
+          overrides.paths?.[0] ?? '(files)',
+          'there is nothing to serve, expected a ProxyConfig with routes, or a manifest of an MCPRemoteProxy, an MCPServerEntry or a VirtualMCPServer with discovered backends',
+        ),
+    )
+  }
+  const address = overrides.listen ?? listenOf(loaded, namespace, proxy, drafts, problems)
+  const callers = overrides.callers ?? defaultCallers(proxy)
+  const resolved = resolveRoutes({
+    drafts,
+    loaded,
+    namespace,
+    callers,
+    authServerName: spec.authServerRef?.name,
+    // An address that is none is a problem of its own, from which nothing follows for the routes.
+    isLocal: isLoopbackBind(address) || !listenAddress().safeParse(address).success,
+    address,
+    isSocket: address.startsWith('unix:'),
+  })
+  problems.push(...resolved.problems)
+  if (proxy !== undefined) {
+    if (overrides.callers === undefined) problems.push(...sectionProblems(proxy))
+    if (resolved.lacksCallers) problems.push(proxy.problem(['spec', 'auth'], NO_CALLERS))
+    if (callers?.mode === 'anonymous' && spec.authServerRef !== undefined) {
+      const message =
+        'callers are anonymous by default, so nobody logs in there; expected "auth" of mode "oauth", or none'
+      problems.push(proxy.problem(['spec', 'authServerRef'], message))
+    }
+  }
+  const adminAddress = overrides.admin ?? spec.admin.address
+  const isShortForm = overrides.target !== undefined
+  const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, problems)
+  if (problems.length > 0) return { problems: unique(problems) }
+  const unused = [...unusedCallers(loaded, overrides), ...unusedUpstreams(resolved.routes, loaded.auths)]
+  const allWarnings = unique([...warnings, ...unused, ...resolved.warnings])
+  return {
+    config: {
+      namespace,
+      listen: {
+        address,
+        tls:
+          spec.listen.tls === undefined
+            ? undefined
+            : { certFile: besides(file, spec.listen.tls.certFile), keyFile: besides(file, spec.listen.tls.keyFile) },
+        allowedOrigins: spec.listen.allowedOrigins,
+        allowedHosts: spec.listen.allowedHosts,
+        headerLimitBytes: spec.listen.headerLimit,
+        connectionLimit: spec.listen.connectionLimit,
+        bufferedBodiesBytes: spec.listen.bufferedBodiesLimit,
+        trustedProxies: spec.listen.trustedProxies,
+      },
+      admin: {
+        address: adminAddress,
+        tokenFile: anchored(spec.admin, ['tokenFile'], file).tokenFile,
+        inspector,
+      },
+      secretsDirectory,
+      sessionKeySecretRef: spec.sessionKeySecretRef,
+      routes: resolved.routes,
+      authServers: resolved.authServers,
+      cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
+      maxCredentials: spec.limits.cachedCredentials,
+      warnings: allWarnings.map(renderProblem),
+      places: new ConfigPlaces({
+        loaded,
+        proxy,
+        drafts,
+        routes: resolved.routes,
+        servers: resolved.authServers,
+        callersFiles: overrides.callersFiles ?? [],
+        callersSecrets: overrides.callersSecrets ?? [],
+        options: overrides,
+      }),
+    },
+    notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],
+    warnings: allWarnings,
+  }
+}
+
+/** Where the secrets of the process lie: as the option says, else the ProxyConfig. */
+export const secretsDirectoryOf = (loaded: Loaded, option: string | undefined): string =>
+  directoryOf(option, loaded.proxies[0])
+
+function directoryOf(option: string | undefined, proxy: Located<ProxyConfig> | undefined): string {
+  if (option !== undefined) return path.resolve(option)
+  const { secretsDirectory } = (proxy?.document ?? defaultSettings()).spec
+  return besides(proxy?.file ?? path.resolve('-'), secretsDirectory)
+}
+
+/** Sections among the documents that nobody asked to use: whoever wrote one means it to say who may call. */
+function unusedCallers({ callers }: Loaded, overrides: ProxyOverrides): Problem[] {
+  if (overrides.callers !== undefined) return []
+  const message = 'this section says nothing to the proxy, expected --callers with its file, or "auth" in a ProxyConfig'
+  return callers.map((section) => section.problem(['auth'], message, { at: 'key' }))
+}
+
+/** A missing section is mode `oauth` without providers (decisions §2.1). */
+const NO_CALLERS = 'missing, so the mode is "oauth" and needs "oauth.resourceUrl" and "oauth.providers"'
+
+/** Callers of routes that don't say otherwise. Without a ProxyConfig nobody says who calls: they are anonymous. */
+function defaultCallers(proxy: Located<ProxyConfig> | undefined): AuthSection | undefined {
+  if (proxy === undefined) return { mode: 'anonymous' }
+  const { auth } = proxy.document.spec
+  return auth === undefined ? undefined : anchorAuthSection(auth, proxy.file)
+}
+
+function optionProblems({ listen, admin, target }: ProxyOverrides): Problem[] {
+  const check = (option: string, value: string | undefined, schema: ReturnType<typeof listenAddress>): Problem[] => {
+    const result = value === undefined ? undefined : schema.safeParse(value)
+    return result?.error === undefined ? [] : [fileProblem(option, result.error.issues[0]?.message ?? 'not usable')]
+  }
+  return [
+    ...check('--listen', listen, listenAddress()),
+    ...check('--admin', admin, listenAddress()),
+    ...check('--target', target, httpUrl()),
+  ]
+}
+
+/** One process serves one namespace (decisions §6). */
+function chooseNamespace(loaded: Loaded, overrides: ProxyOverrides, problems: Problem[]): string {
+  if (overrides.namespace !== undefined) return overrides.namespace
+  const used = new Map(loaded.declared.map((item) => [item.namespace, item]))
+  const [first, second] = used.values()
+  if (second !== undefined) {
+    const names = [...used.keys()]
+      .sort()
+      .map((name) => `"${name}"`)
+      .join(', ')
+    problems.push(
+      second.place.problem(
+        ['metadata', 'namespace'],
+        `one process serves one namespace, and these files have ${names}; expected --namespace`,
+      ),
+    )
+  }
+  return first?.namespace ?? DEFAULT_NAMESPACE
+}
+
+/** Provider URLs that this process would use and may not. */
+function sectionProblems(proxy: Located<ProxyConfig>): Problem[] {
+  const { auth, routes } = proxy.document.spec
+  return [
+    ...(auth === undefined ? [] : refusedHttp(auth, proxy, ['spec', 'auth'])),
+    ...routes.flatMap((route, index) =>
+      route.auth === undefined ? [] : refusedHttp(route.auth, proxy, ['spec', 'routes', index, 'auth']),
+    ),
+  ]
+}
+
+/** Each problem once, in the order of files and lines. */
+function unique(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((problem) => [renderProblem(problem), problem])).values()]
+}

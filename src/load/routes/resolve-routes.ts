@@ -1,0 +1,227 @@
+import {
+  type AuthSection,
+  type ResolvedAuth,
+  type ResolvedAuthServer,
+  type ResolvedRoute,
+  remarksOnResource,
+} from '../../resources/index.ts'
+import type { DraftRoute } from './draft-route.ts'
+import type { Loaded, LocatedAuth } from '../documents/loaded.ts'
+import type { Problem } from '../documents/problem.ts'
+import { resolveAuth, withoutExternalAuth } from './resolve-auth.ts'
+import { AuthServers, issuerPath, loginOnly, routeAuthServer, upstreamUse } from './resolve-auth-server.ts'
+import { routeProblems, routeWarnings } from './route-rules.ts'
+
+interface Inputs {
+  readonly drafts: readonly DraftRoute[]
+  readonly loaded: Loaded
+  readonly namespace: string
+  /** Undefined when the ProxyConfig has no `auth`. */
+  readonly callers: AuthSection | undefined
+  /** Name of the authorization server of all routes without an `auth` of their own. */
+  readonly authServerName: string | undefined
+  readonly isLocal: boolean
+  /** `listen.address`, as it is written. */
+  readonly address: string
+  /** The bind has no URL of its own that could name a resource. */
+  readonly isSocket: boolean
+}
+
+interface Findings {
+  readonly problems: Problem[]
+  readonly warnings: Problem[]
+  /** What was filled in where the files leave it open. */
+  readonly notes: Problem[]
+}
+
+interface Resolved extends Findings {
+  readonly routes: readonly ResolvedRoute[]
+  readonly authServers: readonly ResolvedAuthServer[]
+  /** A route says nothing of its callers, and there is no default. */
+  readonly lacksCallers: boolean
+}
+
+/** Draft routes with their external auth, callers and resource URL; what breaks a rule is a problem of that route. */
+export function resolveRoutes(inputs: Inputs): Resolved {
+  const findings: Findings = { problems: uniqueAmongAll(inputs.drafts), warnings: [], notes: [] }
+  const find = (name: string): LocatedAuth | undefined =>
+    inputs.loaded.auths.find(
+      ({ document: { metadata } }) => metadata.name === name && metadata.namespace === inputs.namespace,
+    )
+  const servers = new AuthServers(find)
+  const routes: ResolvedRoute[] = []
+  const documents = new Map<string, ResolvedRoute>()
+  let lacksCallers = false
+  for (const draft of inputs.drafts) {
+    const reached = draft.authName === undefined ? undefined : find(draft.authName)
+    // A reference that leads nowhere, or to a document with problems, has been told about when the files were checked.
+    if (draft.authName !== undefined && reached === undefined) continue
+    const server = servers.of(draft, reached, inputs.authServerName, findings.problems)
+    const callers = callersOf(draft, server, inputs, findings)
+    // A server that is named and has problems has been told about, too: callers are not what is missing.
+    const namesServer = draft.authServer !== undefined || inputs.authServerName !== undefined
+    if (callers === undefined && (server !== undefined || !namesServer)) lacksCallers = true
+    const auth = authOf(draft, reached, inputs, findings)
+    if (auth === undefined || callers === undefined) continue
+    const route = resolveRoute({ draft, auth, callers, server }, inputs, findings)
+    if (route.callers.mode === 'oauth') findings.problems.push(...sharedDocument(draft, route, documents))
+    routes.push(route)
+  }
+  findings.warnings.push(...hiddenPaths(inputs.drafts, servers.all))
+  return { ...findings, routes, authServers: servers.all, lacksCallers }
+}
+
+interface Parts {
+  readonly draft: DraftRoute
+  readonly auth: ResolvedAuth
+  readonly callers: AuthSection
+  readonly server: ResolvedAuthServer | undefined
+}
+
+function resolveRoute({ draft, auth, callers, server }: Parts, inputs: Inputs, findings: Findings): ResolvedRoute {
+  const facts = { draft, auth, callers, isLocal: inputs.isLocal }
+  findings.problems.push(...routeProblems(facts))
+  findings.warnings.push(...routeWarnings(facts))
+  const resourceUrl = resourceUrlOf(draft, callers, inputs)
+  if (resourceUrl === undefined && callers.mode === 'oauth' && (!inputs.isLocal || inputs.isSocket)) {
+    const why = inputs.isSocket ? 'a Unix socket' : 'not loopback'
+    const message = `missing, expected the URL of this protected resource, because the bind is ${why}`
+    findings.problems.push(draft.problem('resourceUrl', message))
+  }
+  // What was filled in from elsewhere is somebody else's to say.
+  if (draft.resourceUrl !== undefined && callers.mode === 'oauth') {
+    const place = { path: draft.settings.path, address: inputs.address, isLocal: inputs.isLocal }
+    for (const remark of remarksOnResource(draft.resourceUrl, place))
+      findings.warnings.push(draft.problem('resourceUrl', remark))
+  }
+  const upstream = upstreamOf(draft, auth, server, findings)
+  return {
+    ...draft.settings,
+    auth: { ...auth, upstream },
+    callers: withResource(callers, resourceUrl),
+    authServer: server === undefined ? undefined : routeAuthServer(server, upstream),
+    resourceUrl,
+  }
+}
+
+/** The section with the resource that it protects, where it does not say so itself. */
+const withResource = (callers: AuthSection, resourceUrl = ''): AuthSection =>
+  callers.mode === 'oauth' && callers.oauth.resourceUrl === ''
+    ? { mode: 'oauth', oauth: { ...callers.oauth, resourceUrl } }
+    : callers
+
+/** Who may call a route: its own section, else the default; where there is none, who logs in at its authorization server. */
+function callersOf(
+  draft: DraftRoute,
+  server: ResolvedAuthServer | undefined,
+  { callers: inherited }: Inputs,
+  { problems }: Findings,
+): AuthSection | undefined {
+  const callers = draft.ownCallers ?? inherited
+  if (server === undefined) return callers
+  if (draft.ownCallers?.mode === 'anonymous') {
+    const message = `callers are anonymous here, and callers log in to "${server.name}"; expected one of the two`
+    problems.push(draft.problem('auth', message))
+  }
+  return callers?.mode === 'oauth' ? callers : loginOnly()
+}
+
+function authOf(
+  draft: DraftRoute,
+  reached: LocatedAuth | undefined,
+  { namespace }: Inputs,
+  { problems }: Findings,
+): ResolvedAuth | undefined {
+  if (reached === undefined) return withoutExternalAuth(draft.settings.name, namespace, draft.source)
+  const result = resolveAuth(reached)
+  if ('auth' in result) return result.auth
+  problems.push(draft.problem('externalAuthConfigRef', result.message, { reason: result.reason }))
+  return undefined
+}
+
+function upstreamOf(
+  draft: DraftRoute,
+  auth: ResolvedAuth,
+  server: ResolvedAuthServer | undefined,
+  { problems, warnings, notes }: Findings,
+): ResolvedAuth['upstream'] {
+  const result = upstreamUse(auth, server)
+  if ('message' in result) {
+    problems.push(draft.problem('externalAuthConfigRef', result.message))
+    return undefined
+  }
+  const { use } = result
+  if (use !== undefined && use.issuer === undefined) {
+    const message = `nobody has a token of the upstream provider "${use.provider}", because callers of this route log in elsewhere: each request is answered with no_session`
+    warnings.push(draft.problem('externalAuthConfigRef', message))
+  } else if (use !== undefined && !use.isExplicit) {
+    const message = `"subjectProviderName" is "${use.provider}" for callers who log in here, the first upstream provider of "${server?.name}"`
+    notes.push(draft.problem('externalAuthConfigRef', message))
+  }
+  return use
+}
+
+/** Paths of the backends that requests no longer reach, because an authorization server is there (authserver.md §2.1). */
+function hiddenPaths(drafts: readonly DraftRoute[], servers: readonly ResolvedAuthServer[]): Problem[] {
+  return servers.flatMap((server) => {
+    const hidden = `${issuerPath(server)}/oauth`
+    return drafts
+      .filter(({ settings: { path, exactTarget } }) => !exactTarget && isBelow(hidden, path))
+      .map((draft) =>
+        draft.problem('path', `"${hidden}" below this path belongs to "${server.name}" and is not sent on`),
+      )
+  })
+}
+
+const isBelow = (path: string, prefix: string): boolean =>
+  prefix === '/' || path === prefix || path.startsWith(`${prefix}/`)
+
+/** The document about a protected resource is found by the path alone (RFC 9728 §3.1): two hosts would take it from each other. */
+function sharedDocument(draft: DraftRoute, route: ResolvedRoute, documents: Map<string, ResolvedRoute>): Problem[] {
+  const url = URL.parse(route.resourceUrl ?? '')
+  if (url === null) return []
+  const place = url.pathname + url.search
+  const earlier = documents.get(place)
+  if (earlier === undefined) documents.set(place, route)
+  if (earlier?.resourceUrl === undefined || new URL(earlier.resourceUrl).origin === url.origin) return []
+  const message = `routes "${earlier.name}" and "${route.name}" are on different hosts and share the path "${place}", where only one RFC 9728 document can be; expected another path, or a process for each host`
+  return [draft.problem('resourceUrl', message)]
+}
+
+/** Routes of a ProxyConfig are unique among themselves by the check of the document; here those of manifests join. */
+function uniqueAmongAll(drafts: readonly DraftRoute[]): Problem[] {
+  const problems: Problem[] = []
+  for (const field of ['name', 'path'] as const) {
+    const first = new Map<string, DraftRoute>()
+    for (const draft of drafts) {
+      const value = draft.settings[field]
+      const earlier = first.get(value)
+      if (earlier === undefined) first.set(value, draft)
+      else if (draft.origin !== 'ProxyConfig') {
+        const where = `${earlier.source.file}:${earlier.source.line}`
+        problems.push(
+          draft.problem(
+            field,
+            `the route of this manifest has the ${field} "${value}", which another route has (${where})`,
+          ),
+        )
+      }
+    }
+  }
+  return problems
+}
+
+/**
+ * The protected resource of a route: its own URL; else the one of its own `auth` section, or of the shared section when
+ * it is the only route under it; manifests take their path below the shared one (decisions §2.7). Never from a request.
+ */
+function resourceUrlOf(draft: DraftRoute, callers: AuthSection, inputs: Inputs): string | undefined {
+  if (draft.resourceUrl !== undefined || callers.mode === 'anonymous') return draft.resourceUrl
+  // A manifest or an authorization server lets callers in without a word about the resource.
+  if (callers.oauth.resourceUrl === '') return undefined
+  if (draft.ownCallers !== undefined) return callers.oauth.resourceUrl
+  const sharing = inputs.drafts.filter((other) => other.ownCallers === undefined)
+  if (sharing.length === 1) return callers.oauth.resourceUrl
+  if (draft.origin === 'ProxyConfig') return undefined
+  return `${callers.oauth.resourceUrl.replace(/\/$/, '')}${draft.settings.path}`
+}

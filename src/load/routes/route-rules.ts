@@ -1,0 +1,78 @@
+import {
+  type AuthSection,
+  headersSetBy,
+  remarksOnTarget,
+  TYPE_RECORDS,
+  type ResolvedAuth,
+} from '../../resources/index.ts'
+import type { DraftRoute } from './draft-route.ts'
+import { judgePlainHttp } from '../../fields/index.ts'
+import type { Problem } from '../documents/problem.ts'
+
+/** What the rules of one route are judged by. */
+export interface RouteFacts {
+  readonly draft: DraftRoute
+  readonly auth: ResolvedAuth
+  readonly callers: AuthSection
+  /** The bind is a loopback address or a Unix socket. */
+  readonly isLocal: boolean
+}
+
+/** Rules between a route, its external auth, its callers and the bind (decisions §2.1); each gives its problems. */
+const RULES: readonly ((facts: RouteFacts) => Problem[])[] = [anonymousCallers, openPaths, scopesNeedCallers]
+
+/** Whether requests of the route carry more than their caller sent. */
+const addsCredential = (auth: ResolvedAuth): boolean => headersSetBy(auth).length > 0
+
+/** Everything that forbids this route to run. */
+export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((rule) => rule(facts))
+
+/** Anonymous callers get no fetched credential at all, and a static one only where nobody else can call. */
+function anonymousCallers({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
+  if (callers.mode !== 'anonymous' || !addsCredential(auth)) return []
+  if (TYPE_RECORDS[auth.type].fetches) {
+    const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected an "auth" section of mode "oauth"`
+    return [draft.problem('externalAuthConfigRef', message)]
+  }
+  if (isLocal || draft.settings.insecureAllowAnonymous) return []
+  const message = `callers are anonymous and the bind is not loopback, so anyone on the network could use this credential; expected an "auth" section, a loopback or unix: address, or "insecureAllowAnonymous: true"`
+  return [draft.problem('externalAuthConfigRef', message)]
+}
+
+/** A path without authentication must not hand out a credential. */
+function openPaths({ draft, auth, callers }: RouteFacts): Problem[] {
+  if (callers.mode === 'anonymous' || callers.oauth.publicPaths.length === 0 || !addsCredential(auth)) return []
+  const message = `"publicPaths" are only allowed on routes of type "unauthenticated", this one has "${auth.type}"`
+  return [draft.problem('auth', message)]
+}
+
+function scopesNeedCallers({ draft, callers }: RouteFacts): Problem[] {
+  if (callers.mode !== 'anonymous' || draft.settings.requiredScopes.length === 0) return []
+  return [
+    draft.problem('requiredScopes', 'callers are anonymous here and have no scopes, expected none or mode "oauth"'),
+  ]
+}
+
+/** What is allowed on this route but should be known. */
+export function routeWarnings({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
+  const found: Problem[] = []
+  const { target, targetTls, insecureAllowAnonymous } = draft.settings
+  if (addsCredential(auth) && judgePlainHttp(`${target.origin}/`, false) !== 'fine') {
+    found.push(draft.problem('target', 'the credential goes to this backend over plain http'))
+  }
+  const { hostname } = new URL(target.origin)
+  for (const remark of remarksOnTarget(auth, hostname))
+    found.push(draft.problem('target', `${remark}; see "${auth.name}"`))
+  if (targetTls?.insecureSkipVerify === true) {
+    found.push(draft.problem('target', '"insecureSkipVerify" is set: any server can pose as this backend'))
+  }
+  if (insecureAllowAnonymous && callers.mode === 'anonymous' && !isLocal) {
+    found.push(
+      draft.problem(
+        'externalAuthConfigRef',
+        '"insecureAllowAnonymous" is set: anyone on the network can use this credential',
+      ),
+    )
+  }
+  return found
+}

@@ -1,0 +1,23 @@
+export { EventReader, joined, OversizedEvent, type ServerEvent } from './events.ts'
+export { headerText, statelessHeaders, ToolParameters } from './headers.ts'
+export { type JsonRpcId, jsonRpcIdOf } from './json-rpc-id.ts'
+export { DISCOVER, INITIALIZE, readAnswer, serverOf } from './mcp-request.ts'
+export {
+  errorResponse,
+  type Id,
+  INVALID_REQUEST,
+  isBatch,
+  isId,
+  isObject,
+  keyOf,
+  type Malformed,
+  type Message,
+  type Notification,
+  type Params,
+  parseMessages,
+  type Request,
+  type Response,
+  statelessVersionOf,
+  WAY_ERROR,
+} from './message.ts'
+export { type RpcSubject, rpcSubjectOf } from './rpc.ts'

@@ -1,0 +1,6 @@
+export { createDiscovery, discoveryUrls } from './discovery.ts'
+export { jsonAnswer } from './json-answer.ts'
+export { findKey, MAX_RSA_BITS, MIN_RSA_BITS, readKeySet, type VerificationKey } from './key-set.ts'
+export { createKeyStore, type KeyStore } from './key-store.ts'
+export { createProviderClient, type ProviderClient } from './provider-client.ts'
+export type { ProviderFiles, SecretFile } from './provider-file.ts'

@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { caBundleRef } from '../ca-bundle.ts'
+import {
+  exclusive,
+  goesWithType,
+  withRules,
+  filePath,
+  httpUrl,
+  objectName,
+  namespaceName,
+  scopes,
+  secretRef,
+} from '../../fields/index.ts'
+
+/** Fields that earlier versions of the manifests spell with capitals; both at once is an error. */
+const SPELLINGS = {
+  jwksUrl: 'jwksURL',
+  introspectionUrl: 'introspectionURL',
+  clientId: 'clientID',
+  insecureAllowHttp: 'insecureAllowHTTP',
+} as const
+
+const bothSpellings = (...names: readonly (keyof typeof SPELLINGS)[]) =>
+  names.map((name) => exclusive(name, SPELLINGS[name]))
+
+const clientId = () => z.string().min(1).max(2048).optional()
+const flag = () => z.boolean().optional()
+const audience = () => z.string().min(1).max(2048).optional().describe('Expected aud claim of access tokens.')
+
+/**
+ * Callers are those of one OpenID provider. Fields that are not known here let the document through: they are told about
+ * where it matters who may call, unless somebody else says that.
+ */
+const inline = () =>
+  withRules(
+    z.looseObject({
+      issuer: httpUrl().describe('Must exactly match the iss claim of tokens.'),
+      audience: audience(),
+      jwksUrl: httpUrl().optional().describe('JWKS endpoint; when set, discovery is skipped.'),
+      jwksURL: httpUrl().optional().describe('Another spelling.'),
+      introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
+      introspectionURL: httpUrl().optional().describe('Another spelling.'),
+      clientId: clientId().describe('Client ID for introspection.'),
+      clientID: clientId().describe('Another spelling.'),
+      clientSecretRef: secretRef().optional().describe('Client secret for introspection.'),
+      caBundleRef: caBundleRef().optional().describe('CA certificates that replace the system roots.'),
+      thvCABundlePath: filePath('certificates').optional().describe('The same as a file.'),
+      jwksAuthTokenPath: filePath('token')
+        .optional()
+        .describe('Token file that authenticates JWKS and introspection requests.'),
+      jwksAllowPrivateIP: flag().describe('Allow connections to private addresses.'),
+      protectedResourceAllowPrivateIP: flag().describe('The same.'),
+      insecureAllowHttp: flag().describe('Allow plain http beyond loopback and in-cluster names.'),
+      insecureAllowHTTP: flag().describe('Another spelling.'),
+      scopes: scopes().optional().describe('Scopes advertised in the discovery document.'),
+    }),
+    [
+      ...bothSpellings('jwksUrl', 'introspectionUrl', 'clientId', 'insecureAllowHttp'),
+      exclusive('caBundleRef', 'thvCABundlePath'),
+    ],
+  )
+
+/** What a field means that is not known here can't be honoured: it is kept in a cluster, so that it can be told about. */
+const KEPT = { 'x-kubernetes-preserve-unknown-fields': true }
+
+/** Callers are service accounts of the cluster. */
+const kubernetes = () =>
+  withRules(
+    z.looseObject({
+      serviceAccount: objectName().optional().describe('Only this service account may call.'),
+      namespace: namespaceName().optional().describe('Its namespace; that of the manifest when absent.'),
+      audience: audience(),
+      issuer: httpUrl().optional().describe('Issuer of the cluster; https://kubernetes.default.svc when absent.'),
+      jwksUrl: httpUrl().optional().describe('JWKS endpoint; that of the API server when absent.'),
+      jwksURL: httpUrl().optional().describe('Another spelling.'),
+      introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
+      introspectionURL: httpUrl().optional().describe('Another spelling.'),
+      useClusterAuth: flag().describe("Use the pod's own token and the cluster's CA for the API server. Default true."),
+    }),
+    bothSpellings('jwksUrl', 'introspectionUrl'),
+  )
+
+const TYPES = ['kubernetes', 'configMap', 'inline'] as const
+
+/** `oidcConfig` of a manifest: who may call it (decisions §1). */
+export const oidcConfig = () =>
+  withRules(
+    z.looseObject({
+      type: z.enum(TYPES).default('kubernetes').describe('Where the provider is described.'),
+      resourceUrl: httpUrl().optional().describe('URL of the protected resource.'),
+      inline: inline().meta(KEPT).optional().describe('Required when type is inline.'),
+      kubernetes: kubernetes().meta(KEPT).optional().describe('Only with type kubernetes.'),
+      configMap: z.looseObject({}).optional().describe('Only with type configMap, which is not read here.'),
+    }),
+    [
+      goesWithType('inline', 'inline', TYPES, 'kubernetes'),
+      {
+        message: '"kubernetes" must be absent unless type is "kubernetes"',
+        at: 'kubernetes',
+        holds: ({ type = 'kubernetes', kubernetes: object }) => object === undefined || type === 'kubernetes',
+        cel: "!has(self.kubernetes) || !has(self.type) || self.type == 'kubernetes'",
+        json: {
+          anyOf: [{ not: { required: ['kubernetes'] } }, { properties: { type: { const: 'kubernetes' } } }],
+        },
+      },
+    ],
+  ).meta(KEPT)
+export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
+export type InlineOidc = NonNullable<OidcConfig['inline']>
+export type KubernetesOidc = NonNullable<OidcConfig['kubernetes']>

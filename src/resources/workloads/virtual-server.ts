@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { embeddedAuthServer } from '../embedded-auth-server.ts'
+import { oidcConfig } from './oidc-callers.ts'
+import { withCel, httpUrl, objectName } from '../../fields/index.ts'
+import {
+  EXTERNAL_AUTH,
+  reference,
+  resourceUrl,
+  written,
+  type Backend,
+  type WrittenReference,
+} from './workload-fields.ts'
+
+/** How a VirtualMCPServer authenticates to backends: by what was discovered with them, or by a config that it names. */
+const outgoing = () =>
+  z.looseObject({
+    type: z.enum(['discovered', 'externalAuthConfigRef']).optional().describe('Where the config comes from.'),
+    externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH),
+  })
+
+/** `spec` of VirtualMCPServer, as far as it is ours (authserver.md §2.4). */
+export const virtualServerSpec = () =>
+  z.looseObject({
+    outgoingAuth: z
+      .looseObject({
+        default: outgoing().optional().describe('For backends that say nothing else.'),
+        backends: withCel(
+          z.record(z.string().max(63), outgoing()).meta({ maxProperties: 1000 }),
+          'self.all(name, size(name) <= 63)',
+          'expected names of at most 63 characters',
+        )
+          .refine((map) => Object.keys(map).length <= 1000, { error: 'expected at most 1000 entries' })
+          .optional()
+          .describe('For single backends, by name. Extends the specification.'),
+      })
+      .optional()
+      .describe('How the workload authenticates to its backends.'),
+    authServerConfig: embeddedAuthServer()
+      .optional()
+      .describe('Embedded authorization server for the callers. Extends the specification.'),
+    incomingAuth: z
+      .looseObject({
+        type: z.enum(['anonymous', 'oidc']).optional().describe('Mode of the authentication of callers.'),
+        oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
+      })
+      .optional()
+      .describe('Who may call.'),
+    resourceUrl: resourceUrl(),
+  })
+
+/** `status` of VirtualMCPServer: what is behind it. An empty text is how Go says that there is none. */
+export const virtualServerStatus = () =>
+  z.looseObject({
+    discoveredBackends: z
+      .array(
+        z.looseObject({
+          name: z
+            .string()
+            .min(1)
+            .max(63)
+            .regex(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, {
+              error: 'expected letters, digits, "-", "_" and "."',
+            }),
+          url: z.union([z.literal(''), httpUrl()]).optional(),
+          authConfigRef: z.union([z.literal(''), objectName(), reference()]).optional(),
+        }),
+      )
+      .max(1000)
+      .optional(),
+  })
+
+/** The backends that have a URL, each with the config that it is reached by: its own, the discovered one, the default. */
+export function discoveredBackends(
+  spec: z.output<ReturnType<typeof virtualServerSpec>>,
+  status: z.output<ReturnType<typeof virtualServerStatus>> | undefined,
+): Backend[] {
+  const { default: fallback, backends = {} } = spec.outgoingAuth ?? {}
+  return (status?.discoveredBackends ?? []).flatMap(({ name, url = '', authConfigRef = '' }, index) => {
+    if (url === '') return []
+    const base = ['status', 'discoveredBackends', index]
+    const own = Object.hasOwn(backends, name) ? backends[name] : undefined
+    const discovered = typeof authConfigRef === 'string' ? authConfigRef : authConfigRef.name
+    const externalAuth =
+      outgoingReference(own, ['spec', 'outgoingAuth', 'backends', name]) ??
+      (discovered === '' ? undefined : { name: discovered, path: [...base, 'authConfigRef'] }) ??
+      outgoingReference(fallback, ['spec', 'outgoingAuth', 'default'])
+    return [{ name, url, urlPath: [...base, 'url'], externalAuth }]
+  })
+}
+
+/** The config that an entry names itself; none where it points at what was discovered. */
+function outgoingReference(
+  entry: z.output<ReturnType<typeof outgoing>> | undefined,
+  path: readonly PropertyKey[],
+): WrittenReference | undefined {
+  if (entry === undefined || entry.type === 'discovered') return undefined
+  return written(entry.externalAuthConfigRef, [...path, 'externalAuthConfigRef', 'name'])
+}

@@ -1,0 +1,143 @@
+import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
+import type { Log, Metrics } from '../core/index.ts'
+import type { StartFailure } from './messages.ts'
+import { NoAnswer } from './peer.ts'
+import { watchPulse } from './pulse.ts'
+
+export interface CrewOptions {
+  readonly count: number
+  readonly fork: () => WorkerProcess
+  readonly log: Log
+  readonly metrics: Metrics
+  /** A worker that had started has ended; its figures are final. */
+  readonly onEnded: (worker: WorkerProcess) => void
+}
+
+/** The workers of a proxy, kept at their number. */
+export interface Crew {
+  readonly url: string
+  /** Those that serve. */
+  readonly serving: readonly WorkerProcess[]
+  /** Tells all to drain, and ends those that are still there after `withinMs`. */
+  stop(withinMs: number): Promise<void>
+}
+
+/** A worker did not start: what it said of it. */
+export class WorkerNotStarted extends Error {
+  readonly failure: StartFailure
+  constructor(failure: StartFailure) {
+    super('a worker did not start')
+    this.name = 'WorkerNotStarted'
+    this.failure = failure
+  }
+}
+
+/** A worker that lived shorter than this is replaced after a pause, which doubles with each such one. */
+const SHORT_LIFE_MS = 10_000
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 10_000
+
+/**
+ * Starts the first worker, then the others, and replaces each that ends by itself or answers no more. Throws
+ * `WorkerNotStarted` when one of the first can't start; none is left then.
+ */
+export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOptions): Promise<Crew> {
+  const running = metrics.gauge('extauth_workers', 'Worker processes that serve.').with()
+  const ends = metrics.counter('extauth_worker_ends_total', 'Worker processes that ended by themselves or hung.', [
+    'reason',
+  ])
+  const ended = { crashed: ends.with('crashed'), hung: ends.with('hung') }
+  running.set(0)
+  const all = new Set<WorkerProcess>()
+  const serving = new Set<WorkerProcess>()
+  const hung = new WeakSet<WorkerProcess>()
+  let shortLives = 0
+  let isStopping = false
+  let pause: NodeJS.Timeout | undefined
+
+  const lost = (worker: WorkerProcess, { code, signal }: WorkerEnd, livedMs: number): void => {
+    running.set(serving.size)
+    onEnded(worker)
+    if (isStopping) return
+    const reason = hung.has(worker) ? 'hung' : 'crashed'
+    ended[reason].add()
+    const how = reason === 'hung' ? 'a worker that had hung is gone' : 'a worker ended by itself'
+    log.error({ worker: worker.pid, code, signal }, `${how}, another one takes its place`)
+    shortLives = livedMs < SHORT_LIFE_MS ? shortLives + 1 : 0
+    replace()
+  }
+
+  const follow = async (worker: WorkerProcess, startedAt: number): Promise<void> => {
+    const end = await worker.ended
+    all.delete(worker)
+    if (serving.delete(worker)) lost(worker, end, performance.now() - startedAt)
+  }
+
+  const start = async (): Promise<string> => {
+    const worker = fork()
+    const startedAt = performance.now()
+    all.add(worker)
+    void follow(worker, startedAt)
+    const outcome = await worker.started
+    if ('failure' in outcome) throw new WorkerNotStarted(outcome.failure)
+    serving.add(worker)
+    running.set(serving.size)
+    return outcome.url
+  }
+
+  const replace = (): void => {
+    if (isStopping) return
+    const pauseMs = shortLives === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (shortLives - 1))
+    pause = setTimeout(() => {
+      start().catch((error: unknown) => {
+        if (isStopping) return
+        const problems = error instanceof WorkerNotStarted ? (error.failure.lines ?? error.failure) : undefined
+        log.error({ problems }, 'a worker could not be replaced; it is tried again')
+        shortLives += 1
+        replace()
+      })
+    }, pauseMs)
+  }
+
+  const pulse = watchPulse({
+    workers: () => all,
+    hasStarted: (worker) => serving.has(worker),
+    onHung(worker, unansweredSeconds) {
+      hung.add(worker)
+      log.error({ worker: worker.pid, unansweredSeconds }, 'a worker does not answer any more; it is killed')
+      worker.kill()
+    },
+  })
+
+  const stop = async (withinMs: number): Promise<void> => {
+    isStopping = true
+    clearTimeout(pause)
+    const workers = [...all]
+    const timer = setTimeout(() => {
+      for (const worker of all) worker.kill()
+    }, withinMs)
+    for (const worker of workers)
+      worker.peer.ask('stop', []).catch((error: unknown) => {
+        // Too busy to answer: it is killed when its time is over. One that is just starting has nothing to drain.
+        if (!(error instanceof NoAnswer)) worker.kill()
+      })
+    await Promise.all(workers.map((worker) => worker.ended))
+    clearTimeout(timer)
+    pulse.close()
+  }
+
+  try {
+    const url = await start()
+    await Promise.all(Array.from({ length: count - 1 }, start))
+    return {
+      url,
+      get serving() {
+        return [...serving]
+      },
+      stop,
+    }
+  } catch (error) {
+    await stop(0)
+    throw error
+  }
+}

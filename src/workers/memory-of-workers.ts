@@ -1,0 +1,149 @@
+import {
+  type Bound,
+  createMemoryStore,
+  type HeldLock,
+  type KeptValue,
+  type MakerLock,
+  type MemoryStoreOptions,
+  type Store,
+  type StoredValue,
+} from '../storage/index.ts'
+
+type Granted = { readonly id: number; readonly fence: number }
+type Bytes = Buffer
+
+/** What a worker may ask of the memory: the operations of `Store`, each with the scope that it is about. */
+export type StoreMethods = {
+  get(scope: string, key: string): Promise<KeptValue | undefined>
+  put(scope: string, key: string, value: Bytes, ttlMs: number): Promise<void>
+  putIfAbsent(scope: string, key: string, value: Bytes, ttlMs: number): Promise<boolean>
+  take(scope: string, key: string): Promise<StoredValue | undefined>
+  compareAndSet(
+    scope: string,
+    key: string,
+    version: string | undefined,
+    value: Bytes,
+    ttlMs: number,
+    fence: number | undefined,
+  ): Promise<boolean>
+  delete(scope: string, keys: readonly string[]): Promise<void>
+  admit(
+    scope: string,
+    collection: string,
+    key: string,
+    value: Bytes,
+    ttlMs: number,
+    bound: Bound,
+  ): ReturnType<Store['admit']>
+  touch(scope: string, collection: string, key: string, ttlMs: number): Promise<void>
+  remove(scope: string, collection: string, key: string): Promise<void>
+  lock(
+    scope: string,
+    name: string,
+    options: { readonly ttlMs: number; readonly waitMs: number },
+  ): Promise<Granted | undefined>
+  getOrLock(
+    scope: string,
+    key: string,
+    staleVersion: string | undefined,
+    ttlMs: number,
+  ): Promise<
+    | { readonly kind: 'value'; readonly stored: KeptValue }
+    | { readonly kind: 'lock'; readonly granted: Granted }
+    | { readonly kind: 'busy' }
+  >
+  finish(scope: string, id: number, value: Bytes, ttlMs: number): Promise<void>
+  release(scope: string, id: number): Promise<void>
+  publish(scope: string, channel: string, message: string): Promise<void>
+  subscribe(scope: string, channel: string, id: number): void
+  unsubscribe(id: number): void
+}
+
+/** What one worker holds in the memory. */
+export interface WorkersPart {
+  readonly methods: StoreMethods
+  /** The worker has gone: its locks are free, its subscriptions end. */
+  letGo(): void
+}
+
+/** State that outlasts a request, kept by the supervisor for all workers. */
+export interface MemoryOfWorkers {
+  /** For one worker; `onMessage` tells it what was published to one of its subscriptions. */
+  partOf(onMessage: (id: number, message: string) => void): WorkersPart
+}
+
+/** Makes it; a scope has one memory for as long as the process lives. */
+export function createMemoryOfWorkers(options: MemoryStoreOptions): MemoryOfWorkers {
+  const stores = new Map<string, Store>()
+  const storeOf = (scope: string): Store => {
+    const store = stores.get(scope) ?? createMemoryStore(options)
+    stores.set(scope, store)
+    return store
+  }
+  return { partOf: (onMessage) => createPart(storeOf, onMessage) }
+}
+
+function createPart(storeOf: (scope: string) => Store, onMessage: (id: number, message: string) => void): WorkersPart {
+  const locks = new Map<number, HeldLock & Partial<Pick<MakerLock, 'finish'>>>()
+  const subscriptions = new Map<number, { close(): void }>()
+  let granted = 0
+  let isGone = false
+
+  const grant = (held: HeldLock & Partial<Pick<MakerLock, 'finish'>>): Granted => {
+    const id = ++granted
+    // Whoever waited for it may have died meanwhile.
+    if (isGone) void held.release()
+    else locks.set(id, held)
+    return { id, fence: held.fence }
+  }
+
+  const methods: StoreMethods = {
+    get: (scope, key) => storeOf(scope).get(key),
+    put: (scope, ...args) => storeOf(scope).put(...args),
+    putIfAbsent: (scope, ...args) => storeOf(scope).putIfAbsent(...args),
+    take: (scope, key) => storeOf(scope).take(key),
+    compareAndSet: (scope, ...args) => storeOf(scope).compareAndSet(...args),
+    delete: (scope, keys) => storeOf(scope).delete(...keys),
+    admit: (scope, ...args) => storeOf(scope).admit(...args),
+    touch: (scope, ...args) => storeOf(scope).touch(...args),
+    remove: (scope, ...args) => storeOf(scope).remove(...args),
+    async lock(scope, ...args) {
+      const held = await storeOf(scope).lock(...args)
+      return held && grant(held)
+    },
+    async getOrLock(scope, ...args) {
+      const found = await storeOf(scope).getOrLock(...args)
+      return found.kind === 'lock' ? { kind: 'lock', granted: grant(found.held) } : found
+    },
+    async finish(_scope, id, ...args) {
+      const held = locks.get(id)
+      locks.delete(id)
+      await held?.finish?.(...args)
+    },
+    async release(_scope, id) {
+      const held = locks.get(id)
+      locks.delete(id)
+      await held?.release()
+    },
+    publish: (scope, ...args) => storeOf(scope).publish(...args),
+    subscribe(scope, channel, id) {
+      if (isGone) return
+      const tell = (message: string): void => onMessage(id, message)
+      subscriptions.set(id, storeOf(scope).subscribe(channel, { onMessage: tell, onGap: () => undefined }))
+    },
+    unsubscribe(id) {
+      subscriptions.get(id)?.close()
+      subscriptions.delete(id)
+    },
+  }
+  return {
+    methods,
+    letGo() {
+      isGone = true
+      for (const held of locks.values()) void held.release()
+      for (const one of subscriptions.values()) one.close()
+      locks.clear()
+      subscriptions.clear()
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { type Common, type ProxyProcess, type ProxyProcessOptions, startProxy } from '../compose/proxy/index.ts'
+import { createEphemeralKeys, type EphemeralKeys } from '../authserver/index.ts'
+import { asFailure, causeOf, Secret } from '../core/index.ts'
+import { Closers, ConfigError, EXIT, type Io, namesIn, growYoungGeneration } from '../compose/index.ts'
+import type { OpenLog } from '../report/index.ts'
+import { createMemoryOverChannel } from './memory-over-channel.ts'
+import type { StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
+import { type Channel, createPeer, type Peer } from './peer.ts'
+
+/**
+ * One worker of a proxy, over the channel to its supervisor: it serves until it is told to stop or the supervisor has gone.
+ * Gives the exit code.
+ */
+export async function runWorker(
+  options: ProxyProcessOptions & { readonly log: OpenLog },
+  channel: Channel,
+  io: Pick<Io, 'stop' | 'onReload'>,
+): Promise<number> {
+  const { log } = options
+  const { promise: told, resolve: stop } = Promise.withResolvers<string>()
+  let proxy: ProxyProcess | undefined
+  const running = (): ProxyProcess => {
+    if (proxy === undefined) throw new Error('this worker has not started')
+    return proxy
+  }
+  const methods: WorkerMethods = {
+    config: () => running().config(),
+    readiness: () => running().readiness(),
+    metrics: async () => ({
+      snapshot: await running().openMetrics.snapshot(),
+      names: namesIn(running().config()),
+    }),
+    cache: () => running().cache(),
+    purge: (filter) => running().purge(filter),
+    decisions: () => running().decisions(),
+    reload: () => running().reload(),
+    published: (id, message) => memory.onMessage(id, message),
+    beat: () => undefined,
+    stop: () => stop('told'),
+  }
+  const peer = createPeer<SupervisorMethods>(channel, methods)
+  const memory = createMemoryOverChannel(peer, log)
+  const closers = new Closers()
+  try {
+    const { stdin, common } = await commonOf(peer, memory.open)
+    proxy = await startProxy({ ...options, stdin }, closers, common)
+  } catch (error) {
+    await closers.close()
+    log.flush()
+    await peer.ask('failed', [describe(error)])
+    return EXIT.failed
+  }
+  growYoungGeneration()
+  await peer.ask('ready', [proxy.url])
+  // A terminal that closes tells every process, and a worker reloads when its supervisor says so.
+  io.onReload(() => undefined)
+  // A terminal tells every process; the supervisor tells its workers.
+  await Promise.race([io.stop, told])
+  await closers.close()
+  log.flush()
+  return EXIT.fine
+}
+
+async function commonOf(
+  peer: Peer<SupervisorMethods>,
+  memory: Common['memory'],
+): Promise<{ readonly common: Common; readonly stdin: string | undefined }> {
+  const { sessionKey, ticketKeys, settings, stdin } = await peer.ask('common', [])
+  const keys = new Map<string, EphemeralKeys>()
+  const common: Common = {
+    sessionKey: new Secret(sessionKey),
+    ticketKeys,
+    settings,
+    memory,
+    ephemeralKeys(server) {
+      const found = keys.get(server)
+      if (found === undefined) throw new Error('keys of an authorization server that was not prepared')
+      return found
+    },
+    async prepare(config) {
+      for (const { name } of config.authServers) {
+        if (keys.has(name)) continue
+        const { signing, sealing } = await peer.ask('ephemeralKeys', [name])
+        keys.set(name, createEphemeralKeys({ signing: new Secret(signing), sealing: new Secret(sealing) }))
+      }
+    },
+  }
+  return { common, stdin }
+}
+
+function describe(error: unknown): StartFailure {
+  if (error instanceof ConfigError) return { lines: error.lines }
+  const failure = asFailure(error)
+  return { code: failure.code, detail: failure.detail, systemCode: causeOf(failure.cause).code }
+}

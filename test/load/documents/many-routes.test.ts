@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { parseDocuments, resolveProxy, YAML_LIMITS } from '../../../src/load/index.ts'
+
+const ROUTES = 10_000
+
+const route = (number: number): string => `    - name: route-${number}
+      path: /r/${number}
+      target: https://backend-${number}.example.com/mcp
+      externalAuthConfigRef:
+        name: none
+      resourceUrl: https://mcp.example.com/r/${number}
+      sseKeepAlive: 15s
+      http2: false
+      timeouts:
+        connect: 5s
+        firstByte: 60s
+`
+const CONFIG = (count: number): string => `apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: none }
+spec: { type: unauthenticated }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: ProxyConfig
+metadata: { name: p }
+spec:
+  auth: { mode: anonymous }
+  routes:
+${Array.from({ length: count }, (_, index) => route(index)).join('')}`
+
+test('ten thousand routes in one file load', { timeout: 120_000 }, () => {
+  const loaded = parseDocuments([{ path: 'proxy.yaml', text: CONFIG(ROUTES) }])
+  expect(loaded.problems).toEqual([])
+  const { config, problems } = resolveProxy(loaded, {})
+  expect(problems?.slice(0, 3) ?? []).toEqual([])
+  expect(config?.routes).toHaveLength(ROUTES)
+})
+
+test('more than that says how many there may be', { timeout: 120_000 }, () => {
+  const { problems } = parseDocuments([{ path: 'proxy.yaml', text: CONFIG(ROUTES + 1) }])
+  expect(problems.map(({ message }) => message)).toEqual([`too long, expected at most ${ROUTES} entries`])
+})
+
+test('too many tokens are told with their number, the limit and the way out', { timeout: 120_000 }, () => {
+  const items = YAML_LIMITS.tokens
+  const { problems } = parseDocuments([{ path: 'proxy.yaml', text: `a: [${'1,'.repeat(items)}]` }])
+  const [, count] =
+    /^too many tokens: (\d+) in one file, expected at most 1000000; split it/.exec(problems[0]?.message ?? '') ?? []
+  expect(Number(count)).toBeGreaterThan(2 * items)
+})

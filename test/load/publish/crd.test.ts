@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import { parse } from '@bufbuild/cel'
+import { customResourceDefinition } from '../../../src/load/publish/index.ts'
+import { crdSchema } from './judges.ts'
+
+type Json = { [name: string]: unknown }
+
+/** Every part of the schema with the path to it. */
+function* parts(schema: Json, path: string): Generator<readonly [string, Json]> {
+  yield [path, schema]
+  for (const [name, property] of Object.entries((schema.properties ?? {}) as Record<string, Json>))
+    yield* parts(property, `${path}.${name}`)
+  if (schema.items !== undefined) yield* parts(schema.items as Json, `${path}[]`)
+  if (schema.additionalProperties !== undefined) yield* parts(schema.additionalProperties as Json, `${path}{}`)
+}
+
+const all = [...parts(crdSchema(), '')]
+
+describe('the CustomResourceDefinition', () => {
+  test('names the resource as the specification does', () => {
+    const definition = customResourceDefinition('auth.example.com') as { metadata: Json; spec: Json }
+    expect(definition.metadata.name).toBe('mcpexternalauthconfigs.auth.example.com')
+    expect(definition.spec).toMatchObject({
+      group: 'auth.example.com',
+      scope: 'Namespaced',
+      names: { kind: 'MCPExternalAuthConfig', shortNames: ['extauth', 'mcpextauth'] },
+      versions: [{ name: 'v1alpha1', served: true, storage: true, subresources: { status: {} } }],
+    })
+  })
+
+  test('is a structural schema: every part has a type, none has what an API server refuses', () => {
+    const typeless = all.filter(([, schema]) => typeof schema.type !== 'string').map(([path]) => path)
+    expect(typeless).toEqual([])
+    const refused = [
+      '$ref',
+      '$schema',
+      'definitions',
+      'const',
+      'patternProperties',
+      'dependentRequired',
+      'propertyNames',
+      'if',
+      'oneOf',
+      'anyOf',
+      'allOf',
+      'exclusiveMinimum',
+      'uniqueItems',
+    ]
+    expect(
+      all.flatMap(([path, schema]) =>
+        refused.filter((keyword) => keyword in schema).map((keyword) => `${path} ${keyword}`),
+      ),
+    ).toEqual([])
+    expect(all.filter(([, schema]) => 'properties' in schema && 'additionalProperties' in schema)).toEqual([])
+  })
+
+  test('bounds every list, map and text, so that its rules have a known cost', () => {
+    const bound: Record<string, string> = { array: 'maxItems', string: 'maxLength' }
+    const unbounded = all.filter(([path, schema]) => {
+      const isFree = path === '.apiVersion' || path === '.kind' || 'enum' in schema || schema.format === 'date-time'
+      const keyword = 'additionalProperties' in schema ? 'maxProperties' : bound[String(schema.type)]
+      return !isFree && keyword !== undefined && !(keyword in schema)
+    })
+    expect(unbounded.map(([path]) => path)).toEqual([])
+  })
+
+  test('its patterns are RE2: no look-around, no back-reference', () => {
+    const patterns = all.flatMap(([, schema]) => (typeof schema.pattern === 'string' ? [schema.pattern] : []))
+    expect(patterns.length).toBeGreaterThan(20)
+    expect(patterns.filter((pattern) => /\(\?[=!<]|\\[1-9]/.test(pattern))).toEqual([])
+  })
+
+  test('its rules parse, and every cross-field rule of the specification is among them', () => {
+    const rules = all.flatMap(([path, schema]) =>
+      ((schema['x-kubernetes-validations'] ?? []) as { rule: string }[]).map(({ rule }) => `${path}  ${rule}`),
+    )
+    for (const rule of rules) expect(() => parse(rule.split('  ').slice(1).join('  '))).not.toThrow()
+    const wanted = [
+      '.spec  (self.type == ',
+      '.spec.cloudSts  has(self.fallbackRoleArn)',
+      '.spec.awsSts  has(self.fallbackRoleArn)',
+      '.spec.cloudSts.roleMappings[]  !(has(self.claim) && has(self.matcher))',
+      '.spec.embeddedAuthServer  self.upstreamProviders.all(',
+      ".spec.embeddedAuthServer.upstreamProviders[]  (self.type == 'oidc') == has(self.oidcConfig)",
+      '.spec.embeddedAuthServer.storage.kvstore.sentinelConfig  !(has(self.sentinelAddrs) && has(self.sentinelService))',
+      '.spec.embeddedAuthServer.upstreamProviders[].oidcConfig  !has(self.additionalAuthorizationParams)',
+    ]
+    for (const start of wanted) expect(rules.filter((rule) => rule.startsWith(start))).not.toEqual([])
+  })
+
+  test('has the defaults of the specification', () => {
+    const defaults = Object.fromEntries(
+      all.flatMap(([path, schema]) => ('default' in schema ? [[path, schema.default]] : [])),
+    )
+    expect(defaults).toMatchObject({
+      '.spec.cloudSts.roleClaim': 'groups',
+      '.spec.cloudSts.service': 'cloud-mcp',
+      '.spec.awsSts.service': 'aws-mcp',
+      '.spec.cloudSts.sessionDuration': 3600,
+      '.spec.cloudSts.sessionNameClaim': 'sub',
+      '.spec.tokenExchange.subjectTokenType': 'access_token',
+      '.spec.embeddedAuthServer.tokenLifespans.accessTokenLifespan': '1h',
+      '.spec.embeddedAuthServer.tokenLifespans.refreshTokenLifespan': '168h',
+      '.spec.embeddedAuthServer.tokenLifespans.authCodeLifespan': '10m',
+      '.spec.embeddedAuthServer.storage.type': 'memory',
+      '.spec.embeddedAuthServer.storage.kvstore.dialTimeout': '5s',
+      '.spec.embeddedAuthServer.storage.kvstore.readTimeout': '3s',
+      '.spec.embeddedAuthServer.storage.kvstore.writeTimeout': '3s',
+      '.spec.embeddedAuthServer.storage.kvstore.sentinelConfig.db': 0,
+      '.spec.embeddedAuthServer.storage.kvstore.sentinelConfig.sentinelService.port': 26_379,
+      '.spec.embeddedAuthServer.upstreamProviders[].oidcConfig.scopes': ['openid', 'offline_access'],
+    })
+  })
+
+  test('the status has the constraints of the specification', () => {
+    const find = (path: string): Json | undefined => all.find(([each]) => each === path)?.[1]
+    expect(find('.status.conditions[].type')).toMatchObject({ maxLength: 316 })
+    expect(find('.status.conditions[].reason')).toMatchObject({ minLength: 1, maxLength: 1024 })
+    expect(find('.status.conditions[].message')).toMatchObject({ maxLength: 32_768 })
+    expect(find('.status.conditions[].observedGeneration')).toMatchObject({
+      type: 'integer',
+      format: 'int64',
+      minimum: 0,
+    })
+    expect(find('.status.conditions[]')).toMatchObject({
+      required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
+    })
+    expect(find('.status.referencingWorkloads[]')).toMatchObject({ required: ['kind', 'name'] })
+    expect(find('.spec.cloudSts.sessionDuration')).toMatchObject({
+      type: 'integer',
+      format: 'int32',
+      minimum: 900,
+      maximum: 43_200,
+    })
+  })
+})

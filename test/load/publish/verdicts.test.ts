@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { type CrdKind, CRD_KINDS } from '../../../src/load/publish/index.ts'
+import { parseObjects } from '../../../src/load/index.ts'
+import { type JudgedObject, judgedObjects } from './verdicts/objects.ts'
+import { openRecord } from './verdicts/recorded.ts'
+
+/** Problems that neither a structural schema nor CEL in it can find: the webhook does. */
+const BEYOND_CEL = [
+  /: line \d+, column \d+ of the expression: /,
+  /: expected a policy as JSON: an object with "Statement"$/,
+  // Rules of a NetworkPolicy are anything to the definition, and CEL in it knows no networks.
+  /: missing, expected peers: without any it is everybody, metadata services included$/,
+  // A host that is a number and no address: names of hosts may be anything to Go.
+  /"https:\/\/(256\.1\.1\.1|1\.2\.3\.4\.5)": expected /,
+]
+/** Kinds that other controllers add fields to: here those are listed, a server prunes them or warns. */
+const OPEN_KINDS: ReadonlySet<CrdKind> = new Set(['MCPRemoteProxy', 'MCPServerEntry'])
+
+const objects = judgedObjects()
+const verdictOf = openRecord()
+const problemsOf = ({ what, object }: JudgedObject): string[] =>
+  parseObjects([object]).problems.map(({ message }) => `${what}: ${message}`)
+const isBeyondCel = (problem: string): boolean => BEYOND_CEL.some((known) => known.test(problem))
+
+describe('files are judged as an API server judges objects', () => {
+  test.each(CRD_KINDS)('%s', (kind) => {
+    const different = objects
+      .filter((one) => one.kind === kind)
+      .flatMap((one) => {
+        const problems = problemsOf(one)
+        const isAccepted = verdictOf(kind, one.object)
+        if ((problems.length === 0) === isAccepted) return []
+        if (isAccepted) return problems.every(isBeyondCel) ? [] : [`only we say ${problems.join('; ')}`]
+        const isOpen = OPEN_KINDS.has(kind) && JSON.stringify(one.object).includes('"notKnown"')
+        return isOpen ? [] : [`${one.what}: only a server refuses it`]
+      })
+    expect(different).toEqual([])
+  })
+
+  test('the table is large, and both verdicts are in it for every kind', () => {
+    expect(objects.length).toBeGreaterThan(3_000)
+    for (const kind of CRD_KINDS) {
+      const verdicts = objects.filter((one) => one.kind === kind).map((one) => verdictOf(kind, one.object))
+      expect(new Set(verdicts)).toEqual(new Set([true, false]))
+    }
+  })
+
+  test('each of the problems that only the webhook can find is found', () => {
+    const found = objects.flatMap(problemsOf).filter(isBeyondCel)
+    for (const known of BEYOND_CEL) expect(found.some((problem) => known.test(problem))).toBe(true)
+  })
+
+  test('an object that was never judged is no pass', () => {
+    expect(() => verdictOf('MCPServer', { apiVersion: 'extauth.dev/v1alpha1' })).toThrow('--record')
+  })
+})

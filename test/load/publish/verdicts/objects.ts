@@ -1,0 +1,51 @@
+import type { CrdKind } from '../../../../src/load/publish/index.ts'
+import { EMBEDDED_EXAMPLES } from '../../../resources/examples-embedded.ts'
+import { OUTGOING_EXAMPLES } from '../../../resources/examples-outgoing.ts'
+import { document } from '../judges.ts'
+import { FORMS, PROXY_FORMS } from '../../../resources/verdicts/forms.ts'
+import { METADATA } from '../../../resources/verdicts/metadata.ts'
+import { spoil } from '../../../resources/verdicts/spoil.ts'
+import { WHOLE } from './whole.ts'
+
+type Json = { [name: string]: unknown }
+
+/** An object that files and an API server must judge alike. */
+export interface JudgedObject {
+  readonly kind: CrdKind
+  readonly what: string
+  /** As JSON has it: nothing is undefined. */
+  readonly object: Json
+}
+
+const judged = (kind: CrdKind, what: string, object: unknown): JudgedObject => ({
+  kind,
+  what: `${kind}: ${what}`,
+  object: JSON.parse(JSON.stringify(object)) as Json,
+})
+
+/** All objects of the table, each once. */
+export function judgedObjects(): JudgedObject[] {
+  const seen = new Map<CrdKind, Set<string>>()
+  const spoiled = WHOLE.flatMap(([kind, spec], index) => {
+    const object = document(spec, kind)
+    const fields = seen.get(kind) ?? new Set()
+    seen.set(kind, fields)
+    const variants = [...spoil(object, fields)].map((one) => judged(kind, `${index} ${one.what}`, one.object))
+    return [judged(kind, `whole ${index}`, object)].concat(variants)
+  })
+  const all = [
+    ...[...OUTGOING_EXAMPLES, ...EMBEDDED_EXAMPLES].map(({ name, spec }) =>
+      judged('MCPExternalAuthConfig', name, document(spec)),
+    ),
+    ...spoiled,
+    ...FORMS.map(([what, spec]) => judged('MCPExternalAuthConfig', what, document(spec))),
+    ...PROXY_FORMS.map(([what, spec]) => judged('MCPRemoteProxy', what, document(spec, 'MCPRemoteProxy'))),
+    ...METADATA.map((metadata, index) =>
+      judged('MCPExternalAuthConfig', `metadata ${index} ${JSON.stringify(metadata).slice(0, 80)}`, {
+        ...document({ type: 'unauthenticated' }),
+        metadata,
+      }),
+    ),
+  ]
+  return [...new Map(all.map((one) => [JSON.stringify(one.object), one])).values()]
+}
