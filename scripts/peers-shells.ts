@@ -1,3 +1,4 @@
+import { COMMANDS } from '../src/cli/command-table.ts'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -36,7 +37,7 @@ export function shellPeer(shell: 'zsh' | 'fish', say: (line: string) => void): P
     },
     async run() {
       if (!isHere()) install(shell)
-      const commands = await completedCommands()
+      const commands = await completedCommands(COMMANDS)
       const directory = mkdtempSync(path.join(tmpdir(), 'extauth-shell-'))
       try {
         writeFileSync(path.join(directory, 'proxy.yaml'), '')

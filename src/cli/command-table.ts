@@ -1,20 +1,11 @@
-import { EXIT, type Io, versionLine } from '../compose/index.ts'
+import type { Commands } from './command.ts'
+import { EXIT, versionLine } from '../compose/index.ts'
 import { type CommandSpec, parseOptions, renderHelp } from './options/options.ts'
-
-/** Runs one command to its exit code. Commands are loaded when they are called, so that `validate` starts no server code. */
-export type Command = (argv: readonly string[], io: Io) => Promise<number>
 
 const VERSION_SPEC: CommandSpec = { name: 'extauth version', summary: 'Prints the version.', options: {} }
 
-interface Entry {
-  readonly summary: string
-  load(): Promise<Command>
-  /** Option tables of the command and of its own commands (`extauth lab token`); what a shell offers comes from them. */
-  specs(): Promise<readonly CommandSpec[]>
-}
-
 /** Every command of `extauth`, in the order of `--help`. */
-export const COMMANDS: Readonly<Record<string, Entry>> = {
+export const COMMANDS: Commands = {
   proxy: {
     summary: 'Runs the proxy in front of MCP servers.',
     load: async () => (await import('./proxy.ts')).runProxyCommand,
@@ -86,7 +77,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   completion: {
     summary: 'Prints what makes a shell complete commands, options and values.',
-    load: async () => (await import('./completion/completion.ts')).runCompletion,
+    load: async () => (await import('./completion/completion.ts')).completionOf(COMMANDS),
     specs: async () => [(await import('./completion/completion.ts')).COMPLETION_SPEC],
   },
   version: {

@@ -1,10 +1,10 @@
+import type { TrustedProxies } from './client.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { causeOf, Failure } from '../core/index.ts'
+import { causeOf, Failure, type Log } from '../core/index.ts'
 import { Peer } from './peer.ts'
-import { notUnderstood, parserFailure, renderRefusal } from './refusal.ts'
-import type { ConnectionRules, RequestKind } from './rules.ts'
-import { StuckWatch, type StuckReason } from './stuck.ts'
+import { notUnderstood, parserFailure, renderRefusal, type Refusal } from './refusal.ts'
+import { StuckWatch, type StuckReason, type Patience } from './stuck.ts'
 
 /** Requests of one connection that may be unanswered before it is read no further. */
 const MAX_UNANSWERED = 16
@@ -269,4 +269,24 @@ export class Connection<T = unknown> {
     if (stuck === 'unread_body') return this.socket.bytesRead
     return this.#started
   }
+}
+
+/** How a request came to us. */
+export interface RequestKind {
+  /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
+  readonly expectsContinue: boolean
+  readonly isUpgrade: boolean
+}
+
+/** What all connections of one listener have in common. */
+export interface ConnectionRules<T> {
+  readonly log: Log
+  readonly isSecure: boolean
+  /** Plain TCP: the only connections that can be reset. */
+  readonly canReset: boolean
+  readonly trustedProxies: TrustedProxies | undefined
+  readonly patience: Patience
+  serve(request: IncomingMessage, response: ServerResponse, connection: Connection<T>, kind: RequestKind): void
+  refusal(failure: Failure, served: T | undefined): Refusal
+  onCut(reason: StuckReason): void
 }

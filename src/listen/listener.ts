@@ -6,11 +6,10 @@ import type { ListenAddress } from './address.ts'
 import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
-import { Connection } from './connection.ts'
+import { Connection, type ConnectionRules } from './connection.ts'
 import { createHttpServer } from './http-server.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
-import type { ConnectionRules } from './rules.ts'
 import { followCertificate, type TlsMaterial } from './tls.ts'
 
 /** How long a client may take, in milliseconds. */

@@ -1,4 +1,4 @@
-import type { CompletedCommand } from './completion.ts'
+import type { CompletedCommand } from './completed.ts'
 import { shellQuote } from '../shell-quote.ts'
 
 /** A completion function for bash 3.2 or newer, without bash-completion. */

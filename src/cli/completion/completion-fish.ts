@@ -1,4 +1,4 @@
-import type { CompletedCommand, CompletedOption } from './completion.ts'
+import type { CompletedCommand, CompletedOption } from './completed.ts'
 
 /** Completions for fish 3 or newer. */
 export function fishCompletion(commands: readonly CompletedCommand[]): string {

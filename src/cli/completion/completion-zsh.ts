@@ -1,4 +1,4 @@
-import type { CompletedCommand, CompletedOption } from './completion.ts'
+import type { CompletedCommand, CompletedOption } from './completed.ts'
 import { shellQuote } from '../shell-quote.ts'
 
 /** A completion function for zsh: sourced, or as `_extauth` in a directory of `fpath`. */

@@ -1,28 +1,10 @@
+import type { CompletedCommand, CompletedOption } from './completed.ts'
+import type { Command, Commands } from '../command.ts'
 import { bashCompletion } from './completion-bash.ts'
 import { fishCompletion } from './completion-fish.ts'
 import { zshCompletion } from './completion-zsh.ts'
 import { EXIT, type Io, UsageError } from '../../compose/index.ts'
-import { type CommandSpec, parseOptions, renderHelp, type ValueKind } from '../options/options.ts'
-
-/** A word of the command line that names a command: `lab`, or `lab token`. */
-export interface CompletedCommand {
-  readonly name: string
-  readonly summary: string
-  /** What it may be followed by: `token` and `login` of `lab`. */
-  readonly subcommands: readonly { readonly name: string; readonly summary: string }[]
-  readonly options: readonly CompletedOption[]
-  /** What its other arguments are. */
-  readonly completes: ValueKind['completes']
-}
-
-export interface CompletedOption {
-  /** `--config`. */
-  readonly flag: string
-  readonly help: string
-  readonly isRepeated: boolean
-  /** Undefined for switches. */
-  readonly value?: { readonly name: string; readonly completes: ValueKind['completes'] }
-}
+import { type CommandSpec, parseOptions, renderHelp } from '../options/options.ts'
 
 const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
   bash: bashCompletion,
@@ -45,8 +27,13 @@ export const COMPLETION_SPEC: CommandSpec = {
   ].join('\n'),
 }
 
-/** `extauth completion bash|zsh|fish`. Throws `UsageError` for another shell. */
-export async function runCompletion(argv: readonly string[], io: Io): Promise<number> {
+/** `extauth completion bash|zsh|fish` of all these commands. Throws `UsageError` for another shell. */
+export const completionOf =
+  (commands: Commands): Command =>
+  (argv, io) =>
+    runCompletion(commands, argv, io)
+
+async function runCompletion(commands: Commands, argv: readonly string[], io: Io): Promise<number> {
   const options = parseOptions(COMPLETION_SPEC, argv, io.env)
   if (options === 'help') {
     io.stdout(renderHelp(COMPLETION_SPEC))
@@ -56,16 +43,14 @@ export async function runCompletion(argv: readonly string[], io: Io): Promise<nu
   const render = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
   if (render === undefined || more.length > 0)
     throw new UsageError(`expected one of ${Object.keys(SHELLS).join(', ')}. See extauth completion --help.`)
-  io.stdout(render(await completedCommands()))
+  io.stdout(render(await completedCommands(commands)))
   return EXIT.fine
 }
 
 /** All commands as the option tables say them. */
-export async function completedCommands(): Promise<CompletedCommand[]> {
-  // Loaded here: the table names this command too.
-  const { COMMANDS } = await import('../command-table.ts')
+export async function completedCommands(commands: Commands): Promise<CompletedCommand[]> {
   const all: CompletedCommand[] = []
-  for (const [name, entry] of Object.entries(COMMANDS)) {
+  for (const [name, entry] of Object.entries(commands)) {
     const specs = await entry.specs()
     const [own, ...others] = specs.map((spec) => ({ spec, words: spec.name.replace(/^extauth /, '') }))
     const subcommands = others.map(({ spec, words }) => ({

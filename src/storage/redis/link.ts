@@ -16,6 +16,9 @@ const PATIENCE_MS = 10_000
 /** So many operations of one link wait for an answer or a connection at most. */
 const MOST_WAITING = 2_000
 
+/** Runs a write where it lasts as long as it was configured to. */
+export type LastingWrite = (work: (connection: Connection) => Promise<unknown>, options: UseOptions) => Promise<unknown>
+
 export interface UseOptions {
   /** Doing it twice is like doing it once: it is repeated when a connection is lost before the answer. */
   readonly isRepeatable: boolean

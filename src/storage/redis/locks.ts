@@ -1,9 +1,8 @@
-import type { RedisParts } from './shared-parts.ts'
 import { randomBytes } from 'node:crypto'
 import type { Metrics } from '../../core/index.ts'
 import type { HeldLock, ValueOrLock } from '../port.ts'
 import { check } from '../rules.ts'
-import type { Link } from './link.ts'
+import type { LastingWrite, Link } from './link.ts'
 import { decodeKept, encodeRecord, newVersion } from './records.ts'
 import { GET_OR_LOCK, LOCK, PUT_AND_RELEASE, RELEASE, RENEW, runScript } from './scripts.ts'
 
@@ -27,12 +26,7 @@ interface OwnLock {
 const newOwner = (): string => randomBytes(12).toString('base64url')
 
 /** Locks with an owner each: `SET`, look and renewal are one script, so that nobody touches another's. */
-export function createRedisLocks(
-  link: Link,
-  write: RedisParts['write'],
-  metrics: Metrics,
-  random: () => number,
-): RedisLocks {
+export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metrics, random: () => number): RedisLocks {
   const waits = metrics.histogram(
     'extauth_store_lock_wait_seconds',
     'How long a lock was waited for.',
