@@ -1,4 +1,3 @@
 export { LAB_LOGIN_SPEC } from './lab-login.ts'
-export { LAB_CONFIG } from './lab-ports.ts'
 export { LAB_TOKEN_SPEC } from './lab-token.ts'
 export { LAB_SPEC, runLab } from './lab.ts'

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Outbound } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
-import { LAB_CONFIG } from './lab-ports.ts'
+import { LAB_CONFIG } from '../../src/cli/index.ts'
 
 /** More pages than any login of the lab has. */
 const MOST_STEPS = 20

@@ -1,6 +1,3 @@
-import path from 'node:path'
-import { PACKAGE_ROOT } from '../../src/core/index.ts'
-
 /** Ports on loopback; 0 takes a free one. */
 export interface LabPorts {
   readonly proxy: number
@@ -22,6 +19,3 @@ export const LAB_PORTS: LabPorts = {
   identityTls: 8085,
   workspace: 8086,
 }
-
-/** The folder that the lab runs. */
-export const LAB_CONFIG = path.join(PACKAGE_ROOT, 'config/lab')

@@ -7,7 +7,7 @@ import {
   type SecretHandle,
   type UpstreamTokens,
 } from '../core/index.ts'
-import { createSeal } from '../storage/index.ts'
+import { createSeal, type Seal } from '../storage/index.ts'
 import { addressesOf, type Addresses } from './addresses.ts'
 import { createAsker } from './asker.ts'
 import { createClientDirectory } from './clients/directory.ts'
@@ -69,20 +69,14 @@ export interface AuthServer {
  */
 export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): AuthServer {
   const { spec } = config
-  const { clock, log, metrics, store, ephemeral } = deps
+  const { clock, log, metrics, store } = deps
+  const runtime = { clock, log, metrics }
   const addresses = addressesOf(config)
-  const resources = resourceNamesOf(config)
-  const lifespans = lifespansOf(spec)
-  const handlesOf = (refs: typeof spec.hmacSecretRefs, form?: SecretForm): readonly SecretHandle[] =>
-    (refs ?? []).map((ref) => deps.secrets.handle(ref, form))
-  const ring = createKeyRing(handlesOf(spec.signingKeySecretRefs), () => ephemeral.signing(), log)
-  const secrets = createSealingSecrets(handlesOf(spec.hmacSecretRefs, 'bytes'), () => ephemeral.sealing(), log)
-  for (const look of [() => ring.keys(), () => secrets.current()]) checkAtStart(look)
-  const seal = createSeal(secrets, clock)
-
+  const [resources, lifespans] = [resourceNamesOf(config), lifespansOf(spec)]
+  const { handlesOf, ring, secrets, seal } = openKeys(config, deps)
   const upstreams = new Map(spec.upstreamProviders.map((provider) => [provider.name, createUpstream(provider, deps)]))
-  const upstreamSecrets = spec.upstreamProviders.flatMap(({ oidcConfig, oauth2Config, caBundleRef }) =>
-    handlesOf([(oidcConfig ?? oauth2Config)?.clientSecretRef, caBundleRef].filter((ref) => ref !== undefined)),
+  const upstreamLooks = handlesOf(spec.upstreamProviders.flatMap(secretsOfUpstream)).map(
+    (handle) => () => handle.current(),
   )
   const forwardClaims = spec.forwardClaims ?? []
   const sessions = createUpstreamSessions({
@@ -92,14 +86,85 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     longestTokenMs: Math.max(lifespans.accessMs, lifespans.refreshMs),
     store,
     seal,
+    ...runtime,
+  })
+  const { outbound, asker, clients } = openClients(config, deps, seal, resources.scopes)
+  const codes = createCodes(store, seal, { clock, lifespanMs: lifespans.codeMs })
+  const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
+  const state = { resources, clients, codes }
+  const tokens = createTokenService({
+    issuer: spec.issuer,
+    ...runtime,
+    lifespans,
+    forwardClaims,
+    resources,
+    ring,
+    codes,
+    families,
+    sessions,
+  })
+  const called = { outbound, asker, clients, tokens, store }
+  const library = createLibraryCall({ issuer: spec.issuer, clock, paths: PATHS, ...called })
+  const steps = stepsOf({
+    ...runtime,
+    ...state,
+    addresses,
+    upstreams,
+    pending: createPendingLogins(store, seal),
+    tickets: createTickets(seal, clock),
+    remembered: createRememberedConsents(spec.issuer, seal, clock),
+  })
+  const limits = limitsOf(spec, clock)
+  const handlers = createEndpoints({
+    addresses,
+    resources,
+    clients,
+    ring,
+    library,
+    ...steps,
+    asker,
+    limits,
     clock,
     log,
-    metrics,
   })
+
+  // A token of ours without a session never existed.
+  const isRevoked = ({ tsid }: Claims): boolean => typeof tsid !== 'string' || sessions.isEnded(tsid)
+  const isAlone = tellKind(config.name, deps) === 'kvstore' && (ring.isEphemeral || secrets.isEphemeral)
+  return {
+    name: config.name,
+    addresses,
+    handlers,
+    issuer: { issuer: spec.issuer, keys: () => ring.keys(), isRevoked },
+    upstreamTokens: sessions,
+    opened: () => sessions.opened(),
+    warnings: isAlone ? [`authorization server ${config.name}: ${ONE_REPLICA}`] : [],
+    readiness: () =>
+      readinessOf([() => ring.keys(), () => secrets.current(), ...upstreamLooks], { store, clients, isAlone }),
+    async close() {
+      await sessions.close()
+      await Promise.all([outbound.close(), ...[...upstreams.values()].map((upstream) => upstream.close())])
+    },
+  }
+}
+
+/** The keys and secrets of a server, each looked at once. Throws what no waiting mends. */
+function openKeys({ spec }: AuthServerConfig, { clock, log, ephemeral, secrets: known }: AuthServerDeps) {
+  const handlesOf = (refs: typeof spec.hmacSecretRefs = [], form?: SecretForm): readonly SecretHandle[] =>
+    refs.map((ref) => known.handle(ref, form))
+  const ring = createKeyRing(handlesOf(spec.signingKeySecretRefs), () => ephemeral.signing(), log)
+  const secrets = createSealingSecrets(handlesOf(spec.hmacSecretRefs, 'bytes'), () => ephemeral.sealing(), log)
+  for (const look of [() => ring.keys(), () => secrets.current()]) checkAtStart(look)
+  return { handlesOf, ring, secrets, seal: createSeal(secrets, clock) }
+}
+
+/** The clients of a server, and how what they name is fetched. */
+function openClients(config: AuthServerConfig, deps: AuthServerDeps, seal: Seal, scopes: ReadonlySet<string>) {
+  const { clock, log, metrics, store } = deps
   const outbound = openClientOutbound(config, deps)
   const asker = createAsker()
-  const documents = createClientDocuments({ outbound, asker, scopes: resources.scopes, clock, log })
-  const most = spec.limits?.registeredClients
+  const documents = createClientDocuments({ outbound, asker, scopes, clock, log })
+  const most = config.spec.limits?.registeredClients
   const clients = createClientDirectory({
     store,
     seal,
@@ -109,98 +174,65 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     server: config.name,
     ...(most === undefined ? {} : { most }),
   })
-  const codes = createCodes(store, seal, { clock, lifespanMs: lifespans.codeMs })
-  const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
-  const tokens = createTokenService({
-    issuer: spec.issuer,
-    clock,
-    log,
-    metrics,
-    lifespans,
-    forwardClaims,
-    resources,
-    ring,
-    codes,
-    families,
-    sessions,
-  })
-  const paths = { token: '/oauth/token', revocation: '/oauth/revoke' }
-  const library = createLibraryCall({ issuer: spec.issuer, clock, paths, outbound, asker, clients, tokens, store })
+  return { outbound, asker, clients }
+}
 
-  const login: LoginParts = {
-    addresses,
-    clock,
-    log,
-    metrics,
-    clients,
-    resources,
-    upstreams,
-    pending: createPendingLogins(store, seal),
-    tickets: createTickets(seal, clock),
-    remembered: createRememberedConsents(spec.issuer, seal, clock),
-    codes,
+interface ReadinessParts extends Pick<AuthServerDeps, 'store'> {
+  readonly clients: ReturnType<typeof createClientDirectory>
+  readonly isAlone: boolean
+}
+
+function readinessOf(
+  needed: readonly (() => unknown)[],
+  { store, clients, isAlone }: ReadinessParts,
+): AuthServerReadiness {
+  const missing = needed.flatMap((look) => problemOf(look))
+  const { isUp, detail } = store.health()
+  const full = clients.problem === undefined ? [] : [clients.problem]
+  const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
+  return {
+    isReady: missing.length + down.length === 0,
+    remarks: [...missing, ...down, ...full, ...(isAlone ? [ONE_REPLICA] : [])],
   }
+}
+
+/** The steps of a login, from the request of a client to its code. */
+function stepsOf(login: LoginParts) {
   const conclude = createConclude(login)
   const legs = createLegs(login, conclude)
   const consent = createConsentStep(login, legs, conclude)
-  const { registration, authorize, token } = spec.limits ?? DEFAULT_LIMITS
-  const handlers = createEndpoints({
-    addresses,
-    resources,
-    clients,
-    ring,
-    library,
-    authorize: createAuthorize(login, consent),
-    consent,
-    legs,
-    asker,
-    limits: {
-      registration: createLimit(registration, clock),
-      authorize: createLimit(authorize, clock),
-      token: createLimit(token, clock),
-    },
-    clock,
-    log,
-  })
+  return { authorize: createAuthorize(login, consent), consent, legs }
+}
 
-  const isShared = store.health().kind === 'kvstore'
-  metrics
-    .gauge('extauth_authserver_uses_store', 'Whether logins of a server need the store (kvstore).', ['server'], 'max')
-    .with(config.name)
-    .set(isShared ? 1 : 0)
-  const isAlone = store.health().kind === 'kvstore' && (ring.isEphemeral || secrets.isEphemeral)
-  const oneReplica =
-    'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
+function limitsOf({ limits }: AuthServerConfig['spec'], clock: AuthServerDeps['clock']) {
+  const { registration, authorize, token } = limits ?? DEFAULT_LIMITS
   return {
-    name: config.name,
-    addresses,
-    handlers,
-    issuer: { issuer: spec.issuer, keys: () => ring.keys(), isRevoked: (claims) => isRevoked(claims) },
-    upstreamTokens: sessions,
-    opened: () => sessions.opened(),
-    warnings: isAlone ? [`authorization server ${config.name}: ${oneReplica}`] : [],
-    readiness() {
-      const clientSecrets = upstreamSecrets.map((handle) => () => handle.current())
-      const missing = [() => ring.keys(), () => secrets.current(), ...clientSecrets].flatMap((look) => problemOf(look))
-      const { isUp, detail } = store.health()
-      const full = clients.problem === undefined ? [] : [clients.problem]
-      const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
-      return {
-        isReady: missing.length + down.length === 0,
-        remarks: [...missing, ...down, ...full, ...(isAlone ? [oneReplica] : [])],
-      }
-    },
-    async close() {
-      await sessions.close()
-      await Promise.all([outbound.close(), ...[...upstreams.values()].map((upstream) => upstream.close())])
-    },
-  }
-
-  function isRevoked({ tsid }: Claims): boolean {
-    // A token of ours without a session never existed.
-    return typeof tsid !== 'string' || sessions.isEnded(tsid)
+    registration: createLimit(registration, clock),
+    authorize: createLimit(authorize, clock),
+    token: createLimit(token, clock),
   }
 }
+
+const secretsOfUpstream = ({
+  oidcConfig,
+  oauth2Config,
+  caBundleRef,
+}: AuthServerConfig['spec']['upstreamProviders'][number]) =>
+  [(oidcConfig ?? oauth2Config)?.clientSecretRef, caBundleRef].filter((ref) => ref !== undefined)
+
+/** The kind of store, which is told in a gauge: alerts about the store concern logins only where they use it. */
+function tellKind(server: string, { store, metrics }: AuthServerDeps) {
+  const { kind } = store.health()
+  metrics
+    .gauge('extauth_authserver_uses_store', 'Whether logins of a server need the store (kvstore).', ['server'], 'max')
+    .with(server)
+    .set(kind === 'kvstore' ? 1 : 0)
+  return kind
+}
+
+const PATHS = { token: '/oauth/token', revocation: '/oauth/revoke' }
+const ONE_REPLICA =
+  'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
 
 /** Largest answer that is read of what a client names: a key set; documents have a bound of their own. */
 const CLIENT_BYTES = 64 * 1024

@@ -4,7 +4,7 @@ import type { Io } from '../compose/index.ts'
 export type Command = (argv: readonly string[], io: Io) => Promise<number>
 
 /** One command in the table. */
-export interface Entry {
+export interface CommandEntry {
   readonly summary: string
   load(): Promise<Command>
   /** Option tables of the command and of its own commands (`extauth lab token`); what a shell offers comes from them. */
@@ -12,4 +12,4 @@ export interface Entry {
 }
 
 /** By name, in the order of `--help`. */
-export type Commands = Readonly<Record<string, Entry>>
+export type Commands = Readonly<Record<string, CommandEntry>>

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { AuthType } from '../resources/index.ts'
 import { combinedSchema } from '../load/publish/index.ts'
-import { LAB_CONFIG } from '../../lab/cli/index.ts'
+import { LAB_CONFIG } from './lab-config.ts'
 import { PACKAGE_ROOT } from '../core/index.ts'
 
 /** One file that `extauth init` writes. */

@@ -1,3 +1,4 @@
+import type { NamesInUse } from '../report/index.ts'
 import type { ResolvedProxy } from '../load/index.ts'
 import type { OpenMetrics } from '../report/index.ts'
 
@@ -34,9 +35,6 @@ export function withSeries<T extends { close(): Promise<void> }>(series: NamedSe
   const release = series.hold('name', name)
   return { ...client, close: () => client.close().finally(release) }
 }
-
-/** The names that are labels of counters, by label, for who has the counters of several processes. */
-export type NamesInUse = Readonly<Record<'route' | 'name' | 'upstream', readonly string[]>>
 
 /** The names in a configuration. */
 export function namesIn({ routes, authServers }: ResolvedProxy): NamesInUse {

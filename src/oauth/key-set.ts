@@ -56,7 +56,7 @@ export function readKeySet(document: Claims): readonly VerificationKey[] | undef
  * What tells the keys of a JWKS document from each other: `kid`, else all of a key. Those that may not verify signatures
  * are among them.
  */
-export function namesIn({ keys }: Claims): ReadonlySet<string> {
+export function keyNamesIn({ keys }: Claims): ReadonlySet<string> {
   const listed = Array.isArray(keys) ? (keys as readonly ClaimValue[]).slice(0, MAX_KEYS) : []
   return new Set(
     listed.map((jwk) => {

@@ -5,7 +5,7 @@ import type { Discovery } from './discovery.ts'
 import { lifetimeOf } from './freshness.ts'
 import { jsonAnswer } from './json-answer.ts'
 import { createRefreshBudget, createSightings } from './key-refreshes.ts'
-import { namesIn, readKeySet, type VerificationKey } from './key-set.ts'
+import { keyNamesIn, readKeySet, type VerificationKey } from './key-set.ts'
 
 /** The public keys of one provider. */
 export interface KeyStore {
@@ -62,7 +62,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     const document = jsonAnswer(response)
     const keys = readKeySet(document)
     if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
-    const names = namesIn(document)
+    const names = keyNamesIn(document)
     budget.noteFetched(known !== undefined && !names.isSubsetOf(known.names))
     known = { keys, names, staleAtMs: clock.now() + lifetimeOf(response.headers, clock.now()) }
     return keys

@@ -9,8 +9,7 @@ import {
   type SecretHandle,
 } from '../core/index.ts'
 import { formRequest, outboundFailure } from '../net/index.ts'
-import { tokenTypeUrn, type ResolvedAuthOf, type TokenExchange } from '../resources/index.ts'
-import type { SecretRef } from '../fields/index.ts'
+import { tokenTypeUrn, type ResolvedAuthOf, type TokenExchange, type SecretRef } from '../resources/index.ts'
 import { createClientAuthentication } from './client-authentication.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Fetched, FetchingSource, Plan } from './source.ts'

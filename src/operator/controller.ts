@@ -59,12 +59,8 @@ const WAIT_STEP_MS = 50
 const MOST_JUDGING_MS = 10_000
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-/** Follows the cluster and carries out what the pure core says, one key at a time. */
-export function createController(options: ControllerOptions): Controller {
-  const { client, types, clock, log, metrics, settings } = options
-  const keys = podKeys(settings.apiGroup)
-  const references = createReferenceIndex(keys)
-  const known = createKnownConfigs(settings.apiGroup)
+/** What is counted of the work. */
+function openSeries(metrics: Metrics) {
   const reconciles = metrics.counter('extauth_operator_reconciles_total', 'Looks at objects by kind and outcome.', [
     'kind',
     'outcome',
@@ -81,6 +77,16 @@ export function createController(options: ControllerOptions): Controller {
     'Watches that had to be made anew, by kind and reason.',
     ['kind', 'reason'],
   )
+  return { reconciles, duration, depth, restarts }
+}
+
+/** Follows the cluster and carries out what the pure core says, one key at a time. */
+export function createController(options: ControllerOptions): Controller {
+  const { client, types, clock, log, metrics, settings } = options
+  const keys = podKeys(settings.apiGroup)
+  const references = createReferenceIndex(keys)
+  const known = createKnownConfigs(settings.apiGroup)
+  const { reconciles, duration, depth, restarts } = openSeries(metrics)
   /** Events are a courtesy: while objects wait to be looked at, one in a while is enough. */
   const calm = async (): Promise<void> => {
     const endMs = clock.now() + MOST_WAIT_MS

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Failure, asFailure, causeOf, type Log } from '../core/index.ts'
 import { challengeFor, checkHostHeader, originFormOf, registryFailureBody } from '../http/index.ts'
 import { readJsonBody } from './body.ts'
-import { jsonAnswer, jsonText, type Answer, type OpsHandler, type Readiness } from './endpoint.ts'
+import { jsonReply, jsonText, type Answer, type OpsHandler, type Readiness } from './endpoint.ts'
 import { checkAccess, checkOpenAccess, type AccessOptions } from './access.ts'
 
 export interface DispatchOptions {
@@ -22,7 +22,7 @@ const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 function readinessAnswer({ ok, degraded, detail }: Readiness): Answer {
   const status = ok ? (degraded === true ? 'degraded' : 'ready') : 'unavailable'
-  return jsonAnswer(ok ? 200 : 503, { status, ...(detail === undefined ? {} : { detail }) })
+  return jsonReply(ok ? 200 : 503, { status, ...(detail === undefined ? {} : { detail }) })
 }
 
 /** `GET /config` → path and method; a wrong key is a mistake of the caller's code and found at start. */
@@ -62,9 +62,9 @@ const notAllowed = (allow: string): Answer => failureAnswer(new Failure('method_
  */
 export function createDispatch(options: DispatchOptions): (request: IncomingMessage) => Promise<Answer> {
   const open: Readonly<Record<string, Open>> = {
-    '/health': () => jsonAnswer(200, { status: 'ok' }),
+    '/health': () => jsonReply(200, { status: 'ok' }),
     '/readiness': async () => readinessAnswer(await options.readiness()),
-    '/version': () => jsonAnswer(200, { version: options.version }),
+    '/version': () => jsonReply(200, { version: options.version }),
     '/metrics': async () => ({
       status: 200,
       headers: { 'content-type': METRICS_TYPE },
@@ -93,7 +93,7 @@ export function createDispatch(options: DispatchOptions): (request: IncomingMess
     const query = new URLSearchParams(cut === -1 ? '' : target.slice(cut + 1))
     const body = READ_METHODS.has(method) ? undefined : await readJsonBody(request)
     const reply = await handler({ method, query, ...(body === undefined ? {} : { body }) })
-    return jsonAnswer(reply.status, reply.json)
+    return jsonReply(reply.status, reply.json)
   }
 
   return async (request) => {

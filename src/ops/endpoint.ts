@@ -36,6 +36,6 @@ export function jsonText(status: number, body: string, headers: Readonly<Record<
 }
 
 /** An answer as JSON; undefined gives one without a body. */
-export function jsonAnswer(status: number, json: unknown): Answer {
+export function jsonReply(status: number, json: unknown): Answer {
   return json === undefined ? { status, headers: {}, body: '' } : jsonText(status, JSON.stringify(json))
 }

@@ -71,3 +71,4 @@ export {
   workloadFields,
   type WorkloadKind,
 } from './workloads/workloads.ts'
+export type { SecretRef } from '../fields/index.ts'

@@ -16,7 +16,7 @@ import { attributesOfHeaders, saidInBody, withoutSecrets } from './mcp.ts'
 import { formatTraceparent, parseTraceparent } from './traceparent.ts'
 
 /** Where calls to other services belong while a request is on its way. */
-export interface Place {
+export interface SpanPlace {
   current: Context
 }
 
@@ -29,14 +29,14 @@ export class RequestSpans implements RequestTrace {
   readonly #tracer: Tracer
   readonly #server: Span
   readonly #context: Context
-  readonly #place: Place
+  readonly #place: SpanPlace
   readonly #inbound: Inbound
   /** The stage that is under way: authenticate or obtain. */
   #stage: Span | undefined
   #forward: Span | undefined
   #attempt = 1
 
-  constructor(tracer: Tracer, server: Span, context: Context, place: Place, inbound: Inbound) {
+  constructor(tracer: Tracer, server: Span, context: Context, place: SpanPlace, inbound: Inbound) {
     this.#tracer = tracer
     this.#server = server
     this.#context = context

@@ -13,7 +13,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Inbound, Outbound, RequestObserver } from '../core/index.ts'
-import { methodOf, type Place, RequestSpans, serverOf } from './request-spans.ts'
+import { methodOf, type SpanPlace, RequestSpans, serverOf } from './request-spans.ts'
 import type { TraceSettings } from './settings.ts'
 import { parseTraceparent } from './traceparent.ts'
 
@@ -45,7 +45,7 @@ export async function openTelemetry(settings: TraceSettings, version: string): P
     spanProcessors: [new BatchSpanProcessor({ exporter: await exporterOf(settings), ...settings.batch })],
   })
   const tracer = provider.getTracer('mcp-extauth', version)
-  const places = new AsyncLocalStorage<Place | undefined>()
+  const places = new AsyncLocalStorage<SpanPlace | undefined>()
   return {
     observer: { arrived: (inbound) => follow(tracer, places, inbound) },
     traced: (outbound, service) => ({
@@ -83,7 +83,7 @@ export async function openTelemetry(settings: TraceSettings, version: string): P
   }
 }
 
-function follow(tracer: Tracer, places: AsyncLocalStorage<Place | undefined>, inbound: Inbound) {
+function follow(tracer: Tracer, places: AsyncLocalStorage<SpanPlace | undefined>, inbound: Inbound) {
   const remote = parseTraceparent(single(inbound.request.headers['traceparent']))
   const parent = remote === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote)
   const method = methodOf(inbound.method)
@@ -100,7 +100,7 @@ function follow(tracer: Tracer, places: AsyncLocalStorage<Place | undefined>, in
     'url.scheme': schemeOf(inbound),
   })
   const context = trace.setSpan(parent, span)
-  const place: Place = { current: context }
+  const place: SpanPlace = { current: context }
   // Everything that this request leads to runs in what follows.
   places.enterWith(place)
   return new RequestSpans(tracer, span, context, place, inbound)

@@ -3,15 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { type EphemeralMaterial, makeEphemeralMaterial } from '../authserver/index.ts'
 import { Failure, type FailureCode } from '../core/index.ts'
 import { clearStaleSocket, parseListenAddress } from '../listen/index.ts'
-import {
-  type ProxyControls,
-  whole,
-  ConfigError,
-  loadProxyConfig,
-  type NamesInUse,
-  VERSION,
-  memorySharesOf,
-} from '../compose/index.ts'
+import { type ProxyControls, whole, ConfigError, loadProxyConfig, VERSION, memorySharesOf } from '../compose/index.ts'
 import { countLostLines, type OpenLog, openMetrics } from '../report/index.ts'
 import {
   DEFAULT_DRAIN_GRACE_MS,
@@ -24,7 +16,7 @@ import { type Crew, startCrew, WorkerNotStarted } from './crew.ts'
 import { forkWorker } from './fork.ts'
 import { createMemoryOfWorkers } from './memory-of-workers.ts'
 import { mergeDecisions, mergeListings, mergePurges, mergeReadiness, mergeReloads } from './merge.ts'
-import { createMergedMetrics } from './merged-metrics.ts'
+import { createMergedMetrics, type NamesInUse } from '../report/index.ts'
 import type { StartFailure, WorkerMethods } from './messages.ts'
 import { NoAnswer } from './peer.ts'
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { openMetrics } from '../../src/report/metrics.ts'
 import { passLines } from '../../src/workers/log-lines.ts'
 import { mergeDecisions, mergeListings, mergeReadiness, mergeReloads } from '../../src/workers/merge.ts'
-import { createMergedMetrics } from '../../src/workers/merged-metrics.ts'
+import { createMergedMetrics } from '../../src/report/index.ts'
 
 const bare = () => openMetrics({ processMetrics: false })
 const IN_USE = [

@@ -7,7 +7,7 @@ import type { StoredLogin } from '../tokens/stored-login.ts'
 import { subjectOf } from '../tokens/subject.ts'
 import { endFlow, type Flow } from './browser.ts'
 import type { LoginRequest } from './login-request.ts'
-import { answerClient, answerFor, explain } from './outcome.ts'
+import { answerClient, answerFor, wordsFor } from './outcome.ts'
 import { loginCounter, type LoginParts, type Visit } from './parts.ts'
 import type { PendingLogin } from './pending.ts'
 import { shortHash } from './remembered.ts'
@@ -113,7 +113,7 @@ export function createConclude(parts: LoginParts): Conclude {
       return {
         kind: 'page',
         status: failure.status,
-        html: errorPage({ ...explain(failure), requestId, back }),
+        html: errorPage({ ...wordsFor(failure), requestId, back }),
         setCookies,
       }
     },

@@ -29,7 +29,7 @@ export function answerFor(failure: Failure): OAuthError {
 }
 
 /** What a human reads of a failure, by whose turn it is. */
-export function explain(failure: Failure): { readonly title: string; readonly text: string } {
+export function wordsFor(failure: Failure): { readonly title: string; readonly text: string } {
   if (failure.code === 'login_refused')
     return {
       title: 'You were not signed in',
@@ -56,7 +56,7 @@ export function failurePage(failure: Failure, requestId: string): Reply {
   return {
     kind: 'page',
     status: failure.status,
-    html: errorPage({ ...explain(failure), requestId }),
+    html: errorPage({ ...wordsFor(failure), requestId }),
     retryAfterSeconds: failure.retryAfterSeconds,
   }
 }

@@ -55,15 +55,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   const secretsDirectory = directoryOf(overrides.secretsDirectory, proxy)
   const warnings: Problem[] = [...loaded.warnings]
   const drafts = draftRoutes({ loaded, overrides, namespace, proxy, secretsDirectory, problems, warnings })
-  if (drafts.length === 0 && problems.length === 0) {
-    problems.push(
-      proxy?.problem(['spec', 'routes'], 'there is nothing to serve, expected a route') ??
-        fileProblem(
-          overrides.paths?.[0] ?? '(files)',
-          'there is nothing to serve, expected a ProxyConfig with routes, or a manifest of an MCPRemoteProxy, an MCPServerEntry or a VirtualMCPServer with discovered backends',
-        ),
-    )
-  }
+  if (drafts.length === 0 && problems.length === 0) problems.push(nothingToServe(proxy, overrides))
   const address = overrides.listen ?? listenOf(loaded, namespace, proxy, drafts, problems)
   const callers = overrides.callers ?? defaultCallers(proxy)
   const resolved = resolveRoutes({
@@ -96,19 +88,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   return {
     config: {
       namespace,
-      listen: {
-        address,
-        tls:
-          spec.listen.tls === undefined
-            ? undefined
-            : { certFile: besides(file, spec.listen.tls.certFile), keyFile: besides(file, spec.listen.tls.keyFile) },
-        allowedOrigins: spec.listen.allowedOrigins,
-        allowedHosts: spec.listen.allowedHosts,
-        headerLimitBytes: spec.listen.headerLimit,
-        connectionLimit: spec.listen.connectionLimit,
-        bufferedBodiesBytes: spec.listen.bufferedBodiesLimit,
-        trustedProxies: spec.listen.trustedProxies,
-      },
+      listen: listenSettings(spec, file, address),
       admin: {
         address: adminAddress,
         tokenFile: anchored(spec.admin, ['tokenFile'], file).tokenFile,
@@ -136,6 +116,28 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     warnings: allWarnings,
   }
 }
+
+/** Where it listens, with files beside the one that names them. */
+function listenSettings({ listen }: ProxyConfig['spec'], file: string, address: string): ResolvedProxy['listen'] {
+  const { tls } = listen
+  return {
+    address,
+    tls: tls && { certFile: besides(file, tls.certFile), keyFile: besides(file, tls.keyFile) },
+    allowedOrigins: listen.allowedOrigins,
+    allowedHosts: listen.allowedHosts,
+    headerLimitBytes: listen.headerLimit,
+    connectionLimit: listen.connectionLimit,
+    bufferedBodiesBytes: listen.bufferedBodiesLimit,
+    trustedProxies: listen.trustedProxies,
+  }
+}
+
+const nothingToServe = (proxy: Located<ProxyConfig> | undefined, { paths }: ProxyOverrides): Problem =>
+  proxy?.problem(['spec', 'routes'], 'there is nothing to serve, expected a route') ??
+  fileProblem(
+    paths?.[0] ?? '(files)',
+    'there is nothing to serve, expected a ProxyConfig with routes, or a manifest of an MCPRemoteProxy, an MCPServerEntry or a VirtualMCPServer with discovered backends',
+  )
 
 /** Where the secrets of the process lie: as the option says, else the ProxyConfig. */
 export const secretsDirectoryOf = (loaded: Loaded, option: string | undefined): string =>

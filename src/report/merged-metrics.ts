@@ -1,6 +1,6 @@
 import AggregatorRegistry from 'prom-client/lib/cluster.js'
-import type { MetricsSnapshot } from '../report/index.ts'
-import type { NamesInUse } from '../compose/index.ts'
+import type { MetricsSnapshot } from './metrics.ts'
+import type { NamesInUse } from './names-in-use.ts'
 
 /** The metrics of several processes as one. */
 export interface MergedMetrics {
