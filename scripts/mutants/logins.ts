@@ -86,6 +86,20 @@ export const LOGINS: readonly Mutation[] = [
     tests: ['test/authserver/sessions/use.test.ts'],
   },
   {
+    rule: 'a token that a backend took back is given to nobody while it is refreshed',
+    file: 'src/authserver/sessions/token-use.ts',
+    find: 'if (clock.now() < token.freshUntilMs && refused === undefined)',
+    replace: 'if (clock.now() < token.freshUntilMs)',
+    tests: ['test/authserver/sessions/refused.test.ts'],
+  },
+  {
+    rule: 'who read it before goes on with the next one',
+    file: 'src/authserver/sessions/token-use.ts',
+    find: '(before.isFinal || !before.token.equals(refused.token))',
+    replace: 'true',
+    tests: ['test/authserver/sessions/refused.test.ts'],
+  },
+  {
     rule: 'who lost the lock sends no refresh token',
     file: 'src/authserver/sessions/refresh.ts',
     find: 'if (!lock.isHeld)',

@@ -50,8 +50,14 @@ export function createUpstreamInjectSource(
     async reject(caller, refused) {
       const token = tokens.get(refused)
       if (token === undefined || caller.kind === 'anonymous') return false
-      if (given.get(caller)?.credential === refused) given.delete(caller)
-      return upstreamTokens.reject(caller, provider, token)
+      const forget = () => {
+        if (given.get(caller)?.token.token.equals(token.token) === true) given.delete(caller)
+      }
+      forget()
+      const isAnother = await upstreamTokens.reject(caller, provider, token)
+      // Who had it in hand when it was refused has put it back meanwhile.
+      forget()
+      return isAnother
     },
   }
 }

@@ -3,6 +3,7 @@ import {
   asFailure,
   type AuthenticatedCaller,
   type Clock,
+  type Secret,
   type UpstreamToken,
   type UpstreamTokens,
 } from '../../core/index.ts'
@@ -27,6 +28,18 @@ export interface TokenUseOptions {
 const REFUSAL_PAUSE_MS = 30_000
 const MOST_REFUSALS = 10_000
 
+/** The token that a backend refused last. */
+interface Refusal {
+  readonly token: Secret
+  /** The upstream gives no other for it. */
+  readonly isFinal: boolean
+}
+
+const isAmong = (refused: Secret, { accessToken, idToken }: HeldTokens): boolean =>
+  accessToken.equals(refused) || idToken?.equals(refused) === true
+
+const keyOf = (tsid: string, provider: string): string => `${provider} ${tsid}`
+
 const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
   const held = record.providers.get(provider)
   if (held === undefined) throw noSession(`the session has nothing of the upstream ${provider}`)
@@ -36,7 +49,8 @@ const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
 /** What callers' requests use of their sessions. */
 export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
   const { issuer, records, live, ended, renewal, clock, count } = options
-  const refusals = createTtlLru<true>({ clock, maxEntries: MOST_REFUSALS })
+  // Who reads a refused token in the store while it is refreshed waits for the next one.
+  const refusals = createTtlLru<Refusal>({ clock, maxEntries: MOST_REFUSALS })
 
   const tsidOf = (caller: AuthenticatedCaller): string => {
     const { tsid } = caller.claims
@@ -61,17 +75,20 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
 
   const isOver = (token: UpstreamToken): boolean => clock.now() >= (token.expiresAtMs ?? Infinity)
 
-  /** A due token is refreshed; while that is not possible it goes on to its end. */
+  /** A token that is due or was refused is refreshed; while that is not possible it goes on to its end. */
   const renewed = async (
     tsid: string,
     provider: string,
     kind: TokenKind,
     due: UpstreamToken,
+    refused: Secret | undefined,
   ): Promise<UpstreamToken> => {
-    const isDue = (held: HeldTokens, { endsAtMs }: SessionRecord) =>
-      clock.now() >= (tokenOf(held, kind, endsAtMs)?.freshUntilMs ?? -Infinity)
+    const needs = (held: HeldTokens, { endsAtMs }: SessionRecord) =>
+      refused === undefined
+        ? clock.now() >= (tokenOf(held, kind, endsAtMs)?.freshUntilMs ?? -Infinity)
+        : isAmong(refused, held)
     try {
-      const { held, record } = await renewal.renew(tsid, provider, isDue)
+      const { held, record } = await renewal.renew(tsid, provider, needs)
       const token = tokenOf(held, kind, record.endsAtMs)
       if (token !== undefined && !isOver(token)) return token
     } catch (error) {
@@ -87,11 +104,13 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
     const held = heldIn(record, provider)
     const token = tokenOf(held, kind, record.endsAtMs)
     if (token === undefined) throw noSession(`the upstream ${provider} gave no ${kind}`)
-    if (clock.now() < token.freshUntilMs) {
+    const last = refusals.peek(keyOf(tsid, provider))
+    const refused = last !== undefined && !last.isFinal && isAmong(last.token, held) ? last.token : undefined
+    if (clock.now() < token.freshUntilMs && refused === undefined) {
       if (!ended.has(tsid)) live.keep(tsid, provider, held, record)
       return token
     }
-    if (held.refreshToken !== undefined) return renewed(tsid, provider, kind, token)
+    if (held.refreshToken !== undefined) return renewed(tsid, provider, kind, token, refused)
     return isOver(token) ? renewal.lose(tsid, noSession(`the upstream ${provider} gave no refresh token`)) : token
   }
 
@@ -108,16 +127,24 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
       const record = await load(caller, tsid)
       live.forget(tsid, provider)
       const held = heldIn(record, provider)
-      const isRefused = ({ accessToken, idToken }: HeldTokens) =>
-        accessToken.equals(refused.token) || idToken?.equals(refused.token) === true
-      if (!isRefused(held)) return true
+      if (!isAmong(refused.token, held)) return true
       if (held.refreshToken === undefined) {
         return renewal.lose(tsid, noSession(`a backend refused a token that ${provider} can't renew`))
       }
-      const key = `${provider} ${tsid}`
-      if (refusals.peek(key) === true) return false
-      await renewal.renew(tsid, provider, isRefused)
-      refusals.set(key, true, clock.now() + REFUSAL_PAUSE_MS)
+      const key = keyOf(tsid, provider)
+      const before = refusals.peek(key)
+      if (before !== undefined && (before.isFinal || !before.token.equals(refused.token))) return false
+      const note = (isFinal: boolean) =>
+        refusals.set(key, { token: refused.token, isFinal }, clock.now() + REFUSAL_PAUSE_MS)
+      note(false)
+      try {
+        const renewed = await renewal.renew(tsid, provider, (now) => isAmong(refused.token, now))
+        note(isAmong(refused.token, renewed.held))
+      } catch (error) {
+        // Another backend may take it still.
+        refusals.delete(key)
+        throw error
+      }
       return true
     },
   }
