@@ -2,7 +2,7 @@ import { generateKeyPair, randomBytes } from 'node:crypto'
 import { lstat, mkdir, open, readFile, rm, rmdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import type { AuthType } from '../resources/index.ts'
+import { type AuthType, type FirstSecret, TYPE_RECORDS } from '../resources/index.ts'
 import { combinedSchema } from '../load/publish/index.ts'
 import { LAB_CONFIG } from './lab-config.ts'
 import { PACKAGE_ROOT } from '../core/index.ts'
@@ -19,36 +19,22 @@ export interface InitFile {
 const CONFIG = 'proxy.yaml'
 const SCHEMA = 'schema/extauth.schema.json'
 
-/** A secret of the lab's stand-ins, for where nothing better is known. */
-const ofLab = (name: string) => () => readFile(path.join(LAB_CONFIG, 'secrets', name), 'utf8')
-
-const LOGIN_SECRETS = {
-  'login/hmac': () => Promise.resolve(`${randomBytes(48).toString('base64')}\n`),
-  'login/signing-key': async () => {
+async function firstValue(secret: FirstSecret): Promise<string> {
+  if (secret === 'random') return `${randomBytes(48).toString('base64')}\n`
+  if (secret === 'signingKey') {
     const { privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })
     return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-  },
-  'workspace/client-secret': ofLab('lab-workspace/client-secret'),
-}
-
-/** The secrets that the configuration of each type names, and where their first values come from. */
-const SECRETS: Readonly<Record<AuthType, Readonly<Record<string, () => Promise<string>>>>> = {
-  unauthenticated: {},
-  headerInjection: { 'backend/api-key': ofLab('lab-api-key/value') },
-  bearerToken: { 'backend/token': ofLab('lab-bearer/token') },
-  tokenExchange: { 'exchange/client-secret': ofLab('lab-exchange/client-secret') },
-  cloudSts: {},
-  embeddedAuthServer: LOGIN_SECRETS,
-  upstreamInject: LOGIN_SECRETS,
+  }
+  return readFile(path.join(LAB_CONFIG, 'secrets', secret.ofLab), 'utf8')
 }
 
 /** The files of a first configuration for a type: the commented template of `config/init`, its secrets, the schema for editors. */
 export async function initFiles(type: AuthType): Promise<InitFile[]> {
   const template = await readFile(path.join(PACKAGE_ROOT, 'config/init', `${type}.yaml`), 'utf8')
   const text = template.replaceAll('$schema=../generated/extauth.schema.json', `$schema=./${SCHEMA}`)
-  const secrets = Object.entries(SECRETS[type]).map(async ([name, make]) => ({
+  const secrets = Object.entries(TYPE_RECORDS[type].init.secrets).map(async ([name, secret]) => ({
     name: `secrets/${name}`,
-    text: await make(),
+    text: await firstValue(secret),
     isSecret: true,
   }))
   return [

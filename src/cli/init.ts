@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { nearest } from '../core/index.ts'
-import { AUTH_TYPES, type AuthType } from '../resources/index.ts'
+import { AUTH_TYPES, type AuthType, TYPE_RECORDS, typeWrittenAs, WRITTEN_TYPES } from '../resources/index.ts'
 import { FileExists, type InitFile, initFiles, writeNew } from './init-files.ts'
 import { EXIT, type Io, UsageError } from '../compose/index.ts'
 import { LAB_CONFIG } from './lab-config.ts'
@@ -24,8 +24,6 @@ export const INIT_SPEC: CommandSpec = {
     'Exit codes: 0 written, 1 something is there already or cannot be written, 2 usage.',
   ].join('\n'),
 }
-
-const ALIASES: Readonly<Record<string, AuthType>> = { awsSts: 'cloudSts' }
 
 /** `extauth init TYPE [DIR]`. Throws `UsageError` for another type. */
 export async function runInit(argv: readonly string[], io: Io): Promise<number> {
@@ -60,29 +58,33 @@ export async function runInit(argv: readonly string[], io: Io): Promise<number> 
 const retry = (type: AuthType): string => `${ownCommand()} init ${type} DIR`
 
 function typeOf(name: string): AuthType {
-  const known = Object.hasOwn(ALIASES, name) ? ALIASES[name] : AUTH_TYPES.find((type) => type === name)
+  const known = typeWrittenAs(name)
   if (known !== undefined) return known
   const begun = AUTH_TYPES.filter((type) => type.toLowerCase().startsWith(name.toLowerCase()))
-  const meant = begun.length === 1 ? begun[0] : nearest(name, [...AUTH_TYPES, ...Object.keys(ALIASES)])
+  const meant =
+    begun.length === 1
+      ? begun[0]
+      : nearest(
+          name,
+          WRITTEN_TYPES.map((written) => written.name),
+        )
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
   throw new UsageError(`there is no such type.${hint} It is one of ${AUTH_TYPES.join(', ')}.`)
 }
 
-/** How a caller gets a token of the lab for a configuration of this type. */
-const TOKENS: Readonly<Partial<Record<AuthType, string>>> = {
-  tokenExchange: 'lab token --sub alice --groups admins',
-  cloudSts: 'lab token --sub alice --groups admins',
-  embeddedAuthServer: 'lab login --port 8088 --route /upstream --user alice',
-  upstreamInject: 'lab login --port 8088 --route /upstream --user alice',
-}
+/** The route of a first configuration, and how its callers get a token of the lab. */
+const CALLS = {
+  nothing: { route: '/mcp', token: undefined },
+  token: { route: '/mcp', token: 'lab token --sub alice --groups admins' },
+  login: { route: '/upstream', token: 'lab login --port 8088 --route /upstream --user alice' },
+} as const
 
 function whatNext(type: AuthType, directory: string, files: readonly InitFile[]): string {
   const extauth = ownCommand()
   const config = printedPath(path.join(directory, 'proxy.yaml'))
   const request = printedPath(path.join(LAB_CONFIG, 'show-request.curl'))
-  const token = TOKENS[type]
+  const { route, token } = CALLS[TYPE_RECORDS[type].init.callersHave]
   const bearer = token === undefined ? '' : ` -H "Authorization: Bearer $(${extauth} ${token})"`
-  const route = type === 'embeddedAuthServer' || type === 'upstreamInject' ? '/upstream' : '/mcp'
   const secrets = files.filter(({ name, isSecret }) => isSecret && !name.endsWith('.gitignore'))
   return [
     `Written to ${shellQuote(directory)}:`,

@@ -21,8 +21,6 @@ export interface RecordDeps {
   ) => { readonly canonicalRequest: string; readonly stringToSign: string } | undefined
 }
 
-/** Requests of only this type have role decisions. */
-const WITH_ROLES = 'cloudSts'
 const MAX_TARGET = 8192
 
 /** What may be kept of a request, masked: of one that is over, or of one that goes on as far as it is. */
@@ -41,7 +39,7 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     owned,
     targetOrigin: matchedTo?.route.targetOrigin,
     attempts: watched.attempts.map((attempt) => attemptOf(attempt, texts, owned, deps)),
-    decision: matchedTo?.route.type === WITH_ROLES && knownAs !== undefined ? deps.decisionOf(watched.id) : undefined,
+    decision: knownAs === undefined ? undefined : deps.decisionOf(watched.id),
     responded: answer && {
       status: answer.status,
       head: withoutQuery(maskedHead(answer.headers, texts, owned), matchedTo === undefined),

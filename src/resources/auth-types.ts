@@ -45,6 +45,9 @@ export type AuthSpecs = {
 /** The types that run for each request of a route: `obtain` has a source for each. */
 export type RunnableType = { [T in AuthType]: Records[T]['runsOn'] extends 'route' ? T : never }[AuthType]
 
+/** The types whose credential is that of a role, which rules choose by the caller's claims. */
+export type RoleType = RunnableType & { [T in AuthType]: Records[T]['asks'] extends 'role' ? T : never }[AuthType]
+
 /** The record of each type, with the spec that belongs to it. */
 export const TYPE_RECORDS: { readonly [T in AuthType]: TypeRecord<AuthSpecs[T]> } = RECORDS
 
@@ -85,6 +88,21 @@ export const urlsCalledBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): 
 /** The token of an upstream provider that a config may use in place of the caller's. */
 export const upstreamTokenOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): UpstreamTokenUse | undefined =>
   TYPE_RECORDS[type].upstreamToken(spec)
+
+/** What tells a credential from others of the same config and caller; undefined where none is fetched and kept. */
+export const cacheKeyOf = <T extends AuthType>({
+  type,
+  spec,
+}: TypedSpec<T>): Readonly<Record<string, string>> | undefined => TYPE_RECORDS[type].cacheKey(spec)
+
+/** Whether the credential of a config is that of a role, which rules choose. */
+export const hasRoles = <A extends { readonly type: AuthType }>(
+  auth: A,
+): auth is Extract<A, { readonly type: RoleType }> => TYPE_RECORDS[auth.type].asks === 'role'
+
+/** The type that a name in files stands for; undefined for none. */
+export const typeWrittenAs = (name: string): AuthType | undefined =>
+  WRITTEN_TYPES.find((written) => written.name === name)?.type
 
 /** What is allowed in a config but should be known. */
 export const remarksOn = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Remark[] =>

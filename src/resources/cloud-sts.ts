@@ -156,9 +156,14 @@ export const cloudStsRecord = {
     },
   },
   runsOn: 'route',
-  fetches: true,
-  urls: ({ stsEndpoint }) =>
-    stsEndpoint === undefined ? [] : [{ path: ['stsEndpoint'], url: stsEndpoint, insecureAllowHttp: undefined }],
+  credentialOf: 'caller',
+  asks: 'role',
+  init: { secrets: {}, callersHave: 'token' },
+  urls: ({ stsEndpoint, caCertPath }) =>
+    stsEndpoint === undefined
+      ? []
+      : [{ path: ['stsEndpoint'], url: stsEndpoint, insecureAllowHttp: undefined, caCertPath }],
+  cacheKey: () => ({}),
   sets: ({ region, service }) => [
     { name: 'authorization', shown: `AWS4-HMAC-SHA256 (${region}/${service})` },
     { name: 'x-amz-date' },

@@ -13,7 +13,7 @@ import {
   secretRef,
   parseGoDuration,
 } from '../fields/index.ts'
-import { named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
+import { FIRST_LOGIN, named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
 import { upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
 
 const issuer = () =>
@@ -154,7 +154,9 @@ export const embeddedAuthServerRecord = {
   ...named(embeddedAuthServer),
   summary: 'Only with type embeddedAuthServer.',
   runsOn: 'server',
-  fetches: false,
+  credentialOf: 'nobody',
+  asks: 'session',
+  init: FIRST_LOGIN,
   urls: ({ upstreamProviders }) => upstreamProviders.flatMap(upstreamUrls),
   remarks: ephemeralKeys,
 } satisfies TypeRecord<EmbeddedAuthServer>

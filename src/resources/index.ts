@@ -10,6 +10,11 @@ export {
 } from './auth-section.ts'
 export {
   AUTH_TYPES,
+  cacheKeyOf,
+  hasRoles,
+  type RoleType,
+  typeWrittenAs,
+  WRITTEN_TYPES,
   type AuthSpecs,
   type AuthType,
   type ExternalAuthSpec,
@@ -57,7 +62,7 @@ export type {
 export { remarksOnResource } from './resource-remarks.ts'
 export { ROLE_REFUSALS, type RoleCase, roleTest, type RoleTest } from './role-test.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
-export type { CalledUrl } from './type-record.ts'
+export type { CalledUrl, FirstSecret } from './type-record.ts'
 export type { OAuth2Config, OidcConfig, UpstreamProvider, UserInfo } from './upstream-provider.ts'
 export type { ManifestCallers } from './workloads/manifest-callers.ts'
 export type { Backend } from './workloads/workload-fields.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { injectable, withRules, headerName, secretRef } from '../fields/index.ts'
-import { named, ORDINARY, type TypeRecord } from './type-record.ts'
+import { FIRST_LOGIN, named, ORDINARY, type TypeRecord } from './type-record.ts'
 
 /** Type `unauthenticated`: nothing is added, and it has no sub-object. */
 export const unauthenticatedRecord = {
@@ -10,7 +10,9 @@ export const unauthenticatedRecord = {
   files: () => [],
   summary: '',
   runsOn: 'route',
-  fetches: false,
+  credentialOf: 'nobody',
+  asks: 'credential',
+  init: { secrets: {}, callersHave: 'nothing' },
 } satisfies TypeRecord<Readonly<Record<string, never>>>
 
 /** `spec.bearerToken`. */
@@ -23,7 +25,9 @@ export const bearerTokenRecord = {
   ...named(bearerToken),
   summary: 'Only with type bearerToken.',
   runsOn: 'route',
-  fetches: false,
+  credentialOf: 'proxy',
+  asks: 'credential',
+  init: { secrets: { 'backend/token': { ofLab: 'lab-bearer/token' } }, callersHave: 'nothing' },
   sets: () => [{ name: 'authorization', shown: 'Bearer (the secret)' }],
 } satisfies TypeRecord<BearerToken>
 
@@ -43,7 +47,9 @@ export const headerInjectionRecord = {
   ...named(headerInjection),
   summary: 'Only with type headerInjection.',
   runsOn: 'route',
-  fetches: false,
+  credentialOf: 'proxy',
+  asks: 'credential',
+  init: { secrets: { 'backend/api-key': { ofLab: 'lab-api-key/value' } }, callersHave: 'nothing' },
   sets: (spec) => [{ name: spec.headerName.toLowerCase(), shown: '(the secret)' }],
 } satisfies TypeRecord<HeaderInjection>
 
@@ -63,7 +69,9 @@ export const upstreamInjectRecord = {
   ...named(upstreamInject),
   summary: 'Only with type upstreamInject.',
   runsOn: 'route',
-  fetches: true,
+  credentialOf: 'caller',
+  asks: 'session',
+  init: FIRST_LOGIN,
   sets: () => [{ name: 'authorization', shown: 'Bearer (the upstream token)' }],
   upstreamToken: ({ providerName: provider }) => ({
     field: 'providerName',

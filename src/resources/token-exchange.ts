@@ -95,8 +95,13 @@ export const tokenExchangeRecord = {
   ...named(tokenExchange),
   summary: 'Only with type tokenExchange (RFC 8693).',
   runsOn: 'route',
-  fetches: true,
-  urls: ({ tokenUrl, insecureAllowHttp }) => [{ path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp }],
+  credentialOf: 'caller',
+  asks: 'exchange',
+  init: { secrets: { 'exchange/client-secret': { ofLab: 'lab-exchange/client-secret' } }, callersHave: 'token' },
+  urls: ({ tokenUrl, insecureAllowHttp, caCertPath }) => [
+    { path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp, caCertPath },
+  ],
+  cacheKey: ({ audience, scopes = [] }) => ({ audience, scopes: scopes.join(' ') }),
   sets: ({ externalTokenHeaderName = 'authorization' }) => [
     { name: externalTokenHeaderName.toLowerCase(), shown: 'Bearer (the exchanged token)' },
   ],

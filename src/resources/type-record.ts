@@ -26,6 +26,8 @@ export interface CalledUrl {
   readonly url: string
   /** `insecureAllowHttp` of the spec; undefined where it has no such field. */
   readonly insecureAllowHttp: boolean | undefined
+  /** The file with the authorities to trust there; undefined: the system's. */
+  readonly caCertPath?: string | undefined
 }
 
 /** Which token of an upstream provider a config uses. */
@@ -52,6 +54,31 @@ export interface Remark {
  */
 export type RunsOn = 'route' | 'server' | 'nowhere'
 
+/**
+ * Whose credential a type gives: one of each caller's own, so that a caller must be known; the proxy's own, the same for all
+ * callers; or nobody's, where nothing is added (decisions §2.1).
+ */
+export type CredentialOf = 'caller' | 'proxy' | 'nobody'
+
+/**
+ * What `check` asks to know whether requests of a type would have their credential. `credential`: for the credential itself, as
+ * a request does, at the URLs that the type calls; nobody has to be known for it. `exchange`: for that of the caller of
+ * `--token-file`, else with a made-up token, which must be refused. `role`: the same with a role that rules choose, which
+ * `explain` and role tests show too. `session`: nothing, because it takes somebody who logged in.
+ */
+export type Asks = 'credential' | 'exchange' | 'role' | 'session'
+
+/** Where the first value of a secret comes from: a file of the lab's secrets, or it is made. */
+export type FirstSecret = { readonly ofLab: string } | 'random' | 'signingKey'
+
+/** A first configuration as `extauth init` writes it: `config/init/<type>.yaml` with its secrets. It runs against the lab. */
+export interface FirstConfig {
+  /** What the template names, as `name/key`. */
+  readonly secrets: Readonly<Record<string, FirstSecret>>
+  /** How a caller of its route comes to a token of the lab. */
+  readonly callersHave: 'nothing' | 'token' | 'login'
+}
+
 /** The schema of a sub-object under one of the names that it has in files. */
 export interface SubObjectSchema<Spec> {
   readonly schema: () => z.ZodType<Spec>
@@ -67,8 +94,9 @@ export interface TypeRecord<Spec> {
   /** Other names of the type and of its sub-object in files, each with a schema that gives the same spec. */
   readonly aliases?: Readonly<Record<string, SubObjectSchema<Spec>>>
   readonly runsOn: RunsOn
-  /** The credential is got for one caller, so there must be one that is known (decisions §2.1). */
-  readonly fetches: boolean
+  readonly credentialOf: CredentialOf
+  readonly asks: Asks
+  readonly init: FirstConfig
   /** Every secret that a spec names. */
   secrets(spec: Spec): readonly FoundContent<SecretRef>[]
   /** Every file that a spec names. */
@@ -82,6 +110,11 @@ export interface TypeRecord<Spec> {
   readonly signsBody: boolean
   /** What the caller gets when the backend refuses the last credential (decisions §4). */
   readonly whenRejected: FailureCode
+  /**
+   * What tells a credential from others of the same config and the same caller, as `explain` shows it; undefined where none is
+   * fetched and kept.
+   */
+  cacheKey(spec: Spec): Readonly<Record<string, string>> | undefined
   remarks(spec: Spec): readonly Remark[]
   /** What does not fit the host that requests go to, though it is allowed: sentences without a full stop. */
   remarksOnTarget(spec: Spec, hostname: string): readonly string[]
@@ -99,11 +132,22 @@ export function named<S extends z.ZodType>(
   }
 }
 
+/** A first configuration whose callers log in at the proxy itself. */
+export const FIRST_LOGIN: FirstConfig = {
+  secrets: {
+    'login/hmac': 'random',
+    'login/signing-key': 'signingKey',
+    'workspace/client-secret': { ofLab: 'lab-workspace/client-secret' },
+  },
+  callersHave: 'login',
+}
+
 /** What most types have nothing of. */
 export const ORDINARY = {
   urls: () => [],
   sets: () => [],
   upstreamToken: () => undefined,
+  cacheKey: () => undefined,
   remarks: () => [],
   remarksOnTarget: () => [],
   signsBody: false,

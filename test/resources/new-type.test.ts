@@ -1,19 +1,24 @@
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
-// A type of external auth that was forgotten somewhere must not compile: the compiler itself is asked.
+// A type of external auth that was forgotten somewhere must not compile: the compiler itself is asked. What compiles works
+// in every command: the commands of the changed product are run.
 const root = path.join(import.meta.dirname, '../..')
 const TYPES = 'src/resources/auth-types.ts'
-const RECORD = `{ ...unauthenticatedRecord, fetches: true }`
+const SOURCES = 'src/obtain/sources.ts'
+const RECORD = `bearerTokenRecord`
 let project: string
 
 beforeAll(async () => {
   project = await mkdtemp(path.join(tmpdir(), 'new-type-'))
-  await cp(path.join(root, 'src'), path.join(project, 'src'), { recursive: true })
+  for (const folder of ['src', 'lab', 'config'])
+    await cp(path.join(root, folder), path.join(project, folder), { recursive: true })
   await symlink(path.join(root, 'node_modules'), path.join(project, 'node_modules'))
   await cp(path.join(root, 'package.json'), path.join(project, 'package.json'))
   const { compilerOptions } = JSON.parse(await readFile(path.join(root, 'tsconfig.json'), 'utf8')) as object & {
@@ -28,19 +33,35 @@ beforeAll(async () => {
 })
 afterAll(() => rm(project, { recursive: true, force: true }))
 
-/** What the compiler says of the product after these replacements in the list and table of types, a line each. */
-async function compileWith(...replacements: readonly (readonly [from: string, to: string])[]): Promise<string[]> {
-  let text = await readFile(path.join(root, TYPES), 'utf8')
-  for (const [from, to] of replacements) {
+type Change = readonly [from: string, to: string]
+
+/** Puts a file of the product into the copy, with these replacements. */
+async function change(name: string, changes: readonly Change[]): Promise<void> {
+  let text = await readFile(path.join(root, name), 'utf8')
+  for (const [from, to] of changes) {
     expect(text).toContain(from)
     text = text.replace(from, to)
   }
-  await writeFile(path.join(project, TYPES), text)
+  await writeFile(path.join(project, name), text)
+}
+
+/** What the compiler says of the product after these changes in the list and table of types, a line each. */
+async function compileWith(...changes: readonly Change[]): Promise<string[]> {
+  await change(TYPES, changes)
   const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
   const { stdout } = await promisify(execFile)(process.execPath, [compiler, '--pretty', 'false', '-p', project], {
     cwd: project,
   }).catch((error: { stdout: string }) => error)
   return stdout.split('\n').filter((line) => line.includes('error TS'))
+}
+
+/** A command of the changed product. */
+async function run(...argv: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const started = promisify(execFile)(process.execPath, [path.join(project, 'src/main.ts'), ...argv], { cwd: project })
+  return started.then(
+    (said) => ({ code: 0, ...said }),
+    (failed: { code: number; stdout: string; stderr: string }) => failed,
+  )
 }
 
 const LISTED = ["  'upstreamInject',\n]", "  'upstreamInject',\n  'gcpSts',\n]"] as const
@@ -50,6 +71,9 @@ const recorded = (record: string) =>
     `  upstreamInject: upstreamInjectRecord,\n  gcpSts: ${record},\n`,
   ] as const
 
+const RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'stand-in', version: '1' } }
+const ANSWER = JSON.stringify({ jsonrpc: '2.0', id: 1, result: RESULT })
+
 describe('a new type of external auth', { timeout: 120_000 }, () => {
   it('is refused without a record', async () => {
     const errors = await compileWith(LISTED)
@@ -57,8 +81,9 @@ describe('a new type of external auth', { timeout: 120_000 }, () => {
   })
 
   it('is refused with a record that leaves something out', async () => {
-    const errors = await compileWith(LISTED, recorded(`(({ sets, ...rest }) => rest)(${RECORD})`))
-    expect(errors.join('\n')).toMatch(/auth-types\.ts.*'sets'/)
+    const lacking = ['sets', 'credentialOf', 'asks', 'init']
+    const errors = await compileWith(LISTED, recorded(`(({ ${lacking.join(', ')}, ...rest }) => rest)(${RECORD})`))
+    for (const name of lacking) expect(errors.join('\n')).toMatch(new RegExp(`auth-types\\.ts.*\\b${name}\\b`))
   })
 
   it('is refused without a source where it runs on routes', async () => {
@@ -67,7 +92,38 @@ describe('a new type of external auth', { timeout: 120_000 }, () => {
   })
 
   it('compiles with its record, and needs no source where it runs elsewhere', async () => {
-    const server = `{ ...unauthenticatedRecord, runsOn: 'server' as const }`
+    const server = `{ ...bearerTokenRecord, runsOn: 'server' as const }`
     expect(await compileWith(LISTED, recorded(server))).toEqual([])
+  })
+
+  it('works in init, validate, explain and check when it has its record, its source and its template', async () => {
+    const row = /  bearerToken: .*?\n    \}\),\n/s.exec(await readFile(path.join(root, SOURCES), 'utf8'))?.[0] ?? ''
+    await change(SOURCES, [[row, row + row.replace('bearerToken', 'gcpSts')]])
+    expect(await compileWith(LISTED, recorded(RECORD))).toEqual([])
+    const template = await readFile(path.join(root, 'config/init/bearerToken.yaml'), 'utf8')
+    await writeFile(path.join(project, 'config/init/gcpSts.yaml'), template.replaceAll('bearerToken', 'gcpSts'))
+    const folder = path.join(project, 'first')
+    const config = path.join(folder, 'proxy.yaml')
+
+    expect(await run('init', 'gcpSts', folder)).toMatchObject({ code: 0, stderr: '' })
+    const shown: string[] = []
+    const backend = createServer((request, response) => {
+      shown.push(request.headers.authorization ?? '')
+      response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER)
+    })
+    await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve))
+    const { port } = backend.address() as AddressInfo
+    const text = await readFile(config, 'utf8')
+    await writeFile(config, text.replace('127.0.0.1:8083', `127.0.0.1:${port}`))
+
+    expect(await run('validate', config)).toMatchObject({ code: 0 })
+    await writeFile(path.join(folder, 'claims.json'), '{"sub":"ada"}')
+    const explained = await run('explain', '--config', config, '--claims', path.join(folder, 'claims.json'))
+    expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('Bearer (the secret)') as string })
+    const checked = await run('check', '--config', config)
+    backend.close()
+    expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining('(gcpSts)') as string })
+    const secret = await readFile(path.join(folder, 'secrets/backend/token'), 'utf8')
+    expect(shown).toContain(`Bearer ${secret.trim()}`)
   })
 })

@@ -8,7 +8,16 @@ import {
 } from '../../core/index.ts'
 import { createSource } from '../../obtain/index.ts'
 import { namedStsEndpoint, stsEndpoint } from '../../obtain/cloud-sts/index.ts'
-import type { ResolvedAuth, ResolvedAuthOf, ResolvedRoute } from '../../resources/index.ts'
+import {
+  hasRoles,
+  type ResolvedAuth,
+  type ResolvedAuthOf,
+  type ResolvedRoute,
+  type RoleType,
+  TYPE_RECORDS,
+  upstreamTokenOf,
+  urlsCalledBy,
+} from '../../resources/index.ts'
 import { decideFor } from '../explain/explain-report.ts'
 import { nobody } from './caller.ts'
 import { checkConnection, type Service } from './connection.ts'
@@ -33,16 +42,10 @@ export function checkCredential(
   context: CheckContext,
 ): Promise<CheckedCredential> {
   const { auth } = route
-  switch (auth.type) {
-    case 'tokenExchange':
-      return checkExchange(auth, caller, context)
-    case 'cloudSts':
-      return checkSts(auth, route.onMatcherError, caller, context)
-    case 'upstreamInject':
-      return Promise.resolve({ lines: [], credential: undefined })
-    default:
-      return checkStatic(auth, context)
-  }
+  if (hasRoles(auth)) return checkSts(auth, route.onMatcherError, caller, context)
+  const { asks } = TYPE_RECORDS[auth.type]
+  if (asks === 'session') return Promise.resolve({ lines: [], credential: undefined })
+  return asks === 'exchange' ? checkExchange(auth, caller, context) : checkOwn(auth, context)
 }
 
 /** Gets it by the source that requests use; its connections are closed after. */
@@ -55,14 +58,28 @@ async function obtain(auth: ResolvedAuth, caller: Caller, context: CheckContext)
   }
 }
 
-async function checkStatic(auth: ResolvedAuth, context: CheckContext): Promise<CheckedCredential> {
+/** A credential that needs no caller: from a secret, or from the services that the config names. */
+async function checkOwn(auth: ResolvedAuth, context: CheckContext): Promise<CheckedCredential> {
+  const { lines, stands } = await reachAll(auth, context)
+  const isFetched = urlsCalledBy(auth).length > 0
+  const line = about(isFetched ? 'exchange' : 'secret', auth.name)
+  if (!stands) return { lines: [...lines, line.skipped('there is no connection')], credential: undefined }
   try {
-    return { lines: [], credential: await obtain(auth, ANONYMOUS, context) }
+    const credential = await obtain(auth, ANONYMOUS, context)
+    return { lines: isFetched ? [...lines, line.ok('the proxy was given its token')] : lines, credential }
   } catch (error) {
     // A secret that is not there was told by its own line.
-    if (error instanceof Failure && error.code === 'secret_unavailable') return { lines: [], credential: undefined }
-    return { lines: [about('secret', auth.name).thrown(error)], credential: undefined }
+    if (error instanceof Failure && error.code === 'secret_unavailable') return { lines, credential: undefined }
+    return { lines: [...lines, line.thrown(error)], credential: undefined }
   }
+}
+
+/** The connections to all services that a config names. */
+async function reachAll(auth: ResolvedAuth, context: CheckContext): Promise<{ lines: CheckResult[]; stands: boolean }> {
+  const each = await Promise.all(
+    urlsCalledBy(auth).map(({ url, caCertPath }) => reach('exchange', url, caCertPath, context)),
+  )
+  return { lines: each.flatMap(({ lines }) => lines), stands: each.every(({ stands }) => stands) }
 }
 
 /** The connection to a service with the authorities that its config names. */
@@ -83,33 +100,43 @@ async function reach(
 const REFUSALS_OF_A_TOKEN: ReadonlySet<string> = new Set(['invalid_token', 'exchange_denied'])
 
 async function checkExchange(
-  auth: ResolvedAuthOf<'tokenExchange'>,
+  auth: ResolvedAuth,
   caller: AuthenticatedCaller | undefined,
   context: CheckContext,
 ): Promise<CheckedCredential> {
-  const { spec } = auth
   const line = about('exchange', auth.name)
-  const { lines, stands } = await reach('exchange', spec.tokenUrl, spec.caCertPath, context)
+  const { lines, stands } = await reachAll(auth, context)
   if (!stands) return { lines: [...lines, line.skipped('there is no connection')], credential: undefined }
   const isReal = caller !== undefined && auth.upstream === undefined
   const shown = isReal ? caller : nobody(context.clock.now())
-  const own = { ...auth, upstream: undefined, spec: { ...spec, subjectProviderName: undefined } }
   try {
-    const credential = await obtain(isReal ? auth : own, shown, context)
+    const credential = await obtain(isReal ? auth : withOwnToken(auth), shown, context)
     if (isReal) return { lines: [...lines, line.ok('the token was exchanged')], credential }
     const remedy = 'The token endpoint must verify subject tokens; do not rely on this one.'
     return { lines: [...lines, line.failed('a made-up token was exchanged', remedy)], credential: undefined }
   } catch (error) {
     if (!isReal && error instanceof Failure && REFUSALS_OF_A_TOKEN.has(error.code)) {
-      const client = spec.clientId === undefined ? 'us' : `the client ${spec.clientId}`
+      const client =
+        'clientId' in auth.spec && auth.spec.clientId !== undefined ? `the client ${auth.spec.clientId}` : 'us'
       lines.push(line.ok(`takes ${client} and refuses a made-up token; a real exchange needs --token-file`))
     } else lines.push(line.thrown(error))
     return { lines, credential: undefined }
   }
 }
 
+/** The same config for the token of a caller who did not log in here. */
+const withOwnToken = (auth: ResolvedAuth): ResolvedAuth => {
+  const field = upstreamTokenOf(auth)?.field
+  // The spec without one of its optional fields is a spec of the same type; TypeScript can't follow the field's name.
+  return {
+    ...auth,
+    upstream: undefined,
+    ...(field === undefined ? {} : { spec: { ...auth.spec, [field]: undefined } }),
+  } as ResolvedAuth
+}
+
 async function checkSts(
-  auth: ResolvedAuthOf<'cloudSts'>,
+  auth: ResolvedAuthOf<RoleType>,
   onMatcherError: ResolvedRoute['onMatcherError'],
   caller: AuthenticatedCaller | undefined,
   context: CheckContext,
@@ -150,7 +177,7 @@ async function checkSts(
 }
 
 /** Any answer will do: it says that somebody speaks HTTP there, and what time it is. */
-function askSts(auth: ResolvedAuthOf<'cloudSts'>, endpoint: string, context: CheckContext): Promise<CheckResult> {
+function askSts(auth: ResolvedAuthOf<RoleType>, endpoint: string, context: CheckContext): Promise<CheckResult> {
   const line = about('sts', new URL(endpoint).host)
   const { caCertPath } = auth.spec
   return context.once(JSON.stringify(['sts', endpoint, caCertPath]), async () => {

@@ -1,4 +1,4 @@
-import { secretsNamedBy, type ResolvedRoute } from '../../resources/index.ts'
+import { secretsNamedBy, TYPE_RECORDS, type ResolvedRoute } from '../../resources/index.ts'
 import type { Services } from '../../compose/proxy/index.ts'
 import { storageConfig } from '../../compose/index.ts'
 import { authServerTasks } from './auth-server.ts'
@@ -54,10 +54,11 @@ async function backendLines(route: ResolvedRoute, context: CheckContext): Promis
 }
 
 function whyNot({ auth }: ResolvedRoute, hasCaller: boolean): string {
-  if (auth.type === 'upstreamInject') return 'the token of the backend belongs to the session of somebody who logged in'
-  const isFetched = auth.type === 'tokenExchange' || auth.type === 'cloudSts'
-  if (isFetched && auth.upstream !== undefined) return 'the credential belongs to the session of somebody who logged in'
-  return isFetched && !hasCaller ? 'a credential for it needs --token-file' : 'there is no credential for it'
+  const { asks, credentialOf } = TYPE_RECORDS[auth.type]
+  if (credentialOf !== 'caller') return 'there is no credential for it'
+  if (asks === 'session' || auth.upstream !== undefined)
+    return 'the credential belongs to the session of somebody who logged in'
+  return hasCaller ? 'there is no credential for it' : 'a credential for it needs --token-file'
 }
 
 /** What the process needs beside its routes. */

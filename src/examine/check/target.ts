@@ -2,7 +2,7 @@ import { applyCredential } from '../../apply/index.ts'
 import { type Credential, OutboundError, type OutboundResponse } from '../../core/index.ts'
 import { readBounded } from '../../files/index.ts'
 import { requestOnce } from '../../net/index.ts'
-import type { ResolvedRoute } from '../../resources/index.ts'
+import { hasRoles, type ResolvedRoute } from '../../resources/index.ts'
 import { checkConnection } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { checkCertificates, checkPair } from './files.ts'
@@ -156,7 +156,7 @@ async function exchange(
     },
     { deadlineMs: STEP_MS * 2, maxBytes: MAX_ANSWER_BYTES },
   )
-  if (auth.type === 'cloudSts')
+  if (hasRoles(auth))
     context.times.note(`backend of ${name}`, response.headers['date'], context.clock.now(), SIGNED_DIFFERENCE_MS)
   return response
 }

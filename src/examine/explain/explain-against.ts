@@ -1,4 +1,4 @@
-import type { ResolvedRoute } from '../../resources/index.ts'
+import { hasRoles, type ResolvedRoute } from '../../resources/index.ts'
 import { isSessionNameSteady, type RecordedDecision } from './decisions-file.ts'
 import { callerOfClaimsText } from './explain-input.ts'
 import { decideFor } from './explain-report.ts'
@@ -75,7 +75,7 @@ function decideOn(routes: readonly ResolvedRoute[], record: RecordedDecision): O
   const route = routes.find(({ name }) => name === record.route)
   if (route === undefined) return none('there is no such route')
   const { auth, onMatcherError } = route
-  if (auth.type !== 'cloudSts') return none(`type ${auth.type} has no roles`)
+  if (!hasRoles(auth)) return none(`type ${auth.type} has no roles`)
   const format = record.decision.refusal === 'opaque_token_unsupported' ? 'opaque' : 'jwt'
   const caller = callerOfClaimsText(record.claimsText, 'a decision', format)
   const { choice, refusal, session } = decideFor(auth, onMatcherError, caller, { all: false })

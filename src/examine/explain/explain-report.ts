@@ -4,7 +4,11 @@ import { type Claims, GATEWAY_HEADERS } from '../../core/index.ts'
 import { AMZ_CREDENTIALS, HEARSAY } from '../../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../../obtain/cloud-sts/index.ts'
 import {
+  cacheKeyOf,
+  hasRoles,
   headersSetBy,
+  type RoleType,
+  TYPE_RECORDS,
   type OAuthSection,
   type ResolvedAuth,
   type ResolvedAuthOf,
@@ -31,7 +35,7 @@ export interface ExplainReport {
   }
   /** What would stop this token before a role is chosen, as far as that can be told without network and keys. */
   readonly notes: readonly string[]
-  /** Only for cloudSts. */
+  /** Only where rules choose a role. */
   readonly decision: Decision | undefined
   readonly headers: { readonly added: readonly string[]; readonly removed: readonly string[] }
   /** SHA-256 of each part of the cache key that is known here, base64url; only where something would be fetched. */
@@ -65,7 +69,7 @@ export function explain(
 ): ExplainReport {
   const { auth } = route
   const config = `${auth.namespace}/${auth.name}`
-  const decision = auth.type === 'cloudSts' ? decideFor(auth, route.onMatcherError, caller, options) : undefined
+  const decision = hasRoles(auth) ? decideFor(auth, route.onMatcherError, caller, options) : undefined
   return {
     route: route.name,
     config: { name: config, type: auth.type, configHash: auth.configHash, ...auth.source },
@@ -74,7 +78,7 @@ export function explain(
     notes: notesOn(route, caller, nowMs),
     decision,
     headers: headersOf(route),
-    cacheKey: cacheKeyOf(config, auth, caller, decision),
+    cacheKey: keyOf(config, auth, caller, decision),
   }
 }
 
@@ -92,7 +96,7 @@ function headersOf({ auth, passHeaders }: ResolvedRoute): ExplainReport['headers
 
 /** The decision of a config for a caller, by the code that the proxy decides with. Throws `config_error` for a wrong matcher. */
 export function decideFor(
-  auth: ResolvedAuthOf<'cloudSts'>,
+  auth: ResolvedAuthOf<RoleType>,
   onMatcherError: ResolvedRoute['onMatcherError'],
   caller: ExplainedCaller,
   options: { readonly all: boolean },
@@ -134,29 +138,37 @@ function providerNotes(callers: OAuthSection, issuer: string, claims: Claims): r
     : ['the provider accepts another subject only: the token would be refused with 401']
 }
 
-function cacheKeyOf(
+function keyOf(
   config: string,
   auth: ResolvedAuth,
   caller: ExplainedCaller,
   decision: Decision | undefined,
 ): Readonly<Record<string, string>> | undefined {
-  // Whose token it is would only be known from introspection.
-  if (caller.format === 'opaque') return undefined
-  const own = decision === undefined ? exchangeParts(auth, caller) : roleParts(decision, caller)
+  const own = cacheKeyOf(auth)
   if (own === undefined) return undefined
-  const { issuer, identity } = caller
-  const parts = { config, configHash: auth.configHash, issuer, identity, ...own }
+  const ofConfig = { config, configHash: auth.configHash, ...own }
+  const parts = TYPE_RECORDS[auth.type].credentialOf === 'caller' ? callerParts(ofConfig, caller, decision) : ofConfig
+  if (parts === undefined) return undefined
   return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, hashKey([part])]))
+}
+
+/** The same with what is the caller's; undefined where nothing is fetched for this one. */
+function callerParts(
+  { config, configHash, ...own }: Readonly<Record<'config' | 'configHash', string>>,
+  caller: ExplainedCaller,
+  decision: Decision | undefined,
+): Readonly<Record<string, string>> | undefined {
+  const { issuer, identity, format, tokenDigest } = caller
+  // Whose token it is would only be known from introspection.
+  if (format === 'opaque') return undefined
+  const shared = { config, configHash, issuer, identity, ...own }
+  if (decision === undefined) return { ...shared, ...(tokenDigest === undefined ? {} : { subjectToken: tokenDigest }) }
+  const role = roleParts(decision, caller)
+  return role === undefined ? undefined : { ...shared, ...role }
 }
 
 function roleParts({ choice, session, refusal }: Decision, { claims }: ExplainedCaller) {
   if (refusal !== undefined || choice.roleArn === undefined || session === undefined) return undefined
   const [role = '', sessionName = '', judged = ''] = keyParts(choice.roleArn, session.name, claims)
   return { role, sessionName, claims: judged }
-}
-
-function exchangeParts(auth: ResolvedAuth, { tokenDigest }: ExplainedCaller) {
-  if (auth.type !== 'tokenExchange') return undefined
-  const { audience, scopes = [] } = auth.spec
-  return { audience, scopes: scopes.join(' '), ...(tokenDigest === undefined ? {} : { subjectToken: tokenDigest }) }
 }

@@ -27,10 +27,10 @@ const addsCredential = (auth: ResolvedAuth): boolean => headersSetBy(auth).lengt
 /** Everything that forbids this route to run. */
 export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((rule) => rule(facts))
 
-/** Anonymous callers get no fetched credential at all, and a static one only where nobody else can call. */
+/** Anonymous callers get no credential of a caller's own at all, and that of the proxy only where nobody else can call. */
 function anonymousCallers({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
   if (callers.mode !== 'anonymous' || !addsCredential(auth)) return []
-  if (TYPE_RECORDS[auth.type].fetches) {
+  if (TYPE_RECORDS[auth.type].credentialOf === 'caller') {
     const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected an "auth" section of mode "oauth"`
     return [draft.problem('externalAuthConfigRef', message)]
   }
