@@ -1,10 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { misfit } from './mutants/fit.ts'
 import { MUTATIONS } from './mutants/list.ts'
 import type { Mutation, Verdict } from './mutants/mutation.ts'
 import { mutantsPage } from './mutants/page.ts'
-import { copyTree, misfit } from './mutants/plant.ts'
+import { copyTree, unparsed } from './mutants/plant.ts'
 
 // Breaks one line at a time that guards something, and fails when the tests do not notice (docs/mutants.md).
 const root = path.join(import.meta.dirname, '..')
@@ -28,7 +29,7 @@ process.exitCode = await main()
 
 async function main(): Promise<number> {
   const misfits = MUTATIONS.flatMap((mutation) => {
-    const why = misfit(root, mutation)
+    const why = misfit(root, mutation) ?? unparsed(root, mutation)
     return why === undefined ? [] : [`${nameOf(mutation)}: ${why}`]
   })
   for (const line of misfits) say(`does not fit  ${line}`)

@@ -1,6 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { misfit } from '../scripts/mutants/fit.ts'
+import { MUTATIONS } from '../scripts/mutants/list.ts'
 import { circles, crowded, longFunctions, readShapes, scripts, words } from './support/architecture-shape.ts'
 import { labViolations, mints, readRooms, readSources, violations } from './support/architecture.ts'
 
@@ -113,6 +115,14 @@ describe('the architecture check itself', () => {
     expect(mints(readSources(path.join(root, 'test/fixtures/architecture/src')))).toMatchObject({
       Sealed: ['apply/mint.ts'],
     })
+  })
+
+  it('still has each line that `npm run mutants` breaks, once, and its tests', () => {
+    const misfits = MUTATIONS.flatMap((mutation) => {
+      const why = misfit(root, mutation)
+      return why === undefined ? [] : [`${mutation.file}: ${mutation.rule} (scripts/mutants): ${why}`]
+    })
+    expect(misfits).toEqual([])
   })
 
   it('finds circles, long functions, crowds, words of several meanings and scripts', () => {

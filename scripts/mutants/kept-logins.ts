@@ -171,10 +171,10 @@ export const KEPT_LOGINS: readonly Mutation[] = [
     tests: ['test/login/parts.test.ts', 'test/login/lock.test.ts'],
   },
   {
-    rule: 'the lock is of the user and the directory',
+    rule: 'the lock lies in the folder of its user',
     file: 'src/login/lock.ts',
-    find: '`${user}\\0${path.resolve(directory)}\\0${name}`',
-    replace: '`${user}\\0${name}`',
+    find: 'path.resolve(directory, `${digest}.lock`)',
+    replace: 'path.resolve(`/tmp/${digest}.lock`)',
     tests: ['test/login/parts.test.ts', 'test/login/lock.test.ts'],
   },
   {

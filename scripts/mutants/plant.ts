@@ -44,36 +44,13 @@ export function copyTree(root: string): Copy {
   }
 }
 
-/** Why a mutation does not fit the tree; undefined when it does. */
-export function misfit(root: string, mutation: Mutation): string | undefined {
-  const text = read(path.join(root, mutation.file))
-  if (text === undefined) return 'there is no such file'
-  const count = text.split(mutation.find).length - 1
-  if (count !== 1) return `its text occurs ${count} times`
-  if (mutation.find === mutation.replace) return 'it changes nothing'
-  const { diagnostics } = ts.transpileModule(mutate(mutation, text), { reportDiagnostics: true })
-  if (diagnostics !== undefined && diagnostics.length > 0) return 'what it makes does not parse'
-  const missing = mutation.tests.find((name) => !exists(path.join(root, name)))
-  return missing === undefined ? undefined : `there is no ${missing}`
-}
-
 const mutate = ({ find, replace }: Mutation, text: string): string => text.replace(find, () => replace)
 
-function read(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
-}
-
-const exists = (name: string): boolean => {
-  try {
-    readFileSync(name)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EISDIR'
-  }
+/** Why what a mutation that fits makes is no program: a test that fails for that has noticed nothing. */
+export function unparsed(root: string, mutation: Mutation): string | undefined {
+  const text = mutate(mutation, readFileSync(path.join(root, mutation.file), 'utf8'))
+  const { diagnostics = [] } = ts.transpileModule(text, { reportDiagnostics: true })
+  return diagnostics.length > 0 ? 'what it makes does not parse' : undefined
 }
 
 function runTests(directory: string, tests: readonly string[]): Promise<string | undefined> {

@@ -61,8 +61,8 @@ export const PODS: readonly Mutation[] = [
   {
     rule: 'a container in front of the sidecar does not stay there',
     file: 'src/operator/injection/pod-patch.ts',
-    find: '&& spec.initContainers?.[0]?.name === CONTAINER ? [] : wanted',
-    replace: '? [] : wanted',
+    find: ' && spec.initContainers?.[0]?.name === CONTAINER',
+    replace: '',
     tests: ['test/operator/injection.test.ts'],
   },
   {
@@ -82,7 +82,7 @@ export const PODS: readonly Mutation[] = [
   {
     rule: 'pods reach no metadata service',
     file: 'src/operator/remote-proxy/network-policy.ts',
-    find: "except: ['169.254.0.0/16']",
+    find: 'except: METADATA_RANGES.ipv4',
     replace: 'except: []',
     tests: ['test/operator/pods.test.ts'],
   },
@@ -124,8 +124,8 @@ export const PODS: readonly Mutation[] = [
   {
     rule: 'who the proxy is to the cluster is mounted where it is needed',
     file: 'src/operator/remote-proxy/pod.ts',
-    find: '...(proxy.needsClusterToken ? [CLUSTER_MOUNT] : [])',
-    replace: 'CLUSTER_MOUNT',
+    find: "...(proxy.needsClusterToken ? [clusterMount('cluster', MODE)] : [])",
+    replace: "clusterMount('cluster', MODE)",
     tests: ['test/operator/pods.test.ts'],
   },
   {
@@ -137,7 +137,7 @@ export const PODS: readonly Mutation[] = [
   },
   {
     rule: 'secrets of callers are found',
-    file: 'src/operator/remote-proxy/read-spec.ts',
+    file: 'src/operator/key-refs.ts',
     find: "if (field.endsWith('Ref') && typeof name",
     replace: "if (field === 'ref' && typeof name",
     tests: ['test/operator/pods.test.ts'],

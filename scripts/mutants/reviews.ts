@@ -5,15 +5,15 @@ export const REVIEWS: readonly Mutation[] = [
   {
     rule: 'a pod whose config is not there is refused',
     file: 'src/operator/webhook/mutate.ts',
-    find: '  if (found === undefined)\n    return {\n      allowed: false,',
-    replace: '  if (found === undefined)\n    return {\n      allowed: true as never,',
+    find: '  if (config === undefined)\n    return no(',
+    replace: '  if (config === undefined)\n    return (() => ({ allowed: true }))(',
     tests: ['test/operator/injection.test.ts'],
   },
   {
     rule: 'a pod whose config cannot run is refused',
     file: 'src/operator/webhook/mutate.ts',
-    find: 'if (found.problem !== undefined)',
-    replace: "if (found.problem === '')",
+    find: 'if (config.problem !== undefined)',
+    replace: "if (config.problem === '')",
     tests: ['test/operator/injection.test.ts'],
   },
   {
@@ -118,8 +118,8 @@ export const REVIEWS: readonly Mutation[] = [
   {
     rule: 'a review has a bound',
     file: 'src/operator/webhook/server.ts',
-    find: 'if ((length += chunk.length) > MAX_BODY_BYTES) return undefined',
-    replace: 'length += chunk.length',
+    find: 'if (length > MAX_BODY_BYTES) return 413',
+    replace: '',
     tests: ['test/operator/webhook-server.test.ts'],
   },
   {

@@ -1,3 +1,4 @@
+import { setImmediate as settled } from 'node:timers/promises'
 import type { SharedStore } from '../../../src/cache/index.ts'
 import { StoreError } from '../../../src/storage/index.ts'
 
@@ -27,6 +28,8 @@ export function createMoodyStore(inner: SharedStore): MoodyStore {
     if (mood === 'gone') throw new StoreError('unavailable')
     if (mood === 'full' && isWrite) throw new StoreError('refused', { code: 'OOM', cause: 'OOM' })
     if (mood === 'silent') await new Promise<void>((resolve) => waiting.push(resolve))
+    // What is asked goes out when the event loop runs, not before.
+    if (moody.delayMs > 0) await settled()
     if (moody.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, moody.delayMs))
     return operation()
   }
