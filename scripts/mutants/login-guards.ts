@@ -126,10 +126,17 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   },
   {
     rule: 'a token of ours has a session',
-    file: 'src/authserver/server.ts',
+    file: 'src/authserver/own-issuer.ts',
     find: "typeof tsid !== 'string' || sessions.isEnded(tsid)",
     replace: "typeof tsid === 'string' && sessions.isEnded(tsid)",
     tests: ['test/e2e/authserver/own-tokens.test.ts'],
+  },
+  {
+    rule: 'a token from before the start has a session that is known',
+    file: 'src/authserver/own-issuer.ts',
+    find: "typeof tsid === 'string' && (await sessions.isKept(tsid))",
+    replace: "typeof tsid === 'string'",
+    tests: ['test/e2e/authserver/restart.test.ts'],
   },
   {
     rule: 'a metadata document has no private-use redirect',

@@ -24,6 +24,7 @@ const NAME = 'embedded'
 const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i
 
 const REVOKED = 'the session of the token was revoked'
+const UNKNOWN = 'the session of the token is nowhere'
 
 /** Verifies the tokens of issuers in this process, without HTTP (authserver.md §2.6). */
 export interface VerifyInProcess {
@@ -83,6 +84,7 @@ export function createVerifyInProcess(
     const key = keyFor(byIssuer.get(rules.issuer)?.[0]?.issuer.keys() ?? [], header)
     if (key === undefined || !(await isSignedBy(token, key))) return refused('it is not signed by our own issuer')
     if (isRevoked(rules.issuer, payload)) return refused(REVOKED)
+    if ((await byIssuer.get(rules.issuer)?.[0]?.issuer.hasSession(payload)) === false) return refused(UNKNOWN)
     const provider = { name: NAME, issuer: rules.issuer, jwtRules: rules }
     const evidence = {
       provider,

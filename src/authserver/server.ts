@@ -1,6 +1,5 @@
 import {
   asFailure,
-  type Claims,
   type InProcessIssuer,
   type LocalHandler,
   type SecretForm,
@@ -27,6 +26,7 @@ import type { LoginParts } from './login/parts.ts'
 import { createPendingLogins } from './login/pending.ts'
 import { createRememberedConsents } from './login/remembered.ts'
 import { createTickets } from './login/tickets.ts'
+import { createOwnIssuer } from './own-issuer.ts'
 import { createLimit } from './rates.ts'
 import { resourceNamesOf } from './resource-names.ts'
 import { createUpstreamSessions } from './sessions/sessions.ts'
@@ -128,14 +128,12 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     log,
   })
 
-  // A token of ours without a session never existed.
-  const isRevoked = ({ tsid }: Claims): boolean => typeof tsid !== 'string' || sessions.isEnded(tsid)
   const isAlone = tellKind(config.name, deps) === 'kvstore' && (ring.isEphemeral || secrets.isEphemeral)
   return {
     name: config.name,
     addresses,
     handlers,
-    issuer: { issuer: spec.issuer, keys: () => ring.keys(), isRevoked },
+    issuer: createOwnIssuer(spec.issuer, { ring, sessions, clock }),
     upstreamTokens: sessions,
     opened: () => sessions.opened(),
     warnings: isAlone ? [`authorization server ${config.name}: ${ONE_REPLICA}`] : [],

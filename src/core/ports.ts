@@ -102,4 +102,9 @@ export interface InProcessIssuer {
   keys(): readonly IssuerKey[]
   /** True when this token's session was revoked; asked on each use of a verified token, so it must not wait for anything. */
   isRevoked(claims: Claims): boolean
+  /**
+   * False when this token was issued before this process could know and its session is nowhere: it was revoked, or its state is
+   * lost. Asked once for each token that is verified, after `isRevoked`. Rejects with `store_unavailable`.
+   */
+  hasSession(claims: Claims): Promise<boolean>
 }

@@ -21,6 +21,7 @@ const issuerKey = ({ privateKey, jwk }: TestKey, alg = 'ES256'): IssuerKey => ({
 let world: World
 let keys: IssuerKey[]
 let revoked: Set<unknown>
+let forgotten: Set<unknown>
 let asked: Claims[]
 const issuer: InProcessIssuer = {
   issuer: OURS,
@@ -29,6 +30,7 @@ const issuer: InProcessIssuer = {
     asked.push(claims)
     return revoked.has(claims['tsid'])
   },
+  hasSession: ({ tsid }) => Promise.resolve(!forgotten.has(tsid)),
 }
 
 beforeEach(() => {
@@ -36,6 +38,7 @@ beforeEach(() => {
   world.serveKeys([theirs])
   keys = [issuerKey(key)]
   revoked = new Set()
+  forgotten = new Set()
   asked = []
 })
 
@@ -130,6 +133,12 @@ describe('a session that is revoked', () => {
     expect((await refusalOf(open(), await token())).code).toBe('invalid_token')
     expect((await callerOf(open(), await token({ tsid: 's2' }))).subject).toBe('alice')
   })
+})
+
+it('a session that is nowhere lets no token in', async () => {
+  forgotten.add('s1')
+  expect((await refusalOf(open(), await token())).code).toBe('invalid_token')
+  expect((await callerOf(open(), await token({ tsid: 's2' }))).subject).toBe('alice')
 })
 
 describe('beside the providers of the auth section', () => {

@@ -39,6 +39,8 @@ export interface UpstreamSessions extends UpstreamTokens {
    * ended sessions was read once.
    */
   isEnded(tsid: string): boolean
+  /** Whether there is such a session in the store. Throws `store_unavailable`. */
+  isKept(tsid: string): Promise<boolean>
   /** Resolves when the store was asked for that list for the first time, whatever it answered; worth waiting for at start. */
   opened(): Promise<void>
   close(): Promise<void>

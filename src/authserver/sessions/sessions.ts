@@ -106,6 +106,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     },
     opened: () => ended.opened(),
     isEnded: (tsid) => ended.has(tsid),
+    isKept: async (tsid) => (await records.load(tsid)) !== undefined,
     async close() {
       ended.close()
       await renewal.settle()
