@@ -12,3 +12,5 @@ export { createUpstreamSessions, type UpstreamSessionsOptions } from './sessions
 export type { UpstreamDeps, UpstreamOutboundOptions } from './upstreams/deps.ts'
 export type { Upstream, UpstreamLeg, UpstreamLogin, UpstreamTokenSet } from './upstreams/upstream.ts'
 export { createUpstream } from './upstreams/upstreams.ts'
+export { probeUpstream, type UpstreamProbe } from './upstreams/probe.ts'
+export { defaultRedirectUri } from './addresses.ts'

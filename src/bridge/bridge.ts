@@ -13,6 +13,8 @@ import {
   type Message,
   type Notification,
   parseMessages,
+  REVISIONS,
+  revisionOf,
   type Request,
   type Response,
   statelessVersionOf,
@@ -46,8 +48,8 @@ const END_SESSION_MS = 900
 const SLOW_END_MS = 3000
 /** At least so long a slow client may take for the last messages, in milliseconds. */
 const FLUSH_MS = 500
-/** The one revision in which several messages come in one line. */
-const BATCH_VERSION = '2025-03-26'
+
+const BATCHES = REVISIONS.find(({ hasBatches }) => hasBatches)?.date ?? ''
 
 /** Carries MCP between a client on standard input and output and a server behind HTTP. */
 export class Bridge {
@@ -129,8 +131,8 @@ export class Bridge {
   #read(bytes: Buffer): readonly (Message | Malformed)[] {
     const messages = parseMessages(bytes)
     if (messages.length === 1 && !isBatch(bytes)) return messages
-    if (this.#wire.session.current?.version === BATCH_VERSION) return messages
-    const why = `a batch, which only revision ${BATCH_VERSION} has`
+    if (revisionOf(this.#wire.session.current?.version)?.hasBatches === true) return messages
+    const why = `a batch, which only revision ${BATCHES} has`
     return [{ kind: 'malformed', code: INVALID_REQUEST, why, id: null }]
   }
 

@@ -8,6 +8,7 @@ export { type LoadedSources, loadProxyConfig, loadSources, type ProxySources } f
 export { memorySharesOf } from './memory-limit.ts'
 export { namesIn } from './named-series.ts'
 export { documentsIn, nothingOfOurs } from './nothing-of-ours.ts'
+export { resourceUrlOf } from './resource-documents.ts'
 export { storageConfig } from './storage-config.ts'
 export { noCredentials, tokenInFile } from './token-file.ts'
 export { VERSION, versionLine } from './version.ts'

@@ -243,7 +243,7 @@ const BY_CODE: Readonly<Record<string, Known>> = {
   ),
   breaker_open: known(
     'it failed again and again, and rests for some seconds',
-    'Mend what is in the log before this; then it recovers by itself.',
+    'Mend what failed before this; then it recovers by itself.',
   ),
   overloaded: known(
     'the bound of concurrent calls is reached',

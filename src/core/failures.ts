@@ -11,7 +11,10 @@ export interface FailureRow {
   readonly oauthError: string
   /** The only text that a client sees. */
   readonly sentence: string
-  /** What the person who runs the proxy should look at; for docs/errors.md. */
+  /**
+   * What the person who runs the proxy should look at; for docs/errors.md, the log, the inspector and `extauth check`. It
+   * names no log: whoever reads it may have none. `detail` is what stands beside it wherever it is read.
+   */
   readonly remedy: string
 }
 
@@ -31,11 +34,11 @@ const row = (
 // prettier-ignore
 export const FAILURES = {
   missing_token: row(401, 'caller_token', false, 'invalid_token', 'This resource needs an access token.', 'The client sends `Authorization: Bearer …`; the challenge names the discovery document.'),
-  invalid_token: row(401, 'caller_token', false, 'invalid_token', 'The access token is not valid for this resource.', 'Compare `iss` and `aud` of the token with `issuerUrl` and `audience` of the providers; the log names the rule that failed.'),
+  invalid_token: row(401, 'caller_token', false, 'invalid_token', 'The access token is not valid for this resource.', 'Compare `iss` and `aud` of the token with `issuerUrl` and `audience` of the providers.'),
   expired_token: row(401, 'caller_token', false, 'invalid_token', 'The access token has expired.', 'The client gets a new token; if tokens expire at once, compare clocks.'),
   no_session: row(401, 'caller_token', false, 'invalid_token', 'There is no upstream session for this caller; log in again.', 'The caller logs in again through the authorization server.'),
   insufficient_scope: row(403, 'caller_rights', false, 'insufficient_scope', 'The access token lacks a required scope.', 'Grant the scopes in `requiredScopes` of the route.'),
-  login_refused: row(403, 'caller_rights', false, 'access_denied', 'The identity provider did not let this user log in.', 'The user cancelled, or a policy of the upstream identity provider refused; the log has its error code.'),
+  login_refused: row(403, 'caller_rights', false, 'access_denied', 'The identity provider did not let this user log in.', 'The user cancelled, or a policy of the upstream identity provider refused; its error code says which.'),
   no_role: row(403, 'caller_rights', false, 'access_denied', 'No role is mapped to this caller.', "Run `extauth explain` with the caller's claims; add a mapping or a `fallbackRoleArn`."),
   role_denied: row(403, 'caller_rights', false, 'access_denied', 'The role may not be assumed by this caller.', 'The trust policy of the role refuses this caller (STS said AccessDenied).'),
   rule_limit: row(403, 'caller_rights', false, 'access_denied', 'A role rule reached its evaluation limit.', "A matcher costs too much for this caller's claims; simplify it."),
@@ -43,7 +46,7 @@ export const FAILURES = {
   matcher_error: row(403, 'caller_rights', false, 'access_denied', 'A role rule could not be evaluated for this caller.', '`onMatcherError: deny` is set and a matcher failed; run `extauth explain`.'),
   exchange_denied: row(403, 'caller_rights', false, 'access_denied', 'The identity provider refused to exchange the token for this backend.', 'The token endpoint answered access_denied, invalid_request (for a token under two minutes old), invalid_target or unauthorized_client; see its policy for this audience.'),
   opaque_token_unsupported: row(403, 'caller_rights', false, 'access_denied', 'This backend needs a JWT access token; an opaque token cannot be used.', 'AssumeRoleWithWebIdentity takes JWTs only; configure the identity provider to issue them.'),
-  bad_request: row(400, 'request', false, 'invalid_request', 'The request is malformed or ambiguous.', 'The log line names the rule; the client or something before the proxy sent it.'),
+  bad_request: row(400, 'request', false, 'invalid_request', 'The request is malformed or ambiguous.', '`detail` names the rule; the client or something before the proxy sent it.'),
   aws_chunked: row(400, 'request', false, 'invalid_request', 'The body is signed in pieces (aws-chunked), which this backend cannot be sent; send it whole.', 'Requests to a `cloudSts` backend are signed anew. Let the client sign the body as a whole or not at all: with S3 clients `request_checksum_calculation=when_required`, `payload_signing_enabled`, or `chunkedEncodingEnabled(false)`.'),
   bad_origin: row(403, 'request', false, 'access_denied', 'Requests from this origin are not allowed.', 'Add the origin to `listen.allowedOrigins` or the host to `listen.allowedHosts`.'),
   not_found: row(404, 'request', false, 'not_found', 'Nothing is served at this address.', 'Compare the path with the `path` of the routes, and the session id with the one this caller was given.'),
@@ -54,21 +57,21 @@ export const FAILURES = {
   rate_limited: row(429, 'request', true, 'temporarily_unavailable', 'Too many requests from this address; try again later.', 'One address calls the authorization server faster than `embeddedAuthServer.limits` allows; behind a proxy, see `listen.trustedProxies`.'),
   headers_too_large: row(431, 'request', false, 'invalid_request', 'The request headers are too large.', 'Raise `listen.headerLimit` if headers of this size are meant.'),
   upgrade_refused: row(501, 'request', false, 'invalid_request', 'Connection upgrades are not enabled here.', 'Set `allowUpgrade: true` on the route if the backend needs it.'),
-  config_error: row(500, 'configuration', false, 'server_error', 'The proxy is not configured correctly for this backend.', 'The log has the cause: a token URL that takes no token requests, client authentication there, trust of the issuer at STS, or an invalid setting.'),
-  secret_unavailable: row(500, 'configuration', true, 'server_error', 'A secret that this backend needs is not available.', 'Create the secret that the log names (`<secrets directory>/<name>/<key>`); it is picked up without a restart.'),
+  config_error: row(500, 'configuration', false, 'server_error', 'The proxy is not configured correctly for this backend.', 'Look at what is named: a token URL that takes no token requests, client authentication there, trust of the issuer at STS, or an invalid setting.'),
+  secret_unavailable: row(500, 'configuration', true, 'server_error', 'A secret that this backend needs is not available.', 'Create the secret that is named (`<secrets directory>/<name>/<key>`); it is picked up without a restart.'),
   type_not_runnable: row(500, 'configuration', false, 'server_error', 'This type of external authentication cannot run here yet.', 'The named document uses a type or an option that this version loads but cannot run.'),
   identity_provider_unavailable: row(503, 'identity_provider', true, 'temporarily_unavailable', 'The identity provider cannot be reached.', 'Check the identity provider; nothing is wrong with the token.'),
-  identity_provider_error: row(502, 'identity_provider', true, 'server_error', 'The identity provider gave an answer that cannot be used.', 'The log names what was wrong with the answer.'),
-  exchange_failed: row(502, 'identity_provider', true, 'server_error', 'The token endpoint gave an answer that cannot be used.', 'The log names what was wrong with the answer (RFC 8693 §2.2.1), or the error code that the server gave.'),
+  identity_provider_error: row(502, 'identity_provider', true, 'server_error', 'The identity provider gave an answer that cannot be used.', 'Compare the address with the documentation of the provider; `detail` says what was wrong with the answer.'),
+  exchange_failed: row(502, 'identity_provider', true, 'server_error', 'The token endpoint gave an answer that cannot be used.', 'Does `tokenUrl` exchange tokens (RFC 8693 §2.2.1)? `detail` names what was wrong with the answer, or the error code that the server gave.'),
   sts_throttled: row(503, 'identity_provider', true, 'temporarily_unavailable', 'The security token service is throttling requests.', 'Raise the quota or lengthen `sessionDuration`.'),
   sts_unavailable: row(503, 'identity_provider', true, 'temporarily_unavailable', 'The security token service cannot be reached.', 'Check the STS endpoint of the region and the network path.'),
-  sts_failed: row(502, 'identity_provider', true, 'server_error', 'The security token service gave an answer that cannot be used.', 'The log names what was wrong with the answer.'),
-  backend_unreachable: row(502, 'backend', true, 'server_error', 'The backend cannot be reached.', 'Check `target` and the network path; the log has the error code.'),
+  sts_failed: row(502, 'identity_provider', true, 'server_error', 'The security token service gave an answer that cannot be used.', 'Compare the address with the documentation of the provider; `detail` says what was wrong with the answer.'),
+  backend_unreachable: row(502, 'backend', true, 'server_error', 'The backend cannot be reached.', 'Check `target` and the network path.'),
   backend_error: row(502, 'backend', true, 'server_error', 'The backend gave an answer that cannot be forwarded.', 'A malformed answer, or a redirect to another origin.'),
   backend_timeout: row(504, 'backend', true, 'temporarily_unavailable', 'The backend did not answer in time.', 'Raise `timeouts.firstByte` of the route if the backend is meant to be slow.'),
   backend_rejected_credential: row(502, 'backend', false, 'server_error', 'The backend refused the credential that the proxy has for it.', 'The credential in the MCPExternalAuthConfig is wrong or revoked; logging in again does not help.'),
-  registry_unavailable: row(503, 'backend', true, 'temporarily_unavailable', 'This registry has no data yet.', 'The source of the registry has never given data that can be served; the log and `/readiness` say why.'),
-  store_unavailable: row(503, 'proxy', true, 'temporarily_unavailable', 'The store of the authorization server cannot be used now.', '`/readiness` and the log say which part of the store is down; nothing is wrong with the request.'),
+  registry_unavailable: row(503, 'backend', true, 'temporarily_unavailable', 'This registry has no data yet.', 'The source of the registry has never given data that can be served; `/readiness` says why.'),
+  store_unavailable: row(503, 'proxy', true, 'temporarily_unavailable', 'The store of the authorization server cannot be used now.', '`/readiness` says which part of the store is down; nothing is wrong with the request.'),
   draining: row(503, 'proxy', true, 'temporarily_unavailable', 'The proxy is shutting down.', 'Retry; another replica answers.'),
   overloaded: row(503, 'proxy', true, 'temporarily_unavailable', 'Too much is waiting already.', 'The concurrency bound of a token endpoint or identity provider is reached, or `listen.bufferedBodiesLimit` by request bodies that must be kept.'),
   internal_error: row(500, 'proxy', false, 'server_error', 'Something went wrong inside the proxy.', 'A bug; report it with the request id.'),

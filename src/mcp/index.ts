@@ -1,7 +1,7 @@
 export { EventReader, joined, OversizedEvent, type ServerEvent } from './events.ts'
 export { headerText, statelessHeaders, ToolParameters } from './headers.ts'
 export { type JsonRpcId, jsonRpcIdOf } from './json-rpc-id.ts'
-export { DISCOVER, INITIALIZE, readAnswer, serverOf } from './mcp-request.ts'
+export { DISCOVER, INITIALIZE, type McpRequest, readAnswer, serverOf } from './mcp-request.ts'
 export {
   errorResponse,
   type Id,
@@ -21,3 +21,4 @@ export {
   WAY_ERROR,
 } from './message.ts'
 export { type RpcSubject, rpcSubjectOf } from './rpc.ts'
+export { HANDSHAKE_REVISION, REVISIONS, type Revision, revisionOf, STATELESS_REVISION } from './revisions.ts'

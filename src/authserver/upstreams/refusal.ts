@@ -58,13 +58,25 @@ export const refusesClient = (error: string): boolean => CLIENT_REFUSED.has(erro
  * upstream says stays unsaid.
  */
 export function refusal(step: Step, error: string, where: string, retryAfterSeconds = 1): Failure {
-  const detail = `${where} answered ${CONCERNS.has(error) ? error : 'an error of another name'}`
+  const detail = `${where} answered ${CONCERNS.has(error) ? error : OTHER_NAME}`
   const code = codeOf(step, error)
   return new Failure(code, {
     detail,
     ...(code === 'identity_provider_unavailable' ? { retryAfterSeconds } : {}),
   })
 }
+
+/**
+ * What a refusal of a code that nobody was given says of the client: `taken` when it is about the code, `unsaid` when it is
+ * an error of no name that is known. Undefined for what is about the client or the upstream itself, and for anything else.
+ */
+export function saysOfCode({ detail }: Failure): 'taken' | 'unsaid' | undefined {
+  const error = / answered ([a-z_]+)$/.exec(detail ?? '')?.[1]
+  if (error !== undefined && CONCERNS.get(error) === 'grant') return 'taken'
+  return detail?.endsWith(OTHER_NAME) === true ? 'unsaid' : undefined
+}
+
+const OTHER_NAME = 'an error of another name'
 
 function codeOf(step: Step, error: string): FailureCode {
   const concern = CONCERNS.get(error)

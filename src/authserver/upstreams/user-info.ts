@@ -1,4 +1,4 @@
-import type { Claims, ClaimValue, Clock, Secret } from '../../core/index.ts'
+import type { Claims, ClaimValue, Clock, OutboundResponse, Secret } from '../../core/index.ts'
 import type { UserInfo } from '../../resources/index.ts'
 import { type Connections, jsonAnswer, send, unusable } from './connection.ts'
 import { valueAt } from './dot-path.ts'
@@ -68,21 +68,26 @@ export async function fetchUserInfo(
   { userInfo }: Pick<Connections, 'userInfo'>,
   clock: Clock,
 ): Promise<UserInfoAnswer> {
-  const { endpointUrl, httpMethod = 'GET', additionalHeaders, fieldMapping = STANDARD } = request
-  const response = await send(
+  const response = await askUserInfo(request, accessToken, { userInfo })
+  return read(jsonAnswer(response, WHERE, clock.now()), request.fieldMapping ?? STANDARD)
+}
+
+/** The answer as it came, whatever its status. Throws what `send` throws. */
+export function askUserInfo(
+  { endpointUrl, httpMethod = 'GET', additionalHeaders }: UserInfoRequest,
+  accessToken: Secret,
+  { userInfo }: Pick<Connections, 'userInfo'>,
+): Promise<OutboundResponse> {
+  return send(
     userInfo,
     {
       method: httpMethod,
       url: endpointUrl,
-      headers: {
-        ...lowerCased(additionalHeaders ?? {}),
-        authorization: `Bearer ${accessToken.reveal()}`,
-      },
+      headers: { ...lowerCased(additionalHeaders ?? {}), authorization: `Bearer ${accessToken.reveal()}` },
       ...(httpMethod === 'POST' ? { body: '' } : {}),
     },
     WHERE,
   )
-  return read(jsonAnswer(response, WHERE, clock.now()), fieldMapping)
 }
 
 /** Ours come first, so that a configured header replaces them; `authorization` is never replaced. */

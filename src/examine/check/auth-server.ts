@@ -1,15 +1,11 @@
-import { createUpstream } from '../../authserver/index.ts'
-import { Secret } from '../../core/index.ts'
 import { type ResolvedAuthServer, secretsNamedBy } from '../../resources/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
+import { ConfigError } from '../../compose/index.ts'
 import { type AuthServers, loadRooms } from '../../compose/proxy/index.ts'
-import { checkConnection } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
-import { checkCertificateText } from './files.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
-
-type UpstreamProvider = ResolvedAuthServer['spec']['upstreamProviders'][number]
+import { upstreamTasks } from './upstream.ts'
 
 /** Secrets and store of an embedded authorization server, and the upstream providers that its users are sent to. */
 export function authServerTasks(
@@ -27,7 +23,7 @@ export function authServerTasks(
   return [
     ...secrets,
     () => open(server, authServers, listenUrl, context.config),
-    ...spec.upstreamProviders.map((provider) => () => checkUpstream(provider, context)),
+    ...upstreamTasks(server, listenUrl, context),
   ]
 }
 
@@ -55,60 +51,12 @@ async function open(
         : line.warning(text, 'Name the secrets and a store that replicas share.')
     })
   } catch (error) {
+    // A key or a chain that can't be used: told as `proxy` and `validate` tell it, with its place.
+    if (error instanceof ConfigError)
+      return [line.failed(error.lines.join('; '), 'The proxy does not start before this is mended.')]
     return [line.thrown(error)]
   } finally {
     clearTimeout(timer)
     await held?.release()
-  }
-}
-
-async function checkUpstream(provider: UpstreamProvider, context: CheckContext): Promise<readonly CheckResult[]> {
-  const { name, oidcConfig, oauth2Config, caBundleRef, allowPrivateIP } = provider
-  const line = about('upstream', name)
-  const urls =
-    oidcConfig === undefined
-      ? [oauth2Config?.authorizationEndpoint, oauth2Config?.tokenEndpoint, oauth2Config?.userInfo.endpointUrl]
-      : [oidcConfig.issuerUrl]
-  const configuredUrls = urls.filter((url) => url !== undefined)
-  const lines: CheckResult[] = []
-  let ca: Buffer | undefined
-  if (caBundleRef !== undefined) {
-    const secret = checkSecret(caBundleRef, `caBundleRef of ${name}`, context)
-    if (secret.some(({ check, status }) => check === 'secret' && status === 'failed'))
-      return [...secret, line.skipped('without its authorities nothing is sent')]
-    ca = Buffer.from(context.secrets.handle(caBundleRef).current().reveal())
-    lines.push(checkCertificateText(ca, `caBundleRef of ${name}`, context.clock.now()))
-  }
-  let stands = true
-  for (const origin of new Set(configuredUrls.map((url) => new URL(url).origin))) {
-    const connected = await checkConnection('upstream', origin, context, {
-      ca,
-      guard: { allowPrivateIP, configuredUrls },
-    })
-    lines.push(...connected.lines)
-    stands &&= connected.stands
-  }
-  if (!stands) return [...lines, line.skipped('there is no connection')]
-  return [...lines, await beginLogin(provider, context)]
-}
-
-/** Works out where a user would be sent: for OpenID Connect that takes the discovery document. */
-async function beginLogin(provider: UpstreamProvider, context: CheckContext): Promise<CheckResult> {
-  const line = about('upstream', provider.name)
-  const { clock, log, secrets, outbound } = context.obtain
-  const upstream = createUpstream(provider, { clock, log, secrets, outbound })
-  try {
-    const nothing = 'x'.repeat(43)
-    const url = await upstream.authorizationUrl({
-      state: nothing,
-      nonce: nothing,
-      codeVerifier: new Secret(nothing),
-      redirectUri: 'http://localhost/oauth/callback',
-    })
-    return line.ok(`users are sent to ${url.origin}${url.pathname}`)
-  } catch (error) {
-    return line.thrown(error)
-  } finally {
-    await upstream.close()
   }
 }

@@ -6,7 +6,15 @@ import { hasRoles, type ResolvedRoute } from '../../resources/index.ts'
 import { checkConnection } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { checkCertificates, checkPair } from './files.ts'
-import { DISCOVER, INITIALIZE, readAnswer, serverOf } from '../../mcp/index.ts'
+import {
+  DISCOVER,
+  HANDSHAKE_REVISION,
+  INITIALIZE,
+  type McpRequest,
+  readAnswer,
+  serverOf,
+  STATELESS_REVISION,
+} from '../../mcp/index.ts'
 import { about, type CheckResult } from './result.ts'
 
 const MAX_PEM_BYTES = 1024 * 1024
@@ -50,25 +58,17 @@ export async function checkMcp(
 ): Promise<CheckResult> {
   const line = about('mcp', route.target.host)
   try {
-    const first = await send(route, credential, INITIALIZE, context)
-    const answer = readAnswer(first.headers['content-type'] ?? '', first.body)
-    if (answer?.result !== undefined) {
-      await endSession(route, credential, first, context)
-      return line.ok(`${serverOf(answer)} answers initialize (${textOf(answer.result['protocolVersion'])})`)
+    const first = await ask(route, credential, INITIALIZE, context)
+    if (first.answer?.result !== undefined) {
+      await endSession(route, credential, first.response, context)
+      return line.ok(`${serverOf(first.answer)} answers initialize (${textOf(first.answer.result['protocolVersion'])})`)
     }
-    if (first.status === 401 || first.status === 403) return refused(line, first.status, credential)
-    const second = await send(route, credential, DISCOVER, context)
-    const modern = readAnswer(second.headers['content-type'] ?? '', second.body)
-    if (modern?.result !== undefined) return line.ok(`${serverOf(modern)} answers server/discover (2026-07-28)`)
-    if (second.status === 401 || second.status === 403) return refused(line, second.status, credential)
-    const code = answer?.errorCode ?? modern?.errorCode
-    const what = code === undefined ? `status ${first.status}` : `status ${first.status}, JSON-RPC error ${code}`
-    return line.failed(
-      `it answers neither initialize nor server/discover: ${what}`,
-      first.status === 404 || first.status === 405
-        ? 'Correct the path of target: there is no MCP server at this one.'
-        : 'Is target the address of an MCP server that speaks streamable HTTP?',
-    )
+    if (isRefusal(first)) return refused(line, first.response.status, credential)
+    const second = await ask(route, credential, DISCOVER, context)
+    if (second.answer?.result !== undefined)
+      return line.ok(`${serverOf(second.answer)} answers server/discover (${STATELESS_REVISION})`)
+    if (isRefusal(second)) return refused(line, second.response.status, credential)
+    return noMcp(line, first, second)
   } catch (error) {
     if (!(error instanceof OutboundError)) return line.thrown(error)
     const { code } = (error.cause ?? {}) as { code?: unknown }
@@ -91,9 +91,44 @@ function refused(line: ReturnType<typeof about>, status: number, credential: Cre
   )
 }
 
-interface McpRequest {
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+/** What came back for a request, and what it says as MCP; undefined where that is nothing. */
+interface Said {
+  readonly response: OutboundResponse
+  readonly answer: ReturnType<typeof readAnswer>
+}
+
+async function ask(
+  route: ResolvedRoute,
+  credential: Credential,
+  request: McpRequest,
+  context: CheckContext,
+): Promise<Said> {
+  const response = await send(route, credential, request, context)
+  const { status, headers, body } = response
+  const answer = readAnswer(request, headers['content-type'] ?? '', body)
+  const isSuccess = status >= 200 && status < 300
+  // Of an error status a client takes errors alone.
+  return { response, answer: isSuccess || answer?.errorCode !== undefined ? answer : undefined }
+}
+
+const isRefusal = ({ response: { status } }: Said): boolean => status === 401 || status === 403
+
+/** Somebody answers, and it is no MCP server, or not here. */
+function noMcp(line: ReturnType<typeof about>, first: Said, second: Said): CheckResult {
+  const { status } = first.response
+  const code = first.answer?.errorCode ?? second.answer?.errorCode
+  const lacks = first.answer?.lacks ?? second.answer?.lacks
+  const what = [
+    `status ${status}`,
+    ...(code === undefined ? [] : [`JSON-RPC error ${code}`]),
+    ...(lacks === undefined ? [] : [`a JSON-RPC result without ${lacks}`]),
+  ]
+  return line.failed(
+    `it answers neither initialize nor server/discover: ${what.join(', ')}`,
+    status === 404 || status === 405
+      ? 'Correct the path of target: there is no MCP server at this one.'
+      : 'Is target the address of an MCP server that speaks streamable HTTP?',
+  )
 }
 
 function send(
@@ -114,7 +149,7 @@ async function endSession(
 ): Promise<void> {
   const session = headers['mcp-session-id']
   if (session === undefined) return
-  const own = { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }
+  const own = { 'mcp-session-id': session, 'mcp-protocol-version': HANDSHAKE_REVISION }
   await exchange(route, credential, 'DELETE', own, undefined, context).catch(() => undefined)
 }
 

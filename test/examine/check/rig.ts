@@ -19,7 +19,7 @@ export interface Answer {
 }
 export type Answering = (request: IncomingMessage, body: string) => Answer
 
-/** A server whose answers are chosen by path; what is not listed is 404. */
+/** A server whose answers are chosen by path, with the query where that is listed; what is not listed is 404. */
 export interface Site {
   readonly url: string
   readonly port: number
@@ -36,7 +36,9 @@ export async function site(
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
-      const answer = answers[request.url ?? '']?.(request, Buffer.concat(chunks).toString('utf8')) ?? { status: 404 }
+      const { url = '' } = request
+      const answering = answers[url] ?? answers[url.replace(/\?.*/, '')]
+      const answer = answering?.(request, Buffer.concat(chunks).toString('utf8')) ?? { status: 404 }
       if (answer.cut === true) return request.socket.destroy()
       const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body ?? {})
       const type = typeof answer.body === 'string' ? 'text/plain' : 'application/json'

@@ -242,14 +242,17 @@ describe('extauth check names what is wrong with the proxy itself', () => {
       ],
     },
   })
+  const standing = async () =>
+    (
+      await serve({
+        '/authorize': () => ({}),
+        '/token': () => ({ status: 400, body: { error: 'invalid_grant' } }),
+        '/me': () => ({ status: 401 }),
+      })
+    ).url
   it.each([
-    ['the secret of the authorization server is too short', () => Promise.resolve(idp.url), 'short', ['authserver']],
-    [
-      'the secret of the authorization server is missing',
-      () => Promise.resolve(idp.url),
-      'nowhere',
-      ['secret', 'authserver'],
-    ],
+    ['the secret of the authorization server is too short', standing, 'short', ['authserver']],
+    ['the secret of the authorization server is missing', standing, 'nowhere', ['secret', 'authserver']],
     [
       'the upstream provider is not there',
       async () => {

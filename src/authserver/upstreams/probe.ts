@@ -1,0 +1,99 @@
+import { asFailure, Failure, OutboundError, Secret } from '../../core/index.ts'
+import { readKeySet } from '../../oauth/index.ts'
+import type { UpstreamProvider } from '../../resources/index.ts'
+import { type Connections, createConnections, jsonAnswer, send, unanswered } from './connection.ts'
+import type { UpstreamDeps } from './deps.ts'
+import { createDiscovery } from './discovery.ts'
+import { saysOfCode } from './refusal.ts'
+import { createUpstream } from './upstreams.ts'
+import { askUserInfo, type UserInfoRequest } from './user-info.ts'
+
+/** Asks an upstream, each step by itself, what a login would ask of it, with what nobody has. */
+export interface UpstreamProbe {
+  /** Where users are sent, and what is answered there, as far as a login has to do with it. Throws as `Upstream`. */
+  authorize(): Promise<{ readonly url: URL; readonly status: number }>
+  /**
+   * Shows a made-up code to the token endpoint. `taken`: it knows the client and refuses the code; `unsaid`: it refuses and
+   * does not say which. Throws as `Upstream`, and `identity_provider_error` where the code is taken.
+   */
+  client(): Promise<'taken' | 'unsaid'>
+  /** Number of keys that may verify ID tokens; undefined for a type without ID tokens. Throws as `Upstream`. */
+  keys(): Promise<number | undefined>
+  /** Status of the user-info endpoint for a made-up token; undefined where none is asked. Throws as `Upstream`. */
+  userInfo(): Promise<number | undefined>
+  close(): Promise<void>
+}
+
+/** Long enough to be nobody's, and recognisable in the upstream's log. */
+const NOBODYS = `extauth-check-${'0'.repeat(32)}`
+
+/** Goes the ways of the upstream itself; `redirectUri` is where it would send browsers back to. */
+export function probeUpstream(provider: UpstreamProvider, redirectUri: string, deps: UpstreamDeps): UpstreamProbe {
+  const upstream = createUpstream(provider, deps)
+  const { oidcConfig, oauth2Config } = provider
+  const connections = createConnections(provider, configuredUrls(provider), deps)
+  const discover = oidcConfig === undefined ? undefined : createDiscovery(oidcConfig.issuerUrl, connections, deps.clock)
+  const leg = { state: NOBODYS, nonce: NOBODYS, codeVerifier: new Secret(NOBODYS), redirectUri }
+
+  return {
+    async authorize() {
+      const url = await upstream.authorizationUrl(leg)
+      return { url, status: await statusOf(connections, url.href) }
+    },
+    async client() {
+      const came = new URLSearchParams({ code: NOBODYS })
+      if (oidcConfig !== undefined) came.set('iss', oidcConfig.issuerUrl)
+      try {
+        await upstream.finish(leg, came)
+      } catch (error) {
+        const says = saysOfCode(asFailure(error))
+        if (says === undefined) throw error
+        return says
+      }
+      throw new Failure('identity_provider_error', { detail: 'token endpoint: it took a made-up code' })
+    },
+    async keys() {
+      if (discover === undefined) return undefined
+      const where = 'key set'
+      const { jwksUri } = await discover()
+      const answer = await send(connections.documents, { method: 'GET', url: jwksUri }, where)
+      const keys = readKeySet(jsonAnswer(answer, where, deps.clock.now()))
+      if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
+      return keys.length
+    },
+    async userInfo() {
+      const found = (await discover?.())?.userInfoEndpoint
+      const request: UserInfoRequest | undefined =
+        oauth2Config?.userInfo ??
+        oidcConfig?.userInfoOverride ??
+        (found === undefined ? undefined : { endpointUrl: found })
+      if (request === undefined) return undefined
+      return (await askUserInfo(request, new Secret(NOBODYS), connections)).status
+    },
+    close: async () => {
+      await Promise.all([upstream.close(), connections.close()])
+    },
+  }
+}
+
+/** Those that its configuration names: the address guard knows them (decisions §2.6). */
+function configuredUrls({ oidcConfig, oauth2Config }: UpstreamProvider): string[] {
+  const urls = [
+    oidcConfig?.issuerUrl,
+    oidcConfig?.userInfoOverride?.endpointUrl,
+    oauth2Config?.authorizationEndpoint,
+    oauth2Config?.tokenEndpoint,
+    oauth2Config?.userInfo.endpointUrl,
+  ]
+  return urls.filter((url) => url !== undefined)
+}
+
+/** What is at an address for browsers. A page may be of any size: that there is one says what has to be known. */
+async function statusOf({ documents }: Connections, url: string): Promise<number> {
+  try {
+    return (await documents.request({ method: 'GET', url, headers: { accept: 'text/html' } })).status
+  } catch (error) {
+    if (error instanceof OutboundError && error.kind === 'too_large') return 200
+    throw unanswered(error, 'authorization endpoint')
+  }
+}

@@ -1,0 +1,168 @@
+import { defaultRedirectUri, probeUpstream, type UpstreamProbe } from '../../authserver/index.ts'
+import { resourceUrlOf } from '../../compose/index.ts'
+import { asFailure } from '../../core/index.ts'
+import type { ResolvedAuthServer } from '../../resources/index.ts'
+import { checkConnection } from './connection.ts'
+import type { CheckContext } from './context.ts'
+import { checkCertificateText } from './files.ts'
+import { about, type CheckResult, type Task } from './result.ts'
+import { checkSecret } from './secrets.ts'
+
+type UpstreamProvider = ResolvedAuthServer['spec']['upstreamProviders'][number]
+
+/** The identity providers in front of which an authorization server stands: connection, and each endpoint of a login. */
+export const upstreamTasks = (server: ResolvedAuthServer, listenUrl: string, context: CheckContext): readonly Task[] =>
+  server.spec.upstreamProviders.map((provider) => () => {
+    const uri = redirectUriOf(provider, server, listenUrl, context)
+    return checkUpstream(provider, uri, context)
+  })
+
+/** Where this provider sends browsers back to; of the first resource, where there are several. */
+function redirectUriOf(
+  { oidcConfig, oauth2Config }: UpstreamProvider,
+  { name, spec }: ResolvedAuthServer,
+  listenUrl: string,
+  { config }: CheckContext,
+): string {
+  const route = config.routes.find(({ authServer }) => authServer?.server.name === name)
+  const resource = route === undefined ? spec.issuer : resourceUrlOf(route, listenUrl)
+  return (oidcConfig ?? oauth2Config)?.redirectUri ?? defaultRedirectUri(resource)
+}
+
+async function checkUpstream(
+  provider: UpstreamProvider,
+  redirectUri: string,
+  context: CheckContext,
+): Promise<readonly CheckResult[]> {
+  const { name, oidcConfig, oauth2Config, caBundleRef, allowPrivateIP } = provider
+  const line = about('upstream', name)
+  const urls =
+    oidcConfig === undefined
+      ? [oauth2Config?.authorizationEndpoint, oauth2Config?.tokenEndpoint, oauth2Config?.userInfo.endpointUrl]
+      : [oidcConfig.issuerUrl]
+  const configuredUrls = urls.filter((url) => url !== undefined)
+  const lines: CheckResult[] = []
+  let ca: Buffer | undefined
+  if (caBundleRef !== undefined) {
+    const secret = checkSecret(caBundleRef, `caBundleRef of ${name}`, context)
+    if (secret.some(({ check, status }) => check === 'secret' && status === 'failed'))
+      return [...secret, line.skipped('without its authorities nothing is sent')]
+    ca = Buffer.from(context.secrets.handle(caBundleRef).current().reveal())
+    lines.push(checkCertificateText(ca, `caBundleRef of ${name}`, context.clock.now()))
+  }
+  let stands = true
+  for (const origin of new Set(configuredUrls.map((url) => new URL(url).origin))) {
+    const connected = await checkConnection('upstream', origin, context, {
+      ca,
+      guard: { allowPrivateIP, configuredUrls },
+    })
+    lines.push(...connected.lines)
+    stands &&= connected.stands
+  }
+  if (!stands) return [...lines, line.skipped('there is no connection')]
+  const { clock, log, secrets, outbound } = context.obtain
+  const probe = probeUpstream(provider, redirectUri, { clock, log, secrets, outbound })
+  try {
+    const login = await loginLine(name, redirectUri, probe)
+    lines.push(login.line)
+    if (!login.isKnown) return lines
+    lines.push(...(await keysLine(name, probe)))
+    lines.push(await clientLine(provider, redirectUri, probe))
+    return [...lines, ...(await userInfoLine(name, probe))]
+  } finally {
+    await probe.close()
+  }
+}
+
+/** Where a user would be sent: for OpenID Connect that takes the discovery document, without which nothing else is known. */
+async function loginLine(
+  name: string,
+  redirectUri: string,
+  probe: UpstreamProbe,
+): Promise<{ readonly line: CheckResult; readonly isKnown: boolean }> {
+  const line = about('upstream', name)
+  try {
+    const { url, status } = await probe.authorize()
+    return {
+      line: judgeLogin(line, `users are sent to ${url.origin}${url.pathname}`, status, redirectUri),
+      isKnown: true,
+    }
+  } catch (error) {
+    return { line: line.thrown(error), isKnown: false }
+  }
+}
+
+function judgeLogin(line: ReturnType<typeof about>, sent: string, status: number, redirectUri: string): CheckResult {
+  if (isNowhere(status))
+    return line.failed(
+      `${sent}, where status ${status} says that there is nothing`,
+      'Correct authorizationEndpoint, or look at the discovery document of the provider.',
+    )
+  if (status >= 500) return line.failed(`${sent}, which answers ${status}`, 'Look at the provider itself.')
+  if (status >= 400)
+    return line.warning(
+      `${sent}, which answers ${status} to a login`,
+      `Is the redirect URI ${redirectUri} registered at the provider, and is clientId the right one?`,
+    )
+  return line.ok(sent)
+}
+
+/** There is nothing at this address, or nothing that takes this method. */
+const isNowhere = (status: number): boolean => status === 404 || status === 405 || status === 410
+
+async function keysLine(name: string, probe: UpstreamProbe): Promise<CheckResult[]> {
+  const line = about('upstream.keys', name)
+  try {
+    const count = await probe.keys()
+    if (count === undefined) return []
+    if (count > 0) return [line.ok(`${count} for ID tokens`)]
+    return [line.failed('the set has no key that may verify a signature', 'The provider must publish its keys.')]
+  } catch (error) {
+    return [line.thrown(error)]
+  }
+}
+
+/** Client id and secret, shown to the token endpoint as at a login, with a code that nobody has. */
+async function clientLine(
+  { name, oidcConfig, oauth2Config }: UpstreamProvider,
+  redirectUri: string,
+  probe: UpstreamProbe,
+): Promise<CheckResult> {
+  const line = about('upstream.client', name)
+  const { clientId = '' } = oidcConfig ?? oauth2Config ?? {}
+  try {
+    if ((await probe.client()) === 'taken')
+      return line.ok(`it takes the client ${clientId}, and refuses a made-up code`)
+    return line.skipped('its answer to a made-up code does not say whether it knows the client')
+  } catch (error) {
+    const failure = asFailure(error)
+    const found = line.thrown(failure)
+    if (failure.code !== 'config_error' || failure.detail === undefined || failure.cause !== undefined) return found
+    const isRedirect = failure.detail.includes('redirect_uri')
+    return {
+      ...found,
+      remedy: isRedirect
+        ? `Register the redirect URI ${redirectUri} at the provider.`
+        : 'Compare clientId and the secret of clientSecretRef with what the provider has for this client.',
+    }
+  }
+}
+
+async function userInfoLine(name: string, probe: UpstreamProbe): Promise<CheckResult[]> {
+  const line = about('upstream.user-info', name)
+  try {
+    const status = await probe.userInfo()
+    if (status === undefined) return []
+    if (status >= 500) return [line.failed(`it answers ${status}`, 'Look at the provider itself.')]
+    if (isNowhere(status))
+      return [
+        line.failed(
+          `status ${status} says that there is nothing`,
+          'Correct endpointUrl and httpMethod, or look at the discovery document of the provider.',
+        ),
+      ]
+    return [line.ok(status < 400 ? 'answers' : 'answers, and refuses a made-up token')]
+  } catch (error) {
+    return [line.thrown(error)]
+  }
+}

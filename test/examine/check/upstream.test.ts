@@ -1,0 +1,140 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Answering, documents, type Folder, openFolder, type Site, site } from './rig.ts'
+
+let folder: Folder
+const open: Site[] = []
+const serve = async (answers: Readonly<Record<string, Answering>>): Promise<Site> => {
+  const made = await site(answers)
+  open.push(made)
+  return made
+}
+
+beforeAll(async () => {
+  folder = await openFolder()
+  await folder.write('secrets/client/secret', 'sesame')
+  await folder.write('secrets/hmac/key', 'k'.repeat(32))
+  const pem = (key: ReturnType<typeof generateKeyPairSync>['privateKey']) =>
+    key.export({ type: 'pkcs8', format: 'pem' }).toString()
+  await folder.write('secrets/sign/good', pem(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey))
+  await folder.write('secrets/sign/weak', pem(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey))
+  await folder.write('secrets/sign/text', 'no key')
+})
+afterAll(async () => {
+  await Promise.all(open.map((each) => each.close()))
+  await folder.remove()
+})
+
+const BASIC = `Basic ${Buffer.from('me:sesame').toString('base64')}`
+/** A token endpoint that knows the client, and no code. */
+const token: Answering = ({ headers }) =>
+  headers.authorization === BASIC
+    ? { status: 400, body: { error: 'invalid_grant' } }
+    : { status: 401, body: { error: 'invalid_client' } }
+const GOOD: Readonly<Record<string, Answering>> = {
+  '/authorize': () => ({ body: '<html></html>' }),
+  '/token': token,
+  '/me': ({ headers }) => ({ status: headers.authorization?.startsWith('Bearer ') === true ? 401 : 400 }),
+}
+
+const provider = (changed: Readonly<Record<string, Answering>> = {}) => serve({ ...GOOD, ...changed })
+
+const client = { clientId: 'me', clientSecretRef: { name: 'client', key: 'secret' } }
+const oauth2 = (url: string, more: object = {}) => ({
+  name: 'up',
+  type: 'oauth2',
+  oauth2Config: {
+    authorizationEndpoint: `${url}/authorize`,
+    tokenEndpoint: `${url}/token`,
+    userInfo: { endpointUrl: `${url}/me` },
+    ...client,
+    ...more,
+  },
+})
+
+async function check(upstream: object, more: object = {}) {
+  const embeddedAuthServer = {
+    issuer: 'http://localhost:8080',
+    hmacSecretRefs: [{ name: 'hmac', key: 'key' }],
+    signingKeySecretRefs: [{ name: 'sign', key: 'good' }],
+    upstreamProviders: [upstream],
+    ...more,
+  }
+  const spec = { listen: { address: '127.0.0.1:8080' } }
+  const backend = await serve({})
+  await folder.write(
+    'proxy.yaml',
+    documents({ target: `${backend.url}/mcp` }, { type: 'embeddedAuthServer', embeddedAuthServer }, spec),
+  )
+  const { checks, out } = await folder.check()
+  expect(out).not.toContain('sesame')
+  const wrong = checks.filter(({ status }) => status === 'failed' || status === 'warning')
+  return { checks, wrong: wrong.filter(({ check: name }) => !name.startsWith('target') && name !== 'mcp') }
+}
+
+describe('extauth check goes the way of a login', () => {
+  it('says that all is well where it is, endpoint by endpoint', async () => {
+    const { checks } = await check(oauth2((await provider()).url))
+    const details = checks.filter(({ check: name }) => name.startsWith('upstream')).map((each) => each.detail)
+    expect(details).toEqual([
+      expect.anything(),
+      'stands',
+      expect.stringMatching(/^users are sent to http:.*\/authorize$/),
+      'it takes the client me, and refuses a made-up code',
+      'answers, and refuses a made-up token',
+    ])
+    expect(checks.find(({ check: name }) => name === 'authserver')?.status).not.toBe('failed')
+  })
+
+  const says =
+    (status: number, error?: string): Answering =>
+    () => ({ status, body: error === undefined ? {} : { error } })
+  it.each<[string, Readonly<Record<string, Answering>>, string, RegExp, RegExp]>([
+    [
+      'client secret',
+      { '/token': says(401, 'invalid_client') },
+      'upstream.client',
+      /invalid_client/,
+      /clientSecretRef/,
+    ],
+    ['client, said without a word', { '/token': says(401) }, 'upstream.client', /invalid_client/, /clientId/],
+    [
+      'redirect URI',
+      { '/token': says(400, 'redirect_uri_mismatch') },
+      'upstream.client',
+      /redirect_uri_mismatch/,
+      /Register the redirect URI http:\/\/127.0.0.1:8080\/oauth\/callback/,
+    ],
+    ['token endpoint', { '/token': says(404) }, 'upstream.client', /answered 404/, /\w/],
+    ['authorization endpoint', { '/authorize': says(404) }, 'upstream', /status 404/, /authorizationEndpoint/],
+    ['login', { '/authorize': says(400) }, 'upstream', /answers 400/, /redirect URI http.*registered/],
+    ['provider', { '/authorize': says(503) }, 'upstream', /answers 503/, /provider/],
+    ['user-info endpoint', { '/me': says(404) }, 'upstream.user-info', /status 404/, /endpointUrl/],
+  ])('names a wrong %s', async (_, changed, name, detail, remedy) => {
+    const { wrong } = await check(oauth2((await provider(changed)).url))
+    expect(wrong.map((each) => each.check)).toEqual([name])
+    expect(wrong[0]?.detail).toMatch(detail)
+    expect(wrong[0]?.remedy).toMatch(remedy)
+  })
+
+  it('does not guess where the answer says nothing of the client', async () => {
+    const { checks, wrong } = await check(oauth2((await provider({ '/token': says(400, 'odd') })).url))
+    expect(wrong).toEqual([])
+    expect(checks.find((each) => each.check === 'upstream.client')).toMatchObject({ status: 'skipped' })
+  })
+
+  it.each([
+    ['weak', /RSA keys need 2048/],
+    ['text', /is not a private key in PEM/],
+  ])('tries the signing key (%s)', async (key, detail) => {
+    const { wrong } = await check(oauth2((await provider()).url), { signingKeySecretRefs: [{ name: 'sign', key }] })
+    expect(wrong.map((each) => each.check)).toEqual(['authserver'])
+    expect(wrong[0]?.detail).toMatch(detail)
+  })
+
+  it('tries a key that only verifies, too', async () => {
+    const refs = { signingKeySecretRefs: ['good', 'text'].map((key) => ({ name: 'sign', key })) }
+    const { wrong } = await check(oauth2((await provider()).url), refs)
+    expect(wrong.map((each) => each.check)).toEqual(['authserver'])
+  })
+})
