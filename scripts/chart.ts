@@ -1,8 +1,11 @@
-const BASE = 'config/deploy/operator'
-const SECRETS = 'config/deploy/operator-watch-secrets'
-export const CHART = 'charts/mcp-extauth'
+import { type Change, DEPLOYMENT_CHANGES, NETWORK_POLICY_CHANGES } from './chart-changes.ts'
 
-type Change = readonly [before: string, after: string]
+const BASE = 'config/deploy/operator'
+/** Folders beside the base, whose manifests a value adds. */
+const SECRETS = `${BASE}-watch-secrets`
+const CERT_MANAGER = `${BASE}-cert-manager`
+const SERVICE_MONITOR = `${BASE}-service-monitor`
+export const CHART = 'charts/mcp-extauth'
 
 const NAMESPACE: Change = ['extauth-system', '{{ .Values.namespace.name }}']
 /** A role of the namespaced rights: of the cluster, or of the one namespace that is watched. */
@@ -12,53 +15,17 @@ const SCOPED_PLACE = '{{- with .Values.watchNamespace }}\n  namespace: {{ . }}\n
 /** Only in our own group: beside another operator nothing of this is needed. */
 const OURS = '{{- if eq .Values.apiGroup "extauth.dev" }}'
 
+/** Without cert-manager the operator makes the certificate of its webhooks. */
+const OWN_CERTIFICATE = '{{- if not .Values.certManager.issuerRef.name }}'
+
 /** What of each file of the base is a value of the chart. Every change must find its text, so that none gets lost. */
 const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   'namespace.yaml': [NAMESPACE],
   'service-account.yaml': [NAMESPACE],
   'service.yaml': [NAMESPACE],
   'pod-disruption-budget.yaml': [NAMESPACE],
-  'network-policy.yaml': [NAMESPACE],
-  'deployment.yaml': [
-    NAMESPACE,
-    ['replicas: 2', 'replicas: {{ .Values.replicas }}'],
-    ['          image: mcp-extauth:0.1.0', '          image: {{ .Values.image | quote }}'],
-    [
-      "          args: [operator, --image, 'mcp-extauth:0.1.0']",
-      [
-        '          args:',
-        '            - operator',
-        '            - --image',
-        '            - {{ default .Values.image .Values.proxyImage | quote }}',
-        '            {{- with .Values.watchNamespace }}',
-        '            - --namespace={{ . }}',
-        '            {{- end }}',
-        '            {{- if .Values.watchSecrets }}',
-        '            - --watch-secrets',
-        '            {{- end }}',
-        '            {{- if .Values.restrictPodTemplate }}',
-        '            - --restrict-pod-template',
-        '            {{- end }}',
-        '            {{- if .Values.secretsByLabel }}',
-        '            - --secrets-by-label',
-        '            {{- end }}',
-        '            {{- if ne .Values.apiGroup "extauth.dev" }}',
-        '            - --api-group={{ .Values.apiGroup }}',
-        '            {{- end }}',
-        '            {{- if .Values.writeStatus }}',
-        '            - --write-status',
-        '            {{- end }}',
-      ].join('\n'),
-    ],
-    [
-      '          resources:\n            requests: { cpu: 100m, memory: 192Mi }\n            limits: { memory: 512Mi }',
-      '          resources:\n            {{- toYaml .Values.resources | nindent 12 }}',
-    ],
-    [
-      '      serviceAccountName: extauth-operator\n',
-      '      serviceAccountName: extauth-operator\n      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n',
-    ],
-  ],
+  'network-policy.yaml': [NAMESPACE, ...NETWORK_POLICY_CHANGES],
+  'deployment.yaml': [NAMESPACE, ...DEPLOYMENT_CHANGES],
   'rbac.yaml': [
     NAMESPACE,
     [
@@ -101,9 +68,22 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       '  {{- if or .Values.writeStatus (eq .Values.apiGroup "extauth.dev") }}\n  # One event per change',
     ],
     ['resources: [events]\n    verbs: [create]\n', 'resources: [events]\n    verbs: [create]\n  {{- end }}\n'],
-    ['---\n# These belong to no namespace.', '{{- end }}\n---\n# These belong to no namespace.'],
+    ['---\n# These belong to no namespace.', `{{- end }}\n${OWN_CERTIFICATE}\n---\n# These belong to no namespace.`],
+    [
+      '---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n',
+      '{{- end }}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n',
+    ],
+    ['  # Its own webhook certificate, and', `  ${OWN_CERTIFICATE}\n  # Its own webhook certificate, and`],
+    [
+      '    resourceNames: [extauth-webhook-certificate]\n    verbs: [get, update]\n',
+      '    resourceNames: [extauth-webhook-certificate]\n    verbs: [get, update]\n  {{- end }}\n',
+    ],
   ],
   'webhooks.yaml': [
+    [
+      'metadata:\n  name: extauth\n',
+      'metadata:\n  name: extauth\n  {{- if .Values.certManager.issuerRef.name }}\n  annotations:\n    cert-manager.io/inject-ca-from: {{ .Values.namespace.name }}/extauth-webhook\n  {{- end }}\n',
+    ],
     [
       [
         '        - key: kubernetes.io/metadata.name',
@@ -141,6 +121,21 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   ],
 }
 
+const CERTIFICATE: readonly Change[] = [
+  NAMESPACE,
+  [
+    'issuerRef:\n    kind: ClusterIssuer\n    name: internal\n',
+    'issuerRef:\n    {{- toYaml .Values.certManager.issuerRef | nindent 4 }}\n',
+  ],
+]
+const MONITOR: readonly Change[] = [
+  NAMESPACE,
+  [
+    '    app.kubernetes.io/component: operator\nspec:',
+    '    app.kubernetes.io/component: operator\n    {{- with .Values.serviceMonitor.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\nspec:',
+  ],
+]
+
 /** Values that a part of the chart is there with. */
 const CONDITIONS: Readonly<Record<string, string>> = { 'namespace.yaml': '.Values.namespace.create' }
 
@@ -160,6 +155,20 @@ export function chartTemplates(base: Base): Map<string, string> {
     templates.set(file, under(CONDITIONS[file], changed(base.read(`${BASE}/${file}`), file, changes)))
   }
   templates.set('rbac-secrets.yaml', under('.Values.watchSecrets', scopedSecrets(base.read(`${SECRETS}/rbac.yaml`))))
+  templates.set(
+    'certificate.yaml',
+    under(
+      '.Values.certManager.issuerRef.name',
+      changed(base.read(`${CERT_MANAGER}/certificate.yaml`), 'certificate.yaml', CERTIFICATE),
+    ),
+  )
+  templates.set(
+    'service-monitor.yaml',
+    under(
+      '.Values.serviceMonitor.create',
+      changed(base.read(`${SERVICE_MONITOR}/service-monitor.yaml`), 'service-monitor.yaml', MONITOR),
+    ),
+  )
   for (const file of base.list(`${BASE}/crds`))
     templates.set(
       `crds/${file}`,

@@ -34,7 +34,7 @@ export const COMMANDS: Commands = {
   operator: {
     summary: 'Runs the Kubernetes operator: controller and admission webhooks.',
     load: async () => (await import('./operator.ts')).runOperatorCommand,
-    specs: async () => [(await import('./operator.ts')).OPERATOR_SPEC],
+    specs: async () => [(await import('./operator-options.ts')).OPERATOR_SPEC],
   },
   lab: {
     summary: 'Runs the proxy with local stand-ins for everything it talks to; `lab token` prints a token.',

@@ -6,117 +6,24 @@ import { parse } from 'yaml'
 import { asFailure, type Log, Secret } from '../core/index.ts'
 import { openWatchedFile } from '../files/index.ts'
 import { inClusterSettings, KubeError, type KubeSettings, openKubeConnection, readKubeconfig } from '../kube/index.ts'
-import { type Certificate, readCertificate, startOperator, type WebhookOptions } from '../operator/index.ts'
+import {
+  type Certificate,
+  DEFAULT_POD_SETTINGS,
+  type EgressRule,
+  imageOfPod,
+  readCertificate,
+  readEgressRule,
+  startOperator,
+  type WebhookOptions,
+} from '../operator/index.ts'
 import { startOps } from '../ops/index.ts'
 import { DEFAULT_API_GROUP } from '../load/index.ts'
 import { parseGoDuration } from '../fields/index.ts'
 import { type Closers, whole, EXIT, type Io, UsageError, VERSION, growYoungGeneration } from '../compose/index.ts'
-import { logOptions, openLogAsAsked } from './options/log-options.ts'
+import { openLogAsAsked } from './options/log-options.ts'
 import { openMetrics } from '../report/index.ts'
-import {
-  API_GROUP,
-  DIRECTORY,
-  FILE,
-  HOST,
-  IMAGE,
-  LIFETIME,
-  LISTEN_ADDRESS,
-  NAMESPACE,
-  OBJECT_NAME,
-  TEXT,
-  oneOf,
-} from './options/option-values.ts'
-import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options/options.ts'
-
-/** The table of its options. */
-export const OPERATOR_SPEC: CommandSpec = {
-  name: 'extauth operator',
-  summary: 'Runs the Kubernetes operator: controller and admission webhooks. Logs go to standard error.',
-  options: {
-    'api-group': {
-      type: 'string',
-      is: API_GROUP,
-      value: 'GROUP',
-      help: `API group of the resources. Default ${DEFAULT_API_GROUP}.`,
-    },
-    namespace: {
-      type: 'string',
-      is: NAMESPACE,
-      value: 'NAME',
-      help: 'Watches this namespace only (Roles instead of ClusterRoles).',
-    },
-    'operator-namespace': {
-      type: 'string',
-      is: NAMESPACE,
-      value: 'NAME',
-      help: "Lease and webhook certificate. Default the pod's own.",
-    },
-    image: {
-      type: 'string',
-      is: IMAGE,
-      value: 'IMAGE',
-      help: `Of proxies and sidecars. Default mcp-extauth:${VERSION}.`,
-    },
-    'watch-secrets': { type: 'boolean', help: 'Sees which Secrets exist (needs the RBAC overlay watch-secrets).' },
-    'restrict-pod-template': {
-      type: 'boolean',
-      help: 'Refuses podTemplateSpec, serviceAccountName, image and egress of an MCPRemoteProxy.',
-    },
-    'secrets-by-label': {
-      type: 'boolean',
-      help: 'Only Secrets labelled extauth.dev/usable: "true" may be named. Goes with --watch-secrets.',
-    },
-    'write-status': {
-      type: 'boolean',
-      help: 'In a group of another operator: writes conditions named extauth.dev/….',
-    },
-    'webhook-address': {
-      type: 'string',
-      is: oneOf(['off'], LISTEN_ADDRESS),
-      value: 'ADDR',
-      help: 'Where webhooks are served. Default :9443; off for none.',
-    },
-    'webhook-service': {
-      type: 'string',
-      is: OBJECT_NAME,
-      value: 'NAME',
-      help: 'The Service in front of it. Default extauth-operator.',
-    },
-    'webhook-names': {
-      type: 'string',
-      is: HOST,
-      multiple: true,
-      value: 'NAME',
-      help: 'More names or addresses in the certificate that it makes.',
-    },
-    'webhook-cert-dir': {
-      type: 'string',
-      is: DIRECTORY,
-      value: 'DIR',
-      help: 'tls.crt and tls.key (cert-manager) instead of a self-made certificate.',
-    },
-    'webhook-cert-lifetime': {
-      type: 'string',
-      is: LIFETIME,
-      value: 'DURATION',
-      help: 'Life of the self-made certificate; renewed at two thirds. Default 2160h.',
-    },
-    kubeconfig: {
-      type: 'string',
-      is: FILE,
-      value: 'FILE',
-      help: 'Outside of a cluster: which one. Default KUBECONFIG.',
-    },
-    context: { type: 'string', is: TEXT, value: 'NAME', help: 'Context of the kubeconfig. Default its current one.' },
-    admin: { type: 'string', is: LISTEN_ADDRESS, value: 'ADDR', help: 'Health, readiness, metrics. Default :8081.' },
-    ...logOptions('info'),
-  },
-  notes: [
-    'Two replicas: one acts (a Lease says which), both answer webhooks.',
-    '',
-    'Exit codes: 0 stopped on request, 1 could not start or lost its leadership, 2 usage.',
-  ].join('\n'),
-}
+import { OPERATOR_SPEC } from './operator-options.ts'
+import { type Parsed, parseOptions, renderHelp } from './options/options.ts'
 
 const MAX_PEM_BYTES = 1024 * 1024
 
@@ -196,16 +103,25 @@ async function start(
     onLost()
   }
   const isOurs = apiGroup === DEFAULT_API_GROUP
+  const podName = options.text('pod-name')
+  const image =
+    options.text('image') ??
+    (podName === undefined ? `mcp-extauth:${VERSION}` : await imageOfPod(connection.client, ownNamespace, podName))
   const operator = startOperator({
     client: connection.client,
     apiGroup,
     namespace: options.text('namespace'),
     ownNamespace,
     identity: `${hostname()}_${randomBytes(4).toString('hex')}`,
-    image: options.text('image') ?? `mcp-extauth:${VERSION}`,
+    image,
     watchSecrets: options.flag('watch-secrets'),
     restrictPodTemplate: options.flag('restrict-pod-template'),
     secretsByLabel: options.flag('secrets-by-label'),
+    pods: {
+      fixedUser: !options.flag('platform-user'),
+      dns: egressOf(options, 'dns-egress') ?? DEFAULT_POD_SETTINGS.dns,
+      apiServer: egressOf(options, 'api-server-egress'),
+    },
     ownsKinds: isOurs,
     writesStatus: isOurs || options.flag('write-status'),
     webhook: webhookOf(options, ownNamespace, log, closers),
@@ -232,6 +148,11 @@ async function start(
       }
     },
   }
+}
+
+function egressOf(options: Parsed, name: 'dns-egress' | 'api-server-egress'): EgressRule | undefined {
+  const text = options.text(name)
+  return text === undefined ? undefined : readEgressRule(text)
 }
 
 function webhookOf(options: Parsed, namespace: string, log: Log, closers: Closers): WebhookOptions | undefined {

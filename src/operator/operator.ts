@@ -2,6 +2,7 @@ import { causeOf, type Clock, Failure, type Log, type Metrics } from '../core/in
 import { electLeader, type KubeClient } from '../kube/index.ts'
 import { type Controller, createController } from './controller.ts'
 import { ownTypes } from './kinds.ts'
+import type { PodSettings } from './pod-settings.ts'
 import { podKeys } from './references.ts'
 import type { Certificate } from './webhook/certificates.ts'
 import { certificateEnds, type CertificateKeeper, keepCertificate } from './webhook/certificate-keeper.ts'
@@ -23,6 +24,8 @@ export interface OperatorOptions {
   readonly restrictPodTemplate: boolean
   /** Only Secrets with the label may be named; goes with `watchSecrets`. */
   readonly secretsByLabel: boolean
+  /** Of the cluster that pods run in. Default: as most clusters are. */
+  readonly pods?: PodSettings | undefined
   /** False beside another operator of the same group. */
   readonly ownsKinds: boolean
   readonly writesStatus: boolean
@@ -77,6 +80,7 @@ export function startOperator(options: OperatorOptions): Operator {
       image: options.image,
       restrictPodTemplate: options.restrictPodTemplate,
       secretsByLabel: options.secretsByLabel,
+      pods: options.pods,
     },
     namespace: options.namespace,
     watchSecrets: options.watchSecrets,

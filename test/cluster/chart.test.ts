@@ -22,7 +22,10 @@ const run = (program: string, args: readonly string[]): string =>
 function rendered(binary: string): ChartRecord {
   const objects = RENDERINGS.map(([folder, values]) => {
     const sets = values.flatMap((value) => ['--set', value])
-    return [folder, objectsIn(run(binary, ['template', 'mcp-extauth', CHART, ...sets]))] as const
+    return [
+      folder,
+      objectsIn(run(binary, ['template', 'mcp-extauth', CHART, '--kube-version', 'v1.30.0', ...sets])),
+    ] as const
   })
   const version = /v\d+\.\d+/.exec(run(binary, ['version']))?.[0] ?? ''
   return { helm: version, chart: hashOfChart(), objects: Object.fromEntries(objects) }

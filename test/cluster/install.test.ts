@@ -1,15 +1,28 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, expect, test } from 'vitest'
 import { CLUSTER_TYPES } from '../../src/operator/index.ts'
 import { eventually } from './support/control-plane.ts'
 import { documentedShell, generations, type OperatorPod, SYSTEM, useInstallation } from './support/installation.ts'
-import { config, namespaceObject, types, workload } from './support/operator-rig.ts'
+import { config, namespaceObject, root, types, workload } from './support/operator-rig.ts'
 
 // From an empty cluster and back, in the words of docs/kubernetes.md, with the manifests as they are shipped: webhooks are
 // asked through the Service that they name, and the operator is the process that its pod asks for.
 const cluster = useInstallation()
 const SPACE = 'work'
 const PAGE = 'docs/kubernetes.md'
-const BASE = 'config/deploy/operator'
+const IMAGE = 'registry.example.com/team/extauth:1.2.3'
+/** As people take the base over: an overlay of their own that names one image. */
+const BASE = mkdtempSync(path.join(tmpdir(), 'extauth-overlay-'))
+writeFileSync(
+  path.join(BASE, 'kustomization.yaml'),
+  JSON.stringify({
+    resources: [path.relative(realpathSync(BASE), path.join(root, 'config/deploy/operator'))],
+    images: [{ name: 'mcp-extauth', newName: 'registry.example.com/team/extauth', newTag: '1.2.3' }],
+  }),
+)
+afterAll(() => rmSync(BASE, { recursive: true }))
 let operator: OperatorPod
 
 const REMOTE = {
@@ -31,7 +44,8 @@ async function work(): Promise<void> {
     expect(metadata.finalizers).toEqual(['extauth.dev/external-auth-references'])
     expect(status).toMatchObject({ referencingWorkloads: [{ kind: 'MCPRemoteProxy', name: 'p' }] })
   })
-  await eventually(() => client.get(CLUSTER_TYPES.Deployment, SPACE, 'p'))
+  const { spec } = await eventually(() => client.get(CLUSTER_TYPES.Deployment, SPACE, 'p'))
+  expect(spec).toMatchObject({ template: { spec: { containers: [{ image: IMAGE }] } } })
 }
 /** Names of what is still there of an installation, beyond namespaces that we made ourselves. */
 const left = (): string[] =>

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { KubeClient, KubeConnection, KubeObject } from '../../src/kube/index.ts'
-import { CLUSTER_TYPES, NAMES, type Operator, podKeys } from '../../src/operator/index.ts'
+import { CLUSTER_TYPES, imageOfPod, NAMES, type Operator, podKeys } from '../../src/operator/index.ts'
 import { type AuditEvent, requestsOf } from './support/audit-log.ts'
 import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
 import {
@@ -80,6 +80,11 @@ async function useAll(namespace: string, from = 0): Promise<void> {
     )
   })
   await client.apply(CLUSTER_TYPES.ConfigMap, anonymousCallers(namespace))
+  const labelSelector = 'app.kubernetes.io/component=operator'
+  const own = await eventually(
+    async () => (await client.list(CLUSTER_TYPES.Pod, { namespace: SYSTEM, labelSelector })).items[0],
+  )
+  expect(await imageOfPod(asOperator.client, SYSTEM, own?.metadata.name ?? '')).toBe('mcp-extauth:0.1.0')
   const keys = podKeys(GROUP)
   const annotations = { [keys.externalAuth]: 'c', [keys.targetPort]: '3000', [keys.callers]: 'callers' }
   const pod: KubeObject = {

@@ -13,6 +13,11 @@ export const RENDERINGS: readonly (readonly [folder: string, values: readonly st
   ['config/deploy/operator', []],
   ['config/deploy/operator-watch-secrets', ['watchSecrets=true']],
   ['config/deploy/operator-namespaced', ['watchNamespace=mcp']],
+  [
+    'config/deploy/operator-cert-manager',
+    ['certManager.issuerRef.kind=ClusterIssuer', 'certManager.issuerRef.name=internal'],
+  ],
+  ['config/deploy/operator-service-monitor', ['serviceMonitor.create=true']],
   ['config/deploy/operator-beside', ['apiGroup=toolhive.stacklok.dev']],
   ['config/deploy/operator-beside-write-status', ['apiGroup=toolhive.stacklok.dev', 'writeStatus=true']],
 ]

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/kube/index.ts'
+import { DEFAULT_POD_SETTINGS, type EgressRule, readEgressRule } from '../../src/operator/pod-settings.ts'
 import { networkPolicyOf } from '../../src/operator/remote-proxy/network-policy.ts'
 import { ownedObjects } from '../../src/operator/remote-proxy/objects.ts'
 import { readRemoteProxySpec } from '../../src/operator/remote-proxy/read-spec.ts'
@@ -30,6 +31,7 @@ const proxy = (more: Partial<RemoteProxy> = {}): RemoteProxy => ({
   needsClusterToken: false,
   urls: ['https://api.example.com/mcp', 'http://idp.example.com', 'https://sts.example.com:8443/'],
   storePorts: [26379],
+  pods: DEFAULT_POD_SETTINGS,
   documents: [],
   ...more,
 })
@@ -76,6 +78,32 @@ describe('the network policy of a proxy', () => {
     expect(more).toEqual([{ to: [], ports: [] }])
     expect(policy({ urls: ['no url'], storePorts: [] }).egress).toHaveLength(1)
   })
+
+  const API = 'https://kubernetes.default.svc'
+  const rule = (port: number): EgressRule => ({ to: [{ ipBlock: { cidr: '10.0.0.2/32' } }], ports: [{ port }] })
+
+  test('asks for names where the cluster has its DNS', () => {
+    expect(policy({ pods: { ...DEFAULT_POD_SETTINGS, dns: rule(5353) } }).egress[0]).toEqual(rule(5353))
+  })
+
+  test('lets it out to the API server where that is, and to its ports nowhere else', () => {
+    const urls = [API, 'http://idp.example.com']
+    const reaches = (more: Partial<RemoteProxy>) => policy({ urls, storePorts: [], ...more }).egress.slice(1)
+    const everywhere = reaches({ needsClusterToken: true })
+    expect(everywhere.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([80, 443, 6443])
+    const pods = { ...DEFAULT_POD_SETTINGS, apiServer: rule(6443) }
+    const [out, apiServer] = reaches({ needsClusterToken: true, pods })
+    expect([out?.ports.map(({ port }) => port), apiServer]).toEqual([[80], rule(6443)])
+    expect(reaches({ pods, urls: ['http://idp.example.com'] })).toHaveLength(1)
+  })
+
+  test('takes no rule for one that is none, or that leads to everybody', () => {
+    const text = '{"to":[{"ipBlock":{"cidr":"10.0.0.2/32"}}],"ports":[{"port":6443,"protocol":"TCP"}]}'
+    expect(readEgressRule(text)).toEqual(JSON.parse(text))
+    const wrong = ['', '[]', '{}', '{"to":[{}],"ports":[{"port":53}]}', '{"ports":[{"port":53}]}']
+    const more = ['{"to":[],"ports":[{"port":53}]}', '{"to":[{"podSelector":{}}]}', text.replace('6443', '0')]
+    for (const one of [...wrong, ...more]) expect(readEgressRule(one)).toBeUndefined()
+  })
 })
 
 type Template = {
@@ -109,6 +137,24 @@ describe('the pods of a proxy', () => {
     })
   })
 
+  test('name no user where the platform gives one, who reads what they mount', () => {
+    const { spec } = templateOf({ pods: { ...DEFAULT_POD_SETTINGS, fixedUser: false }, needsClusterToken: true })
+    const { securityContext, volumes } = spec as typeof spec & { securityContext: object }
+    expect(securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+    const modes = volumes.flatMap(({ secret, projected }) => secret ?? projected ?? [])
+    expect(modes).toMatchObject([{ defaultMode: 0o444 }, { defaultMode: 0o444 }])
+  })
+
+  test('are scraped where somebody may read their metrics, and only there', () => {
+    const scraped = (more?: Partial<RemoteProxy>) =>
+      (templateOf(more) as { metadata?: { annotations?: object } }).metadata?.annotations
+    expect(scraped()).toBeUndefined()
+    expect(scraped({ metricsFrom: [{ podSelector: {} }] })).toEqual({
+      'prometheus.io/scrape': 'true',
+      'prometheus.io/port': '8081',
+    })
+  })
+
   test('mount the keys that are named and no others, and who they are only where that is needed', () => {
     const { volumes } = templateOf().spec
     expect(volumes.find(({ name }) => name === 'secret-github')?.secret).toEqual({
@@ -133,11 +179,14 @@ describe('the pods of a proxy', () => {
     expect(gone.spec.volumes.map(({ name }) => name)).toEqual(['config'])
   })
 
-  test('have a budget where there are several, and an account of their own unless one is named', () => {
+  test('have a budget where there are or may be several, and an account of their own unless one is named', () => {
     const kindsOf = (more?: Partial<RemoteProxy>) => ownedObjects(proxy(more)).map(({ object }) => object.kind)
     const all = ['ServiceAccount', 'ConfigMap', 'NetworkPolicy', 'Deployment', 'Service', 'PodDisruptionBudget']
     expect(kindsOf()).toEqual(all)
     expect(kindsOf({ replicas: 1 })).toEqual(all.slice(0, -1))
+    expect(kindsOf({ replicas: undefined })).toEqual(all)
+    const budget = ownedObjects(proxy()).find(({ object }) => object.kind === 'PodDisruptionBudget')
+    expect(budget?.object['spec']).toMatchObject({ maxUnavailable: 1 })
     expect(kindsOf({ serviceAccountName: 'mine' })).toEqual(all.slice(1))
     const account = ownedObjects(proxy()).find(({ object }) => object.kind === 'ServiceAccount')
     expect(account?.object['automountServiceAccountToken']).toBe(false)

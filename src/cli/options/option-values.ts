@@ -9,7 +9,7 @@ const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?
 const ONE_LINE = /^[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*$/u
 
 /** A kind whose values match a pattern. */
-const matching = (expected: string, pattern: RegExp, completes?: ValueKind['completes']): ValueKind => ({
+export const matching = (expected: string, pattern: RegExp, completes?: ValueKind['completes']): ValueKind => ({
   expected,
   accepts: (text) => text.length <= LONGEST && pattern.test(text),
   ...(completes === undefined ? {} : { completes }),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { KubeObject } from '../../kube/index.ts'
 import { shortened } from '../names.ts'
 import type { PodKeys } from '../references.ts'
-import { clusterMount, keyMounts, type Mount, RESTRICTED } from '../remote-proxy/pod.ts'
+import { clusterMount, keyMounts, type Mount, RESTRICTED, RUN_AS } from '../remote-proxy/pod.ts'
 import { ADMIN_PORT, PATHS } from '../remote-proxy/remote-proxy.ts'
 import type { SidecarCallers } from './callers.ts'
 import { CALLERS_KEY, CONTAINER, type InjectionRequest, VOLUMES } from './request.ts'
@@ -27,6 +27,8 @@ export const injectionConfigMapName = (config: string): string => shortened(`ext
 export interface InjectionSettings extends SidecarCallers {
   readonly image: string
   readonly keys: PodKeys
+  /** False: it runs as the user that the pod or the platform names. Default true: as the image's. */
+  readonly fixedUser?: boolean
   /** `limits` and `requests` of the sidecar. */
   readonly resources?: object
 }
@@ -148,8 +150,7 @@ function containerOf(
     resources: settings.resources ?? { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '384Mi' } },
     securityContext: {
       ...RESTRICTED,
-      runAsUser: 65532,
-      runAsGroup: 65532,
+      ...(settings.fixedUser === false ? {} : RUN_AS),
       seccompProfile: { type: 'RuntimeDefault' },
     },
     volumeMounts: volumes.map(({ volume, path }) => ({ name: volume.name, mountPath: path, readOnly: true })),

@@ -1,9 +1,6 @@
-import { METADATA_RANGES } from '../../core/index.ts'
 import type { KubeObject } from '../../kube/index.ts'
+import { EVERYWHERE } from '../pod-settings.ts'
 import { adminPortOf, owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
-
-/** Link-local addresses of NodeLocal DNSCache: where a cluster has it, pods ask there. */
-const NODE_LOCAL_DNS = '169.254.20.10/32'
 
 /**
  * Who may talk to the pods and where they may go: the port from everywhere, metrics from where `metricsFrom` says; out to DNS,
@@ -22,30 +19,16 @@ export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
           : [{ from: proxy.metricsFrom, ports: [{ port: adminPortOf(proxy), protocol: 'TCP' }] }]),
       ],
       egress: [
-        {
-          to: [
-            {
-              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } },
-              podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
-            },
-            { ipBlock: { cidr: NODE_LOCAL_DNS } },
-          ],
-          ports: [
-            { port: 53, protocol: 'UDP' },
-            { port: 53, protocol: 'TCP' },
-          ],
-        },
+        proxy.pods.dns,
         ...(ports.length === 0
           ? []
           : [
               {
-                to: [
-                  { ipBlock: { cidr: '0.0.0.0/0', except: METADATA_RANGES.ipv4 } },
-                  { ipBlock: { cidr: '::/0', except: METADATA_RANGES.ipv6 } },
-                ],
+                to: EVERYWHERE,
                 ports: ports.map((port) => ({ port, protocol: 'TCP' })),
               },
             ]),
+        ...(proxy.needsClusterToken && proxy.pods.apiServer !== undefined ? [proxy.pods.apiServer] : []),
         ...proxy.egress,
       ],
     },
@@ -54,15 +37,19 @@ export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
 
 /** Policies are judged where the API server itself listens: behind its Service, usually here. */
 const API_SERVER_PORT = 6443
+/** Names of its Service in a cluster. */
+const API_SERVER = /^kubernetes(\.default(\.svc(\..+)?)?)?$/
 
-/** Ports of all URLs and of the store, each once, in order. */
-function portsOf({ urls, storePorts, needsClusterToken }: RemoteProxy): number[] {
+/** Ports of all URLs and of the store, each once, in order; not of an API server that has a rule of its own. */
+function portsOf({ urls, storePorts, needsClusterToken, pods }: RemoteProxy): number[] {
+  const hasOwnRule = needsClusterToken && pods.apiServer !== undefined
   const fromUrls = urls.flatMap((text) => {
     if (!URL.canParse(text)) return []
-    const { port, protocol } = new URL(text)
+    const { port, protocol, hostname } = new URL(text)
+    if (hasOwnRule && API_SERVER.test(hostname)) return []
     return [port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port)]
   })
-  return [...new Set([...fromUrls, ...storePorts, ...(needsClusterToken ? [API_SERVER_PORT] : [])])].sort(
-    (a, b) => a - b,
-  )
+  return [
+    ...new Set([...fromUrls, ...storePorts, ...(needsClusterToken && !hasOwnRule ? [API_SERVER_PORT] : [])]),
+  ].sort((a, b) => a - b)
 }

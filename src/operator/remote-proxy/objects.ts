@@ -22,7 +22,8 @@ export function ownedObjects(proxy: RemoteProxy): WantedObject[] {
     { type: CLUSTER_TYPES.NetworkPolicy, object: networkPolicyOf(proxy) },
     { type: CLUSTER_TYPES.Deployment, object: deploymentOf(proxy) },
     { type: CLUSTER_TYPES.Service, object: serviceOf(proxy) },
-    ...(proxy.replicas !== undefined && proxy.replicas > 1
+    // Under an autoscaler there may be several at any time; one that is alone may move all the same.
+    ...(proxy.replicas === undefined || proxy.replicas > 1
       ? [{ type: CLUSTER_TYPES.PodDisruptionBudget, object: budgetOf(proxy) }]
       : []),
   ]

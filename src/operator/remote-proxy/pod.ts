@@ -8,7 +8,8 @@ const PRE_STOP_SECONDS = 5
 const DRAIN_SECONDS = 30
 /** Seconds for the last bytes. */
 const MARGIN_SECONDS = 10
-const USER = 65532
+/** The user of the image. */
+export const RUN_AS = { runAsUser: 65532, runAsGroup: 65532 } as const
 
 const DEFAULT_RESOURCES = { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } }
 
@@ -31,7 +32,10 @@ export function podTemplateOf(proxy: RemoteProxy): object {
   return {
     metadata: {
       labels: { ...selectorLabels(proxy), 'app.kubernetes.io/component': 'mcp-remote-proxy' },
-      annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(adminPortOf(proxy)) },
+      // Where the policy lets nobody read metrics, a scrape would only fail.
+      ...(proxy.metricsFrom.length === 0
+        ? {}
+        : { annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(adminPortOf(proxy)) } }),
     },
     spec: {
       serviceAccountName: proxy.serviceAccountName ?? ownedName(proxy.name),
@@ -48,9 +52,7 @@ export function podTemplateOf(proxy: RemoteProxy): object {
       ],
       securityContext: {
         runAsNonRoot: true,
-        runAsUser: USER,
-        runAsGroup: USER,
-        fsGroup: USER,
+        ...(proxy.pods.fixedUser ? { ...RUN_AS, fsGroup: RUN_AS.runAsGroup } : {}),
         seccompProfile: { type: 'RuntimeDefault' },
         // Not every container runtime lets nobody bind a low port by itself.
         ...(proxy.port < 1024 ? { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] } : {}),
@@ -83,13 +85,16 @@ function containerOf(proxy: RemoteProxy, mounts: readonly Mount[]): object {
 }
 
 const MODE = 0o440
+/** Where the platform gives the user, it need not give the volumes that user's group. */
+const OPEN_MODE = 0o444
 
 function mountsOf(proxy: RemoteProxy): Mount[] {
+  const mode = proxy.pods.fixedUser ? MODE : OPEN_MODE
   return [
     // Whole directories, never subPath: files under a subPath are not updated.
     { volume: { name: 'config', configMap: { name: ownedName(proxy.name) } }, path: PATHS.config },
-    ...keyMounts(proxy, { secret: 'secret', ca: 'ca' }, MODE),
-    ...(proxy.needsClusterToken ? [clusterMount('cluster', MODE)] : []),
+    ...keyMounts(proxy, { secret: 'secret', ca: 'ca' }, mode),
+    ...(proxy.needsClusterToken ? [clusterMount('cluster', mode)] : []),
   ]
 }
 

@@ -1,5 +1,6 @@
 import type { KubeObject, OwnerReference } from '../../kube/index.ts'
 import { ownedName } from '../names.ts'
+import type { PodSettings } from '../pod-settings.ts'
 
 /** What an MCPRemoteProxy of the cluster says about the pods that serve it; what it says about requests is in `manifest`. */
 export interface RemoteProxy {
@@ -31,6 +32,8 @@ export interface RemoteProxy {
   readonly urls: readonly string[]
   /** `host:port` of sentinels, and the port of the store. */
   readonly storePorts: readonly number[]
+  /** What its pods have of the cluster. */
+  readonly pods: PodSettings
   /** MCPExternalAuthConfig documents that it needs, valid ones. */
   readonly documents: readonly KubeObject[]
 }

@@ -6,6 +6,7 @@ import { mergedKeys } from '../key-refs.ts'
 import type { OwnTypes } from '../kinds.ts'
 import { ownedName } from '../names.ts'
 import type { Observed } from '../observed.ts'
+import { DEFAULT_POD_SETTINGS, type PodSettings } from '../pod-settings.ts'
 import type { SecretLookup } from '../secret-states.ts'
 import { documentsOf } from './config-map.ts'
 import { OWNED_TYPES } from './objects.ts'
@@ -22,6 +23,8 @@ export interface SnapshotSettings {
   readonly restrictPodTemplate: boolean
   /** Lets only Secrets with the label be named. */
   readonly secretsByLabel: boolean
+  /** Of the cluster that pods run in. Default: as most clusters are. */
+  readonly pods?: PodSettings | undefined
 }
 
 export interface SnapshotDeps {
@@ -172,6 +175,7 @@ function proxyOf(
     needsClusterToken: spec.needsClusterToken,
     urls: [...spec.urls, ...valid.flatMap(({ urls }) => urls)],
     storePorts: valid.flatMap(({ storePorts }) => storePorts),
+    pods: settings.pods ?? DEFAULT_POD_SETTINGS,
     documents: [...documents.values()].map(bare),
   }
 }

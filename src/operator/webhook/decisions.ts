@@ -4,6 +4,7 @@ import { type AuthType, judgeMatchers } from '../../resources/index.ts'
 import { TAKES_TOO_LONG } from '../config/known-config.ts'
 import type { Controller } from '../controller.ts'
 import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS } from '../kinds.ts'
+import type { PodSettings } from '../pod-settings.ts'
 import { type PodKeys, referencedConfigs } from '../references.ts'
 import { readRemoteProxySpec } from '../remote-proxy/read-spec.ts'
 import { problemsAlone, restrictedFields } from '../remote-proxy/snapshot.ts'
@@ -24,6 +25,7 @@ export interface DecisionOptions {
   readonly image: string
   readonly restrictPodTemplate: boolean
   readonly secretsByLabel: boolean
+  readonly pods?: PodSettings | undefined
   readonly clock: Clock
 }
 
@@ -40,6 +42,7 @@ const TOO_LONG = { allowed: false, message: TAKES_TOO_LONG } as const
 /** What both webhooks decide, by what is observed of the cluster; of other namespaces than the asker's nothing is said. */
 export function createDecisions(options: DecisionOptions): { readonly validate: Decide; readonly mutate: Decide } {
   const { client, apiGroup, types, keys, image } = options
+  const fixedUser = options.pods?.fixedUser ?? true
   const { observed, known, secretsOf } = options.controller
   const lookup = createLookup(client, options.clock)
 
@@ -97,7 +100,7 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
       // Without a config nothing more is asked for.
       const callers =
         config === undefined ? undefined : await lookup(CLUSTER_TYPES.ConfigMap, namespace, wanted.callers)
-      return decideInjection({ wanted, pod, namespace }, { config, callers }, { keys, image, barred })
+      return decideInjection({ wanted, pod, namespace }, { config, callers }, { keys, image, fixedUser, barred })
     },
   }
 }

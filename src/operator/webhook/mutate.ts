@@ -24,6 +24,8 @@ export interface NamedByPod {
 export interface MutateOptions {
   readonly keys: PodKeys
   readonly image: string
+  /** See `InjectionSettings`. */
+  readonly fixedUser?: boolean
   /** Why a Secret of the callers may not be named; empty when it may. */
   readonly barred?: (namespace: string, names: readonly string[]) => readonly string[]
 }
@@ -48,7 +50,7 @@ export function decideInjection(
     namespace,
   }: { readonly wanted: InjectionRequest; readonly pod: KubeObject; readonly namespace: string },
   { config, callers: configMap }: NamedByPod,
-  { keys, image, barred = () => [] }: MutateOptions,
+  { keys, image, fixedUser = true, barred = () => [] }: MutateOptions,
 ): AdmissionDecision {
   const no = (message: string): AdmissionDecision => ({ allowed: false, message })
   if (config === undefined)
@@ -65,5 +67,5 @@ export function decideInjection(
   const problem = 'problem' in callers ? callers.problem : barred(namespace, [...callers.secretKeys.keys()]).join('; ')
   if ('problem' in callers || problem !== '') return no(`the ConfigMap "${wanted.callers}" can't be used: ${problem}`)
   const secretKeys = mergedKeys(config.secretKeys, callers.secretKeys)
-  return { allowed: true, patch: injectionPatch(pod, wanted, { ...callers, image, keys, secretKeys }) }
+  return { allowed: true, patch: injectionPatch(pod, wanted, { ...callers, image, fixedUser, keys, secretKeys }) }
 }

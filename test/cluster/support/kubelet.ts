@@ -46,6 +46,7 @@ interface Volume {
 interface Container {
   readonly name: string
   readonly args: readonly string[]
+  readonly env?: readonly { readonly name: string; readonly value?: string }[]
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
   readonly securityContext?: { readonly runAsUser?: number }
 }
@@ -161,10 +162,12 @@ export async function openKubelet(client: KubeClient, pod: KubeObject, name: str
       const user = container.securityContext?.runAsUser ?? spec.securityContext?.runAsUser
       const mounts = container.volumeMounts.flatMap((mount) => [path.join(directory, mount.name), mount.mountPath])
       const namespaces = isRoot ? ['unshare', '--mount'] : ['unshare', '--user', '--map-root-user', '--mount']
+      // Of the pod's own fields only its name is asked for.
+      const variables = (container.env ?? []).map((one) => [one.name, one.value ?? pod.metadata.name] as const)
       const identity = isRoot && user !== undefined ? String(user) : 'same'
       return extauth([...container.args, ...moreArguments], {
         cwd: '/',
-        env,
+        env: { ...Object.fromEntries(variables), ...env },
         through: [...namespaces, 'bash', '-c', SCRIPT, 'kubelet', scratch, identity, ...mounts, '--'],
       })
     },
