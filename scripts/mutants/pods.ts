@@ -81,9 +81,23 @@ export const PODS: readonly Mutation[] = [
   },
   {
     rule: 'pods reach no metadata service',
-    file: 'src/operator/remote-proxy/network-policy.ts',
+    file: 'src/operator/pod-settings.ts',
     find: 'except: METADATA_RANGES.ipv4',
     replace: 'except: []',
+    tests: ['test/operator/pods.test.ts'],
+  },
+  {
+    rule: 'a rule of the command line leads to somebody',
+    file: 'src/operator/pod-settings.ts',
+    find: '    .min(1)\n    .max(MAX_ENTRIES),\n  ports',
+    replace: '    .max(MAX_ENTRIES),\n  ports',
+    tests: ['test/operator/pods.test.ts'],
+  },
+  {
+    rule: 'the API server is reached where it is and nowhere else',
+    file: 'src/operator/remote-proxy/network-policy.ts',
+    find: 'if (hasOwnRule && API_SERVER.test(hostname)) return []',
+    replace: '',
     tests: ['test/operator/pods.test.ts'],
   },
   {
@@ -124,8 +138,8 @@ export const PODS: readonly Mutation[] = [
   {
     rule: 'who the proxy is to the cluster is mounted where it is needed',
     file: 'src/operator/remote-proxy/pod.ts',
-    find: "...(proxy.needsClusterToken ? [clusterMount('cluster', MODE)] : [])",
-    replace: "clusterMount('cluster', MODE)",
+    find: "...(proxy.needsClusterToken ? [clusterMount('cluster', mode)] : [])",
+    replace: "clusterMount('cluster', mode)",
     tests: ['test/operator/pods.test.ts'],
   },
   {
