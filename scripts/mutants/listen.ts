@@ -3,6 +3,27 @@ import type { Mutation } from './mutation.ts'
 /** What keeps one connection from costing others, and who says where a request came from. */
 export const LISTEN: readonly Mutation[] = [
   {
+    rule: 'a connection that a worker did not take goes to another one',
+    file: 'src/workers/reception.ts',
+    find: 'if (socket !== undefined) waitAgain(socket)',
+    replace: 'socket?.destroy()',
+    tests: ['test/e2e/workers-hung.test.ts'],
+  },
+  {
+    rule: 'connections wait while there is no worker',
+    file: 'src/workers/reception.ts',
+    find: 'waiting.push(socket)',
+    replace: 'if (free.size > 0) waiting.push(socket)',
+    tests: ['test/e2e/workers-gone.test.ts'],
+  },
+  {
+    rule: 'the limit of connections holds for those that a supervisor has accepted',
+    file: 'src/listen/listener.ts',
+    find: "if (count() < limit.max) server.emit('connection', asAccepted(socket))",
+    replace: "if (count() >= 0) server.emit('connection', asAccepted(socket))",
+    tests: ['test/listen/connection-limit.test.ts'],
+  },
+  {
     rule: 'requests of a connection are answered one after the other',
     file: 'src/listen/connection.ts',
     find: 'if (this.#waiting.length === 0 && !this.isBusy) return this.#start(request, response, kind)',

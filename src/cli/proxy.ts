@@ -68,12 +68,13 @@ export async function runProxyCommand(argv: readonly string[], io: Io): Promise<
   const { stop } = io
   const workers = Number(options.text('workers') ?? '1')
   const several = workers > 1 ? await import('../workers/index.ts') : undefined
-  const isWorker = several?.isWorker() === true
+  const isWorker = several?.isWorker(io) === true
   const log = openLogAsAsked(options, 'info', isWorker ? several.ioOfWorker(io) : io)
   // Workers have none of their own; their supervisor tells them what was in it.
   const stdin = isWorker ? undefined : await stdinFor(options.list('config'), io)
   const settings = { ...sourcesOf(options), workers, log, env: io.env, stdin }
-  if (isWorker) return several.runWorker(settings, several.channelToSupervisor(), io).finally(several.leave)
+  if (isWorker)
+    return several.runWorker(settings, several.channelToSupervisor(), several.onConnection, io).finally(several.leave)
   let proxy: RunningProxy
   try {
     const isTerminal = io.isTerminal === true

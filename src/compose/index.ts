@@ -1,7 +1,7 @@
 export type { ProxyControls, Purged, ReloadResult } from './admin.ts'
 export { checkFiles, type NamedThings } from './check-files.ts'
 export { Closers, whole } from './closers.ts'
-export { ConfigError, placed } from './config-error.ts'
+export { ConfigError, placed, placedListener } from './config-error.ts'
 export { egressFrom } from './egress.ts'
 export { EXIT, type Io, processIo, UsageError } from './io.ts'
 export { type LoadedSources, loadProxyConfig, loadSources, type ProxySources } from './load-config.ts'

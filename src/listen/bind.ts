@@ -10,8 +10,6 @@ const BACKLOG = 4096
 export interface BindOptions {
   /** Permissions of a Unix socket, whatever the umask says. Default 0o660: the group is how a neighbour is let in. */
   readonly socketMode?: number
-  /** Other workers of a cluster listen there too, and whoever started them has made the address free. Default false. */
-  readonly isShared?: boolean
   /** Of the URL. Default `http`. */
   readonly scheme?: 'http' | 'https'
 }
@@ -22,10 +20,10 @@ export interface BindOptions {
  * starting. An address inside the process needs nothing. Rejects with `config_error`; its cause has the system's code (`EADDRINUSE`).
  */
 export async function bind(server: Server, address: ListenAddress, options: BindOptions = {}): Promise<string> {
-  const { socketMode = 0o660, isShared = false, scheme = 'http' } = options
+  const { socketMode = 0o660, scheme = 'http' } = options
   if (address.kind === 'process') return `${scheme}://localhost`
   try {
-    if (address.kind === 'unix' && !isShared) await clearStaleSocket(address.path)
+    if (address.kind === 'unix') await clearStaleSocket(address.path)
     await listening(server, address)
     if (address.kind === 'unix') chmodSync(address.path, socketMode)
   } catch (cause) {

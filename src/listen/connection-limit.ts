@@ -13,8 +13,10 @@ export type RefusedReason = 'limit' | 'descriptors' | 'error'
 export interface ConnectionLimit {
   /** Most connections at once. */
   readonly max: number
-  /** To be called now and then: says when connections are accepted again. */
-  look(): void
+  /** To be called for a connection that came another way and is one too many. */
+  refuse(): void
+  /** To be called now and then with the number of connections: says when they are accepted again. */
+  look(count: number): void
 }
 
 /**
@@ -39,26 +41,22 @@ export function limitConnections(
   const max = Math.min(wanted, carried)
   let refused = 0
   server.maxConnections = max
-  // Among the workers of a cluster, a connection that is one too many would be handed round for ever.
-  Object.assign(server, { dropMaxConnection: true })
-
   const refuse = (reason: RefusedReason, fields: object): void => {
     onRefused(reason)
     if (refused++ === 0) log.warn({ reason, ...fields }, 'new connections are refused')
   }
-  server.on('drop', () => refuse(carried < wanted ? 'descriptors' : 'limit', { max, descriptors }))
+  const drop = (): void => refuse(carried < wanted ? 'descriptors' : 'limit', { max, descriptors })
+  server.on('drop', drop)
   // Without anybody to hear it, an error of accepting would end the process.
   server.on('error', (error) => refuse('error', { cause: causeOf(error) }))
 
   return {
     max,
-    look() {
-      if (refused === 0) return
-      server.getConnections((_error, count) => {
-        if (refused === 0 || count >= max * 0.9) return
-        log.info({ refused }, 'new connections are accepted again')
-        refused = 0
-      })
+    refuse: drop,
+    look(count) {
+      if (refused === 0 || count >= max * 0.9) return
+      log.info({ refused }, 'new connections are accepted again')
+      refused = 0
     },
   }
 }

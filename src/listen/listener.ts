@@ -45,8 +45,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly address: ListenAddress
   /** Serves https instead of http. */
   readonly tls?: TlsMaterial | undefined
-  /** See `bind`. */
-  readonly isShared?: boolean | undefined
+  /** The URL of whoever accepts at `address` and hands connections to `take`; nothing is bound then. */
+  readonly acceptedAt?: string | undefined
   /** Permissions of a Unix socket; see `bind`. */
   readonly socketMode?: number
   readonly headerLimitBytes: number
@@ -74,6 +74,8 @@ export interface Listener {
    * meant for that. For whoever serves it is a connection like any other.
    */
   connect(): Duplex
+  /** Serves a connection that another process has accepted. False, and it is left alone, once this one has stopped. */
+  take(socket: Socket): boolean
   /** No new connections; those that are open end with the answer that they are giving, idle ones at once. */
   stop(): void
   /** Resolves when no connection is left, and after `limitMs` in any case. */
@@ -138,17 +140,19 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   server.on(tls === undefined ? 'connection' : 'secureConnection', track)
   // Those whose TLS handshake is not over are no connections of ours yet, but the server waits for them.
   const sockets = new Set<Socket>()
+  const count = (): number => (tls === undefined ? connections.size : sockets.size)
   if (tls !== undefined)
     server.on('connection', (socket) => {
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
     })
 
-  const url = await bind(server, address, {
-    scheme: tls === undefined ? 'http' : 'https',
-    isShared: options.isShared === true,
-    ...(options.socketMode === undefined ? {} : { socketMode: options.socketMode }),
-  })
+  const url =
+    options.acceptedAt ??
+    (await bind(server, address, {
+      scheme: tls === undefined ? 'http' : 'https',
+      ...(options.socketMode === undefined ? {} : { socketMode: options.socketMode }),
+    }))
   // Only now: until here an error is that of the address.
   const limit = limitConnections(server, {
     wanted: options.maxConnections ?? DEFAULT_CONNECTIONS,
@@ -160,7 +164,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   const sweep = setInterval(() => {
     const now = steadyClock.now()
     for (const connection of connections) connection.look(now)
-    limit.look()
+    limit.look(count())
   }, SWEEP_MS)
   sweep.unref()
   const closed = new Promise<void>((resolve) => {
@@ -181,6 +185,15 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       else server.emit('connection', served)
       return client
     },
+    take(socket) {
+      if (isStopped) return false
+      if (count() < limit.max) server.emit('connection', asAccepted(socket))
+      else {
+        limit.refuse()
+        socket.destroy()
+      }
+      return true
+    },
     stop,
     async emptied(limitMs) {
       if (connections.size === 0) return
@@ -199,4 +212,10 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       unfollow()
     },
   }
+}
+
+/** What a server of HTTP sets on the connections that it accepts itself. */
+function asAccepted(socket: Socket): Socket {
+  socket.allowHalfOpen = true
+  return socket
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock, LocalHandler, Log, Metrics, RequestObserver, Route, Secret } from '../core/index.ts'
 import type { ListenAddress, ListenerDeadlines, TlsMaterial } from '../listen/index.ts'
@@ -15,8 +16,8 @@ export interface ListenOptions {
   /** `host:port`, `:port`, `unix:/path`, or `IN_PROCESS`: no listener, only `Proxy.connect`. */
   readonly address: string | ListenAddress
   readonly tls?: TlsMaterial | undefined
-  /** Other workers of a cluster listen there too. Default false. */
-  readonly isShared?: boolean
+  /** The URL of a supervisor that accepts there and hands connections to `Proxy.take`. Default: it listens itself. */
+  readonly acceptedAt?: string | undefined
   /** Origins that browsers may call from, or `*`. */
   readonly allowedOrigins: readonly string[]
   /** Host names, with or without port, that are served beside the ones that the bind implies. */
@@ -72,6 +73,8 @@ export interface Proxy {
   readonly url: string
   /** The client end of a new connection to a proxy that is `IN_PROCESS`; it is spoken to in HTTP/1.1. */
   connect(): Duplex
+  /** Serves a connection that the supervisor has accepted. False once it drains. */
+  take(socket: Socket): boolean
   /** New requests use `runtime` from now on; the one before is closed when its last request is done. */
   swap(runtime: Runtime): void
   /**

@@ -46,7 +46,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const listener = await openListener<InboundRequest>({
     address,
     tls,
-    isShared: options.listen.isShared,
+    acceptedAt: options.listen.acceptedAt,
     headerLimitBytes,
     deadlines,
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
@@ -77,6 +77,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   return {
     url: listener.url,
     connect: () => listener.connect(),
+    take: (socket) => listener.take(socket),
     swap: (runtime) => runtimes.swap(runtime),
     drain: (graceMs) => (ended ??= end(graceMs)),
   }

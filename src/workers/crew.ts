@@ -15,7 +15,6 @@ export interface CrewOptions {
 
 /** The workers of a proxy, kept at their number. */
 export interface Crew {
-  readonly url: string
   /** Those that serve. */
   readonly serving: readonly WorkerProcess[]
   /** Tells all to drain, and ends those that are still there after `withinMs`. */
@@ -73,16 +72,15 @@ export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOpti
     if (serving.delete(worker)) lost(worker, end, performance.now() - startedAt)
   }
 
-  const start = async (): Promise<string> => {
+  const start = async (): Promise<void> => {
     const worker = fork()
     const startedAt = performance.now()
     all.add(worker)
     void follow(worker, startedAt)
-    const outcome = await worker.started
-    if ('failure' in outcome) throw new WorkerNotStarted(outcome.failure)
+    const failure = await worker.started
+    if (failure !== undefined) throw new WorkerNotStarted(failure)
     serving.add(worker)
     running.set(serving.size)
-    return outcome.url
   }
 
   const replace = (): void => {
@@ -127,10 +125,9 @@ export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOpti
   }
 
   try {
-    const url = await start()
+    await start()
     await Promise.all(Array.from({ length: count - 1 }, start))
     return {
-      url,
       get serving() {
         return [...serving]
       },

@@ -1,40 +1,50 @@
 import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
-import cluster from 'node:cluster'
+import { fork, type ChildProcess, type Serializable } from 'node:child_process'
+import type { Socket } from 'node:net'
 import type { Io } from '../compose/index.ts'
 import type { OpenLog } from '../report/index.ts'
 import { passLines } from './log-lines.ts'
 import type { MemoryOfWorkers } from './memory-of-workers.ts'
 import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
-import { passOnOffered } from './offered.ts'
 import { type Channel, createPeer, NoAnswer } from './peer.ts'
+import type { Reception, Taker } from './reception.ts'
 
-/** Says to a worker that the log of its supervisor goes to a terminal. */
-const TERMINAL = 'EXTAUTH_WORKER_TERMINAL'
+/** Says to a process that it is a worker; `terminal` where the log of its supervisor goes to one. */
+const WORKER = 'EXTAUTH_WORKER'
 
-/** Those to which connections can be handed. */
-const listening = new Set<unknown>()
+/** Comes with a connection. */
+interface Offer {
+  readonly offer: number
+}
+interface OfferAnswer {
+  readonly offered: number
+  readonly isTaken: boolean
+}
 
 export interface ForkOptions {
   readonly memory: MemoryOfWorkers
+  readonly reception: Reception
   readonly common: CommonMaterial
   readonly ephemeralKeys: SupervisorMethods['ephemeralKeys']
   /** Gets the worker's lines beside its own. */
   readonly log: OpenLog
   /** Whether that log is read on a terminal. */
   readonly isTerminal: boolean
+  readonly env: Io['env']
 }
 
 /**
- * Starts this program again, with the same arguments, as a worker of this process (`node:cluster`: this process accepts the
- * connections and hands them round). The worker writes its log to a pipe, from which whole lines go to `log`.
+ * Starts this program again, with the same arguments, as a worker of this process, which gets connections from `reception`
+ * as soon as it has started. The worker writes its log to a pipe, from which whole lines go to `log`.
  */
-export function forkWorker({ memory, common, ephemeralKeys, log, isTerminal }: ForkOptions): WorkerProcess {
-  cluster.setupPrimary({ stdio: ['ignore', 'ignore', 'pipe', 'ipc'], serialization: 'advanced' })
-  const worker = cluster.fork(isTerminal ? { [TERMINAL]: 'true' } : {})
-  const { process: child } = worker
-  worker.once('listening', () => listening.add(worker))
-  worker.once('disconnect', () => listening.delete(worker))
-  passOnOffered(child, () => listening.size > 0)
+export function forkWorker(options: ForkOptions): WorkerProcess {
+  const { memory, common, reception, ephemeralKeys, log, isTerminal, env } = options
+  const child = fork(process.argv[1] ?? '', process.argv.slice(2), {
+    env: { ...env, [WORKER]: isTerminal ? 'terminal' : 'plain' },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    serialization: 'advanced',
+  })
+  const taker = takerOf(child)
   if (child.stderr !== null) passLines(child.stderr, (lines) => log.pass(lines))
 
   const channel: Channel = {
@@ -45,25 +55,34 @@ export function forkWorker({ memory, common, ephemeralKeys, log, isTerminal }: F
     onMessage: (listener) => void child.on('message', listener),
     onClose: (listener) => void child.once('disconnect', listener),
   }
-  const started = Promise.withResolvers<{ readonly url: string } | { readonly failure: StartFailure }>()
+  const started = Promise.withResolvers<StartFailure | undefined>()
   const ended = Promise.withResolvers<WorkerEnd>()
   const part = memory.partOf((id, message) => void peer.ask('published', [id, message]).catch(() => undefined))
   const methods: SupervisorMethods = {
     ...part.methods,
     common: () => common,
     ephemeralKeys,
-    ready: (url) => started.resolve({ url }),
-    failed: (failure) => started.resolve({ failure }),
+    ready() {
+      reception.join(taker)
+      started.resolve(undefined)
+    },
+    failed: (failure) => started.resolve(failure),
   }
   const peer = createPeer<WorkerMethods>(channel, methods)
   child.once('disconnect', () => part.letGo())
-  child.once('error', () =>
-    started.resolve({ failure: { code: 'internal_error', detail: 'a worker cannot be started' } }),
-  )
+  child.once('error', () => started.resolve({ code: 'internal_error', detail: 'a worker cannot be started' }))
+  let isDisconnected = false
+  child.once('disconnect', () => (isDisconnected = true))
+  // After its end and the last message that it sent.
+  child.once('close', () => {
+    // Node does not say so of a channel on which a connection was under way.
+    if (!isDisconnected) child.emit('disconnect')
+    reception.leave(taker)
+  })
   child.once('exit', (code, signal) => {
     part.letGo()
     const detail = `a worker ended while it started (${signal ?? `exit code ${code}`})`
-    started.resolve({ failure: { code: 'config_error', detail } })
+    started.resolve({ code: 'config_error', detail })
     ended.resolve({ code, signal })
   })
   return {
@@ -75,8 +94,9 @@ export function forkWorker({ memory, common, ephemeralKeys, log, isTerminal }: F
   }
 }
 
-/** The channel of a worker to its supervisor. */
+/** The channel of a worker to its supervisor; the worker ends with it. */
 export function channelToSupervisor(): Channel {
+  process.once('disconnect', () => process.exit())
   return {
     send(message, onSent) {
       if (process.connected) process.send?.(message, undefined, {}, onSent)
@@ -87,11 +107,41 @@ export function channelToSupervisor(): Channel {
   }
 }
 
+/** A worker as `reception` sees it. */
+function takerOf(child: ChildProcess): Taker {
+  let last = 0
+  let answer: (isTaken: boolean) => void = () => undefined
+  child.on('message', (message: Serializable) => {
+    if (isOfferAnswer(message) && message.offered === last) answer(message.isTaken)
+  })
+  return {
+    offer(socket, onAnswer) {
+      answer = onAnswer
+      last += 1
+      // Whether it was sent shows in its answer, or in the worker's end.
+      if (child.connected) child.send({ offer: last } satisfies Offer, socket, { keepOpen: true }, () => undefined)
+    },
+  }
+}
+
+const isOfferAnswer = (message: unknown): message is OfferAnswer =>
+  typeof message === 'object' && message !== null && 'offered' in message && 'isTaken' in message
+
+/** In a worker: `take` gets each connection that the supervisor hands over, and says whether it serves it. */
+export function onConnection(take: (socket: Socket) => boolean): void {
+  process.on('message', (message: unknown, socket: unknown) => {
+    if (typeof message !== 'object' || message === null || !('offer' in message)) return
+    // A client that has left meanwhile comes as none.
+    const isTaken = socket === undefined || take(socket as Socket)
+    process.send?.({ offered: message.offer, isTaken })
+  })
+}
+
 /** Whether this process was started by `forkWorker`. */
-export const isWorker = (): boolean => cluster.isWorker
+export const isWorker = ({ env }: Pick<Io, 'env'>): boolean => env[WORKER] !== undefined && process.connected
 
 /** The same world as `io`, with the terminal that the supervisor has. */
-export const ioOfWorker = (io: Io): Io => ({ ...io, isTerminal: io.env[TERMINAL] === 'true' })
+export const ioOfWorker = (io: Io): Io => ({ ...io, isTerminal: io.env[WORKER] === 'terminal' })
 
 /** Ends the channel, and with it this process: its supervisor knows all that it had to say. */
 export const leave = (): void => process.disconnect()

@@ -19,6 +19,8 @@ export interface StartFailure {
 
 /** What all workers have in common; secrets in clear, between processes of one proxy only. */
 export interface CommonMaterial {
+  /** Where the supervisor accepts connections. */
+  readonly url: string
   readonly sessionKey: string
   readonly ticketKeys: Buffer
   readonly settings: FixedSettings
@@ -48,6 +50,6 @@ export type SupervisorMethods = StoreMethods & {
   common(): CommonMaterial
   /** Keys of an authorization server that has none configured: the same for every worker. */
   ephemeralKeys(server: string): { readonly signing: string; readonly sealing: string }
-  ready(url: string): void
+  ready(): void
   failed(failure: StartFailure): void
 }

@@ -2,8 +2,16 @@ import type { WorkerProcess } from './worker-process.ts'
 import { randomBytes } from 'node:crypto'
 import { type EphemeralMaterial, makeEphemeralMaterial } from '../authserver/index.ts'
 import { Failure, type FailureCode } from '../core/index.ts'
-import { clearStaleSocket, parseListenAddress } from '../listen/index.ts'
-import { type ProxyControls, whole, ConfigError, loadProxyConfig, VERSION, memorySharesOf } from '../compose/index.ts'
+import { parseListenAddress } from '../listen/index.ts'
+import {
+  type ProxyControls,
+  whole,
+  ConfigError,
+  loadProxyConfig,
+  placedListener,
+  VERSION,
+  memorySharesOf,
+} from '../compose/index.ts'
 import { countLostLines, type OpenLog, openMetrics } from '../report/index.ts'
 import {
   DEFAULT_DRAIN_GRACE_MS,
@@ -19,6 +27,7 @@ import { mergeDecisions, mergeListings, mergePurges, mergeReadiness, mergeReload
 import { createMergedMetrics, type NamesInUse } from '../report/index.ts'
 import type { StartFailure, WorkerMethods } from './messages.ts'
 import { NoAnswer } from './peer.ts'
+import { openReception } from './reception.ts'
 
 /** So long a worker may take to answer for itself; scrapers wait about ten seconds. */
 const ANSWER_MS = 3_000
@@ -35,11 +44,8 @@ export function runWorkers(
   options: ProxyProcessOptions & { readonly log: OpenLog; readonly workers: number; readonly isTerminal: boolean },
 ): Promise<RunningProxy> {
   return whole(async (closers) => {
-    const { log, workers, isTerminal, clock = Date, drainGraceMs = DEFAULT_DRAIN_GRACE_MS } = options
+    const { log, env, workers, isTerminal, clock = Date, drainGraceMs = DEFAULT_DRAIN_GRACE_MS } = options
     const first = await loadProxyConfig(options)
-    const address = parseListenAddress(first.listen.address)
-    if (address.kind === 'unix') await clearStaleSocket(address.path)
-
     const metrics = openMetrics()
     countLostLines(log, metrics)
     const merged = createMergedMetrics()
@@ -50,7 +56,14 @@ export function runWorkers(
       keys.set(server, material)
       return { signing: material.signing.reveal(), sealing: material.sealing.reveal() }
     }
+    const scheme = first.listen.tls === undefined ? 'http' : 'https'
+    const reception = await placedListener(first.places, 'listen', () =>
+      openReception(parseListenAddress(first.listen.address), { scheme, log }),
+    )
+    closers.keep(reception)
+    const { url } = reception
     const common = {
+      url,
       sessionKey: randomBytes(32).toString('base64url'),
       ticketKeys: randomBytes(48),
       settings: fixedSettings(first),
@@ -58,7 +71,7 @@ export function runWorkers(
     }
     const crew = await startCrew({
       count: workers,
-      fork: () => forkWorker({ memory, common, ephemeralKeys, log, isTerminal }),
+      fork: () => forkWorker({ memory, common, reception, ephemeralKeys, log, isTerminal, env }),
       log,
       metrics,
       onEnded: (worker) => merged.depart(worker),
@@ -66,7 +79,12 @@ export function runWorkers(
       throw error instanceof WorkerNotStarted ? asItWas(error.failure) : error
     })
     let isDraining = false
-    closers.keep({ close: () => ((isDraining = true), crew.stop(drainGraceMs + LAST_MS)) })
+    const drain = (): Promise<void> => {
+      isDraining = true
+      reception.close()
+      return crew.stop(drainGraceMs + LAST_MS)
+    }
+    closers.keep({ close: drain })
 
     const controls: ProxyControls = {
       async config() {
@@ -102,7 +120,6 @@ export function runWorkers(
         { inspector: first.admin.inspector, workers },
         'the inspector needs a single process, and is off with workers',
       )
-    const { url } = crew
     const shares = memorySharesOf(options, first.listen.bufferedBodiesBytes)
     log.info({ url, admin: admin.url, routes: first.routes.length, workers, ...shares, version: VERSION }, 'listening')
     const close = async (): Promise<void> => {

@@ -10,8 +10,8 @@ export interface WorkerEnd {
 export interface WorkerProcess {
   readonly pid: number | undefined
   readonly peer: Peer<WorkerMethods>
-  /** How its start came out; rejects when it ended before it said. */
-  readonly started: Promise<{ readonly url: string } | { readonly failure: StartFailure }>
+  /** How its start came out: what failed, or undefined. */
+  readonly started: Promise<StartFailure | undefined>
   /** Resolves when the process has ended, however it did. */
   readonly ended: Promise<WorkerEnd>
   kill(): void

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { type Common, type ProxyProcess, type ProxyProcessOptions, startProxy } from '../compose/proxy/index.ts'
 import { createEphemeralKeys, type EphemeralKeys } from '../authserver/index.ts'
 import { asFailure, causeOf, Secret } from '../core/index.ts'
@@ -14,6 +15,7 @@ import { type Channel, createPeer, type Peer } from './peer.ts'
 export async function runWorker(
   options: ProxyProcessOptions & { readonly log: OpenLog },
   channel: Channel,
+  onConnection: (take: (socket: Socket) => boolean) => void,
   io: Pick<Io, 'stop' | 'onReload'>,
 ): Promise<number> {
   const { log } = options
@@ -51,7 +53,9 @@ export async function runWorker(
     return EXIT.failed
   }
   growYoungGeneration()
-  await peer.ask('ready', [proxy.url])
+  const { take } = proxy
+  onConnection(take)
+  await peer.ask('ready', [])
   // A terminal that closes tells every process, and a worker reloads when its supervisor says so.
   io.onReload(() => undefined)
   // A terminal tells every process; the supervisor tells its workers.
@@ -65,9 +69,10 @@ async function commonOf(
   peer: Peer<SupervisorMethods>,
   memory: Common['memory'],
 ): Promise<{ readonly common: Common; readonly stdin: string | undefined }> {
-  const { sessionKey, ticketKeys, settings, stdin } = await peer.ask('common', [])
+  const { url, sessionKey, ticketKeys, settings, stdin } = await peer.ask('common', [])
   const keys = new Map<string, EphemeralKeys>()
   const common: Common = {
+    url,
     sessionKey: new Secret(sessionKey),
     ticketKeys,
     settings,

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { rawConnect } from '../support/raw.ts'
 import { createSockets } from '../support/sockets.ts'
@@ -29,6 +29,30 @@ describe('a limit of connections', () => {
     await vi.waitFor(() => expect(listener.log.lines.join()).toContain('accepted again'), 5000)
     await rawConnect(listener.url, get('/')).until(/ok/)
     expect(listener.log.lines.join()).toContain('"refused":5')
+  })
+
+  it('holds for connections that another process has accepted, and none is taken after the stop', async () => {
+    const listener = await startListener(sockets, (_request, response) => void response.end('ok'), {
+      maxConnections: 2,
+      acceptedAt: 'http://elsewhere',
+    })
+    expect(listener.url).toBe('http://elsewhere')
+    const taken: boolean[] = []
+    const door = createServer((socket) => void taken.push(listener.take(socket)))
+    sockets.closing(door.listen(0, '127.0.0.1'))
+    await once(door, 'listening')
+    const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}`
+    const first = [1, 2].map(() => rawConnect(url, get('/')))
+    for (const client of first) await client.until(/ok/)
+    const refused = rawConnect(url, get('/'))
+    await refused.ended
+    expect(refused.text()).toBe('')
+    expect(listener.metrics.value('extauth_connections_refused_total', 'limit')).toBe(1)
+    for (const { socket } of first) socket.destroy()
+    listener.stop()
+    const late = rawConnect(url, get('/'))
+    await vi.waitFor(() => expect(taken).toEqual([true, true, true, false]))
+    late.socket.destroy()
   })
 
   it('is no more than the file descriptors of the process carry', async () => {

@@ -5,6 +5,8 @@ import type { Secret } from '../../core/index.ts'
 import type { EphemeralKeys } from '../../authserver/index.ts'
 /** What the workers of one proxy have in common; a process alone has its own. */
 export interface Common {
+  /** Of the supervisor, which accepts connections and hands them round. */
+  readonly url: string
   /** Of the session ids that clients see, where none is configured. */
   readonly sessionKey: Secret
   /** 48 bytes with which TLS session tickets are encrypted. */

@@ -1,5 +1,6 @@
 import type { Common } from './proxy-common.ts'
 import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { CacheListing, PurgeFilter } from '../../cache/index.ts'
 import { type Clock, Failure, type RequestObserver, Secret } from '../../core/index.ts'
@@ -53,6 +54,8 @@ export interface ProxyProcess extends ProxyControls {
   readonly url: string
   /** The client end of a new connection, where it `isInline`. */
   connect(): Duplex
+  /** Serves a connection that a supervisor has accepted. False once it drains. */
+  take(socket: Socket): boolean
   /** The configuration that it started with. */
   readonly first: ResolvedProxy
   readonly memory: MemoryShares
@@ -147,6 +150,7 @@ export async function startProxy(
   const running: ProxyProcess = {
     url: proxy.url,
     connect: () => proxy.connect(),
+    take: (socket) => proxy.take(socket),
     first,
     memory,
     inspector,
@@ -201,7 +205,7 @@ async function listen(
       ...config.listen,
       bufferedBodiesBytes: memory.keptBodiesBytes,
       tls,
-      isShared: common !== undefined,
+      acceptedAt: common?.url,
       ...(isInline ? INLINE_LISTEN : {}),
     },
     ...(isInline ? { deadlines: INLINE_DEADLINES } : {}),
