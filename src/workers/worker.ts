@@ -53,8 +53,8 @@ export async function runWorker(
     return EXIT.failed
   }
   growYoungGeneration()
-  const { take } = proxy
-  onConnection(take)
+  const serving = proxy
+  onConnection((socket) => serving.take(socket))
   await peer.ask('ready', [])
   // A terminal that closes tells every process, and a worker reloads when its supervisor says so.
   io.onReload(() => undefined)
