@@ -58,14 +58,14 @@ export const CALLERS: readonly Mutation[] = [
   },
   {
     rule: 'algorithms are those of the list',
-    file: 'src/authenticate/signature.ts',
+    file: 'src/authenticate/token-header.ts',
     find: "if (typeof alg !== 'string' || !ALGORITHMS.has(alg)) return 'alg is not accepted'",
     replace: "if (typeof alg !== 'string') return 'alg is not accepted'",
     tests: algorithms,
   },
   {
     rule: 'an extension that is not understood is refused',
-    file: 'src/authenticate/signature.ts',
+    file: 'src/authenticate/token-header.ts',
     find: "if (crit !== undefined) return 'crit names an extension that is not understood'",
     replace: '',
     tests: [
@@ -76,7 +76,7 @@ export const CALLERS: readonly Mutation[] = [
   },
   {
     rule: 'a signature fits its key',
-    file: 'src/authenticate/signature.ts',
+    file: 'src/oauth/signature.ts',
     find: "if (error instanceof errors.JOSEError) return 'wrong'",
     replace: "if (error instanceof errors.JOSEError) return 'good'",
     tests: ['test/authenticate/token-keys.test.ts', 'test/authenticate/token-shapes.test.ts'],
@@ -244,15 +244,15 @@ export const CALLERS: readonly Mutation[] = [
   },
   {
     rule: 'whoever cannot sign does not use up the refreshes',
-    file: 'src/authenticate/verify-jwt.ts',
-    find: 'return isSignatureLong(header.alg,',
-    replace: 'return true || isSignatureLong(header.alg,',
+    file: 'src/oauth/signature.ts',
+    find: 'return isSignatureLong(alg,',
+    replace: 'return true || isSignatureLong(alg,',
     tests: ['test/authenticate/withdrawn-keys.test.ts'],
   },
   {
     rule: 'a key that is listed and does not fit never fetches',
-    file: 'src/authenticate/verify-jwt.ts',
-    find: 'if (header.kid !== undefined && provider.keys.lists(header.kid)) return false',
+    file: 'src/oauth/signature.ts',
+    find: 'if (kid !== undefined && store.lists(kid)) return false',
     replace: '',
     tests: ['test/authenticate/withdrawn-keys.test.ts'],
   },

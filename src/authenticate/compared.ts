@@ -1,7 +1,6 @@
 import { type ClaimValue, type Compared, Failure, printable } from '../core/index.ts'
 import type { Provider } from './provider.ts'
-import { ALGORITHMS } from './signature.ts'
-import type { UnverifiedJwt } from './token-shape.ts'
+import { ALGORITHMS, type UnverifiedJwt } from '../oauth/index.ts'
 import type { Verdict } from './verdict.ts'
 
 const MAX_TEXT = 200

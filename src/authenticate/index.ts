@@ -10,5 +10,4 @@ export {
 } from './resource-metadata.ts'
 export { createRouteAuthenticate, type RouteAuthenticateOptions } from './route-authenticate.ts'
 export { scopesOf } from './scopes.ts'
-export { shapeOf } from './token-shape.ts'
 export { unverifiedIn } from './unverified.ts'

@@ -20,7 +20,7 @@ export function createIntrospect(url: string, client: ProviderClient): Introspec
     try {
       const form = { token, token_type_hint: 'access_token' }
       const response = await client.post(url, form, by)
-      const claims = jsonAnswer(response)
+      const claims = jsonAnswer(response, 'introspection endpoint')
       const { active } = claims
       if (typeof active !== 'boolean')
         throw new Failure('identity_provider_error', { detail: 'active is not a boolean' })

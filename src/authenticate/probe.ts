@@ -2,16 +2,16 @@ import { Failure } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import {
-  createDiscovery,
+  ALGORITHMS,
+  createKeyDiscovery,
   discoveryUrls,
   jsonAnswer,
-  readKeySet,
+  readKeys,
   createProviderClient,
   type ProviderClient,
 } from '../oauth/index.ts'
 import { createIntrospect } from './introspector.ts'
 import { openProviderFiles } from './provider-files.ts'
-import { ALGORITHMS } from './signature.ts'
 
 /** Asks one identity provider what a token would make the proxy ask, each step by itself. */
 export interface ProviderProbe {
@@ -61,7 +61,7 @@ export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps
   return {
     async discover() {
       try {
-        return { jwksUri: await createDiscovery(issuerUrl, client, deps.clock).jwksUri() }
+        return { jwksUri: await createKeyDiscovery(issuerUrl, client, deps.clock).jwksUri() }
       } catch (error) {
         throw (await otherIssuer(issuerUrl, client)) ?? error
       }
@@ -69,8 +69,7 @@ export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps
     async keys(jwksUri) {
       const url = jwksUrl ?? jwksUri
       if (url === undefined) throw new Failure('identity_provider_error', { detail: 'no jwks_uri' })
-      const keys = readKeySet(jsonAnswer(await client.get(url)))
-      if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
+      const keys = readKeys(jsonAnswer(await client.get(url, 'key set'), 'key set'))
       const algorithms: string[] = []
       for (const alg of ALGORITHMS) {
         const candidates = keys.filter((key) => key.alg === undefined || key.alg === alg)
@@ -97,7 +96,7 @@ export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps
 async function otherIssuer(issuerUrl: string, client: ProviderClient): Promise<Failure | undefined> {
   for (const url of discoveryUrls(issuerUrl)) {
     try {
-      const { issuer } = jsonAnswer(await client.get(url))
+      const { issuer } = jsonAnswer(await client.get(url, 'discovery document'), 'discovery document')
       if (typeof issuer !== 'string' || issuer === issuerUrl) continue
       const detail = `the discovery document is for the issuer ${JSON.stringify(issuer.slice(0, 200))}`
       return new Failure('identity_provider_error', { detail })

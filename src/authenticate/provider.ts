@@ -1,7 +1,7 @@
 import { asFailure } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { ClaimRules } from './claim-rules.ts'
-import { createProviderClient, createDiscovery, createKeyStore, type KeyStore } from '../oauth/index.ts'
+import { createKeyDiscovery, createKeyStore, createProviderClient, type KeyStore } from '../oauth/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import { createFamiliar, type Familiar } from './familiar.ts'
 import { createHealth } from './health.ts'
@@ -60,9 +60,8 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
   let isClosed = false
   const keys = createKeyStore({
     clock: deps.clock,
-    client,
-    discovery: createDiscovery(issuerUrl, client, deps.clock),
-    jwksUrl,
+    documents: client,
+    location: jwksUrl ?? createKeyDiscovery(issuerUrl, client, deps.clock),
     onFetched(count, failure) {
       // Nobody asks for its figures any more.
       if (isClosed) return

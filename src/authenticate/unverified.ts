@@ -1,5 +1,5 @@
 import { parseBearer } from '../http/index.ts'
-import { shapeOf } from './token-shape.ts'
+import { shapeOf } from '../oauth/index.ts'
 
 /** What a token that was refused says of itself: whoever wrote it may have made it up. */
 export interface Unverified {

@@ -8,7 +8,7 @@ import {
 } from '../core/index.ts'
 import { accept } from './accept.ts'
 import { brokenRule, type ClaimRules } from './claim-rules.ts'
-import type { UnverifiedJwt } from './token-shape.ts'
+import type { UnverifiedJwt } from '../oauth/index.ts'
 import { refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
 
 /** Tokens of an issuer that runs in this process, for one audience. */

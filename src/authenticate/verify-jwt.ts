@@ -1,10 +1,16 @@
 import { asFailure, type Clock } from '../core/index.ts'
 import { accept } from './accept.ts'
 import { type BrokenRule, brokenRule } from './claim-rules.ts'
-import type { VerificationKey } from '../oauth/index.ts'
+import {
+  lookAtSignature,
+  SIGNATURE_SENTENCES,
+  type SignatureHeader,
+  type SignatureLook,
+  type UnverifiedJwt,
+  verifySignature,
+} from '../oauth/index.ts'
 import type { Provider } from './provider.ts'
-import { checkSignature, isSignatureLong, readHeader, type SignatureCheck, type SignatureHeader } from './signature.ts'
-import type { UnverifiedJwt } from './token-shape.ts'
+import { readHeader } from './token-header.ts'
 import { firstAccepted, refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
 import { introspectAt } from './verify-opaque.ts'
 
@@ -41,23 +47,12 @@ export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
   }
 }
 
-/** What a set of keys says to the signature. */
-interface Look {
-  readonly keys: readonly VerificationKey[]
-  readonly check: SignatureCheck
-}
-
-const look = async ({ token, header }: Case, keys: readonly VerificationKey[]): Promise<Look> => ({
-  keys,
-  check: await checkSignature(token, header, keys),
-})
-
 /** The first provider whose keys are at hand and verify wins; otherwise each says what it can find out. */
 async function verifyCases(cases: readonly Case[], clock: Clock): Promise<Verdict> {
-  const looks: (Look | undefined)[] = []
+  const looks: (SignatureLook | undefined)[] = []
   for (const one of cases) {
     const keys = one.provider.keys.ready()
-    const first = keys === undefined ? undefined : await look(one, keys)
+    const first = keys === undefined ? undefined : await lookAtSignature(one.token, one.header, keys)
     if (first?.check === 'good') return acceptCase(one, clock)
     looks.push(first)
   }
@@ -87,8 +82,8 @@ function acceptCase({ token, jwt, provider }: Case, clock: Clock): Verdict {
  * Signature with one refresh for an unknown key, then introspection where the provider has it. `first` is what the keys
  * at hand said, if there were any.
  */
-async function verifyAt(one: Case, first: Look | undefined, clock: Clock): Promise<Verdict> {
-  const verdict = await verifySignature(one, first, clock)
+async function verifyAt(one: Case, first: SignatureLook | undefined, clock: Clock): Promise<Verdict> {
+  const verdict = await verdictOn(one, first, clock)
   const { introspect } = one.provider
   if (verdict.kind === 'accepted' || introspect === undefined) return verdict
   // The keys took time, and so does the answer: a token that has ended meanwhile is not asked about, nor accepted.
@@ -106,38 +101,10 @@ function brokenNow({ jwt, provider }: Case, clock: Clock): Refused | undefined {
   return rule === undefined ? undefined : refusedByRule(rule)
 }
 
-const SENTENCES: Readonly<Record<Exclude<SignatureCheck, 'good'>, string>> = {
-  wrong: 'the signature is wrong',
-  unknown_key: 'no key of the provider fits',
-  ambiguous_key: 'several keys of the provider fit and no kid says which',
-}
-
-/** What a key that a token wants is known by. Without `kid` it is any that `alg` fits. */
-const keyName = ({ kid, alg }: SignatureHeader): string => kid ?? `{"alg":${JSON.stringify(alg)}}`
-
-/**
- * Whether newer keys might verify the token (decisions §2.3): a key that is listed and does not fit stays so, and a signature that
- * no key of the algorithm makes is none, so that whoever can't sign does not use up the refreshes.
- */
-function mayBeFound({ token, header, provider }: Case): boolean {
-  if (header.kid !== undefined && provider.keys.lists(header.kid)) return false
-  return isSignatureLong(header.alg, Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4))
-}
-
-async function verifySignature(one: Case, first: Look | undefined, clock: Clock): Promise<Verdict> {
-  const { keys } = one.provider
+async function verdictOn(one: Case, first: SignatureLook | undefined, clock: Clock): Promise<Verdict> {
   try {
-    let last = first ?? (await look(one, await keys.keys()))
-    // There may have been newer ones while the older keys were looked at.
-    for (
-      let now = keys.ready();
-      last.check === 'unknown_key' && now !== undefined && now !== last.keys;
-      now = keys.ready()
-    )
-      last = await look(one, now)
-    if (last.check === 'unknown_key' && !mayBeFound(one)) return refused(SENTENCES.unknown_key)
-    if (last.check === 'unknown_key') last = await look(one, await keys.refreshed(keyName(one.header)))
-    return last.check === 'good' ? acceptCase(one, clock) : refused(SENTENCES[last.check])
+    const check = await verifySignature(one.token, one.header, one.provider.keys, first)
+    return check === 'good' ? acceptCase(one, clock) : refused(SIGNATURE_SENTENCES[check])
   } catch (error) {
     return { kind: 'undecided', failure: asFailure(error) }
   }

@@ -1,15 +1,30 @@
-import { type Clock, Failure } from '../core/index.ts'
-import type { ProviderClient } from './provider-client.ts'
+import { type Claims, type Clock, Failure } from '../core/index.ts'
+import { type Documents, jsonAnswer } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
-import { jsonAnswer } from './json-answer.ts'
+import type { KeyLocation } from './key-store.ts'
 
-/** Where a provider says that its keys are. */
-export interface Discovery {
-  /** The `jwks_uri`, fetched again when the document's time is over. Throws `Failure`. */
-  jwksUri(): Promise<string>
-  /** The URI was of no use: ask again next time. */
-  forget(): void
+/** The metadata of one issuer, or what somebody needs of them. */
+export interface Discovery<T> {
+  /**
+   * Fetched when they are needed first and again when the document's time is over, once for everybody who waits; while
+   * that fails the ones from before serve. Throws `Failure` when there never were any.
+   */
+  readonly metadata: () => Promise<T>
+  /** What the document names was of no use: ask again next time. */
+  readonly forget: () => void
 }
+
+export interface DiscoveryOptions<T> {
+  readonly issuerUrl: string
+  readonly documents: Documents
+  readonly clock: Clock
+  /** Takes what is needed out of a document of this issuer. Throws `Failure` for a document of no use. */
+  readonly read: (document: Claims) => T
+}
+
+const WHAT = 'discovery document'
+/** The provider can't be asked: the document from before serves, and this is when it is asked again. */
+const PAUSE_MS = 30_000
 
 /**
  * The two places of the metadata document, in the order in which they are tried: OpenID Connect Discovery §4 (appended
@@ -22,43 +37,74 @@ export function discoveryUrls(issuerUrl: string): readonly [string, string] {
   return [`${bare}/.well-known/openid-configuration`, `${origin}/.well-known/oauth-authorization-server${path}`]
 }
 
-/**
- * Discovery for one issuer. A document counts only when its `issuer` equals `issuerUrl` byte for byte (decisions §2.4);
- * a plain http `jwks_uri` only when the issuer itself is plain http.
- */
-export function createDiscovery(issuerUrl: string, client: ProviderClient, clock: Clock): Discovery {
-  let known: { uri: string; untilMs: number } | undefined
+/** A document of no use, in words for the log. */
+export const unusableDocument = (detail: string): Failure =>
+  new Failure('identity_provider_error', { detail: `${WHAT}: ${detail}` })
 
-  const fetchFrom = async (url: string): Promise<string> => {
-    const response = await client.get(url)
-    const { issuer, jwks_uri: uri } = jsonAnswer(response)
-    if (issuer !== issuerUrl) throw malformed('the discovery document is for another issuer')
-    if (typeof uri !== 'string' || !URL.canParse(uri)) throw malformed('the discovery document has no jwks_uri')
-    const { protocol } = new URL(uri)
-    if (protocol !== 'https:' && !(protocol === 'http:' && new URL(issuerUrl).protocol === 'http:'))
-      throw malformed('jwks_uri is not https')
-    known = { uri, untilMs: clock.now() + lifetimeOf(response.headers, clock.now()) }
-    return uri
+/**
+ * The URL of an endpoint that a document names. Plain http only where the issuer itself is plain http: else whatever is
+ * sent there, codes and tokens too, would be for who listens. Throws `identity_provider_error`.
+ */
+export function endpointOf(document: Claims, name: string, issuerUrl: string): string {
+  const url = document[name]
+  const protocol = typeof url === 'string' ? URL.parse(url)?.protocol : undefined
+  const isSafe = protocol === 'https:' || (protocol === 'http:' && new URL(issuerUrl).protocol === 'http:')
+  if (typeof url !== 'string' || !isSafe) throw unusableDocument(`it has no https ${name}`)
+  return url
+}
+
+/** Discovery for one issuer. A document counts only when its `issuer` equals `issuerUrl` byte for byte (decisions §2.4). */
+export function createDiscovery<T>({ issuerUrl, documents, clock, read }: DiscoveryOptions<T>): Discovery<T> {
+  let known: { readonly metadata: T } | undefined
+  let untilMs = Number.NEGATIVE_INFINITY
+  let flight: Promise<T> | undefined
+
+  const fetchFrom = async (url: string): Promise<T> => {
+    const response = await documents.get(url, WHAT)
+    const document = jsonAnswer(response, WHAT)
+    if (document['issuer'] !== issuerUrl) throw unusableDocument('it is for another issuer')
+    const metadata = read(document)
+    known = { metadata }
+    untilMs = clock.now() + lifetimeOf(response.headers, clock.now())
+    return metadata
+  }
+
+  const fetchNew = async (): Promise<T> => {
+    const [first, second] = discoveryUrls(issuerUrl)
+    try {
+      return await fetchFrom(first)
+    } catch (error) {
+      // A provider that does not answer there will not answer elsewhere; one that has no such page may have the other.
+      if (!(error instanceof Failure) || error.code !== 'identity_provider_error') throw error
+      return await fetchFrom(second).catch((other: unknown) => {
+        throw other instanceof Failure && other.code !== 'identity_provider_error' ? other : error
+      })
+    }
+  }
+
+  const renew = async (): Promise<T> => {
+    try {
+      return await fetchNew()
+    } catch (error) {
+      if (known === undefined) throw error
+      untilMs = clock.now() + PAUSE_MS
+      return known.metadata
+    }
   }
 
   return {
-    async jwksUri() {
-      if (known !== undefined && clock.now() < known.untilMs) return known.uri
-      const [first, second] = discoveryUrls(issuerUrl)
-      try {
-        return await fetchFrom(first)
-      } catch (error) {
-        // A provider that does not answer there will not answer elsewhere; one that has no such page may have the other.
-        if (!(error instanceof Failure) || error.code !== 'identity_provider_error') throw error
-        return await fetchFrom(second).catch((other: unknown) => {
-          throw other instanceof Failure && other.code !== 'identity_provider_error' ? other : error
-        })
-      }
+    async metadata() {
+      if (known !== undefined && clock.now() < untilMs) return known.metadata
+      flight ??= renew().finally(() => (flight = undefined))
+      return flight
     },
-    forget() {
-      known = undefined
-    },
+    forget: () => void (untilMs = Number.NEGATIVE_INFINITY),
   }
 }
 
-const malformed = (detail: string) => new Failure('identity_provider_error', { detail })
+/** Discovery for who needs nothing but the keys. */
+export function createKeyDiscovery(issuerUrl: string, documents: Documents, clock: Clock): KeyLocation {
+  const read = (document: Claims) => endpointOf(document, 'jwks_uri', issuerUrl)
+  const { metadata, forget } = createDiscovery({ issuerUrl, documents, clock, read })
+  return { jwksUri: metadata, forget }
+}

@@ -1,6 +1,22 @@
-export { createDiscovery, discoveryUrls } from './discovery.ts'
-export { jsonAnswer } from './json-answer.ts'
-export { findKey, MAX_RSA_BITS, MIN_RSA_BITS, readKeySet, type VerificationKey } from './key-set.ts'
-export { createKeyStore, type KeyStore } from './key-store.ts'
+export {
+  createDiscovery,
+  createKeyDiscovery,
+  type Discovery,
+  discoveryUrls,
+  endpointOf,
+  unusableDocument,
+} from './discovery.ts'
+export { createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from './documents.ts'
+export { readKeys } from './key-set.ts'
+export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
+export {
+  ALGORITHMS,
+  lookAtSignature,
+  SIGNATURE_SENTENCES,
+  type SignatureHeader,
+  type SignatureLook,
+  verifySignature,
+} from './signature.ts'
+export { shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'

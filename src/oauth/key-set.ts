@@ -1,6 +1,6 @@
 import type { webcrypto } from 'node:crypto'
 import type { CryptoKey } from 'jose'
-import type { ClaimValue, Claims } from '../core/index.ts'
+import { type ClaimValue, type Claims, Failure } from '../core/index.ts'
 
 /** One public key of a JWKS, with what its members say about its use (RFC 7517 §4). */
 export interface VerificationKey {
@@ -50,6 +50,13 @@ export function readKeySet(document: Claims): readonly VerificationKey[] | undef
     if (entry !== undefined) usable.set(entry.identity, entry.key)
   }
   return [...usable.values()]
+}
+
+/** The same for an answer that has to be one. Throws `identity_provider_error`. */
+export function readKeys(document: Claims): readonly VerificationKey[] {
+  const keys = readKeySet(document)
+  if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'key set: the answer is no JWKS' })
+  return keys
 }
 
 /**

@@ -1,11 +1,9 @@
 import { hash } from 'node:crypto'
 import { asFailure, type Clock, Failure } from '../core/index.ts'
-import type { ProviderClient } from './provider-client.ts'
-import type { Discovery } from './discovery.ts'
+import { type Documents, jsonAnswer } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
-import { jsonAnswer } from './json-answer.ts'
 import { createRefreshBudget, createSightings } from './key-refreshes.ts'
-import { keyNamesIn, readKeySet, type VerificationKey } from './key-set.ts'
+import { keyNamesIn, readKeys, type VerificationKey } from './key-set.ts'
 
 /** The public keys of one provider. */
 export interface KeyStore {
@@ -28,11 +26,19 @@ export interface KeyStore {
   isMissing(): boolean
 }
 
+/** Where a provider says that its keys are. */
+export interface KeyLocation {
+  /** Throws `Failure`. */
+  readonly jwksUri: () => Promise<string>
+  /** What was found there was of no use: find it out again next time. */
+  readonly forget: () => void
+}
+
 export interface KeyStoreOptions {
   readonly clock: Clock
-  readonly client: ProviderClient
-  readonly discovery: Discovery
-  readonly jwksUrl: string | undefined
+  readonly documents: Documents
+  /** The URL of the keys, or who finds it out. */
+  readonly location: string | KeyLocation
   /** Called after each fetch, with the number of keys that are at hand then, and with the failure if it failed. */
   readonly onFetched: (count: number, failure: Failure | undefined) => void
 }
@@ -49,7 +55,7 @@ const LONGEST_AWAY_PAUSE_MS = 2_000
  * background, and after a failure not asked for again before 1, then 2 s, or what the provider asks for.
  */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
-  const { clock, client, discovery, jwksUrl, onFetched } = options
+  const { clock, documents, location, onFetched } = options
   const budget = createRefreshBudget(clock)
   const sightings = createSightings(clock)
   let known: { keys: readonly VerificationKey[]; names: ReadonlySet<string>; staleAtMs: number } | undefined
@@ -58,10 +64,10 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
   let failures = 0
 
   const fetchKeys = async (): Promise<readonly VerificationKey[]> => {
-    const response = await client.get(jwksUrl ?? (await discovery.jwksUri()))
-    const document = jsonAnswer(response)
-    const keys = readKeySet(document)
-    if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
+    const url = typeof location === 'string' ? location : await location.jwksUri()
+    const response = await documents.get(url, 'key set')
+    const document = jsonAnswer(response, 'key set')
+    const keys = readKeys(document)
     const names = keyNamesIn(document)
     budget.noteFetched(known !== undefined && !names.isSubsetOf(known.names))
     known = { keys, names, staleAtMs: clock.now() + lifetimeOf(response.headers, clock.now()) }
@@ -70,7 +76,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 
   const noteFailure = (failure: Failure) => {
     // The keys may have moved.
-    discovery.forget()
+    if (typeof location !== 'string') location.forget()
     failures += 1
     const pauseMs = Math.min(LONGEST_AWAY_PAUSE_MS, 1000 * 2 ** Math.min(failures - 1, 5))
     const askedMs = (failure.retryAfterSeconds ?? 0) * 1000

@@ -1,44 +1,18 @@
-import type { ProviderFiles, SecretFile } from './provider-file.ts'
-import {
-  type Clock,
-  Failure,
-  type OnBehalf,
-  type Outbound,
-  type OutboundRequest,
-  type OutboundResponse,
-} from '../core/index.ts'
-import { basicCredentials, busyFailure, outboundFailure, postForm, type ServiceFailures } from '../net/index.ts'
+import { type Clock, Failure, type OnBehalf, type Outbound, type OutboundResponse } from '../core/index.ts'
+import { basicCredentials, outboundFailure, postForm, type ServiceFailures } from '../net/index.ts'
 import { readJsonObject } from '../http/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
+import { type Documents, documentRequest, expectOk, getDocument, serviceOf } from './documents.ts'
+import type { ProviderFiles, SecretFile } from './provider-file.ts'
 
 /** The way to one provider, with the credentials that are meant for it. */
-export interface ProviderClient {
-  /** The 200 answer to a GET, redirects within the origin followed. Throws `Failure` for everything else. */
-  get(url: string): Promise<OutboundResponse>
+export interface ProviderClient extends Documents {
   /** The 200 answer to a form POST with the introspection credentials. Throws `Failure` for everything else. */
   post(url: string, form: Readonly<Record<string, string>>, onBehalfOf: OnBehalf): Promise<OutboundResponse>
 }
 
-/** Keys have a media type of their own (RFC 7517 §8.5), and the API server of Kubernetes has no other (406). */
-const ACCEPTED = 'application/json, application/jwk-set+json'
-const MAX_REDIRECTS = 3
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-
-const IDENTITY_PROVIDER: ServiceFailures = {
-  what: 'identity provider',
-  unavailable: 'identity_provider_unavailable',
-  unusable: 'identity_provider_error',
-}
-
-const INTROSPECTION: ServiceFailures = { ...IDENTITY_PROVIDER, isAboutTokens: true }
-
-const unusable = (detail: string) => new Failure(IDENTITY_PROVIDER.unusable, { detail })
-
-/** Throws for every status but 200: 429 and 5xx pass by themselves, anything else needs somebody. */
-function expectOk(response: OutboundResponse, service: ServiceFailures, nowMs: number): OutboundResponse {
-  if (response.status === 200) return response
-  throw busyFailure(response, service, nowMs) ?? unusable(`status ${response.status}`)
-}
+const IDENTITY_PROVIDER = serviceOf('identity provider')
+const INTROSPECTION: ServiceFailures = { ...serviceOf('introspection endpoint'), isAboutTokens: true }
 
 /**
  * The same for introspection, where `invalid_client` means that our own credentials are wrong (RFC 7662 §2.3, RFC 6749
@@ -101,26 +75,12 @@ export function createProviderClient(
   const bearer = (file: SecretFile) => `Bearer ${file.current().reveal()}`
 
   const getOnce = (url: string) => {
-    const request = (headers: Record<string, string>): Promise<OutboundResponse> => {
-      const sent: OutboundRequest = { method: 'GET', url, headers: { ...headers, accept: ACCEPTED } }
-      return get.request(sent)
-    }
+    const request = (headers: Record<string, string>) => get.request(documentRequest(url, headers))
     return send(authTokenFor(url), request, bearer)
   }
 
   return {
-    async get(url) {
-      let at = url
-      for (let redirects = 0; ; redirects++) {
-        const response = await getOnce(at)
-        if (!REDIRECTS.has(response.status)) return expectOk(response, IDENTITY_PROVIDER, clock.now())
-        const { location = '' } = response.headers
-        const next = URL.canParse(location, at) ? new URL(location, at) : undefined
-        if (next === undefined || next.origin !== new URL(at).origin) throw unusable('redirected to another origin')
-        if (redirects === MAX_REDIRECTS) throw unusable('redirected too often')
-        at = next.href
-      }
-    },
+    get: (url, what) => getDocument(getOnce, url, { what, clock }),
     async post(url, form, onBehalfOf) {
       const { clientId } = provider
       const { clientSecret } = files

@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT }
 import { expect, it } from 'vitest'
 import { readKeySet } from '../../src/oauth/key-set.ts'
 import type { Provider } from '../../src/authenticate/provider.ts'
-import type { UnverifiedJwt } from '../../src/authenticate/token-shape.ts'
+import type { UnverifiedJwt } from '../../src/oauth/token-shape.ts'
 import { createVerifyJwt } from '../../src/authenticate/verify-jwt.ts'
 
 it.each([

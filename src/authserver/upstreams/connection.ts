@@ -7,16 +7,18 @@ import {
   type OutboundResponse,
 } from '../../core/index.ts'
 import { areCertificates } from '../../files/index.ts'
-import { readJsonObject } from '../../http/index.ts'
-import { busyFailure, outboundFailure, type ServiceFailures } from '../../net/index.ts'
 import type { SecretRef } from '../../fields/index.ts'
+import { outboundFailure } from '../../net/index.ts'
+import { createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from '../../oauth/index.ts'
 import type { UpstreamProvider } from '../../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 
 /** The ways to one upstream: a circuit each, so that a slow user-info endpoint stops no refresh. */
 export interface Connections {
   /** Discovery and keys. */
-  readonly documents: Outbound
+  readonly documents: Documents
+  /** Pages for browsers, over the same connections. */
+  readonly pages: Outbound
   readonly tokens: Outbound
   readonly userInfo: Outbound
   close(): Promise<void>
@@ -55,7 +57,7 @@ export function createConnections(
   }
   const ca = caBundleRef === undefined ? '' : `${caBundleRef.name}/${caBundleRef.key}`
   const service = (part: string) => JSON.stringify(['upstream', part, ...configuredUrls, ca])
-  const documents = deps.outbound({
+  const pages = deps.outbound({
     ...common,
     service: service('documents'),
     deadlineMs: DOCUMENT_DEADLINE_MS,
@@ -65,21 +67,15 @@ export function createConnections(
   const tokens = deps.outbound({ ...common, service: service('tokens'), deadlineMs: DEADLINE_MS })
   const userInfo = deps.outbound({ ...common, service: service('user info'), deadlineMs: DEADLINE_MS, retry: true })
   return {
-    documents,
+    documents: createDocuments(pages, deps.clock, unanswered),
+    pages,
     tokens,
     userInfo,
     close: async () => {
-      await Promise.all([documents.close(), tokens.close(), userInfo.close()])
+      await Promise.all([pages.close(), tokens.close(), userInfo.close()])
     },
   }
 }
-
-/** A part of an upstream, in our words: `token endpoint`. */
-export const serviceOf = (what: string): ServiceFailures => ({
-  what,
-  unavailable: 'identity_provider_unavailable',
-  unusable: 'identity_provider_error',
-})
 
 /** Sends a request to `where` (our word for it). Throws what `unanswered` says. */
 export async function send(outbound: Outbound, request: OutboundRequest, where: string): Promise<OutboundResponse> {
@@ -102,11 +98,5 @@ export function unanswered(error: unknown, where: string): Failure {
 export const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
 
 /** The JSON object of a 200 answer. Throws `identity_provider_unavailable` and `identity_provider_error`. */
-export function jsonAnswer(response: OutboundResponse, where: string, nowMs: number): Claims {
-  const busy = busyFailure(response, serviceOf(where), nowMs)
-  if (busy !== undefined) throw busy
-  if (response.status !== 200) throw unusable(`${where} answered ${response.status}`)
-  const answer = readJsonObject(response.body)
-  if (answer === undefined) throw unusable(`${where}: the answer is not a JSON object with distinct names`)
-  return answer
-}
+export const okJson = (response: OutboundResponse, where: string, nowMs: number): Claims =>
+  jsonAnswer(expectOk(response, serviceOf(where), nowMs), where)

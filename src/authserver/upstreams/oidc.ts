@@ -1,12 +1,12 @@
-import { asFailure, type Claims, type ClaimValue, Failure } from '../../core/index.ts'
+import { asFailure, type Claims, type ClaimValue, Failure, type Log } from '../../core/index.ts'
+import { createKeyStore, type KeyStoreOptions } from '../../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
 import { readCallback } from './callback.ts'
 import { createConnections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
-import { createDiscovery, type OidcMetadata } from './discovery.ts'
+import { createOidcDiscovery, type OidcMetadata } from './discovery.ts'
 import { verifyIdToken, type VerifiedIdToken } from './id-token.ts'
-import { createKeys } from './keys.ts'
 import { createTokenEndpoint } from './token-endpoint.ts'
 import type { TokenResponse } from './token-response.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
@@ -38,6 +38,17 @@ function merge(signed: Claims, told: Claims): Claims {
   return Object.freeze(merged)
 }
 
+/** One line when the keys of an upstream can't be renewed, while the last ones serve, and one when they are again. */
+function noteKeys(upstream: string, log: Log): KeyStoreOptions['onFetched'] {
+  let isFailing = false
+  return (count, failure) => {
+    if (failure !== undefined && !isFailing)
+      log.warn({ upstream, reason: failure.code, detail: failure.detail, keys: count }, 'no new keys for ID tokens')
+    else if (failure === undefined && isFailing) log.info({ upstream, keys: count }, 'there are new keys for ID tokens')
+    isFailing = failure !== undefined
+  }
+}
+
 /** An upstream of type `oidc` (OpenID Connect Core §3.1, §12; authserver.md §4.4). */
 export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfig, deps: UpstreamDeps): Upstream {
   const { name } = provider
@@ -45,16 +56,21 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
   const { clock, log } = deps
   const configured = userInfoOverride === undefined ? [issuer] : [issuer, userInfoOverride.endpointUrl]
   const connections = createConnections(provider, configured, deps)
-  const discover = createDiscovery(issuer, connections, clock)
-  const keysAt = createKeys(connections, clock)
+  const { metadata: discover, forget } = createOidcDiscovery(issuer, connections, clock)
+  const keys = createKeyStore({
+    clock,
+    documents: connections.documents,
+    location: { jwksUri: async () => (await discover()).jwksUri, forget },
+    onFetched: noteKeys(name, log),
+  })
   const ask = createTokenEndpoint(config, undefined, connections, deps)
 
   const verify = async (read: TokenResponse, metadata: OidcMetadata, nonce: string | undefined) => {
     const { idToken, accessToken } = read
     if (idToken === undefined) throw unusable('token endpoint: there is no id_token in the answer')
-    const { algorithms, jwksUri } = metadata
+    const { algorithms } = metadata
     const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs: clock.now(), toleranceSeconds }
-    return verifyIdToken(idToken, keysAt(jwksUri), rules)
+    return verifyIdToken(idToken, keys, rules)
   }
 
   const leaveOut = (what: string) => (error: unknown) => {

@@ -1,9 +1,9 @@
 import { asFailure, Failure, OutboundError, Secret } from '../../core/index.ts'
-import { readKeySet } from '../../oauth/index.ts'
+import { jsonAnswer, readKeys } from '../../oauth/index.ts'
 import type { UpstreamProvider } from '../../resources/index.ts'
-import { type Connections, createConnections, jsonAnswer, send, unanswered } from './connection.ts'
+import { type Connections, createConnections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
-import { createDiscovery } from './discovery.ts'
+import { createOidcDiscovery } from './discovery.ts'
 import { saysOfCode } from './refusal.ts'
 import { createUpstream } from './upstreams.ts'
 import { askUserInfo, type UserInfoRequest } from './user-info.ts'
@@ -32,7 +32,8 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
   const upstream = createUpstream(provider, deps)
   const { oidcConfig, oauth2Config } = provider
   const connections = createConnections(provider, configuredUrls(provider), deps)
-  const discover = oidcConfig === undefined ? undefined : createDiscovery(oidcConfig.issuerUrl, connections, deps.clock)
+  const discovery =
+    oidcConfig === undefined ? undefined : createOidcDiscovery(oidcConfig.issuerUrl, connections, deps.clock)
   const leg = { state: NOBODYS, nonce: NOBODYS, codeVerifier: new Secret(NOBODYS), redirectUri }
 
   return {
@@ -53,16 +54,12 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
       throw new Failure('identity_provider_error', { detail: 'token endpoint: it took a made-up code' })
     },
     async keys() {
-      if (discover === undefined) return undefined
-      const where = 'key set'
-      const { jwksUri } = await discover()
-      const answer = await send(connections.documents, { method: 'GET', url: jwksUri }, where)
-      const keys = readKeySet(jsonAnswer(answer, where, deps.clock.now()))
-      if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'the answer is no JWKS' })
-      return keys.length
+      if (discovery === undefined) return undefined
+      const { jwksUri } = await discovery.metadata()
+      return readKeys(jsonAnswer(await connections.documents.get(jwksUri, 'key set'), 'key set')).length
     },
     async userInfo() {
-      const found = (await discover?.())?.userInfoEndpoint
+      const found = (await discovery?.metadata())?.userInfoEndpoint
       const request: UserInfoRequest | undefined =
         oauth2Config?.userInfo ??
         oidcConfig?.userInfoOverride ??
@@ -89,9 +86,9 @@ function configuredUrls({ oidcConfig, oauth2Config }: UpstreamProvider): string[
 }
 
 /** What is at an address for browsers. A page may be of any size: that there is one says what has to be known. */
-async function statusOf({ documents }: Connections, url: string): Promise<number> {
+async function statusOf({ pages }: Connections, url: string): Promise<number> {
   try {
-    return (await documents.request({ method: 'GET', url, headers: { accept: 'text/html' } })).status
+    return (await pages.request({ method: 'GET', url, headers: { accept: 'text/html' } })).status
   } catch (error) {
     if (error instanceof OutboundError && error.kind === 'too_large') return 200
     throw unanswered(error, 'authorization endpoint')

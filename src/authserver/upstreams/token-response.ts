@@ -1,8 +1,9 @@
 import { Secret, type ClaimValue, type Claims, type OutboundResponse } from '../../core/index.ts'
 import { readJsonObject } from '../../http/index.ts'
 import { busyFailure, retryAfterSeconds } from '../../net/index.ts'
+import { serviceOf } from '../../oauth/index.ts'
 import type { OAuth2Config } from '../../resources/index.ts'
-import { serviceOf, unusable } from './connection.ts'
+import { unusable } from './connection.ts'
 import { valueAt } from './dot-path.ts'
 import { refusal, type Step } from './refusal.ts'
 

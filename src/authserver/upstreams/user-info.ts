@@ -1,6 +1,6 @@
 import type { Claims, ClaimValue, Clock, OutboundResponse, Secret } from '../../core/index.ts'
 import type { UserInfo } from '../../resources/index.ts'
-import { type Connections, jsonAnswer, send, unusable } from './connection.ts'
+import { type Connections, okJson, send, unusable } from './connection.ts'
 import { valueAt } from './dot-path.ts'
 
 /** Where and how user info is asked for; `endpointUrl` alone when discovery named it. */
@@ -69,7 +69,7 @@ export async function fetchUserInfo(
   clock: Clock,
 ): Promise<UserInfoAnswer> {
   const response = await askUserInfo(request, accessToken, { userInfo })
-  return read(jsonAnswer(response, WHERE, clock.now()), request.fieldMapping ?? STANDARD)
+  return read(okJson(response, WHERE, clock.now()), request.fieldMapping ?? STANDARD)
 }
 
 /** The answer as it came, whatever its status. Throws what `send` throws. */

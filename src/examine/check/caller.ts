@@ -1,4 +1,5 @@
-import { scopesOf, shapeOf } from '../../authenticate/index.ts'
+import { scopesOf } from '../../authenticate/index.ts'
+import { shapeOf } from '../../oauth/index.ts'
 import { type AuthenticatedCaller, Secret } from '../../core/index.ts'
 import type { ResolvedRoute } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'

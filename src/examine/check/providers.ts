@@ -83,7 +83,7 @@ async function keyLines(
     } catch (error) {
       const found = discovery.thrown(error)
       // A provider for opaque tokens alone needs neither discovery nor keys (decisions §2.3).
-      if (introspectionUrl !== undefined && found.detail.includes('status 404'))
+      if (introspectionUrl !== undefined && found.detail.includes('answered 404'))
         return [discovery.skipped('it has no document: only opaque tokens are taken'), keys.skipped('none are needed')]
       const remedy = found.detail.includes('for the issuer')
         ? 'Write issuerUrl as the document has it, byte for byte, trailing slash included: tokens name that issuer.'

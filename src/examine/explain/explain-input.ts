@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { shapeOf } from '../../authenticate/index.ts'
+import { shapeOf } from '../../oauth/index.ts'
 import { callerIdentity, type Claims, type ClaimValue, Secret } from '../../core/index.ts'
 import { JsonError, parseJsonObject } from '../../http/index.ts'
 import { type Io, UsageError } from '../../compose/index.ts'

@@ -35,11 +35,13 @@ const oauth = (error: string, status = 400): Answer => ({ status, body: { error,
 const UNAVAILABLE = 'identity_provider_unavailable'
 const UNUSABLE = 'identity_provider_error'
 
+const ELSEWHERE: Answer = { status: 302, headers: { location: 'https://evil.example/x' } }
+
 const DISCOVERY: readonly Case[] = [
   row('answers 500', (at) => (at.discovery = { status: 500 }), UNAVAILABLE, 'answered 500'),
   row('answers 429', (at) => (at.discovery = { status: 429, headers: { 'retry-after': '7' } }), UNAVAILABLE, '429', 7),
   row('answers 404', (at) => (at.discovery = { status: 404 }), UNUSABLE, 'answered 404'),
-  row('is a redirect', (at) => (at.discovery = { status: 302, headers: { location: '/x' } }), UNUSABLE, '302'),
+  row('leads elsewhere', (at) => (at.discovery = ELSEWHERE), UNUSABLE, 'redirects to another origin'),
   row('is cut off', (at) => (at.discovery = { cut: true }), UNAVAILABLE, 'unreachable'),
   row('is HTML', (at) => (at.discovery = { body: `<html>${MARK}` }), UNUSABLE, 'not a JSON object'),
   row('is a list', (at) => (at.discovery = { body: [] }), UNUSABLE, 'not a JSON object'),

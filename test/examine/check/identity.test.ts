@@ -47,7 +47,7 @@ const BROKEN: readonly Broken[] = [
     'has no discovery document',
     withAnswers(() => ({ '/.well-known/openid-configuration': () => ({ status: 404 }) })),
     'discovery',
-    /status 404/,
+    /answered 404/,
   ],
   [
     'has a document for another issuer',
@@ -67,7 +67,7 @@ const BROKEN: readonly Broken[] = [
     'has a document without jwks_uri',
     withAnswers((url) => ({ '/.well-known/openid-configuration': () => ({ body: { issuer: url() } }) })),
     'discovery',
-    /has no jwks_uri/,
+    /has no https jwks_uri/,
   ],
   [
     'is broken',
@@ -93,13 +93,13 @@ const BROKEN: readonly Broken[] = [
     'has its keys elsewhere than jwksUrl says',
     withAnswers(undefined, (url) => ({ jwksUrl: `${url}/keys` })),
     'keys',
-    /status 404/,
+    /answered 404/,
   ],
   [
     'refuses the client at introspection',
     withAnswers(() => ({ '/introspect': () => ({ status: 401 }) }), INTROSPECTS),
     'introspection',
-    /status 401/,
+    /answered 401/,
   ],
   [
     'takes every token for active',
