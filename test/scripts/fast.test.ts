@@ -1,0 +1,14 @@
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { fastTests } from '../support/fast.ts'
+
+describe('the fast tests', () => {
+  const files = fastTests(path.join(import.meta.dirname, '../..'))
+
+  it('are most of all, and none that starts a process, a browser or a store', () => {
+    expect(files.length).toBeGreaterThan(250)
+    expect(files).toContain('test/http/header-policy.test.ts')
+    expect(files.filter((name) => /redis|chromium|\/e2e\/|\/cluster\//.test(name))).toEqual([])
+    expect(files).not.toContain('test/bridge/process.test.ts')
+  })
+})
