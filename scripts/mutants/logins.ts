@@ -128,6 +128,20 @@ export const LOGINS: readonly Mutation[] = [
     tests: ['test/authserver/sessions/refused.test.ts'],
   },
   {
+    rule: 'claims are renewed at each refresh of ours',
+    file: 'src/authserver/sessions/sessions.ts',
+    find: 'if (held.refreshToken === undefined) return { claims }',
+    replace: 'if (!isDueForClaims(held, loaded.record, clock.now())) return { claims }',
+    tests: refreshed,
+  },
+  {
+    rule: 'claims of tokens that are over are nobody’s',
+    file: 'src/authserver/sessions/sessions.ts',
+    find: 'if (isDueForClaims(held, loaded.record, clock.now())) throw error',
+    replace: '',
+    tests: refreshed,
+  },
+  {
     rule: 'who lost the lock sends no refresh token',
     file: 'src/authserver/sessions/refresh.ts',
     find: 'if (!lock.isHeld)',

@@ -111,14 +111,29 @@ describe('a refresh token', () => {
     expect((await next(week.refresh_token ?? '')).error).toBe('invalid_grant')
   })
 
-  it('brings new claims when the upstream’s ID token is due', async () => {
-    rig.idp.claims = { groups: ['old'] }
-    const { refresh_token: first = '', access_token: access } = await getTokens(rig, client)
-    expect(decodeJwt(access)).toMatchObject({ groups: ['old'] })
-    rig.clock.advance(4000_000)
-    const now = Math.floor(rig.clock.now() / 1000)
-    rig.idp.claims = { groups: ['new'], iat: now, exp: now + 600 }
-    expect(decodeJwt((await next(first)).access_token)).toMatchObject({ groups: ['new'] })
+  it('brings new claims each time, whether or not the upstream’s tokens are due', async () => {
+    rig.idp.claims = { groups: ['admins', 'users'] }
+    let { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
+    expect(decodeJwt(access)).toMatchObject({ groups: ['admins', 'users'] })
+    for (const groups of [['users'], ['others'], undefined]) {
+      rig.idp.claims = { ...rig.idp.claims, groups }
+      ;({ refresh_token: token = '', access_token: access } = await next(token))
+      expect(decodeJwt(access)['groups']).toEqual(groups)
+    }
+  })
+
+  it('ends as soon as the upstream has ended the session or locked its user, however long its tokens live', async () => {
+    const { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
+    rig.idp.token = { status: 400, body: { error: 'invalid_grant' } }
+    expect((await next(token)).error).toBe('invalid_grant')
+    expect(isRevoked(access)).toBe(true)
+  })
+
+  it('is good while the upstream can’t be asked, as long as what it gave is not due', async () => {
+    rig.idp.claims = { groups: ['users'] }
+    const { refresh_token: token = '' } = await getTokens(rig, client)
+    rig.idp.token = { status: 503 }
+    expect(decodeJwt((await next(token)).access_token)).toMatchObject({ groups: ['users'] })
   })
 
   it('is not spent while the upstream is down, and ends when the upstream says so', async () => {

@@ -27,9 +27,10 @@ export interface UpstreamSessions extends UpstreamTokens {
   /** Keeps what a leg brought, in the place of what this provider gave before. Throws `no_session` when there is no session. */
   addLeg(tsid: string, provider: string, login: UpstreamLogin): Promise<void>
   /**
-   * Claims for a new access token when our refresh token is used: of the first upstream, refreshed when its tokens are due.
-   * Undefined when the session is over, here or at the upstream (then there is no new access token). Throws
-   * `identity_provider_unavailable` when they are due and can't be had now.
+   * Claims for a new access token when our refresh token is used: of the first upstream, which is asked each time
+   * (authserver.md §4.7), so that lost groups, locked users and ended sessions show; those from before where it gave no refresh
+   * token. Undefined when the session is over, here or at the upstream (then there is no new access token). While the upstream
+   * can't be asked those from before, until its tokens are due; then throws `identity_provider_unavailable`.
    */
   renewClaims(tsid: string): Promise<{ readonly claims: Claims } | undefined>
   /** Ends it: its tokens are deleted, and all replicas refuse its `tsid` within 2 s. Ending twice, or what never was, is fine. */

@@ -91,13 +91,16 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       if (loaded === undefined || held === undefined) return undefined
       const { claims, firstProvider } = loaded.record
       // Without a refresh token nothing can be newer; the family's own end stays.
-      if (held.refreshToken === undefined || !isDueForClaims(held, loaded.record, clock.now())) return { claims }
+      if (held.refreshToken === undefined) return { claims }
       try {
-        const needs = (now: HeldTokens, record: SessionRecord) => isDueForClaims(now, record, clock.now())
+        // Of many at once, here and at other replicas, one asks.
+        const needs = ({ generation }: HeldTokens) => generation === held.generation
         return { claims: (await renewal.renew(tsid, firstProvider, needs)).record.claims }
       } catch (error) {
         if (asFailure(error).code === 'no_session') return undefined
-        throw error
+        // Who can't be asked now has ended nothing: what it said is good for as long as its tokens are.
+        if (isDueForClaims(held, loaded.record, clock.now())) throw error
+        return { claims }
       }
     },
     async end(tsid) {

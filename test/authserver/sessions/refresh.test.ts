@@ -57,6 +57,21 @@ describe('refreshing upstream tokens', () => {
     expect(rig.corp.refreshes).toBe(2)
   })
 
+  it('50 renewals of claims at four replicas at once ask the upstream once, though nothing is due', async () => {
+    const rig = createRig()
+    const replicas = await Promise.all(Array.from({ length: 4 }, () => rig.replica()))
+    const [first] = replicas
+    if (first === undefined) throw new Error('unreachable')
+    await rig.login(first, {}, { groups: ['old'] })
+    rig.corp.onRefresh = async () => {
+      await settle()
+      return { claims: { groups: ['new'] } }
+    }
+    const renewals = Array.from({ length: 50 }, (_, index) => (replicas[index % 4] ?? first).renewClaims(TSID))
+    for (const renewed of await Promise.all(renewals)) expect(renewed).toEqual({ claims: { groups: ['new'] } })
+    expect(rig.corp.refreshes).toBe(1)
+  })
+
   it('keeps the providers of a session apart', async () => {
     const rig = createRig()
     const sessions = await rig.replica()
