@@ -1,15 +1,14 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import type { X509Certificate } from 'node:crypto'
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import { createSecureContext } from 'node:tls'
-import { FileError, readBounded } from '../../files/index.ts'
+import { ContentProblem, FileError, readBounded, readCertificates, readPrivateKey } from '../../files/index.ts'
 import { about, type CheckResult } from './result.ts'
 
 const MAX_BYTES = 1024 * 1024
 const DAY_MS = 86_400_000
 /** So long before its end a certificate is told about. */
 const SOON_MS = 14 * DAY_MS
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
 const PROBLEMS: Readonly<Record<string, readonly [string, string]>> = {
   missing: ['there is no such file', 'Create it, or correct the path in the configuration.'],
@@ -52,9 +51,9 @@ export function checkPair(certFile: string, keyFile: string, what: string, nowMs
   const key = read(keyFile)
   if (typeof key === 'string') return [...lines, line.failed(...fileProblem(key))]
   try {
-    createPrivateKey(key)
-  } catch {
-    return [...lines, line.failed('it holds no private key', 'Write the key as PEM, without a passphrase.')]
+    readPrivateKey(key)
+  } catch (error) {
+    return [...lines, line.failed(problemOf(error), 'Write the key as PEM, without a passphrase.')]
   }
   const cert = read(certFile)
   try {
@@ -96,13 +95,14 @@ export function expiryOf(validToMs: number, nowMs: number): 'expired' | 'soon' |
   return validToMs < nowMs + SOON_MS ? 'soon' : 'fine'
 }
 
+const problemOf = (error: unknown): string => (error instanceof ContentProblem ? error.message : 'it cannot be read')
+
 function judgeCertificates(line: ReturnType<typeof about>, content: Buffer, nowMs: number): CheckResult {
-  const texts = content.toString('latin1').match(CERTIFICATE) ?? []
-  const certificates: X509Certificate[] = []
+  let certificates: readonly X509Certificate[]
   try {
-    for (const text of texts) certificates.push(new X509Certificate(text))
-  } catch {
-    return line.failed('it holds a certificate that cannot be read', 'Write it as PEM.')
+    certificates = readCertificates(content)
+  } catch (error) {
+    return line.failed(problemOf(error), 'Write it as PEM.')
   }
   const [first] = certificates
   if (first === undefined) return line.failed('it holds no certificate', 'Write it as PEM.')
