@@ -107,4 +107,18 @@ export const BRIDGE: readonly Mutation[] = [
     replace: '    this.#pendingId = undefined\n  }',
     tests: ['test/bridge/reading.test.ts'],
   },
+  {
+    rule: 'messages of the old transport go to the origin of the server only',
+    file: 'src/bridge/sse-stream.ts',
+    find: 'if (url === null || url.origin !== server.origin) {',
+    replace: 'if (url === null) {',
+    tests: ['test/bridge/old-transport.test.ts'],
+  },
+  {
+    rule: 'what runs at SIGTERM is answered',
+    file: 'src/cli/stdio.ts',
+    find: 'if (why === undefined) void left.then(() => bridge.hurry())',
+    replace: "if (why !== '') void left.then(() => bridge.hurry())",
+    tests: ['test/bridge/process.test.ts'],
+  },
 ]

@@ -120,12 +120,9 @@ export class Bridge {
     ])
   }
 
-  /** Ends the waiting in `close`. */
+  /** Ends the waiting in `close`; what still runs is answered all the same. */
   hurry(): void {
-    for (const flight of this.#flights.all()) {
-      flight.drop()
-      this.#flights.remove(flight)
-    }
+    this.#flights.hurry()
   }
 
   #read(bytes: Buffer): readonly (Message | Malformed)[] {

@@ -43,6 +43,7 @@ export class Flights {
   readonly #queue: (() => void)[] = []
   #running = 0
   #onQuiet: (() => void) | undefined
+  #isHurried = false
 
   get(id: Id): Flight | undefined {
     return this.#byKey.get(keyOf(id))
@@ -75,14 +76,20 @@ export class Flights {
     }
   }
 
-  /** Resolves when nothing runs but what never ends, and after `limitMs` in any case. */
+  /** Resolves when nothing runs but what never ends, with `hurry`, and after `limitMs` in any case. */
   async quiet(limitMs: number): Promise<void> {
-    if (this.#isQuiet()) return
+    if (this.#isHurried || this.#isQuiet()) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, limitMs)
     this.#onQuiet = resolve
     await promise
     clearTimeout(timer)
+  }
+
+  /** Ends the waiting in `quiet`: what runs is left as it is. */
+  hurry(): void {
+    this.#onQuiet?.()
+    this.#isHurried = true
   }
 
   all(): readonly Flight[] {

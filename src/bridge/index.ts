@@ -1,2 +1,3 @@
 export { Bridge } from './bridge.ts'
 export { Output } from './output.ts'
+export { createSseEndpoint } from './sse-endpoint.ts'

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Bridge, Output } from '../bridge/index.ts'
+import { Bridge, createSseEndpoint, Output } from '../bridge/index.ts'
 import { asFailure, type EndpointCredentials, type McpEndpoint } from '../core/index.ts'
 import { loginCredentials } from '../login/index.ts'
 import { createMcpEndpoint, createMemoryEndpoint } from '../net/index.ts'
@@ -47,7 +47,8 @@ export async function runStdio(argv: readonly string[], io: Io, streams?: Stream
   try {
     await whole(async (closers) => {
       const way = await openWay(parsed, options, io, log, closers)
-      await carry(way, options, io, log, streams ?? processStreams())
+      const endpoint = withHeaders(way.endpoint, options.headers)
+      await carry({ ...way, endpoint }, options, io, log, streams ?? processStreams())
       await closers.close()
     })
     return EXIT.fine
@@ -57,6 +58,12 @@ export async function runStdio(argv: readonly string[], io: Io, streams?: Stream
     log.flush()
   }
 }
+
+/** What the user wants to be on each request; what the bridge says itself goes before. */
+const withHeaders = (endpoint: McpEndpoint, headers: StdioOptions['headers']): McpEndpoint => ({
+  send: (request) => endpoint.send({ ...request, headers: { ...headers, ...request.headers } }),
+  close: () => endpoint.close(),
+})
 
 interface Way {
   readonly endpoint: McpEndpoint
@@ -70,7 +77,8 @@ async function openWay(parsed: Parsed, options: StdioOptions, io: Io, log: OpenL
   const given = tokenFile === undefined ? undefined : tokenInFile(tokenFile)
   if (url !== undefined) {
     const egressProxy = egressFrom(io.env)
-    const endpoint = closers.keep(createMcpEndpoint({ url, caCertPath: caFile, egressProxy }))
+    const http = createMcpEndpoint({ url, caCertPath: caFile, egressProxy })
+    const endpoint = closers.keep(createSseEndpoint(http, url, MAX_MESSAGE_BYTES))
     // Without the query: it may hold what is nobody's business.
     const credentials = options.hasLogin ? personal(parsed, url, caFile, io, log, closers) : (given ?? noCredentials())
     return { endpoint, credentials, server: `at ${url.origin}${url.pathname}` }
@@ -152,7 +160,9 @@ async function carry(
   log.info({ why: why ?? 'input ended' }, 'stopping')
   streams.input.destroy()
   const closing = bridge.close(why === undefined ? graceMs : STOP_GRACE_MS)
-  void left.then(() => bridge.hurry())
+  // Whoever asked has its short grace; who asks while the long one runs wants no more of it.
+  if (why === undefined) void left.then(() => bridge.hurry())
+  else void output.gone.then(() => bridge.hurry())
   await closing
 }
 

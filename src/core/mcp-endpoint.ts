@@ -6,6 +6,8 @@ export interface EndpointRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array
+  /** Path and query at the same server. Default: the endpoint's own. */
+  readonly path?: string
   /** Ends the request, and the answer with it, whatever has come of it. */
   readonly signal: AbortSignal
 }

@@ -21,3 +21,4 @@ export {
 export { parseRetryAfter, retryAfterFor } from './retry-after.ts'
 export { JsonError, parseJsonObject, readJsonObject } from './strict-json.ts'
 export { checkTokenInHost, checkTokenInTarget } from './token-in-target.ts'
+export { HOP_BY_HOP } from './hop-by-hop.ts'

@@ -43,7 +43,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const send = async (request: EndpointRequest): Promise<EndpointAnswer> => {
     for (let hops = 0; ; hops++) {
       const answer = await endpoint.send(request)
-      const moved = REPEATED.has(answer.status) ? targetOf(answer, url.origin, path) : undefined
+      const isOwn = request.path === undefined
+      const moved = isOwn && REPEATED.has(answer.status) ? targetOf(answer, url.origin, path) : undefined
       if (moved === undefined || hops === MAX_HOPS) return answer
       answer.body.destroy()
       path = moved
@@ -72,9 +73,9 @@ export function createMemoryEndpoint(connect: () => Duplex, path: () => string):
 }
 
 function endpointOver(dispatcher: Dispatcher, path: () => string): McpEndpoint {
-  const send = async ({ method, headers, body, signal }: EndpointRequest): Promise<EndpointAnswer> => {
+  const send = async ({ method, headers, body, signal, path: other }: EndpointRequest): Promise<EndpointAnswer> => {
     try {
-      const answer = await dispatcher.request({ method, path: path(), headers, body: body ?? null, signal })
+      const answer = await dispatcher.request({ method, path: other ?? path(), headers, body: body ?? null, signal })
       // Whoever reads hears of errors by reading; one that comes when nobody does is no error to anybody.
       answer.body.on('error', () => {})
       return { status: answer.statusCode, headers: answer.headers, body: answer.body }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
-import { Bridge, Output } from '../../src/bridge/index.ts'
+import { Bridge, createSseEndpoint, Output } from '../../src/bridge/index.ts'
 import { noCredentials } from '../../src/compose/token-file.ts'
 import type { EndpointCredentials } from '../../src/core/index.ts'
 import { createMcpEndpoint } from '../../src/net/index.ts'
@@ -12,6 +12,8 @@ import { recordLog } from '../e2e/lab.ts'
 /** What arrived at a server that a test writes itself. */
 export interface Arrived {
   readonly method: string
+  /** Path and query. */
+  readonly path: string
   readonly headers: IncomingMessage['headers']
   readonly body: { id?: number | string; method?: string; params?: Record<string, unknown>; result?: unknown }
   readonly response: ServerResponse
@@ -32,6 +34,7 @@ export async function startServer(answer: (arrived: Arrived) => void) {
       const text = Buffer.concat(chunks).toString()
       const arrived: Arrived = {
         method: request.method ?? '',
+        path: request.url ?? '',
         headers: request.headers,
         body: text === '' ? {} : (JSON.parse(text) as Arrived['body']),
         response,
@@ -79,7 +82,8 @@ export function openBridge(
   const input = new PassThrough()
   const stdout = new PassThrough()
   const log = recordLog()
-  const endpoint = createMcpEndpoint({ url: new URL(url) })
+  const maxMessageBytes = options.maxMessageBytes ?? 1024 * 1024
+  const endpoint = createSseEndpoint(createMcpEndpoint({ url: new URL(url) }), new URL(url), maxMessageBytes)
   const bridge = new Bridge({
     endpoint,
     credentials: options.credentials ?? noCredentials(),
@@ -89,7 +93,7 @@ export function openBridge(
     server: 'under test',
     // Waits are as short as they can be while their order stays.
     pause: (ms, signal) => delay(options.naturalPauses === true ? ms : Math.min(ms / 20, 100), undefined, { signal }),
-    maxMessageBytes: options.maxMessageBytes ?? 1024 * 1024,
+    maxMessageBytes,
   })
   const lines: string[] = []
   let rest = ''

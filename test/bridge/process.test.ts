@@ -6,7 +6,7 @@ import path from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { spawnExtauth } from '../e2e/process.ts'
 import { openLab, type TestLab } from '../e2e/lab.ts'
-import { INITIALIZE } from './harness.ts'
+import { INITIALIZE, shakeHands, startServer } from './harness.ts'
 
 let lab: TestLab
 let directory: string
@@ -35,7 +35,7 @@ function start(args: readonly string[] = ['--url', `${lab.url}/unauthenticated`]
     printed.stdout
       .split('\n')
       .slice(0, -1)
-      .map((line) => JSON.parse(line) as { id?: unknown; method?: string; error?: { code: number } })
+      .map((line) => JSON.parse(line) as { id?: unknown; method?: string; error?: { code: number; data?: unknown } })
   return {
     child,
     printed,
@@ -80,13 +80,58 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     const bridge = await shaken()
     bridge.send({ id: 3, method: 'tools/call', params: { name: 'wait', arguments: { ms: 60_000 } } })
+    bridge.send({ id: 4, method: 'tools/list' })
+    await bridge.answer(4)
     expect(sessions()).toBe(1)
     bridge.child.kill(signal)
     expect(await bridge.ended).toEqual([0, null])
+    // Nobody is left waiting: what could not be finished says so.
+    expect(bridge.messages().find(({ id }) => id === 3)?.error?.data).toEqual({ reason: 'stopping' })
     expect(sessions()).toBe(0)
   },
   40_000,
 )
+
+test('--header goes along with each request, and what the bridge says itself can not be said so', async () => {
+  const server = await startServer((arrived) => void shakeHands(arrived, 's-1'))
+  const bridge = start(['--url', server.url, '--header', 'X-Team: blue', '--header', 'x-key:  a:b '])
+  bridge.send(INITIALIZE)
+  await bridge.answer(0)
+  bridge.send({ method: 'notifications/initialized' })
+  await vi.waitFor(() => expect(server.by('GET')).toHaveLength(1), { timeout: 10_000, interval: 20 })
+  bridge.child.stdin?.end()
+  expect(await bridge.ended).toEqual([0, null])
+  await server.close()
+  expect(server.all.map(({ method, headers }) => [method, headers['x-team'], headers['x-key']])).toEqual(
+    ['POST', 'POST', 'GET', 'DELETE'].map((method) => [method, 'blue', 'a:b']),
+  )
+  for (const line of ['Authorization: Bearer sesame', 'Mcp-Session-Id: 1', 'Host: a', 'no colon', 'X-A: é']) {
+    const refused = start(['--url', server.url, '--header', line])
+    expect(await refused.ended).toEqual([2, null])
+    expect(refused.printed.stderr).toContain('--header')
+    expect(refused.printed.stderr).not.toContain('sesame')
+  }
+}, 40_000)
+
+test('what needs a moment when SIGTERM comes is still answered', async () => {
+  const bridge = await shaken()
+  bridge.send({ id: 3, method: 'tools/call', params: { name: 'wait', arguments: { ms: 300 } } })
+  bridge.send({ id: 4, method: 'tools/list' })
+  await bridge.answer(4)
+  bridge.child.kill('SIGTERM')
+  expect(await bridge.ended).toEqual([0, null])
+  expect(bridge.messages().find(({ id }) => id === 3)).toMatchObject({ result: {} })
+}, 40_000)
+
+test('a signal while the last answers are waited for ends the waiting, with an answer', async () => {
+  const bridge = await shaken(['--url', `${lab.url}/unauthenticated`, '--drain-grace', '30s'])
+  bridge.send({ id: 3, method: 'tools/call', params: { name: 'wait', arguments: { ms: 60_000 } } })
+  bridge.child.stdin?.end()
+  await vi.waitFor(() => expect(bridge.printed.stderr).toContain('"msg":"stopping"'), { timeout: 10_000, interval: 20 })
+  bridge.child.kill('SIGTERM')
+  expect(await bridge.ended).toEqual([0, null])
+  expect(bridge.messages().find(({ id }) => id === 3)?.error?.data).toEqual({ reason: 'stopping' })
+}, 40_000)
 
 test('what runs when the input ends is answered, seconds later', async () => {
   const bridge = await shaken()

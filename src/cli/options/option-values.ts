@@ -35,6 +35,11 @@ export const API_GROUP: ValueKind = {
 export const OBJECT_NAME = matching('up to 63 lower-case letters, digits and "-"', LABEL)
 export const HOST = matching('a host name or an address', /^[A-Za-z0-9._:-]+$/)
 export const IMAGE = matching('the name of an image, without spaces', /^[A-Za-z0-9][\w./:@-]*$/)
+/** A header line (RFC 9112 §5); which names are taken is the command's to say. */
+export const HEADER_LINE = matching(
+  'a header line, NAME: VALUE',
+  /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}:[\t\x20-\x7e]{0,8192}$/,
+)
 export const CLAIM = matching('NAME=VALUE', /^[^=]+=/)
 export const ROUTE_PATH = matching('the path of a route, such as /upstream', /^(\/[\w-]+)+$/)
 

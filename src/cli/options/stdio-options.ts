@@ -1,8 +1,9 @@
 import { isLoopbackHost } from '../../core/index.ts'
+import { HOP_BY_HOP } from '../../http/index.ts'
 import { parseGoDuration } from '../../fields/index.ts'
 import { logOptions } from './log-options.ts'
 import { LOGIN_OPTIONS } from './login-options.ts'
-import { API_GROUP, DIRECTORY, DURATION, FILE, HTTP_URL, NAMESPACE, TEXT } from './option-values.ts'
+import { API_GROUP, DIRECTORY, DURATION, FILE, HEADER_LINE, HTTP_URL, NAMESPACE, TEXT } from './option-values.ts'
 import type { CommandSpec, OptionSpec, Parsed } from './options.ts'
 import { UsageError } from '../../compose/index.ts'
 
@@ -42,6 +43,13 @@ export const STDIO_SPEC: CommandSpec = {
       'FILE',
       'File with the access token for the server or the route; read again for each request.',
     ),
+    header: {
+      type: 'string',
+      is: HEADER_LINE,
+      multiple: true,
+      value: 'NAME: VALUE',
+      help: 'Goes along with each request to the server or the route. Arguments can be seen by others on this machine.',
+    },
     login: {
       type: 'boolean',
       help: 'With --url: logs you in in the browser when the server asks for it, and keeps the tokens (extauth logout).',
@@ -75,6 +83,8 @@ export interface StdioOptions {
   readonly caFile: string | undefined
   readonly tokenFile: string | undefined
   readonly hasLogin: boolean
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
   /** Milliseconds. */
   readonly graceMs: number
 }
@@ -107,6 +117,23 @@ export function stdioOptionsOf(options: Parsed): StdioOptions {
     caFile,
     tokenFile,
     hasLogin,
+    headers: headersOf(options.list('header')),
     graceMs: (grace === undefined ? undefined : parseGoDuration(grace)) ?? DEFAULT_GRACE_MS,
   }
+}
+
+/** Written by the bridge itself, or by HTTP. */
+const OWN = /^(?:authorization|host|content-.*|accept|accept-encoding|expect|last-event-id|mcp-.*)$/
+
+/** Header lines by name; the last of a name counts. Throws `UsageError` for what nobody but the bridge may say. */
+function headersOf(lines: readonly string[]): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {}
+  for (const line of lines) {
+    const name = line.slice(0, line.indexOf(':')).toLowerCase()
+    if (name === 'authorization') throw new UsageError('--header takes no Authorization: the token is for --token-file')
+    if (OWN.test(name) || HOP_BY_HOP.includes(name))
+      throw new UsageError(`--header can not set ${name}: the bridge does`)
+    headers[name] = line.slice(name.length + 1).trim()
+  }
+  return headers
 }
