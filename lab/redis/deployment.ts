@@ -5,7 +5,7 @@ import { type RedisProcess, startRedisProcess } from './process.ts'
 /** What the user of the product may do, as docs/redis.md has it. */
 export const LAB_REDIS_RULES =
   '~extauth:* &extauth:* +ping +role +select +get +set +getdel +del +eval +evalsha +getrange +pexpire +pttl +time ' +
-  '+zadd +zcard +zrange +zrem +zscore +publish +subscribe +unsubscribe +wait'
+  '+zadd +zcard +zrange +zrem +zscore +publish +subscribe +unsubscribe +wait +info'
 
 /** A Redis and the Sentinel that knows it, on loopback, with users as an operator would make them. */
 export interface LabRedis {

@@ -7,6 +7,20 @@ const putBack = ['test/authserver/put-back.test.ts']
 /** The store in Redis: whom it trusts, whose a lock is, and what who writes there can bring back. */
 export const STORE: readonly Mutation[] = [
   {
+    rule: 'a store that throws keys away is told',
+    file: 'src/storage/redis/server-look.ts',
+    find: 'evicts.with().set(next === undefined || next === KEEPS ? 0 : 1)',
+    replace: 'evicts.with().set(0)',
+    tests: ['test/e2e/store-state.test.ts'],
+  },
+  {
+    rule: 'a store that lost what was in it is told',
+    file: 'src/storage/redis/loss-watch.ts',
+    find: 'if (known !== undefined && known !== mark) {',
+    replace: 'if (known === mark) {',
+    tests: ['test/e2e/store-state.test.ts'],
+  },
+  {
     rule: 'a master or sentinel shows a certificate of its own name',
     file: 'src/storage/redis/connection.ts',
     find: 'rejectUnauthorized: !tls.insecureSkipVerify,',

@@ -12,6 +12,8 @@ export interface Resources {
   readonly certificate: (path: string) => () => Buffer | undefined
   /** Names of identity providers whose keys were asked for and never came. */
   readonly providersWithoutKeys: () => readonly string[]
+  /** What should be otherwise with the stores that it uses. */
+  readonly storeRemarks?: () => readonly string[]
   /** Where callers of its routes log in. */
   readonly authServers?: readonly Pick<AuthServer, 'name' | 'readiness'>[]
 }
@@ -25,9 +27,9 @@ interface Missing {
 
 /**
  * Ready as long as it does not drain and at least one route has all the secrets and files that its type names; degraded
- * while another lacks one, while the keys of an identity provider never came, and while nobody can log in at an
- * authorization server; none of these makes it unready: restarting this process would not mend it. What holds for one
- * replica only is said.
+ * while another lacks one, while the keys of an identity provider never came, while a store evicts or has lost what was in it,
+ * and while nobody can log in at an authorization server; none of these makes it unready: restarting this process would
+ * not mend it. What holds for one replica only is said.
  */
 export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: boolean): Readiness {
   if (isDraining) return { ok: false, detail: { draining: true } }
@@ -43,10 +45,13 @@ export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: 
     return { authServer: name, isReady, remarks }
   })
   const authServers = servers.filter(({ remarks }) => remarks.length > 0)
-  const degraded = unusable.length > 0 || providersWithoutKeys.length > 0 || servers.some(({ isReady }) => !isReady)
+  const stores = [...new Set(held.storeRemarks?.() ?? [])]
+  const degraded =
+    unusable.length + providersWithoutKeys.length + stores.length > 0 || servers.some(({ isReady }) => !isReady)
   const detail = {
     ...(unusable.length === 0 ? {} : { unusable }),
     ...(providersWithoutKeys.length === 0 ? {} : { providersWithoutKeys }),
+    ...(stores.length === 0 ? {} : { stores }),
     ...(authServers.length === 0 ? {} : { authServers }),
   }
   return {

@@ -2,6 +2,7 @@ import { measureStore } from './measured.ts'
 import { createMemoryStore } from './memory.ts'
 import type { Store } from './port.ts'
 import type { RedisConfig, RedisRuntime, StoreTls } from './redis/config.ts'
+import { createLossWatch, type LossWatch } from './redis/loss-watch.ts'
 import { openParts, type OpenParts } from './redis/parts.ts'
 import { createRedisStore } from './redis/store.ts'
 
@@ -29,11 +30,24 @@ export interface Stores {
    * reload of the configuration forgets nothing. Never throws because a store can't be reached: its operations do.
    */
   open(config: StorageConfig, scope: string, options?: OpenOptions): Store
+  /** How the stores outside of this process are, one for each configuration that is open. */
+  states(): readonly StoreState[]
   close(): Promise<void>
+}
+
+/** What is to be told of a store that answers. */
+export interface StoreState {
+  /** By how many milliseconds its clock is ahead of ours; undefined where that is not known. */
+  readonly clockAheadMs: number | undefined
+  /** What should be otherwise, for people; no address, no credential. */
+  readonly remarks: readonly string[]
+  /** Its user may not ask what is needed to know whether it evicts. */
+  readonly isBlind: boolean
 }
 
 interface Shared {
   readonly parts: OpenParts
+  readonly watches: Set<LossWatch>
   users: number
 }
 
@@ -51,11 +65,13 @@ export function createStores(runtime: StoresRuntime): Stores {
 
   const redis = (config: RedisConfig, scope: string, { isDurable = true }: OpenOptions): Store => {
     const key = identityOf(config)
-    const one = shared.get(key) ?? { parts: openParts(config, runtime), users: 0 }
+    const one = shared.get(key) ?? { parts: openParts(config, runtime), watches: new Set(), users: 0 }
     if (one.users === 0) warn(config)
     shared.set(key, one)
     one.users += 1
     const release = () => {
+      watch.close()
+      one.watches.delete(watch)
       one.users -= 1
       if (one.users === 0) {
         shared.delete(key)
@@ -63,10 +79,10 @@ export function createStores(runtime: StoresRuntime): Stores {
       }
       return Promise.resolve()
     }
-    return measureStore(
-      createRedisStore(isDurable ? one.parts.durable() : one.parts.plain, scope, release),
-      runtime.metrics,
-    )
+    const store = createRedisStore(isDurable ? one.parts.durable() : one.parts.plain, scope, release)
+    const watch = createLossWatch(store, scope, runtime)
+    one.watches.add(watch)
+    return measureStore(store, runtime.metrics)
   }
 
   const warn = ({ tls, sentinelTls }: RedisConfig) => {
@@ -80,8 +96,17 @@ export function createStores(runtime: StoresRuntime): Stores {
   return {
     open: (config, scope, options = {}) =>
       config.type === 'memory' ? memory(scope) : redis(config.kvstore, scope, options),
+    states: () =>
+      [...shared.values()].map(({ parts: { said }, watches }) => ({
+        clockAheadMs: said.clockAheadMs,
+        remarks: [said.remark, ...[...watches].map(({ remark }) => remark)].filter((remark) => remark !== undefined),
+        isBlind: said.isBlind,
+      })),
     async close() {
-      for (const { parts } of shared.values()) parts.close()
+      for (const { parts, watches } of shared.values()) {
+        for (const watch of watches) watch.close()
+        parts.close()
+      }
       shared.clear()
       for (const store of memories.values()) await store.close()
       memories.clear()

@@ -77,7 +77,8 @@ export function buildCandidate(
     )
     const runtime = { routes, localHandlers, close }
     const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
-    const held = { secrets, certificate, providersWithoutKeys, authServers: authServers.all }
+    const storeRemarks = () => services.stores.states().flatMap(({ remarks }) => remarks)
+    const held = { secrets, certificate, providersWithoutKeys, storeRemarks, authServers: authServers.all }
     const prepared = () => atMost(PREPARE_MS, Promise.all(authServers.all.map((server) => server.opened())))
     const adopt = (): void => {
       authenticators.start()

@@ -1,7 +1,6 @@
 import { type ResolvedAuthServer, secretsNamedBy } from '../../resources/index.ts'
-import type { ResolvedProxy } from '../../load/index.ts'
 import { ConfigError } from '../../compose/index.ts'
-import { type AuthServers, loadRooms } from '../../compose/proxy/index.ts'
+import { loadRooms, type Services } from '../../compose/proxy/index.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
@@ -10,7 +9,7 @@ import { upstreamTasks } from './upstream.ts'
 /** Secrets and store of an embedded authorization server, and the upstream providers that its users are sent to. */
 export function authServerTasks(
   server: ResolvedAuthServer,
-  authServers: AuthServers,
+  services: Services,
   listenUrl: string,
   context: CheckContext,
 ): readonly Task[] {
@@ -22,7 +21,7 @@ export function authServerTasks(
   })
   return [
     ...secrets,
-    () => open(server, authServers, listenUrl, context.config),
+    () => open(server, services, listenUrl, context),
     ...upstreamTasks(server, listenUrl, context),
   ]
 }
@@ -30,18 +29,19 @@ export function authServerTasks(
 /** Opens the server with its keys and store, as a start would. */
 async function open(
   server: ResolvedAuthServer,
-  authServers: AuthServers,
+  { authServers, stores }: Services,
   listenUrl: string,
-  config: ResolvedProxy,
+  { config, stores: notes }: CheckContext,
 ): Promise<readonly CheckResult[]> {
   const line = about('authserver', server.name)
-  let held: ReturnType<AuthServers['hold']> | undefined
+  let held: ReturnType<Services['authServers']['hold']> | undefined
   let timer: NodeJS.Timeout | undefined
   try {
     const own = { ...config, authServers: [server] }
     held = authServers.hold(own, listenUrl, await loadRooms(own))
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, STEP_MS * 2)))
     await Promise.race([Promise.all(held.all.map((one) => one.opened())), late])
+    notes.take(stores.states())
     return held.all.map((one) => {
       const { isReady, remarks } = one.readiness()
       const text = remarks.join('; ')

@@ -4,6 +4,7 @@ import type { ObtainDeps } from '../../obtain/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import type { HeldAuthenticators } from '../../compose/proxy/index.ts'
 import type { ClockNotes } from './clock.ts'
+import type { StoreNotes } from './stores.ts'
 
 /** What all checks of one run have in common. */
 export interface CheckContext {
@@ -21,6 +22,7 @@ export interface CheckContext {
   /** The one route was asked for, so that a token which is not for it is a failure. */
   readonly isOneRoute: boolean
   readonly times: ClockNotes
+  readonly stores: StoreNotes
   /** What several routes share is found out once. */
   once<T>(key: string, make: () => Promise<T>): Promise<T>
 }

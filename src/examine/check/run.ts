@@ -2,6 +2,7 @@ import type { Clock, Log, Secret } from '../../core/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import { loadRooms, createServices } from '../../compose/proxy/index.ts'
 import { createClockNotes } from './clock.ts'
+import { createStoreNotes } from './stores.ts'
 import { createOnce, type CheckContext } from './context.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { authServerSections, processSection, routeSection, type Section } from './sections.ts'
@@ -49,6 +50,7 @@ export async function runChecks(
   const caFiles = services.caFiles.hold()
   const authenticators = services.authenticators.hold()
   const caCertificate = (path: string) => caFiles.certificate(path)
+  const times = createClockNotes()
   const context: CheckContext = {
     config,
     clock,
@@ -59,7 +61,8 @@ export async function runChecks(
     egressProxy: services.egressProxy,
     token: options.token,
     isOneRoute: options.route !== undefined || config.routes.length === 1,
-    times: createClockNotes(),
+    times,
+    stores: createStoreNotes(times),
     once: createOnce(),
   }
   try {
@@ -88,6 +91,8 @@ export async function runChecks(
       onSection(section)
     }
     for (const { title, route, results } of running) tell({ title, route, checks: (await results).flat() })
+    const stores = context.stores.lines()
+    if (stores.length > 0) tell({ title: 'stores', route: undefined, checks: stores })
     tell({ title: 'time', route: undefined, checks: context.times.lines() })
     return checked
   } finally {

@@ -77,7 +77,9 @@ export function processSection(context: CheckContext, services: Services): Secti
     tasks.push(() =>
       Promise.resolve(cache.keySecretRefs.flatMap((ref) => checkSecret(ref, 'cache.keySecretRefs', context, 'bytes'))),
     )
-    tasks.push(() => checkStore(services, () => storageConfig(cache.storage, namespace, context.secrets), cache.name))
+    tasks.push(() =>
+      checkStore(services, context, () => storageConfig(cache.storage, namespace, context.secrets), cache.name),
+    )
   }
   return { title: 'proxy', route: undefined, tasks }
 }
@@ -87,11 +89,12 @@ export const authServerSections = (context: CheckContext, services: Services, li
   context.config.authServers.map((server) => ({
     title: `authorization server ${server.name}`,
     route: undefined,
-    tasks: authServerTasks(server, services.authServers, listenUrl, context),
+    tasks: authServerTasks(server, services, listenUrl, context),
   }))
 
 async function checkStore(
   services: Services,
+  context: CheckContext,
   storage: () => ReturnType<typeof storageConfig>,
   name: string,
 ): Promise<readonly CheckResult[]> {
@@ -102,6 +105,7 @@ async function checkStore(
     store = services.stores.open(storage(), name)
     const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, STEP_MS * 2, 'late')))
     const answer = await Promise.race([store.get('check'), late])
+    context.stores.take(services.stores.states())
     if (answer !== 'late') return [line.ok('answers')]
     return [line.failed('no answer', 'Look at the sentinels and the master that they name.')]
   } catch {

@@ -71,5 +71,9 @@ function urlOf({ listen: { address, tls } }: ResolvedProxy): string {
 /** Stores that are made as configured and connect to nobody. */
 function memoryOnly(clock: Clock): Stores {
   const stores = createStores({ clock, log: SILENT, metrics: openMetrics(), random: Math.random })
-  return { open: (_config, scope) => stores.open({ type: 'memory' }, scope), close: () => stores.close() }
+  return {
+    open: (_config, scope) => stores.open({ type: 'memory' }, scope),
+    states: () => [],
+    close: () => stores.close(),
+  }
 }

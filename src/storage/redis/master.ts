@@ -1,17 +1,21 @@
 import { StoreError } from '../port.ts'
 import type { RedisConfig, RedisRuntime } from './config.ts'
-import { createClockCheck } from './clock-check.ts'
 import { openConnection, type Connection } from './connection.ts'
 import { ReplyError } from './reply-errors.ts'
 import { createSentinels } from './sentinels.ts'
+import { createServerLook, type ServerLook } from './server-look.ts'
 
 /** How often it is asked whether the master is still the master: an old one that is cut off does not know. */
 const WATCH_MS = 5_000
+/** So many of these later the master is looked at again: its settings can change while it runs. */
+const LOOKS_EACH = 6
 
 /** Opens connections to whatever is the master now. */
 export interface Master {
   /** A connection that is logged in, on the right database, to a server that says it is a master. Throws `StoreError`. */
   connect(): Promise<Connection>
+  /** What the last one said of itself. */
+  readonly said: Pick<ServerLook, 'clockAheadMs' | 'remark' | 'isBlind'>
   close(): void
 }
 
@@ -22,8 +26,9 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
   const failovers = runtime.metrics
     .counter('extauth_store_failovers_total', 'Times that the sentinels named another master than before.')
     .with()
-  const checkClock = createClockCheck(runtime)
+  const look = createServerLook(runtime)
   let last: string | undefined
+  let turn = 0
 
   const watch = async () => {
     if (open.size === 0) return
@@ -32,6 +37,9 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
       const { endpoint } = connection
       if (endpoint.host !== host || endpoint.port !== port) connection.destroy()
     }
+    turn = (turn + 1) % LOOKS_EACH
+    const [one] = open
+    if (turn === 0 && one !== undefined) await look.at(one)
   }
   const watching = setInterval(() => {
     // Nobody to ask is no reason to let a connection go that works.
@@ -58,11 +66,12 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
         throw error
       }
       note(`${endpoint.host} ${endpoint.port}`)
-      await checkClock(connection)
+      await look.at(connection)
       open.add(connection)
       void connection.closed.finally(() => open.delete(connection))
       return connection
     },
+    said: look,
     close() {
       clearInterval(watching)
       for (const connection of open) connection.destroy()

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 import { createDurableWriter } from './durable.ts'
 import { createLink, type Link } from './link.ts'
 import { createRedisLocks } from './locks.ts'
-import { createMaster } from './master.ts'
+import { createMaster, type Master } from './master.ts'
 import { createMessages } from './messages.ts'
 
 export interface OpenParts {
@@ -12,6 +12,8 @@ export interface OpenParts {
   readonly plain: RedisParts
   /** Writes count when as many replicas have them as is configured; connects for them when it is first asked for. */
   durable(): RedisParts
+  /** What the master says of itself. */
+  readonly said: Master['said']
   close(): void
 }
 
@@ -40,6 +42,7 @@ export function openParts(config: RedisConfig, runtime: RedisRuntime): OpenParts
 
   return {
     plain,
+    said: master.said,
     durable() {
       if (config.waitReplicas === 0) return plain
       const writer = (waiting ??= createLink({ ...shared, purpose: 'durable writes' }))
