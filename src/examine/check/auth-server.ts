@@ -19,11 +19,7 @@ export function authServerTasks(
     const form = path[0] === 'hmacSecretRefs' ? 'bytes' : 'text'
     return Promise.resolve(checkSecret(value, `${server.name} ${path.join('.')}`, context, form))
   })
-  return [
-    ...secrets,
-    () => open(server, services, listenUrl, context),
-    ...upstreamTasks(server, listenUrl, context),
-  ]
+  return [...secrets, () => open(server, services, listenUrl, context), ...upstreamTasks(server, listenUrl, context)]
 }
 
 /** Opens the server with its keys and store, as a start would. */
