@@ -3,6 +3,27 @@ import type { Mutation } from './mutation.ts'
 /** What keeps one connection from costing others, and who says where a request came from. */
 export const LISTEN: readonly Mutation[] = [
   {
+    rule: 'answers that wait for their clients have a bound together',
+    file: 'src/listen/unread-budget.ts',
+    find: 'const isCrowded = heldBytes > this.#limitBytes',
+    replace: 'const isCrowded = false',
+    tests: ['test/listen/unread-budget.test.ts', 'test/e2e/slow-readers.test.ts'],
+  },
+  {
+    rule: 'who holds little of what waits loses nothing to those who hold much',
+    file: 'src/listen/unread-budget.ts',
+    find: 'heldBytes > this.#limitBytes && holder.bytes > share',
+    replace: 'heldBytes > 0 && holder.bytes > 0',
+    tests: ['test/listen/unread-budget.test.ts'],
+  },
+  {
+    rule: 'a client has to take answers at a least rate',
+    file: 'src/listen/stuck.ts',
+    find: 'progress - this.#progress >= least',
+    replace: 'progress > this.#progress',
+    tests: ['test/listen/stuck-watch.test.ts'],
+  },
+  {
     rule: 'a connection that a worker did not take goes to another one',
     file: 'src/workers/reception.ts',
     find: 'if (socket !== undefined) waitAgain(socket)',

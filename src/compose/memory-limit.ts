@@ -9,6 +9,10 @@ const BODIES_SHARE = 1 / 2
 const SUPERVISOR_BYTES = 64 * MIB
 const LEAST_BYTES = 16 * MIB
 const MOST_BYTES = 256 * MIB
+/** Of the rest: for as much as waits for a client, the connection to its backend holds as much again. */
+const UNREAD_SHARE = 1 / 8
+const LEAST_UNREAD_BYTES = 8 * MIB
+const MOST_UNREAD_BYTES = 128 * MIB
 
 /**
  * Bytes of memory that this process may use: `configured`, else the limit of its control group (memory.max, or
@@ -23,6 +27,8 @@ export interface MemoryShares {
   readonly memoryLimitBytes: number
   /** For request bodies that are kept by one process. */
   readonly keptBodiesBytes: number
+  /** For answers of one process that wait for their clients. */
+  readonly unreadAnswersBytes: number
 }
 
 export interface MemoryOptions {
@@ -39,9 +45,12 @@ export function memorySharesOf(
 ): MemoryShares {
   const memoryLimitBytes = memoryLimitOf(configured)
   const forServing = workers === 1 ? memoryLimitBytes : (memoryLimitBytes - SUPERVISOR_BYTES) / workers
-  const share = Math.floor((forServing - ITSELF_BYTES) * BODIES_SHARE)
+  const rest = forServing - ITSELF_BYTES
+  const between = (least: number, share: number, most: number): number =>
+    Math.min(most, Math.max(least, Math.floor(rest * share)))
   return {
     memoryLimitBytes,
-    keptBodiesBytes: keptBodiesBytes ?? Math.min(MOST_BYTES, Math.max(LEAST_BYTES, share)),
+    keptBodiesBytes: keptBodiesBytes ?? between(LEAST_BYTES, BODIES_SHARE, MOST_BYTES),
+    unreadAnswersBytes: between(LEAST_UNREAD_BYTES, UNREAD_SHARE, MOST_UNREAD_BYTES),
   }
 }

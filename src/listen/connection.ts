@@ -3,8 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { causeOf, Failure, type Log } from '../core/index.ts'
 import { Peer } from './peer.ts'
+import type { RequestKind } from './request-kind.ts'
 import { notUnderstood, parserFailure, renderRefusal, type Refusal } from './refusal.ts'
-import { StuckWatch, type StuckReason, type Patience } from './stuck.ts'
+import { StuckWatch, type CutReason, type StuckReason, type Patience } from './stuck.ts'
 
 /** Requests of one connection that may be unanswered before it is read no further. */
 const MAX_UNANSWERED = 16
@@ -147,6 +148,20 @@ export class Connection<T = unknown> {
     socket.once('close', () => clearTimeout(timer))
   }
 
+  /** What of its answer waits for the client, in bytes. */
+  get unreadBytes(): number {
+    return this.socket.destroyed ? 0 : this.socket.writableLength
+  }
+
+  /** Since when, as `look` has seen it; 0 before. */
+  get unreadSinceMs(): number {
+    return this.#watch.sinceMs('unread_answer')
+  }
+
+  get clientAddress(): string {
+    return this.#request === undefined ? this.peer.address : this.peer.clientOf(this.#request).address
+  }
+
   /** To be called about each second: ends the connection when it is stuck for too long. */
   look(nowMs: number): void {
     const stuck = this.#stuckIn()
@@ -160,7 +175,7 @@ export class Connection<T = unknown> {
   }
 
   /** Ends the connection at once, so that the client can tell that its answer is not whole. */
-  cut(reason: StuckReason | undefined): void {
+  cut(reason: CutReason | undefined): void {
     const { socket } = this
     if (socket.destroyed) return
     if (reason !== undefined) this.#rules.onCut(reason)
@@ -271,13 +286,6 @@ export class Connection<T = unknown> {
   }
 }
 
-/** How a request came to us. */
-export interface RequestKind {
-  /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
-  readonly expectsContinue: boolean
-  readonly isUpgrade: boolean
-}
-
 /** What all connections of one listener have in common. */
 export interface ConnectionRules<T> {
   readonly log: Log
@@ -288,5 +296,5 @@ export interface ConnectionRules<T> {
   readonly patience: Patience
   serve(request: IncomingMessage, response: ServerResponse, connection: Connection<T>, kind: RequestKind): void
   refusal(failure: Failure, served: T | undefined): Refusal
-  onCut(reason: StuckReason): void
+  onCut(reason: CutReason): void
 }

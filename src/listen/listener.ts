@@ -11,6 +11,7 @@ import { createHttpServer } from './http-server.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
 import { followCertificate, type TlsMaterial } from './tls.ts'
+import { UnreadBudget } from './unread-budget.ts'
 
 /** How long a client may take, in milliseconds. */
 export interface ListenerDeadlines {
@@ -20,7 +21,7 @@ export interface ListenerDeadlines {
   readonly requestMs: number
   /** Between requests. Default 75 s. */
   readonly keepAliveMs: number
-  /** For taking a piece of an answer. Default 60 s. */
+  /** For taking 240 bytes of an answer a second, counted over this time. Default 60 s. */
   readonly unreadAnswerMs: number
   /** For a piece of what is left of a body when the answer is out, default 5 s; six times that for all of it. */
   readonly unreadBodyMs: number
@@ -40,6 +41,11 @@ const DEFAULT_DEADLINES: ListenerDeadlines = {
 const DEFAULT_CONNECTIONS = 10_000
 /** How often connections are looked at, in milliseconds; a deadline is kept to about this. */
 const SWEEP_MS = 1000
+/** How often what waits for clients is counted: what comes in between is over the limit. */
+const COUNT_MS = 250
+/** What a client has to take of an answer that waits: as much as other servers want of theirs. */
+const LEAST_BYTES_PER_SECOND = 240
+const DEFAULT_UNREAD_BYTES = 64 * 1024 * 1024
 
 export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | 'refusal'> {
   readonly address: ListenAddress
@@ -53,6 +59,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly deadlines?: Partial<ListenerDeadlines>
   /** Most connections at once. Default 10,000, fewer where the process has too few file descriptors. */
   readonly maxConnections?: number
+  /** Bytes of answers that may wait for their clients, of all connections together. Default 64 MiB. */
+  readonly unreadAnswersBytes?: number | undefined
   /** File descriptors that a connection costs: 2 for one that opens another one. Default 1. */
   readonly descriptorsPerConnection?: number
   /** CIDRs of peers that may say for whom they ask (`listen.trustedProxies`). Default: nobody may. */
@@ -104,9 +112,13 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     canReset: tls === undefined && address.kind === 'tcp',
     trustedProxies: options.trustedProxies === undefined ? undefined : createTrustedProxies(options.trustedProxies),
     patience: {
-      unread_answer: { silenceMs: deadlines.unreadAnswerMs, totalMs: Number.POSITIVE_INFINITY },
-      unread_body: { silenceMs: deadlines.unreadBodyMs, totalMs: 6 * deadlines.unreadBodyMs },
-      pipelining: { silenceMs: deadlines.pipeliningMs, totalMs: Number.POSITIVE_INFINITY },
+      unread_answer: {
+        withinMs: deadlines.unreadAnswerMs,
+        least: (LEAST_BYTES_PER_SECOND * deadlines.unreadAnswerMs) / 1000,
+        totalMs: Number.POSITIVE_INFINITY,
+      },
+      unread_body: { withinMs: deadlines.unreadBodyMs, least: 1, totalMs: 6 * deadlines.unreadBodyMs },
+      pipelining: { withinMs: deadlines.pipeliningMs, least: 1, totalMs: Number.POSITIVE_INFINITY },
     },
     serve,
     refusal,
@@ -167,6 +179,9 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     limit.look(count())
   }, SWEEP_MS)
   sweep.unref()
+  const unread = new UnreadBudget(options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES, log, metrics)
+  const counting = setInterval(() => unread.look(connections), COUNT_MS)
+  counting.unref()
   const closed = new Promise<void>((resolve) => {
     server.once('close', resolve)
   })
@@ -209,6 +224,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       for (const socket of sockets) socket.destroy()
       await closed
       clearInterval(sweep)
+      clearInterval(counting)
       unfollow()
     },
   }

@@ -21,6 +21,10 @@ export class Peer {
     this.#trusted = options.trustedProxies?.includes(address) === true ? options.trustedProxies : undefined
   }
 
+  get address(): string {
+    return this.#own.address
+  }
+
   /** Who sent a request: the peer itself, or whom it may speak for as `listen.trustedProxies` says. */
   clientOf({ headers }: IncomingMessage): Client {
     return this.#trusted === undefined ? this.#own : clientBehind(this.#own, headers, this.#trusted)

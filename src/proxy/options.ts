@@ -29,6 +29,8 @@ export interface ListenOptions {
   readonly connectionLimit?: number
   /** Bytes of memory for request bodies that are kept, of all requests together. Default 256 MiB. */
   readonly bufferedBodiesBytes?: number
+  /** Bytes of memory for answers that wait for their clients, of all together. Default 64 MiB. */
+  readonly unreadAnswersBytes?: number
 }
 
 /** How long a client may take with its body, in milliseconds. */

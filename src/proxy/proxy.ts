@@ -51,6 +51,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     deadlines,
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(connectionLimit === undefined ? {} : { maxConnections: connectionLimit }),
+    unreadAnswersBytes: options.listen.unreadAnswersBytes,
     // Each request may need a connection to its backend.
     descriptorsPerConnection: 2,
     // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).

@@ -204,6 +204,8 @@ async function listen(
     listen: {
       ...config.listen,
       bufferedBodiesBytes: memory.keptBodiesBytes,
+      // Whoever connects from inside is one client.
+      unreadAnswersBytes: isInline ? PATIENT : memory.unreadAnswersBytes,
       tls,
       acceptedAt: common?.url,
       ...(isInline ? INLINE_LISTEN : {}),
