@@ -24,7 +24,10 @@ afterEach(async () => {
 async function start() {
   const backend = await sockets.http((request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
-    if (request.url !== '/endless') return void response.end('{}')
+    if (request.url !== '/endless') {
+      response.end('{}')
+      return
+    }
     const more = (): void => {
       while (!response.destroyed && response.write(ENDLESS));
     }

@@ -47,7 +47,10 @@ describe('memory for answers that wait for their clients', () => {
   })
 
   it('cuts among equal ones only until the rest fits', () => {
-    const { cut } = look(100, [...Array.from({ length: 30 }, (_, index) => reader(`10.0.2.${index}`, 10))])
+    const { cut } = look(
+      100,
+      Array.from({ length: 30 }, (_, index) => reader(`10.0.2.${index}`, 10)),
+    )
     expect(cut).toHaveLength(20)
   })
 
