@@ -1,3 +1,3 @@
-export { LAB_LOGIN_SPEC } from './lab-login.ts'
-export { LAB_TOKEN_SPEC } from './lab-token.ts'
-export { LAB_SPEC, runLab } from './lab.ts'
+export { runLabLogin } from './lab-login.ts'
+export { runLabToken } from './lab-token.ts'
+export { runLab } from './lab.ts'

@@ -20,9 +20,8 @@ import {
   startLabWorkspace,
 } from '../index.ts'
 import type { InspectorMode } from '../../src/resources/index.ts'
-import { ConfigError } from '../../src/compose/index.ts'
+import { CommandFailed, LAB_CONFIG } from '../../src/cli/index.ts'
 import { LAB_PORTS, type LabPorts } from './lab-ports.ts'
-import { LAB_CONFIG } from '../../src/cli/index.ts'
 import { labTryUsers } from './lab-try.ts'
 import { shareState } from './lab-replicas.ts'
 import type { ReportingLog } from '../../src/report/index.ts'
@@ -229,7 +228,7 @@ async function openRedis(server: string): Promise<LabRedis> {
   try {
     return await startLabRedis(server)
   } catch (cause) {
-    throw new ConfigError([`extauth lab: ${server} does not start: ${(cause as Error).message}`], { cause })
+    throw new CommandFailed(`${server} does not start: ${(cause as Error).message}`, { cause })
   }
 }
 

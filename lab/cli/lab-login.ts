@@ -5,8 +5,8 @@ import { createOutbound, postForm } from '../../src/net/index.ts'
 import { EXIT, type Io } from '../../src/compose/index.ts'
 import { LAB_PORTS } from './lab-ports.ts'
 import { clickThrough } from './lab-pages.ts'
-import { PORT, ROUTE_PATH, TEXT, type CommandSpec, parseOptions, renderHelp } from '../../src/cli/options/index.ts'
-import { ownCommand } from '../../src/cli/index.ts'
+import { PORT, ROUTE_PATH, TEXT, type CommandSpec } from '../../src/cli/options/index.ts'
+import { command, CommandFailed, ownCommand } from '../../src/cli/index.ts'
 
 /** The table of its options. */
 export const LAB_LOGIN_SPEC: CommandSpec = {
@@ -29,15 +29,8 @@ export const LAB_LOGIN_SPEC: CommandSpec = {
 /** How long a person in front of a browser may take. */
 const BROWSER_MS = 5 * 60_000
 
-class LoginFailed extends Error {}
-
 /** `extauth lab login`: exit code 0 and the token on standard output, 1 when the lab does not run or the login fails. */
-export async function runLabLogin(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(LAB_LOGIN_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(LAB_LOGIN_SPEC))
-    return EXIT.fine
-  }
+export const runLabLogin = command(LAB_LOGIN_SPEC, async ({ options, io }) => {
   const route = options.text('route') ?? '/upstream'
   const port = options.text('port') ?? String(LAB_PORTS.proxy)
   const clock = { now: () => Date.now() }
@@ -46,15 +39,12 @@ export async function runLabLogin(argv: readonly string[], io: Io): Promise<numb
     io.stdout(`${await logIn(outbound, `http://127.0.0.1:${port}`, route, options.text('user'), io)}\n`)
     return EXIT.fine
   } catch (error) {
-    if (!(error instanceof OutboundError) && !(error instanceof LoginFailed)) throw error
-    const reason =
-      error instanceof LoginFailed ? error.message : `the lab does not run; start it with: ${ownCommand()} lab`
-    io.stderr(`extauth lab login: ${reason}\n`)
-    return EXIT.failed
+    if (!(error instanceof OutboundError)) throw error
+    throw new CommandFailed(`the lab does not run; start it with: ${ownCommand()} lab`)
   } finally {
     await outbound.close()
   }
-}
+})
 
 /**
  * A token for a route of a running lab after a login as `user`, as an MCP client does it, all buttons pressed. Rejects when
@@ -102,9 +92,9 @@ async function logIn(
         ? await receiver.answer.catch(() => refuse('nobody came back from the browser'))
         : await clickThrough(url, receiver.url, user, refuse)
     if (answer.get('state') !== state || answer.get('iss') !== issuer)
-      throw new LoginFailed('the answer is for another login')
+      throw new CommandFailed('the answer is for another login')
     const code = answer.get('code')
-    if (code === null) throw new LoginFailed(`refused: ${answer.get('error') ?? 'no code came back'}`)
+    if (code === null) throw new CommandFailed(`refused: ${answer.get('error') ?? 'no code came back'}`)
     const response = await postForm(outbound, {
       url: textOf(server['token_endpoint']),
       form: {
@@ -122,12 +112,12 @@ async function logIn(
 }
 
 const refuse = (reason: string): never => {
-  throw new LoginFailed(reason)
+  throw new CommandFailed(reason)
 }
 
 async function getJson(outbound: Outbound, url: string): Promise<Readonly<Record<string, unknown>>> {
   const { status, body } = await outbound.request({ method: 'GET', url, headers: { accept: 'application/json' } })
-  if (status !== 200) throw new LoginFailed(`${new URL(url).pathname} answered ${status}; does the route exist?`)
+  if (status !== 200) throw new CommandFailed(`${new URL(url).pathname} answered ${status}; does the route exist?`)
   return objectOf(body)
 }
 
@@ -147,11 +137,11 @@ function objectOf(body: Buffer): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(body.toString('utf8')) as Readonly<Record<string, unknown>>
   } catch {
-    throw new LoginFailed('an answer is not JSON')
+    throw new CommandFailed('an answer is not JSON')
   }
 }
 
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
-  throw new LoginFailed('callers of this route do not log in at the proxy, or an answer lacks something')
+  throw new CommandFailed('callers of this route do not log in at the proxy, or an answer lacks something')
 }

@@ -1,6 +1,6 @@
 import { OutboundError } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
-import { EXIT, type Io, UsageError } from '../../src/compose/index.ts'
+import { EXIT, UsageError } from '../../src/compose/index.ts'
 import { LAB_PORTS } from './lab-ports.ts'
 import {
   CLAIM,
@@ -11,10 +11,8 @@ import {
   signedSeconds,
   type CommandSpec,
   type Parsed,
-  parseOptions,
-  renderHelp,
 } from '../../src/cli/options/index.ts'
-import { ownCommand } from '../../src/cli/index.ts'
+import { command, CommandFailed, ownCommand } from '../../src/cli/index.ts'
 
 /** The table of its options. */
 export const LAB_TOKEN_SPEC: CommandSpec = {
@@ -50,12 +48,7 @@ export const LAB_TOKEN_SPEC: CommandSpec = {
 }
 
 /** `extauth lab token`: exit code 0 and the token on standard output, 1 when the lab does not run or refuses. */
-export async function runLabToken(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(LAB_TOKEN_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(LAB_TOKEN_SPEC))
-    return EXIT.fine
-  }
+export const runLabToken = command(LAB_TOKEN_SPEC, async ({ options, io }) => {
   const body = JSON.stringify(requestOf(options))
   const port = options.text('idp-port') ?? String(LAB_PORTS.identity)
   const clock = { now: () => Date.now() }
@@ -70,19 +63,17 @@ export async function runLabToken(argv: readonly string[], io: Io): Promise<numb
     const answer = JSON.parse(response.body.toString('utf8')) as { access_token?: unknown; error_description?: unknown }
     if (response.status !== 200 || typeof answer.access_token !== 'string') {
       const reason = typeof answer.error_description === 'string' ? answer.error_description : response.status
-      io.stderr(`extauth lab token: refused: ${reason}\n`)
-      return EXIT.failed
+      throw new CommandFailed(`refused: ${reason}`)
     }
     io.stdout(`${answer.access_token}\n`)
     return EXIT.fine
   } catch (error) {
     if (!(error instanceof OutboundError) && !(error instanceof SyntaxError)) throw error
-    io.stderr(`extauth lab token: no lab answers at 127.0.0.1:${port}. Start it with: ${ownCommand()} lab\n`)
-    return EXIT.failed
+    throw new CommandFailed(`no lab answers at 127.0.0.1:${port}. Start it with: ${ownCommand()} lab`)
   } finally {
     await outbound.close()
   }
-}
+})
 
 function requestOf(options: Parsed): object {
   const sub = options.text('sub')

@@ -1,25 +1,18 @@
 import { createServer } from 'node:net'
 import path from 'node:path'
-import { ConfigError, EXIT, type Io, growYoungGeneration } from '../../src/compose/index.ts'
+import { EXIT } from '../../src/compose/index.ts'
 import type { Lab } from './lab-compose.ts'
 import { LAB_PORTS, type LabPorts } from './lab-ports.ts'
-import { LAB_CONFIG } from '../../src/cli/index.ts'
-import { runLabLogin } from './lab-login.ts'
 import { findRedisServer, REDIS_MISSING } from './lab-replicas.ts'
-import { runLabToken } from './lab-token.ts'
 import {
   inspectorOf,
   inspectorOptions,
-  logOptions,
-  openLogAsAsked,
   PORT,
   wholeNumber,
   type CommandSpec,
   type Parsed,
-  parseOptions,
-  renderHelp,
 } from '../../src/cli/options/index.ts'
-import { ownCommand, printedPath } from '../../src/cli/index.ts'
+import { CommandFailed, LAB_CONFIG, loggedCommand, ownCommand, printedPath, serve } from '../../src/cli/index.ts'
 
 const port = (what: string, fallback: number) =>
   ({
@@ -52,7 +45,6 @@ export const LAB_SPEC: CommandSpec = {
     },
     'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
     ...inspectorOptions('bodies'),
-    ...logOptions('warn'),
   },
   notes:
     '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself; see\ntheir --help.',
@@ -69,52 +61,31 @@ const OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
   workspace: 'workspace-port',
 }
 
-/** `extauth lab`, `extauth lab token` and `extauth lab login`. Runs until it is asked to stop; exit code 0 then, 1 when it can't start. */
-export async function runLab(argv: readonly string[], io: Io): Promise<number> {
-  if (argv[0] === 'token') return runLabToken(argv.slice(1), io)
-  if (argv[0] === 'login') return runLabLogin(argv.slice(1), io)
-  const options = parseOptions(LAB_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(LAB_SPEC))
-    return EXIT.fine
-  }
-  const { stop } = io
+/** `extauth lab`: runs until it is asked to stop. */
+export const runLab = loggedCommand(LAB_SPEC, 'warn', async ({ options, io, log }) => {
   const count = Number(options.text('replicas') ?? '1')
   const server = count === 1 ? undefined : await findRedisServer(io.env['PATH'])
-  if (count > 1 && server === undefined) {
-    io.stderr(`extauth lab: ${REDIS_MISSING}\n`)
-    return EXIT.failed
-  }
+  if (count > 1 && server === undefined) throw new CommandFailed(REDIS_MISSING)
   const { ports, busy } = await choosePorts(options)
-  const log = openLogAsAsked(options, 'warn', io)
   // Loaded when it is needed: `lab token` needs no proxy.
   const { startLab } = await import('./lab-compose.ts')
-  let lab: Lab
-  try {
+  await serve({ io, log }, async () => {
     const shown = { ...inspectorOf(options), showClaims: options.flag('show-claims') }
-    lab = await startLab({ ports, log, ...shown, ...(server === undefined ? {} : { replicas: { count, server } }) })
-  } catch (error) {
-    log.flush()
-    if (error instanceof ConfigError) {
-      for (const line of error.lines) io.stderr(`${line}\n`)
-      return EXIT.failed
-    }
-    const taken = busyPort(error)
-    if (taken === undefined) throw error
-    io.stderr(`extauth lab: ${busyMessage(taken, ports)}\n`)
-    return EXIT.failed
-  }
-  if (busy.length > 0) {
-    const [word, verb] = busy.length === 1 ? ['Port', 'is'] : ['Ports', 'are']
-    io.stdout(`${word} ${busy.join(', ')} ${verb} in use; this lab listens elsewhere.\n\n`)
-  }
-  growYoungGeneration()
-  io.stdout(describe(lab, ports))
-  io.onReload(() => void lab.reload())
-  await stop
-  await lab.close()
-  log.flush()
+    const replicas = server === undefined ? {} : { replicas: { count, server } }
+    const lab = await startLab({ ports, log, ...shown, ...replicas }).catch((error: unknown) => {
+      const taken = busyPort(error)
+      if (taken === undefined) throw error
+      throw new CommandFailed(busyMessage(taken, ports))
+    })
+    return { said: elsewhere(busy) + describe(lab, ports), reload: () => lab.reload(), close: () => lab.close() }
+  })
   return EXIT.fine
+})
+
+function elsewhere(busy: readonly number[]): string {
+  if (busy.length === 0) return ''
+  const [word, verb] = busy.length === 1 ? ['Port', 'is'] : ['Ports', 'are']
+  return `${word} ${busy.join(', ')} ${verb} in use; this lab listens elsewhere.\n\n`
 }
 
 /** The ports that were asked for; of the usual ones those that are free, and any free one for each that is not. */

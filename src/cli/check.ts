@@ -1,12 +1,13 @@
-import { Failure, Secret } from '../core/index.ts'
+import { Secret } from '../core/index.ts'
 import { type ResolvedProxy, STDIN } from '../load/index.ts'
 import { ConfigError, EXIT, type Io, UsageError, loadProxyConfig } from '../compose/index.ts'
 import { readInput } from '../examine/explain/index.ts'
+import { command } from './command.ts'
 import { FILE, oneOf, TEXT } from './options/option-values.ts'
-import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options/options.ts'
+import type { CommandSpec, Parsed } from './options/options.ts'
 import { PROXY_SPEC } from './proxy.ts'
 import { stdinFor } from './options/source-options.ts'
-import { runChecks, countsOf, renderSection, renderSummary } from '../examine/check/index.ts'
+import { runChecks, countsOf, renderSection, renderSummary, renderTrouble } from '../examine/check/index.ts'
 
 /** What it has in common with the proxy that is checked. */
 const AS_PROXY: ReadonlySet<string> = new Set([
@@ -36,6 +37,7 @@ export const CHECK_SPEC: CommandSpec = {
       value: 'FILE',
       help: 'File with the access token of a caller, - for standard input: exchanges it, assumes the role.',
     },
+    quiet: { type: 'boolean', short: 'q', help: 'Prints only what failed or should be looked at.' },
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
   notes: [
@@ -50,14 +52,10 @@ export const CHECK_SPEC: CommandSpec = {
 
 const MAX_TOKEN_BYTES = 64 * 1024
 
-/** `extauth check`. Throws `UsageError` (exit code 2). */
-export async function runCheck(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(CHECK_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(CHECK_SPEC))
-    return EXIT.fine
-  }
+/** `extauth check`. */
+export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
   const isJson = options.text('output') === 'json'
+  const render = options.flag('quiet') ? renderTrouble : renderSection
   try {
     const config = await load(options, io)
     const sections = await runChecks(
@@ -70,12 +68,13 @@ export async function runCheck(argv: readonly string[], io: Io): Promise<number>
         clock: { now: () => Date.now() },
       },
       (section) => {
-        if (!isJson) io.stdout(renderSection(section))
+        if (!isJson) io.stdout(render(section))
       },
     )
     const counts = countsOf(sections)
     const ok = counts.failed === 0
-    io.stdout(isJson ? `${JSON.stringify({ ok, counts, sections }, null, 2)}\n` : renderSummary(sections))
+    if (isJson) io.stdout(`${JSON.stringify({ ok, counts, sections }, null, 2)}\n`)
+    else if (!options.flag('quiet')) io.stdout(renderSummary(sections))
     return ok ? EXIT.fine : EXIT.failed
   } catch (error) {
     if (error instanceof ConfigError) {
@@ -83,10 +82,9 @@ export async function runCheck(argv: readonly string[], io: Io): Promise<number>
       else for (const line of error.lines) io.stderr(`✗ ${line}\n`)
       return EXIT.failed
     }
-    if (error instanceof Failure && error.code === 'config_error') throw new UsageError(error.detail ?? error.code)
     throw error
   }
-}
+})
 
 async function load(options: Parsed, io: Io): Promise<ResolvedProxy> {
   const [target, externalAuth] = [options.text('target'), options.text('external-auth')]

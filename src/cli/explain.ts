@@ -12,8 +12,8 @@ import {
 } from '../examine/explain/index.ts'
 import { EXIT, type Io, UsageError, loadProxyConfig } from '../compose/index.ts'
 import { FILE, TEXT, oneOf } from './options/option-values.ts'
-import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options/options.ts'
-import { refuseInput } from './refused-input.ts'
+import type { CommandSpec, Parsed } from './options/options.ts'
+import { command } from './command.ts'
 import { MANIFEST_OPTIONS } from './options/source-options.ts'
 
 /** The table of its options. */
@@ -22,7 +22,14 @@ export const EXPLAIN_SPEC: CommandSpec = {
   summary:
     'Says which role and headers a caller would get on a route, and why. Opens no connection and reads no secret.',
   options: {
-    config: { type: 'string', is: FILE, multiple: true, value: 'PATH', help: 'A file or directory of manifests.' },
+    config: {
+      type: 'string',
+      short: 'c',
+      is: FILE,
+      multiple: true,
+      value: 'PATH',
+      help: 'A file or directory of manifests.',
+    },
     route: { type: 'string', is: TEXT, value: 'NAME', help: 'The route; may be left out where there is only one.' },
     'token-file': { type: 'string', is: FILE, value: 'FILE', help: 'File with an access token, - for standard input.' },
     claims: {
@@ -57,27 +64,18 @@ export const EXPLAIN_SPEC: CommandSpec = {
   ].join('\n'),
 }
 
-/** `extauth explain`. Throws `UsageError` (exit code 2). */
-export async function runExplain(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(EXPLAIN_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(EXPLAIN_SPEC))
-    return EXIT.fine
-  }
+/** `extauth explain`. */
+export const runExplain = command(EXPLAIN_SPEC, async ({ options, io }) => {
   const output = options.text('output') ?? 'text'
   const isComparison = options.list('against').length > 0
   if (!isComparison && options.text('decisions') !== undefined) throw new UsageError('--decisions needs --against PATH')
   if (!isComparison && options.list('config').length === 0) throw new UsageError('needs --config PATH')
-  try {
-    if (isComparison) return await explainAgainst(options, output, io)
-    const caller = await callerOf(options, io)
-    const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all') })
-    io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
-    return exitCodeOf(report)
-  } catch (error) {
-    return refuseInput(error, io)
-  }
-}
+  if (isComparison) return explainAgainst(options, output, io)
+  const caller = await callerOf(options, io)
+  const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all') })
+  io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
+  return exitCodeOf(report)
+})
 
 async function callerOf(options: Parsed, io: Io): Promise<ExplainedCaller> {
   const [token, claims] = [options.text('token-file'), options.text('claims')]

@@ -2,9 +2,10 @@ import path from 'node:path'
 import { nearest } from '../core/index.ts'
 import { AUTH_TYPES, type AuthType, TYPE_RECORDS, typeWrittenAs, WRITTEN_TYPES } from '../resources/index.ts'
 import { FileExists, type InitFile, initFiles, writeNew } from './init-files.ts'
-import { EXIT, type Io, UsageError } from '../compose/index.ts'
+import { EXIT, UsageError } from '../compose/index.ts'
+import { command, CommandFailed } from './command.ts'
 import { LAB_CONFIG } from './lab-config.ts'
-import { type CommandSpec, parseOptions, renderHelp } from './options/options.ts'
+import type { CommandSpec } from './options/options.ts'
 import { ownCommand, printedPath } from './own-command.ts'
 import { shellQuote } from './shell-quote.ts'
 
@@ -25,13 +26,8 @@ export const INIT_SPEC: CommandSpec = {
   ].join('\n'),
 }
 
-/** `extauth init TYPE [DIR]`. Throws `UsageError` for another type. */
-export async function runInit(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(INIT_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(INIT_SPEC))
-    return EXIT.fine
-  }
+/** `extauth init TYPE [DIR]`. */
+export const runInit = command(INIT_SPEC, async ({ options, io }) => {
   const [name, directory = '.', ...more] = options.positionals
   if (name === undefined || more.length > 0 || directory === '')
     throw new UsageError('expected TYPE and perhaps a folder. See extauth init --help.')
@@ -40,20 +36,17 @@ export async function runInit(argv: readonly string[], io: Io): Promise<number> 
   try {
     await writeNew(directory, files)
   } catch (error) {
-    if (error instanceof FileExists) {
-      io.stderr(
-        `extauth init: ${error.path} is there already; nothing was written. Name another folder: ${retry(type)}\n`,
+    if (error instanceof FileExists)
+      throw new CommandFailed(
+        `${error.path} is there already; nothing was written. Name another folder: ${retry(type)}`,
       )
-      return EXIT.failed
-    }
     const { code, path: file = directory } = error as NodeJS.ErrnoException
     if (code === undefined) throw error
-    io.stderr(`extauth init: ${file} cannot be written (${code}); nothing was written.\n`)
-    return EXIT.failed
+    throw new CommandFailed(`${file} cannot be written (${code}); nothing was written.`)
   }
   io.stdout(whatNext(type, directory, files))
   return EXIT.fine
-}
+})
 
 const retry = (type: AuthType): string => `${ownCommand()} init ${type} DIR`
 

@@ -1,6 +1,8 @@
 import { nearest } from '../core/index.ts'
 import { COMMANDS } from './command-table.ts'
-import { EXIT, type Io, UsageError } from '../compose/index.ts'
+import { specsOf } from './command.ts'
+import { EXIT, type Io } from '../compose/index.ts'
+import { environmentName } from './options/options.ts'
 
 /** The `extauth` command: exit code 0 fine, 1 refused or failed, 2 usage (`explain`: 3 no role). */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
@@ -11,7 +13,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     else io.stdout(help())
     return name === undefined ? EXIT.usage : EXIT.fine
   }
-  if (name === '--version') return main(['version'], io)
+  if (name === '--version' || name === '-v') return main(['version'], io)
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (entry === undefined) {
     const meant = nearest(name, Object.keys(COMMANDS))
@@ -19,14 +21,16 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     io.stderr(`extauth: there is no command ${JSON.stringify(name)}.${hint} See extauth --help.\n`)
     return EXIT.usage
   }
-  try {
-    const run = await entry.load()
-    return await run(rest, io)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    io.stderr(`extauth ${name}: ${error.message}\n`)
-    return EXIT.usage
-  }
+  const [word = '', ...more] = rest
+  const own = Object.hasOwn(entry.commands ?? {}, word) ? entry.commands?.[word] : undefined
+  const run = await (own ?? entry.load)()
+  return run(own === undefined ? rest : more, io, allVariables)
+}
+
+/** The variables that set options, of all commands. */
+async function allVariables(): Promise<ReadonlySet<string>> {
+  const specs = (await Promise.all(Object.values(COMMANDS).map(specsOf))).flat()
+  return new Set(specs.flatMap(({ options }) => Object.keys(options).map(environmentName)))
 }
 
 function help(): string {

@@ -1,7 +1,6 @@
 import { readEgressRule } from '../operator/index.ts'
 import { VERSION } from '../compose/index.ts'
 import { DEFAULT_API_GROUP } from '../load/index.ts'
-import { logOptions } from './options/log-options.ts'
 import {
   API_GROUP,
   DIRECTORY,
@@ -10,11 +9,11 @@ import {
   IMAGE,
   LIFETIME,
   LISTEN_ADDRESS,
+  LISTEN_ADDRESS_OR_OFF,
   NAMESPACE,
   OBJECT_NAME,
   TEXT,
   matching,
-  oneOf,
 } from './options/option-values.ts'
 import type { CommandSpec, ValueKind } from './options/options.ts'
 
@@ -92,7 +91,7 @@ export const OPERATOR_SPEC: CommandSpec = {
     },
     'webhook-address': {
       type: 'string',
-      is: oneOf(['off'], LISTEN_ADDRESS),
+      is: LISTEN_ADDRESS_OR_OFF,
       value: 'ADDR',
       help: 'Where webhooks are served. Default :9443; off for none.',
     },
@@ -129,7 +128,6 @@ export const OPERATOR_SPEC: CommandSpec = {
     },
     context: { type: 'string', is: TEXT, value: 'NAME', help: 'Context of the kubeconfig. Default its current one.' },
     admin: { type: 'string', is: LISTEN_ADDRESS, value: 'ADDR', help: 'Health, readiness, metrics. Default :8081.' },
-    ...logOptions('info'),
   },
   notes: [
     'Two replicas: one acts (a Lease says which), both answer webhooks.',

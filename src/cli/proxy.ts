@@ -1,12 +1,13 @@
-import { asFailure } from '../core/index.ts'
 import { parseGoDuration, parseSize } from '../fields/index.ts'
-import { ConfigError, EXIT, type Io, UsageError, growYoungGeneration } from '../compose/index.ts'
+import { EXIT, UsageError } from '../compose/index.ts'
+import { loggedCommand } from './command.ts'
 import { inspectorOf, inspectorOptions } from './options/inspector-options.ts'
-import { logOptions, NO_CLIENTS, openLogAsAsked } from './options/log-options.ts'
+import { NO_CLIENTS } from './options/log-options.ts'
 import { DURATION, FILE, MEMORY_SIZE, wholeNumber } from './options/option-values.ts'
-import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options/options.ts'
+import type { CommandSpec, Parsed } from './options/options.ts'
 import { routeList } from './route-list.ts'
-import { type RunProxyOptions, runProxy, type RunningProxy } from '../compose/proxy/index.ts'
+import { type RunProxyOptions, runProxy } from '../compose/proxy/index.ts'
+import { serve } from './serve.ts'
 import { SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
 
 /** The table of its options. */
@@ -16,6 +17,7 @@ export const PROXY_SPEC: CommandSpec = {
   options: {
     config: {
       type: 'string',
+      short: 'c',
       is: FILE,
       multiple: true,
       value: 'PATH',
@@ -42,7 +44,6 @@ export const PROXY_SPEC: CommandSpec = {
       value: 'SIZE',
       help: 'Memory that it may use, such as 512Mi. Default: that of the container.',
     },
-    ...logOptions('info'),
     ...NO_CLIENTS,
   },
   notes: [
@@ -59,42 +60,27 @@ export const PROXY_SPEC: CommandSpec = {
 }
 
 /** `extauth proxy`: runs until it is asked to stop. */
-export async function runProxyCommand(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(PROXY_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(PROXY_SPEC))
-    return EXIT.fine
-  }
-  const { stop } = io
+export const runProxyCommand = loggedCommand(PROXY_SPEC, 'info', async ({ options, io, log }) => {
   const workers = Number(options.text('workers') ?? '1')
   const several = workers > 1 ? await import('../workers/index.ts') : undefined
-  const isWorker = several?.isWorker(io) === true
-  const log = openLogAsAsked(options, 'info', isWorker ? several.ioOfWorker(io) : io)
+  const isWorker = several !== undefined && io.isWorker === true
   // Workers have none of their own; their supervisor tells them what was in it.
   const stdin = isWorker ? undefined : await stdinFor(options.list('config'), io)
   const settings = { ...sourcesOf(options), workers, log, env: io.env, stdin }
   if (isWorker)
     return several.runWorker(settings, several.channelToSupervisor(), several.onConnection, io).finally(several.leave)
-  let proxy: RunningProxy
-  try {
-    const isTerminal = io.isTerminal === true
-    proxy = await (several?.runWorkers({ ...settings, isTerminal }) ?? runProxy(settings))
-  } catch (error) {
-    log.flush()
-    return refuse(error, io)
-  }
-  growYoungGeneration()
-  const inspector = proxy.inspectUrl === undefined ? '' : `inspector at ${proxy.inspectUrl}\n`
-  const where = `proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${inspector}`
-  io.stdout(where + routeList(proxy.url, proxy.routes))
-  io.onReload(() => void proxy.reload())
-  const signal = await stop
-  log.info({ signal }, 'stopping')
-  await proxy.close()
-  log.info({}, 'stopped')
-  log.flush()
+  await serve({ io, log }, async () => {
+    const proxy = await (several?.runWorkers({ ...settings, isTerminal: io.isTerminal === true }) ?? runProxy(settings))
+    const inspector = proxy.inspectUrl === undefined ? '' : `inspector at ${proxy.inspectUrl}\n`
+    const where = `proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${inspector}`
+    return {
+      said: where + routeList(proxy.url, proxy.routes),
+      reload: () => proxy.reload(),
+      close: () => proxy.close(),
+    }
+  })
   return EXIT.fine
-}
+})
 
 function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
   const configPaths = options.list('config')
@@ -114,18 +100,4 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
     memoryLimitBytes: parseSize(options.text('memory-limit') ?? ''),
     ...(drainGraceMs === undefined ? {} : { drainGraceMs }),
   }
-}
-
-function refuse(error: unknown, io: Io): number {
-  if (error instanceof ConfigError) {
-    for (const line of error.lines) io.stderr(`${line}\n`)
-    io.stderr('extauth proxy: the configuration cannot be used; nothing was started.\n')
-    return EXIT.failed
-  }
-  const failure = asFailure(error)
-  if (failure.code === 'internal_error') throw error
-  const { code } = (failure.cause ?? {}) as { code?: unknown }
-  const hint = code === 'EADDRINUSE' ? ' The address is in use; choose another one with --listen or --admin.' : ''
-  io.stderr(`extauth proxy: ${failure.detail ?? failure.code}.${hint}\n`)
-  return EXIT.failed
 }

@@ -1,17 +1,24 @@
-import { asFailure } from '../core/index.ts'
 import { parseGoDuration } from '../fields/index.ts'
-import { ConfigError, EXIT, type Io, UsageError, growYoungGeneration } from '../compose/index.ts'
-import { logOptions, NO_CLIENTS, openLogAsAsked } from './options/log-options.ts'
+import { EXIT, UsageError } from '../compose/index.ts'
+import { loggedCommand } from './command.ts'
+import { NO_CLIENTS } from './options/log-options.ts'
 import { DURATION, FILE, LISTEN_ADDRESS } from './options/option-values.ts'
-import { type CommandSpec, parseOptions, renderHelp } from './options/options.ts'
-import { type RunningRegistry, runRegistryServer } from '../compose/registry/index.ts'
+import type { CommandSpec } from './options/options.ts'
+import { runRegistryServer } from '../compose/registry/index.ts'
+import { serve } from './serve.ts'
 
 /** The table of its options. */
 export const REGISTRY_SPEC: CommandSpec = {
   name: 'extauth registry',
   summary: 'Runs the registry server, which lists MCP servers to authenticated callers. Logs go to standard error.',
   options: {
-    config: { type: 'string', is: FILE, value: 'FILE', help: 'The registry file: `auth` and `registries`.' },
+    config: {
+      type: 'string',
+      short: 'c',
+      is: FILE,
+      value: 'FILE',
+      help: 'The registry file: `auth` and `registries`.',
+    },
     address: {
       type: 'string',
       is: LISTEN_ADDRESS,
@@ -30,7 +37,6 @@ export const REGISTRY_SPEC: CommandSpec = {
       value: 'DURATION',
       help: 'How long answers go on after SIGTERM. Default 10s.',
     },
-    ...logOptions('info'),
     ...NO_CLIENTS,
   },
   notes: [
@@ -46,21 +52,12 @@ export const REGISTRY_SPEC: CommandSpec = {
 }
 
 /** `extauth registry`: runs until it is asked to stop. */
-export async function runRegistry(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(REGISTRY_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(REGISTRY_SPEC))
-    return EXIT.fine
-  }
-  const { stop } = io
+export const runRegistry = loggedCommand(REGISTRY_SPEC, 'info', async ({ options, io, log }) => {
   const configPath = options.text('config')
   if (configPath === undefined) throw new UsageError('needs --config FILE')
   const grace = options.text('drain-grace')
-
-  const log = openLogAsAsked(options, 'info', io)
-  let registry: RunningRegistry
-  try {
-    registry = await runRegistryServer({
+  await serve({ io, log }, async () => {
+    const registry = await runRegistryServer({
       configPath,
       address: options.text('address'),
       internalAddress: options.text('internal-address'),
@@ -69,32 +66,11 @@ export async function runRegistry(argv: readonly string[], io: Io): Promise<numb
       env: io.env,
       log,
     })
-  } catch (error) {
-    log.flush()
-    return refuse(error, io)
-  }
-  growYoungGeneration()
-  io.stdout(`registry at ${registry.url}, internal server at ${registry.internalUrl}\n`)
-  io.onReload(() => void registry.reload())
-  const signal = await stop
-  log.info({ signal }, 'stopping')
-  await registry.close()
-  log.info({}, 'stopped')
-  log.flush()
+    return {
+      said: `registry at ${registry.url}, internal server at ${registry.internalUrl}\n`,
+      reload: () => registry.reload(),
+      close: () => registry.close(),
+    }
+  })
   return EXIT.fine
-}
-
-function refuse(error: unknown, io: Io): number {
-  if (error instanceof ConfigError) {
-    for (const line of error.lines) io.stderr(`${line}\n`)
-    io.stderr('extauth registry: the configuration cannot be used; nothing was started.\n')
-    return EXIT.failed
-  }
-  const failure = asFailure(error)
-  if (failure.code === 'internal_error') throw error
-  const { code } = (failure.cause ?? {}) as { code?: unknown }
-  const hint =
-    code === 'EADDRINUSE' ? ' The address is in use; choose another one with --address or --internal-address.' : ''
-  io.stderr(`extauth registry: ${failure.detail ?? failure.code}.${hint}\n`)
-  return EXIT.failed
-}
+})

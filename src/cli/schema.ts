@@ -9,9 +9,10 @@ import {
   type JsonSchemaName,
 } from '../load/publish/index.ts'
 import { DEFAULT_API_GROUP } from '../load/index.ts'
-import { EXIT, type Io, UsageError } from '../compose/index.ts'
+import { EXIT, UsageError } from '../compose/index.ts'
+import { command } from './command.ts'
 import { API_GROUP } from './options/option-values.ts'
-import { parseOptions, renderHelp, type CommandSpec } from './options/options.ts'
+import type { CommandSpec } from './options/options.ts'
 
 /** The table of its options. */
 export const SCHEMA_SPEC: CommandSpec = {
@@ -36,16 +37,8 @@ export const SCHEMA_SPEC: CommandSpec = {
   notes: `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; the names are printed when it is left out.`,
 }
 
-/** The `schema` command. Exit code 0, or 2 for wrong usage (`UsageError`). */
-export function runSchema(
-  argv: readonly string[],
-  io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env'>>,
-): Promise<number> {
-  const options = parseOptions(SCHEMA_SPEC, argv, io.env ?? {})
-  if (options === 'help') {
-    io.stdout(renderHelp(SCHEMA_SPEC))
-    return Promise.resolve(EXIT.fine)
-  }
+/** `extauth schema`. */
+export const runSchema = command(SCHEMA_SPEC, ({ options, io }) => {
   const [name, ...more] = options.positionals
   const isCrd = options.flag('crd')
   const wanted = [name !== undefined && !isCrd, options.flag('all'), options.flag('combined'), isCrd].filter(
@@ -58,8 +51,8 @@ export function runSchema(
     io.stdout(renderJson(Object.fromEntries(JSON_SCHEMA_NAMES.map((each) => [each, jsonSchema(each)]))))
   else if (name === undefined) io.stdout(`${JSON_SCHEMA_NAMES.join('\n')}\n`)
   else io.stdout(renderJson(jsonSchema(schemaName(name))))
-  return Promise.resolve(EXIT.fine)
-}
+  return EXIT.fine
+})
 
 function schemaName(name: string): JsonSchemaName {
   const known = JSON_SCHEMA_NAMES.find((each) => each.toLowerCase() === name.toLowerCase())

@@ -1,25 +1,16 @@
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Bridge, createSseEndpoint, Output } from '../bridge/index.ts'
-import { asFailure, type EndpointCredentials, type McpEndpoint } from '../core/index.ts'
+import type { EndpointCredentials, McpEndpoint } from '../core/index.ts'
 import { loginCredentials } from '../login/index.ts'
 import { createMcpEndpoint, createMemoryEndpoint } from '../net/index.ts'
 import type { ResolvedRoute } from '../resources/index.ts'
-import {
-  type Closers,
-  whole,
-  ConfigError,
-  egressFrom,
-  EXIT,
-  type Io,
-  noCredentials,
-  tokenInFile,
-} from '../compose/index.ts'
+import { type Closers, whole, egressFrom, EXIT, type Io, noCredentials, tokenInFile } from '../compose/index.ts'
 import { runInlineProxy } from '../compose/proxy/index.ts'
-import { openLogAsAsked } from './options/log-options.ts'
+import { type Command, loggedCommand } from './command.ts'
 import type { OpenLog } from '../report/index.ts'
 import { loginOptionsOf } from './options/login-options.ts'
-import { type Parsed, parseOptions, renderHelp } from './options/options.ts'
+import type { Parsed } from './options/options.ts'
 import { STDIO_SPEC, type StdioOptions, stdioOptionsOf } from './options/stdio-options.ts'
 
 /** 64 MiB are what a message may be; what encodes them takes some more. */
@@ -36,27 +27,20 @@ export interface Streams {
 }
 
 /** `extauth stdio`: runs until its input ends, nobody reads its output any more, or it is asked to stop. */
-export async function runStdio(argv: readonly string[], io: Io, streams?: Streams): Promise<number> {
-  const parsed = parseOptions(STDIO_SPEC, argv, io.env)
-  if (parsed === 'help') {
-    io.stdout(renderHelp(STDIO_SPEC))
-    return EXIT.fine
-  }
-  const options = stdioOptionsOf(parsed)
-  const log = openLogAsAsked(parsed, 'info', io)
-  try {
+export const runStdio = stdioBetween(() => ({ input: process.stdin, output: process.stdout }))
+
+/** The same between other streams. */
+export function stdioBetween(streams: () => Streams): Command {
+  return loggedCommand(STDIO_SPEC, 'info', async ({ options: parsed, io, log }) => {
+    const options = stdioOptionsOf(parsed)
     await whole(async (closers) => {
       const way = await openWay(parsed, options, io, log, closers)
       const endpoint = withHeaders(way.endpoint, options.headers)
-      await carry({ ...way, endpoint }, options, io, log, streams ?? processStreams())
+      await carry({ ...way, endpoint }, options, io, log, streams())
       await closers.close()
     })
     return EXIT.fine
-  } catch (error) {
-    return refuse(error, io)
-  } finally {
-    log.flush()
-  }
+  })
 }
 
 /** What the user wants to be on each request; what the bridge says itself goes before. */
@@ -179,19 +163,4 @@ function parentGone(): Promise<string> {
     }, PARENT_LOOK_MS)
     timer.unref()
   })
-}
-
-/** The streams of the process. */
-const processStreams = (): Streams => ({ input: process.stdin, output: process.stdout })
-
-function refuse(error: unknown, io: Io): number {
-  if (error instanceof ConfigError) {
-    for (const line of error.lines) io.stderr(`${line}\n`)
-    io.stderr('extauth stdio: the configuration cannot be used.\n')
-    return EXIT.failed
-  }
-  const failure = asFailure(error)
-  if (failure.code === 'internal_error') throw error
-  io.stderr(`extauth stdio: ${failure.detail ?? failure.code}.\n`)
-  return EXIT.failed
 }

@@ -10,8 +10,8 @@ import {
 import type { ResolvedRoute } from '../resources/index.ts'
 import { ConfigError, EXIT, type Io, UsageError } from '../compose/index.ts'
 import { readDecisions } from '../examine/explain/index.ts'
-import { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options/options.ts'
-import { refuseInput } from './refused-input.ts'
+import type { CommandSpec, Parsed } from './options/options.ts'
+import { command } from './command.ts'
 import { MANIFEST_OPTIONS } from './options/source-options.ts'
 import { FILE, oneOf } from './options/option-values.ts'
 import {
@@ -33,6 +33,7 @@ export const TEST_SPEC: CommandSpec = {
   options: {
     config: {
       type: 'string',
+      short: 'c',
       is: FILE,
       multiple: true,
       value: 'PATH',
@@ -40,7 +41,8 @@ export const TEST_SPEC: CommandSpec = {
     },
     output: { type: 'string', is: oneOf(['text', 'json', 'junit']), value: 'text|json|junit', help: 'Default text.' },
     junit: { type: 'string', is: FILE, value: 'FILE', help: 'Writes JUnit XML to this file as well.' },
-    verbose: { type: 'boolean', help: 'Lists the cases that passed, too.' },
+    verbose: { type: 'boolean', short: 'v', help: 'Lists the cases that passed, too.' },
+    quiet: { type: 'boolean', short: 'q', help: 'Prints nothing when all is well.' },
     'require-reached': { type: 'boolean', help: 'Fails when a mapping or a fallback is reached by no case.' },
     'from-decisions': {
       type: 'string',
@@ -67,23 +69,14 @@ export const TEST_SPEC: CommandSpec = {
   ].join('\n'),
 }
 
-/** `extauth test`. Throws `UsageError` (exit code 2). */
-export async function runTest(argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(TEST_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(TEST_SPEC))
-    return EXIT.fine
-  }
+/** `extauth test`. */
+export const runTest = command(TEST_SPEC, async ({ options, io }) => {
   const recorded = options.text('from-decisions')
   if (recorded !== undefined) return fromDecisions(recorded, options, io)
   const output = options.text('output') ?? 'text'
   if (options.positionals.length === 0) throw new UsageError('needs a FILE or DIR with cases. See extauth test --help.')
-  try {
-    return await report(await runAll(options, io), output, options, io)
-  } catch (error) {
-    return refuseInput(error, io)
-  }
-}
+  return report(await runAll(options, io), output, options, io)
+})
 
 async function fromDecisions(file: string, options: Parsed, io: Io): Promise<number> {
   if (options.positionals.length > 0) throw new UsageError('--from-decisions makes cases; it runs none')
@@ -125,11 +118,13 @@ async function report(run: TestRun, output: string, options: Parsed, io: Io): Pr
   const requireReached = options.flag('require-reached')
   const file = options.text('junit')
   if (file !== undefined) await writeWhole(file, renderJUnit(run, { requireReached }))
-  if (output === 'text') io.stdout(renderRun(run, { verbose: options.flag('verbose') }))
-  else if (output === 'json') io.stdout(`${JSON.stringify(runAsJson(run), null, 2)}\n`)
-  else io.stdout(renderJUnit(run, { requireReached }))
   const isIncomplete = requireReached && run.reach.unreached.length > 0
-  return run.failed > 0 || isIncomplete ? EXIT.failed : EXIT.fine
+  const isFine = run.failed === 0 && !isIncomplete
+  if (output === 'text') {
+    if (!isFine || !options.flag('quiet')) io.stdout(renderRun(run, { verbose: options.flag('verbose') }))
+  } else if (output === 'json') io.stdout(`${JSON.stringify(runAsJson(run), null, 2)}\n`)
+  else io.stdout(renderJUnit(run, { requireReached }))
+  return isFine ? EXIT.fine : EXIT.failed
 }
 
 /** Never half a file: who reads it may be quick. */

@@ -1,7 +1,8 @@
 import { type Loaded, renderProblem } from '../load/index.ts'
 import { EXIT, type Io, UsageError, loadSources } from '../compose/index.ts'
+import { command } from './command.ts'
 import { FILE, oneOf } from './options/option-values.ts'
-import { parseOptions, renderHelp, type CommandSpec } from './options/options.ts'
+import type { CommandSpec, Parsed } from './options/options.ts'
 import { SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
 import { validate, type ValidationReport } from '../examine/validate/index.ts'
 
@@ -12,7 +13,14 @@ export const VALIDATE_SPEC: CommandSpec = {
   positionals: 'FILE|DIR…',
   completes: 'file',
   options: {
-    config: { type: 'string', is: FILE, multiple: true, value: 'PATH', help: 'The same as FILE|DIR, as for proxy.' },
+    config: {
+      type: 'string',
+      short: 'c',
+      is: FILE,
+      multiple: true,
+      value: 'PATH',
+      help: 'The same as FILE|DIR, as for proxy.',
+    },
     ...SOURCE_OPTIONS,
     'no-files': {
       type: 'boolean',
@@ -24,8 +32,10 @@ export const VALIDATE_SPEC: CommandSpec = {
       value: 'text|json',
       help: 'How problems are printed (default text).',
     },
+    quiet: { type: 'boolean', short: 'q', help: 'Prints problems only: no warning, note or count.' },
     verbose: {
       type: 'boolean',
+      short: 'v',
       help: 'Also lists fields of workloads that nothing reads, skipped documents, and a missing secrets directory.',
     },
   },
@@ -45,16 +55,8 @@ export const VALIDATE_SPEC: CommandSpec = {
   ].join('\n'),
 }
 
-/** The `validate` command. Exit code 0 when there is no problem, 1 when there is, 2 for wrong usage (`UsageError`). */
-export async function runValidate(
-  argv: readonly string[],
-  io: Pick<Io, 'stdout' | 'stderr'> & Partial<Pick<Io, 'env' | 'stdin'>>,
-): Promise<number> {
-  const options = parseOptions(VALIDATE_SPEC, argv, io.env ?? {})
-  if (options === 'help') {
-    io.stdout(renderHelp(VALIDATE_SPEC))
-    return EXIT.fine
-  }
+/** `extauth validate`: exit code 0 when there is no problem, 1 when there is. */
+export const runValidate = command(VALIDATE_SPEC, async ({ options, io }) => {
   const output = options.text('output') ?? 'text'
   const paths = [...options.positionals, ...options.list('config')]
   const externalAuth = options.text('external-auth')
@@ -71,22 +73,23 @@ export async function runValidate(
     isVerbose: options.flag('verbose'),
     stsEndpoint,
     apiGroup: wanted.apiGroup,
-    env: io.env ?? {},
+    env: io.env,
     clock: { now: () => Date.now() },
   })
   if (output === 'json') {
     const details = options.flag('verbose') ? { unused: loaded.unused, skippedDocuments: loaded.skipped } : {}
     io.stdout(`${JSON.stringify({ ...report, ...details }, null, 2)}\n`)
-  } else print(report, loaded, options.flag('verbose'), io)
+  } else print(report, loaded, options, io)
   return report.problems.length === 0 ? EXIT.fine : EXIT.failed
-}
+})
 
-function print(report: ValidationReport, loaded: Loaded, verbose: boolean, io: Pick<Io, 'stdout' | 'stderr'>): void {
+function print(report: ValidationReport, loaded: Loaded, options: Parsed, io: Pick<Io, 'stdout' | 'stderr'>): void {
   for (const problem of report.problems) io.stdout(`${renderProblem(problem)}\n`)
+  if (options.flag('quiet')) return
   for (const warning of report.warnings)
     io.stdout(`${renderProblem({ ...warning, message: `warning: ${warning.message}` })}\n`)
   for (const note of report.notes) io.stdout(`${renderProblem({ ...note, message: `note: ${note.message}` })}\n`)
-  if (verbose) {
+  if (options.flag('verbose')) {
     for (const unused of loaded.unused) io.stdout(`${renderProblem(unused)}\n`)
     for (const { file, line, kind } of loaded.skipped) io.stdout(`${file}:${line}:1  ${kind || '(no kind)'}  skipped\n`)
   }

@@ -5,8 +5,10 @@ import { isatty } from 'node:tty'
 export interface Io {
   stdout(text: string): void
   stderr(text: string): void
-  /** Whether standard error is a terminal. Default no. */
+  /** Whether standard error is a terminal, or goes to one. Default no. */
   readonly isTerminal?: boolean
+  /** Whether this is a worker: its supervisor has the same command line and environment, and has told what is odd about them. */
+  readonly isWorker?: boolean
   /** The environment; only `commands` ever sees it. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** Reads all of standard input, for `-` in the place of a file. Throws `UsageError` for more than 32 MiB. */
@@ -25,6 +27,9 @@ export interface Io {
  * the terminal tells as well, passes it on.
  */
 const SAME_SIGNAL_MS = 500
+
+/** Says to a worker that it is one, and whether the log of its supervisor goes to a `terminal` or a `pipe`. */
+export const WORKER = 'MCP_EXTAUTH_WORKER'
 
 const MAX_STDIN_BYTES = 32 * 1024 * 1024
 
@@ -65,7 +70,8 @@ export function processIo(): ProcessIo {
   return {
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),
-    isTerminal: isatty(2),
+    isTerminal: isatty(2) || process.env[WORKER] === 'terminal',
+    isWorker: process.env[WORKER] !== undefined && process.connected,
     env: process.env,
     stdin: async () => {
       const chunks: Buffer[] = []

@@ -1,16 +1,13 @@
 import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
 import { fork, type ChildProcess, type Serializable } from 'node:child_process'
 import type { Socket } from 'node:net'
-import type { Io } from '../compose/index.ts'
+import { type Io, WORKER } from '../compose/index.ts'
 import type { OpenLog } from '../report/index.ts'
 import { passLines } from './log-lines.ts'
 import type { MemoryOfWorkers } from './memory-of-workers.ts'
 import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
 import { type Channel, createPeer, NoAnswer } from './peer.ts'
 import type { Reception, Taker } from './reception.ts'
-
-/** Says to a process that it is a worker; `terminal` where the log of its supervisor goes to one. */
-const WORKER = 'EXTAUTH_WORKER'
 
 /** Comes with a connection. */
 interface Offer {
@@ -40,7 +37,7 @@ export interface ForkOptions {
 export function forkWorker(options: ForkOptions): WorkerProcess {
   const { memory, common, reception, ephemeralKeys, log, isTerminal, env } = options
   const child = fork(process.argv[1] ?? '', process.argv.slice(2), {
-    env: { ...env, [WORKER]: isTerminal ? 'terminal' : 'plain' },
+    env: { ...env, [WORKER]: isTerminal ? 'terminal' : 'pipe' },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     serialization: 'advanced',
   })
@@ -136,12 +133,6 @@ export function onConnection(take: (socket: Socket) => boolean): void {
     process.send?.({ offered: message.offer, isTaken })
   })
 }
-
-/** Whether this process was started by `forkWorker`. */
-export const isWorker = ({ env }: Pick<Io, 'env'>): boolean => env[WORKER] !== undefined && process.connected
-
-/** The same world as `io`, with the terminal that the supervisor has. */
-export const ioOfWorker = (io: Io): Io => ({ ...io, isTerminal: io.env[WORKER] === 'terminal' })
 
 /** Ends the channel, and with it this process: its supervisor knows all that it had to say. */
 export const leave = (): void => process.disconnect()

@@ -1,5 +1,4 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { UsageError } from '../../src/compose/io.ts'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -173,9 +172,9 @@ describe('extauth explain', () => {
     ['--config proxy.yaml --route aws --claims claims.json --output xml', /text or json/],
     ['--config proxy.yaml --route aws --token abc', /Unknown option --token/],
   ])('refuses %s as wrong usage', async (args, message) => {
-    const attempt = explain(args)
-    await expect(attempt).rejects.toThrow(UsageError)
-    await expect(attempt).rejects.toThrow(message)
+    const { code, out, err } = await explain(args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(message)
   })
 
   test('a configuration that can not be used ends with 2 and every problem', async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { runSchema } from '../../src/cli/schema.ts'
 import { runValidate } from '../../src/cli/validate.ts'
+import { ioOf } from '../compose/io.ts'
 import { JSON_SCHEMA_NAMES } from '../../src/load/publish/index.ts'
 
 let root = ''
@@ -56,11 +57,7 @@ spec: { type: upstreamInject, upstreamInject: { providerName: github } }
 afterAll(() => rm(root, { recursive: true }))
 
 async function run(command: typeof runValidate, ...argv: string[]) {
-  const written = { stdout: '', stderr: '' }
-  const io = {
-    stdout: (text: string) => void (written.stdout += text),
-    stderr: (text: string) => void (written.stderr += text),
-  }
+  const { io, out: written } = ioOf()
   const code = await command(argv, io)
   return { code, stdout: written.stdout.replaceAll(`${root}/`, ''), stderr: written.stderr }
 }
@@ -128,7 +125,7 @@ describe('extauth validate', () => {
   })
 
   test.each([[[]], [['--output', 'xml', 'a']], [['--colour', 'a']]])('%j is wrong usage', async (argv) => {
-    await expect(run(runValidate, ...argv)).rejects.toMatchObject({ name: 'UsageError' })
+    expect(await run(runValidate, ...argv)).toMatchObject({ code: 2, stdout: '' })
   })
 
   test('--help shows the options', async () => {
@@ -168,6 +165,6 @@ describe('extauth schema', () => {
     [['ProxyConfig', 'AuthSection']],
     [['--crd', '--api-group', 'a b']],
   ])('%j is wrong usage', async (argv) => {
-    await expect(async () => run(runSchema, ...argv)).rejects.toMatchObject({ name: 'UsageError' })
+    expect(await run(runSchema, ...argv)).toMatchObject({ code: 2, stdout: '' })
   })
 })

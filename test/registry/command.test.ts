@@ -57,6 +57,12 @@ const written = (name: string, text: string): string => {
   return path.join(directory, name)
 }
 
+async function refuses(argv: string[], what: string): Promise<void> {
+  const { code, err } = call(argv)
+  expect(await code).toBe(2)
+  expect(err()).toContain(what)
+}
+
 describe('extauth registry', () => {
   it('serves config/registry.yaml as it is to anybody, health and the like elsewhere, and stops with exit code 0', async () => {
     const running = call(['--config', path.join(CONFIG, 'registry.yaml'), '--address', FREE, '--log-level', 'silent'], {
@@ -106,9 +112,9 @@ describe('extauth registry', () => {
   })
 
   it('needs a file, and words that it knows', async () => {
-    await expect(call([]).code).rejects.toThrow('needs --config FILE')
-    await expect(call(['--config', 'x', '--log-level', 'loud']).code).rejects.toThrow('--log-level')
-    await expect(call(['--config', 'x', '--drain-grace', 'soon']).code).rejects.toThrow('--drain-grace')
+    await refuses([], 'needs --config FILE')
+    await refuses(['--config', 'x', '--log-level', 'loud'], '--log-level')
+    await refuses(['--config', 'x', '--drain-grace', 'soon'], '--drain-grace')
   })
 
   it.each([

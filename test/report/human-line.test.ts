@@ -69,7 +69,7 @@ describe('a log line for people', () => {
 
 describe('the format that is taken', () => {
   const chosen = (given: string | undefined, isTerminal: boolean, env: Record<string, string> = {}) => {
-    const options = { text: (name: string) => (name === 'log-format' ? given : undefined) }
+    const options = { text: (name: string) => (name === 'log-format' ? given : undefined), flag: () => false }
     return logShape(options, 'info', { isTerminal, env })
   }
 

@@ -13,6 +13,8 @@ export interface CompletedCommand {
 export interface CompletedOption {
   /** `--config`. */
   readonly flag: string
+  /** `-c`; undefined where there is none. */
+  readonly short: string | undefined
   readonly help: string
   readonly isRepeated: boolean
   /** Undefined for switches. */

@@ -6,9 +6,11 @@ export function bashCompletion(commands: readonly CompletedCommand[]): string {
   const names = commands.filter(({ name }) => !name.includes(' ')).map(({ name }) => name)
   const nested = commands.filter(({ name }) => name.includes(' ')).map(({ name }) => shellQuote(name))
   const values = commands.flatMap(({ name, options }) =>
-    options.flatMap(({ flag, value }) =>
-      value === undefined ? [] : [`    ${shellQuote(`${name} ${flag}`)}) ${offer(value.completes)}; return ;;`],
-    ),
+    options.flatMap(({ flag, short, value }) => {
+      if (value === undefined) return []
+      const flags = [flag, ...(short === undefined ? [] : [short])].map((each) => shellQuote(`${name} ${each}`))
+      return [`    ${flags.join(' | ')}) ${offer(value.completes)}; return ;;`]
+    }),
   )
   const words = commands.map(({ name, options, subcommands, completes }) => {
     const flags = options.map(({ flag }) => flag)

@@ -32,8 +32,8 @@ ${lines.join('\n')}
 const line = (command: string, words: readonly string[]): string =>
   `complete -c extauth -n ${quote(`__extauth_is ${quote(command)}`)} ${words.join(' ')}`
 
-function optionWords({ flag, help, value }: CompletedOption): string[] {
-  const words = ['-l', flag.slice(2), '-d', quote(help)]
+function optionWords({ flag, short, help, value }: CompletedOption): string[] {
+  const words = ['-l', flag.slice(2), ...(short === undefined ? [] : ['-s', short.slice(1)]), '-d', quote(help)]
   return value === undefined ? words : [...words, ...(value.completes === undefined ? ['-x'] : taken(value.completes))]
 }
 

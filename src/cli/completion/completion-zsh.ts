@@ -46,15 +46,19 @@ const described = ({ name, summary }: { readonly name: string; readonly summary:
 
 function arguments_({ options, completes }: CompletedCommand): string {
   const others = completes === undefined ? [] : [`'*:argument:${action(completes)}'`]
-  return ['_arguments -s', ...options.map(optionSpec), ...others].join(' ')
+  return ['_arguments -s', ...options.flatMap(optionSpecs), ...others].join(' ')
 }
 
-function optionSpec({ flag, help, isRepeated, value }: CompletedOption): string {
-  const star = isRepeated ? '*' : ''
+function optionSpecs({ flag, short, help, isRepeated, value }: CompletedOption): string[] {
+  // One of the two stands for both, unless it may be repeated.
+  const before = isRepeated ? '*' : short === undefined ? '' : `(${flag} ${short})`
   const about = `[${help.replaceAll(/[[\]:\\]/g, String.raw`\$&`)}]`
-  if (value === undefined) return shellQuote(`${star}${flag}${about}`)
+  const flags = [flag, ...(short === undefined ? [] : [short])]
+  if (value === undefined) return flags.map((each) => shellQuote(`${before}${each}${about}`))
   const message = value.name.replaceAll(/[:\\]/g, String.raw`\$&`)
-  return shellQuote(`${star}${flag}=${about}:${message}:${action(value.completes)}`)
+  return flags.map((each) =>
+    shellQuote(`${before}${each}${each === flag ? '=' : '+'}${about}:${message}:${action(value.completes)}`),
+  )
 }
 
 function action(completes: CompletedCommand['completes']): string {

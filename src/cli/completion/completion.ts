@@ -1,10 +1,10 @@
 import type { CompletedCommand, CompletedOption } from './completed.ts'
-import type { Command, Commands } from '../command.ts'
+import { command, type Command, type Commands, specsOf } from '../command.ts'
 import { bashCompletion } from './completion-bash.ts'
 import { fishCompletion } from './completion-fish.ts'
 import { zshCompletion } from './completion-zsh.ts'
-import { EXIT, type Io, UsageError } from '../../compose/index.ts'
-import { type CommandSpec, parseOptions, renderHelp } from '../options/options.ts'
+import { EXIT, UsageError } from '../../compose/index.ts'
+import type { CommandSpec } from '../options/options.ts'
 
 const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
   bash: bashCompletion,
@@ -27,31 +27,22 @@ export const COMPLETION_SPEC: CommandSpec = {
   ].join('\n'),
 }
 
-/** `extauth completion bash|zsh|fish` of all these commands. Throws `UsageError` for another shell. */
-export const completionOf =
-  (commands: Commands): Command =>
-  (argv, io) =>
-    runCompletion(commands, argv, io)
-
-async function runCompletion(commands: Commands, argv: readonly string[], io: Io): Promise<number> {
-  const options = parseOptions(COMPLETION_SPEC, argv, io.env)
-  if (options === 'help') {
-    io.stdout(renderHelp(COMPLETION_SPEC))
+/** `extauth completion bash|zsh|fish` of all these commands. */
+export const completionOf = (commands: Commands): Command =>
+  command(COMPLETION_SPEC, async ({ options, io }) => {
+    const [shell = '', ...more] = options.positionals
+    const render = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
+    if (render === undefined || more.length > 0)
+      throw new UsageError(`expected one of ${Object.keys(SHELLS).join(', ')}. See extauth completion --help.`)
+    io.stdout(render(await completedCommands(commands)))
     return EXIT.fine
-  }
-  const [shell = '', ...more] = options.positionals
-  const render = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
-  if (render === undefined || more.length > 0)
-    throw new UsageError(`expected one of ${Object.keys(SHELLS).join(', ')}. See extauth completion --help.`)
-  io.stdout(render(await completedCommands(commands)))
-  return EXIT.fine
-}
+  })
 
 /** All commands as the option tables say them. */
 export async function completedCommands(commands: Commands): Promise<CompletedCommand[]> {
   const all: CompletedCommand[] = []
   for (const [name, entry] of Object.entries(commands)) {
-    const specs = await entry.specs()
+    const specs = await specsOf(entry)
     const [own, ...others] = specs.map((spec) => ({ spec, words: spec.name.replace(/^extauth /, '') }))
     const subcommands = others.map(({ spec, words }) => ({
       name: words.slice(name.length + 1),
@@ -71,11 +62,12 @@ function completed(
 ): CompletedCommand {
   const options = Object.entries(spec?.options ?? {}).map(([option, table]): CompletedOption => {
     const [flag, about] = [`--${option}`, firstSentence(table.help)]
-    if (table.type === 'boolean') return { flag, help: about, isRepeated: false }
+    const short = table.short === undefined ? undefined : `-${table.short}`
+    if (table.type === 'boolean') return { flag, short, help: about, isRepeated: false }
     const value = { name: table.value, completes: table.is.completes }
-    return { flag, help: about, isRepeated: table.multiple === true, value }
+    return { flag, short, help: about, isRepeated: table.multiple === true, value }
   })
-  const help = { flag: '--help', help: 'Shows this text.', isRepeated: false }
+  const help = { flag: '--help', short: '-h', help: 'Shows this text.', isRepeated: false }
   return { name, summary, subcommands, options: [...options, help], completes: spec?.completes }
 }
 

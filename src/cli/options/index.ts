@@ -1,5 +1,3 @@
 export { inspectorOf, inspectorOptions } from './inspector-options.ts'
-export { logOptions, openLogAsAsked } from './log-options.ts'
 export { CLAIM, oneOf, PORT, ROUTE_PATH, SIGNED_DURATION, signedSeconds, TEXT, wholeNumber } from './option-values.ts'
-export { type CommandSpec, type Parsed, parseOptions, renderHelp } from './options.ts'
-export { STDIO_SPEC } from './stdio-options.ts'
+export type { CommandSpec, Parsed } from './options.ts'

@@ -1,11 +1,16 @@
 import { LOG_LEVELS, type LogLevel, LOG_FORMATS, type LogFormat, openLog, type OpenLog } from '../../report/index.ts'
-import type { Io } from '../../compose/index.ts'
+import { type Io, UsageError } from '../../compose/index.ts'
 import { oneOf } from './option-values.ts'
 import type { OptionSpec, Parsed } from './options.ts'
 
-/** `--log-level` and `--log-format` of a command that runs until it is stopped. */
+/** What the short forms stand for. */
+const SHORT_LEVELS = { verbose: 'debug', quiet: 'error' } as const satisfies Record<string, LogLevel>
+
+/** The options of a command that has a log. */
 export const logOptions = (level: LogLevel) =>
   ({
+    verbose: { type: 'boolean', short: 'v', help: `The same as --log-level ${SHORT_LEVELS.verbose}.` },
+    quiet: { type: 'boolean', short: 'q', help: `The same as --log-level ${SHORT_LEVELS.quiet}.` },
     'log-level': {
       type: 'string',
       value: 'LEVEL',
@@ -25,13 +30,20 @@ export const NO_CLIENTS = {
   'no-log-clients': { type: 'boolean', help: 'Log lines of refused requests name no client address.' },
 } as const satisfies Record<string, OptionSpec>
 
-/** What the options of `logOptions(level)` ask for. Colours only on a terminal, and not against NO_COLOR. */
+/**
+ * What the options of `logOptions(level)` ask for. Colours only on a terminal, and not against NO_COLOR. Throws `UsageError` for
+ * `--verbose` with `--quiet`.
+ */
 export function logShape(
-  options: Pick<Parsed, 'text'>,
+  options: Pick<Parsed, 'text' | 'flag'>,
   level: LogLevel,
   { isTerminal = false, env }: Pick<Io, 'env' | 'isTerminal'>,
 ): { readonly level: LogLevel; readonly format: LogFormat; readonly colours: boolean } {
-  const [wantedLevel, wantedFormat] = [options.text('log-level'), options.text('log-format')]
+  const short = (['verbose', 'quiet'] as const).filter((name) => options.flag(name))
+  if (short.length > 1) throw new UsageError('takes one of --verbose and --quiet')
+  // They go before --log-level: that one may come from the environment.
+  const wantedLevel = short[0] === undefined ? options.text('log-level') : SHORT_LEVELS[short[0]]
+  const wantedFormat = options.text('log-format')
   return {
     level: LOG_LEVELS.find((known) => known === wantedLevel) ?? level,
     format: LOG_FORMATS.find((known) => known === wantedFormat) ?? (isTerminal ? 'human' : 'json'),

@@ -15,6 +15,14 @@ const PATIENCE_MS = 5 * 60_000
 const REQUEST_MS = 15_000
 const MAX_SECRET_BYTES = 64 * 1024
 
+/** Whom to trust at the MCP server. */
+export const CA_FILE: OptionSpec = {
+  type: 'string',
+  is: FILE,
+  value: 'FILE',
+  help: "PEM authorities instead of the system's.",
+}
+
 /** Options of whatever logs in. */
 export const LOGIN_OPTIONS = {
   'client-id': {

@@ -1,6 +1,6 @@
 import { parseListenAddress } from '../../listen/index.ts'
 import { HTTP_URL as HTTP_URL_TEXT, parseGoDuration, parseSize } from '../../fields/index.ts'
-import type { ValueKind } from './options.ts'
+import type { OptionSpec, ValueKind } from './options.ts'
 
 /** Characters of a value; longer ones are no values. */
 const LONGEST = 65_536
@@ -88,6 +88,13 @@ export const LISTEN_ADDRESS: ValueKind = {
     }
   },
 }
+
+/** The same, of what may be left out. */
+export const LISTEN_ADDRESS_OR_OFF: ValueKind = oneOf(['off'], LISTEN_ADDRESS)
+
+/** Whether an option says where something listens. */
+export const isListenAddress = (option: OptionSpec | undefined): boolean =>
+  option?.type === 'string' && (option.is === LISTEN_ADDRESS || option.is === LISTEN_ADDRESS_OR_OFF)
 
 /** A Kubernetes quantity, as much as one process needs at least. */
 export const MEMORY_SIZE: ValueKind = {

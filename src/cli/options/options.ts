@@ -16,11 +16,14 @@ export type OptionSpec = SwitchSpec | ValueSpec
 
 interface SwitchSpec {
   readonly type: 'boolean'
+  /** One letter that stands for it: `c` for `-c`. */
+  readonly short?: string
   readonly help: string
 }
 
 interface ValueSpec {
   readonly type: 'string'
+  readonly short?: string
   readonly is: ValueKind
   /** May be given several times; in the environment the values are separated by commas. */
   readonly multiple?: boolean
@@ -68,7 +71,11 @@ export function parseOptions(
   const options = Object.fromEntries(
     Object.entries(spec.options).map(([name, option]) => [
       name,
-      { type: option.type, multiple: option.type === 'string' && option.multiple === true },
+      {
+        type: option.type,
+        multiple: option.type === 'string' && option.multiple === true,
+        ...(option.short === undefined ? {} : { short: option.short }),
+      },
     ]),
   )
   const args = [...joinNegative(words, spec), ...argv.slice(words.length)]
@@ -142,17 +149,44 @@ function explain(error: unknown, spec: CommandSpec): string {
   return `${message.split('\n')[0]?.replace(/\.?$/, '.')} See ${spec.name} --help.`
 }
 
+/**
+ * Variables of the environment that nobody reads and that look like one of these options, with the one that may be meant. Of
+ * another command's options (`others`) nothing is said: one environment may serve several commands.
+ */
+export async function misspelledVariables(
+  spec: CommandSpec,
+  env: Readonly<Record<string, string | undefined>>,
+  others: () => Promise<ReadonlySet<string>>,
+): Promise<readonly { readonly variable: string; readonly meant: string }[]> {
+  const names = Object.keys(spec.options)
+  const found = Object.keys(env).flatMap((variable) => {
+    const [, rest] = /^EXTAUTH_(\w+)$/i.exec(variable) ?? []
+    const option = rest?.replaceAll('_', '-').toLowerCase()
+    if (option === undefined || (names.includes(option) && variable === environmentName(option))) return []
+    const meant = nearest(option, names)
+    return meant === undefined ? [] : [{ variable, meant: environmentName(meant) }]
+  })
+  if (found.length === 0) return []
+  const known = await others()
+  return found.filter(({ variable }) => !known.has(variable))
+}
+
 /** The text of `--help`, made from the same table that parses. */
 export function renderHelp(spec: CommandSpec): string {
   const rows = Object.entries(spec.options).map(([name, option]): [string, string] => {
-    if (option.type === 'boolean') return [`  --${name}`, option.help]
+    const flag = `  ${option.short === undefined ? '    ' : `-${option.short}, `}--${name}`
+    if (option.type === 'boolean') return [flag, option.help]
     const more = option.multiple === true ? ' May be repeated.' : ''
-    return [`  --${name} ${option.value}`, `${option.help}${more}`]
+    return [`${flag} ${option.value}`, `${option.help}${more}`]
   })
-  rows.push(['  --help', 'Shows this text.'])
+  rows.push(['  -h, --help', 'Shows this text.'])
   const width = Math.max(...rows.map(([left]) => left.length)) + 2
   const lines = rows.map(([left, right]) => left.padEnd(width) + right)
-  const head = `${spec.summary}\n\nUsage: ${spec.name} [options]${spec.positionals === undefined ? '' : ` ${spec.positionals}`}\n`
-  const tail = `\nEach option can be set by an environment variable: --sts-endpoint is EXTAUTH_STS_ENDPOINT.\n`
+  const [example] = Object.keys(spec.options)
+  const head = `${spec.summary}\n\nUsage: ${spec.name}${example === undefined ? '' : ' [options]'}${spec.positionals === undefined ? '' : ` ${spec.positionals}`}\n`
+  const tail =
+    example === undefined
+      ? ''
+      : `\nEach option can be set by an environment variable: --${example} is ${environmentName(example)}.\n`
   return `${head}\nOptions:\n${lines.join('\n')}\n${tail}${spec.notes === undefined ? '' : `\n${spec.notes}\n`}`
 }

@@ -1,7 +1,6 @@
 import { isLoopbackHost } from '../../core/index.ts'
 import { HOP_BY_HOP } from '../../http/index.ts'
 import { parseGoDuration } from '../../fields/index.ts'
-import { logOptions } from './log-options.ts'
 import { LOGIN_OPTIONS } from './login-options.ts'
 import { API_GROUP, DIRECTORY, DURATION, FILE, HEADER_LINE, HTTP_URL, NAMESPACE, TEXT } from './option-values.ts'
 import type { CommandSpec, OptionSpec, Parsed } from './options.ts'
@@ -24,6 +23,7 @@ export const STDIO_SPEC: CommandSpec = {
     'external-auth': value(FILE, 'FILE[#NAME]', '… and this MCPExternalAuthConfig.'),
     config: {
       type: 'string',
+      short: 'c',
       is: FILE,
       multiple: true,
       value: 'PATH',
@@ -60,7 +60,6 @@ export const STDIO_SPEC: CommandSpec = {
       'DURATION',
       'How long running requests may go on after the end of standard input. Default 10s.',
     ),
-    ...logOptions('info'),
   },
   notes: [
     'Standard output has messages and nothing else. What goes wrong on the way is the answer to the request that it',

@@ -13,6 +13,12 @@ export function renderSection({ title, checks }: CheckedSection): string {
   return `${title}\n${lines.join('\n')}\n\n`
 }
 
+/** The same of what needs somebody; nothing where nothing does. */
+export function renderTrouble(section: CheckedSection): string {
+  const checks = section.checks.filter(({ status }) => status === 'failed' || status === 'warning')
+  return checks.length === 0 ? '' : renderSection({ ...section, checks })
+}
+
 /** How many of each. */
 export function renderSummary(sections: readonly CheckedSection[]): string {
   const count = countsOf(sections)

@@ -4,6 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../../src/cli/command-table.ts'
+import { specsOf } from '../../../src/cli/command.ts'
 import { main } from '../../../src/cli/index.ts'
 import { shellQuote } from '../../../src/cli/shell-quote.ts'
 import { ioOf } from '../../compose/io.ts'
@@ -40,7 +41,7 @@ describe('extauth completion bash', () => {
   })
 
   it('offers every option of every command, and of its own commands', async () => {
-    const specs = (await Promise.all(Object.values(COMMANDS).map((entry) => entry.specs()))).flat()
+    const specs = (await Promise.all(Object.values(COMMANDS).map(specsOf))).flat()
     expect(specs.length).toBeGreaterThan(9)
     for (const { name, options } of specs) {
       const flags = Object.keys(options).map((option) => `--${option}`)
@@ -85,7 +86,7 @@ describe('extauth completion', () => {
     expect(await main(['completion', shell], io)).toBe(0)
     for (const [command, entry] of Object.entries(COMMANDS)) {
       expect(out.stdout).toContain(command)
-      for (const { options } of await entry.specs())
+      for (const { options } of await specsOf(entry))
         for (const option of Object.keys(options))
           expect(out.stdout).toMatch(shell === 'fish' ? new RegExp(` -l ${option} `) : new RegExp(`--${option}[=[]`))
     }

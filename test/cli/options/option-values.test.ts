@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../../src/cli/command-table.ts'
+import { specsOf } from '../../../src/cli/command.ts'
 import { main } from '../../../src/cli/index.ts'
 import { environmentName, type OptionSpec } from '../../../src/cli/options/options.ts'
 import * as kinds from '../../../src/cli/options/option-values.ts'
 import { ioOf } from '../../compose/io.ts'
 
-const specs = (await Promise.all(Object.values(COMMANDS).map((entry) => entry.specs()))).flat()
+const specs = (await Promise.all(Object.values(COMMANDS).map(specsOf))).flat()
 const rows = specs.flatMap(({ name, options }) =>
   Object.entries<OptionSpec>(options).map(([option, spec]) => [name, option, spec] as const),
 )

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   type CommandSpec,
+  misspelledVariables,
   type Parsed,
   parseOptions,
   renderHelp,
@@ -14,7 +15,7 @@ const spec: CommandSpec = {
   summary: 'Runs the proxy.',
   positionals: '[FILE…]',
   options: {
-    config: { type: 'string', is: any, multiple: true, value: 'PATH', help: 'A file.' },
+    config: { type: 'string', short: 'c', is: any, multiple: true, value: 'PATH', help: 'A file.' },
     'sts-endpoint': { type: 'string', is: any, value: 'URL', help: 'Where STS is.' },
     'show-claims': { type: 'boolean', help: 'Shows claims.' },
   },
@@ -34,6 +35,31 @@ describe('options', () => {
     expect(parsed.positionals).toEqual(['file'])
   })
 
+  it('reads one letter for an option that has one', () => {
+    expect(parse(['-c', 'a', '-cb', '-c', '-', '--config', 'd']).list('config')).toEqual(['a', 'b', '-', 'd'])
+    expect(renderHelp(spec)).toMatch(/^ {2}-c, --config PATH .*\n {6}--sts-endpoint URL /m)
+  })
+
+  it('shows in the help an option of the command itself, and none where it has none', () => {
+    expect(renderHelp(spec)).toContain('--config is EXTAUTH_CONFIG.')
+    const bare = renderHelp({ ...spec, options: {} })
+    expect(bare).not.toMatch(/EXTAUTH_|\[options\]/)
+  })
+
+  it('finds a variable that looks like an option, unless another command has it', async () => {
+    const env = {
+      EXTAUTH_STS_ENDPIONT: 'a',
+      EXTAUTH_CONFIG: 'b',
+      EXTAUTH_CONFGI: 'c',
+      EXTAUTH_SERVICE_HOST: 'd',
+      PATH: 'e',
+    }
+    const others = () => Promise.resolve(new Set(['EXTAUTH_CONFGI']))
+    expect(await misspelledVariables(spec, env, others)).toEqual([
+      { variable: 'EXTAUTH_STS_ENDPIONT', meant: 'EXTAUTH_STS_ENDPOINT' },
+    ])
+  })
+
   it('takes what is not given from the environment, and prefers what is given', () => {
     const env = { EXTAUTH_CONFIG: 'c,d', EXTAUTH_STS_ENDPOINT: 'http://env', EXTAUTH_SHOW_CLAIMS: 'true' }
     expect(parse([], env).list('config')).toEqual(['c', 'd'])
@@ -51,7 +77,7 @@ describe('options', () => {
 
   it.each([
     [['--confg', 'a'], 'Unknown option --confg. Did you mean --config? See extauth proxy --help.'],
-    [['-c', 'a'], 'Unknown option -c. See extauth proxy --help.'],
+    [['-x', 'a'], 'Unknown option -x. See extauth proxy --help.'],
     [['--help=1'], '--help takes no value. See extauth proxy --help.'],
     [['--zzzzzzzz'], 'Unknown option --zzzzzzzz. See extauth proxy --help.'],
     [['--config'], /argument missing.*See extauth proxy --help\./],

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { ConfigError } from '../../../src/compose/config-error.ts'
+import { ioOf } from '../../compose/io.ts'
 import { runValidate } from '../../../src/cli/validate.ts'
 import { runProxy } from '../../../src/compose/proxy/run-proxy.ts'
 import { recordLog } from '../lab.ts'
@@ -79,12 +80,9 @@ async function start(directory: string, callers: string | undefined): Promise<re
 }
 
 async function validate(directory: string, callers: string | undefined): Promise<readonly string[]> {
-  const written = { stdout: '' }
+  const { io, out: written } = ioOf()
   const options = callers === undefined ? [] : ['--callers', callers]
-  const code = await runValidate([directory, '--secrets-dir', path.join(directory, 'secrets'), ...options], {
-    stdout: (text) => void (written.stdout += text),
-    stderr: () => undefined,
-  })
+  const code = await runValidate([directory, '--secrets-dir', path.join(directory, 'secrets'), ...options], io)
   if (code !== 1) return [`exit code ${code}`]
   return written.stdout.split('\n').filter((line) => line !== '' && !/ {2}(warning|note): /.test(line))
 }

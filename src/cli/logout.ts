@@ -1,0 +1,48 @@
+import { CredentialRefusal } from '../core/index.ts'
+import { revoke } from '../login/index.ts'
+import { EXIT } from '../compose/index.ts'
+import { command } from './command.ts'
+import { CA_FILE, loginOutbound, openUserStore } from './options/login-options.ts'
+import { HTTP_URL } from './options/option-values.ts'
+import type { CommandSpec } from './options/options.ts'
+
+/** The table of `extauth logout`. */
+export const LOGOUT_SPEC: CommandSpec = {
+  name: 'extauth logout',
+  summary: 'Forgets logins of `extauth stdio --login`, and revokes their tokens where the server can.',
+  options: {
+    url: { type: 'string', is: HTTP_URL, value: 'URL', help: 'Of this MCP server only. Default: all.' },
+    'ca-file': CA_FILE,
+  },
+  notes: 'Exit codes: 0 forgotten (or there was none), 1 forgotten here but not revoked, 2 usage.',
+}
+
+/** `extauth logout`: what is kept here is gone in any case. */
+export const runLogout = command(LOGOUT_SPEC, async ({ options: parsed, io }) => {
+  const url = parsed.text('url')
+  const wanted = url === undefined ? undefined : new URL(url).href
+  const store = openUserStore(io.env)
+  const records = (await store.all()).filter(({ endpoint }) => wanted === undefined || endpoint === wanted)
+  let exit: number = EXIT.fine
+  for (const record of records) {
+    const outbound = loginOutbound(new URL(record.endpoint), parsed.text('ca-file'), io.env)
+    // First here: what is revoked at the server must not be used by anybody any more.
+    await store.forget(record)
+    try {
+      const isRevoked = await revoke(record, outbound)
+      io.stdout(
+        `${record.endpoint}: ${isRevoked ? 'forgotten and revoked' : 'forgotten; its server revokes no tokens'}\n`,
+      )
+    } catch (error) {
+      if (!(error instanceof CredentialRefusal)) throw error
+      io.stderr(
+        `extauth logout: ${record.endpoint}: forgotten here, but its tokens were not revoked. ${error.message}\n`,
+      )
+      exit = EXIT.failed
+    } finally {
+      await outbound.close()
+    }
+  }
+  if (records.length === 0) io.stdout('There is no login to forget.\n')
+  return exit
+})

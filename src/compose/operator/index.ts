@@ -1,0 +1,1 @@
+export { runOperator, type RunOperatorOptions } from './run-operator.ts'

@@ -1,0 +1,38 @@
+import path from 'node:path'
+import { type Log, Secret } from '../../core/index.ts'
+import { openWatchedFile } from '../../files/index.ts'
+import { type Certificate, readCertificate, type WebhookOptions } from '../../operator/index.ts'
+import type { Closers } from '../closers.ts'
+
+const MAX_PEM_BYTES = 1024 * 1024
+
+/** The pair that cert-manager keeps in a mounted Secret. */
+export function followPair(directory: string, log: Log, closers: Closers): NonNullable<WebhookOptions['files']> {
+  const listeners = new Set<() => void>()
+  const open = (name: string) =>
+    closers.keep(
+      openWatchedFile(path.join(directory, name), {
+        maxBytes: MAX_PEM_BYTES,
+        onChange: () => {
+          for (const listener of listeners) listener()
+        },
+        onProblem: (problem) => log.warn({ file: name, problem }, 'the webhook certificate cannot be read'),
+      }),
+    )
+  const cert = open('tls.crt')
+  const key = open('tls.key')
+  return {
+    current(): Certificate | undefined {
+      const [certText, keyText] = [cert.read()?.toString('utf8'), key.read()?.toString('utf8')]
+      if (certText === undefined || keyText === undefined) return undefined
+      const certificate = readCertificate(certText, new Secret(keyText))
+      // Two files that are replaced one after the other do not fit for a moment.
+      if (certificate === undefined) log.warn({ directory }, 'tls.crt is no certificate, or tls.key is not its key')
+      return certificate
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
