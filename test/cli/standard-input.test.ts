@@ -100,7 +100,7 @@ describe('annotations of pods', () => {
     [
       'that are misspelt',
       deployment(WANTED, `${FULL}, extauth.dev/calers: x`),
-      0,
+      1,
       /"extauth.dev\/calers" is not known, did you mean "extauth.dev\/callers"/,
     ],
     [
