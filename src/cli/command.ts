@@ -29,7 +29,7 @@ export type OthersVariables = () => Promise<ReadonlySet<string>>
 /** One command in the table. */
 export interface CommandEntry {
   readonly summary: string
-  load(): Promise<Command>
+  readonly load: () => Promise<Command>
   /** Its own commands: `token` of `extauth lab token`. */
   readonly commands?: Readonly<Record<string, () => Promise<Command>>>
 }
