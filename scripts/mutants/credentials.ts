@@ -28,9 +28,9 @@ export const CREDENTIALS: readonly Mutation[] = [
   },
   {
     rule: 'an unknown error is not the caller’s fault',
-    file: 'src/obtain/token-exchange-response.ts',
-    find: "?? 'exchange_failed')",
-    replace: "?? 'exchange_denied')",
+    file: 'src/oauth/refusals.ts',
+    find: "?? 'exchange_failed'",
+    replace: "?? 'exchange_denied'",
     tests: ['test/obtain/token-exchange-response.test.ts'],
   },
   {

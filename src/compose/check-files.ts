@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { X509Certificate } from 'node:crypto'
 import { type Clock, denied, deniedClause, headerSecretProblem } from '../core/index.ts'
 import { ContentProblem, FileError, readBounded, readCertificates, readPrivateKey } from '../files/index.ts'
-import { isClientKey } from '../obtain/index.ts'
+import { isClientKey } from '../oauth/index.ts'
 import { type Content, isHeaderForm } from '../fields/index.ts'
 import type { NamedFile, NamedSecret, Problem } from '../load/index.ts'
 

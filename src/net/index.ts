@@ -20,7 +20,6 @@ export {
 } from './smithy-handler.ts'
 export { type ConnectionProbe, probeConnection, type ProbedCertificate, type ProbeOptions } from './probe.ts'
 export { requestOnce } from './single-request.ts'
-export { basicCredentials, type FormPost, formRequest, postForm } from './token-endpoint.ts'
 export { type Backend, type BackendOptions, createBackend } from './backend.ts'
 export type { TargetTls } from './target-tls.ts'
 export { createMcpEndpoint, createMemoryEndpoint, type McpEndpointOptions } from './mcp-endpoint.ts'

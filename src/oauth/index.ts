@@ -1,3 +1,5 @@
+export { isClientKey } from './client-assertion.ts'
+export { type ClientAuthMethod, createClientAuthentication } from './client-authentication.ts'
 export {
   createDiscovery,
   createKeyDiscovery,
@@ -7,10 +9,13 @@ export {
   unusableDocument,
 } from './discovery.ts'
 export { createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from './documents.ts'
+export { valueAt } from './dot-path.ts'
+export { postForm } from './form-post.ts'
 export { readKeys } from './key-set.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
+export { errorOf, exchangeFailure, refusal, saysOfCode, type Step } from './refusals.ts'
 export {
   ALGORITHMS,
   lookAtSignature,
@@ -20,3 +25,5 @@ export {
   verifySignature,
 } from './signature.ts'
 export { shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
+export { askTokenEndpoint } from './token-endpoint.ts'
+export { readTokenResponse, type TokenResponse, type TokenResponseMapping } from './token-response.ts'

@@ -1,9 +1,10 @@
 import { type Clock, Failure, type OnBehalf, type Outbound, type OutboundResponse } from '../core/index.ts'
-import { basicCredentials, outboundFailure, postForm, type ServiceFailures } from '../net/index.ts'
-import { readJsonObject } from '../http/index.ts'
+import { outboundFailure, type ServiceFailures } from '../net/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import { type Documents, documentRequest, expectOk, getDocument, serviceOf } from './documents.ts'
+import { basicCredentials, postForm } from './form-post.ts'
 import type { ProviderFiles, SecretFile } from './provider-file.ts'
+import { errorOf } from './refusals.ts'
 
 /** The way to one provider, with the credentials that are meant for it. */
 export interface ProviderClient extends Documents {
@@ -19,8 +20,8 @@ const INTROSPECTION: ServiceFailures = { ...serviceOf('introspection endpoint'),
  * §5.2): `config_error`, as for exchanges (decisions §5).
  */
 function expectIntrospected(response: OutboundResponse, provider: string, nowMs: number): OutboundResponse {
-  const { status, body } = response
-  if ((status === 400 || status === 401) && readJsonObject(body)?.['error'] === 'invalid_client')
+  const { status } = response
+  if ((status === 400 || status === 401) && errorOf(response) === 'invalid_client')
     throw new Failure('config_error', {
       detail: `the introspection endpoint of provider ${provider} answered ${status} invalid_client: clientId, clientSecretFile or authTokenFile are not what it knows`,
     })

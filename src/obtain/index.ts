@@ -4,7 +4,6 @@ import type { ObtainDeps } from './deps.ts'
 import { createSource } from './sources.ts'
 
 export * from './cloud-sts/index.ts'
-export { isClientKey } from './client-assertion.ts'
 export type { ObtainDeps, SourceOutboundOptions } from './deps.ts'
 export { createSource } from './sources.ts'
 export type { Fetched, FetchingSource, Plan, Source } from './source.ts'

@@ -1,6 +1,7 @@
-import { Failure, Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
+import { Failure, Secret, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
 import { busyFailure, retryAfterSeconds, type ServiceFailures } from '../net/index.ts'
+import { errorOf, exchangeFailure } from '../oauth/index.ts'
 
 const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
@@ -23,22 +24,6 @@ export const TOKEN_ENDPOINT: ServiceFailures = {
 
 /** A token that is older than this was good when it was new, so that `invalid_request` is about its session. */
 const FRESH_MS = 2 * 60_000
-
-/** What an OAuth error of the token endpoint means here (decisions §5). */
-const OAUTH_ERRORS: ReadonlyMap<string, FailureCode> = new Map<string, FailureCode>([
-  ['invalid_grant', 'invalid_token'],
-  ['invalid_token', 'invalid_token'],
-  ['access_denied', 'exchange_denied'],
-  ['invalid_request', 'exchange_denied'],
-  ['invalid_target', 'exchange_denied'],
-  ['unauthorized_client', 'exchange_denied'],
-  ['invalid_client', 'config_error'],
-  ['invalid_scope', 'config_error'],
-  ['unsupported_grant_type', 'config_error'],
-  ['server_error', 'identity_provider_unavailable'],
-  ['temporarily_unavailable', 'identity_provider_unavailable'],
-  ['slow_down', 'identity_provider_unavailable'],
-])
 
 /** What a server answers where it has no token endpoint, whatever the body says: a wrong URL or realm is ours. */
 const NO_TOKEN_ENDPOINT: ReadonlySet<number> = new Set([404, 405, 410, 415])
@@ -90,12 +75,6 @@ export interface ExchangeContext {
 const isOldToken = (error: string, { issuedAtMs, nowMs }: ExchangeContext): boolean =>
   error === 'invalid_request' && issuedAtMs !== undefined && nowMs - issuedAtMs > FRESH_MS
 
-/** Whether the token endpoint does not take our own credentials (RFC 6749 §5.2). */
-export const isInvalidClient = (response: OutboundResponse): boolean =>
-  (response.status === 400 || response.status === 401) &&
-  isJson(response) &&
-  readJsonObject(response.body)?.['error'] === 'invalid_client'
-
 /** The failure that an answer other than 200 stands for (decisions §5). Of the answer it names the error code alone. */
 function refusal(response: OutboundResponse, context: ExchangeContext): Failure {
   const { nowMs } = context
@@ -106,10 +85,10 @@ function refusal(response: OutboundResponse, context: ExchangeContext): Failure 
     return new Failure('config_error', { detail: `nothing at tokenUrl takes token requests: it answered ${status}` })
   }
   if (status < 400) return malformed(`it answered ${status}`)
-  const error = isJson(response) ? readJsonObject(response.body)?.['error'] : undefined
-  if (typeof error !== 'string' || error === '') return malformed(`it answered ${status} without an OAuth error`)
+  const error = isJson(response) ? errorOf(response) : undefined
+  if (error === undefined) return malformed(`it answered ${status} without an OAuth error`)
   // Of an error that we don't know nobody can say that it is the caller's.
-  const code = isOldToken(error, context) ? 'invalid_token' : (OAUTH_ERRORS.get(error) ?? 'exchange_failed')
+  const code = isOldToken(error, context) ? 'invalid_token' : exchangeFailure(error)
   return new Failure(code, {
     detail: `token endpoint answered ${status} ${ERROR_CODE.test(error) ? error : 'with an error that is no code'}`,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),

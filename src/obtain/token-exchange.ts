@@ -4,16 +4,15 @@ import {
   onBehalfOf,
   Secret,
   type AuthenticatedCaller,
-  type OutboundRequest,
   type OutboundResponse,
   type SecretHandle,
 } from '../core/index.ts'
-import { formRequest, outboundFailure } from '../net/index.ts'
+import { outboundFailure } from '../net/index.ts'
+import { askTokenEndpoint, createClientAuthentication } from '../oauth/index.ts'
 import { tokenTypeUrn, type ResolvedAuthOf, type TokenExchange, type SecretRef } from '../resources/index.ts'
-import { createClientAuthentication } from './client-authentication.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Fetched, FetchingSource, Plan } from './source.ts'
-import { isInvalidClient, readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
+import { readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
 import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
 export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'spec' | 'upstream'>
@@ -63,11 +62,10 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const clientSecret = handleOf(isAssertion ? spec.clientKeySecretRef : spec.clientSecretRef)
   const actorToken = handleOf(spec.actorTokenSecretRef)
   const subject = createTokenToShow(auth, deps.upstreamTokens)
-  const authenticateClient = createClientAuthentication({
+  const authenticate = createClientAuthentication({
     clientId: spec.clientId,
     secret: clientSecret,
     method: spec.clientAuthMethod,
-    tokenUrl: spec.tokenUrl,
     clock,
   })
   let recovered: (() => void) | undefined
@@ -81,6 +79,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
     retry: true,
     ...(spec.caCertPath === undefined ? {} : { caCert: deps.caCertificate(spec.caCertPath) }),
   })
+  const client = { outbound, authenticate, secret: clientSecret }
   const form = fixedForm(spec)
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
   const [audience, scope] = [spec.audience, (spec.scopes ?? []).join(' ')]
@@ -95,27 +94,13 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
           ['actor_token_type', tokenTypeUrn(spec.actorTokenType ?? 'access_token')],
         ]
 
-  const post = async (
-    caller: AuthenticatedCaller,
-    subjectToken: Secret,
-    endsAtMs: number,
-  ): Promise<OutboundResponse> => {
-    // Made anew for a retry: a client assertion is good for one use.
-    const build = async (): Promise<OutboundRequest> => {
-      const client = await authenticateClient()
-      return formRequest({
-        url: spec.tokenUrl,
-        form: [...form, ['subject_token', subjectToken.reveal()], ...actor(), ...client.form],
-        headers: client.headers,
-        onBehalfOf: onBehalfOf(caller),
-        endsAtMs,
-      })
-    }
-    const send = async () => outbound.request({ ...(await build()), again: build })
-    const response = await send()
-    // The secret may have been rotated, and its new value not be noticed yet.
-    return isInvalidClient(response) && (await clientSecret?.refresh()) === true ? send() : response
-  }
+  const post = (caller: AuthenticatedCaller, subjectToken: Secret, endsAtMs: number): Promise<OutboundResponse> =>
+    askTokenEndpoint(client, {
+      url: spec.tokenUrl,
+      form: [...form, ['subject_token', subjectToken.reveal()], ...actor()],
+      onBehalfOf: onBehalfOf(caller),
+      endsAtMs,
+    })
 
   const exchange = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
     try {

@@ -1,5 +1,5 @@
 import { unusable } from './connection.ts'
-import { refusal } from './refusal.ts'
+import { refusal } from '../../oauth/index.ts'
 
 /** What the upstream's metadata say of its answers. */
 export interface CallbackRules {

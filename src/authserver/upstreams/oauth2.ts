@@ -1,11 +1,11 @@
 import { Failure } from '../../core/index.ts'
+import type { TokenResponse } from '../../oauth/index.ts'
 import type { OAuth2Config, UpstreamProvider } from '../../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
 import { readCallback } from './callback.ts'
 import { createConnections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createTokenEndpoint } from './token-endpoint.ts'
-import type { TokenResponse } from './token-response.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
 import { fetchUserInfo } from './user-info.ts'
 

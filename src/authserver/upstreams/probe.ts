@@ -1,10 +1,9 @@
 import { asFailure, Failure, OutboundError, Secret } from '../../core/index.ts'
-import { jsonAnswer, readKeys } from '../../oauth/index.ts'
+import { jsonAnswer, readKeys, saysOfCode } from '../../oauth/index.ts'
 import type { UpstreamProvider } from '../../resources/index.ts'
 import { type Connections, createConnections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createOidcDiscovery } from './discovery.ts'
-import { saysOfCode } from './refusal.ts'
 import { createUpstream } from './upstreams.ts'
 import { askUserInfo, type UserInfoRequest } from './user-info.ts'
 

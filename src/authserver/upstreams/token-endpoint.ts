@@ -1,10 +1,16 @@
-import { Failure, type OutboundResponse, type Secret } from '../../core/index.ts'
-import { basicCredentials, postForm } from '../../net/index.ts'
+import { Failure, type OutboundResponse } from '../../core/index.ts'
 import type { SecretRef } from '../../fields/index.ts'
+import {
+  askTokenEndpoint,
+  type ClientAuthMethod,
+  createClientAuthentication,
+  readTokenResponse,
+  type Step,
+  type TokenResponse,
+  type TokenResponseMapping,
+} from '../../oauth/index.ts'
 import { type Connections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
-import { refusesClient, type Step } from './refusal.ts'
-import { errorOf, readTokenResponse, type TokenResponse, type TokenResponseMapping } from './token-response.ts'
 
 /** Us, as a client of the upstream's. */
 export interface UpstreamClient {
@@ -22,18 +28,12 @@ export interface Grant {
   readonly secretInBody?: boolean
 }
 
-/** Asks a token endpoint. Throws `Failure` (see `refusal.ts`, `token-response.ts`). */
+/** Asks a token endpoint. Throws `Failure` (see `refusal` and `readTokenResponse` of `oauth`). */
 export type TokenEndpoint = (grant: Grant) => Promise<TokenResponse>
 
-const isClientRefused = (response: OutboundResponse): boolean => {
-  const error = errorOf(response)
-  return error === undefined ? response.status === 401 : refusesClient(error)
-}
-
 /**
- * The token endpoint of an upstream as one client sees it: HTTP Basic with id and secret, form-encoded first (RFC 6749
- * §2.3.1), or `client_id` in the body without a secret. A secret that is refused is read again; when it has changed, the
- * request is repeated once.
+ * The token endpoint of an upstream as one client sees it: HTTP Basic with id and secret, both in the body where only that
+ * is on offer, or `client_id` in the body without a secret.
  */
 export function createTokenEndpoint(
   { clientId, clientSecretRef }: UpstreamClient,
@@ -43,29 +43,17 @@ export function createTokenEndpoint(
 ): TokenEndpoint {
   const secret = clientSecretRef === undefined ? undefined : secrets.handle(clientSecretRef)
 
-  const post = async ({ url, form, secretInBody }: Grant, value: Secret | undefined): Promise<OutboundResponse> => {
-    const id = ['client_id', clientId] as const
-    const isBasic = value !== undefined && secretInBody !== true
-    const client = value === undefined ? [id] : isBasic ? [] : [id, ['client_secret', value.reveal()] as const]
-    const headers = {
-      'user-agent': 'mcp-extauth',
-      ...(isBasic ? { authorization: basicCredentials(clientId, value) } : {}),
-    }
+  const authenticateBy = (method: ClientAuthMethod) => createClientAuthentication({ clientId, secret, method, clock })
+  const [basic, inBody] = [authenticateBy('client_secret_basic'), authenticateBy('client_secret_post')]
+
+  const ask = async ({ url, form, secretInBody }: Grant): Promise<OutboundResponse> => {
+    const authenticate = secretInBody === true ? inBody : basic
     try {
-      return await postForm(connections.tokens, { url, form: [...form, ...client], headers })
+      const client = { outbound: connections.tokens, authenticate, secret }
+      return await askTokenEndpoint(client, { url, form, headers: { 'user-agent': 'mcp-extauth' } })
     } catch (error) {
       throw unanswered(error, 'token endpoint')
     }
-  }
-
-  /** With the secret of now; once more with the next one when this one is no longer the right one. */
-  const ask = async (grant: Grant): Promise<OutboundResponse> => {
-    const used = secret?.current()
-    const response = await post(grant, used)
-    if (secret === undefined || used === undefined || !isClientRefused(response)) return response
-    await secret.refresh()
-    const now = secret.current()
-    return now.equals(used) ? response : post(grant, now)
   }
 
   return async (grant) => {

@@ -1,7 +1,7 @@
 import type { Claims, ClaimValue, Clock, OutboundResponse, Secret } from '../../core/index.ts'
+import { valueAt } from '../../oauth/index.ts'
 import type { UserInfo } from '../../resources/index.ts'
 import { type Connections, okJson, send, unusable } from './connection.ts'
-import { valueAt } from './dot-path.ts'
 
 /** Where and how user info is asked for; `endpointUrl` alone when discovery named it. */
 export type UserInfoRequest = Pick<UserInfo, 'endpointUrl'> & Partial<UserInfo>

@@ -1,11 +1,10 @@
-import { Secret, type ClaimValue, type Claims, type OutboundResponse } from '../../core/index.ts'
-import { readJsonObject } from '../../http/index.ts'
-import { busyFailure, retryAfterSeconds } from '../../net/index.ts'
-import { serviceOf } from '../../oauth/index.ts'
-import type { OAuth2Config } from '../../resources/index.ts'
-import { unusable } from './connection.ts'
+import { type Claims, type ClaimValue, Failure, type OutboundResponse, Secret } from '../core/index.ts'
+import { readJsonObject } from '../http/index.ts'
+import { busyFailure, retryAfterSeconds } from '../net/index.ts'
+import type { OAuth2Config } from '../resources/index.ts'
+import { serviceOf } from './documents.ts'
 import { valueAt } from './dot-path.ts'
-import { refusal, type Step } from './refusal.ts'
+import { errorOf, refusal, type Step } from './refusals.ts'
 
 export type TokenResponseMapping = NonNullable<OAuth2Config['tokenResponseMapping']>
 
@@ -49,6 +48,9 @@ const STANDARD: TokenResponseMapping = {
   scopePath: 'scope',
 }
 
+/** What was answered can't be used. */
+const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
+
 const isAbsent = (value: ClaimValue | undefined): value is null | undefined | '' =>
   value === undefined || value === null || value === ''
 
@@ -75,12 +77,6 @@ function scopesOf(value: ClaimValue | undefined): readonly string[] | undefined 
   const joined = isReadable ? texts.join(' ') : undefined
   if (joined === undefined || joined.length > MAX_SCOPES_LENGTH) throw unusable(`${WHERE}: the scopes can't be read`)
   return joined.split(/[ ,]+/).filter((scope) => scope !== '')
-}
-
-/** The `error` of an answer; undefined when there is none to be read. */
-export function errorOf(response: OutboundResponse): string | undefined {
-  const error = readJsonObject(response.body)?.['error']
-  return typeof error === 'string' && error !== '' ? error : undefined
 }
 
 function membersOf(response: OutboundResponse, { step, nowMs }: ReadOptions): Claims {

@@ -1,9 +1,9 @@
 import { Failure, type Clock, type SecretHandle } from '../core/index.ts'
-import { basicCredentials } from '../net/index.ts'
-import type { TokenExchange } from '../resources/index.ts'
 import { createClientAssertion } from './client-assertion.ts'
+import { basicCredentials } from './form-post.ts'
 
-type Method = TokenExchange['clientAuthMethod']
+/** RFC 6749 §2.3.1, RFC 7523 §2.2, in the words of RFC 7591 §2. */
+export type ClientAuthMethod = 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 
 /** What authenticating the client adds to a token request. */
 export interface ClientAuthentication {
@@ -16,20 +16,22 @@ export interface ClientSettings {
   /** The client secret, or the private key for `private_key_jwt`. */
   readonly secret: SecretHandle | undefined
   /** Only meaningful with a secret. */
-  readonly method: Method
-  readonly tokenUrl: string
+  readonly method: ClientAuthMethod
   readonly clock: Clock
 }
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /**
- * How one client authenticates at one token endpoint: HTTP Basic with id and secret (RFC 6749 §2.3.1), both in the body,
+ * How one client authenticates at a token endpoint: HTTP Basic with id and secret (RFC 6749 §2.3.1), both in the body,
  * a signed assertion (RFC 7523 §2.2), or without a secret `client_id` in the body (a public client), or nothing at all.
- * The function it gives reads the secret each time; it throws `secret_unavailable` and `config_error`.
+ * The function it gives takes the URL of the endpoint, reads the secret each time, and throws `secret_unavailable` and
+ * `config_error`.
  */
-export function createClientAuthentication(settings: ClientSettings): () => Promise<ClientAuthentication> {
-  const { clientId, secret, method, tokenUrl, clock } = settings
+export function createClientAuthentication(
+  settings: ClientSettings,
+): (endpointUrl: string) => Promise<ClientAuthentication> {
+  const { clientId, secret, method, clock } = settings
   if (secret === undefined) {
     if (method === 'private_key_jwt') throw new Failure('config_error', { detail: 'private_key_jwt needs a key' })
     const fixed = { form: clientId === undefined ? [] : [['client_id', clientId] as const], headers: {} }
@@ -43,9 +45,9 @@ export function createClientAuthentication(settings: ClientSettings): () => Prom
   if (method === 'client_secret_post') {
     return async () => ({ form: [id, ['client_secret', secret.current().reveal()]], headers: {} })
   }
-  const assertion = createClientAssertion(clientId, tokenUrl, secret, clock)
-  return async () => ({
-    form: [id, ['client_assertion_type', ASSERTION_TYPE], ['client_assertion', await assertion()]],
+  const assertion = createClientAssertion(clientId, secret, clock)
+  return async (endpointUrl) => ({
+    form: [id, ['client_assertion_type', ASSERTION_TYPE], ['client_assertion', await assertion(endpointUrl)]],
     headers: {},
   })
 }

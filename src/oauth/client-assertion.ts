@@ -52,19 +52,18 @@ export async function isClientKey(text: string): Promise<boolean> {
 }
 
 /**
- * Makes client assertions (RFC 7523 §2.2, §3) for one client and one token endpoint: signed with the private key in
+ * Makes client assertions (RFC 7523 §2.2, §3) of one client, for the endpoint that is their audience: signed with the private key in
  * the secret (a JWK, or PEM in PKCS #8, PKCS #1 or SEC 1), good for 60 s and one use. Throws `config_error` for a key
  * that can't sign, `secret_unavailable` while there is none.
  */
 export function createClientAssertion(
   clientId: string,
-  audience: string,
   secret: SecretHandle,
   clock: Clock,
-): () => Promise<string> {
+): (audience: string) => Promise<string> {
   let version = 0
   let signingKey: Promise<SigningKey> | undefined
-  return async () => {
+  return async (audience) => {
     const text = secret.current().reveal()
     const nowSeconds = Math.floor(clock.now() / 1_000)
     if (signingKey === undefined || version !== secret.version) {

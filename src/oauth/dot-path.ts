@@ -1,4 +1,4 @@
-import type { ClaimValue, Claims } from '../../core/index.ts'
+import type { ClaimValue, Claims } from '../core/index.ts'
 
 /**
  * The value at a dot-notation path: a top-level member of exactly that name first, then member by member (numbers index
