@@ -13,6 +13,8 @@ export type Requirement =
       readonly kind: 'jwt'
       readonly issuer: string
       readonly audience: string
+      /** Whose token it has to be; undefined: anybody's. */
+      readonly subject?: string
       /** Lower-case header that holds the token; `authorization` carries it as a bearer. Default `authorization`. */
       readonly header?: string
       readonly keys: () => JSONWebKeySet
@@ -98,6 +100,7 @@ function jwtVerifier(requirement: Requirement & { kind: 'jwt' }, clock: Clock): 
       const { payload } = await jwtVerify(token, createLocalJWKSet(requirement.keys()), {
         issuer: requirement.issuer,
         audience: requirement.audience,
+        ...(requirement.subject === undefined ? {} : { subject: requirement.subject }),
         algorithms: ['RS256', 'ES256'],
         requiredClaims: ['exp', 'iat', 'sub', 'jti'],
         currentDate: new Date(clock.now()),

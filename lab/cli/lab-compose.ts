@@ -178,18 +178,25 @@ const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange'].map(
   (path) => `http://127.0.0.1:${LAB_PORTS.proxy}${path}/oauth/callback`,
 )
 
+/** The proxy as a client with a token of its own. */
+const LAB_PROXY = 'lab-proxy'
+
 const secretOf = async (name: string, key: string): Promise<Secret> =>
   new Secret((await readFile(path.join(LAB_CONFIG, 'secrets', name, key), 'utf8')).trimEnd())
 
 async function readClients(): Promise<LabClient[]> {
-  const [exchange, introspection, service, login] = await Promise.all(
-    ['lab-exchange', 'lab-introspection', 'lab-service', 'lab-login'].map((name) => secretOf(name, 'client-secret')),
+  const [exchange, introspection, service, login, proxy] = await Promise.all(
+    ['lab-exchange', 'lab-introspection', 'lab-service', 'lab-login', 'lab-proxy'].map((name) =>
+      secretOf(name, 'client-secret'),
+    ),
   )
-  if (exchange === undefined || introspection === undefined || service === undefined || login === undefined) return []
+  if (exchange === undefined || introspection === undefined || service === undefined) return []
+  if (login === undefined || proxy === undefined) return []
   return [
     { id: 'lab-exchange', secret: exchange, may: ['exchange'], audiences: [BACKEND_AUDIENCE] },
     { id: 'lab-introspection', secret: introspection, may: ['introspect'] },
     { id: 'lab-login', secret: login, may: ['authorization_code'], redirectUris: LOGIN_REDIRECTS },
+    { id: LAB_PROXY, secret: proxy, may: ['client_credentials'], audiences: [BACKEND_AUDIENCE] },
     { id: 'lab-service', secret: service, may: ['client_credentials'], audiences: [AUDIENCE] },
   ]
 }
@@ -199,6 +206,14 @@ async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: 
     '/unauthenticated': { kind: 'none' },
     '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
     '/bearer-token': { kind: 'bearer', token: await secretOf('lab-bearer', 'token') },
+    '/client-credentials': {
+      kind: 'jwt',
+      issuer: identity.url,
+      audience: BACKEND_AUDIENCE,
+      subject: LAB_PROXY,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
     '/token-exchange': {
       kind: 'jwt',
       issuer: identity.url,

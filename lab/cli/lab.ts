@@ -138,6 +138,7 @@ const ROWS: readonly Row[] = [
   { path: '/unauthenticated', backendSees: 'no credential' },
   { path: '/header-injection', backendSees: 'the header X-Api-Key' },
   { path: '/bearer-token', backendSees: 'a fixed bearer token', token: '--sub alice' },
+  { path: '/client-credentials', backendSees: "the proxy's own token", token: '--sub alice' },
   {
     path: '/token-exchange',
     backendSees: "a token exchanged for the caller's",

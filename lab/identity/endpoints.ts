@@ -151,8 +151,8 @@ async function clientCredentials(form: Form, client: LabClient, tokens: Tokens):
   if (client.secret === undefined || !client.may.includes('client_credentials')) {
     throw new OAuthRefusal('unauthorized_client', 'this client may not use client credentials')
   }
-  const audience = form.get('audience')
-  if (audience !== undefined && client.audiences?.includes(audience) !== true) {
+  const audience = form.get('audience') ?? LAB_AUDIENCE
+  if (client.audiences?.includes(audience) !== true) {
     throw new OAuthRefusal('invalid_target', 'this client may not ask for this audience')
   }
   // MCP clients name the resource that they were refused at (RFC 8707), as in the authorization code grant.
@@ -160,7 +160,7 @@ async function clientCredentials(form: Form, client: LabClient, tokens: Tokens):
   if (!resources.every((resource) => URL.canParse(resource))) {
     throw new OAuthRefusal('invalid_target', 'resource must be a URL')
   }
-  return bearer(tokens, client.id, [audience ?? LAB_AUDIENCE, ...resources], form.get('scope'), {
+  return bearer(tokens, client.id, [audience, ...resources], form.get('scope'), {
     client_id: client.id,
   })
 }

@@ -6,7 +6,7 @@ const exchanged = [
   'test/obtain/recovery.test.ts',
   'test/obtain/token-exchange-load.test.ts',
   'test/obtain/token-exchange-request.test.ts',
-  'test/obtain/token-exchange-response.test.ts',
+  'test/obtain/token-response.test.ts',
 ]
 const cached = ['test/obtain/cached.test.ts']
 
@@ -24,21 +24,49 @@ export const CREDENTIALS: readonly Mutation[] = [
     file: 'src/obtain/token-exchange-response.ts',
     find: 'if (NO_TOKEN_ENDPOINT.has(status)) {',
     replace: 'if (status === 0) {',
-    tests: ['test/obtain/token-exchange-response.test.ts'],
+    tests: ['test/obtain/token-response.test.ts'],
   },
   {
     rule: 'an unknown error is not the caller’s fault',
     file: 'src/oauth/refusals.ts',
     find: "?? 'exchange_failed'",
     replace: "?? 'exchange_denied'",
-    tests: ['test/obtain/token-exchange-response.test.ts'],
+    tests: ['test/obtain/token-response.test.ts'],
+  },
+  {
+    rule: 'what is refused to the proxy itself is not the caller’s fault',
+    file: 'src/obtain/token-exchange-response.ts',
+    find: 'context.nowMs, ownTokenFailure)',
+    replace: 'context.nowMs, exchangeFailure)',
+    tests: ['test/obtain/token-response.test.ts'],
+  },
+  {
+    rule: 'a token of the proxy is for one configuration',
+    file: 'src/obtain/cached-own.ts',
+    find: '[scope.config, generation.configHash, generation.secrets]',
+    replace: '[generation.secrets]',
+    tests: ['test/obtain/client-credentials.test.ts'],
+  },
+  {
+    rule: 'a header takes a bearer token only',
+    file: 'src/obtain/token-exchange-response.ts',
+    find: '!/^bearer$/i.test(tokenType)',
+    replace: "tokenType === ''",
+    tests: ['test/obtain/client-credentials.test.ts'],
+  },
+  {
+    rule: 'parameters of a token request are set in one place',
+    file: 'src/resources/client-credentials.ts',
+    find: "      reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),\n",
+    replace: '',
+    tests: ['test/resources/examples.test.ts'],
   },
   {
     rule: 'an error code is no text',
     file: 'src/obtain/token-exchange-response.ts',
     find: "ERROR_CODE.test(error) ? error : 'with an error that is no code'",
     replace: 'error',
-    tests: ['test/obtain/token-exchange-response.test.ts'],
+    tests: ['test/obtain/token-response.test.ts'],
   },
   {
     rule: 'what STS may have said by mistake is asked again',

@@ -15,7 +15,7 @@ export { readKeys } from './key-set.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
-export { errorOf, exchangeFailure, refusal, saysOfCode, type Step } from './refusals.ts'
+export { errorOf, exchangeFailure, ownTokenFailure, refusal, saysOfCode, type Step } from './refusals.ts'
 export {
   ALGORITHMS,
   lookAtSignature,

@@ -62,6 +62,13 @@ export function errorOf(response: Pick<OutboundResponse, 'body'>): string | unde
 /** The failure that an error of a token exchange stands for (decisions §5). */
 export const exchangeFailure = (error: string): FailureCode => MEANINGS.get(error)?.exchange ?? 'exchange_failed'
 
+/** The same for a token of the proxy's own: it was refused to us, and nobody who calls can mend that. */
+export function ownTokenFailure(error: string): FailureCode {
+  const meaning = MEANINGS.get(error)
+  if (meaning === undefined) return 'exchange_failed'
+  return meaning.login === 'outage' ? 'identity_provider_unavailable' : 'config_error'
+}
+
 const concernOf = (error: string): Concern | undefined => MEANINGS.get(error)?.login
 
 const CLIENT_REFUSED: ReadonlySet<string> = new Set([

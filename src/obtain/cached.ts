@@ -1,6 +1,7 @@
 import { hashKey, type CacheScope, type CacheSlot, type Generation } from '../cache/index.ts'
 import { asFailure, Failure, type AuthenticatedCaller, type Caller, type Credential } from '../core/index.ts'
 import type { ObtainDeps } from './deps.ts'
+import { createGenerations } from './generations.ts'
 import type { FetchingSource, Plan, Source } from './source.ts'
 
 /** What of a config decides what is fetched with it. */
@@ -71,7 +72,7 @@ class PlannedSlot<P extends Plan> implements CacheSlot<Credential> {
 }
 
 /**
- * Puts the one cache (decisions §4) before a source that fetches. A request with a live credential costs a look-up by
+ * Puts the one cache (decisions §4) before a source that fetches for each caller. A request with a live credential costs a look-up by
  * caller object and one by key: plan and key are kept per caller for as long as the authenticator keeps the caller.
  * `obtain` throws `config_error` for an anonymous caller, and what `plan` and `fetch` throw.
  */
@@ -81,28 +82,10 @@ export function createCachedSource<P extends Plan>(
   { cache }: Pick<ObtainDeps, 'cache'>,
 ): Source {
   const scope = cache.scope(`${config.namespace}/${config.name}`, config.type)
-  const secrets = source.secrets ?? []
   source.onRecovered?.(() => cache.endPauses(scope.config))
+  const currentGeneration = createGenerations(scope, config.configHash, source.secrets ?? [], cache)
   // A plan is the same for the same token, so a refusal is too: a rule that costs much is not evaluated again.
   const slots = new WeakMap<AuthenticatedCaller, PlannedSlot<P> | Failure>()
-  const generationNow = (): Generation => ({
-    configHash: config.configHash,
-    // By content and not by count, so that it means the same to every route and after a reload.
-    secrets: hashKey(secrets.map((secret) => (secret.version === 0 ? '' : secret.current().digest()))),
-  })
-  let versions = secrets.map((secret) => secret.version)
-  let generation = generationNow()
-  // A reload may have come between the change of a secret and the first request that would have seen it.
-  if (secrets.length > 0) cache.retireSecretsHere(scope.config, generation)
-
-  const currentGeneration = (): Generation => {
-    if (secrets.every((secret, index) => secret.version === versions[index])) return generation
-    versions = secrets.map((secret) => secret.version)
-    generation = generationNow()
-    cache.retireSecrets(scope.config, generation)
-    return generation
-  }
-
   const slotOf = (caller: Caller): PlannedSlot<P> => {
     if (caller.kind === 'anonymous') {
       throw new Failure('config_error', { detail: `type ${config.type} needs a caller with a token` })

@@ -30,20 +30,26 @@ export interface Fetched {
   readonly expiresAtMs: number
 }
 
-/** A source that fetches: `cached.ts` wraps it in the one cache. `P` carries what `plan` found to `fetch`. */
-export interface FetchingSource<P extends Plan = Plan> {
-  /** Throws `Failure` (403 …) when this caller can have no credential. */
-  plan(caller: AuthenticatedCaller): P
+/** A source that fetches one credential of the proxy's own, the same for every caller; it is told of none. */
+export interface OwnSource {
   /** Throws `Failure`; by `endsAtMs` (`performance.now()`) at the latest. */
-  fetch(caller: AuthenticatedCaller, plan: P, endsAtMs: number): Promise<Fetched>
+  fetch(endsAtMs: number): Promise<Fetched>
   /** Milliseconds for one request's fetch, whoever makes it: waiting for other replicas included. */
   readonly deadlineMs: number
-  /** `keyParts` hold the token's digest, so that a refusal of the token is worth remembering. Default false. */
-  readonly isKeyedByToken?: boolean
   /** The secrets that take part in fetching: when one changes, what was fetched with the old one is retired. */
   readonly secrets?: readonly SecretHandle[]
   /** Calls `listener` whenever the service that is fetched from is well again after its circuit was open. */
   onRecovered?(listener: () => void): void
   /** Lets go of connections; nothing is fetched after. */
   close?(): Promise<void>
+}
+
+/** A source that fetches for each caller: `cached.ts` wraps it in the one cache. `P` carries what `plan` found to `fetch`. */
+export interface FetchingSource<P extends Plan = Plan> extends Omit<OwnSource, 'fetch'> {
+  /** Throws `Failure` (403 …) when this caller can have no credential. */
+  plan(caller: AuthenticatedCaller): P
+  /** Throws `Failure`; by `endsAtMs` (`performance.now()`) at the latest. */
+  fetch(caller: AuthenticatedCaller, plan: P, endsAtMs: number): Promise<Fetched>
+  /** `keyParts` hold the token's digest, so that a refusal of the token is worth remembering. Default false. */
+  readonly isKeyedByToken?: boolean
 }

@@ -1,5 +1,7 @@
 import type { ResolvedAuth, ResolvedAuthOf, RunnableType } from '../resources/index.ts'
 import { createCachedSource } from './cached.ts'
+import { createCachedOwnSource } from './cached-own.ts'
+import { createClientCredentialsSource } from './client-credentials.ts'
 import { createCloudStsSource } from './cloud-sts/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Source } from './source.ts'
@@ -25,6 +27,7 @@ export const SOURCES = {
       log,
     }),
   tokenExchange: (auth, deps) => createCachedSource(auth, createTokenExchangeSource(auth, deps), deps),
+  clientCredentials: (auth, deps) => createCachedOwnSource(auth, createClientCredentialsSource(auth, deps), deps),
   upstreamInject: (auth, deps) => createUpstreamInjectSource(auth, deps),
   cloudSts: (auth, deps) => createCachedSource(auth, createCloudStsSource(auth, deps), deps),
 } satisfies Sources

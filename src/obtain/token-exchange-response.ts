@@ -1,7 +1,7 @@
-import { Failure, Secret, type OutboundResponse } from '../core/index.ts'
+import { Failure, Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
+import { errorOf, exchangeFailure, ownTokenFailure } from '../oauth/index.ts'
 import { busyFailure, retryAfterSeconds, type ServiceFailures } from '../net/index.ts'
-import { errorOf, exchangeFailure } from '../oauth/index.ts'
 
 const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
@@ -76,8 +76,7 @@ const isOldToken = (error: string, { issuedAtMs, nowMs }: ExchangeContext): bool
   error === 'invalid_request' && issuedAtMs !== undefined && nowMs - issuedAtMs > FRESH_MS
 
 /** The failure that an answer other than 200 stands for (decisions §5). Of the answer it names the error code alone. */
-function refusal(response: OutboundResponse, context: ExchangeContext): Failure {
-  const { nowMs } = context
+function refusal(response: OutboundResponse, nowMs: number, codeOf: (error: string) => FailureCode): Failure {
   const busy = busyFailure(response, TOKEN_ENDPOINT, nowMs)
   if (busy !== undefined) return busy
   const { status } = response
@@ -88,7 +87,7 @@ function refusal(response: OutboundResponse, context: ExchangeContext): Failure 
   const error = isJson(response) ? errorOf(response) : undefined
   if (error === undefined) return malformed(`it answered ${status} without an OAuth error`)
   // Of an error that we don't know nobody can say that it is the caller's.
-  const code = isOldToken(error, context) ? 'invalid_token' : exchangeFailure(error)
+  const code = codeOf(error)
   return new Failure(code, {
     detail: `token endpoint answered ${status} ${ERROR_CODE.test(error) ? error : 'with an error that is no code'}`,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
@@ -104,16 +103,11 @@ function refusal(response: OutboundResponse, context: ExchangeContext): Failure 
  * stands for.
  */
 export function readExchangeResponse(response: OutboundResponse, context: ExchangeContext): ExchangedToken {
-  if (response.status !== 200) throw refusal(response, context)
-  const { requestedType, sentAtMs, nowMs } = context
-  if (!isJson(response)) throw malformed('the answer is not application/json')
-  const members = readJsonObject(response.body)
-  if (members === undefined) throw malformed('the answer is not a JSON object with distinct names')
-  if ('error' in members) throw malformed('a 200 answer has an error')
-  const token = members['access_token']
-  if (typeof token !== 'string' || token === '') throw malformed('access_token is missing')
-  if (token.length > MAX_TOKEN_LENGTH) throw malformed('access_token is longer than 16 KiB')
-  if (!TOKEN.test(token)) throw malformed('access_token has characters that no header can carry')
+  const { requestedType, nowMs } = context
+  if (response.status !== 200) {
+    throw refusal(response, nowMs, (error) => (isOldToken(error, context) ? 'invalid_token' : exchangeFailure(error)))
+  }
+  const { members, ...read } = readToken(response, context)
   const issuedType = members['issued_token_type']
   if (issuedType !== ACCESS_TOKEN_TYPE && issuedType !== JWT_TYPE && issuedType !== requestedType) {
     throw malformed('issued_token_type is missing or another than asked for')
@@ -122,9 +116,40 @@ export function readExchangeResponse(response: OutboundResponse, context: Exchan
   if (typeof tokenType !== 'string' || !/^(?:bearer|n_a)$/i.test(tokenType)) {
     throw malformed('token_type is neither Bearer nor N_A')
   }
+  return read
+}
+
+/**
+ * The token in the answer to a token request of the proxy's own (RFC 6749 §5.1), with its end. Throws as
+ * `readExchangeResponse`, but nothing that is the caller's fault.
+ */
+export function readOwnToken(
+  response: OutboundResponse,
+  context: Pick<ExchangeContext, 'sentAtMs' | 'nowMs'>,
+): ExchangedToken {
+  if (response.status !== 200) throw refusal(response, context.nowMs, ownTokenFailure)
+  const { members, ...read } = readToken(response, context)
+  const tokenType = members['token_type']
+  if (typeof tokenType !== 'string' || !/^bearer$/i.test(tokenType)) throw malformed('token_type is not Bearer')
+  return read
+}
+
+/** What both have in common. */
+function readToken(
+  response: OutboundResponse,
+  { sentAtMs, nowMs }: Pick<ExchangeContext, 'sentAtMs' | 'nowMs'>,
+): ExchangedToken & { readonly members: Readonly<Record<string, unknown>> } {
+  if (!isJson(response)) throw malformed('the answer is not application/json')
+  const members = readJsonObject(response.body)
+  if (members === undefined) throw malformed('the answer is not a JSON object with distinct names')
+  if ('error' in members) throw malformed('a 200 answer has an error')
+  const token = members['access_token']
+  if (typeof token !== 'string' || token === '') throw malformed('access_token is missing')
+  if (token.length > MAX_TOKEN_LENGTH) throw malformed('access_token is longer than 16 KiB')
+  if (!TOKEN.test(token)) throw malformed('access_token has characters that no header can carry')
   const lifetime = lifetimeMs(members['expires_in'])
   const expiresAtMs =
     lifetime === undefined ? (jwtExpiryMs(token) ?? sentAtMs + DEFAULT_LIFETIME_MS) : sentAtMs + lifetime
   if (!(expiresAtMs > nowMs)) throw malformed('the token had expired when it arrived')
-  return { token: new Secret(token), expiresAtMs: Math.min(expiresAtMs, sentAtMs + MAX_LIFETIME_MS) }
+  return { members, token: new Secret(token), expiresAtMs: Math.min(expiresAtMs, sentAtMs + MAX_LIFETIME_MS) }
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { clientCredentialsRecord } from './client-credentials.ts'
 import { cloudStsRecord } from './cloud-sts.ts'
 import { embeddedAuthServerRecord } from './embedded-auth-server.ts'
 import {
@@ -20,6 +21,7 @@ export const AUTH_TYPES = [
   'embeddedAuthServer',
   'cloudSts',
   'upstreamInject',
+  'clientCredentials',
 ] as const
 export type AuthType = (typeof AUTH_TYPES)[number]
 
@@ -32,6 +34,7 @@ const RECORDS = {
   embeddedAuthServer: embeddedAuthServerRecord,
   cloudSts: cloudStsRecord,
   upstreamInject: upstreamInjectRecord,
+  clientCredentials: clientCredentialsRecord,
 } satisfies { readonly [T in AuthType]: TypeRecord<unknown> }
 type Records = typeof RECORDS
 

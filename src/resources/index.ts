@@ -61,6 +61,7 @@ export type {
 } from './resolved.ts'
 export { remarksOnResource } from './resource-remarks.ts'
 export { ROLE_REFUSALS, type RoleCase, roleTest, type RoleTest } from './role-test.ts'
+export type { ClientCredentials } from './client-credentials.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export type { CalledUrl, FirstSecret } from './type-record.ts'
 export type { OAuth2Config, OidcConfig, UpstreamProvider, UserInfo } from './upstream-provider.ts'

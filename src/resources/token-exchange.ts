@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { filePath, absoluteUri, httpUrl, scopes, secretRef, injectable, needs, withRules } from '../fields/index.ts'
+import { absoluteUri, httpUrl, scopes, secretRef, injectable, needs, withRules } from '../fields/index.ts'
+import { clientFields, keyForAssertions, tokenHeaderName } from './client-fields.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 
@@ -13,9 +14,6 @@ const tokenType = () =>
     .max(256)
     .regex(TOKEN_TYPE, { error: 'expected "access_token", "id_token", "jwt" or the URN of a token type' })
 
-/** How the client authenticates at the token endpoint (RFC 6749 §2.3.1, RFC 7523 §2.2). */
-export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
-
 /** `spec.tokenExchange` (RFC 8693). */
 export const tokenExchange = () =>
   withRules(
@@ -25,13 +23,9 @@ export const tokenExchange = () =>
       clientId: z.string().min(1).max(2048).optional().describe('OAuth 2.0 client identifier.'),
       clientSecretRef: secretRef().optional().describe('Client secret.'),
       scopes: scopes().optional().describe('Scopes requested for the exchanged token.'),
-      externalTokenHeaderName: z
-        .string()
-        .max(256)
-        .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]*$/, { error: 'expected a header name (RFC 9110 §5.1)' })
-        .optional()
-        .transform((name) => (name === '' ? undefined : name))
-        .describe('Header for the exchanged token; Authorization when empty or unset.'),
+      externalTokenHeaderName: tokenHeaderName().describe(
+        'Header for the exchanged token; Authorization when empty or unset.',
+      ),
       subjectProviderName: subjectProviderName().describe(
         'Upstream provider whose token is the subject token; the token of the caller when empty.',
       ),
@@ -50,40 +44,14 @@ export const tokenExchange = () =>
       requestedTokenType: tokenType()
         .default('access_token')
         .describe('Type of the token asked for. Extends the specification.'),
-      clientAuthMethod: z
-        .enum(CLIENT_AUTH_METHODS)
-        .default('client_secret_basic')
-        .describe('How the client authenticates. Extends the specification.'),
-      clientKeySecretRef: secretRef('client key')
-        .optional()
-        .describe('Private key (JWK or PKCS #8 PEM) for private_key_jwt. Extends the specification.'),
-      caCertPath: filePath('certificates')
-        .optional()
-        .describe('CA certificates that replace the system roots. Extends the specification.'),
-      insecureAllowHttp: z
-        .boolean()
-        .default(false)
-        .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
+      ...clientFields(),
     }),
     [
       injectable('externalTokenHeaderName'),
       needs('clientSecretRef', 'clientId'),
       needs('clientKeySecretRef', 'clientId'),
       needs('actorTokenType', 'actorTokenSecretRef'),
-      {
-        message: '"private_key_jwt" needs "clientId" and "clientKeySecretRef"',
-        at: 'clientAuthMethod',
-        holds: (value) =>
-          value.clientAuthMethod !== 'private_key_jwt' ||
-          (value.clientKeySecretRef !== undefined && value.clientId !== undefined),
-        cel: "!has(self.clientAuthMethod) || self.clientAuthMethod != 'private_key_jwt' || (has(self.clientKeySecretRef) && has(self.clientId))",
-        json: {
-          anyOf: [
-            { properties: { clientAuthMethod: { not: { const: 'private_key_jwt' } } } },
-            { required: ['clientKeySecretRef', 'clientId'] },
-          ],
-        },
-      },
+      keyForAssertions,
     ],
   )
 

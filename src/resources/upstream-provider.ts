@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { reservedNames, stringMap } from './client-fields.ts'
 import {
   celPattern,
   HEADER_NAME,
@@ -11,7 +12,6 @@ import {
   goesWithType,
   withCel,
   withRules,
-  type Rule,
 } from '../fields/index.ts'
 
 /** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
@@ -25,32 +25,6 @@ export const RESERVED_AUTHORIZATION_PARAMS = [
   'code_challenge_method',
   'nonce',
 ] as const
-
-const noReservedParams: Rule = {
-  message: `expected none of the parameters that the server sets itself: ${RESERVED_AUTHORIZATION_PARAMS.join(', ')}`,
-  at: 'additionalAuthorizationParams',
-  holds: ({ additionalAuthorizationParams: params }) =>
-    typeof params !== 'object' ||
-    params === null ||
-    !RESERVED_AUTHORIZATION_PARAMS.some((name) => Object.hasOwn(params, name)),
-  cel: `!has(self.additionalAuthorizationParams) || self.additionalAuthorizationParams.all(k, !(k in [${RESERVED_AUTHORIZATION_PARAMS.map((name) => `'${name}'`).join(', ')}]))`,
-  json: {
-    properties: {
-      additionalAuthorizationParams: { propertyNames: { not: { enum: [...RESERVED_AUTHORIZATION_PARAMS] } } },
-    },
-  },
-}
-
-/** Map of short strings, as query parameters and headers are. */
-const stringMap = (max: number) =>
-  withCel(
-    z
-      .record(z.string().min(1).max(256), z.string().max(4096))
-      .refine((map) => Object.keys(map).length <= max, { error: `expected at most ${max} entries` })
-      .meta({ maxProperties: max }),
-    "self.all(name, name != '' && size(name) <= 256)",
-    'expected names of 1 to 256 characters',
-  )
 
 /** Headers (RFC 9110 §5): a line break in a value would be another header. */
 const headerMap = (max: number) =>
@@ -111,7 +85,7 @@ const oidcConfig = () =>
         .default(5)
         .describe('Clock difference that is allowed for ID tokens, in seconds. Extends the specification.'),
     }),
-    [noReservedParams],
+    [reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server')],
   )
 export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
 
@@ -135,7 +109,7 @@ const oauth2Config = () =>
         .describe('Where a non-standard token response has its fields.'),
       userInfo: userInfo().describe('How to fetch the identity of the user.'),
     }),
-    [noReservedParams],
+    [reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server')],
   )
 export type OAuth2Config = z.output<ReturnType<typeof oauth2Config>>
 

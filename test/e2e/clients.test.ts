@@ -11,20 +11,24 @@ beforeAll(async () => {
 })
 afterAll(() => lab.close())
 
-describe.each(['unauthenticated', 'header-injection', 'bearer-token', 'token-exchange', 'cloud-sts'])(
-  'the official clients through the proxy, route %s',
-  (route) => {
-    testEveryClient(() => ({
-      url: `${lab.url}/${route}`,
-      backend: lab.backend,
-      headers: { authorization: `Bearer ${token}` },
-    }))
+describe.each([
+  'unauthenticated',
+  'header-injection',
+  'bearer-token',
+  'client-credentials',
+  'token-exchange',
+  'cloud-sts',
+])('the official clients through the proxy, route %s', (route) => {
+  testEveryClient(() => ({
+    url: `${lab.url}/${route}`,
+    backend: lab.backend,
+    headers: { authorization: `Bearer ${token}` },
+  }))
 
-    test('and every request of theirs was what the backend demands', () => {
-      const requests = lab.backend.requests(`/${route}`)
-      const methods = new Set(requests.map(({ method }) => method))
-      expect(methods).toEqual(new Set(['POST', 'GET', 'DELETE']))
-      expect(requests.filter(({ verified }) => verified === undefined)).toEqual([])
-    })
-  },
-)
+  test('and every request of theirs was what the backend demands', () => {
+    const requests = lab.backend.requests(`/${route}`)
+    const methods = new Set(requests.map(({ method }) => method))
+    expect(methods).toEqual(new Set(['POST', 'GET', 'DELETE']))
+    expect(requests.filter(({ verified }) => verified === undefined)).toEqual([])
+  })
+})

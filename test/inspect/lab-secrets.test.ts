@@ -11,6 +11,7 @@ const ROUTES = [
   'unauthenticated',
   'header-injection',
   'bearer-token',
+  'client-credentials',
   'token-exchange',
   'cloud-sts',
   'upstream',
@@ -122,7 +123,9 @@ describe('what the page receives', () => {
         expect(sent?.headers.find(({ name }) => name === injected)?.value).toContain('[masked]')
       }
       expect(attempts[0]?.lookup.from).toBe(
-        ['token-exchange', 'cloud-sts', 'upstream-exchange'].includes(route) ? 'service' : 'config',
+        ['client-credentials', 'token-exchange', 'cloud-sts', 'upstream-exchange'].includes(route)
+          ? 'service'
+          : 'config',
       )
     }
     const signed = requests.find((one) => one.route === 'cloud-sts' && one.status === 200)

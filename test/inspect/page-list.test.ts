@@ -14,6 +14,7 @@ const TYPES = [
   ['unauthenticated', 'unauthenticated', undefined],
   ['header-injection', 'headerInjection', 'x-api-key'],
   ['bearer-token', 'bearerToken', 'authorization'],
+  ['client-credentials', 'clientCredentials', 'authorization'],
   ['token-exchange', 'tokenExchange', 'authorization'],
   ['upstream', 'upstreamInject', 'authorization'],
   ['cloud-sts', 'cloudSts', 'authorization'],

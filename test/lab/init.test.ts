@@ -86,6 +86,11 @@ const CALLS: Readonly<Record<AuthType, { token?: (port: string) => Promise<strin
       claims: expect.objectContaining({ sub: 'alice', aud: 'lab-backend' }) as object,
     }),
   },
+  clientCredentials: {
+    verified: expect.objectContaining({
+      claims: expect.objectContaining({ sub: 'lab-proxy', aud: 'lab-backend', scope: 'mcp:tools' }) as object,
+    }),
+  },
   cloudSts: { token: () => lab.token(ALICE), verified: expect.anything() },
   embeddedAuthServer: { token: login, verified: expect.objectContaining({ workspaceUser: 'alice' }) },
   upstreamInject: { token: login, verified: expect.objectContaining({ workspaceUser: 'alice' }) },

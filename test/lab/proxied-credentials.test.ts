@@ -38,6 +38,32 @@ describe('what the backend sees', () => {
     expect(seen?.headers.join('\n')).not.toContain(headers['authorization']?.slice('Bearer '.length))
   })
 
+  test('clientCredentials: the proxy’s own token, one for all callers', async () => {
+    const before = lab.identity.calls('token')
+    for (const sub of ['alice', 'bob']) {
+      const { status, seen } = await callTool(lab, '/client-credentials', await callerHeaders(lab, { sub }))
+      expect(status).toBe(200)
+      expect(seen?.verified).toMatchObject({ claims: { sub: 'lab-proxy', aud: 'lab-backend', scope: 'mcp:tools' } })
+      expect(JSON.stringify(seen)).not.toContain(sub)
+    }
+    expect(lab.identity.calls('token') - before).toBe(1)
+  })
+
+  test('clientCredentials: a token taken back is replaced once, and the caller notices nothing', async () => {
+    const headers = await callerHeaders(lab)
+    const { seen } = await callTool(lab, '/client-credentials', headers)
+    const [token = ''] = valuesOf(seen?.headers, 'authorization')
+    const revoked = await fetch(`${lab.identity.url}/lab/revoke`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token: token.slice('Bearer '.length) }),
+    })
+    expect(await revoked.json()).toEqual({ revoked: true })
+    const before = lab.identity.calls('token')
+    const again = await callTool(lab, '/client-credentials', headers)
+    expect([again.status, lab.identity.calls('token') - before]).toEqual([200, 1])
+  })
+
   test('tokenExchange: a token for the backend about the caller, exchanged once', async () => {
     const headers = await callerHeaders(lab, { sub: 'bob', groups: ['dev'] })
     const before = lab.identity.calls('exchange')
@@ -79,7 +105,7 @@ describe('what the backend sees', () => {
 })
 
 describe('when something is wrong', () => {
-  test.each(['bearer-token', 'token-exchange', 'cloud-sts'])(
+  test.each(['bearer-token', 'client-credentials', 'token-exchange', 'cloud-sts'])(
     '%s without a token: 401 and nothing is sent',
     async (route) => {
       const { status, headers, seen } = await callTool(lab, `/${route}`)

@@ -4,6 +4,7 @@ import type { Armed, Caller, Clock, Credential, Known, UpstreamTokens } from '..
 import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
 import { createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
 import type { AuthSpecs, ResolvedAuth, UpstreamUse } from '../../src/resources/index.ts'
+import { clientCredentials } from '../../src/resources/client-credentials.ts'
 import { tokenExchange } from '../../src/resources/token-exchange.ts'
 import type { createSockets } from '../support/sockets.ts'
 import {
@@ -60,6 +61,10 @@ export const issued = (token: string, members: Readonly<Record<string, unknown>>
   ...members,
 })
 
+/** The types that are clients of a token endpoint, by the name of their method in a rig. */
+export const GRANTS = ['exchange', 'clientCredentials'] as const
+export type Grant = (typeof GRANTS)[number]
+
 export interface RigOptions {
   readonly secrets?: Readonly<Record<string, string>>
   readonly outbound?: Partial<OutboundOptions>
@@ -115,6 +120,12 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         type: 'tokenExchange',
         spec: tokenExchange().parse(spec),
         upstream,
+      }),
+    clientCredentials: (spec: Readonly<Record<string, unknown>>, name = 'github') =>
+      open({
+        ...named(name, JSON.stringify(spec)),
+        type: 'clientCredentials',
+        spec: clientCredentials().parse(spec),
       }),
     upstreamInject: (upstream: UpstreamUse) =>
       open({ ...named('inject', 'h'), type: 'upstreamInject', spec: { providerName: upstream.provider }, upstream }),

@@ -21,8 +21,17 @@ const exchange = (more: object) => ({
   type: 'tokenExchange',
   tokenExchange: { tokenUrl: 'https://idp.example.com/token', audience: 'backend', ...more },
 })
+const credentials = (more: object) => ({
+  type: 'clientCredentials',
+  clientCredentials: { tokenUrl: 'https://idp.example.com/token', clientId: 'us', clientSecretRef: secret, ...more },
+})
 const sts = (more: object, type = 'cloudSts') => ({ type, [type]: { region: 'eu-central-1', ...more } })
 const role = (more: object) => sts({ roleMappings: [{ roleArn: arn, ...more }] })
+
+// prettier-ignore
+const WRONG_CREDENTIALS: readonly (readonly [name: string, value: unknown])[] = [
+  ['tokenUrl', 'a/b'], ['tokenUrl', 'https://a/b#c'], ['clientId', ''], ['clientId', 7], ['clientSecretRef', 'text'], ['audience', ''], ['audience', ['a', 'b']], ['resource', 'backend'], ['resource', 'urn:a#b'], ['scopes', 'read'], ['additionalParams', { tenant: 1 }], ['additionalParams', ['a']], ['additionalParams', { '': 'a' }], ['externalTokenHeaderName', 'Host'], ['externalTokenHeaderName', 'a b'], ['cacheSkew', '5'], ['cacheSkew', '-5s'], ['cacheSkew', 30], ['clientAuthMethod', 'none'], ['insecureAllowHttp', 'yes'], ['subjectTokenType', 'jwt'],
+]
 
 // prettier-ignore
 export const OUTGOING_EXAMPLES: readonly Example[] = [
@@ -67,6 +76,18 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'an unknown client authentication', spec: exchange({ clientAuthMethod: 'client_secret_jwt' }), problem: 'is not known' },
   { name: 'the exchanged token in a reserved header', spec: exchange({ externalTokenHeaderName: 'Host' }), problem: 'not framing' },
   { name: 'a scope with a space', spec: exchange({ scopes: ['a b'] }), problem: 'spec.tokenExchange.scopes[0]' },
+
+  { name: 'client credentials', spec: credentials({}) },
+  { name: 'client credentials with everything', spec: credentials({ audience: 'backend', resource: 'urn:example:api', scopes: ['read'], additionalParams: { tenant: 'a', claims: '{}' }, externalTokenHeaderName: 'X-Token', cacheSkew: '1m30s', clientAuthMethod: 'client_secret_post', caCertPath: './ca.pem', insecureAllowHttp: true }) },
+  { name: 'client credentials with a key', spec: credentials({ clientSecretRef: undefined, clientAuthMethod: 'private_key_jwt', clientKeySecretRef: secret }) },
+  { name: 'client credentials without their object', spec: { type: 'clientCredentials' }, problem: 'missing, "clientCredentials" is required' },
+  ...['tokenUrl', 'clientId'].map((name) => ({ name: `client credentials without ${name}`, spec: credentials({ [name]: undefined }), problem: `spec.clientCredentials.${name}  missing` })),
+  { name: 'client credentials without a secret', spec: credentials({ clientSecretRef: undefined }), problem: 'spec.clientCredentials.clientSecretRef  missing, needed for this "clientAuthMethod"' },
+  { name: 'client credentials with a key that nothing uses instead of the secret', spec: credentials({ clientSecretRef: undefined, clientKeySecretRef: secret }), problem: 'clientSecretRef  missing' },
+  { name: 'client credentials without a key', spec: credentials({ clientAuthMethod: 'private_key_jwt' }), problem: 'needs "clientId" and "clientKeySecretRef"' },
+  ...WRONG_CREDENTIALS.map(([name, value]) => ({ name: `no ${name} of client credentials: ${JSON.stringify(value)}`, spec: credentials({ [name]: value }), problem: `spec.clientCredentials.${name}` })),
+  { name: 'a cacheSkew that is longer than timers', spec: credentials({ cacheSkew: '597h' }), problem: 'at most 596h', unseenBy: ['json schema'] },
+  ...['grant_type', 'client_id', 'client_secret', 'client_assertion', 'client_assertion_type', 'scope', 'audience', 'resource'].map((name) => ({ name: `the reserved parameter ${name}`, spec: credentials({ additionalParams: { [name]: 'a' } }), problem: 'expected none of the parameters that the proxy sets itself' })),
 
   { name: 'a fallback role', spec: sts({ fallbackRoleArn: arn }) },
   { name: 'the alias awsSts', spec: sts({ fallbackRoleArn: arn }, 'awsSts') },

@@ -53,7 +53,7 @@ export function CacheView() {
               html`<tr key=${index}>
                 <th scope="row"><${Text} of=${config} /></th>
                 <td>${type}</td>
-                <td><${Text} of=${issuer} /></td>
+                <td><${Text} of=${issuer === '' ? 'none: the proxy’s own' : issuer} /></td>
                 <td><${Text} of=${role ?? ''} /></td>
                 <td class="number">${count}</td>
                 <td class="number">
@@ -64,7 +64,7 @@ export function CacheView() {
                   <button
                     type="button"
                     aria-label=${`Purge ${config} ${role ?? ''}`}
-                    onClick=${() => purge({ config, issuer, ...(role === undefined ? {} : { role }) })}
+                    onClick=${() => purge({ config, ...(issuer === '' ? {} : { issuer }), ...(role === undefined ? {} : { role }) })}
                   >
                     Purge
                   </button>

@@ -41,6 +41,7 @@ describe('extauth check in the lab', () => {
       /✓ keys +lab: \d+ of them, for .*RS256.*ES256/,
       /✓ introspection +lab: takes the client lab-introspection/,
       /✓ exchange +lab-token-exchange: the token was exchanged/,
+      /✓ exchange +lab-client-credentials: the proxy was given its token/,
       /✓ role +lab-cloud-sts: \S+role\/lab-admin as alice/,
       /✓ assume-role +\S+: STS gave credentials/,
       /✓ upstream\.tls +\S+: TLSv1\.3/,
@@ -49,7 +50,7 @@ describe('extauth check in the lab', () => {
     ])
       expect(out).toMatch(done)
     // Those without a login: the others need the session of a person.
-    expect(out.match(/✓ mcp +\S+ extauth-lab \S+ answers initialize/g)).toHaveLength(5)
+    expect(out.match(/✓ mcp +\S+ extauth-lab \S+ answers initialize/g)).toHaveLength(6)
     const secrets = ['lab-bearer-token-that-is-no-secret', token, token.slice(-40)]
     for (const secret of secrets) expect(out).not.toContain(secret)
     expect(lab.backend.sessions()).toEqual([])
@@ -59,6 +60,7 @@ describe('extauth check in the lab', () => {
     const { code, out } = await check(undefined)
     expect(code).toBe(0)
     expect(out).toMatch(/✓ exchange +lab-token-exchange: takes the client lab-exchange and refuses a made-up token/)
+    expect(out).toMatch(/✓ exchange +lab-client-credentials: the proxy was given its token/)
     expect(out).toMatch(/– role +lab-cloud-sts: which role a caller gets needs --token-file/)
     expect(out).toMatch(/\d+ fine, 0 failed, \d+ not checked\n$/)
   })

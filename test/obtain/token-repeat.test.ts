@@ -1,0 +1,66 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { decodeJwt } from 'jose'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { asFailure } from '../../src/core/index.ts'
+import { createCaller } from '../support/ports.ts'
+import { createSockets } from '../support/sockets.ts'
+import { createRig, type Grant, GRANTS, issued, json, startEndpoint } from './harness.ts'
+
+const sockets = createSockets()
+let endpoint: Awaited<ReturnType<typeof startEndpoint>>
+
+beforeEach(async () => {
+  endpoint = await startEndpoint(sockets, json(issued('issued')))
+})
+afterEach(() => sockets.closeAll())
+
+function open(grant: Grant, more: Readonly<Record<string, unknown>> = {}, secret = 'old') {
+  const rig = createRig(sockets, { secrets: { 'idp/secret': secret }, outbound: { random: () => 0 } })
+  const client = { clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' } }
+  const { header } = rig[grant]({ tokenUrl: endpoint.url, audience: 'a', ...client, ...more })
+  return { rig, header: () => header(createCaller()) }
+}
+
+describe.each(GRANTS)('%s', (grant) => {
+  test('a secret that was rotated unnoticed is read again, and the token is asked for once more', async () => {
+    const right = `Basic ${Buffer.from('us:new').toString('base64')}`
+    endpoint.answer = (request, response) =>
+      (request.headers.authorization === right ? json(issued('issued')) : json({ error: 'invalid_client' }, 401))(
+        request,
+        response,
+      )
+    const { rig, header } = open(grant)
+    rig.secrets.get('idp/secret').pending = 'new'
+    expect(await header()).toBe('authorization: Bearer issued')
+    expect(endpoint.received).toHaveLength(2)
+  })
+
+  test.each([
+    ['the secret is the same', 'invalid_client', undefined, 1],
+    ['the new one is not taken either', 'invalid_client', 'new', 2],
+    ['it is another error', 'invalid_scope', 'new', 1],
+  ])('where %s, it is 500 after %#', async (_what, error, pending, requests) => {
+    endpoint.answer = json({ error }, 400)
+    const { rig, header } = open(grant)
+    rig.secrets.get('idp/secret').pending = pending
+    const failure = await header().catch((thrown: unknown) => asFailure(thrown).code)
+    expect([failure, endpoint.received.length]).toEqual(['config_error', requests])
+  })
+
+  test('a retry carries a client assertion of its own', async () => {
+    const key = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      .privateKey.export({ type: 'pkcs8', format: 'pem' })
+      .toString()
+    endpoint.answer = (request, response) =>
+      (endpoint.received.length === 1 ? json({}, 503) : json(issued('issued')))(request, response)
+    const spec = {
+      clientAuthMethod: 'private_key_jwt',
+      clientSecretRef: undefined,
+      clientKeySecretRef: { name: 'idp', key: 'secret' },
+    }
+    expect(await open(grant, spec, key).header()).toBe('authorization: Bearer issued')
+    const ids = endpoint.received.map(({ form }) => decodeJwt(new Map(form).get('client_assertion') ?? '').jti)
+    expect(ids).toHaveLength(2)
+    expect(ids[0]).not.toBe(ids[1])
+  })
+})
