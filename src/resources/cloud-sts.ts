@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { filePath, httpUrl, int32, MAX_INT32, secondsBetween, exclusive, isRecord, withRules } from '../fields/index.ts'
 import { awsHostMismatches, REGION } from './aws-hosts.ts'
 import { ARN_PARTITIONS, partitionOf } from './aws-partitions.ts'
-import { matcherProblem, MOST_MAPPINGS } from './matcher-verdicts.ts'
+import { matcherProblem, matcherRemarks, MOST_MAPPINGS } from './matcher-verdicts.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
 
@@ -177,9 +177,17 @@ export const cloudStsRecord = {
     ownTokenDoes: true,
   }),
   signsBody: true,
-  remarks: rolesElsewhere,
+  remarks: (spec) => [...rolesElsewhere(spec), ...doubtfulMatchers(spec)],
   remarksOnTarget: ({ service, region }, hostname) => awsHostMismatches(hostname, { service, region }),
 } satisfies TypeRecord<CloudSts>
+
+/** Matchers that can be evaluated and hardly say what was meant. */
+const doubtfulMatchers = ({ roleMappings = [] }: CloudSts): Remark[] =>
+  roleMappings.flatMap(({ matcher }, index) =>
+    matcher === undefined
+      ? []
+      : matcherRemarks(matcher).map((message) => ({ path: ['roleMappings', index, 'matcher'], message })),
+  )
 
 /** Roles that STS of this region can't give. */
 function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [] }: CloudSts): Remark[] {

@@ -1,9 +1,14 @@
-import { compileMatcher, MatcherError } from '../cel/index.ts'
+import { compileMatcher, MatcherError, type MatcherRemark, remarksOnMatcher } from '../cel/index.ts'
+
+interface Verdict {
+  readonly problem: string | undefined
+  readonly remarks: readonly string[]
+}
 
 /** Entries of `roleMappings`: more are no longer read by anybody, and each costs every new caller. */
 export const MOST_MAPPINGS = 500
 /** What was found of matchers, the latest last: an operator reads the same config at each of its changes. */
-const known = new Map<string, string | undefined>()
+const known = new Map<string, Verdict>()
 /** Characters of all texts in it. */
 let kept = 0
 /** More than the largest object that an API server stores. */
@@ -12,29 +17,37 @@ const MOST_KEPT = 4 * 1024 * 1024
 const SLICE_MS = 10
 
 /** Why a matcher can never be evaluated, with the place in its text (decisions §3.5); undefined for one that can. */
-export function matcherProblem(text: string): string | undefined {
+export const matcherProblem = (text: string): string | undefined => verdictOn(text).problem
+
+/** What a matcher that can be evaluated hardly means, with the places in its text. */
+export const matcherRemarks = (text: string): readonly string[] => verdictOn(text).remarks
+
+function verdictOn(text: string): Verdict {
   const isKnown = known.has(text)
-  const problem = isKnown ? known.get(text) : judge(text)
+  const verdict = known.get(text) ?? judge(text)
   known.delete(text)
-  known.set(text, problem)
+  known.set(text, verdict)
   if (!isKnown) kept += text.length
   for (const [oldest] of known) {
     if (kept <= MOST_KEPT) break
     known.delete(oldest)
     kept -= oldest.length
   }
-  return problem
+  return verdict
 }
 
-function judge(text: string): string | undefined {
+function judge(text: string): Verdict {
   try {
     compileMatcher(text)
-    return undefined
+    return { problem: undefined, remarks: remarksOnMatcher(text).map(placed) }
   } catch (error) {
     if (!(error instanceof MatcherError)) throw error
-    return `line ${error.line}, column ${error.column} of the expression: ${error.message}`
+    return { problem: placed({ position: error, message: error.message }), remarks: [] }
   }
 }
+
+const placed = ({ position: { line, column }, message }: MatcherRemark): string =>
+  `line ${line}, column ${column} of the expression: ${message}`
 
 /** How long somebody waits for a judgement. */
 export interface Patience {

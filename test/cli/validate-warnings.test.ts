@@ -28,6 +28,18 @@ it.each<[string, object, object, string]>([
     'the region "eu-west-1", and this AWS host is in "us-east-1"',
   ],
   [
+    'a list of claims that is compared with a text',
+    {
+      type: 'cloudSts',
+      cloudSts: {
+        region: 'eu-west-1',
+        roleMappings: [{ matcher: 'claims.groups == "dev"', roleArn: cloudSts.fallbackRoleArn, priority: 1 }],
+      },
+    },
+    {},
+    'column 15 of the expression: "claims.groups" is a list in most tokens',
+  ],
+  [
     'a credential over plain http',
     { type: 'bearerToken', bearerToken },
     { target: 'http://backend.example.com/mcp' },
