@@ -1,10 +1,9 @@
 import type { CelEnv } from '@bufbuild/cel'
 import { MEANT, MEANT_NAMES } from './syntax-hints.ts'
-import { INDEX, RANGE } from './names.ts'
 import { kindsOf } from './kinds.ts'
 import { LIMITS } from './limits.ts'
 import { MatcherError, positionAt } from './parse.ts'
-import type { Expression, ParsedExpression } from './tree.ts'
+import { INDEX, RANGE, type Expression, type ParsedExpression } from './tree.ts'
 import type { Patterns } from './patterns.ts'
 
 /** A place in a checked expression, for the trace of a failed evaluation. */

@@ -7,7 +7,7 @@ import { mathFunctions } from './numbers.ts'
 import { optionalFunctions } from './optional-functions.ts'
 import { textFunctions } from './text-functions.ts'
 import { appendLists, equalValues, NO_OVERLOAD, valueAt } from './lists.ts'
-import { INDEX, RANGE } from './names.ts'
+import { INDEX, RANGE } from './tree.ts'
 import { Patterns } from './patterns.ts'
 
 type Call = CelFunc['call']

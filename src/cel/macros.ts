@@ -1,5 +1,4 @@
-import { OPTIONAL } from './names.ts'
-import { RESULT, type Expression, type Tree } from './tree.ts'
+import { OPTIONAL, RESULT, type Expression, type Tree } from './tree.ts'
 
 /** Makes what a macro stands for; undefined for arguments that are not its own. */
 type Expand = (tree: Tree, at: number, target: Expression, args: readonly Expression[]) => Expression | undefined

@@ -2,7 +2,7 @@ import type { CelValue } from '@bufbuild/cel'
 import { elementsOf, listOf, type Definition } from './define.ts'
 import { cel } from './library.ts'
 import { NO_OVERLOAD, valueAt } from './lists.ts'
-import { OPTIONAL } from './names.ts'
+import { OPTIONAL } from './tree.ts'
 import { isOptional, optionalOf, valueOfOptional } from './optional.ts'
 
 /** `container.?key`, and what is selected from an optional value; a missing key gives none, a wrong type is an error. */

@@ -1,8 +1,7 @@
 import { Cursor, SyntaxProblem } from './cursor.ts'
 import { LIMITS } from './limits.ts'
 import { bind, expandMacro } from './macros.ts'
-import { LIBRARIES, OPTIONAL } from './names.ts'
-import { Tree, type Expression, type Junction, type ParsedExpression } from './tree.ts'
+import { LIBRARIES, OPTIONAL, Tree, type Expression, type Junction, type ParsedExpression } from './tree.ts'
 
 /** Words that can't be a variable (language definition, "Syntax"). */
 const RESERVED = new Set(

@@ -11,6 +11,27 @@ export const RESULT = '@result'
 /** The two operators that join any number of terms. */
 export type Junction = '_||_' | '_&&_'
 
+/** Calls that only the parser and the checker write into an expression; no name with `@` can be typed. */
+export const RANGE = '@range'
+export const INDEX = '@index'
+
+/** Functions of optional values. */
+export const OPTIONAL = Object.freeze({
+  of: 'optional.of',
+  none: 'optional.none',
+  ofNonZeroValue: 'optional.ofNonZeroValue',
+  unwrap: 'optional.unwrap',
+  /** `a.?b`, `a[?b]`, and what is selected from these. */
+  at: '@optionalAt',
+  /** `[?a, b]` of a list of optional values. */
+  list: '@optionalList',
+  /** `{?k: v}` of keys and optional values in turn. */
+  map: '@optionalMap',
+})
+
+/** The names before the dot of functions that belong to a library. */
+export const LIBRARIES: ReadonlySet<string> = new Set(['cel', 'sets', 'lists', 'math', 'optional', 'strings'])
+
 /** Makes the syntax tree that the evaluator plans (`cel.expr`), and keeps where each node is in the text. */
 export class Tree {
   readonly #positions: Record<string, number> = {}
