@@ -111,7 +111,11 @@ function createOAuthAuthenticator(
     token: string,
     peer: string | undefined,
   ): AuthenticatedCaller | Promise<AuthenticatedCaller> => {
-    if (flights.size >= MAX_IN_FLIGHT) throw new Failure('overloaded', { retryAfterSeconds: 1 })
+    if (flights.size >= MAX_IN_FLIGHT)
+      throw new Failure('overloaded', {
+        detail: `${MAX_IN_FLIGHT} tokens are being looked at already`,
+        retryAfterSeconds: 1,
+      })
     const verdict = verify(token, peer)
     if (!(verdict instanceof Promise)) return conclude(key, verdict)
     const flight = verdict.then((one) => conclude(key, one)).finally(() => flights.delete(key))

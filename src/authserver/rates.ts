@@ -30,6 +30,9 @@ export function createLimit({ perSecond, burst }: Rate, clock: Clock): Limit {
     // A bucket that is full again is as good as none.
     buckets.set(key, { tokens: isAllowed ? tokens - 1 : tokens, atMs: nowMs }, nowMs + refillMs)
     if (!isAllowed)
-      throw new Failure('rate_limited', { retryAfterSeconds: Math.max(1, Math.ceil((1 - tokens) / perSecond)) })
+      throw new Failure('rate_limited', {
+        detail: `more than ${Math.round(perSecond * 60)} requests a minute from one network (embeddedAuthServer.limits)`,
+        retryAfterSeconds: Math.max(1, Math.ceil((1 - tokens) / perSecond)),
+      })
   }
 }

@@ -1,4 +1,4 @@
-import { CredentialRefusal, FAILURES, type FailureCode, OutboundError } from '../core/index.ts'
+import { CredentialRefusal, explainConnection, FAILURES, type FailureCode, OutboundError } from '../core/index.ts'
 import { errorResponse, type Id, WAY_ERROR } from '../mcp/index.ts'
 
 /** Why a request has no answer of its server; `error.data.reason`, beside those of the server and of the pipeline. */
@@ -55,10 +55,10 @@ function isParserError(error: OutboundError): boolean {
 
 /** Whatever went wrong, as what the client is told: the answer to the request with this id, as a line. */
 export function wayResponse(id: Id, error: unknown, server: string): Buffer {
-  const { reason, message, data } = told(error, server)
+  const { reason, message, remedy = ADVICE[reason], data } = told(error, server)
   return errorResponse(id, {
     code: WAY_ERROR,
-    message: `${message} ${ADVICE[reason]}`,
+    message: `${message} ${remedy}`,
     data: { reason, ...data },
   })
 }
@@ -66,7 +66,7 @@ export function wayResponse(id: Id, error: unknown, server: string): Buffer {
 function told(
   error: unknown,
   server: string,
-): { reason: WayReason; message: string; data?: Readonly<Record<string, unknown>> } {
+): { reason: WayReason; message: string; remedy?: string | undefined; data?: Readonly<Record<string, unknown>> } {
   const sentence = (said: string): string => `The MCP server ${server} ${said}.`
   if (error instanceof WayError) return { reason: error.reason, message: sentence(error.said), data: error.data }
   if (error instanceof CredentialRefusal) return { reason: error.reason, message: error.message }
@@ -75,8 +75,13 @@ function told(
     if (isParserError(error))
       return { reason: 'bad_answer', message: sentence('gave an answer that is not HTTP as it should be') }
     if (error.isSent) return { reason: 'stream_lost', message: sentence('ended the connection before it answered') }
-    const said = error.kind === 'timeout' ? 'does not answer in time' : 'cannot be reached'
-    return { reason: 'endpoint_unreachable', message: sentence(code === undefined ? said : `${said} (${code})`) }
+    const known = explainConnection(error)
+    const said = `${error.kind === 'timeout' ? 'does not answer in time' : 'cannot be reached'}${known === undefined ? '' : `: ${known.cause}`}`
+    return {
+      reason: 'endpoint_unreachable',
+      message: sentence(code === undefined ? said : `${said} (${code})`),
+      remedy: known === undefined ? undefined : `${known.remedy} Then ask again.`,
+    }
   }
   return { reason: 'internal_error', message: 'The bridge failed.' }
 }

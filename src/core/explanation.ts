@@ -1,7 +1,7 @@
 import { causeOf, type Compared, type Failure } from './failure.ts'
 import { FAILURES, type Fault } from './failures.ts'
 
-/** Why a request failed, for whoever has to do something about it: page, `extauth check` and `extauth stdio` say the same. */
+/** Why a request failed, for whoever has to do something about it: page, log, `extauth check` and `extauth stdio` say the same. */
 export interface Explanation {
   /** The failure's code. */
   readonly reason: string
@@ -186,13 +186,20 @@ const BY_CODE: Readonly<Record<string, Known>> = {
     'Check the DNS servers of this machine and the way to them.',
     'proxy',
   ),
-  EHOSTUNREACH: known('there is no way to the host', 'Check routes, firewalls and network policies.', 'proxy'),
+  EHOSTUNREACH: known(
+    'there is no way to the host',
+    'Check routes, firewalls, network policies and NO_PROXY.',
+    'proxy',
+  ),
   ENETUNREACH: known(
     'there is no way to the network',
     'Check routes and, for IPv6 addresses, whether this machine has IPv6.',
     'proxy',
   ),
-  ETIMEDOUT: known('the host does not answer', 'Check firewalls and network policies: packets get lost.'),
+  ETIMEDOUT: known(
+    'the host does not answer',
+    'Check firewalls, network policies, HTTPS_PROXY and NO_PROXY: packets get lost.',
+  ),
   UND_ERR_CONNECT_TIMEOUT: known(
     'no connection in time',
     'Check firewalls and network policies; `timeouts.connect` is how long is waited.',
@@ -204,18 +211,27 @@ const BY_CODE: Readonly<Record<string, Known>> = {
   UND_ERR_HEADERS_OVERFLOW: known('the headers of the answer are too large', 'Make the server send less.'),
   SELF_SIGNED_CERT_IN_CHAIN: known(
     'the certificate is of an authority that is not known here',
-    'Name its file: `caCertPath`.',
+    'Name the file of the authority (`caCertPath`, `--ca-file`).',
     'configuration',
   ),
-  DEPTH_ZERO_SELF_SIGNED_CERT: known('the certificate is self-signed', 'Name its file: `caCertPath`.', 'configuration'),
+  DEPTH_ZERO_SELF_SIGNED_CERT: known(
+    'the certificate is self-signed',
+    'Name the file of the authority (`caCertPath`, `--ca-file`).',
+    'configuration',
+  ),
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: known(
     'the certificate is of an authority that is not known here, or the chain lacks one',
-    'Name the file of the authority (`caCertPath`), or make the server send its whole chain.',
+    'Name the file of the authority (`caCertPath`, `--ca-file`), or make the server send its whole chain.',
     'configuration',
   ),
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: known(
     'the certificate is of an authority that is not known here',
-    'Name its file: `caCertPath`.',
+    'Name the file of the authority (`caCertPath`, `--ca-file`).',
+    'configuration',
+  ),
+  UNABLE_TO_GET_ISSUER_CERT: known(
+    'the certificate is of an authority that is not known here, or the chain lacks one',
+    'Name the file of the authority (`caCertPath`, `--ca-file`), or make the server send its whole chain.',
     'configuration',
   ),
   CERT_HAS_EXPIRED: known('the certificate has expired', 'Renew it.'),
@@ -235,10 +251,15 @@ const BY_CODE: Readonly<Record<string, Known>> = {
     'Write http:// where the server has no TLS.',
     'configuration',
   ),
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: known(
+    'the other side does not speak TLS',
+    'Write http:// where the server has no TLS.',
+    'configuration',
+  ),
   timeout: known('no answer in time', 'Look at the load and the log of the server.'),
   blocked_address: known(
     'the host name resolves to an address that is not allowed',
-    'Set `allowPrivateIP: true` of the provider if this address is meant.',
+    'Set `allowPrivateIP: true` of the provider if this private address is meant; those of cloud metadata are never asked.',
     'configuration',
   ),
   breaker_open: known(
@@ -257,13 +278,19 @@ const BY_CODE: Readonly<Record<string, Known>> = {
   ),
 }
 
+/** How a connection failed, by the code or kind of what was thrown or of what is beneath it; undefined for anything else. */
+export function explainConnection(error: unknown): { readonly cause: string; readonly remedy: string } | undefined {
+  const { code = '', kind = '' } = causeOf(error)
+  return BY_CODE[code] ?? BY_CODE[kind]
+}
+
 /** Why it failed and who has to do what. What is not known more exactly is what the error table says. */
 export function explain(failure: Failure): Explanation {
   const { code, detail, cause, compared } = failure
   const row = FAILURES[code]
   const beneath = causeOf(cause)
   const rule = detail === undefined ? undefined : BY_DETAIL[detail]
-  const network = BY_CODE[beneath.code ?? ''] ?? BY_CODE[beneath.kind ?? '']
+  const network: Known | undefined = BY_CODE[beneath.code ?? ''] ?? BY_CODE[beneath.kind ?? '']
   const found = rule ?? network
   const own = detail ?? row.sentence.replace(/\.$/, '')
   const said =

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AuthenticatedCaller, Caller } from './caller.ts'
+import { explain } from './explanation.ts'
 import { causeOf, type Failure } from './failure.ts'
 import type { Log } from './ports.ts'
 import type { SecretMask } from './masking/secret-mask.ts'
@@ -66,7 +67,9 @@ export function logRequest(
   if (failure === undefined) return log.info(line, 'request')
   const cause = failure.cause === undefined ? undefined : causeOf(failure.cause)
   const { from, ...own } = line
-  const told = masked({ ...own, detail: failure.detail, cause, ...from }, secrets)
+  // What happened and what to do, in the words of the inspector and of `extauth check`.
+  const { cause: why, remedy } = explain(failure)
+  const told = masked({ ...own, detail: failure.detail, cause, why, remedy, ...from }, secrets)
   if (failure.code === 'internal_error') log.error({ ...told, at: firstFrame(failure.cause) }, 'request')
   else if (failure.status >= 500) log.warn(told, 'request')
   else log.info(told, 'request')

@@ -98,4 +98,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
 const tooLarge = (limitBytes: number): Failure =>
   new Failure('body_too_large', { detail: `the body must be kept and is larger than ${limitBytes} bytes`, limitBytes })
 const full = (): Failure =>
-  new Failure('overloaded', { detail: 'no room to keep another body', retryAfterSeconds: FULL_RETRY_SECONDS })
+  new Failure('overloaded', {
+    detail: 'no room to keep another body (listen.bufferedBodiesLimit)',
+    retryAfterSeconds: FULL_RETRY_SECONDS,
+  })

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { explain, Failure, type FailureCode, FAILURES, OutboundError } from '../../src/core/index.ts'
+import {
+  explain,
+  explainConnection,
+  Failure,
+  type FailureCode,
+  FAILURES,
+  logRequest,
+  OutboundError,
+} from '../../src/core/index.ts'
+import { recordLog } from '../e2e/lab.ts'
+import { wayResponse } from '../../src/bridge/way-error.ts'
 
 const CODES = Object.keys(FAILURES) as FailureCode[]
 
@@ -12,5 +22,47 @@ describe('what is to be done', () => {
       const failure = new Failure('backend_unreachable', { cause: new OutboundError(kind, {}) })
       expect(explain(failure).remedy).not.toMatch(ours)
     }
+  })
+})
+
+describe('one vocabulary', () => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), { code: 'ECONNREFUSED' })
+
+  it('is in the log what it is on the page and in check', () => {
+    const log = recordLog()
+    const line = {
+      requestId: 'r',
+      route: 'a',
+      method: 'POST',
+      caller: undefined,
+      status: 502,
+      reason: '',
+      durationMs: 1,
+    }
+    const failure = new Failure('backend_unreachable', { cause: new OutboundError('unreachable', { cause: refused }) })
+    logRequest(log, line, failure)
+    const { cause, remedy } = explain(failure)
+    expect(JSON.parse(log.lines[0]?.replace(/ request$/, '') ?? '')).toMatchObject({ why: cause, remedy })
+    expect([cause, remedy]).toEqual([
+      'nothing listens at this host and port (ECONNREFUSED)',
+      'Start the server, or correct host and port.',
+    ])
+  })
+
+  it.each(['ECONNREFUSED', 'ENOTFOUND', 'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'EPROTO'])(
+    'is what stdio answers (%s)',
+    (code) => {
+      const error = new OutboundError('unreachable', { cause: Object.assign(new Error('x'), { code }) })
+      const known = explainConnection(error)
+      const said = JSON.parse(wayResponse(1, error, 'at x').toString()) as { error: { message: string } }
+      expect(said.error.message).toBe(
+        `The MCP server at x cannot be reached: ${known?.cause} (${code}). ${known?.remedy} Then ask again.`,
+      )
+    },
+  )
+
+  it('names the limit that was reached', () => {
+    const detail = 'more than 60 requests a minute from one network (embeddedAuthServer.limits)'
+    expect(explain(new Failure('rate_limited', { detail })).cause).toBe(detail)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Failure, logRequest, secretsOfRequest, type RequestLine } from '../../src/core/index.ts'
+import { Failure, FAILURES, logRequest, secretsOfRequest, type RequestLine } from '../../src/core/index.ts'
 
 const TOKEN = 'b1946ac92492d2347c6235b4d2611184'
 const LINE: RequestLine = {
@@ -34,6 +34,6 @@ it.each([TOKEN, TOKEN.slice(3, 20), Buffer.from(TOKEN).toString('base64'), encod
 
 it('the line of a refused request is as it is where there is nothing of the kind', () => {
   expect(JSON.parse(told(LINE, new Failure('exchange_failed', { detail: 'answered 500' })))).toEqual([
-    { ...LINE, detail: 'answered 500' },
+    { ...LINE, detail: 'answered 500', why: 'answered 500', remedy: FAILURES.exchange_failed.remedy },
   ])
 })

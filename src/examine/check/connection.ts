@@ -1,3 +1,4 @@
+import { explainConnection } from '../../core/index.ts'
 import { type ConnectionProbe, probeConnection, type ProbeOptions } from '../../net/index.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { expiryOf, until } from './files.ts'
@@ -12,27 +13,6 @@ export interface Connected {
   readonly stands: boolean
 }
 
-const REMEDIES: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'Correct the host in the URL, or let the name be resolved from here.',
-  EAI_AGAIN: 'The name server does not answer: look at the DNS of this machine.',
-  blocked_address: 'Private addresses need allowPrivateIP: true; addresses of cloud metadata are never allowed.',
-  ECONNREFUSED: 'Nothing listens there: start the service, or correct host and port.',
-  EHOSTUNREACH: 'There is no way to this address: look at routes, network policies and NO_PROXY.',
-  ENETUNREACH: 'There is no way to this address: look at routes, network policies and NO_PROXY.',
-  timeout: 'Nothing answers: look at firewalls, network policies, HTTPS_PROXY and NO_PROXY.',
-  CERT_HAS_EXPIRED: 'Renew the certificate of the service.',
-  CERT_NOT_YET_VALID: 'Look at the clock of this machine, and at the certificate.',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'Name the certificate as the authority to trust (caCertPath).',
-  SELF_SIGNED_CERT_IN_CHAIN: 'Name the private authority to trust (caCertPath).',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    'The service does not send the whole chain, or its authority is not trusted (caCertPath).',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'Name the private authority to trust (caCertPath).',
-  UNABLE_TO_GET_ISSUER_CERT: 'Name the private authority to trust (caCertPath).',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate is for another name: correct the host, or set serverName.',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'The port does not speak TLS: is the URL one with http?',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'The port does not speak TLS: is the URL one with http?',
-  EPROTO: 'The port does not speak TLS as it is spoken today.',
-}
 const LOOK = 'Look at the service, and at what lies between.'
 
 /** Goes to a URL once per run and says how far it came: name, connection, TLS with chain and expiry. */
@@ -54,7 +34,8 @@ export async function checkConnection(
   const lines = steps.map((step, index): CheckResult => {
     const line = about(`${service}.${step}` satisfies CheckName, host)
     if (index > at) return line.skipped('not tried')
-    if (index === at && failed !== undefined) return line.failed(failureOf(probe), REMEDIES[failed.code] ?? LOOK)
+    if (index === at && failed !== undefined)
+      return line.failed(failureOf(probe), explainConnection(failed)?.remedy ?? LOOK)
     if (step === 'name') return line.ok(probe.addresses.join(', ') || `looked up by the egress proxy ${probe.egress}`)
     if (step === 'connection')
       return line.ok(probe.egress === undefined ? 'stands' : `stands, by way of ${probe.egress}`)
@@ -67,10 +48,12 @@ const digestOf = (pem: Buffer | undefined): string => pem?.toString('base64') ??
 
 function failureOf({ failed, tls }: ConnectionProbe): string {
   const { code = '' } = failed ?? {}
+  const { cause } = explainConnection(failed) ?? {}
+  const said = cause === undefined ? code : `${code}: ${cause}`
   const [leaf, ...rest] = tls?.chain ?? []
-  if (leaf === undefined) return code
+  if (leaf === undefined) return said
   const chain = [leaf, ...rest].map(({ subject, validToMs }) => `${subject} until ${until(validToMs)}`).join(' ← ')
-  return `${code}; it shows ${chain}, issued by ${[leaf, ...rest].at(-1)?.issuer ?? ''}`
+  return `${said}; it shows ${chain}, issued by ${[leaf, ...rest].at(-1)?.issuer ?? ''}`
 }
 
 function tlsLine(

@@ -1,5 +1,5 @@
 import { applyCredential } from '../../apply/index.ts'
-import { type Credential, OutboundError, type OutboundResponse } from '../../core/index.ts'
+import { causeOf, type Credential, explainConnection, OutboundError, type OutboundResponse } from '../../core/index.ts'
 import { readBounded } from '../../files/index.ts'
 import { requestOnce } from '../../net/index.ts'
 import { hasRoles, type ResolvedRoute } from '../../resources/index.ts'
@@ -71,11 +71,12 @@ export async function checkMcp(
     return noMcp(line, first, second)
   } catch (error) {
     if (!(error instanceof OutboundError)) return line.thrown(error)
-    const { code } = (error.cause ?? {}) as { code?: unknown }
-    const detail = `${error.kind}${typeof code === 'string' ? ` (${code})` : ''}`
+    const { code } = causeOf(error)
+    const known = explainConnection(error)
+    const detail = `${error.kind}${code === undefined ? '' : ` (${code})`}`
     return line.failed(
-      `no answer to initialize: ${detail}`,
-      'Look at the log of the backend; does it ask for a client certificate (targetTls)?',
+      `no answer to initialize: ${detail}${known === undefined ? '' : `: ${known.cause}`}`,
+      known?.remedy ?? 'Look at the log of the backend; does it ask for a client certificate (targetTls)?',
     )
   }
 }

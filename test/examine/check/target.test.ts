@@ -58,7 +58,7 @@ const BROKEN: readonly Broken[] = [
     'the certificate has ended',
     async () => ({ target: `${(await secured([-60, -3])).url}/mcp`, ...TRUSTED }),
     'target.tls',
-    /^CERT_HAS_EXPIRED; it shows 127\.0\.0\.1 until \d{4}-\d\d-\d\d ← check CA/,
+    /^CERT_HAS_EXPIRED: the certificate has expired; it shows 127\.0\.0\.1 until \d{4}-\d\d-\d\d ← check CA/,
   ],
   [
     'the certificate has not begun',
