@@ -1,3 +1,4 @@
+import { explainConnection, known, type Known } from './explained-connection.ts'
 import { causeOf, type Compared, type Failure } from './failure.ts'
 import { FAILURES, type Fault } from './failures.ts'
 
@@ -22,19 +23,6 @@ const WHO: Readonly<Record<Fault, string>> = {
   backend: 'whoever runs the backend',
   proxy: 'whoever runs the proxy',
 }
-
-/** What is known more exactly than by the failure's code. */
-interface Known {
-  readonly cause: string
-  readonly remedy: string
-  readonly who?: Fault
-}
-
-const known = (cause: string, remedy: string, who?: Fault): Known => ({
-  cause,
-  remedy,
-  ...(who === undefined ? {} : { who }),
-})
 
 /** By the rule that a token breaks, which is the failure's detail. */
 const BY_DETAIL: Readonly<Record<string, Known>> = {
@@ -164,133 +152,13 @@ const BY_DETAIL: Readonly<Record<string, Known>> = {
   ),
 }
 
-/** By the code or kind of what is beneath: how a connection fails. */
-const BY_CODE: Readonly<Record<string, Known>> = {
-  ECONNREFUSED: known('nothing listens at this host and port', 'Start the server, or correct host and port.'),
-  ECONNRESET: known(
-    'the other side cut the connection',
-    'Look at its log; is it the right port, and does it want TLS?',
-  ),
-  EPIPE: known('the other side closed the connection', 'Look at its log.'),
-  UND_ERR_SOCKET: known(
-    'the other side closed the connection before it answered',
-    'Look at its log; does it want TLS, or a client certificate?',
-  ),
-  ENOTFOUND: known(
-    'the host name does not exist',
-    'Correct the host name, or the DNS servers of this machine.',
-    'configuration',
-  ),
-  EAI_AGAIN: known(
-    'the host name could not be looked up',
-    'Check the DNS servers of this machine and the way to them.',
-    'proxy',
-  ),
-  EHOSTUNREACH: known(
-    'there is no way to the host',
-    'Check routes, firewalls, network policies and NO_PROXY.',
-    'proxy',
-  ),
-  ENETUNREACH: known(
-    'there is no way to the network',
-    'Check routes and, for IPv6 addresses, whether this machine has IPv6.',
-    'proxy',
-  ),
-  ETIMEDOUT: known(
-    'the host does not answer',
-    'Check firewalls, network policies, HTTPS_PROXY and NO_PROXY: packets get lost.',
-  ),
-  UND_ERR_CONNECT_TIMEOUT: known(
-    'no connection in time',
-    'Check firewalls and network policies; `timeouts.connect` is how long is waited.',
-  ),
-  UND_ERR_HEADERS_TIMEOUT: known(
-    'there is a connection, and no answer in time',
-    'Look at the log of the server; `timeouts.firstByte` is how long is waited.',
-  ),
-  UND_ERR_HEADERS_OVERFLOW: known('the headers of the answer are too large', 'Make the server send less.'),
-  SELF_SIGNED_CERT_IN_CHAIN: known(
-    'the certificate is of an authority that is not known here',
-    'Name the file of the authority (`caCertPath`, `--ca-file`).',
-    'configuration',
-  ),
-  DEPTH_ZERO_SELF_SIGNED_CERT: known(
-    'the certificate is self-signed',
-    'Name the file of the authority (`caCertPath`, `--ca-file`).',
-    'configuration',
-  ),
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: known(
-    'the certificate is of an authority that is not known here, or the chain lacks one',
-    'Name the file of the authority (`caCertPath`, `--ca-file`), or make the server send its whole chain.',
-    'configuration',
-  ),
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: known(
-    'the certificate is of an authority that is not known here',
-    'Name the file of the authority (`caCertPath`, `--ca-file`).',
-    'configuration',
-  ),
-  UNABLE_TO_GET_ISSUER_CERT: known(
-    'the certificate is of an authority that is not known here, or the chain lacks one',
-    'Name the file of the authority (`caCertPath`, `--ca-file`), or make the server send its whole chain.',
-    'configuration',
-  ),
-  CERT_HAS_EXPIRED: known('the certificate has expired', 'Renew it.'),
-  CERT_NOT_YET_VALID: known('the certificate is not valid yet', 'Compare clocks.'),
-  ERR_TLS_CERT_ALTNAME_INVALID: known(
-    'the certificate is for another name',
-    'Use the name that it is for, or set `serverName`.',
-    'configuration',
-  ),
-  EPROTO: known(
-    'the other side does not speak TLS as we do',
-    'Is it https at all? Compare scheme and port.',
-    'configuration',
-  ),
-  ERR_SSL_WRONG_VERSION_NUMBER: known(
-    'the other side does not speak TLS',
-    'Write http:// where the server has no TLS.',
-    'configuration',
-  ),
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: known(
-    'the other side does not speak TLS',
-    'Write http:// where the server has no TLS.',
-    'configuration',
-  ),
-  timeout: known('no answer in time', 'Look at the load and the log of the server.'),
-  blocked_address: known(
-    'the host name resolves to an address that is not allowed',
-    'Set `allowPrivateIP: true` of the provider if this private address is meant; those of cloud metadata are never asked.',
-    'configuration',
-  ),
-  breaker_open: known(
-    'it failed again and again, and rests for some seconds',
-    'Mend what failed before this; then it recovers by itself.',
-  ),
-  overloaded: known(
-    'the bound of concurrent calls is reached',
-    'Look at how long calls take; they are what is waited for.',
-    'proxy',
-  ),
-  too_large: known(
-    'the answer is larger than what is read',
-    'Is it the address of the service at all?',
-    'configuration',
-  ),
-}
-
-/** How a connection failed, by the code or kind of what was thrown or of what is beneath it; undefined for anything else. */
-export function explainConnection(error: unknown): { readonly cause: string; readonly remedy: string } | undefined {
-  const { code = '', kind = '' } = causeOf(error)
-  return BY_CODE[code] ?? BY_CODE[kind]
-}
-
 /** Why it failed and who has to do what. What is not known more exactly is what the error table says. */
 export function explain(failure: Failure): Explanation {
   const { code, detail, cause, compared } = failure
   const row = FAILURES[code]
   const beneath = causeOf(cause)
   const rule = detail === undefined ? undefined : BY_DETAIL[detail]
-  const network: Known | undefined = BY_CODE[beneath.code ?? ''] ?? BY_CODE[beneath.kind ?? '']
+  const network = explainConnection(cause)
   const found = rule ?? network
   const own = detail ?? row.sentence.replace(/\.$/, '')
   const said =
