@@ -136,7 +136,21 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
     file: 'src/authserver/own-issuer.ts',
     find: "typeof tsid === 'string' && (await sessions.isKept(tsid))",
     replace: "typeof tsid === 'string'",
-    tests: ['test/e2e/authserver/restart.test.ts'],
+    tests: ['test/e2e/authserver/revoked.test.ts'],
+  },
+  {
+    rule: 'streams end with the session of their caller',
+    file: 'src/proxy/inbound-request.ts',
+    find: 'if (this.route?.isRevoked?.(this.caller) === true) this.endStream()',
+    replace: '',
+    tests: ['test/proxy/streams.test.ts'],
+  },
+  {
+    rule: 'streams know who issued the token of their caller',
+    file: 'src/authenticate/authenticator.ts',
+    find: 'isRevoked: (caller) => own?.isRevoked(caller) === true,',
+    replace: 'isRevoked: (caller) => own?.isRevoked(caller) !== undefined && caller.subject === '',',
+    tests: ['test/e2e/authserver/revoked.test.ts'],
   },
   {
     rule: 'a metadata document has no private-use redirect',

@@ -25,6 +25,8 @@ export interface Authenticator {
    * `identity_provider_error` (502), `secret_unavailable` (500).
    */
   authenticate(authorization: readonly string[], query: string, peer?: string): Caller | Promise<Caller>
+  /** Whether a caller's session was revoked since (authserver.md §3); false for callers of any issuer but our own. */
+  isRevoked(caller: AuthenticatedCaller): boolean
   /**
    * Fetches keys ahead of the first token and keeps them current from then on. Settles when every provider has answered
    * or failed, and never rejects; nothing has to wait for it.
@@ -60,6 +62,7 @@ export function createAuthenticator(
 const ANONYMOUS_AUTHENTICATOR: Authenticator = {
   mode: 'anonymous',
   authenticate: () => ANONYMOUS,
+  isRevoked: () => false,
   start: () => Promise.resolve(),
   withoutKeys: () => [],
   close: () => Promise.resolve(),
@@ -154,6 +157,7 @@ function createOAuthAuthenticator(
       }
       return flights.get(key) ?? lookInto(key, token, peer)
     },
+    isRevoked: (caller) => own?.isRevoked(caller) === true,
     async start() {
       renewal ??= setInterval(() => {
         for (const provider of providers) void provider.prefetch()

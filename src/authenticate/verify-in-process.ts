@@ -30,6 +30,8 @@ const UNKNOWN = 'the session of the token is nowhere'
 export interface VerifyInProcess {
   /** The verdict on a token whose `iss` is one of these issuers; undefined for any other. */
   verify(token: string, jwt: UnverifiedJwt): Promise<Verdict> | Refused | undefined
+  /** Whether the session of a caller was revoked, as far as this process knows. */
+  isRevoked(caller: AuthenticatedCaller): boolean
   /** To be called on each use of a remembered caller. Throws `invalid_token` when the session was revoked since. */
   checkRevoked(caller: AuthenticatedCaller): void
 }
@@ -108,6 +110,7 @@ export function createVerifyInProcess(
       const rules = entryFor(jwt.payload, entries)
       return 'kind' in rules ? rules : verifyWith(token, jwt, rules)
     },
+    isRevoked: ({ issuer, claims }) => isRevoked(issuer, claims),
     checkRevoked({ issuer, claims }) {
       if (isRevoked(issuer, claims))
         throw new Failure('invalid_token', { detail: REVOKED, challenge: { error: 'invalid_token' } })

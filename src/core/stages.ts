@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from './caller.ts'
+import type { AuthenticatedCaller, Caller } from './caller.ts'
 import type { Credential } from './credential.ts'
 import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
 import type { FailureCode } from './failures.ts'
@@ -177,6 +177,11 @@ export interface Route {
   readonly realm: string
   readonly requiredScopes: readonly string[]
   readonly authenticate: Authenticate
+  /**
+   * True when the session behind the caller's token was revoked since; asked about each GET stream twice a second. Absent: no
+   * caller of this route has one.
+   */
+  readonly isRevoked?: (caller: AuthenticatedCaller) => boolean
   readonly obtain: Obtain
   readonly apply: Apply
   readonly forward: Forward

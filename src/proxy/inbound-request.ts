@@ -108,6 +108,12 @@ export class InboundRequest implements Inbound {
     return end !== undefined
   }
 
+  /** Ends a stream that a GET opened when the session of its caller was revoked. */
+  endIfRevoked(): void {
+    if (this.#endStream === undefined || this.method !== 'GET' || this.caller?.kind !== 'authenticated') return
+    if (this.route?.isRevoked?.(this.caller) === true) this.endStream()
+  }
+
   /** Milliseconds since it arrived. */
   get ageMs(): number {
     return this.#context.clock.now() - this.receivedAtMs

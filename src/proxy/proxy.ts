@@ -9,6 +9,7 @@ import { createRequestRecorder } from './request-recorder.ts'
 import { DEFAULT_BODY_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
 import { createOriginRules } from './origins.ts'
 import { createRequestIds } from './request-ids.ts'
+import { watchRevoked } from './revoked-streams.ts'
 import { createRuntimes } from './runtimes.ts'
 import { createSessions } from './sessions.ts'
 
@@ -30,6 +31,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const runtimes = createRuntimes(options.runtime, log, (route) => options.onRouteGone?.(route))
   const active = new IntrusiveSet<InboundRequest>()
   const bodyWatch = createBodyWatch(active, steadyClock, { ...deadlines, limitBytes: bufferedBodiesBytes })
+  const revokedStreams = watchRevoked(active)
   const handler = createHandler({
     active,
     rules: createOriginRules({ address, allowedOrigins, allowedHosts }),
@@ -66,12 +68,14 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     metrics,
   }).catch((error: unknown) => {
     bodyWatch.close()
+    revokedStreams.close()
     throw error
   })
 
   const end = async (graceMs: number): Promise<void> => {
     await drainProxy({ listener, handler, active, log, graceMs })
     bodyWatch.close()
+    revokedStreams.close()
     await runtimes.close(LAST_REQUESTS_MS)
   }
   let ended: Promise<void> | undefined

@@ -51,6 +51,22 @@ describe('event streams', () => {
     expect(JSON.parse(proxy.log.lines[0] ?? '')).toMatchObject({ status: 200, method: 'GET' })
   })
 
+  it('a GET stream ends cleanly when the session of the caller was revoked, and no answer to a POST', async () => {
+    const revoked = new Set<string>()
+    const { proxy, streams, closed, open } = await start({
+      caller: () => createCaller({ subject: 'alice' }),
+      isRevoked: ({ subject }) => revoked.has(subject),
+    })
+    const [stream, answer] = [open('GET'), open('POST')]
+    await Promise.all([stream, answer].map((client) => client.until(/data: 1\n\n/)))
+    revoked.add('alice')
+    await stream.until(/\r\n0\r\n\r\n$/)
+    await vi.waitFor(() => expect(closed).toEqual(['GET']))
+    expect(proxy.metrics.value(gauge)).toBe(1)
+    for (const one of streams) one.end('data: late\n\n')
+    expect(await answer.until(/\r\n0\r\n\r\n$/)).toContain('data: late')
+  })
+
   it('the answer to a POST runs on after the end of the token', async () => {
     const { proxy, streams, open } = await start({ caller: () => createCaller({ expiresAtMs: START_MS + 50 }) })
     const client = open('POST')

@@ -55,6 +55,7 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
   const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
   const own = upstreamTokens === undefined ? {} : { upstreamTokens }
   const obtain = keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }))
+  const authenticator = deps.authenticators.get(callers, deps.authServers.issuerOf(resolved))
   return {
     ...mapping,
     name: resolved.name,
@@ -72,7 +73,8 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
     sseKeepAliveMs: resolved.sseKeepAliveMs,
     realm: callers.mode === 'oauth' ? (callers.oauth.realm ?? new URL(resourceUrl).host) : '',
     requiredScopes: resolved.requiredScopes,
-    authenticate: createRouteAuthenticate(deps.authenticators.get(callers, deps.authServers.issuerOf(resolved)), {
+    isRevoked: (caller) => authenticator.isRevoked(caller),
+    authenticate: createRouteAuthenticate(authenticator, {
       requiredScopes: resolved.requiredScopes,
       publicPaths: callers.mode === 'oauth' ? callers.oauth.publicPaths : [],
     }),
