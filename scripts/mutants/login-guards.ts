@@ -139,6 +139,20 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
     tests: ['test/e2e/authserver/revoked.test.ts'],
   },
   {
+    rule: 'a login that is revoked here is revoked at its upstream',
+    file: 'src/authserver/sessions/sessions.ts',
+    find: 'if (loaded !== undefined) revocations.begin(loaded.record)',
+    replace: '',
+    tests: ['test/authserver/refresh.test.ts'],
+  },
+  {
+    rule: 'a plain http endpoint gets no token to revoke',
+    file: 'src/authserver/upstreams/discovery.ts',
+    find: "unlessUnusable(() => endpoint('revocation_endpoint'))",
+    replace: "document['revocation_endpoint'] as string | undefined",
+    tests: ['test/authserver/upstreams/revoke.test.ts'],
+  },
+  {
     rule: 'streams end with the session of their caller',
     file: 'src/proxy/inbound-request.ts',
     find: 'if (this.route?.isRevoked?.(this.caller) === true) this.endStream()',
@@ -149,7 +163,7 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
     rule: 'streams know who issued the token of their caller',
     file: 'src/authenticate/authenticator.ts',
     find: 'isRevoked: (caller) => own?.isRevoked(caller) === true,',
-    replace: 'isRevoked: (caller) => own?.isRevoked(caller) !== undefined && caller.subject === '',',
+    replace: 'isRevoked: () => own === undefined,',
     tests: ['test/e2e/authserver/revoked.test.ts'],
   },
   {

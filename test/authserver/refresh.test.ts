@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { createCaller } from '../support/ports.ts'
 import {
@@ -15,6 +15,7 @@ import {
   type TestClient,
   type Tokens,
 } from './rig.ts'
+import { REFRESH, type Answer } from './upstreams/idp.ts'
 
 const sockets = createSockets()
 let rig: Rig
@@ -164,6 +165,10 @@ describe('a code that is shown again', () => {
 })
 
 describe('revocation', () => {
+  const idpRevokes = (answer: Answer) => {
+    rig.idp.metadata = { revocation_endpoint: `${rig.idp.url}/revoke` }
+    rig.idp.revocation = answer
+  }
   const revoke = (form: Readonly<Record<string, string>>) =>
     postForm(`${rig.issuer}/oauth/revoke`, { client_id: client.id, ...form })
 
@@ -178,6 +183,30 @@ describe('revocation', () => {
     await expect(rig.server.upstreamTokens.current(caller, 'corp', 'access_token')).rejects.toMatchObject({
       code: 'no_session',
     })
+  })
+
+  it('of a refresh token is told to the upstream where that has an endpoint, and nobody waits for it', async () => {
+    const answer = Promise.withResolvers<void>()
+    idpRevokes({ status: 200, after: answer.promise })
+    const { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
+    expect((await revoke({ token })).status).toBe(200)
+    expect(isRevoked(access)).toBe(true)
+    await vi.waitFor(() => expect(rig.idp.count('/revoke')).toBe(1))
+    expect(rig.idp.asked.find(({ path }) => path === '/revoke')?.form).toMatchObject({ token: REFRESH })
+    answer.resolve()
+    // Ended once is ended: nothing is left that could be told again.
+    expect((await revoke({ token })).status).toBe(200)
+    await rig.server.close()
+    expect(rig.idp.count('/revoke')).toBe(1)
+  })
+
+  it('that the upstream does not take is done all the same, and a line of the log', async () => {
+    idpRevokes({ status: 503 })
+    const { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
+    expect((await revoke({ token })).status).toBe(200)
+    expect(isRevoked(access)).toBe(true)
+    await rig.server.close()
+    expect(rig.log.lines.join('')).toContain('a revoked session could not be revoked at the upstream')
   })
 
   it('of the token before takes the family along too', async () => {

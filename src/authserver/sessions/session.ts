@@ -33,7 +33,10 @@ export interface UpstreamSessions extends UpstreamTokens {
    * can't be asked those from before, until its tokens are due; then throws `identity_provider_unavailable`.
    */
   renewClaims(tsid: string): Promise<{ readonly claims: Claims } | undefined>
-  /** Ends it: its tokens are deleted, and all replicas refuse its `tsid` within 2 s. Ending twice, or what never was, is fine. */
+  /**
+   * Ends it: its tokens are deleted, and all replicas refuse its `tsid` within 2 s. The upstreams are told after that, where they
+   * take it (RFC 7009). Ending twice, or what never was, is fine.
+   */
   end(tsid: string): Promise<void>
   /**
    * True when the session was ended, as far as this replica knows; never waits. Throws `store_unavailable` until the list of

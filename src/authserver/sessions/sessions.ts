@@ -9,6 +9,7 @@ import { createSessionRecords } from './records.ts'
 import { createRefresh, heldOf, withLogin } from './refresh.ts'
 import { createRenewal, noSession } from './renewal.ts'
 import type { UpstreamSessions } from './session.ts'
+import { createRevocations } from './revocations.ts'
 import { createTokenUse } from './token-use.ts'
 
 export interface UpstreamSessionsOptions {
@@ -65,6 +66,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     await end(tsid)
   }
   const renewal = createRenewal({ upstreams, refresh, live, ended, end: lose, clock, log })
+  const revocations = createRevocations(upstreams, log)
 
   return {
     ...createTokenUse({ issuer, records, live, ended, renewal, clock, count }),
@@ -105,7 +107,14 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     },
     async end(tsid) {
       count.session('ended')
-      await end(tsid)
+      // Asked before it is removed: what is in it says what to revoke at the upstreams.
+      const loading = records.load(tsid).catch(() => undefined)
+      try {
+        await end(tsid)
+      } finally {
+        const loaded = await loading
+        if (loaded !== undefined) revocations.begin(loaded.record)
+      }
     },
     opened: () => ended.opened(),
     isEnded: (tsid) => ended.has(tsid),
@@ -113,6 +122,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     async close() {
       ended.close()
       await renewal.settle()
+      await revocations.settle()
       live.clear()
     },
   }

@@ -21,11 +21,14 @@ export interface Connections {
   readonly pages: Outbound
   readonly tokens: Outbound
   readonly userInfo: Outbound
+  readonly revocations: Outbound
   close(): Promise<void>
 }
 
 const DOCUMENT_DEADLINE_MS = 5000
 const DEADLINE_MS = 10_000
+/** Nobody waits for it but the end of the process. */
+const REVOCATION_DEADLINE_MS = 5000
 
 /** PEM roots from a secret, in one buffer per value so that connections live as long as it does. */
 function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => Buffer | undefined {
@@ -66,13 +69,20 @@ export function createConnections(
   // Codes and rotating refresh tokens are good for one request: what may have arrived is not sent again.
   const tokens = deps.outbound({ ...common, service: service('tokens'), deadlineMs: DEADLINE_MS })
   const userInfo = deps.outbound({ ...common, service: service('user info'), deadlineMs: DEADLINE_MS, retry: true })
+  const revocations = deps.outbound({
+    ...common,
+    service: service('revocations'),
+    deadlineMs: REVOCATION_DEADLINE_MS,
+    retry: true,
+  })
   return {
     documents: createDocuments(pages, deps.clock, unanswered),
     pages,
     tokens,
     userInfo,
+    revocations,
     close: async () => {
-      await Promise.all([pages.close(), tokens.close(), userInfo.close()])
+      await Promise.all([pages.close(), tokens.close(), userInfo.close(), revocations.close()])
     },
   }
 }

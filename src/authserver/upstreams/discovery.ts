@@ -8,6 +8,8 @@ export interface OidcMetadata {
   readonly tokenEndpoint: string
   readonly jwksUri: string
   readonly userInfoEndpoint: string | undefined
+  /** RFC 7009. Nobody's login hangs on it: undefined for one that is of no use, too. */
+  readonly revocationEndpoint: string | undefined
   /** What it signs ID tokens with, as far as we accept it; never empty. */
   readonly algorithms: ReadonlySet<string>
   /** Id and secret go into the body, because Basic is not on offer. */
@@ -29,9 +31,18 @@ function read(document: Claims, issuer: string): OidcMetadata {
     tokenEndpoint: endpoint('token_endpoint'),
     jwksUri: endpoint('jwks_uri'),
     userInfoEndpoint: document['userinfo_endpoint'] === undefined ? undefined : endpoint('userinfo_endpoint'),
+    revocationEndpoint: unlessUnusable(() => endpoint('revocation_endpoint')),
     algorithms,
     secretInBody: isList(methods) && !methods.includes('client_secret_basic') && methods.includes('client_secret_post'),
     announcesIss: document['authorization_response_iss_parameter_supported'] === true,
+  }
+}
+
+function unlessUnusable<T>(look: () => T): T | undefined {
+  try {
+    return look()
+  } catch {
+    return undefined
   }
 }
 

@@ -7,6 +7,7 @@ import { createConnections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createOidcDiscovery, type OidcMetadata } from './discovery.ts'
 import { verifyIdToken, type VerifiedIdToken } from './id-token.ts'
+import { createRevocation } from './revocation.ts'
 import { createTokenEndpoint } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
 import { fetchUserInfo } from './user-info.ts'
@@ -62,6 +63,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     location: { jwksUri: async () => (await discover()).jwksUri, forget },
     onFetched: noteKeys(name, log),
   })
+  const revoke = createRevocation(config, connections, deps)
   const ask = createTokenEndpoint(config, undefined, connections, deps)
 
   const verify = async (read: TokenResponse, metadata: OidcMetadata, nonce: string | undefined) => {
@@ -143,6 +145,10 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
         ['refresh_token', refreshToken.reveal()],
       ] as const
       return renewed(await ask({ url, step: 'refresh', form, secretInBody }), subject, tokens)
+    },
+    async revoke(tokens) {
+      const { revocationEndpoint: url, secretInBody } = await discover()
+      if (url !== undefined) await revoke({ url, secretInBody }, tokens)
     },
     close: () => connections.close(),
   }

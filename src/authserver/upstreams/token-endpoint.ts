@@ -1,4 +1,4 @@
-import { Failure, type OutboundResponse } from '../../core/index.ts'
+import { Failure, type Clock, type Outbound, type OutboundResponse, type Secrets } from '../../core/index.ts'
 import type { SecretRef } from '../../fields/index.ts'
 import {
   askTokenEndpoint,
@@ -31,31 +31,41 @@ export interface Grant {
 /** Asks a token endpoint. Throws `Failure` (see `refusal` and `readTokenResponse` of `oauth`). */
 export type TokenEndpoint = (grant: Grant) => Promise<TokenResponse>
 
+/** A form for one of the endpoints at which we are a client. */
+export type ClientPost = (post: Pick<Grant, 'url' | 'form' | 'secretInBody'>) => Promise<OutboundResponse>
+
 /**
- * The token endpoint of an upstream as one client sees it: HTTP Basic with id and secret, both in the body where only that
+ * An endpoint of an upstream as one client sees it: HTTP Basic with id and secret, both in the body where only that
  * is on offer, or `client_id` in the body without a secret.
  */
-export function createTokenEndpoint(
+export function createClientPost(
   { clientId, clientSecretRef }: UpstreamClient,
+  outbound: Outbound,
+  { where, clock, secrets }: { readonly where: string; readonly clock: Clock; readonly secrets: Secrets },
+): ClientPost {
+  const secret = clientSecretRef === undefined ? undefined : secrets.handle(clientSecretRef)
+  const authenticateBy = (method: ClientAuthMethod) => createClientAuthentication({ clientId, secret, method, clock })
+  const [basic, inBody] = [authenticateBy('client_secret_basic'), authenticateBy('client_secret_post')]
+
+  return async ({ url, form, secretInBody }) => {
+    const authenticate = secretInBody === true ? inBody : basic
+    try {
+      const client = { outbound, authenticate, secret }
+      return await askTokenEndpoint(client, { url, form, headers: { 'user-agent': 'mcp-extauth' } })
+    } catch (error) {
+      throw unanswered(error, where)
+    }
+  }
+}
+
+/** The token endpoint of an upstream. */
+export function createTokenEndpoint(
+  client: UpstreamClient,
   mapping: TokenResponseMapping | undefined,
   connections: Connections,
   { clock, secrets }: UpstreamDeps,
 ): TokenEndpoint {
-  const secret = clientSecretRef === undefined ? undefined : secrets.handle(clientSecretRef)
-
-  const authenticateBy = (method: ClientAuthMethod) => createClientAuthentication({ clientId, secret, method, clock })
-  const [basic, inBody] = [authenticateBy('client_secret_basic'), authenticateBy('client_secret_post')]
-
-  const ask = async ({ url, form, secretInBody }: Grant): Promise<OutboundResponse> => {
-    const authenticate = secretInBody === true ? inBody : basic
-    try {
-      const client = { outbound: connections.tokens, authenticate, secret }
-      return await askTokenEndpoint(client, { url, form, headers: { 'user-agent': 'mcp-extauth' } })
-    } catch (error) {
-      throw unanswered(error, 'token endpoint')
-    }
-  }
-
+  const ask = createClientPost(client, connections.tokens, { where: 'token endpoint', clock, secrets })
   return async (grant) => {
     // Lifetimes count from here: the answer's way back is part of them.
     const sentAtMs = clock.now()

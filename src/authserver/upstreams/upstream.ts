@@ -59,5 +59,10 @@ export interface Upstream {
    * `sub` is the `subject`'s. Throws `no_session` when the upstream refuses the refresh token (`invalid_grant`) or there is none.
    */
   refresh(tokens: UpstreamTokenSet, subject: string): Promise<UpstreamLogin>
+  /**
+   * Tells the upstream that these tokens are not needed any more (RFC 7009): the refresh token, which takes the others along, or
+   * the access token where there is none. Done where its metadata name an endpoint; 5 s at most. Absent: it has no metadata.
+   */
+  revoke?(tokens: UpstreamTokenSet): Promise<void>
   close(): Promise<void>
 }

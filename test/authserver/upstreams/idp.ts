@@ -72,6 +72,7 @@ export async function startIdp(sockets: Sockets) {
     token: undefined as Answer | ((asked: Asked) => Answer | undefined) | undefined,
     user: { sub: SUBJECT, name: 'User One', email: 'one@example.com' } as Record<string, unknown>,
     userInfo: undefined as Answer | undefined,
+    revocation: undefined as Answer | undefined,
     nonce: 'nonce-of-the-leg',
     /** Codes that were given to browsers, with the nonce of the request. */
     codes: new Map<string, string>(),
@@ -149,6 +150,8 @@ export async function startIdp(sockets: Sockets) {
         return idp.jwks
       case '/authorize':
         return undefined
+      case '/revoke':
+        return idp.revocation
       case '/token':
         return typeof idp.token === 'function' ? idp.token(entry) : idp.token
       default:

@@ -1,0 +1,34 @@
+import { type Connections, unusable } from './connection.ts'
+import type { UpstreamDeps } from './deps.ts'
+import { createClientPost, type UpstreamClient } from './token-endpoint.ts'
+import type { UpstreamTokenSet } from './upstream.ts'
+
+const WHERE = 'revocation endpoint'
+
+/** Where a revocation goes, and how we say who we are. */
+export interface RevocationEndpoint {
+  readonly url: string
+  readonly secretInBody: boolean
+}
+
+/**
+ * Revokes tokens at an upstream (RFC 7009 §2.1): the refresh token, which takes the others of its grant along, or the access token
+ * where there is none. Throws `identity_provider_unavailable` and `identity_provider_error`.
+ */
+export function createRevocation(
+  client: UpstreamClient,
+  { revocations }: Connections,
+  { clock, secrets }: UpstreamDeps,
+) {
+  const post = createClientPost(client, revocations, { where: WHERE, clock, secrets })
+  return async ({ url, secretInBody }: RevocationEndpoint, tokens: UpstreamTokenSet): Promise<void> => {
+    const { refreshToken, accessToken } = tokens
+    const hint = refreshToken === undefined ? 'access_token' : 'refresh_token'
+    const form = [
+      ['token', (refreshToken ?? accessToken).reveal()],
+      ['token_type_hint', hint],
+    ] as const
+    const { status } = await post({ url, form, secretInBody })
+    if (status !== 200) throw unusable(`${WHERE} answered ${status}`)
+  }
+}
