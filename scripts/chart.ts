@@ -51,8 +51,8 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       '  {{- end }}\n  {{- if or .Values.writeStatus (eq .Values.apiGroup "extauth.dev") }}\n  # Writes what it found.',
     ],
     [
-      'resources: [mcpexternalauthconfigs/status, mcpremoteproxies/status]\n    verbs: [patch]\n',
-      `resources:\n      - mcpexternalauthconfigs/status\n      ${OURS}\n      - mcpremoteproxies/status\n      {{- end }}\n    verbs: [patch]\n  {{- end }}\n`,
+      '      - mcpremoteproxies/status\n      - mcpservers/status\n      - mcpserverentries/status\n      - virtualmcpservers/status\n    verbs: [patch]\n',
+      `      ${OURS}\n      - mcpremoteproxies/status\n      - mcpservers/status\n      - mcpserverentries/status\n      - virtualmcpservers/status\n      {{- end }}\n    verbs: [patch]\n  {{- end }}\n`,
     ],
     [
       'resources: [configmaps, services]\n    verbs: [list, watch, create, patch]\n',
@@ -117,7 +117,7 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       '---\n{{- end }}\napiVersion: admissionregistration.k8s.io/v1\nkind: Mutating',
     ],
     ['name: inject.extauth.dev', 'name: inject.{{ .Values.apiGroup }}'],
-    ['extauth.dev/inject: "true"', '{{ .Values.apiGroup }}/inject: "true"'],
+    ['key: extauth.dev/inject', 'key: {{ .Values.apiGroup }}/inject'],
   ],
 }
 

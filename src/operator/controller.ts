@@ -12,8 +12,9 @@ import type { Action, Plan } from './actions.ts'
 import { createKnownConfigs, type KnownConfigs } from './config/known-config.ts'
 import { reconcileConfig } from './config/reconcile-config.ts'
 import { ApplyRefused, createExecutor } from './executor.ts'
+import { isOldForm } from './injection/old-form.ts'
 import { injectionConfigMap } from './injection/config-map.ts'
-import { CLUSTER_TYPES, type OwnTypes } from './kinds.ts'
+import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
 import { isUsable, observe, type Observed } from './observed.ts'
 import { barredSecrets, createSecretLookup, type SecretLookup } from './secret-states.ts'
 import { createReferenceIndex } from './reference-index.ts'
@@ -21,8 +22,10 @@ import { podKeys, referencedConfigs } from './references.ts'
 import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
 import type { RemoteProxy } from './remote-proxy/remote-proxy.ts'
 import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
-import { CONFIG, PROXY, touchedBy } from './touched.ts'
+import { keyOf, type LookedAt, partsOf, touchedBy } from './touched.ts'
 import { isAsWanted, stamped } from './wanted.ts'
+import { reconcileWorkload } from './workload/reconcile-workload.ts'
+import { workloadSnapshot } from './workload/snapshot.ts'
 
 export interface ControllerOptions {
   readonly client: KubeClient
@@ -108,7 +111,7 @@ export function createController(options: ControllerOptions): Controller {
   const work = async (key: string): Promise<number | undefined> => {
     if (!options.isLeader()) return undefined
     const startedMs = clock.now()
-    const kind = key.startsWith(CONFIG) ? 'MCPExternalAuthConfig' : 'MCPRemoteProxy'
+    const { kind } = partsOf(key)
     try {
       await judgeMatchersFor(key)
       const plan = planFor(key)
@@ -148,22 +151,25 @@ export function createController(options: ControllerOptions): Controller {
     try {
       await executor.run(plan)
     } catch (error) {
-      const said = error instanceof ApplyRefused && !key.startsWith(CONFIG) ? planFor(key, error) : undefined
+      const isOfProxy = partsOf(key).kind === 'MCPRemoteProxy'
+      const said = error instanceof ApplyRefused && isOfProxy ? planFor(key, error) : undefined
       if (said !== undefined) await executor.run(said)
       throw error
     }
   }
 
   const planFor = (key: string, refused?: ApplyRefused): Plan | undefined => {
-    const [namespace, name] = partsOf(key)
-    return key.startsWith(CONFIG) ? planConfig(namespace, name) : planProxy(namespace, name, refused)
+    const { kind, namespace, name } = partsOf(key)
+    if (kind === 'MCPExternalAuthConfig') return planConfig(namespace, name)
+    return kind === 'MCPRemoteProxy' ? planProxy(namespace, name, refused) : planWorkload(kind, namespace, name)
   }
 
   /** Large configs are read a little at a time: the lease and webhooks must not wait for them. */
   const judgeMatchersFor = async (key: string): Promise<void> => {
-    const [namespace, name] = partsOf(key)
-    const proxy = key.startsWith(CONFIG) ? undefined : observed.remoteProxy(namespace, name)
-    const names = proxy === undefined ? [name] : referencedConfigs('MCPRemoteProxy', proxy)
+    const { kind, namespace, name } = partsOf(key)
+    const workload = kind === 'MCPExternalAuthConfig' ? undefined : observed.workload(kind, namespace, name)
+    const names =
+      kind === 'MCPExternalAuthConfig' || workload === undefined ? [name] : referencedConfigs(kind, workload)
     for (const one of names) {
       const config = observed.config(namespace, one)
       const judged = await known.prepare(config, { mostMs: MOST_JUDGING_MS })
@@ -177,6 +183,8 @@ export function createController(options: ControllerOptions): Controller {
     const key = `${namespace}/${name}`
     const { problems, valid } = known.of(object)
     const pods = references.podsOf(key)
+    const made = { image: settings.image, secretKeys: valid?.secretKeys ?? new Map<string, ReadonlySet<string>>() }
+    const isOld = (pod: KubeObject | undefined): boolean => pod !== undefined && isOldForm(pod, made)
     const secrets = secretsOf(namespace, [...(valid?.secretKeys.keys() ?? [])])
     const plan =
       options.ownsKinds || options.writesStatus
@@ -186,6 +194,7 @@ export function createController(options: ControllerOptions): Controller {
             verdict: { problems, configHash: valid?.configHash },
             workloads: references.workloadsOf(key),
             pods,
+            oldPods: valid === undefined ? [] : pods.filter((pod) => isOld(observed.pod(namespace, pod))),
             secrets,
             isNamespaceTerminating: observed.isTerminating(namespace),
             finalizer: `${settings.apiGroup}/external-auth-references`,
@@ -204,7 +213,7 @@ export function createController(options: ControllerOptions): Controller {
   }
 
   const planProxy = (namespace: string, name: string, refused?: ApplyRefused): Plan | undefined => {
-    const object = observed.remoteProxy(namespace, name)
+    const object = observed.workload('MCPRemoteProxy', namespace, name)
     const key = `${namespace}/${name}`
     // Another object of that name has nothing to do with what the one before it had.
     if (object?.metadata.uid !== lastGood.get(key)?.uid) lastGood.delete(key)
@@ -221,6 +230,16 @@ export function createController(options: ControllerOptions): Controller {
     })
   }
 
+  /** Of what others run, nothing but conditions. */
+  const planWorkload = (kind: ReferringKind, namespace: string, name: string): Plan | undefined => {
+    const object = observed.workload(kind, namespace, name)
+    if (object === undefined || !options.ownsKinds) return undefined
+    const now = new Date(clock.now())
+    return reconcileWorkload(
+      workloadSnapshot(kind, object, { observed, known, types, apiGroup: settings.apiGroup, now }),
+    )
+  }
+
   const onChange = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined): void => {
     for (const key of touchedBy(type, before, after, references)) add(key)
     if (type.kind === 'Namespace' && after?.metadata.deletionTimestamp !== undefined) addNamespace(after.metadata.name)
@@ -232,9 +251,9 @@ export function createController(options: ControllerOptions): Controller {
   }
   const addNamespace = (namespace: string): void => {
     for (const { metadata } of observed.configs())
-      if (metadata.namespace === namespace) add(`${CONFIG}${namespace}/${metadata.name}`)
+      if (metadata.namespace === namespace) add(keyOf('MCPExternalAuthConfig', namespace, metadata.name))
     for (const { metadata } of observed.workloads('MCPRemoteProxy'))
-      if (metadata.namespace === namespace) add(`${PROXY}${namespace}/${metadata.name}`)
+      if (metadata.namespace === namespace) add(keyOf('MCPRemoteProxy', namespace, metadata.name))
   }
   const observed = observe({
     client,
@@ -256,9 +275,11 @@ export function createController(options: ControllerOptions): Controller {
     secretsOf,
     start() {
       isStarted = true
-      for (const { metadata } of observed.configs()) queue.add(`${CONFIG}${metadata.namespace}/${metadata.name}`)
-      for (const { metadata } of observed.workloads('MCPRemoteProxy'))
-        queue.add(`${PROXY}${metadata.namespace}/${metadata.name}`)
+      const addAll = (kind: LookedAt, objects: readonly KubeObject[]): void => {
+        for (const { metadata } of objects) queue.add(keyOf(kind, metadata.namespace ?? '', metadata.name))
+      }
+      addAll('MCPExternalAuthConfig', observed.configs())
+      for (const kind of REFERRING_KINDS) addAll(kind, observed.workloads(kind))
     },
     async idle() {
       await queue.idle()
@@ -270,10 +291,4 @@ export function createController(options: ControllerOptions): Controller {
       await executor.idle()
     },
   }
-}
-
-/** Namespace and name in a key. */
-function partsOf(key: string): [string, string] {
-  const [namespace = '', name = ''] = key.slice(key.indexOf(':') + 1).split('/')
-  return [namespace, name]
 }

@@ -4,6 +4,6 @@ export { type ConfigurationOptions, mutatingConfiguration, validatingConfigurati
 export { DEFAULT_POD_SETTINGS, type EgressRule, readEgressRule } from './pod-settings.ts'
 export { CLUSTER_TYPES, ownTypes } from './kinds.ts'
 export { unfitForPods } from './webhook/decisions.ts'
-export { readInjection } from './injection/request.ts'
+export { readInjection, unclearLabel } from './injection/request.ts'
 export { imageOfPod } from './own-image.ts'
 export { podKeys } from './references.ts'

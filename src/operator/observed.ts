@@ -37,10 +37,10 @@ const OWNED_SELECTOR = 'app.kubernetes.io/managed-by=mcp-extauth-operator'
 export interface Observed {
   config(namespace: string, name: string): KubeObject | undefined
   configs(): readonly KubeObject[]
-  remoteProxy(namespace: string, name: string): KubeObject | undefined
+  workload(kind: ReferringKind, namespace: string, name: string): KubeObject | undefined
   workloads(kind: ReferringKind): readonly KubeObject[]
   /** Pods with the injection label. */
-  pods(): readonly KubeObject[]
+  pod(namespace: string, name: string): KubeObject | undefined
   /** Pods of a proxy that have not ended. */
   proxyPods(namespace: string, name: string): readonly KubeObject[]
   owned(type: ResourceType, namespace: string, name: string): KubeObject | undefined
@@ -119,9 +119,9 @@ export function observe(options: ObservedOptions): Observed {
   return {
     config: (space, name) => configs.get(`${space}/${name}`),
     configs: () => configs.list(),
-    remoteProxy: (space, name) => workloads.get('MCPRemoteProxy')?.get(`${space}/${name}`),
+    workload: (kind, space, name) => workloads.get(kind)?.get(`${space}/${name}`),
     workloads: (kind) => workloads.get(kind)?.list() ?? [],
-    pods: () => pods.list(),
+    pod: (space, name) => pods.get(`${space}/${name}`),
     proxyPods: (space, name) =>
       (proxyPods?.list() ?? []).filter(
         (pod) =>

@@ -1,11 +1,20 @@
 import type { KubeObject, ResourceType } from '../kube/index.ts'
+import { conditionsOf } from './conditions.ts'
 import { REFERRING_KINDS, type ReferringKind } from './kinds.ts'
 import { hasSameSpec } from './observed.ts'
 import type { ReferenceIndex } from './reference-index.ts'
 
-/** Beginnings of the keys of the queue; `namespace/name` follows. */
-export const CONFIG = 'config:'
-export const PROXY = 'proxy:'
+/** Kinds that are looked at. */
+export type LookedAt = 'MCPExternalAuthConfig' | ReferringKind
+
+/** What is looked at, as a key of the queue. */
+export const keyOf = (kind: LookedAt, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
+
+/** What a key stands for. */
+export function partsOf(key: string): { readonly kind: LookedAt; readonly namespace: string; readonly name: string } {
+  const [kind = '', namespace = '', name = ''] = key.split('/')
+  return { kind: isReferring(kind) ? kind : 'MCPExternalAuthConfig', namespace, name }
+}
 
 /** Keys of what has to be looked at because an object changed. */
 export function touchedBy(
@@ -17,25 +26,31 @@ export function touchedBy(
   const object = after ?? before
   if (object === undefined) return []
   const { namespace = 'default', name } = object.metadata
-  const key = `${namespace}/${name}`
   if (type.kind === 'MCPExternalAuthConfig') {
-    // What pods run comes from its spec.
+    // What workloads are told and what pods run comes from its spec.
     const isSame = after !== undefined && hasSameSpec(after, before)
-    const proxies = isSame ? [] : references.workloadsOf(key).filter(({ kind }) => kind === 'MCPRemoteProxy')
-    return [`${CONFIG}${key}`, ...proxies.map((proxy) => `${PROXY}${namespace}/${proxy.name}`)]
+    const users = isSame ? [] : references.workloadsOf(`${namespace}/${name}`)
+    return [keyOf(type.kind, namespace, name), ...users.map((user) => keyOf(user.kind, namespace, user.name))]
   }
+  const configs = (keys: readonly string[]): string[] => keys.map((key) => `MCPExternalAuthConfig/${key}`)
   if (isReferring(type.kind)) {
-    const configs = references.workload(type.kind, before, after).map((config) => `${CONFIG}${config}`)
-    return type.kind === 'MCPRemoteProxy' ? [...configs, `${PROXY}${key}`] : configs
+    const changed = references.workload(type.kind, before, after)
+    // Of one that others run, only its conditions are ours.
+    const isTheirs = type.kind !== 'MCPRemoteProxy' && after !== undefined && hasSameSpec(after, before)
+    const isQuiet = isTheirs && changed.length === 0 && hasSameConditions(after, before)
+    return [...configs(changed), ...(isQuiet ? [] : [keyOf(type.kind, namespace, name)])]
   }
-  if (type.kind === 'Pod') return references.pod(before, after).map((config) => `${CONFIG}${config}`)
+  if (type.kind === 'Pod') return configs(references.pod(before, after))
   // Also of whom it was: the reference may be what was taken away.
   const owners = [before, after].flatMap((one) => one?.metadata.ownerReferences ?? [])
-  return owners.flatMap((owner) => {
-    if (owner.controller !== true) return []
-    if (owner.kind === 'MCPRemoteProxy') return [`${PROXY}${namespace}/${owner.name}`]
-    return owner.kind === 'MCPExternalAuthConfig' ? [`${CONFIG}${namespace}/${owner.name}`] : []
-  })
+  return owners.flatMap(({ controller, kind, name: owner }) =>
+    controller === true && (kind === 'MCPRemoteProxy' || kind === 'MCPExternalAuthConfig')
+      ? [keyOf(kind, namespace, owner)]
+      : [],
+  )
 }
+
+const hasSameConditions = (after: KubeObject, before: KubeObject | undefined): boolean =>
+  before !== undefined && JSON.stringify(conditionsOf(after)) === JSON.stringify(conditionsOf(before))
 
 const isReferring = (kind: string): kind is ReferringKind => REFERRING_KINDS.some((one) => one === kind)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { int32 } from '../fields/index.ts'
 
 const CONDITION_TYPE =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$/
@@ -46,6 +47,9 @@ export const externalAuthStatus = () =>
       .optional()
       .describe('Of the last valid `spec`; the same that the command line prints and that a proxy shows.'),
     observedGeneration: generation().optional().describe(OBSERVED_GENERATION),
+    referenceCount: int32(0, 2_147_483_647)
+      .optional()
+      .describe('Workloads that refer to it, and pods that have it injected.'),
     referencingWorkloads: z
       .array(
         z.strictObject({

@@ -77,4 +77,5 @@ export {
   workloadFields,
   type WorkloadKind,
 } from './workloads/workloads.ts'
+export { referringStatus } from './workloads/remote-proxy.ts'
 export type { SecretRef } from '../fields/index.ts'

@@ -96,10 +96,17 @@ describe('annotations of pods', () => {
       1,
       /^<stdin>:8:\d+ {2}Deployment\/server {2}spec\.template\.metadata\.annotations .*target-port is missing/m,
     ],
+    [
+      'whose label is not true',
+      deployment(WANTED.replace('true', 'yes'), FULL),
+      0,
+      /the label .* is "yes": nothing is injected/,
+    ],
     ['without the label', deployment('', FULL), 0, /warning: nothing is injected without the label/],
     [
       'that are misspelt',
       deployment(WANTED, `${FULL}, extauth.dev/calers: x`),
+      // The webhook refuses it too.
       1,
       /"extauth.dev\/calers" is not known, did you mean "extauth.dev\/callers"/,
     ],

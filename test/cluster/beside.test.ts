@@ -119,6 +119,7 @@ test('with --write-status it adds its own conditions, and those of the other ope
     'extauth.dev/Ready': isValid ? 'True ConfigReady' : 'False ValidationFailed',
     'extauth.dev/SecretsResolved': isValid ? 'Unknown SecretsNotWatched' : 'Unknown ValidationFailed',
     'extauth.dev/DeletionBlocked': 'False NotReferenced',
+    'extauth.dev/InjectedPodsCurrent': 'Unknown NoInjectedPods',
   })
   await eventually(async () => expect(await typesOf('known')).toEqual({ ...theirs, ...ours(true) }))
   await eventually(async () => expect(await typesOf('unknown')).toEqual({ ...theirs, ...ours(false) }))

@@ -68,6 +68,21 @@ async function useAll(namespace: string, from = 0): Promise<void> {
     replicas: 2,
   }
   await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, namespace))
+  const ref = { externalAuthConfigRef: { name: 'c' } }
+  const others = {
+    MCPServer: ref,
+    MCPServerEntry: { remoteUrl: spec.remoteUrl, ...ref },
+    VirtualMCPServer: { outgoingAuth: { default: ref } },
+  }
+  for (const kind of ['MCPServer', 'MCPServerEntry', 'VirtualMCPServer'] as const) {
+    await client.apply(types[kind], workload(kind, 'other', others[kind], namespace))
+    await eventually(async () =>
+      expect((await client.get(types[kind], namespace, 'other')).status).toMatchObject({
+        observedGeneration: 1,
+        conditions: [{ type: 'Ready', status: 'True' }, { type: 'ExternalAuthConfigValidated' }],
+      }),
+    )
+  }
   await eventually(() => client.get(CLUSTER_TYPES.PodDisruptionBudget, namespace, 'p'))
   await eventually(async () => {
     const pods = await client.list(CLUSTER_TYPES.Pod, {
@@ -191,12 +206,13 @@ test('with one namespace, Roles in it are enough, none is left over, and others 
   })
 }, 120_000)
 
-test('kubectl shows type, validity, readiness, references and age of a config', () => {
+test('kubectl shows type, validity, readiness and why, a count of references and age of a config', () => {
   const [head = '', ...rows] = kubectl('get', 'extauth', '-n', 'mcp').trim().split('\n')
-  expect(head.split(/\s{2,}/)).toEqual(['NAME', 'TYPE', 'VALID', 'READY', 'REFERENCES', 'AGE'])
-  // All of them: of a path with several results only the first would be printed.
-  const references = '[{"kind":"MCPRemoteProxy","name":"p"}]'
-  expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual([['c', 'bearerToken', 'True', 'True', references]])
+  expect(head.split(/\s{2,}/)).toEqual(['NAME', 'TYPE', 'VALID', 'READY', 'REASON', 'REFERENCES', 'AGE'])
+  // A proxy, three workloads that others run, and an injected pod.
+  expect(rows.map((row) => row.split(/\s+/).slice(0, 6))).toEqual([
+    ['c', 'bearerToken', 'True', 'True', 'ConfigReady', '5'],
+  ])
   expect(kubectl('get', 'mcp', '-n', 'mcp')).toContain('mcpremoteproxy.extauth.dev/p')
 })
 

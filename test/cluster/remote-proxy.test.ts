@@ -98,6 +98,7 @@ test('Ready follows the Deployment and names the first thing that is missing', a
   await eventually(async () => expect(await ready('waits')).toMatchObject({ status: 'True', reason: 'ProxyReady' }))
   expect((await get(types.MCPRemoteProxy, 'waits')).status).toMatchObject({
     replicas: 1,
+    readyReplicas: 1,
     url: `http://waits.${SPACE}.svc.cluster.local:8080`,
   })
 })
@@ -236,6 +237,28 @@ test('a name that no Service may have, the port of probes, and a CA named as a S
   expect(containers[0]?.ports).toMatchObject([{ containerPort: 8081 }, { containerPort: 8082 }])
   await runAll(name, 1)
   await eventually(async () => expect(await ready('2.dots')).toMatchObject({ status: 'True' }))
+})
+
+test('kubectl and autoscalers scale the proxy itself', async () => {
+  await apply('scaled', { replicas: 1 })
+  const replicas = async (): Promise<unknown> =>
+    ((await deployment('scaled')).spec as { readonly replicas?: number }).replicas
+  await eventually(async () => expect(await replicas()).toBe(1))
+  execFileSync('kubectl', [
+    ...['--kubeconfig', cluster.plane.kubeconfigPath, '-n', SPACE],
+    ...['scale', 'mcpremoteproxy/scaled', '--replicas=2'],
+  ])
+  await eventually(async () => expect(await replicas()).toBe(2))
+  const path = `/apis/extauth.dev/v1alpha1/namespaces/${SPACE}/mcpremoteproxies/scaled/scale`
+  await eventually(async () =>
+    expect(await client.raw('GET', path)).toMatchObject({
+      spec: { replicas: 2 },
+      status: {
+        replicas: 2,
+        selector: 'app.kubernetes.io/name=mcp-extauth,app.kubernetes.io/instance=scaled',
+      },
+    }),
+  )
 })
 
 test('a budget and a service account that are not wanted any more go', async () => {

@@ -42,7 +42,7 @@ const config = (name: string, providerName = 'github'): KubeObject =>
   object('MCPExternalAuthConfig', name, { type: 'upstreamInject', upstreamInject: { providerName } })
 const entry = (name: string, configName: string): KubeObject =>
   object('MCPServerEntry', name, { remoteUrl: 'https://a.example.com', externalAuthConfigRef: { name: configName } })
-const statusWrites = ({ writes }: FakeCluster): string[] => writes.filter((write) => write.includes('/status'))
+const statusWrites = ({ writes }: FakeCluster): string[] => writes.filter((write) => write.includes('Config/status'))
 
 test('nothing is decided before every collection is read, and one write then says all', async () => {
   const cluster = createFakeCluster()
@@ -116,14 +116,80 @@ test('a workload that only has another status makes nobody look at its config', 
   controller.start()
   await controller.idle()
   const looks = vi.spyOn(controller.observed, 'config')
-  cluster.put({ ...entry('e', 'c'), status: { phase: 'Ready' } })
-  await vi.waitFor(() => expect(controller.observed.workloads('MCPServerEntry')[0]?.status).toBeDefined())
+  const status = controller.observed.workload('MCPServerEntry', 'n', 'e')?.status as object
+  cluster.put({ ...entry('e', 'c'), status: { ...status, phase: 'Ready' } })
+  const told = () => controller.observed.workload('MCPServerEntry', 'n', 'e')?.status
+  await vi.waitFor(() => expect(told()).toHaveProperty('phase'))
   await controller.idle()
   expect(looks).not.toHaveBeenCalled()
   cluster.put(entry('f', 'c'))
   await vi.waitFor(() =>
     expect(controller.observed.config('n', 'c')?.status).toHaveProperty('referencingWorkloads.length', 2),
   )
+})
+
+test('workloads that others run are told what becomes of the configs that they refer to', async () => {
+  const cluster = createFakeCluster()
+  cluster.put(entry('e', 'c'))
+  cluster.put(object('VirtualMCPServer', 'v', { outgoingAuth: { default: { externalAuthConfigRef: { name: 'c' } } } }))
+  const controller = startController(cluster)
+  await controller.observed.synced
+  controller.start()
+  const says = (kind: 'MCPServerEntry' | 'VirtualMCPServer', reason: string, status: string): Promise<void> =>
+    vi.waitFor(() =>
+      expect(controller.observed.workload(kind, 'n', kind === 'MCPServerEntry' ? 'e' : 'v')?.status).toMatchObject({
+        observedGeneration: 1,
+        conditions: [
+          { type: 'Ready', status },
+          { type: 'ExternalAuthConfigValidated', status, reason },
+        ],
+      }),
+    )
+  await says('MCPServerEntry', 'ExternalAuthConfigNotFound', 'False')
+  await says('VirtualMCPServer', 'ExternalAuthConfigNotFound', 'False')
+  cluster.put(object('MCPExternalAuthConfig', 'c', { type: 'bearerToken' }))
+  await says('MCPServerEntry', 'ExternalAuthConfigInvalid', 'False')
+  cluster.put(config('c'))
+  await says('MCPServerEntry', 'ExternalAuthConfigValid', 'True')
+  await says('VirtualMCPServer', 'ExternalAuthConfigValid', 'True')
+})
+
+test('pods that were injected for a config are named in its status, and those that run an old form', async () => {
+  const cluster = createFakeCluster()
+  const bearer = (key: string): KubeObject =>
+    object('MCPExternalAuthConfig', 'c', { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 's', key } } })
+  const pod = (name: string, image = 'mcp-extauth:test'): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'n',
+      labels: { 'extauth.dev/inject': 'true' },
+      annotations: { 'extauth.dev/external-auth': 'c' },
+    },
+    spec: {
+      initContainers: [{ name: 'extauth', image }],
+      volumes: [{ name: 'extauth-secret-s', secret: { secretName: 's', items: [{ key: 'one' }] } }],
+    },
+  })
+  cluster.put(bearer('one'))
+  const controller = startController(cluster)
+  await controller.observed.synced
+  controller.start()
+  const condition = () =>
+    (
+      controller.observed.config('n', 'c')?.status as { conditions: { type: string; message: string }[] } | undefined
+    )?.conditions.find(({ type }) => type === 'InjectedPodsCurrent')
+  const says = (reason: string, message: string): Promise<void> =>
+    vi.waitFor(() => expect(condition()).toMatchObject({ reason, message: expect.stringContaining(message) as string }))
+  await says('NoInjectedPods', 'no pod')
+  cluster.put(pod('a'))
+  await says('PodsCurrent', 'injected pods: a')
+  expect(controller.observed.config('n', 'c')?.status).toMatchObject({ referenceCount: 1 })
+  cluster.put(pod('b', 'mcp-extauth:old'))
+  await says('PodsOutdated', 'until they are made anew: b; current: a')
+  cluster.put(bearer('two'))
+  await says('PodsOutdated', 'until they are made anew: a, b')
 })
 
 test('nothing is kept of a Secret but that it is there', () => {

@@ -52,6 +52,14 @@ describe('a pod that asks for the sidecar', () => {
     expect(again.spec.volumes).toHaveLength(once.spec.volumes.length)
   })
 
+  test.each(['True', 'yes', '1', ''])('is not one whose label says "%s", which whoever wrote it is told', (value) => {
+    expect(decide(pod(COMPLETE, {}, { [keys.inject]: value }))).toEqual({
+      allowed: true,
+      warnings: [`the label ${keys.inject} is "${value}": nothing is injected, expected "true"`],
+    })
+    expect(decide(pod(COMPLETE, {}, { [keys.inject]: 'false' }))).toEqual({ allowed: true })
+  })
+
   test('is done again when somebody has put another container in front', () => {
     const once = injected(pod())
     const initContainers = [{ name: 'first' }, ...once.spec.initContainers]

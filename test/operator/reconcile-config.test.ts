@@ -22,6 +22,7 @@ const look = (more: Partial<ConfigSnapshot> = {}) =>
     verdict: { problems: [], configHash: 'abc' },
     workloads: [],
     pods: [],
+    oldPods: [],
     secrets: 'unknown',
     isNamespaceTerminating: false,
     finalizer: FINALIZER,
@@ -56,6 +57,7 @@ describe('status', () => {
     expect(statusOf(plan)).toMatchObject({
       observedGeneration: 3,
       configHash: 'abc',
+      referenceCount: 3,
       referencingWorkloads: [
         { kind: 'MCPRemoteProxy', name: 'a' },
         { kind: 'MCPServer', name: 'a' },
@@ -67,6 +69,7 @@ describe('status', () => {
       'SecretsResolved=Unknown SecretsNotWatched',
       'Ready=True ConfigReady',
       'DeletionBlocked=False NotReferenced',
+      'InjectedPodsCurrent=Unknown NoInjectedPods',
     ])
     expect(conditionOf(plan, 'Valid')?.lastTransitionTime).toBe('2026-11-22T10:00:00Z')
   })
@@ -178,6 +181,7 @@ test('beside another operator there is no finalizer, and only conditions under o
     'extauth.dev/SecretsResolved',
     'extauth.dev/Ready',
     'extauth.dev/DeletionBlocked',
+    'extauth.dev/InjectedPodsCurrent',
   ])
   // What is as it was is not written again, wherever the other operator puts it.
   const again = object({}, { conditions: [...ours, theirs] })

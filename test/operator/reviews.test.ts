@@ -129,7 +129,13 @@ describe('the configurations', () => {
     expect(validating?.rules[0]).toMatchObject({ operations: ['CREATE', 'UPDATE'] })
     expect(validating?.rules[0]?.resources).toContain('mcpexternalauthconfigs')
     expect(validating?.matchConditions?.[0]?.expression).toContain('object.?spec != oldObject.?spec')
-    expect(mutating?.objectSelector).toEqual({ matchLabels: { 'extauth.dev/inject': 'true' } })
+    const key = 'extauth.dev/inject'
+    expect(mutating?.objectSelector).toEqual({
+      matchExpressions: [
+        { key, operator: 'Exists' },
+        { key, operator: 'NotIn', values: ['false'] },
+      ],
+    })
     expect(mutating?.rules[0]).toMatchObject({ operations: ['CREATE'], resources: ['pods'] })
   })
 })

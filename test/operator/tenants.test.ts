@@ -81,7 +81,8 @@ const applied = ({ writes }: FakeCluster, kind: string): boolean =>
   writes.some((write) => write.startsWith(`apply ${kind} `))
 const conditionOf = (controller: Controller, type: string) =>
   (
-    controller.observed.remoteProxy('n', 'p')?.status as { conditions: { type: string; message: string }[] } | undefined
+    controller.observed.workload('MCPRemoteProxy', 'n', 'p')?.status as
+      { conditions: { type: string; message: string }[] } | undefined
   )?.conditions.find((one) => one.type === type)
 
 describe('--restrict-pod-template', () => {

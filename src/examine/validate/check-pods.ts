@@ -14,7 +14,7 @@ export interface PodFindings {
 export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_GROUP): Promise<PodFindings> {
   if (loaded.pods.length === 0) return { problems: [], warnings: [] }
   // Only here: whoever has no such pods needs nothing of the operator.
-  const { podKeys, readInjection, unfitForPods } = await import('../../operator/index.ts')
+  const { podKeys, readInjection, unclearLabel, unfitForPods } = await import('../../operator/index.ts')
   const keys = podKeys(apiGroup)
   const [problems, warnings]: [Problem[], Problem[]] = [[], []]
   for (const pod of loaded.pods) {
@@ -23,7 +23,9 @@ export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_G
     const metadata = { name: pod.document.path.join('.'), labels, annotations }
     const read = readInjection({ metadata, spec }, keys)
     if (!read.wanted) {
-      if (annotations[keys.externalAuth] !== undefined)
+      const unclear = unclearLabel(labels, keys)
+      if (unclear !== undefined) warnings.push(problemAt(pod, unclear))
+      else if (annotations[keys.externalAuth] !== undefined)
         warnings.push(problemAt(pod, `nothing is injected without the label ${keys.inject}: "true" of the pod`))
       continue
     }

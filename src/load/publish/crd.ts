@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { DEFAULT_API_GROUP } from '../documents/document-kinds.ts'
-import { externalAuthConfig, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
+import { externalAuthConfig, referringStatus, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
 import { inputSchema, type Json } from './json-schema.ts'
 
 /** The kinds that a cluster stores. */
@@ -19,6 +19,8 @@ interface CrdNames {
 const column = (name: string, jsonPath: string, more: Json = {}): Json => ({ name, type: 'string', jsonPath, ...more })
 const conditionColumn = (name: string, more: Json = {}): Json =>
   column(name, `.status.conditions[?(@.type=="${name}")].status`, more)
+/** Why it is ready or not, in one word. */
+const REASON = column('Reason', '.status.conditions[?(@.type=="Ready")].reason')
 const AGE = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
 const CONFIG = column('Config', '.spec.externalAuthConfigRef.name')
 
@@ -31,8 +33,8 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
       column('Type', '.spec.type'),
       conditionColumn('Valid'),
       conditionColumn('Ready'),
-      // Of a path with several results only the first is printed; a list is printed whole.
-      column('References', '.status.referencingWorkloads'),
+      REASON,
+      column('References', '.status.referenceCount', { type: 'integer' }),
       column('Hash', '.status.configHash', { priority: 1 }),
       AGE,
     ],
@@ -42,26 +44,38 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
     plural: 'mcpremoteproxies',
     shortNames: ['mcprp'],
     description: 'A proxy of its own in front of a remote MCP server.',
-    columns: [conditionColumn('Ready'), CONFIG, column('URL', '.status.url'), AGE],
+    columns: [
+      conditionColumn('Ready'),
+      REASON,
+      column('Replicas', '.status.replicas', { type: 'integer' }),
+      CONFIG,
+      column('URL', '.status.url'),
+      AGE,
+    ],
     isForeign: false,
   },
   MCPServerEntry: {
     plural: 'mcpserverentries',
     shortNames: ['mcpentry'],
     description: 'A remote MCP server that others refer to.',
-    columns: [column('URL', '.spec.remoteUrl'), CONFIG, AGE],
+    columns: [conditionColumn('Ready'), REASON, column('URL', '.spec.remoteUrl'), CONFIG, AGE],
     isForeign: false,
   },
   MCPServer: {
     plural: 'mcpservers',
     description: 'An MCP server that runs in the cluster; only its references to MCPExternalAuthConfig are read here.',
-    columns: [CONFIG, AGE],
+    columns: [conditionColumn('Ready'), REASON, CONFIG, AGE],
     isForeign: true,
   },
   VirtualMCPServer: {
     plural: 'virtualmcpservers',
     description: 'Several MCP servers behind one address.',
-    columns: [column('Default', '.spec.outgoingAuth.default.externalAuthConfigRef.name'), AGE],
+    columns: [
+      conditionColumn('Ready'),
+      REASON,
+      column('Default', '.spec.outgoingAuth.default.externalAuthConfigRef.name'),
+      AGE,
+    ],
     isForeign: true,
   },
 }
@@ -98,11 +112,18 @@ export function customResourceDefinition(
           storage: true,
           additionalPrinterColumns: columns,
           schema: { openAPIV3Schema: openApiSchema(kind) },
-          subresources: { status: {} },
+          subresources: { status: {}, ...(kind === 'MCPRemoteProxy' ? { scale: SCALE } : {}) },
         },
       ],
     },
   }
+}
+
+/** `kubectl scale`, and autoscalers that are pointed at the proxy itself. */
+const SCALE = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.status.selector',
 }
 
 function openApiSchema(kind: CrdKind): Json {
@@ -122,7 +143,11 @@ function openApiSchema(kind: CrdKind): Json {
         description: 'What was found; not written by people.',
         ...(hasOwnStatus(kind)
           ? { ...structural(status, false), default: NOT_LOOKED_AT }
-          : { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }),
+          : {
+              ...structural(referringStatus(), false),
+              default: NOT_LOOKED_AT,
+              'x-kubernetes-preserve-unknown-fields': true,
+            }),
       },
     },
   }
@@ -131,7 +156,7 @@ function openApiSchema(kind: CrdKind): Json {
 /** A generation that none is: tools that wait for ours (kstatus, Flux) would take an object without a status for ready. */
 const NOT_LOOKED_AT = { observedGeneration: -1 }
 
-/** The kinds whose status the operator writes; that of others is theirs. */
+/** The kinds whose status is the operator's alone; that of others has more in it than it writes. */
 const hasOwnStatus = (kind: CrdKind): boolean => kind === 'MCPExternalAuthConfig' || kind === 'MCPRemoteProxy'
 
 /** What zod knows, as a structural schema: only the keywords that a CRD may have, rules as CEL. */

@@ -16,6 +16,8 @@ export interface ConfigSnapshot {
   readonly workloads: readonly { readonly kind: ReferringKind; readonly name: string }[]
   /** Names of pods of its namespace that were injected for it and have not ended. */
   readonly pods: readonly string[]
+  /** Those of them that are not as a pod would be that is made now. */
+  readonly oldPods: readonly string[]
   /** Secrets that it names. */
   readonly secrets: SecretStates
   readonly isNamespaceTerminating: boolean
@@ -29,6 +31,7 @@ export interface ConfigSnapshot {
 export interface ConfigStatus {
   readonly observedGeneration?: number
   readonly configHash?: string
+  readonly referenceCount?: number
   readonly referencingWorkloads?: readonly { readonly kind: string; readonly name: string }[]
   readonly conditions: readonly Condition[]
 }
@@ -94,7 +97,7 @@ function findingsOf(snapshot: ConfigSnapshot, isBlocked: boolean, prefix: string
     : secrets.status === 'False'
       ? { type: 'Ready', status: 'False', reason: secrets.reason, message: secrets.message }
       : { type: 'Ready', status: 'True', reason: 'ConfigReady', message: 'the configuration can be used' }
-  const all = [valid, secrets, ready, deletionFinding(snapshot, isBlocked)]
+  const all = [valid, secrets, ready, deletionFinding(snapshot, isBlocked), podsFinding(snapshot)]
   return prefix === ''
     ? all
     : all.map(({ type, status, reason, message }) => ({ type: prefix + type, status, reason, message }))
@@ -125,6 +128,18 @@ function deletionFinding({ workloads, pods }: ConfigSnapshot, isBlocked: boolean
   }
 }
 
+/** Who has it injected; of those that run an old form only a new pod has what is said now. */
+function podsFinding({ pods, oldPods }: ConfigSnapshot): Finding {
+  const type = 'InjectedPodsCurrent'
+  if (pods.length === 0) return { type, status: 'Unknown', reason: 'NoInjectedPods', message: 'no pod has it injected' }
+  if (oldPods.length === 0)
+    return { type, status: 'True', reason: 'PodsCurrent', message: `injected pods: ${shortened(pods)}` }
+  const message = `pods that lack a key of a Secret or run another image, until they are made anew: ${shortened(oldPods)}`
+  const current = pods.filter((pod) => !oldPods.includes(pod))
+  const others = current.length === 0 ? '' : `; current: ${shortened(current)}`
+  return { type, status: 'False', reason: 'PodsOutdated', message: message + others }
+}
+
 const MOST_NAMED = 20
 
 const shortened = (names: readonly string[]): string =>
@@ -132,14 +147,19 @@ const shortened = (names: readonly string[]): string =>
     ? names.join(', ')
     : `${names.slice(0, MOST_NAMED).join(', ')} and ${names.length - MOST_NAMED} more`
 
-function statusOf({ object, verdict, workloads }: ConfigSnapshot, conditions: readonly Condition[]): ConfigStatus {
+function statusOf(
+  { object, verdict, workloads, pods }: ConfigSnapshot,
+  conditions: readonly Condition[],
+): ConfigStatus {
   const before = (object['status'] ?? {}) as ConfigStatus
   // An invalid spec has no hash of its own; the one of the last good spec says what workloads still run.
   const configHash = verdict.configHash ?? before.configHash
+  const referencingWorkloads = sorted(workloads)
   return {
     ...(object.metadata.generation === undefined ? {} : { observedGeneration: object.metadata.generation }),
     ...(configHash === undefined ? {} : { configHash }),
-    referencingWorkloads: sorted(workloads),
+    referenceCount: referencingWorkloads.length + pods.length,
+    referencingWorkloads,
     conditions,
   }
 }
@@ -161,10 +181,11 @@ function ours(object: KubeObject, conditions: readonly Condition[], ownsKind: bo
     .filter(({ type }) => types.has(type))
     .sort((a, b) => written.indexOf(a.type) - written.indexOf(b.type))
   if (!ownsKind) return { conditions: kept }
-  const { observedGeneration, configHash, referencingWorkloads } = status
+  const { observedGeneration, configHash, referenceCount, referencingWorkloads } = status
   return {
     ...(observedGeneration === undefined ? {} : { observedGeneration }),
     ...(configHash === undefined ? {} : { configHash }),
+    ...(referenceCount === undefined ? {} : { referenceCount }),
     ...(referencingWorkloads === undefined ? {} : { referencingWorkloads }),
     conditions: kept,
   }

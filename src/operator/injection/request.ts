@@ -34,6 +34,14 @@ export type InjectionRead =
 
 const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
+/** What is said of a label that asks for nothing, though somebody seems to want the sidecar; undefined where all is clear. */
+export function unclearLabel(labels: Readonly<Record<string, string>>, { inject }: PodKeys): string | undefined {
+  const value = labels[inject]
+  return value === undefined || value === 'true' || value === 'false'
+    ? undefined
+    : `the label ${inject} is ${JSON.stringify(value)}: nothing is injected, expected "true"`
+}
+
 /** Reads label and annotations of a pod; what is missing or wrong is said in words that name the annotation. */
 export function readInjection(pod: Pick<KubeObject, 'metadata' | 'spec'>, keys: PodKeys): InjectionRead {
   const { labels = {}, annotations = {} } = pod.metadata

@@ -8,7 +8,7 @@ import { barredSecrets, secretsFinding, type SecretStates } from '../secret-stat
 import { isAsWanted, stamped } from '../wanted.ts'
 import { configMapHash } from './config-map.ts'
 import { OWNED_TYPES, ownedObjects, serviceUrl, type WantedObject } from './objects.ts'
-import type { RemoteProxy } from './remote-proxy.ts'
+import { type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
 /** What a reference of a proxy leads to. */
 export type ReferenceState =
@@ -142,6 +142,7 @@ function referenceFinding(
 
 interface DeploymentStatus {
   readonly observedGeneration?: number
+  readonly replicas?: number
   readonly updatedReplicas?: number
   readonly readyReplicas?: number
   readonly availableReplicas?: number
@@ -200,7 +201,7 @@ function refusalMessage(
 function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[]): object {
   const { object, wanted, externalAuth, authServer } = snapshot
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
-  const { readyReplicas } = (deployment?.status ?? {}) as DeploymentStatus
+  const { replicas = 0, readyReplicas = 0 } = (deployment?.status ?? {}) as DeploymentStatus
   const before = (object.status ?? {}) as Readonly<Record<string, unknown>>
   const url = 'problems' in wanted ? before['url'] : serviceUrl(wanted)
   // Of a config that can't be used the hash stays: it is the one that the pods still run.
@@ -211,10 +212,18 @@ function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[
     url,
     externalAuthConfigHash: hash(externalAuth, 'externalAuthConfigHash'),
     authServerConfigHash: hash(authServer, 'authServerConfigHash'),
-    replicas: readyReplicas ?? 0,
+    replicas,
+    readyReplicas,
+    selector: 'problems' in wanted ? before['selector'] : selectorText(wanted),
     conditions,
   })
 }
+
+/** What autoscalers find the pods by. */
+const selectorText = (proxy: RemoteProxy): string =>
+  Object.entries(selectorLabels(proxy))
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',')
 
 const STATUS_FIELDS = [
   'observedGeneration',
@@ -222,6 +231,8 @@ const STATUS_FIELDS = [
   'externalAuthConfigHash',
   'authServerConfigHash',
   'replicas',
+  'readyReplicas',
+  'selector',
 ] as const
 
 function writtenStatus(object: KubeObject, conditions: readonly Condition[]): object {

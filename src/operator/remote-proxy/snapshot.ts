@@ -181,7 +181,7 @@ function proxyOf(
 }
 
 /** What a person wrote: nothing of the server, no status. */
-const bare = ({ apiVersion, kind, metadata: { name, namespace }, spec }: KubeObject): KubeObject => ({
+export const bare = ({ apiVersion, kind, metadata: { name, namespace }, spec }: KubeObject): KubeObject => ({
   apiVersion,
   kind,
   metadata: { name, ...(namespace === undefined ? {} : { namespace }) },

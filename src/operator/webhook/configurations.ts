@@ -74,7 +74,7 @@ export function validatingConfiguration(options: ConfigurationOptions): KubeObje
   }
 }
 
-/** The mutating webhook: pods that ask for the sidecar, and no others. */
+/** The mutating webhook: pods that ask for the sidecar or seem to, and no others. */
 export function mutatingConfiguration(options: ConfigurationOptions): KubeObject {
   const { name, keys } = options
   return {
@@ -92,7 +92,13 @@ export function mutatingConfiguration(options: ConfigurationOptions): KubeObject
         timeoutSeconds: TIMEOUT_SECONDS,
         clientConfig: clientConfig(options, MUTATE_PATH),
         namespaceSelector: elsewhere(options),
-        objectSelector: { matchLabels: { [keys.inject]: 'true' } },
+        // Other values inject nothing, which whoever wrote one is told.
+        objectSelector: {
+          matchExpressions: [
+            { key: keys.inject, operator: 'Exists' },
+            { key: keys.inject, operator: 'NotIn', values: ['false'] },
+          ],
+        },
         rules: [
           { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'], scope: 'Namespaced' },
         ],

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/index.ts'
 import { readCallers, type SidecarCallers } from '../injection/callers.ts'
 import { injectionPatch } from '../injection/pod-patch.ts'
-import { type InjectionRequest, readInjection } from '../injection/request.ts'
+import { type InjectionRequest, readInjection, unclearLabel } from '../injection/request.ts'
 import { mergedKeys } from '../key-refs.ts'
 import type { PodKeys } from '../references.ts'
 import type { AdmissionDecision, AdmissionRequest } from './review.ts'
@@ -37,7 +37,10 @@ export function readAsked(
 ): { readonly wanted: InjectionRequest; readonly pod: KubeObject } | AdmissionDecision {
   if (pod === undefined) return { allowed: true }
   const read = readInjection(pod, keys)
-  if (!read.wanted) return { allowed: true }
+  if (!read.wanted) {
+    const warning = unclearLabel(pod.metadata.labels ?? {}, keys)
+    return { allowed: true, ...(warning === undefined ? {} : { warnings: [warning] }) }
+  }
   if (read.problems !== undefined) return { allowed: false, message: read.problems.join('\n') }
   return { wanted: read.request, pod }
 }

@@ -36,6 +36,13 @@ export const podFields = () => ({
   allowedOrigins: origins().optional().describe('Origins that browsers may call from, or "*".'),
 })
 
+/** What the operator writes into the status of kinds that it does not run. */
+export const referringStatus = () =>
+  z.strictObject({
+    observedGeneration: generation().optional().describe(OBSERVED_GENERATION),
+    conditions: conditions().optional(),
+  })
+
 /** `status` of MCPRemoteProxy, as the operator writes it. */
 export const remoteProxyStatus = () =>
   z.strictObject({
@@ -51,6 +58,8 @@ export const remoteProxyStatus = () =>
       .max(64)
       .optional()
       .describe('`configHash` of what `authServerRef` names, as the pods run it.'),
-    replicas: int32(0, 2_147_483_647).optional().describe('Pods that are ready.'),
+    replicas: int32(0, 2_147_483_647).optional().describe('Pods that are there.'),
+    readyReplicas: int32(0, 2_147_483_647).optional().describe('Pods that are ready.'),
+    selector: z.string().max(1024).optional().describe('Labels of its pods, for autoscalers.'),
     conditions: conditions().optional(),
   })

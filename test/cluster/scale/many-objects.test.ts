@@ -36,11 +36,12 @@ test(`${COUNT} configs and ${COUNT} workloads: synced in 30 s, one edit is one w
   say(`${COUNT} configs and ${COUNT} workloads that were there before: synced`, startedMs, syncedMs)
   expect((syncedMs - startedMs) / share()).toBeLessThan(30_000)
   await calm()
-  // The finalizer, the status, and the events of two conditions: each once.
+  // The finalizer, the status, and the events of two conditions: each once; of a workload the status, and one event.
   expect(rig.writes()).toEqual({
     'patch mcpexternalauthconfigs': COUNT,
     'patch mcpexternalauthconfigs/status': COUNT,
-    'create events': 2 * COUNT,
+    'patch mcpserverentries/status': COUNT,
+    'create events': 3 * COUNT,
   })
   say('and all events of it', startedMs, Date.now())
 
@@ -92,7 +93,14 @@ test('500 proxies: each object that they own is written once', async () => {
   say(`500 configs in ${configsMs - startedMs} ms, with their proxies`, startedMs, proxiesMs)
   await calm()
   const { 'create events': _events, ...writes } = rig.writes()
-  const objects = ['serviceaccounts', 'configmaps', 'networkpolicies', 'deployments', 'services']
+  const objects = [
+    'serviceaccounts',
+    'configmaps',
+    'networkpolicies',
+    'deployments',
+    'services',
+    'poddisruptionbudgets',
+  ]
   const own = ['mcpexternalauthconfigs', 'mcpexternalauthconfigs/status', 'mcpremoteproxies/status']
   expect(writes).toEqual(Object.fromEntries([...objects, ...own].map((resource) => [`patch ${resource}`, 500])))
 }, 600_000)
