@@ -22,7 +22,7 @@ import { podKeys, referencedConfigs } from './references.ts'
 import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
 import type { RemoteProxy } from './remote-proxy/remote-proxy.ts'
 import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
-import { keyOf, type LookedAt, partsOf, touchedBy } from './touched.ts'
+import { taskOf, type LookedAt, partsOf, touchedBy } from './touched.ts'
 import { isAsWanted, stamped } from './wanted.ts'
 import { reconcileWorkload } from './workload/reconcile-workload.ts'
 import { workloadSnapshot } from './workload/snapshot.ts'
@@ -251,9 +251,9 @@ export function createController(options: ControllerOptions): Controller {
   }
   const addNamespace = (namespace: string): void => {
     for (const { metadata } of observed.configs())
-      if (metadata.namespace === namespace) add(keyOf('MCPExternalAuthConfig', namespace, metadata.name))
+      if (metadata.namespace === namespace) add(taskOf('MCPExternalAuthConfig', namespace, metadata.name))
     for (const { metadata } of observed.workloads('MCPRemoteProxy'))
-      if (metadata.namespace === namespace) add(keyOf('MCPRemoteProxy', namespace, metadata.name))
+      if (metadata.namespace === namespace) add(taskOf('MCPRemoteProxy', namespace, metadata.name))
   }
   const observed = observe({
     client,
@@ -276,7 +276,7 @@ export function createController(options: ControllerOptions): Controller {
     start() {
       isStarted = true
       const addAll = (kind: LookedAt, objects: readonly KubeObject[]): void => {
-        for (const { metadata } of objects) queue.add(keyOf(kind, metadata.namespace ?? '', metadata.name))
+        for (const { metadata } of objects) queue.add(taskOf(kind, metadata.namespace ?? '', metadata.name))
       }
       addAll('MCPExternalAuthConfig', observed.configs())
       for (const kind of REFERRING_KINDS) addAll(kind, observed.workloads(kind))

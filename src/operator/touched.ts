@@ -8,7 +8,7 @@ import type { ReferenceIndex } from './reference-index.ts'
 export type LookedAt = 'MCPExternalAuthConfig' | ReferringKind
 
 /** What is looked at, as a key of the queue. */
-export const keyOf = (kind: LookedAt, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
+export const taskOf = (kind: LookedAt, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
 
 /** What a key stands for. */
 export function partsOf(key: string): { readonly kind: LookedAt; readonly namespace: string; readonly name: string } {
@@ -30,7 +30,7 @@ export function touchedBy(
     // What workloads are told and what pods run comes from its spec.
     const isSame = after !== undefined && hasSameSpec(after, before)
     const users = isSame ? [] : references.workloadsOf(`${namespace}/${name}`)
-    return [keyOf(type.kind, namespace, name), ...users.map((user) => keyOf(user.kind, namespace, user.name))]
+    return [taskOf(type.kind, namespace, name), ...users.map((user) => taskOf(user.kind, namespace, user.name))]
   }
   const configs = (keys: readonly string[]): string[] => keys.map((key) => `MCPExternalAuthConfig/${key}`)
   if (isReferring(type.kind)) {
@@ -38,14 +38,14 @@ export function touchedBy(
     // Of one that others run, only its conditions are ours.
     const isTheirs = type.kind !== 'MCPRemoteProxy' && after !== undefined && hasSameSpec(after, before)
     const isQuiet = isTheirs && changed.length === 0 && hasSameConditions(after, before)
-    return [...configs(changed), ...(isQuiet ? [] : [keyOf(type.kind, namespace, name)])]
+    return [...configs(changed), ...(isQuiet ? [] : [taskOf(type.kind, namespace, name)])]
   }
   if (type.kind === 'Pod') return configs(references.pod(before, after))
   // Also of whom it was: the reference may be what was taken away.
   const owners = [before, after].flatMap((one) => one?.metadata.ownerReferences ?? [])
   return owners.flatMap(({ controller, kind, name: owner }) =>
     controller === true && (kind === 'MCPRemoteProxy' || kind === 'MCPExternalAuthConfig')
-      ? [keyOf(kind, namespace, owner)]
+      ? [taskOf(kind, namespace, owner)]
       : [],
   )
 }
