@@ -244,10 +244,8 @@ test('kubectl and autoscalers scale the proxy itself', async () => {
   const replicas = async (): Promise<unknown> =>
     ((await deployment('scaled')).spec as { readonly replicas?: number }).replicas
   await eventually(async () => expect(await replicas()).toBe(1))
-  execFileSync('kubectl', [
-    ...['--kubeconfig', cluster.plane.kubeconfigPath, '-n', SPACE],
-    ...['scale', 'mcpremoteproxy/scaled', '--replicas=2'],
-  ])
+  const where = ['--kubeconfig', cluster.plane.kubeconfigPath, '-n', SPACE]
+  execFileSync('kubectl', ['scale', 'mcpremoteproxy/scaled', '--replicas=2', ...where])
   await eventually(async () => expect(await replicas()).toBe(2))
   const path = `/apis/extauth.dev/v1alpha1/namespaces/${SPACE}/mcpremoteproxies/scaled/scale`
   await eventually(async () =>

@@ -23,10 +23,12 @@ export function isOldForm(pod: KubeObject, now: { readonly image: string; readon
   }
   const sidecar = initContainers.find(({ name }) => name === CONTAINER)
   if (sidecar?.image !== now.image) return true
+  const sources = [
+    ...volumes.map(({ secret }) => secret),
+    ...volumes.flatMap(({ projected }) => (projected?.sources ?? []).map(({ secret }) => secret)),
+  ]
   const mounted = new Set(
-    volumes
-      .flatMap(({ secret, projected }) => [secret, ...(projected?.sources ?? []).map((source) => source.secret)])
-      .flatMap((source) => (source?.items ?? []).map(({ key }) => `${source?.secretName ?? source?.name}/${key}`)),
+    sources.flatMap((source) => (source?.items ?? []).map(({ key }) => `${source?.secretName ?? source?.name}/${key}`)),
   )
   return [...now.secretKeys].some(([name, keys]) => [...keys].some((key) => !mounted.has(`${name}/${key}`)))
 }
