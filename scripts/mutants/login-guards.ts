@@ -153,6 +153,20 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
     tests: ['test/authserver/upstreams/revoke.test.ts'],
   },
   {
+    rule: 'a refresh token that was rotated stays spent when its record is put back',
+    file: 'src/authserver/tokens/families.ts',
+    find: "if (isPutBack(record)) return 'stale'",
+    replace: '',
+    tests: ['test/authserver/put-back.test.ts'],
+  },
+  {
+    rule: 'every replica hears of rotations',
+    file: 'src/authserver/tokens/families.ts',
+    find: 'remember(tsid, Number(rotations))',
+    replace: '',
+    tests: ['test/authserver/put-back.test.ts'],
+  },
+  {
     rule: 'streams end with the session of their caller',
     file: 'src/proxy/inbound-request.ts',
     find: 'if (this.route?.isRevoked?.(this.caller) === true) this.endStream()',

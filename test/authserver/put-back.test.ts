@@ -83,6 +83,19 @@ it('an ended login stays ended when its family and session are put back and the 
   await vi.waitFor(() => expect(late.issuer.isRevoked(claims)).toBe(true))
 })
 
+it('a refresh token that was rotated is spent at every replica, though its record is put back and its login lives', async () => {
+  for (const at of [0, 1]) {
+    const { rig, client, both, putBack } = await createWorld()
+    const { answer, pkce } = await logIn(rig, client)
+    const redeemed = await redeem(rig, client, answer.get('code') ?? '', pkce)
+    const { refresh_token: token = '' } = (await redeemed.json()) as Record<string, string>
+    expect((await refresh(rig, client, token)).status).toBe(200)
+    await putBack('family:')
+    const again = await refresh(both[at] ?? rig, client, token)
+    expect([again.status, await again.json()]).toMatchObject([400, { error: 'invalid_grant' }])
+  }
+})
+
 it('a client whose record was written by somebody else is none', async () => {
   const { rig, client, store } = await createWorld()
   const evil = 'https://evil.example.com/callback'

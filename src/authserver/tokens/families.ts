@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createTtlLru } from '../../cache/index.ts'
 import type { Clock } from '../../core/index.ts'
 import type { Seal, Store } from '../../storage/index.ts'
 import { createSealedRecords } from '../sealed-records.ts'
@@ -26,7 +27,13 @@ interface FamilyRecord extends FamilyGrant {
   readonly previous: string | undefined
   readonly rotatedAtMs: number
   readonly expiresAtMs: number
+  /** How often it was rotated; records of an earlier version have none. */
+  readonly rotations?: number
 }
+
+/** `tsid` and number of rotations, to all replicas. */
+const CHANNEL = 'refreshes-rotated'
+const MOST_REMEMBERED = 100_000
 
 /**
  * `current`: may be used. `previous`: its successor is unused and was made within the grace. `stale`: one of ours that was used
@@ -56,10 +63,28 @@ const TOKEN = /^[A-Za-z0-9_-]{108}$/
 /** Every try that fails means that somebody else rotated in between: after one of them the answer is the same for all. */
 const TRIES = 8
 
+/**
+ * Who writes the store can put an older record back, in which a token that was rotated is the current one: each replica remembers
+ * how often a family was rotated, here or, by message, elsewhere, and takes no record from before that.
+ */
 export function createFamilies(store: Store, seal: Seal, options: { clock: Clock; lifespanMs: number }): Families {
   const { clock, lifespanMs } = options
   const records = createSealedRecords(seal)
   const keyOf = (tsid: string): string => `family:${tsid}`
+  const newest = createTtlLru<number>({ clock, maxEntries: MOST_REMEMBERED })
+  const remember = (tsid: string, rotations: number) => {
+    const known = Math.max(rotations, newest.peek(tsid) ?? 0)
+    newest.set(tsid, known, clock.now() + lifespanMs)
+  }
+  // It ends with the store.
+  store.subscribe(CHANNEL, {
+    onMessage(message) {
+      const [tsid = '', rotations] = message.split(' ')
+      remember(tsid, Number(rotations))
+    },
+    onGap: () => undefined,
+  })
+  const isPutBack = ({ tsid, rotations = 0 }: FamilyRecord): boolean => rotations < (newest.peek(tsid) ?? 0)
 
   const makeToken = (tsid: string): string => {
     const body = tsid + randomBytes(32).toString('base64url')
@@ -75,31 +100,42 @@ export function createFamilies(store: Store, seal: Seal, options: { clock: Clock
     return isOurs ? token.slice(0, TSID_LENGTH) : undefined
   }
 
-  const load = async (tsid: string): Promise<{ record: FamilyRecord; version: string } | undefined> => {
+  const read = async (tsid: string): Promise<{ record: FamilyRecord; version: string } | undefined> => {
     const key = keyOf(tsid)
     const stored = await store.get(key)
     const record = await records.read<FamilyRecord>(key, stored)
     return stored === undefined || record === undefined ? undefined : { record, version: stored.version }
   }
 
+  /** Read again where it is older than what is known: the message may have come while it was read. */
+  const load: typeof read = async (tsid) => {
+    const found = await read(tsid)
+    return found !== undefined && isPutBack(found.record) ? read(tsid) : found
+  }
+
   const standingOf = (token: string, record: FamilyRecord): FoundToken['standing'] => {
     const nowMs = clock.now()
+    if (isPutBack(record)) return 'stale'
     if (equal(token, record.current)) return nowMs < record.expiresAtMs ? 'current' : 'expired'
     const isPrevious = record.previous !== undefined && equal(digest(token), record.previous)
     return isPrevious && nowMs <= record.rotatedAtMs + GRACE_MS ? 'previous' : 'stale'
   }
 
   /** A record with a new current token; its time to live is the token's, but as long as the grace in any case. */
-  const withToken = (grant: FamilyGrant, previous: string | undefined): { record: FamilyRecord; ttlMs: number } => {
+  const withToken = (
+    grant: FamilyGrant,
+    previous: string | undefined,
+    rotations: number,
+  ): { record: FamilyRecord; ttlMs: number } => {
     const nowMs = clock.now()
     const expiresAtMs = Math.min(nowMs + lifespanMs, grant.endsAtMs)
-    const record = { ...grant, current: makeToken(grant.tsid), previous, rotatedAtMs: nowMs, expiresAtMs }
+    const record = { ...grant, current: makeToken(grant.tsid), previous, rotatedAtMs: nowMs, expiresAtMs, rotations }
     return { record, ttlMs: Math.max(expiresAtMs - nowMs, GRACE_MS) }
   }
 
   return {
     async start(grant) {
-      const { record, ttlMs } = withToken(grant, undefined)
+      const { record, ttlMs } = withToken(grant, undefined, 0)
       const key = keyOf(grant.tsid)
       await store.put(key, records.write(key, record), ttlMs)
       return record.current
@@ -118,9 +154,13 @@ export function createFamilies(store: Store, seal: Seal, options: { clock: Clock
         const standing = standingOf(token, loaded.record)
         if (standing === 'previous') return loaded.record.current
         if (standing !== 'current') return undefined
-        const { record, ttlMs } = withToken(grantOf(loaded.record), digest(token))
+        const rotations = (loaded.record.rotations ?? 0) + 1
+        const { record, ttlMs } = withToken(grantOf(loaded.record), digest(token), rotations)
         const key = keyOf(tsid)
-        if (await store.compareAndSet(key, loaded.version, records.write(key, record), ttlMs)) return record.current
+        if (!(await store.compareAndSet(key, loaded.version, records.write(key, record), ttlMs))) continue
+        remember(tsid, rotations)
+        store.publish(CHANNEL, `${tsid} ${rotations}`).catch(() => undefined)
+        return record.current
       }
       return undefined
     },
