@@ -11,7 +11,7 @@ export {
 export { LAB_AUDIENCE } from './identity/tokens.ts'
 export { freePort, PortInUse } from './listen.ts'
 export type { RecordedRequest, WaitOutcome } from './mcp/state.ts'
-export { LAB_REDIS_RULES, type LabRedis, startLabRedis } from './redis/deployment.ts'
+export { LAB_REDIS_RULES, type LabRedis, type LabRedisPorts, startLabRedis } from './redis/deployment.ts'
 export type { Requirement } from './requirements.ts'
 export { type IssuedCredentials, verifySigv4 } from './sigv4-verify.ts'
 export type { LabRole } from './sts/assume-role.ts'

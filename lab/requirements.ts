@@ -65,7 +65,11 @@ export function createVerifier(requirement: Requirement, clock: Clock): Verifier
       return (request) => {
         const token = bearerOf(valuesOf(request.headers, 'authorization'))
         if (token === undefined) return Promise.resolve(unauthorized('invalid_request'))
-        return Promise.resolve(requirement.token.equals(token) ? accepted() : unauthorized('invalid_token'))
+        return Promise.resolve(
+          requirement.token.equals(token)
+            ? accepted({ token: 'the one that it knows' })
+            : unauthorized('invalid_token'),
+        )
       }
     case 'known':
       return (request) => {
@@ -84,7 +88,8 @@ export function createVerifier(requirement: Requirement, clock: Clock): Verifier
 function headerVerifier(name: string, value: Secret): Verifier {
   return (request) => {
     const values = valuesOf(request.headers, name.toLowerCase())
-    if (values.length === 1 && value.equals(values[0] ?? '')) return Promise.resolve(accepted())
+    if (values.length === 1 && value.equals(values[0] ?? ''))
+      return Promise.resolve(accepted({ header: `${name} has the value that it knows` }))
     const status = values.length === 0 ? 401 : 403
     return Promise.resolve({ ok: false, status, headers: {}, body: { error: 'wrong_header', header: name } })
   }

@@ -10,6 +10,7 @@ import {
   type LabClient,
   type LabIdentityProvider,
   type LabRedis,
+  type LabRedisPorts,
   type LabRole,
   type LabSts,
   type LabWorkspace,
@@ -56,7 +57,7 @@ export interface LabOptions {
   readonly inspector?: InspectorMode | undefined
   readonly inspectBytes?: number | undefined
   /** More than one: so many proxies on one Redis, which `server` (a path of redis-server) runs. */
-  readonly replicas?: { readonly count: number; readonly server: string }
+  readonly replicas?: LabReplicas
   /** The stand-ins' clocks; the backend's own may be off, to see signatures corrected. Default: the time. */
   readonly clock?: Clock
   readonly backendClock?: Clock
@@ -64,10 +65,18 @@ export interface LabOptions {
   readonly showClaims?: boolean
 }
 
+/** Several proxies on one Redis. */
+export interface LabReplicas {
+  readonly count: number
+  readonly server: string
+  /** Of the second proxy and those after it, in order; those that are not named take free ones. */
+  readonly ports: readonly { readonly proxy: number; readonly admin: number }[]
+  readonly redisPorts: LabRedisPorts
+}
+
 /** Somebody who presses Ctrl-C does not want to wait for a stream to end. */
 const DRAIN_GRACE_MS = 1000
 
-const ANY = '127.0.0.1:0'
 const AUDIENCE = 'extauth-lab'
 const BACKEND_AUDIENCE = 'lab-backend'
 const REGION = 'eu-west-1'
@@ -121,7 +130,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const workspace = keep(await startLabWorkspace({ port: ports.workspace, client, clock }))
     const mounts = await mountsFor(identity, sts, workspace)
     const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
-    const redis = options.replicas && keep(await openRedis(options.replicas.server))
+    const redis = options.replicas && keep(await openRedis(options.replicas))
     const addresses = {
       [`127.0.0.1:${LAB_PORTS.proxy}`]: listen,
       [`127.0.0.1:${LAB_PORTS.identity}`]: new URL(identity.url).host,
@@ -133,7 +142,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const { directory } = keep(await configFor(addresses, redis !== undefined))
     if (redis !== undefined) await shareState(directory, redis)
     const tryUsers = labTryUsers(LAB_USERS, (wanted) => identity.mint(wanted))
-    const run = async (address: string, admin: string) =>
+    const run = async (address: string, admin: string, own: ReportingLog) =>
       keep(
         await runProxy({
           configPaths: [directory],
@@ -147,12 +156,15 @@ export async function startLab(options: LabOptions): Promise<Lab> {
           inspectBytes: options.inspectBytes,
           showClaims,
           tryUsers,
-          log,
+          log: own,
         }),
       )
-    const proxy = await run(listen, `127.0.0.1:${ports.admin}`)
+    const proxy = await run(listen, `127.0.0.1:${ports.admin}`, log)
     const others: RunningProxy[] = []
-    for (let more = 1; more < (options.replicas?.count ?? 1); more++) others.push(await run(ANY, ANY))
+    for (let more = 1; more < (options.replicas?.count ?? 1); more++) {
+      const { proxy: own = 0, admin = 0 } = options.replicas?.ports[more - 1] ?? {}
+      others.push(await run(`127.0.0.1:${own}`, `127.0.0.1:${admin}`, logOfReplica(log)))
+    }
     return {
       url: proxy.url,
       adminUrl: proxy.adminUrl,
@@ -172,6 +184,14 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     throw error
   }
 }
+
+/** All have the resources of the first one, at which clients connect: that the others listen elsewhere is as it should be. */
+const logOfReplica = (log: ReportingLog): ReportingLog => ({
+  ...log,
+  warn: (fields, message) => {
+    if (!message.includes('.resourceUrl  its port is')) log.warn(fields, message)
+  },
+})
 
 /** Where logins come back to; on loopback the port may be another (RFC 8252 §7.3). */
 const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange'].map(
@@ -239,9 +259,9 @@ async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: 
   } as const
 }
 
-async function openRedis(server: string): Promise<LabRedis> {
+async function openRedis({ server, redisPorts }: LabReplicas): Promise<LabRedis> {
   try {
-    return await startLabRedis(server)
+    return await startLabRedis(server, redisPorts)
   } catch (cause) {
     throw new CommandFailed(`${server} does not start: ${(cause as Error).message}`, { cause })
   }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import path from 'node:path'
-import { EXIT } from '../../src/compose/index.ts'
-import type { Lab } from './lab-compose.ts'
+import { EXIT, UsageError } from '../../src/compose/index.ts'
+import type { Lab, LabReplicas } from './lab-compose.ts'
 import { LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { findRedisServer, REDIS_MISSING } from './lab-replicas.ts'
 import {
@@ -14,12 +14,12 @@ import {
 } from '../../src/cli/options/index.ts'
 import { CommandFailed, LAB_CONFIG, loggedCommand, ownCommand, printedPath, serve } from '../../src/cli/index.ts'
 
-const port = (what: string, fallback: number) =>
+const port = (what: string, fallback?: number) =>
   ({
     type: 'string',
     is: PORT,
     value: 'PORT',
-    help: `Port of ${what}; 0 takes a free one. Default ${fallback}, or a free one.`,
+    help: `Port of ${what}; 0 takes a free one. Default ${fallback === undefined ? '' : `${fallback}, or `}a free one.`,
   }) as const
 
 const MOST_REPLICAS = 8
@@ -43,6 +43,16 @@ export const LAB_SPEC: CommandSpec = {
       value: 'N',
       help: `Run so many proxies (at most ${MOST_REPLICAS}) on one Redis Sentinel, which is started too. Default 1, without Redis.`,
     },
+    'replica-port': {
+      ...port('the second proxy, then of those after it'),
+      multiple: true,
+    },
+    'replica-admin-port': {
+      ...port('their health, readiness and metrics'),
+      multiple: true,
+    },
+    'redis-port': port('the Redis of --replicas'),
+    'sentinel-port': port('its Sentinel'),
     'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
     ...inspectorOptions('bodies'),
   },
@@ -66,21 +76,45 @@ export const runLab = loggedCommand(LAB_SPEC, 'warn', async ({ options, io, log 
   const count = Number(options.text('replicas') ?? '1')
   const server = count === 1 ? undefined : await findRedisServer(io.env['PATH'])
   if (count > 1 && server === undefined) throw new CommandFailed(REDIS_MISSING)
+  checkReplicaPorts(options, count)
   const { ports, busy } = await choosePorts(options)
   // Loaded when it is needed: `lab token` needs no proxy.
   const { startLab } = await import('./lab-compose.ts')
   await serve({ io, log }, async () => {
     const shown = { ...inspectorOf(options), showClaims: options.flag('show-claims') }
-    const replicas = server === undefined ? {} : { replicas: { count, server } }
+    const replicas = server === undefined ? {} : { replicas: { count, server, ...replicaPorts(options) } }
     const lab = await startLab({ ports, log, ...shown, ...replicas }).catch((error: unknown) => {
       const taken = busyPort(error)
       if (taken === undefined) throw error
-      throw new CommandFailed(busyMessage(taken, ports))
+      throw new CommandFailed(busyMessage(taken, options))
     })
     return { said: elsewhere(busy) + describe(lab, ports), reload: () => lab.reload(), close: () => lab.close() }
   })
   return EXIT.fine
 })
+
+const REPLICA_OPTIONS = ['replica-port', 'replica-admin-port', 'redis-port', 'sentinel-port']
+
+/** Throws `UsageError` for ports of what does not run. */
+function checkReplicaPorts(options: Parsed, count: number): void {
+  for (const name of REPLICA_OPTIONS) {
+    const most = name.startsWith('replica') ? count - 1 : Math.min(count - 1, 1)
+    if (options.list(name).length <= most) continue
+    throw new UsageError(count === 1 ? `--${name} is for --replicas` : `--${name} can be given ${most} times here`)
+  }
+}
+
+function replicaPorts(options: Parsed): Pick<LabReplicas, 'ports' | 'redisPorts'> {
+  const numbers = (name: string): number[] => options.list(name).map(Number)
+  const [proxies, admins] = [numbers('replica-port'), numbers('replica-admin-port')]
+  const ports = Array.from({ length: Math.max(proxies.length, admins.length) }, (_, index) => ({
+    proxy: proxies[index] ?? 0,
+    admin: admins[index] ?? 0,
+  }))
+  // 0 is what they take by themselves: a free one.
+  const [redis, sentinel] = ['redis-port', 'sentinel-port'].map((name) => numbers(name).at(-1) || undefined)
+  return { ports, redisPorts: { redis, sentinel } }
+}
 
 function elsewhere(busy: readonly number[]): string {
   if (busy.length === 0) return ''
@@ -119,9 +153,9 @@ function busyPort(error: unknown): number | undefined {
   return undefined
 }
 
-function busyMessage(busy: number, ports: LabPorts): string {
-  const which = Object.entries(ports).find(([, number]) => number === busy)?.[0] as keyof LabPorts | undefined
-  const option = which === undefined ? 'port' : OPTIONS[which]
+function busyMessage(busy: number, options: Parsed): string {
+  const names = [...Object.values(OPTIONS), ...REPLICA_OPTIONS]
+  const option = names.find((name) => options.list(name).some((text) => Number(text) === busy)) ?? 'port'
   return `port ${busy} is in use. Choose another one with --${option} PORT, or any free one with --${option} 0.`
 }
 

@@ -20,7 +20,7 @@ export function shown({ method, target, headers, body, verified }: RecordedReque
 export function shownText(record: RecordedRequest): string {
   const { request, headers, body, verified } = shown(record)
   const found =
-    verified === null
+    verified === null || Object.keys(verified).length === 0
       ? ['The server asks for no credential.']
       : [
           'The server has verified:',

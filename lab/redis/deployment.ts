@@ -19,6 +19,12 @@ export interface LabRedis {
   close(): Promise<void>
 }
 
+/** Ports on loopback; default free ones. */
+export interface LabRedisPorts {
+  readonly redis?: number | undefined
+  readonly sentinel?: number | undefined
+}
+
 const MASTER = 'lab'
 const USER = 'extauth'
 
@@ -28,7 +34,7 @@ const password = (): string => randomBytes(24).toString('base64url')
  * Starts both with `binary`, a path of `redis-server` (or `valkey-server`); nothing is kept when they end. Throws when one does
  * not start, with what it printed.
  */
-export async function startLabRedis(binary: string): Promise<LabRedis> {
+export async function startLabRedis(binary: string, ports: LabRedisPorts = {}): Promise<LabRedis> {
   const started: RedisProcess[] = []
   const close = async (): Promise<void> => {
     for (const one of started.splice(0).toReversed()) await one.close()
@@ -41,14 +47,23 @@ export async function startLabRedis(binary: string): Promise<LabRedis> {
       `user ${USER} on >${own} resetchannels ${LAB_REDIS_RULES}`,
       `user sentinel on >${sentinels} ~* &* +@all`,
     ]
-    const redis = await startRedisProcess({ binary, config })
+    const redis = await startRedisProcess({
+      binary,
+      config,
+      ...(ports.redis === undefined ? {} : { port: ports.redis }),
+    })
     started.push(redis)
     const watches = [
       `sentinel monitor ${MASTER} 127.0.0.1 ${redis.port} 1`,
       `sentinel auth-user ${MASTER} sentinel`,
       `sentinel auth-pass ${MASTER} ${sentinels}`,
     ]
-    const sentinel = await startRedisProcess({ binary, isSentinel: true, config: watches })
+    const sentinel = await startRedisProcess({
+      binary,
+      isSentinel: true,
+      config: watches,
+      ...(ports.sentinel === undefined ? {} : { port: ports.sentinel }),
+    })
     started.push(sentinel)
     return {
       masterName: MASTER,

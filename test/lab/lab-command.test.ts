@@ -6,7 +6,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { LAB_REDIS_RULES } from '../../lab/index.ts'
+import { freePort, LAB_REDIS_RULES } from '../../lab/index.ts'
 import { APPLICATION_RULES } from '../support/redis/acl.ts'
 import { redisServer } from '../support/redis/binaries.ts'
 
@@ -43,7 +43,9 @@ describe('extauth lab', () => {
     expect(commands).toHaveLength(9)
     for (const command of commands) {
       const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT })
-      expect(stdout).toMatch(/^POST \/\S+\n(?:[\w-]+: .*\n)+\n[^]*The server (?:asks for no credential|has verified:)/i)
+      expect(stdout).toMatch(
+        /^POST \/\S+\n(?:[\w-]+: .*\n)+\n[^]*The server (?:asks for no credential|has verified:\n {2}\w)/i,
+      )
     }
   }, 60_000)
 
@@ -57,9 +59,14 @@ describe('extauth lab', () => {
 describe('extauth lab --replicas 2', () => {
   test('runs two proxies on one Redis: a login at one is good at both, until both are told to stop', async () => {
     const folder = path.dirname(await redisServer())
-    const lab = start([...ANY_PORT, '--replicas', '2'], { ...process.env, PATH: `${process.env['PATH']}:${folder}` })
+    const names = ['replica-port', 'replica-admin-port', 'redis-port', 'sentinel-port']
+    const ports = await Promise.all(names.map(() => freePort()))
+    const chosen = names.map((name, index) => `--${name}=${ports[index]}`)
+    const env = { ...process.env, PATH: `${process.env['PATH']}:${folder}` }
+    const lab = start([...ANY_PORT, '--replicas', '2', ...chosen], env)
     try {
       await untilPrinted(lab.child, () => lab.output.stdout.includes('Stop with Ctrl-C'))
+      for (const port of ports) expect(lab.output.stdout).toContain(`127.0.0.1:${port}\n`)
       const proxies = lab.output.stdout.match(/^ {2}(?:proxy|replica 2) +(\S+)$/gm) ?? []
       expect(new Set(proxies.map((line) => line.split(/ +/).at(-1))).size).toBe(2)
       const [, token = ''] = /^ {4}token=\$\((.*)\)$/m.exec(lab.output.stdout) ?? []
@@ -80,6 +87,17 @@ describe('extauth lab --replicas 2', () => {
 
   test('gives its user of Redis the rights that the docs name', () => {
     expect(LAB_REDIS_RULES).toBe(APPLICATION_RULES)
+  })
+
+  test.each([
+    [['--redis-port', '1'], '--redis-port is for --replicas'],
+    [['--replicas', '2', '--replica-port', '1', '--replica-port', '2'], '--replica-port can be given 1 times here'],
+  ])('%j is refused: a port of what does not run', async (argv, message) => {
+    const folder = path.dirname(await redisServer())
+    const env = { ...process.env, PATH: `${process.env['PATH']}:${folder}` }
+    const { output, ended } = start([...ANY_PORT, ...argv], env)
+    expect((await ended)[0]).toBe(2)
+    expect(output.stderr).toContain(message)
   })
 
   test('says what to install where there is no Redis', async () => {
