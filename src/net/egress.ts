@@ -51,6 +51,14 @@ const proxyAuthorization = (proxy: URL): string | undefined => {
   return `Basic ${Buffer.from(pair).toString('base64')}`
 }
 
+/** An egress proxy that takes no tunnel. Beneath the error: which, and what it answered; neither comes from the request. */
+const refusedTunnel = (proxy: URL, status: number | undefined): OutboundError =>
+  new OutboundError('unreachable', {
+    cause: Object.assign(new Error(`the egress proxy ${proxy.host} answered CONNECT with ${status}`), {
+      code: `EGRESS_STATUS_${status}`,
+    }),
+  })
+
 /** Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6). */
 export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
@@ -69,11 +77,11 @@ export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promi
       clearTimeout(timer)
       if (response.statusCode === 200) return resolve(socket)
       socket.destroy()
-      reject(new OutboundError('unreachable'))
+      reject(refusedTunnel(proxy, response.statusCode))
     })
     connect.once('response', (response) => {
       response.destroy()
-      connect.destroy(new OutboundError('unreachable'))
+      connect.destroy(refusedTunnel(proxy, response.statusCode))
     })
     connect.once('error', (error) => {
       clearTimeout(timer)

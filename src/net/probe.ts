@@ -97,8 +97,8 @@ async function step<T, S extends string>(
   try {
     return { value: await work }
   } catch (error) {
-    if (error instanceof OutboundError) return { step: name, code: error.kind }
-    const { code } = error as { code?: unknown }
+    const { code } = (error instanceof OutboundError ? (error.cause ?? {}) : error) as { code?: unknown }
+    if (error instanceof OutboundError && typeof code !== 'string') return { step: name, code: error.kind }
     return { step: name, code: typeof code === 'string' ? code : 'failed' }
   }
 }

@@ -34,8 +34,7 @@ export async function checkConnection(
   const lines = steps.map((step, index): CheckResult => {
     const line = about(`${service}.${step}` satisfies CheckName, host)
     if (index > at) return line.skipped('not tried')
-    if (index === at && failed !== undefined)
-      return line.failed(failureOf(probe), explainConnection(failed)?.remedy ?? LOOK)
+    if (index === at && failed !== undefined) return line.failed(failureOf(probe), remedyOf(probe))
     if (step === 'name') return line.ok(probe.addresses.join(', ') || `looked up by the egress proxy ${probe.egress}`)
     if (step === 'connection')
       return line.ok(probe.egress === undefined ? 'stands' : `stands, by way of ${probe.egress}`)
@@ -46,8 +45,28 @@ export async function checkConnection(
 
 const digestOf = (pem: Buffer | undefined): string => pem?.toString('base64') ?? ''
 
-function failureOf({ failed, tls }: ConnectionProbe): string {
+/** What an egress proxy answered instead of a tunnel. */
+const TUNNEL_STATUS = /^EGRESS_STATUS_(\d+)$/
+
+/** Behind an egress proxy it is that one which could not be reached, or which refused. */
+function remedyOf({ failed, egress }: ConnectionProbe): string {
+  const { code = '', step } = failed ?? {}
+  if (egress === undefined || step !== 'connection') return explainConnection(failed)?.remedy ?? LOOK
+  const [, status] = TUNNEL_STATUS.exec(code) ?? []
+  if (status === '407') return 'The egress proxy wants to know who asks: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.'
+  if (status === undefined)
+    return 'Look at the egress proxy: correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY.'
+  return 'Let the egress proxy pass to this host, or name the host in NO_PROXY.'
+}
+
+function failureOf({ failed, tls, egress }: ConnectionProbe): string {
   const { code = '' } = failed ?? {}
+  if (egress !== undefined && failed?.step === 'connection') {
+    const [, status] = TUNNEL_STATUS.exec(code) ?? []
+    return status === undefined
+      ? `${code} at the egress proxy ${egress}`
+      : `the egress proxy ${egress} answers ${status}`
+  }
   const { cause } = explainConnection(failed) ?? {}
   const said = cause === undefined ? code : `${code}: ${cause}`
   const [leaf, ...rest] = tls?.chain ?? []

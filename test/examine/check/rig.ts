@@ -133,14 +133,19 @@ export async function openFolder() {
     await writeFile(at(name), text)
     return at(name)
   }
-  const check = async (token?: string, ...more: readonly string[]): Promise<Checked> => {
+  const check = (token?: string, ...more: readonly string[]): Promise<Checked> => checkIn({}, token, ...more)
+  const checkIn = async (
+    env: Readonly<Record<string, string>>,
+    token?: string,
+    ...more: readonly string[]
+  ): Promise<Checked> => {
     let [out, err] = ['', '']
     const argv = ['check', '--config', at('proxy.yaml'), '--output', 'json', ...more]
     if (token !== undefined) argv.push('--token-file', '-')
     const code = await main(argv, {
       stdout: (text) => void (out += text),
       stderr: (text) => void (err += text),
-      env: {},
+      env,
       stdin: () => Promise.resolve(token ?? ''),
       stop: new Promise(() => {}),
       onReload: () => undefined,
@@ -150,7 +155,7 @@ export async function openFolder() {
     }
     return { code, out, err, checks: sections.flatMap(({ checks }) => checks) }
   }
-  return { at, write, check, remove: () => rm(directory, { recursive: true, force: true }) }
+  return { at, write, check, checkIn, remove: () => rm(directory, { recursive: true, force: true }) }
 }
 export type Folder = Awaited<ReturnType<typeof openFolder>>
 
