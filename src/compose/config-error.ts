@@ -52,6 +52,6 @@ function atPlace(places: ConfigPlaces, part: ConfigPart, error: unknown, option?
   if (!(error instanceof Failure) || error.code === 'internal_error') return error
   const isInUse = option !== undefined && causeOf(error.cause).code === 'EADDRINUSE'
   const hint = isInUse ? `; the address is in use, choose another one here or with ${option}` : ''
-  const problem = places.problem(part, `${error.detail ?? asFailure(error).code}${hint}`)
+  const problem = places.problem(part, `${error.detail ?? asFailure(error).code}${hint}`, error.secret)
   return new ConfigError([renderProblem(problem)], { cause: error, problems: [problem] })
 }

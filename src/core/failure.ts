@@ -23,6 +23,8 @@ export interface FailureOptions {
   readonly challenge?: ChallengeHint
   /** For who looks into it on the inspector's page or with `extauth check`; in no answer and no log. */
   readonly compared?: Compared | undefined
+  /** The secret that is in the way, as `NAME/KEY`: whoever builds a configuration finds the place of the reference by it. */
+  readonly secret?: string | undefined
   /** Bytes that were the most; the answer names them. */
   readonly limitBytes?: number
 }
@@ -37,6 +39,7 @@ export class Failure extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly challenge: ChallengeHint | undefined
   readonly compared: Compared | undefined
+  readonly secret: string | undefined
   readonly limitBytes: number | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
@@ -47,6 +50,7 @@ export class Failure extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.challenge = options.challenge
     this.compared = options.compared
+    this.secret = options.secret
     this.limitBytes = options.limitBytes
   }
 

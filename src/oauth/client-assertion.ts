@@ -82,7 +82,12 @@ export function createClientAssertion(
         .setExpirationTime(nowSeconds + LIFETIME_SECONDS)
         .sign(key)
     } catch (cause) {
-      throw new Failure('config_error', { detail: `secret ${secret.label} is not a private key that can sign`, cause })
+      const { label } = secret
+      throw new Failure('config_error', {
+        detail: `secret ${label} is not a private key that can sign`,
+        secret: label,
+        cause,
+      })
     }
   }
 }

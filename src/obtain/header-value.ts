@@ -8,7 +8,7 @@ export function headerValue(prefix: string, secret: Secret, label: string): Secr
   const text = secret.reveal()
   const problem = headerSecretProblem(text, prefix === '' ? 'header value' : 'bearer token')
   if (problem !== undefined)
-    throw new Failure('config_error', { detail: `secret ${label} cannot be a header: ${problem}` })
+    throw new Failure('config_error', { detail: `secret ${label} cannot be a header: ${problem}`, secret: label })
   // Header values are written as Latin-1, one byte per character.
   return new Secret(prefix + Buffer.from(text, 'utf8').toString('latin1'))
 }

@@ -69,7 +69,7 @@ export function openSecretFile(directory: string, label: string, options: Secret
   return {
     label,
     current() {
-      if (secret === undefined) throw new Failure('secret_unavailable', { detail: `secret ${label} cannot be read` })
+      if (secret === undefined) throw new Failure('secret_unavailable', { detail: `secret ${label} cannot be read`, secret: label })
       return secret
     },
     get version() {

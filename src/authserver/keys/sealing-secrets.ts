@@ -19,6 +19,9 @@ export function createSealingSecrets(handles: readonly SecretHandle[], made: () 
 function check(secrets: readonly Secret[], label: string): readonly Secret[] {
   const [first] = secrets
   if (first === undefined || first.bytes().length < LEAST_BYTES)
-    throw new Failure('config_error', { detail: `the HMAC secret ${label} has fewer than ${LEAST_BYTES} bytes` })
+    throw new Failure('config_error', {
+      detail: `the HMAC secret ${label} has fewer than ${LEAST_BYTES} bytes`,
+      secret: label,
+    })
   return secrets
 }

@@ -66,4 +66,4 @@ function algorithmOf(privateKey: KeyObject, publicKey: KeyObject, label: string)
 }
 
 const unusable = (label: string, what: string): Failure =>
-  new Failure('config_error', { detail: `the signing key ${label} ${what}` })
+  new Failure('config_error', { detail: `the signing key ${label} ${what}`, secret: label })

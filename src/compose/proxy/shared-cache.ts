@@ -91,7 +91,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
 function longEnough(secret: Secret, label?: string): void {
   if (secret.bytes().length >= LEAST_KEY_BYTES) return
   const name = label === undefined ? 'a sealing secret' : `the sealing secret ${label}`
-  throw new Failure('config_error', { detail: `${name} has fewer than ${LEAST_KEY_BYTES} bytes` })
+  throw new Failure('config_error', { detail: `${name} has fewer than ${LEAST_KEY_BYTES} bytes`, secret: label })
 }
 
 /** One that becomes too short later seals nothing: the replica goes on alone. */

@@ -48,11 +48,11 @@ export class ConfigPlaces {
     this.#named = new Set(proxy === undefined ? [] : ['listen', 'admin'].filter((listener) => !byOption.has(listener)))
   }
 
-  /** A problem with one part; `message` is told at the secret that it names, if it names one. */
-  problem(part: ConfigPart, message: string): Problem {
+  /** A problem with one part; it is told at the reference to the secret `wanted` (`NAME/KEY`), if it is about one. */
+  problem(part: ConfigPart, message: string, wanted?: string): Problem {
     const at = this.#placeOf(part)
     const secret = this.secrets.find(
-      ({ label, at: place }) => message.includes(label) && (sharesRoute(place, at) || place.kind === at.kind),
+      ({ label, at: place }) => label === wanted && (sharesRoute(place, at) || place.kind === at.kind),
     )
     return { ...(secret?.at ?? at), message }
   }

@@ -67,11 +67,11 @@ function checkTarget(
     loading.problems.push(place.problem(path, message))
   }
   const owner = path.slice(0, -2).join('\n')
-  const isBesideAuthServer = references.some(
-    (other) => other.role === 'authServer' && other.path.slice(0, -2).join('\n') === owner,
+  const isBesideAnother = references.some(
+    (other) => other.role === 'authServer' && other.name !== name && other.path.slice(0, -2).join('\n') === owner,
   )
-  if (role === 'externalAuth' && isBesideAuthServer) {
-    const message = `${where} is an authorization server already, and "authServerRef" names one too; expected only one of them`
+  if (role === 'externalAuth' && isBesideAnother) {
+    const message = `${where} is an authorization server already, and "authServerRef" names another one; expected one of them, or the same in both`
     loading.problems.push(place.problem(path, message))
   }
 }

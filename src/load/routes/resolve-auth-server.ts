@@ -43,7 +43,8 @@ export class AuthServers {
     const named =
       draft.authServer ?? (draft.ownCallers === undefined && fallback !== undefined ? { name: fallback } : undefined)
     const isBoth = reached?.document.spec.type === 'embeddedAuthServer'
-    if (isBoth && named !== undefined && (draft.authServer === undefined || 'own' in draft.authServer)) {
+    const isSame = named !== undefined && 'name' in named && this.#find(named.name)?.document === reached?.document
+    if (isBoth && named !== undefined && !isSame && (draft.authServer === undefined || 'own' in draft.authServer)) {
       const message = `${labelOf(reached)} is an authorization server, and callers of this route log in to another one already; expected a config of another type`
       problems.push(draft.problem('externalAuthConfigRef', message))
     }

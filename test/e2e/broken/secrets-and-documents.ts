@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { authFile, ofProcess, proxyFile, section, type BrokenSetup } from './build.ts'
 
 const odd = generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+const fine = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 const server = (
   name: string,
   more: string,
@@ -45,6 +46,13 @@ export const SERVERS: readonly BrokenSetup[] = [
     '{ name: s, key: k }]',
     /the HMAC secret s\/k has fewer than 32 bytes/,
     { 'secrets/s/k': 'short' },
+  ),
+  server(
+    'a sealing secret that is too short, below a key whose name begins its own',
+    'signingKeySecretRefs: [{ name: s, key: k }]\n    hmacSecretRefs: [{ name: s, key: k2 }]',
+    '{ name: s, key: k2 }]',
+    /the HMAC secret s\/k2 has fewer than 32 bytes/,
+    { 'secrets/s/k': fine, 'secrets/s/k2': 'short' },
   ),
   server(
     'authorities of an upstream that are none',

@@ -120,10 +120,19 @@ describe('who logs callers in (authserver.md §2.3)', () => {
     ).toContain('spec.routes[0].auth  callers are anonymous here, and callers log in to "default/server"')
   })
 
-  test('a server as default and as external auth is one too many', () => {
-    const routes = [at({ externalAuthConfigRef: { name: 'server' } })]
-    expect(problemsOf(server(), proxy({ ...login, routes }))).toContain(
+  test('the same server as external auth and as login, of the route or by default, is one; another is one too many', () => {
+    const both = { externalAuthConfigRef: { name: 'server' } }
+    for (const spec of [{ ...login, routes: [at(both)] }, { routes: [at({ ...both, ...login })] }]) {
+      const { auth, authServer } = first([server({ upstreamProviders: [oidc('corp')] }), proxy(spec)])
+      expect([auth.type, authServer?.server.name]).toEqual(['upstreamInject', 'default/server'])
+    }
+    const other = server({ issuer: 'https://login.example.com/other' }, 'other')
+    const third = { externalAuthConfigRef: { name: 'other' } }
+    expect(problemsOf(server(), other, proxy({ ...login, routes: [at(third)] }))).toContain(
       'callers of this route log in to another one already',
+    )
+    expect(problemsOf(server(), other, proxy({ routes: [at({ ...third, ...login })] }))).toContain(
+      '"authServerRef" names another one',
     )
   })
 
