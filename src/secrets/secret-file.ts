@@ -69,7 +69,8 @@ export function openSecretFile(directory: string, label: string, options: Secret
   return {
     label,
     current() {
-      if (secret === undefined) throw new Failure('secret_unavailable', { detail: `secret ${label} cannot be read`, secret: label })
+      if (secret === undefined)
+        throw new Failure('secret_unavailable', { detail: `secret ${label} cannot be read`, secret: label })
       return secret
     },
     get version() {
