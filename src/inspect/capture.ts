@@ -47,6 +47,8 @@ export interface Capture {
   list(): Batch
   /** As it is now; undefined for one that is not kept. */
   find(id: string): RequestRecord | undefined
+  /** Ids of those whose bodies, as they are kept, have this text in them, without regard to case. */
+  search(text: string): readonly string[]
   /** Forgets what is over. */
   clear(): void
   /** Calls back with what changed, in batches; gives the way to stop. */
@@ -154,6 +156,13 @@ export function createCapture(options: CaptureOptions): Capture {
     find(id) {
       const watched = open.get(id)
       return watched === undefined ? ring.find(id) : recordOf(watched, deps)
+    },
+    search(text) {
+      const wanted = text.toLowerCase()
+      const has = ({ requestBody, responseBody }: RequestRecord): boolean =>
+        [requestBody, responseBody].some((body) => body?.text.toLowerCase().includes(wanted) === true)
+      const going = [...open.values()].slice(-MAX_RECORDS).map((watched) => recordOf(watched, deps))
+      return [...ring.all(), ...going].filter(has).map(({ summary }) => summary.id)
     },
     clear() {
       ring.clear()

@@ -10,6 +10,9 @@ import { type TryDeps, createTry } from './try.ts'
 /** Where the page is on the admin listener. */
 export const INSPECT_PATH = '/inspect'
 
+/** Characters of a text that bodies are searched for. */
+const MAX_SEARCHED = 200
+
 /** What the page shows beside requests; all of it asked for at each look. */
 export interface Surroundings {
   readonly version: string
@@ -102,6 +105,11 @@ function jsonEndpoints(options: InspectorOptions, capture: Capture): Readonly<Re
       json: { version, mode, maxBytes, maxRequests: MAX_RECORDS, showClaims, ...options.try.offer() },
     }),
     'GET /api/requests': () => ({ status: 200, json: capture.list() }),
+    'GET /api/search': ({ query }) => {
+      const text = query.get('text') ?? ''
+      if (text === '' || text.length > MAX_SEARCHED) throw new Failure('bad_request', { detail: 'no text to look for' })
+      return { status: 200, json: { ids: capture.search(text) } }
+    },
     'DELETE /api/requests': () => {
       capture.clear()
       return { status: 204 }

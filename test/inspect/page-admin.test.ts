@@ -60,6 +60,11 @@ describe('the views beside the list', () => {
     await callTool(lab, '/cloud-sts')
     // The page hears of it and looks again.
     await page.getByRole('img', { name: /^missing_token: 2 in 15 minutes/ }).waitFor()
+    await fetch(`${lab.url}/no-such-route`)
+    await page.getByRole('img', { name: /^not_found: 1 in 15 minutes/ }).waitFor()
+    // Plots beside each other have one scale, so that heights can be compared.
+    const tops = () => page.locator('.uplot').evaluateAll((plots) => plots.map((plot) => plot.getAttribute('data-top')))
+    await expect.poll(tops).toEqual(['2', '2'])
     await row.getByRole('link', { name: 'missing_token' }).click()
     await page.getByRole('region', { name: 'Request', exact: true }).getByText('missing_token').first().waitFor()
     await page.goto(`${lab.inspectUrl}#/config`)

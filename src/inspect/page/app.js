@@ -114,7 +114,7 @@ function App() {
       ${
         view === 'requests'
           ? html`<${RequestList} live=${live} filters=${filters} setFilters=${setFilters} currentId=${id} />
-              ${id === '' ? null : html`<${RequestDetail} key=${id} id=${id} onClose=${close} />`}`
+              ${id === '' ? null : html`<${RequestDetail} key=${id} id=${id} users=${state.users} onClose=${close} />`}`
           : null
       }
       ${view === 'try' ? html`<${TryView} users=${state.users} />` : null}

@@ -7,15 +7,18 @@ const quoted = (text) => `'${String(text).replaceAll("'", String.raw`'\''`)}'`
 const LEFT_OUT =
   /^(?:host|connection|content-length|transfer-encoding|accept-encoding|authorization|forwarded|x-forwarded-.*|sec-.*|origin|referer|cookie|te|keep-alive|expect|upgrade)$/
 
+/** Where the proxy listens, as an address that can be asked. */
+export const baseOf = (proxyUrl = globalThis.inspectedUrl ?? '') =>
+  proxyUrl.startsWith('unix:')
+    ? 'http://localhost'
+    : proxyUrl.replace('//0.0.0.0', '//127.0.0.1').replace('//*', '//127.0.0.1')
+
 /** The request as a command; `$TOKEN` stands where the token was, and what is masked is left out. */
 export function curlOf({ summary, received, requestBody }, proxyUrl = globalThis.inspectedUrl ?? '') {
   const isSocket = proxyUrl.startsWith('unix:')
-  const base = isSocket
-    ? 'http://localhost'
-    : proxyUrl.replace('//0.0.0.0', '//127.0.0.1').replace('//*', '//127.0.0.1')
   const parts = ['curl -sS', `-X ${/^[A-Z]+$/.test(summary.method) ? summary.method : quoted(summary.method)}`]
   if (isSocket) parts.push(`--unix-socket ${quoted(proxyUrl.slice('unix:'.length))}`)
-  parts.push(quoted(base + summary.target))
+  parts.push(quoted(baseOf(proxyUrl) + summary.target))
   for (const [name, value] of received.headers) {
     if (name === 'authorization') parts.push('-H "Authorization: Bearer $TOKEN"')
     else if (!LEFT_OUT.test(name) && !value.includes('[masked]')) parts.push(`-H ${quoted(`${name}: ${value}`)}`)

@@ -1,7 +1,9 @@
+import { SendAgain } from './again.js'
 import { follow, load } from './api.js'
 import { Body } from './bodies.js'
 import { Copy, curlOf } from './curl.js'
 import { CallerPart, CredentialPart } from './decision.js'
+import { SaveHar } from './har.js'
 import { AnswerPart, ReceivedPart, SentPart } from './heads.js'
 import { durationOf, html, Text, timeOf, useEffect, useState } from './html.js'
 import { Timeline } from './timeline.js'
@@ -59,6 +61,7 @@ function Head({ request, onClose }) {
     ${request.detail ? html`<p class="detail">Only the log says this, not the answer: <${Text} of=${request.detail} /></p>` : null}
     <p class="actions">
       <${Copy} text=${() => curlOf(request)} label="Copy as curl" />
+      <${SaveHar} ids=${[summary.id]} />
       <button type="button" onClick=${onClose}>Close</button>
     </p>
   </header>`
@@ -81,7 +84,7 @@ function Bodies({ request, text }) {
 }
 
 /** Everything about one request, in the order in which it went. */
-export function RequestDetail({ id, onClose }) {
+export function RequestDetail({ id, users, onClose }) {
   const { request, text, error } = useRequest(id)
   useEffect(() => {
     const onKey = (event) => {
@@ -102,6 +105,7 @@ export function RequestDetail({ id, onClose }) {
   if (request === undefined) return html`<section class="request" aria-label="Request"><p>Loading …</p></section>`
   return html`<section class="request" aria-label="Request">
     <${Head} request=${request} onClose=${onClose} />
+    <${SendAgain} request=${request} users=${users} />
     <${WhyPart} summary=${request.summary} why=${request.why} />
     <${Timeline} phases=${request.timeline} />
     <${ReceivedPart} request=${request} />

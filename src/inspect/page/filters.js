@@ -1,13 +1,17 @@
 /** What the list can be narrowed to. Empty means: all. */
-export const NO_FILTERS = { route: '', status: '', reason: '', rpcMethod: '', rpcName: '', text: '' }
+export const NO_FILTERS = { route: '', status: '', reason: '', rpcMethod: '', rpcName: '', text: '', body: '' }
 
 /** `2xx`, or `open` for one that is not over. */
 export const statusClassOf = ({ isOpen, status }) => (isOpen ? 'open' : `${Math.floor(status / 100)}xx`)
 
 const TEXTS = ['id', 'route', 'type', 'method', 'target', 'rpcMethod', 'rpcName', 'caller', 'subject', 'reason']
 
-/** Whether a request passes; free text is looked for in everything that the list shows, without regard to case. */
-export function passes(request, filters) {
+/**
+ * Whether a request passes; free text is looked for in everything that the list shows, without regard to case. `found` are the
+ * ids of those whose bodies have what is looked for there; undefined while that is not known.
+ */
+export function passes(request, filters, found) {
+  if (found !== undefined && !found.has(request.id)) return false
   if (filters.route !== '' && (request.route || NO_ROUTE) !== filters.route) return false
   if (filters.status !== '' && statusClassOf(request) !== filters.status) return false
   if (filters.reason !== '' && request.reason !== filters.reason) return false

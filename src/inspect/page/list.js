@@ -1,3 +1,5 @@
+import { SaveHar } from './har.js'
+import { useFound } from './found.js'
 import { choicesOf, NO_FILTERS, passes, statusClassOf } from './filters.js'
 import { durationOf, html, Pure, Text, timeOf, useEffect, useMemo, useRef } from './html.js'
 
@@ -41,6 +43,10 @@ function Filters({ requests, filters, setFilters, searchRef }) {
         onInput=${set('text')}
         placeholder="any word"
       />
+    </label>
+    <label class="grow">
+      <span>In bodies</span>
+      <input type="text" name="body" maxlength="200" value=${filters.body} onInput=${set('body')} placeholder="as shown, masked" />
     </label>
     <button
       type="button"
@@ -99,7 +105,11 @@ function countOf({ requests, dropped, isPaused, waiting }, shown) {
 export function RequestList({ live, filters, setFilters, currentId }) {
   const { requests, isPaused, pause, clear } = live
   const searchRef = useRef(null)
-  const shown = useMemo(() => requests.filter((request) => passes(request, filters)).toReversed(), [requests, filters])
+  const found = useFound(filters.body, requests)
+  const shown = useMemo(
+    () => requests.filter((request) => passes(request, filters, found)).toReversed(),
+    [requests, filters, found],
+  )
   useEffect(() => {
     const onKey = (event) => {
       const isTyping = /^(?:INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)
@@ -119,6 +129,7 @@ export function RequestList({ live, filters, setFilters, currentId }) {
         ${isPaused ? 'Go on' : 'Pause'}
       </button>
       <button type="button" onClick=${clear}>Clear</button>
+      <${SaveHar} ids=${shown.map(({ id }) => id).toReversed()} />
       <span class="count" role="status">${countOf(live, shown)}</span>
       <span class="keys">Keys: ↑ ↓ Enter, / to search, p to pause, Esc to close</span>
     </div>

@@ -18,6 +18,8 @@ export function Plot({ label, minutes, figures, most }) {
         cursor: { show: false },
         legend: { show: false },
         select: { show: false },
+        // What the scale came out as, for whoever reads the page by a program.
+        hooks: { ready: [({ root, scales }) => (root.dataset.top = String(scales.y.max))] },
         axes: [
           { stroke: colour, size: 24, space: 60, grid: { show: false }, ticks: { show: false } },
           { stroke: colour, size: AXIS, incrs: STEPS, grid: { show: false } },

@@ -1,0 +1,106 @@
+import { sendTry } from './api.js'
+import { headerText } from './mcp.js'
+import { html, Text, useEffect, useRef, useState } from './html.js'
+
+/** What a client of the protocol says for itself; the rest is made anew on the way. */
+const SENT_AGAIN = /^(?:accept|content-type|last-event-id|mcp-[a-z0-9-]+)$/
+
+/** Headers of a request that can be sent once more; what is masked can't. */
+export const headersAgain = ({ received }) =>
+  Object.fromEntries(received.headers.filter(([name, value]) => SENT_AGAIN.test(name) && !value.includes('[masked]')))
+
+const asLines = (headers) =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n')
+
+const ofLines = (text) =>
+  Object.fromEntries(
+    text
+      .split('\n')
+      .filter((line) => line.includes(':'))
+      .map((line) => [line.slice(0, line.indexOf(':')).trim().toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  )
+
+/** The headers that repeat the body (MCP 2026-07-28), as the body is now. */
+function followed(headers, body) {
+  let message
+  try {
+    message = JSON.parse(body)
+  } catch {
+    return headers
+  }
+  const subject = { 'mcp-method': message?.method, 'mcp-name': message?.params?.name ?? message?.params?.uri }
+  const said = Object.entries(subject).filter(([name, value]) => name in headers && typeof value === 'string')
+  return { ...headers, ...Object.fromEntries(said.map(([name, value]) => [name, headerText(value)])) }
+}
+
+function hintOf({ requestBody }, body) {
+  if (requestBody?.cut) return 'Only the beginning of the body is kept: write the rest.'
+  return body.includes('[masked]') ? 'What is masked is not kept: write it in its places.' : ''
+}
+
+/** Sends a request once more, changed where somebody wants that, through the proxy like any other. */
+export function SendAgain({ request, users }) {
+  const { route, method } = request.summary
+  const own = headersAgain(request)
+  const [form, setForm] = useState({
+    headers: asLines(own),
+    body: request.requestBody?.text ?? '',
+    user: '',
+    token: '',
+  })
+  const [outcome, setOutcome] = useState(undefined)
+  const running = useRef(undefined)
+  useEffect(() => () => running.current?.abort(), [])
+  if (route === '' || !['POST', 'GET', 'DELETE'].includes(method)) return null
+  const set = (name) => (event) => setForm({ ...form, [name]: event.target.value })
+  const submit = async (event) => {
+    event.preventDefault()
+    running.current?.abort()
+    const controller = new AbortController()
+    running.current = controller
+    setOutcome({ said: 'Under way …' })
+    const token = form.token.trim().replace(/^bearer +/i, '')
+    const who = token === '' ? (form.user === '' ? {} : { user: form.user }) : { token }
+    const isEdited = form.headers !== asLines(own)
+    const body = method === 'POST' && form.body !== '' ? { body: form.body } : {}
+    try {
+      const { status, headers, response } = await sendTry(
+        { route, method, headers: isEdited ? ofLines(form.headers) : followed(own, form.body), ...body, ...who },
+        controller.signal,
+      )
+      setOutcome({ said: `Answered ${status}.`, id: headers.get('x-request-id') })
+      // A stream that does not end is followed where its request is shown.
+      await response.body?.cancel()
+    } catch (error) {
+      if (!controller.signal.aborted) setOutcome({ said: error.message })
+    }
+  }
+  const hint = hintOf(request, form.body)
+  return html`<details class="again-form">
+    <summary>Send again</summary>
+    <form onSubmit=${submit} aria-label="Send again" autocomplete="off">
+      <label><span>Headers</span><textarea name="headers" rows="4" spellcheck="false" value=${form.headers} onInput=${set('headers')}></textarea></label>
+      ${method === 'POST' ? html`<label><span>Body</span><textarea name="body" rows="8" spellcheck="false" value=${form.body} onInput=${set('body')}></textarea></label>` : null}
+      ${hint ? html`<p class="hint">${hint}</p>` : null}
+      ${
+        users
+          ? html`<label
+              ><span>Lab user</span>
+              <select name="user" value=${form.user} onChange=${set('user')}>
+                <option value="">nobody</option>
+                ${users.map((user) => html`<option key=${user} value=${user} selected=${user === form.user}>${user}</option>`)}
+              </select>
+            </label>`
+          : null
+      }
+      <label><span>Token</span><input type="password" name="token" autocomplete="off" spellcheck="false" value=${form.token} onInput=${set('token')} /></label>
+      <button type="submit" class="main">Send to ${route}</button>
+      <p role="status">
+        ${outcome ? html`<${Text} of=${outcome.said} />` : ''}
+        ${outcome?.id ? html` <a href=${`#/requests/${outcome.id}`}>The request, as the proxy saw it</a>` : null}
+      </p>
+    </form>
+  </details>`
+}
