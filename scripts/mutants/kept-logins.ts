@@ -187,14 +187,14 @@ export const KEPT_LOGINS: readonly Mutation[] = [
   {
     rule: 'a refresh is for the same resource',
     file: 'src/login/tokens.ts',
-    find: '      additionalParameters: { resource },\n',
-    replace: '',
+    find: 'refresh_token: refresh, resource }',
+    replace: 'refresh_token: refresh }',
     tests: ['test/login/again.test.ts'],
   },
   {
     rule: 'a grant that is worth nothing leads to a login',
     file: 'src/login/tokens.ts',
-    find: 'if (isInvalidGrant(error)) return undefined',
+    find: 'if (isWorthNothing(response)) return undefined',
     replace: '',
     tests: ['test/login/again.test.ts'],
   },
@@ -215,15 +215,15 @@ export const KEPT_LOGINS: readonly Mutation[] = [
   {
     rule: 'the refresh token is revoked',
     file: 'src/login/tokens.ts',
-    find: "if (refresh !== undefined) await end(refresh, 'refresh_token')",
-    replace: '',
+    find: "refresh !== undefined && (await end(refresh, 'refresh_token'))",
+    replace: 'refresh !== undefined',
     tests: ['test/login/again.test.ts'],
   },
   {
     rule: 'so is the access token',
     file: 'src/login/tokens.ts',
-    find: "    await end(access, 'access_token').catch(",
-    replace: '    await Promise.resolve().catch(',
+    find: "if (!(await end(access, 'access_token')) && !isRefreshEnded)",
+    replace: 'if (!isRefreshEnded)',
     tests: ['test/login/again.test.ts'],
   },
   {

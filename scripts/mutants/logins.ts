@@ -23,7 +23,7 @@ export const LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'an answer of another identity provider is refused',
-    file: 'src/authserver/upstreams/callback.ts',
+    file: 'src/oauth/callback.ts',
     find: 'iss !== undefined && iss !== issuer)',
     replace: "iss !== undefined && iss === '')",
     tests: failures,
@@ -45,9 +45,23 @@ export const LOGINS: readonly Mutation[] = [
   {
     rule: 'metadata are of the very issuer that was asked for',
     file: 'src/oauth/discovery.ts',
-    find: "if (document['issuer'] !== issuerUrl) throw",
-    replace: "if (document['issuer'] === undefined) throw",
+    find: 'isIssuer = (issuer) => issuer === issuerUrl',
+    replace: 'isIssuer = (issuer) => issuer !== undefined',
     tests: ['test/authenticate/discovery.test.ts'],
+  },
+  {
+    rule: 'a secret goes to nobody over plain http from a login',
+    file: 'src/login/discovery.ts',
+    find: 'if (!isSafeUrl(authorize) || !isSafeUrl(token))',
+    replace: 'if (!isSafeUrl(authorize) || typeof token !== "string")',
+    tests: ['test/login/discovery.test.ts'],
+  },
+  {
+    rule: 'a client assertion is used once',
+    file: 'src/oauth/token-endpoint.ts',
+    find: ', again: build })',
+    replace: ' })',
+    tests: ['test/obtain/token-repeat.test.ts'],
   },
   {
     rule: 'documents are not fetched from another origin',

@@ -54,8 +54,8 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'a server that does not announce PKCE with S256 is not used',
     file: 'src/login/discovery.ts',
-    find: "if (methods?.includes('S256') !== true)",
-    replace: "if (methods !== undefined && !methods.includes('S256'))",
+    find: "if (!isTextList(methods) || !methods.includes('S256'))",
+    replace: "if (isTextList(methods) && !methods.includes('S256'))",
     tests: ['test/login/discovery.test.ts'],
   },
   {
@@ -68,8 +68,8 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'metadata are of the issuer that was asked for',
     file: 'src/login/discovery.ts',
-    find: 'return await oauth.processDiscoveryResponse(url, response)',
-    replace: 'return await (response.json() as Promise<oauth.AuthorizationServer>)',
+    find: "typeof named === 'string' && URL.parse(named)?.href === href",
+    replace: "typeof named === 'string' && href !== ''",
     tests: ['test/login/discovery.test.ts'],
   },
   {
@@ -103,7 +103,7 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'the challenge is that of the verifier',
     file: 'src/login/login.ts',
-    find: 'code_challenge: await oauth.calculatePKCECodeChallenge(verifier)',
+    find: "code_challenge: createHash('sha256').update(verifier).digest('base64url')",
     replace: 'code_challenge: verifier',
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
@@ -124,15 +124,15 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'the token request names the resource',
     file: 'src/login/login.ts',
-    find: "{ ...callOptions(outbound, server.token_endpoint ?? ''), additionalParameters: { resource } }",
-    replace: "{ ...callOptions(outbound, server.token_endpoint ?? '') }",
+    find: '    code_verifier: verifier,\n    resource,\n',
+    replace: '    code_verifier: verifier,\n',
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
     rule: 'a token of another type is refused',
-    file: 'src/login/login.ts',
-    find: "if (tokens.token_type !== 'bearer') throw",
-    replace: "if (tokens.token_type === '') throw",
+    file: 'src/oauth/token-response.ts',
+    find: "if (mapping === undefined && !isBearer(members['token_type']))",
+    replace: "if (mapping === undefined && members['token_type'] === '')",
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
@@ -158,16 +158,16 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'a client is registered over https',
-    file: 'src/login/login.ts',
-    find: 'if (!isSafeUrl(registration))',
-    replace: 'if (registration === undefined)',
+    file: 'src/login/discovery.ts',
+    find: 'isSafeUrl(registration) ? registration : undefined',
+    replace: "textOf(document, 'registration_endpoint')",
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
     rule: 'revocation goes to https',
-    file: 'src/login/login.ts',
-    find: '(isSafeUrl(revocation) ? { revocation_endpoint: revocation } : {})',
-    replace: '(revocation !== undefined ? { revocation_endpoint: revocation } : {})',
+    file: 'src/login/discovery.ts',
+    find: 'isSafeUrl(revocation) ? revocation : undefined',
+    replace: "textOf(document, 'revocation_endpoint')",
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
@@ -179,9 +179,9 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'a metadata document is used where the server takes such',
-    file: 'src/login/login.ts',
-    find: "server['client_id_metadata_document_supported'] === true",
-    replace: "server['client_id_metadata_document_supported'] !== undefined",
+    file: 'src/login/discovery.ts',
+    find: "document['client_id_metadata_document_supported'] === true",
+    replace: "document['client_id_metadata_document_supported'] !== undefined",
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
@@ -249,16 +249,16 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'no text of a server is in a refusal',
-    file: 'src/login/server-calls.ts',
-    find: "typeof said === 'string' && /^[a-z_]{1,64}$/.test(said)",
-    replace: "typeof said === 'string'",
+    file: 'src/oauth/refusals.ts',
+    find: 'concernOf(error) !== undefined ? error : OTHER_NAME',
+    replace: 'error',
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
     rule: 'a client that is not known any more means another login',
-    file: 'src/login/server-calls.ts',
-    find: "['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error.error)",
-    replace: "['invalid_grant'].includes(error.error)",
+    file: 'src/login/tokens.ts',
+    find: "['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(",
+    replace: "['invalid_grant'].includes(",
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
 ]

@@ -1,9 +1,12 @@
-import * as oauth from 'oauth4webapi'
-import { CredentialRefusal, type Outbound } from '../core/index.ts'
-import { type Asked, discover } from './discovery.ts'
+import { createHash, randomBytes } from 'node:crypto'
+import { CredentialRefusal, type Outbound, type OutboundResponse } from '../core/index.ts'
+import { readJsonObject } from '../http/index.ts'
+import { readCallback } from '../oauth/index.ts'
+import { type Asked, discover, type LoginServer } from './discovery.ts'
 import { openReceiver } from './receiver.ts'
-import { callOptions, isSafeUrl, loginRefusal } from './server-calls.ts'
+import { askAs, loginRefusal, textOf } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
+import { tokensOf } from './tokens.ts'
 
 /** A client that the authorization server knows already, or that has a document of its own. */
 export interface KnownClient {
@@ -28,7 +31,6 @@ export interface LoginOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-type Server = oauth.AuthorizationServer
 type Client = LoginRecord['client']
 
 /**
@@ -42,9 +44,9 @@ export async function logIn(
   options: LoginOptions,
 ): Promise<LoginRecord> {
   const { endpoint, outbound, now } = options
-  const { resource, server, scopes } = await discover(endpoint, asked, outbound)
+  const { resource, server, scopes } = await discover(endpoint, asked, options)
   const isSame = before?.issuer === server.issuer && before.resource === resource
-  const state = oauth.generateRandomState()
+  const state = randomText()
   const receiver = await openReceiver({
     patienceMs: options.patienceMs,
     signal: options.signal,
@@ -55,15 +57,15 @@ export async function logIn(
   })
   try {
     const client = await clientFor(server, receiver.url, isSame ? before.client : undefined, options)
-    const verifier = oauth.generateRandomCodeVerifier()
+    const verifier = randomText()
     const wanted = scopesFor(server, isSame ? [...(before.scope?.split(' ') ?? []), ...scopes] : scopes)
-    const url = new URL(server.authorization_endpoint ?? '')
+    const url = new URL(server.authorizationEndpoint)
     const parameters = {
       response_type: 'code',
       client_id: client.client_id,
       redirect_uri: client.redirect_uri,
       state,
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
       code_challenge_method: 'S256',
       resource,
       ...(wanted.length === 0 ? {} : { scope: wanted.join(' ') }),
@@ -74,8 +76,9 @@ export async function logIn(
     const answer = await receiver.answer.catch(() => {
       throw loginRefusal('nobody came back from the browser in time')
     })
-    const tokens = await redeem(server, client, { answer, state, verifier, resource }, outbound)
-    return recordOf({ endpoint, resource, server, client, scopes: wanted }, tokens, now())
+    const sentAtMs = now()
+    const response = await redeem(server, client, { answer, verifier, resource }, outbound)
+    return recordOf({ endpoint, resource, server, client, scopes: wanted }, response, sentAtMs)
   } catch (error) {
     if (error instanceof CredentialRefusal) throw error
     throw loginRefusal('the authorization server did not give a token', error)
@@ -85,13 +88,13 @@ export async function logIn(
 }
 
 /** Refresh tokens need `offline_access` at servers that know it (OpenID Connect Core §11), which then ask for consent. */
-function scopesFor(server: Server, scopes: readonly string[]): readonly string[] {
-  const extra = server.scopes_supported?.includes('offline_access') === true ? ['offline_access'] : []
+function scopesFor(server: LoginServer, scopes: readonly string[]): readonly string[] {
+  const extra = server.scopes.includes('offline_access') ? ['offline_access'] : []
   return [...new Set([...scopes, ...extra])]
 }
 
 async function clientFor(
-  server: Server,
+  server: LoginServer,
   redirectUri: string,
   before: Client | undefined,
   { client, clientMetadataUrl, outbound }: LoginOptions,
@@ -102,11 +105,11 @@ async function clientFor(
       redirect_uri: redirectUri,
       ...(client.secret === undefined ? {} : { client_secret: client.secret }),
     }
-  if (clientMetadataUrl !== undefined && server['client_id_metadata_document_supported'] === true)
+  if (clientMetadataUrl !== undefined && server.takesDocuments)
     return { client_id: clientMetadataUrl, redirect_uri: redirectUri }
   if (before?.redirect_uri === redirectUri) return before
-  const { registration_endpoint: registration } = server
-  if (!isSafeUrl(registration))
+  const { registrationEndpoint } = server
+  if (registrationEndpoint === undefined)
     throw loginRefusal(
       'the authorization server registers no clients; ask for a client id and give it with --client-id',
     )
@@ -119,102 +122,88 @@ async function clientFor(
     application_type: 'native',
   }
   try {
-    const response = await oauth.dynamicClientRegistrationRequest(server, metadata, callOptions(outbound, registration))
-    const registered = await oauth.processDynamicClientRegistrationResponse(response)
-    const { client_id: id, client_secret: secret, token_endpoint_auth_method: method } = registered
-    return {
-      client_id: id,
-      redirect_uri: redirectUri,
-      ...(typeof secret === 'string' ? { client_secret: secret } : {}),
-      ...(typeof method === 'string' ? { token_endpoint_auth_method: method } : {}),
-    }
+    return await register(registrationEndpoint, redirectUri, metadata, outbound)
   } catch (error) {
+    if (error instanceof CredentialRefusal) throw error
     throw loginRefusal('the authorization server did not register the client', error)
   }
 }
 
+/** Registers a client (RFC 7591 §3). Throws `OutboundError`, and `CredentialRefusal` for an answer that is no client. */
+async function register(url: string, redirectUri: string, metadata: object, outbound: Outbound): Promise<Client> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json' }
+  const { status, body } = await outbound.request({ method: 'POST', url, headers, body: JSON.stringify(metadata) })
+  const registered = status === 201 || status === 200 ? readJsonObject(body) : undefined
+  const id = registered === undefined ? undefined : textOf(registered, 'client_id')
+  if (registered === undefined || id === undefined)
+    throw loginRefusal(`the authorization server did not register the client (it answered ${status})`)
+  const secret = textOf(registered, 'client_secret')
+  const method = textOf(registered, 'token_endpoint_auth_method')
+  return {
+    client_id: id,
+    redirect_uri: redirectUri,
+    ...(secret === undefined ? {} : { client_secret: secret }),
+    ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
+  }
+}
+
+/** 256 random bits. */
+const randomText = (): string => randomBytes(32).toString('base64url')
+
 interface Pending {
   readonly answer: URLSearchParams
-  readonly state: string
   readonly verifier: string
   readonly resource: string
 }
 
 async function redeem(
-  server: Server,
+  server: LoginServer,
   client: Client,
-  { answer, state, verifier, resource }: Pending,
+  { answer, verifier, resource }: Pending,
   outbound: Outbound,
-): Promise<oauth.TokenEndpointResponse> {
-  let parameters
-  try {
-    // `state` and, where it is there or announced, `iss` (RFC 9207); an error is thrown as one.
-    parameters = oauth.validateAuthResponse(server, client, answer, state)
-  } catch (error) {
-    const said = error instanceof oauth.AuthorizationResponseError
-    throw loginRefusal(
-      said ? 'the authorization server refused it' : 'the answer came from another authorization server',
-      error,
-    )
+): Promise<OutboundResponse> {
+  const form = {
+    grant_type: 'authorization_code',
+    code: codeOf(server, answer),
+    redirect_uri: client.redirect_uri,
+    code_verifier: verifier,
+    resource,
   }
-  const response = await oauth.authorizationCodeGrantRequest(
-    server,
-    client,
-    authenticationOf(client),
-    parameters,
-    client.redirect_uri,
-    verifier,
-    { ...callOptions(outbound, server.token_endpoint ?? ''), additionalParameters: { resource } },
-  )
-  const tokens = await oauth.processAuthorizationCodeResponse(server, client, response)
-  if (tokens.token_type !== 'bearer') throw loginRefusal('the token is not one that a bearer can use')
-  return tokens
+  return askAs(client, server.tokenEndpoint, form, outbound)
 }
 
-/** How the client says that it is itself (RFC 6749 §2.3). */
-export function authenticationOf({
-  client_secret: secret,
-  token_endpoint_auth_method: method,
-}: Client): oauth.ClientAuth {
-  if (secret === undefined || method === 'none') return oauth.None()
-  return method === 'client_secret_post' ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret)
+/** The receiver has compared `state`; here it is `iss`, where it is there or announced (RFC 9207), and an error. */
+function codeOf(rules: LoginServer, answer: URLSearchParams): string {
+  try {
+    return readCallback(answer, rules)
+  } catch (error) {
+    const what = answer.has('error')
+      ? 'the authorization server refused it'
+      : 'the answer came from another authorization server'
+    throw loginRefusal(what, error)
+  }
 }
 
 function recordOf(
   login: {
     readonly endpoint: URL
     readonly resource: string
-    readonly server: Server
+    readonly server: LoginServer
     readonly client: Client
     readonly scopes: readonly string[]
   },
-  tokens: oauth.TokenEndpointResponse,
-  nowMs: number,
+  response: OutboundResponse,
+  sentAtMs: number,
 ): LoginRecord {
   const { endpoint, resource, server, client, scopes } = login
-  const { token_endpoint: token = '', revocation_endpoint: revocation } = server
+  const { tokenEndpoint: token, revocationEndpoint: revocation } = server
   return {
     version: 1,
     issuer: server.issuer,
     resource,
     endpoint: endpoint.href,
     client,
-    server: { token_endpoint: token, ...(isSafeUrl(revocation) ? { revocation_endpoint: revocation } : {}) },
-    ...tokensOf(tokens, nowMs, scopes.join(' ')),
-  }
-}
-
-/** What of an answer of the token endpoint is kept. */
-export function tokensOf(
-  { access_token, expires_in: seconds, refresh_token: refresh, scope }: oauth.TokenEndpointResponse,
-  nowMs: number,
-  askedScope: string | undefined,
-): Pick<LoginRecord, 'access_token' | 'expires_at_ms' | 'refresh_token' | 'scope'> {
-  const granted = scope ?? askedScope
-  return {
-    access_token,
-    ...(seconds === undefined ? {} : { expires_at_ms: nowMs + seconds * 1000 }),
-    ...(refresh === undefined ? {} : { refresh_token: refresh }),
-    ...(granted === undefined || granted === '' ? {} : { scope: granted }),
+    server: { token_endpoint: token, ...(revocation === undefined ? {} : { revocation_endpoint: revocation }) },
+    ...tokensOf(response, 'code', sentAtMs, scopes.join(' ')),
   }
 }

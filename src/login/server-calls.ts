@@ -1,15 +1,16 @@
-import * as oauth from 'oauth4webapi'
-import { CredentialRefusal, isLoopbackHost, type Outbound, OutboundError } from '../core/index.ts'
-
-/** Statuses whose answers have no body (Fetch standard). */
-const EMPTY: ReadonlySet<number> = new Set([204, 205, 304])
-
-/** How `oauth4webapi` sends its requests: through our own client, with its bounds; plain http only to this machine. */
-export function callOptions(outbound: Outbound, url: string) {
-  return { [oauth.customFetch]: fetchOver(outbound), [oauth.allowInsecureRequests]: isLoopbackUrl(url) }
-}
-
-export const isLoopbackUrl = (url: string): boolean => URL.canParse(url) && isLoopbackHost(new URL(url).hostname)
+import {
+  type Claims,
+  CredentialRefusal,
+  Failure,
+  isLoopbackHost,
+  type Outbound,
+  OutboundError,
+  type OutboundResponse,
+  Secret,
+  type SecretHandle,
+} from '../core/index.ts'
+import { askTokenEndpoint, type ClientAuthMethod, createClientAuthentication } from '../oauth/index.ts'
+import type { LoginRecord } from './store.ts'
 
 /** True for what may be asked or shown to a browser: https, or plain http on this machine. */
 export function isSafeUrl(url: unknown): url is string {
@@ -18,38 +19,50 @@ export function isSafeUrl(url: unknown): url is string {
   return parsed.protocol === 'https:' || (parsed.protocol === 'http:' && isLoopbackHost(parsed.hostname))
 }
 
-function fetchOver(outbound: Outbound) {
-  return async (
-    url: string,
-    options: { method: string; headers: Record<string, string>; body?: string | URLSearchParams | null | undefined },
-  ): Promise<Response> => {
-    const { body } = options
-    const answer = await outbound.request({
-      method: options.method === 'POST' ? 'POST' : 'GET',
-      url,
-      headers: { ...options.headers },
-      ...(body === undefined || body === null ? {} : { body: body.toString() }),
-    })
-    const content = EMPTY.has(answer.status) ? null : new Uint8Array(answer.body)
-    return new Response(content, { status: answer.status, headers: answer.headers })
-  }
+/** A secret that stays what it is. */
+const fixed = (value: string): SecretHandle => {
+  const secret = new Secret(value)
+  return { label: 'client secret', version: 1, current: () => secret, refresh: () => Promise.resolve(false) }
 }
 
-/** A login or a refresh failed, in words for the user: `what` continues "The login failed: …". Codes only, no foreign text. */
+/**
+ * Posts a form to an endpoint of the authorization server as the client of a login (RFC 6749 §2.3): by Basic, with id and
+ * secret in the body where it was registered so, or with `client_id` alone. An answer with any status is returned. Throws
+ * `OutboundError`, and `CredentialRefusal` for an address that may not be asked.
+ */
+export async function askAs(
+  client: LoginRecord['client'],
+  url: string,
+  form: Readonly<Record<string, string>>,
+  outbound: Outbound,
+): Promise<OutboundResponse> {
+  if (!isSafeUrl(url)) throw loginRefusal('an endpoint of the authorization server has no https address')
+  const { client_id: clientId, client_secret: value, token_endpoint_auth_method: registered } = client
+  const secret = value === undefined || registered === 'none' ? undefined : fixed(value)
+  const method: ClientAuthMethod = registered === 'client_secret_post' ? registered : 'client_secret_basic'
+  const authenticate = createClientAuthentication({ clientId, secret, method, clock: Date })
+  return askTokenEndpoint({ outbound, authenticate, secret }, { url, form: Object.entries(form) })
+}
+
+/**
+ * A login or a refresh failed, in words for the user: `what` continues "The login failed: …". Nothing of it is foreign text:
+ * details of failures name errors of our own table alone.
+ */
 export function loginRefusal(what: string, error?: unknown): CredentialRefusal {
-  const code = error === undefined ? undefined : codeOf(error)
-  return new CredentialRefusal('login_failed', `The login failed: ${what}${code === undefined ? '' : ` (${code})`}.`)
+  const why = error === undefined ? undefined : whyOf(error)
+  return new CredentialRefusal('login_failed', `The login failed: ${what}${why === undefined ? '' : ` (${why})`}.`)
 }
 
-/** OAuth's own error code, or what kept the request from being answered. */
-function codeOf(error: unknown): string | undefined {
+/** What kept a request from being answered, or what was wrong with the answer. */
+function whyOf(error: unknown): string | undefined {
   if (error instanceof OutboundError) return error.kind
-  const { error: said, code } = Object(error) as { error?: unknown; code?: unknown }
-  if (typeof said === 'string' && /^[a-z_]{1,64}$/.test(said)) return said
+  if (error instanceof Failure) return error.detail
+  const { code } = Object(error) as { code?: unknown }
   return typeof code === 'string' && /^[A-Z_]{1,64}$/.test(code) ? code.toLowerCase() : undefined
 }
 
-/** The authorization server says that the grant is worth nothing any more (RFC 6749 §5.2). */
-export const isInvalidGrant = (error: unknown): boolean =>
-  error instanceof oauth.ResponseBodyError &&
-  ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error.error)
+/** A member that is text; undefined for anything else. */
+export const textOf = (members: Claims, name: string): string | undefined => {
+  const value = members[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

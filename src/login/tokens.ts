@@ -1,14 +1,7 @@
-import * as oauth from 'oauth4webapi'
-import type { Outbound } from '../core/index.ts'
-import { authenticationOf, tokensOf } from './login.ts'
-import { callOptions, isInvalidGrant, loginRefusal } from './server-calls.ts'
+import { Failure, type Outbound, type OutboundResponse } from '../core/index.ts'
+import { errorOf, readTokenResponse, type TokenResponse } from '../oauth/index.ts'
+import { askAs, loginRefusal } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
-
-const serverOf = ({ issuer, server }: LoginRecord): oauth.AuthorizationServer => ({
-  issuer,
-  token_endpoint: server.token_endpoint,
-  ...(server.revocation_endpoint === undefined ? {} : { revocation_endpoint: server.revocation_endpoint }),
-})
 
 /**
  * The same login with a new access token (RFC 6749 §6), for the same resource. Undefined when there is no refresh token,
@@ -21,20 +14,38 @@ export async function refreshed(
 ): Promise<LoginRecord | undefined> {
   const { refresh_token: refresh, client, resource } = record
   if (refresh === undefined) return undefined
-  const server = serverOf(record)
   try {
-    const response = await oauth.refreshTokenGrantRequest(server, client, authenticationOf(client), refresh, {
-      ...callOptions(outbound, record.server.token_endpoint),
-      additionalParameters: { resource },
-    })
-    const tokens = await oauth.processRefreshTokenResponse(server, client, response)
+    const form = { grant_type: 'refresh_token', refresh_token: refresh, resource }
+    const response = await askAs(client, record.server.token_endpoint, form, outbound)
+    if (isWorthNothing(response)) return undefined
     const { expires_at_ms: _old, ...rest } = record
-    return { ...rest, refresh_token: refresh, ...tokensOf(tokens, nowMs, record.scope) }
+    return { ...rest, refresh_token: refresh, ...tokensOf(response, 'refresh', nowMs, record.scope) }
   } catch (error) {
-    if (isInvalidGrant(error)) return undefined
     throw loginRefusal('the authorization server does not renew the token now', error)
   }
 }
+
+/** What of an answer of the token endpoint is kept. Throws `Failure` for what is no such answer. */
+export function tokensOf(
+  response: OutboundResponse,
+  step: 'code' | 'refresh',
+  nowMs: number,
+  askedScope: string | undefined,
+): Pick<LoginRecord, 'access_token' | 'expires_at_ms' | 'refresh_token' | 'scope'> {
+  const read: TokenResponse = readTokenResponse(response, { step, mapping: undefined, sentAtMs: nowMs, nowMs })
+  const { accessToken, refreshToken, expiresAtMs, scopes } = read
+  const granted = scopes?.join(' ') ?? askedScope
+  return {
+    access_token: accessToken.reveal(),
+    ...(expiresAtMs === undefined ? {} : { expires_at_ms: expiresAtMs }),
+    ...(refreshToken === undefined ? {} : { refresh_token: refreshToken.reveal() }),
+    ...(granted === undefined || granted === '' ? {} : { scope: granted }),
+  }
+}
+
+/** The authorization server says that the grant, or the client that has it, is nothing any more (RFC 6749 §5.2). */
+const isWorthNothing = (response: OutboundResponse): boolean =>
+  response.status < 500 && ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(errorOf(response) ?? '')
 
 /**
  * Ends a login at the authorization server (RFC 7009): the refresh token, and with it what hangs on it, else the access
@@ -44,25 +55,20 @@ export async function revoke(record: LoginRecord, outbound: Outbound): Promise<b
   const { client, refresh_token: refresh, access_token: access } = record
   const { revocation_endpoint: endpoint } = record.server
   if (endpoint === undefined) return false
-  const options = callOptions(outbound, endpoint)
-  const end = async (token: string, hint: string): Promise<void> => {
-    const response = await oauth.revocationRequest(serverOf(record), client, authenticationOf(client), token, {
-      ...options,
-      additionalParameters: { token_type_hint: hint },
-    })
-    await oauth.processRevocationResponse(response)
+  /** Whether the server knows how to revoke such a token. */
+  const end = async (token: string, hint: string): Promise<boolean> => {
+    const response = await askAs(client, endpoint, { token, token_type_hint: hint }, outbound)
+    if (response.status === 200) return true
+    if (response.status < 500 && errorOf(response) === 'unsupported_token_type') return false
+    throw new Failure('identity_provider_error', { detail: `revocation endpoint answered ${response.status}` })
   }
   try {
-    if (refresh !== undefined) await end(refresh, 'refresh_token')
+    const isRefreshEnded = refresh !== undefined && (await end(refresh, 'refresh_token'))
     // A server need not take back access tokens (RFC 7009 §2); they end by themselves.
-    await end(access, 'access_token').catch((error: unknown) => {
-      if (refresh === undefined && !isUnsupported(error)) throw error
-    })
+    if (!(await end(access, 'access_token')) && !isRefreshEnded)
+      throw new Failure('identity_provider_error', { detail: 'it revokes no such tokens' })
     return true
   } catch (error) {
     throw loginRefusal('the authorization server did not revoke the tokens', error)
   }
 }
-
-const isUnsupported = (error: unknown): boolean =>
-  error instanceof oauth.ResponseBodyError && error.error === 'unsupported_token_type'

@@ -1,4 +1,4 @@
-import { type Claims, type Clock, Failure } from '../core/index.ts'
+import { type Claims, type ClaimValue, type Clock, Failure } from '../core/index.ts'
 import { type Documents, jsonAnswer } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
 import type { KeyLocation } from './key-store.ts'
@@ -20,6 +20,12 @@ export interface DiscoveryOptions<T> {
   readonly clock: Clock
   /** Takes what is needed out of a document of this issuer. Throws `Failure` for a document of no use. */
   readonly read: (document: Claims) => T
+  /** Where the document is looked for, in this order. Default: `discoveryUrls`. */
+  readonly places?: readonly string[]
+  /** Whether there is hope at the next place after a failure at one. Default: after an answer of no use. */
+  readonly goesOn?: (failure: Failure) => boolean
+  /** Whether a document's `issuer` is the one that was asked for. Default: byte for byte `issuerUrl` (decisions §2.4). */
+  readonly isIssuer?: (issuer: ClaimValue | undefined) => boolean
 }
 
 const WHAT = 'discovery document'
@@ -53,8 +59,13 @@ export function endpointOf(document: Claims, name: string, issuerUrl: string): s
   return url
 }
 
-/** Discovery for one issuer. A document counts only when its `issuer` equals `issuerUrl` byte for byte (decisions §2.4). */
-export function createDiscovery<T>({ issuerUrl, documents, clock, read }: DiscoveryOptions<T>): Discovery<T> {
+/** A provider that does not answer here will not answer elsewhere; one that has no such page may have the other. */
+const isUseless = ({ code }: Failure): boolean => code === 'identity_provider_error'
+
+/** Discovery for one issuer. A document counts only when its `issuer` is the one that was asked for. */
+export function createDiscovery<T>(options: DiscoveryOptions<T>): Discovery<T> {
+  const { issuerUrl, documents, clock, read, goesOn = isUseless } = options
+  const { places = discoveryUrls(issuerUrl), isIssuer = (issuer) => issuer === issuerUrl } = options
   let known: { readonly metadata: T } | undefined
   let untilMs = Number.NEGATIVE_INFINITY
   let flight: Promise<T> | undefined
@@ -62,7 +73,7 @@ export function createDiscovery<T>({ issuerUrl, documents, clock, read }: Discov
   const fetchFrom = async (url: string): Promise<T> => {
     const response = await documents.get(url, WHAT)
     const document = jsonAnswer(response, WHAT)
-    if (document['issuer'] !== issuerUrl) throw unusableDocument('it is for another issuer')
+    if (!isIssuer(document['issuer'])) throw unusableDocument('it is for another issuer')
     const metadata = read(document)
     known = { metadata }
     untilMs = clock.now() + lifetimeOf(response.headers, clock.now())
@@ -70,16 +81,16 @@ export function createDiscovery<T>({ issuerUrl, documents, clock, read }: Discov
   }
 
   const fetchNew = async (): Promise<T> => {
-    const [first, second] = discoveryUrls(issuerUrl)
-    try {
-      return await fetchFrom(first)
-    } catch (error) {
-      // A provider that does not answer there will not answer elsewhere; one that has no such page may have the other.
-      if (!(error instanceof Failure) || error.code !== 'identity_provider_error') throw error
-      return await fetchFrom(second).catch((other: unknown) => {
-        throw other instanceof Failure && other.code !== 'identity_provider_error' ? other : error
-      })
+    let first: unknown
+    for (const place of places) {
+      try {
+        return await fetchFrom(place)
+      } catch (error) {
+        if (!(error instanceof Failure) || !goesOn(error)) throw error
+        first ??= error
+      }
     }
+    throw first
   }
 
   const renew = async (): Promise<T> => {

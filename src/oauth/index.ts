@@ -1,3 +1,4 @@
+export { readCallback } from './callback.ts'
 export { isClientKey } from './client-assertion.ts'
 export { type ClientAuthMethod, createClientAuthentication } from './client-authentication.ts'
 export {

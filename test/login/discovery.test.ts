@@ -114,12 +114,12 @@ describe('where to log in', () => {
     [
       'a token that is bound to a key',
       (all) => (all['/token'] = { access_token: 'x', token_type: 'DPoP' }),
-      'not one that a bearer can use',
+      'token_type is not Bearer',
     ],
     [
       'a token for no bearer',
       (all) => (all['/token'] = { access_token: 'x', token_type: 'mac' }),
-      'did not give a token',
+      'did not give a token (token endpoint: token_type is not Bearer)',
     ],
   ])('is refused: %s', async (_what, change, says) => {
     change(paper.documents)

@@ -1,13 +1,15 @@
-import { unusable } from './connection.ts'
-import { refusal } from '../../oauth/index.ts'
+import { Failure } from '../core/index.ts'
+import { refusal } from './refusals.ts'
 
-/** What the upstream's metadata say of its answers. */
+/** What an authorization server's metadata say of its answers. */
 export interface CallbackRules {
   /** The issuer, where there is one: an `iss` that names another is refused. */
   readonly issuer: string | undefined
   /** `authorization_response_iss_parameter_supported`: then `iss` must be there (RFC 9207 §2.4). */
   readonly announcesIss: boolean
 }
+
+const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
 
 const MAX_CODE_LENGTH = 4096
 /** RFC 6749 appendix A.11. */
