@@ -10,6 +10,9 @@ const isPlain = (value: object): boolean => {
   return prototype === Object.prototype || prototype === null
 }
 
+const hasParts = (part: unknown): boolean =>
+  typeof part === 'object' && part !== null && (Array.isArray(part) ? part.some(hasParts) : isPlain(part))
+
 /** Copies of recordings are made without reading them. */
 let isQuiet = false
 
@@ -37,7 +40,7 @@ export function recorded<T>(value: T): Recorded<T> {
     for (const [name, part] of Object.entries(of)) {
       const at = path === '' ? name : `${path}.${name}`
       const inner = copyOf(part, at)
-      if (typeof part !== 'object' || !JSON.stringify(part).includes('{')) leaves.add(at)
+      if (!hasParts(part)) leaves.add(at)
       Object.defineProperty(copy, name, {
         enumerable: true,
         get: () => {
