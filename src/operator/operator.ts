@@ -1,7 +1,7 @@
 import { causeOf, type Clock, Failure, type Log, type Metrics } from '../core/index.ts'
-import { electLeader, type KubeClient } from '../kube/index.ts'
+import { createInformer, electLeader, type Informer, type KubeClient } from '../kube/index.ts'
 import { type Controller, createController } from './controller.ts'
-import { ownTypes } from './kinds.ts'
+import { CLUSTER_TYPES, ownTypes } from './kinds.ts'
 import type { PodSettings } from './pod-settings.ts'
 import { podKeys } from './references.ts'
 import type { Certificate } from './webhook/certificates.ts'
@@ -104,6 +104,7 @@ export function startOperator(options: OperatorOptions): Operator {
   let served: Certificate | undefined
   let keeper: CertificateKeeper | undefined
   let stopFollowing = (): void => {}
+  let configurations: readonly Informer[] = []
   let isClosed = false
   let starting: Promise<void> = Promise.resolve()
   /** Serves with this certificate from now on; the first one starts the server. */
@@ -146,6 +147,7 @@ export function startOperator(options: OperatorOptions): Operator {
         log,
         metrics,
       })
+      if (!isClosed) configurations = followConfigurations()
       return
     }
     const ends = certificateEnds(metrics)
@@ -158,6 +160,21 @@ export function startOperator(options: OperatorOptions): Operator {
     stopFollowing = files.onChange(follow)
     follow()
   }
+
+  /** Who applies the manifests anew may take the CA away: it is put back when that is seen, not at the next look. */
+  const followConfigurations = (): Informer[] =>
+    [CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration].map((type) =>
+      createInformer({
+        client,
+        type,
+        // The right to follow is for this name only.
+        selection: { fieldSelector: `metadata.name=${NAMES.webhooks}` },
+        onChange: (_key, _before, after) => {
+          if (after !== undefined && isLeader && !isClosed) void keeper?.look()
+        },
+        log,
+      }),
+    )
 
   const election = electLeader({
     client,
@@ -181,6 +198,7 @@ export function startOperator(options: OperatorOptions): Operator {
   const close = async (): Promise<void> => {
     isClosed = true
     keeper?.close()
+    for (const configuration of configurations) configuration.close()
     stopFollowing()
     isLeader = false
     await controller.close()

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { KubeClient, KubeObject } from '../../src/kube/index.ts'
-import { CLUSTER_TYPES, podKeys } from '../../src/operator/index.ts'
+import { CLUSTER_TYPES, NAMES, podKeys } from '../../src/operator/index.ts'
 import { problemsAlone } from '../../src/operator/remote-proxy/snapshot.ts'
 import { wordsOf } from '../../src/operator/webhook/validate.ts'
 import { parseObjects } from '../../src/load/index.ts'
@@ -12,6 +12,9 @@ import { useCluster } from './support/use-cluster.ts'
 
 const keys = podKeys(GROUP)
 const SETTINGS = { apiGroup: GROUP, image: 'x', restrictPodTemplate: false, secretsByLabel: false }
+interface Hook {
+  readonly clientConfig: { readonly caBundle?: string }
+}
 const verdictOf = openRecord()
 const nameOf = (object: Readonly<Record<string, unknown>>): string =>
   (object['metadata'] as { name?: string } | undefined)?.name ?? ''
@@ -266,4 +269,22 @@ describe('injection', () => {
     const created = await client.create(CLUSTER_TYPES.Pod, plain, { dryRun: true })
     expect(created.spec).not.toHaveProperty('initContainers')
   })
+})
+
+test('a configuration that lost its CA has it again at once', async () => {
+  for (const type of [CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration]) {
+    const bundles = async (): Promise<readonly string[]> => {
+      const { webhooks } = (await client.get(type, undefined, NAMES.webhooks)) as unknown as { webhooks: Hook[] }
+      return webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? '')
+    }
+    const before = await bundles()
+    expect(before[0]).not.toBe('')
+    const object = await client.get(type, undefined, NAMES.webhooks)
+    const webhooks = (object['webhooks'] as Hook[]).map(
+      ({ clientConfig: { caBundle: _lost, ...clientConfig }, ...hook }) => Object.assign(hook, { clientConfig }),
+    )
+    await client.update(type, { ...object, webhooks })
+    // Without being told, the operator looks each half minute.
+    await eventually(async () => expect(await bundles()).toEqual(before), 5_000)
+  }
 })
