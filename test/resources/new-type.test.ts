@@ -64,7 +64,7 @@ async function run(...argv: readonly string[]): Promise<{ code: number; stdout: 
   )
 }
 
-const LISTED = ["  'upstreamInject',\n]", "  'upstreamInject',\n  'gcpSts',\n]"] as const
+const LISTED = ['] as const\nexport type AuthType', "  'gcpSts',\n] as const\nexport type AuthType"] as const
 const recorded = (record: string) =>
   [
     '  upstreamInject: upstreamInjectRecord,\n',
