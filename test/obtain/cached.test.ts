@@ -180,3 +180,15 @@ test('a million requests of 1,000 callers over two lifetimes make at most 3,000 
   expect(waits).toBe(1_000)
   expect(fetches).toBeLessThanOrEqual(3_000)
 }, 30_000)
+
+test('for whom there is none, a look-up says so: at first, and then that it was refused a moment ago', async () => {
+  const refuse = () => {
+    throw new Failure('no_role')
+  }
+  const source = createHarness({ plan: refuse }).open()
+  const caller = createCaller()
+  expect(source.lookup?.(caller)).toEqual({ from: 'nowhere' })
+  await expect((async () => source.obtain(caller))()).rejects.toMatchObject({ code: 'no_role' })
+  expect(source.lookup?.(caller)).toEqual({ from: 'refusal' })
+  expect(source.lookup?.(createCaller())).toEqual({ from: 'nowhere' })
+})
