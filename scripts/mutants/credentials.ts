@@ -90,6 +90,13 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/net/outbound.test.ts'],
   },
   {
+    rule: 'a circuit closes by the time that passed, wherever the wall clock jumps',
+    file: 'src/net/protection.ts',
+    find: 'createCircuit({ ...breaker, clock: steadyClock, onState })',
+    replace: 'createCircuit({ ...breaker, clock, onState })',
+    tests: ['test/net/protection.test.ts'],
+  },
+  {
     rule: 'a secret is not its JSON',
     file: 'src/core/secret.ts',
     find: '  toJSON(): string {\n    return REDACTED',

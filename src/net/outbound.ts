@@ -56,7 +56,10 @@ export interface OutboundOptions {
    * `Retry-After`. Default false.
    */
   readonly retry?: boolean
+  /** Of dates that others name. */
   readonly clock: Clock
+  /** Of circuits and rests: it never jumps. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock
   readonly metrics?: Metrics
   /** 0 ≤ n < 1, for the retry's jitter. Default Math.random. */
   readonly random?: () => number
@@ -142,14 +145,18 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   const deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
   const random = options.random ?? Math.random
-  const { service, clock, metrics } = options
+  const { service, clock, steadyClock, metrics } = options
   const shared = service === undefined ? undefined : options.protections
   const client = { name: options.name, onRecovered: options.onRecovered }
-  const { protect, release } = (shared ?? createProtections({ clock, metrics })).share(service ?? '', client, {
-    breaker: options.breaker ?? {},
-    maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
-    maxQueued: options.maxQueued ?? DEFAULT_MAX_QUEUED,
-  })
+  const { protect, release } = (shared ?? createProtections({ clock, steadyClock, metrics })).share(
+    service ?? '',
+    client,
+    {
+      breaker: options.breaker ?? {},
+      maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
+      maxQueued: options.maxQueued ?? DEFAULT_MAX_QUEUED,
+    },
+  )
   const checkProxied = createProxiedCheck(options)
   let ca = options.caCert?.()
   let connections = createConnections(options, deadlineMs, ca)

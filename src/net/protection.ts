@@ -19,7 +19,10 @@ export interface ProtectionOptions {
   readonly maxConcurrent: number
   /** Calls that may wait for their turn. */
   readonly maxQueued: number
+  /** Of dates that the service names. */
   readonly clock: Clock
+  /** Of everything else: it never jumps. */
+  readonly steadyClock: Clock
   /** Called with the state of the service's circuit whenever it changes. */
   readonly onState?: (state: BreakerState) => void
 }
@@ -64,11 +67,11 @@ function outcomeOf(result: OutboundResponse | OutboundError): CallOutcome {
  * (with `retryAfterSeconds`) while nothing may be sent.
  */
 export function createProtection(options: ProtectionOptions): Protect {
-  const { clock, breaker } = options
+  const { clock, steadyClock, breaker } = options
   const turns = createTurns({ ...options, share: SHARE })
-  const resting = createTtlLru<number>({ clock, maxEntries: MOST_REMEMBERED })
-  const ofCallers = createTtlLru<Circuit>({ clock, maxEntries: MOST_REMEMBERED })
-  const rest = createRest(clock)
+  const resting = createTtlLru<number>({ clock: steadyClock, maxEntries: MOST_REMEMBERED })
+  const ofCallers = createTtlLru<Circuit>({ clock: steadyClock, maxEntries: MOST_REMEMBERED })
+  const rest = createRest(clock, steadyClock)
 
   /** Ends the waiting of calls that were sent before the circuit opened. */
   const hanging = new Set<() => void>()
@@ -79,21 +82,21 @@ export function createProtection(options: ProtectionOptions): Protect {
     resting.clear()
     ofCallers.clear()
   }
-  const service = breaker === false ? undefined : createCircuit({ ...breaker, clock, onState })
+  const service = breaker === false ? undefined : createCircuit({ ...breaker, clock: steadyClock, onState })
   function onState(state: BreakerState): void {
     if (state === CLOSED) recovered()
     options.onState?.(state)
   }
 
   const restToken = (token: string): void => {
-    const untilMs = clock.now() + TOKEN_REST_SECONDS * 1000
+    const untilMs = steadyClock.now() + TOKEN_REST_SECONDS * 1000
     resting.set(token, untilMs, untilMs)
   }
 
   const check = (by: OnBehalf | undefined): void => {
     if (breaker === false) return
     const untilMs = by === undefined ? undefined : resting.peek(by.token)
-    if (untilMs !== undefined) throw restingError(untilMs - clock.now())
+    if (untilMs !== undefined) throw restingError(untilMs - steadyClock.now())
     rest.check(by)
     if (by !== undefined) ofCallers.peek(by.caller)?.check(by.token)
     service?.check(by?.caller)
@@ -101,8 +104,8 @@ export function createProtection(options: ProtectionOptions): Protect {
 
   const circuitOf = ({ caller, isStranger }: OnBehalf): Circuit | undefined => {
     if (breaker === false || isStranger === true) return undefined
-    const circuit = ofCallers.peek(caller) ?? createCircuit({ ...breaker, clock })
-    ofCallers.set(caller, circuit, clock.now() + CALLER_MEMORY_MS)
+    const circuit = ofCallers.peek(caller) ?? createCircuit({ ...breaker, clock: steadyClock })
+    ofCallers.set(caller, circuit, steadyClock.now() + CALLER_MEMORY_MS)
     return circuit
   }
 

@@ -1,4 +1,4 @@
-import type { Clock, Metrics } from '../core/index.ts'
+import { type Clock, type Metrics, STEADY_CLOCK } from '../core/index.ts'
 import { type BreakerState, CLOSED } from './circuit.ts'
 import { createProtection, type Protect, type ProtectionOptions } from './protection.ts'
 
@@ -17,7 +17,7 @@ export interface ServiceClient {
   readonly onRecovered: (() => void) | undefined
 }
 
-type Settings = Omit<ProtectionOptions, 'clock' | 'onState'>
+type Settings = Omit<ProtectionOptions, 'clock' | 'steadyClock' | 'onState'>
 
 /** Breakers and concurrency bounds, one for each service however many configs call it. */
 export interface Protections {
@@ -33,10 +33,13 @@ interface Entry {
 
 /** Makes the protections of one process; the gauge says of each name the worst of the services that have it. */
 export function createProtections(options: {
+  /** Of dates that services name. */
   readonly clock: Clock
+  /** Of everything else: it never jumps. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock | undefined
   readonly metrics: Metrics | undefined
 }): Protections {
-  const { clock, metrics } = options
+  const { clock, steadyClock = STEADY_CLOCK, metrics } = options
   const gauge = metrics?.gauge(
     'extauth_breaker_state',
     'Circuit breaker per service: 0 closed, 1 open, 2 probing.',
@@ -59,7 +62,7 @@ export function createProtections(options: {
       if (state === CLOSED) for (const client of entry.clients) client.onRecovered?.()
     }
     const entry: Entry = {
-      protect: createProtection({ ...settings, clock, onState }),
+      protect: createProtection({ ...settings, clock, steadyClock, onState }),
       clients: new Set(),
       state: CLOSED,
     }

@@ -25,10 +25,10 @@ export interface Rest {
  * ten answers in ten seconds say so, to at least five callers. A 503 with `Retry-After` rests the service as soon as a second
  * caller is told so, because the first one alone, or its token, may be what is too much.
  */
-export function createRest(clock: Clock): Rest {
-  let untilMs = 0
+export function createRest(clock: Clock, steadyClock: Clock): Rest {
+  let untilMs = -Infinity
   let first: { readonly caller: string | undefined; readonly untilMs: number } | undefined
-  const callers = createTtlLru<number>({ clock, maxEntries: MOST_CALLERS })
+  const callers = createTtlLru<number>({ clock: steadyClock, maxEntries: MOST_CALLERS })
   const throttled = createRatio({ leastAnswers: 10, leastSources: 5 })
 
   const throttle = (endMs: number, by: OnBehalf | undefined, isMany: boolean, isAsked: boolean): void => {
@@ -40,23 +40,23 @@ export function createRest(clock: Clock): Rest {
   }
 
   const unavailable = (endMs: number, caller: string | undefined): void => {
-    const isShared = first !== undefined && first.untilMs > clock.now() && first.caller !== caller
+    const isShared = first !== undefined && first.untilMs > steadyClock.now() && first.caller !== caller
     if (isShared || caller === undefined) untilMs = Math.max(untilMs, endMs)
     else first = { caller, untilMs: endMs }
   }
 
   return {
     check(by) {
-      const ownMs = by === undefined ? 0 : (callers.peek(by.caller) ?? 0)
-      const leftMs = Math.max(untilMs, ownMs) - clock.now()
+      const ownMs = by === undefined ? -Infinity : (callers.peek(by.caller) ?? -Infinity)
+      const leftMs = Math.max(untilMs, ownMs) - steadyClock.now()
       if (leftMs > 0) throw restingError(leftMs)
     },
     note({ status, headers }, by) {
-      const nowMs = clock.now()
+      const nowMs = steadyClock.now()
       // Calls of the proxy itself are of one caller.
       const isMany = by !== undefined && throttled.note({ atMs: nowMs, isTrouble: status === 429, source: by.caller })
       if (status !== 429 && status !== 503) return
-      const seconds = parseRetryAfter(headers['retry-after'], nowMs)
+      const seconds = parseRetryAfter(headers['retry-after'], clock.now())
       const endMs = nowMs + (seconds === undefined ? SHORT_REST_MS : Math.min(LONGEST_REST_MS, seconds * 1000))
       if (status === 429) throttle(endMs, by, isMany, seconds !== undefined)
       else if (seconds !== undefined) unavailable(endMs, by?.caller)

@@ -37,6 +37,7 @@ export function networked(providers: readonly object[], options: NetworkOptions 
       createOutbound({
         ...given,
         clock,
+        steadyClock: clock,
         ...(resolver === undefined ? {} : { resolver }),
         ...(deadlineMs === undefined ? {} : { deadlineMs }),
       }),

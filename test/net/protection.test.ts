@@ -40,7 +40,7 @@ describe('the breaker', () => {
       setTimeout(() => response.writeHead(status).end(), 20)
     })
     const states: string[] = []
-    const client = outbound({ clock: { now: () => now }, metrics: gaugeMetrics(states) })
+    const client = outbound({ steadyClock: { now: () => now }, metrics: gaugeMetrics(states) })
     const get = () => client.request({ method: 'GET', url })
     await Promise.all(Array.from({ length: 20 }, get))
     const refused = await failure(get())
@@ -55,6 +55,29 @@ describe('the breaker', () => {
     expect((await get()).status).toBe(200)
     expect((await Promise.all([get(), get(), get()])).map((answer) => answer.status)).toEqual([200, 200, 200])
     expect(states).toEqual([0, 1, 2, 1, 2, 0].map((state) => `extauth_breaker_state{name=idp} ${state}`))
+  })
+
+  it('and rests end by the time that passed, wherever the wall clock jumps', async () => {
+    let [wall, steady] = [1_800_000_000_000, 0]
+    let answer: { status: number; headers: Record<string, string> } = { status: 500, headers: {} }
+    const url = await sockets.http((_request, response) => response.writeHead(answer.status, answer.headers).end())
+    for (const trouble of [
+      { status: 500, headers: {} },
+      { status: 429, headers: { 'retry-after': '1' } },
+      { status: 429, headers: { 'retry-after': new Date(wall + 1_000).toUTCString() } },
+    ]) {
+      const client = outbound({ clock: { now: () => wall }, steadyClock: { now: () => steady } })
+      const get = () => client.request({ method: 'GET', url })
+      answer = trouble
+      await Promise.all(Array.from({ length: 20 }, get))
+      wall += 3_600_000
+      expect((await failure(get())).kind).toBe('breaker_open')
+      wall -= 2 * 3_600_000
+      steady += 1_001
+      answer = { status: 200, headers: {} }
+      expect((await get()).status).toBe(200)
+      wall = 1_800_000_000_000
+    }
   })
 
   it.each([400, 401, 403, 404, 429])('is not opened by %i', async (status) => {
@@ -120,7 +143,7 @@ const tried = async () => {
     else if (/^(?:429|503)$/.test(token)) response.writeHead(Number(token), { 'retry-after': '20' }).end()
     else if (!token.startsWith('hanging')) response.end()
   })
-  const client = outbound({ clock: { now: () => nowMs }, deadlineMs: 400 })
+  const client = outbound({ clock: { now: () => nowMs }, steadyClock: { now: () => nowMs }, deadlineMs: 400 })
   const ask = async (caller: string, token: string, isStranger = false): Promise<string> => {
     try {
       const onBehalfOf = { caller, token, isStranger }
