@@ -125,7 +125,8 @@ export async function openCredentialsWorld(
       }),
       ...Object.fromEntries(NAMES.map((name) => [`secrets/${name}/secret`, `${SECRET}${name}`])),
     },
-    { stsEndpoint: sts.url, ...options, clock },
+    // Whoever moves one clock moves both.
+    { stsEndpoint: sts.url, ...options, clock, ...(options.clock === undefined ? {} : { steadyClock: clock }) },
   )
   const call = async (route: string, headers: Record<string, string>): Promise<Response> => {
     const response = await post(`${proxy.url}/${route}`, CALL, { ...MCP, ...headers })

@@ -46,6 +46,8 @@ export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock?: Clock
+  /** Of circuits and rests of other services. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock
 }
 
 /** One process that proxies, and how it is asked. */

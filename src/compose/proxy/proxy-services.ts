@@ -46,6 +46,8 @@ export interface ServicesOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock: Clock
+  /** Of circuits and rests of other services. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock
   /** Where state is kept. Default: where the configuration says. */
   readonly stores?: Stores
   readonly common?: Pick<Common, 'memory' | 'ephemeralKeys'> | undefined
@@ -53,7 +55,7 @@ export interface ServicesOptions {
 
 /** Makes them; nothing is opened or fetched. Throws `config_error` for an STS endpoint that is none. */
 export function createServices(options: ServicesOptions): Services {
-  const { clock, log, env, common } = options
+  const { clock, steadyClock, log, env, common } = options
   const metrics = openMetrics()
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
@@ -66,11 +68,12 @@ export function createServices(options: ServicesOptions): Services {
     maxEntries: options.maxCredentials,
     shared: () => sharing.current,
   })
-  const protections = createProtections({ clock, metrics })
+  const protections = createProtections({ clock, steadyClock, metrics })
+  const clocks = steadyClock === undefined ? { clock } : { clock, steadyClock }
   const series = createNamedSeries(metrics)
   const egress = egressProxy === undefined ? {} : { egressProxy }
   const plain: ObtainDeps['outbound'] = (wanted) =>
-    withSeries(series, wanted.name, createOutbound({ ...wanted, clock, metrics, protections, ...egress }))
+    withSeries(series, wanted.name, createOutbound({ ...wanted, ...clocks, metrics, protections, ...egress }))
   const { telemetry } = options
   const outbound: ObtainDeps['outbound'] =
     telemetry === undefined ? plain : (wanted) => telemetry.traced(plain(wanted), wanted.name)
