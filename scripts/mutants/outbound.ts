@@ -14,8 +14,8 @@ export const OUTBOUND: readonly Mutation[] = [
   {
     rule: 'a throttled caller rests',
     file: 'src/net/rest.ts',
-    find: 'const leftMs = Math.max(untilMs, ownMs) - clock.now()',
-    replace: 'const leftMs = Math.max(untilMs, Math.min(ownMs, 0)) - clock.now()',
+    find: 'const leftMs = Math.max(untilMs, ownMs) - steadyClock.now()',
+    replace: 'const leftMs = untilMs - steadyClock.now()',
     tests: ['test/net/protection.test.ts'],
   },
   {
