@@ -81,7 +81,13 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     store,
     ephemeral,
     outbound: (wanted: Parameters<Parameters<typeof openAuthServer>[1]['outbound']>[0]) =>
-      createOutbound({ ...wanted, clock, steadyClock: clock, retry: false, ...(resolver === undefined ? {} : { resolver }) }),
+      createOutbound({
+        ...wanted,
+        clock,
+        steadyClock: clock,
+        retry: false,
+        ...(resolver === undefined ? {} : { resolver }),
+      }),
   }
   const open = (config: Partial<AuthServerConfig> = {}): AuthServer => {
     const server = sockets.closing(openAuthServer({ name: 'default/as', spec, resources, ...config }, deps))

@@ -87,7 +87,8 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
     random: () => 0.5,
     secrets,
     cache,
-    outbound: (wanted) => sockets.closing(createOutbound({ ...wanted, clock, steadyClock: clock, metrics, ...options.outbound })),
+    outbound: (wanted) =>
+      sockets.closing(createOutbound({ ...wanted, clock, steadyClock: clock, metrics, ...options.outbound })),
     caCertificate: options.caCertificate ?? (() => () => undefined),
     ...(options.upstreamTokens === undefined ? {} : { upstreamTokens: options.upstreamTokens }),
   }
