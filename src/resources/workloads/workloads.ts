@@ -67,6 +67,14 @@ const NOT_CARRIED = [
     },
   },
   {
+    message: 'headers are not added here; expected none, and an MCPExternalAuthConfig of type "headerInjection"',
+    at: 'headerForward',
+    holds: ({ headerForward }: Readonly<Record<string, unknown>>) => {
+      const added = isRecord(headerForward) ? headerForward['addPlaintextHeaders'] : undefined
+      return added === undefined || added === null || (isRecord(added) && Object.keys(added).length === 0)
+    },
+  },
+  {
     message: 'authorities of the remote server are not read here; expected none, and a server that the system trusts',
     at: 'caBundleRef',
     holds: ({ caBundleRef }: Readonly<Record<string, unknown>>) => caBundleRef === undefined || caBundleRef === null,

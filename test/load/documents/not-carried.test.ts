@@ -22,6 +22,10 @@ test.each(['MCPRemoteProxy', 'MCPServerEntry'])(
       'spec.caBundleRef: authorities of the remote server are not read here',
     )
     expect(problemsOf(kind, { headerForward: { addHeadersFromSecret: [] } })).toEqual([])
+    expect(problemsOf(kind, { headerForward: { addPlaintextHeaders: {} } })).toEqual([])
+    expect(problemsOf(kind, { headerForward: { addPlaintextHeaders: { 'x-a': 'b' } } }).join()).toContain(
+      'spec.headerForward: headers are not added here',
+    )
     expect(problemsOf(kind, {})).toEqual([])
   },
 )
