@@ -141,8 +141,8 @@ describe('the architecture check itself', () => {
       readsEnvironment: false,
       ...file,
       path: `hall/${index}.ts`,
-      lines: 251,
+      lines: 231,
     }))
-    expect(crowded(many)).toEqual(['hall: 6526 lines, 6500 at most', 'hall: 26 files side by side, 25 at most'])
+    expect(crowded(many)).toEqual(['hall: 6006 lines, 6000 at most', 'hall: 26 files side by side, 25 at most'])
   })
 })

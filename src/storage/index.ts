@@ -2,6 +2,7 @@ export { createMemoryStore, type MemoryStore, type MemoryStoreOptions } from './
 export * from './port.ts'
 export type { Endpoint, RedisConfig, StoreTls } from './redis/config.ts'
 export { createSeal, type Opened, type Seal } from './seal.ts'
+export { createSealedRecords, type SealedRecords } from './sealed-records.ts'
 export { createSealingKeys } from './sealing-keys.ts'
 export { createStores, type StorageConfig, type Stores, type StoresRuntime, type StoreState } from './stores.ts'
 export { troubleOf, type StoreTrouble } from './trouble.ts'

@@ -1,5 +1,4 @@
-import type { Seal, Store } from '../../storage/index.ts'
-import { createSealedRecords } from '../sealed-records.ts'
+import { createSealedRecords, type Seal, type Store } from '../../storage/index.ts'
 import type { StoredLogin } from '../tokens/stored-login.ts'
 import type { Flow } from './browser.ts'
 import type { LoginRequest } from './login-request.ts'

@@ -1,6 +1,5 @@
 import { Failure, type Clock, type Log } from '../../core/index.ts'
-import { StoreError, type Seal, type Store } from '../../storage/index.ts'
-import { createSealedRecords } from '../sealed-records.ts'
+import { createSealedRecords, StoreError, type Seal, type Store } from '../../storage/index.ts'
 import { storeFailure } from '../store-failure.ts'
 
 /** Which sessions were ended before their time, on every replica. */

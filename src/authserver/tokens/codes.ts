@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createTtlLru } from '../../cache/index.ts'
 import type { Clock } from '../../core/index.ts'
-import type { Seal, Store } from '../../storage/index.ts'
-import { createSealedRecords } from '../sealed-records.ts'
+import { createSealedRecords, type Seal, type Store } from '../../storage/index.ts'
 import type { StoredLogin } from './stored-login.ts'
 
 /** What an authorization code stands for. */

@@ -1,8 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createTtlLru } from '../../cache/index.ts'
 import type { Clock } from '../../core/index.ts'
-import type { Seal, Store } from '../../storage/index.ts'
-import { createSealedRecords } from '../sealed-records.ts'
+import { createSealedRecords, type Seal, type Store } from '../../storage/index.ts'
 
 /** For this long the token before the last gives the last again: its answer was lost, or two windows asked at once. */
 export const GRACE_MS = 30_000

@@ -1,4 +1,5 @@
-import type { Seal, StoredValue } from '../storage/index.ts'
+import type { StoredValue } from './port.ts'
+import type { Seal } from './seal.ts'
 
 /** JSON values that lie sealed under their key. */
 export interface SealedRecords {
