@@ -76,7 +76,8 @@ describe('a stranger whose tokens', () => {
       range(100).map((index) => `good-${index}`),
     )
     expect(asked.filter((token) => token.startsWith('hanging'))).toHaveLength(64)
-    expect(new Set(await Promise.all(hanging))).toEqual(new Set(['identity_provider_unavailable', 'overloaded']))
+    // Those that waited hear of the time-outs of others, or that they waited too long, whichever comes first.
+    for (const code of await Promise.all(hanging)) expect(code).toMatch(/^(identity_provider_unavailable|overloaded)$/)
   })
 })
 

@@ -50,7 +50,7 @@ const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : []
 
 export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   const spec: Json = isObject(object.spec) ? object.spec : {}
-  const callers = [spec['auth'], spec['oidcConfig']].filter((part) => part !== undefined)
+  const callers = [spec['auth'], spec['oidcConfig']].filter((part) => part !== undefined && part !== null)
   const authServer = isObject(spec['authServerRef']) ? spec['authServerRef'] : undefined
   // `kubernetes` is the type of a section that names none (decisions §1).
   const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
