@@ -1,4 +1,4 @@
-import { Secret } from '../core/index.ts'
+import type { Secret } from '../core/index.ts'
 /** A secret in a file that may change at any time. */
 export interface SecretFile {
   /** The value now. Throws `secret_unavailable` while the file has never been readable. */

@@ -17,9 +17,7 @@ export function useFound(text, requests) {
       const asked = current.text
       if (asked === '') return
       void load(`/search?text=${encodeURIComponent(asked)}`).then(
-        ({ ids }) => {
-          if (current.text === asked) setFound(new Set(ids))
-        },
+        ({ ids }) => (current.text === asked ? setFound(new Set(ids)) : undefined),
         () => undefined,
       )
     }, PAUSE_MS)
