@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import type { KubeObject } from '../../src/kube/index.ts'
+import { createController } from '../../src/operator/controller.ts'
+import { ownTypes, podKeys } from '../../src/operator/index.ts'
+import { createDecisions } from '../../src/operator/webhook/decisions.ts'
+import { openMetrics } from '../../src/report/metrics.ts'
+import { AUTH_TYPES } from '../../src/resources/index.ts'
+import { silentLog } from '../kube/manual-timers.ts'
+import { createFakeCluster } from './fake-cluster.ts'
+
+const PAGE = readFileSync(path.join(import.meta.dirname, '../../docs/kubernetes.md'), 'utf8')
+const SECTION = /^### An example of each type\n([\s\S]*?)^#{2,3} /m.exec(PAGE)?.[1] ?? ''
+const EXAMPLES = [...SECTION.matchAll(/^\*\*(.*)\n\n```yaml\n([\s\S]*?)^```/gm)].map(([, about = '', text = '']) => ({
+  title: about.slice(0, about.indexOf(':')).replaceAll('*', ''),
+  objects: parseAllDocuments(text).map((document) => {
+    expect(document.errors).toEqual([])
+    return document.toJS() as KubeObject
+  }),
+}))
+
+const closers: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+const clock = { now: () => Date.now() }
+const types = ownTypes('extauth.dev')
+const typeOf = ({ spec }: KubeObject): unknown => (spec as { type?: unknown }).type
+
+/** An operator that sees Secrets, and restricts what it can. */
+async function operate(cluster: ReturnType<typeof createFakeCluster>) {
+  const settings = {
+    apiGroup: 'extauth.dev',
+    image: 'mcp-extauth:test',
+    restrictPodTemplate: true,
+    secretsByLabel: false,
+  }
+  const { client } = cluster
+  const controller = createController({
+    client,
+    types,
+    settings,
+    namespace: undefined,
+    watchSecrets: true,
+    ownsKinds: true,
+    writesStatus: true,
+    isLeader: () => true,
+    instance: 'test',
+    clock,
+    log: silentLog,
+    metrics: openMetrics(),
+  })
+  closers.push(() => controller.close())
+  await controller.observed.synced
+  controller.start()
+  await controller.idle()
+  const keys = podKeys('extauth.dev')
+  return { controller, decisions: createDecisions({ ...settings, client, types, keys, controller, clock }) }
+}
+
+/** Names of the Secrets that these objects name. */
+function secretsIn(value: unknown, field = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => secretsIn(item, field))
+  if (typeof value !== 'object' || value === null) return []
+  if (/SecretRefs?$/.test(field)) return [(value as { name: string }).name]
+  return Object.entries(value).flatMap(([name, inner]) => secretsIn(inner, name))
+}
+
+test('the page has an example of every type, and no block that is none', () => {
+  expect(SECTION.match(/^```yaml$/gm)).toHaveLength(EXAMPLES.length)
+  const shown = EXAMPLES.flatMap(({ objects }) => objects.map(typeOf)).filter((type) => type !== undefined)
+  expect(new Set(shown)).toEqual(new Set(AUTH_TYPES))
+})
+
+test.each(EXAMPLES)('$title: is taken as it is, and ready when its Secrets and pods are there', async ({ objects }) => {
+  const cluster = createFakeCluster()
+  const { controller, decisions } = await operate(cluster)
+  const proxies = objects.filter(({ kind }) => kind === 'MCPRemoteProxy')
+  expect(proxies).toHaveLength(1)
+  const { name, namespace = '' } = proxies[0]?.metadata ?? { name: '' }
+  const ready = () => {
+    const { status } = controller.observed.workload('MCPRemoteProxy', namespace, name) ?? {}
+    const { conditions } = status as { conditions: { type: string; status: string; reason: string; message: string }[] }
+    return conditions.find(({ type }) => type === 'Ready')
+  }
+  for (const object of objects) {
+    const request = {
+      uid: 'u',
+      kind: { group: 'extauth.dev', version: 'v1alpha1', kind: object.kind },
+      namespace,
+      operation: 'CREATE',
+      object,
+      isDryRun: false,
+    }
+    const judged = () => decisions.validate(request, new AbortController().signal)
+    // No warning either, once the operator has seen what came before.
+    await vi.waitFor(async () => expect(await judged()).toEqual({ allowed: true, warnings: [] }))
+    cluster.put(object)
+  }
+  for (const secret of new Set(secretsIn(objects)))
+    cluster.put({ apiVersion: 'v1', kind: 'Secret', metadata: { name: secret, namespace } })
+  await vi.waitFor(() => expect(cluster.writes).toContain(`apply Deployment ${name}`))
+  await vi.waitFor(() => expect(ready()).toMatchObject({ reason: 'DeploymentPending' }))
+  // As its controller says when all pods run.
+  const status = { observedGeneration: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
+  cluster.put({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace }, status })
+  await vi.waitFor(() => expect(ready()).toMatchObject({ status: 'True', reason: 'ProxyReady' }))
+})
