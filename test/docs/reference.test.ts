@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { jsonSchema, JSON_SCHEMA_NAMES } from '../../src/load/publish/index.ts'
+import { WORKLOAD_KINDS, workloadFields } from '../../src/resources/index.ts'
 
 const PAGE = readFileSync(path.join(import.meta.dirname, '../../docs/reference.md'), 'utf8')
 /** The cells of each row of each table; a `|` within a cell is escaped. */
@@ -32,10 +33,32 @@ function undescribed(part: Part, prefix = '', found: string[] = []): string[] {
 }
 
 describe('the reference of all fields', () => {
-  it('has rows of four cells for the three kinds of files', () => {
+  it('has rows of four cells for each kind of files', () => {
     expect(ROWS.length).toBeGreaterThan(150)
     expect(ROWS.filter((cells) => cells.length !== 4)).toEqual([])
-    expect(PAGE.match(/^## .*$/gm)).toEqual(['## ProxyConfig', '## MCPExternalAuthConfig', '## RegistryConfig'])
+    expect(PAGE.match(/^## .*$/gm)?.map((line) => line.slice(3))).toEqual([
+      'ProxyConfig',
+      'MCPExternalAuthConfig',
+      'MCPRemoteProxy',
+      'MCPServerEntry',
+      'MCPServer',
+      'VirtualMCPServer',
+      'RegistryConfig',
+    ])
+  })
+
+  it.each(WORKLOAD_KINDS)('has every field that is read of %s', (kind) => {
+    const section = PAGE.slice(PAGE.indexOf(`## ${kind}\n`)).split('\n## ')[0] ?? ''
+    expect(workloadFields(kind).filter((name) => !section.includes(`\`spec.${name}\``))).toEqual([])
+  })
+
+  it('lists the fields that it refers to where it says', () => {
+    const references = [...PAGE.matchAll(/Its fields are those of `([^`]*)` of \[(\w+)\]/g)]
+    expect(references.length).toBeGreaterThan(2)
+    for (const [, field = '', kind = ''] of references)
+      expect(PAGE.slice(PAGE.indexOf(`## ${kind}\n`)).split('\n## ')[0]).toMatch(
+        new RegExp(`\`${field.replaceAll('.', '[.]')}(\\[\\])?[.]`),
+      )
   })
 
   it('says of every field what it means', () => {
