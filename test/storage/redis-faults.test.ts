@@ -146,7 +146,8 @@ describe('a store that hangs', () => {
       const startedAt = performance.now()
       const outcomes = await atOnce(2_100, () => replica.store.get('a').catch((error: StoreError) => error.kind))
       expect(performance.now() - startedAt).toBeLessThan(5_000)
-      expect(outcomes.filter((outcome) => outcome === 'overloaded')).toHaveLength(100)
+      // The look at what the store says of itself may be one of those that wait.
+      expect([100, 101]).toContain(outcomes.filter((outcome) => outcome === 'overloaded').length)
       expect(new Set(outcomes)).toEqual(new Set(['timeout', 'overloaded']))
       // A connection that says nothing is given up by itself.
       await becomes(replica, false)
