@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { TriedAgainReporter } from './test/support/tried-again.ts'
 
 /** With thousands of objects and minutes of nothing (`npm run test:cluster -- --scale`). */
 const isScale = process.env['EXTAUTH_SCALE'] === 'true'
@@ -15,6 +16,7 @@ export default defineConfig({
     maxWorkers: isScale ? 1 : 2,
     testTimeout: 60_000,
     hookTimeout: 240_000,
+    reporters: ['default', new TriedAgainReporter()],
     allowOnly: false,
     passWithNoTests: false,
   },

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { TriedAgainReporter } from './test/support/tried-again.ts'
 
 export default defineConfig({
   test: {
@@ -10,6 +11,6 @@ export default defineConfig({
     hookTimeout: 30_000,
     allowOnly: false,
     passWithNoTests: false,
-    reporters: process.env['CI'] ? ['default'] : ['default'],
+    reporters: ['default', new TriedAgainReporter()],
   },
 })

@@ -23,16 +23,20 @@ const rest = process.argv
   )
 const root = path.join(import.meta.dirname, '..')
 const vitest = path.join(root, 'node_modules/vitest/vitest.mjs')
-const child = spawn(process.execPath, [vitest, 'run', '--config', 'vitest.cluster.config.ts', ...rest], {
-  cwd: root,
-  stdio: 'inherit',
-  env: {
-    ...process.env,
-    EXTAUTH_RECORD: String(values.record === true),
-    EXTAUTH_SCALE: String(values.scale === true),
-    EXTAUTH_INSTALL: String(values.install === true),
+const child = spawn(
+  process.execPath,
+  [vitest, 'run', '--retry', '2', '--config', 'vitest.cluster.config.ts', ...rest],
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      EXTAUTH_RECORD: String(values.record === true),
+      EXTAUTH_SCALE: String(values.scale === true),
+      EXTAUTH_INSTALL: String(values.install === true),
+    },
   },
-})
+)
 child.once('exit', (code) => {
   process.exitCode = code ?? 1
 })
