@@ -1,10 +1,45 @@
+import { isUtf8 } from 'node:buffer'
 import path from 'node:path'
 import type { X509Certificate } from 'node:crypto'
 import { type Clock, denied, deniedClause, headerSecretProblem } from '../core/index.ts'
-import { ContentProblem, FileError, readBounded, readCertificates, readPrivateKey } from '../files/index.ts'
-import { isClientKey } from '../oauth/index.ts'
 import { type Content, isHeaderForm } from '../fields/index.ts'
+import {
+  ContentProblem,
+  dayOf,
+  expiryOf,
+  FileError,
+  type FileProblem,
+  readBounded,
+  readCertificates,
+  readPrivateKey,
+} from '../files/index.ts'
 import type { NamedFile, NamedSecret, Problem } from '../load/index.ts'
+import { isClientKey } from '../oauth/index.ts'
+
+/** What was found in one file or secret, in the words of `validate`, of a start and of `check`; nothing of what it holds. */
+export interface FileVerdict {
+  /**
+   * `refused`: no process starts with it. `unusable`: it starts, and what needs this fails. `remark`: it serves today.
+   */
+  readonly level: 'refused' | 'unusable' | 'remark' | 'fine'
+  readonly message: string
+  /** What to do; empty for `fine`. */
+  readonly remedy: string
+}
+
+/** A file as a configuration names it. */
+export interface FileToJudge {
+  readonly holds: Content
+  readonly path: string
+  /** The certificate that a key belongs to. */
+  readonly certificate?: string | undefined
+}
+
+/** A secret as a configuration names it; `label` is `<name>/<key>`. */
+export interface SecretToJudge {
+  readonly holds: Content
+  readonly label: string
+}
 
 // As much as the readers of these files take.
 const MAX_TEXT_BYTES = 64 * 1024
@@ -15,6 +50,7 @@ const TOKEN = /^[\w\-.~+/]+=*$/
 
 const EXPECTED: Readonly<Record<Content, string>> = {
   text: 'a file with one secret in it',
+  bytes: 'a file with one secret in it',
   'header value': 'a file with the value of a header on one line',
   'bearer token': 'a file with one token on one line',
   token: 'a file with one token in it',
@@ -25,6 +61,154 @@ const EXPECTED: Readonly<Record<Content, string>> = {
   'registry file': 'a JSON file of servers',
   'registry directory': 'a directory of JSON files',
   'secrets directory': 'a directory',
+}
+
+const UNREADABLE: Readonly<Record<FileProblem, readonly [clause: string, remedy: string]>> = {
+  missing: ['is not there', 'Create it, or correct what names it.'],
+  unreadable: ['cannot be read', 'Let the user of the process read it.'],
+  not_a_file: ['is not a regular file', 'Put a file there.'],
+  too_large: ['is too large', 'Keep only what is needed in it.'],
+  outside: ['is a link that leads out of the secrets directory', 'Put the file into the directory.'],
+}
+
+const WAITING = 'what needs it is answered with secret_unavailable until it has a value'
+const FINE: FileVerdict = { level: 'fine', message: 'readable', remedy: '' }
+
+/** Looks whether a file is there and holds what it should. */
+export function judgeFile({ holds, path: name, certificate }: FileToJudge, nowMs: number): FileVerdict {
+  try {
+    switch (holds) {
+      // What these lead to is awaited while the process runs.
+      case 'registry file':
+      case 'registry directory':
+      case 'secrets directory':
+        return FINE
+      case 'certificates':
+      case 'certificate chain':
+        return judgeValidity(readCertificates(readBounded(name, MAX_PEM_BYTES)), name, holds, nowMs)
+      case 'key of certificate':
+        return judgeKey(readBounded(name, MAX_PEM_BYTES), name, certificate)
+      default:
+        return judgeText(readBounded(name, MAX_TEXT_BYTES), holds)
+    }
+  } catch (error) {
+    if (error instanceof ContentProblem) return refused(name, error, holds)
+    const problem = error instanceof FileError ? error.problem : 'unreadable'
+    const [, remedy] = UNREADABLE[problem]
+    return { level: 'refused', message: fileSentence(name, problem, holds), remedy }
+  }
+}
+
+/**
+ * The same of a secret. It may come later (decisions §6), so one that is missing keeps nobody from starting; one that is there and
+ * is no certificate or key where one has to be does.
+ */
+export async function judgeSecret(
+  { holds, label }: SecretToJudge,
+  directory: string,
+  nowMs: number,
+): Promise<FileVerdict> {
+  const name = path.join(directory, label)
+  try {
+    const content = readBounded(name, MAX_PEM_BYTES, directory)
+    if (holds !== 'bytes' && !isUtf8(content))
+      return unusable(`the secret ${label} in ${directory} is no text in UTF-8; ${WAITING}`, holds)
+    const text = content.toString('utf8').replace(/\r?\n$/, '')
+    if (text.trim() === '') return unusable(`the secret ${label} in ${directory} is blank; ${WAITING}`, holds)
+    if (holds === 'certificates') return judgeValidity(readCertificates(content), name, holds, nowMs)
+    const problem = isHeaderForm(holds) ? headerSecretProblem(text, holds) : undefined
+    if (problem !== undefined)
+      return unusable(
+        `the secret ${name} cannot be used: ${problem}; expected ${EXPECTED[holds]}; what needs it is answered with config_error`,
+        holds,
+      )
+    if (holds === 'client key' && !(await isClientKey(text)))
+      throw new ContentProblem(`it is no private key that can sign, expected ${EXPECTED[holds]}`)
+    return FINE
+  } catch (error) {
+    if (error instanceof ContentProblem) return refused(name, error, holds)
+    const problem = error instanceof FileError ? error.problem : 'unreadable'
+    const [, remedy] = UNREADABLE[problem]
+    const message = `the secret ${label} ${clauseOf(problem, name)}, expected ${name}; ${WAITING}`
+    return { level: 'unusable', message, remedy }
+  }
+}
+
+function judgeText(content: Buffer, holds: Content): FileVerdict {
+  const text = content.toString('utf8').replace(/\r?\n$/, '')
+  if (text.trim() === '') throw new ContentProblem(`it is blank, expected ${EXPECTED[holds]}`)
+  if (holds === 'token' && !TOKEN.test(text))
+    throw new ContentProblem('it holds no bearer token, expected one token on one line (RFC 6750 §2.1)')
+  return FINE
+}
+
+/** A certificate that can't be read is a problem of its own, from which nothing follows for the key. */
+function judgeKey(content: Buffer, name: string, certificate: string | undefined): FileVerdict {
+  const key = readPrivateKey(content)
+  if (certificate === undefined) return FINE
+  let own: X509Certificate | undefined
+  try {
+    own = readCertificates(readBounded(certificate, MAX_PEM_BYTES))[0]
+  } catch {
+    return FINE
+  }
+  if (own?.checkPrivateKey(key) === false)
+    throw new ContentProblem(
+      `it is the key of another certificate: ${certificate} and ${name}; both must be PEM and belong together`,
+    )
+  return { ...FINE, message: 'belongs to the certificate' }
+}
+
+/** A chain is shown with its first certificate; of authorities, any may be the one that counts. */
+function judgeValidity(all: readonly X509Certificate[], name: string, holds: Content, nowMs: number): FileVerdict {
+  const counting = holds === 'certificate chain' ? all.slice(0, 1) : all
+  const endsOf = (some: readonly X509Certificate[]): number[] => some.map(({ validToDate }) => validToDate.getTime())
+  const lastEnd = Math.max(...endsOf(counting))
+  if (expiryOf(lastEnd, nowMs) === 'expired')
+    return { level: 'unusable', message: `the certificate in ${name} ended on ${dayOf(lastEnd)}`, remedy: 'Renew it.' }
+  const begin = Math.min(...counting.map(({ validFromDate }) => validFromDate.getTime()))
+  if (begin > nowMs) {
+    const message = `the certificate in ${name} begins on ${dayOf(begin)} only`
+    return { level: 'unusable', message, remedy: 'Wait, or look at the clock.' }
+  }
+  const states = endsOf(all).map((end) => expiryOf(end, nowMs))
+  const expired = states.filter((state) => state === 'expired').length
+  if (expired > 0)
+    return { level: 'remark', message: `${expired} of ${all.length} in ${name} have ended`, remedy: 'Take them out.' }
+  const firstEnd = dayOf(Math.min(...endsOf(all)))
+  if (states.includes('soon')) {
+    const message = `the certificate in ${name} ends on ${firstEnd}`
+    return { level: 'remark', message, remedy: 'Renew it before that.' }
+  }
+  return { ...FINE, message: `valid until ${firstEnd}${all.length === 1 ? '' : ` (the first of ${all.length})`}` }
+}
+
+const refused = (name: string, { message }: ContentProblem, holds: Content): FileVerdict => ({
+  level: 'refused',
+  message: `${name} cannot be used: ${message}`,
+  remedy: remedyFor(holds),
+})
+
+const unusable = (message: string, holds: Content): FileVerdict => ({
+  level: 'unusable',
+  message,
+  remedy: remedyFor(holds),
+})
+
+const remedyFor = (holds: Content): string => `Put ${EXPECTED[holds]} there.`
+
+function fileSentence(name: string, problem: FileProblem, holds: Content): string {
+  const expected = `expected ${EXPECTED[holds]}`
+  if (problem === 'missing')
+    return `there is no file ${name}; ${expected}, its path absolute or relative to the file that names it`
+  const clause = `${name} ${clauseOf(problem, name)}`
+  return problem === 'unreadable' ? clause : `${clause}; ${expected}`
+}
+
+function clauseOf(problem: FileProblem, name: string): string {
+  const [clause] = UNREADABLE[problem]
+  const why = problem === 'unreadable' ? denied(name) : undefined
+  return why === undefined ? clause : `${clause} (${why.errno}: ${deniedClause(why)})`
 }
 
 export interface FileFindings {
@@ -40,119 +224,20 @@ export interface NamedThings {
   readonly secrets: readonly NamedSecret[]
 }
 
-/**
- * Looks whether the files that a configuration names are there and hold what they should: certificates, keys that belong to
- * them, tokens. A secret may come later (decisions §6), so one that is missing is a warning; one that is there and is no
- * certificate or key where one has to be is a problem. Nothing of what is read is told.
- */
+/** Looks whether the files and secrets that a configuration names are there and hold what they should, each at its place. */
 export async function checkFiles(
   { files, secrets }: NamedThings,
   secretsDirectory: string,
   clock: Clock,
 ): Promise<FileFindings> {
   const findings: FileFindings = { problems: [], warnings: [] }
-  for (const file of files) checkFile(file, findings, clock)
-  for (const secret of secrets) await checkSecret(secret, secretsDirectory, findings)
+  const nowMs = clock.now()
+  for (const file of files) add(findings, file.at, judgeFile(file, nowMs))
+  for (const secret of secrets) add(findings, secret.at, await judgeSecret(secret, secretsDirectory, nowMs))
   return findings
 }
 
-function checkFile({ at, holds, path: name, certificate }: NamedFile, findings: FileFindings, clock: Clock): void {
-  try {
-    switch (holds) {
-      // What these lead to is awaited while the process runs.
-      case 'registry file':
-      case 'registry directory':
-      case 'secrets directory':
-        return
-      case 'text':
-      case 'token':
-        checkText(readBounded(name, MAX_TEXT_BYTES), holds)
-        return
-      case 'key of certificate':
-        checkKey(readBounded(name, MAX_PEM_BYTES), name, certificate)
-        return
-      default: {
-        const [first] = readCertificates(readBounded(name, MAX_PEM_BYTES))
-        const isExpired = first !== undefined && first.validToDate.getTime() <= clock.now()
-        if (isExpired && holds === 'certificate chain')
-          findings.warnings.push({ ...at, message: `the certificate in ${name} has expired` })
-      }
-    }
-  } catch (error) {
-    findings.problems.push({ ...at, message: sentenceOf(error, name, holds) })
-  }
-}
-
-function checkText(content: Buffer, holds: 'text' | 'token'): void {
-  const text = content.toString('utf8').replace(/\r?\n$/, '')
-  if (text.trim() === '') throw new ContentProblem(`it is blank, expected ${EXPECTED[holds]}`)
-  if (holds === 'token' && !TOKEN.test(text))
-    throw new ContentProblem('it holds no bearer token, expected one token on one line (RFC 6750 §2.1)')
-}
-
-/** A certificate that can't be read is a problem of its own, from which nothing follows for the key. */
-function checkKey(content: Buffer, name: string, certificate: string | undefined): void {
-  const key = readPrivateKey(content)
-  if (certificate === undefined) return
-  let own: X509Certificate | undefined
-  try {
-    own = readCertificates(readBounded(certificate, MAX_PEM_BYTES))[0]
-  } catch {
-    return
-  }
-  if (own?.checkPrivateKey(key) === false)
-    throw new ContentProblem(
-      `it is the key of another certificate: ${certificate} and ${name}; both must be PEM and belong together`,
-    )
-}
-
-async function checkSecret(
-  { at, holds, label }: NamedSecret,
-  directory: string,
-  { problems, warnings }: FileFindings,
-): Promise<void> {
-  const name = path.join(directory, label)
-  try {
-    const content = readBounded(name, MAX_PEM_BYTES, directory)
-    if (content.toString('utf8').trim() === '')
-      warnings.push({ ...at, message: `the secret ${label} in ${directory} is blank; ${WAITING}` })
-    else if (holds === 'certificates') readCertificates(content)
-    else if (isHeaderForm(holds)) {
-      const problem = headerSecretProblem(content.toString('utf8').replace(/\r?\n$/, ''), holds)
-      if (problem !== undefined)
-        warnings.push({
-          ...at,
-          message: `the secret ${name} cannot be used: ${problem}; expected ${EXPECTED[holds]}; what needs it is answered with config_error`,
-        })
-    } else if (holds === 'client key' && !(await isClientKey(content.toString('utf8'))))
-      throw new ContentProblem(`it is no private key that can sign, expected ${EXPECTED[holds]}`)
-  } catch (error) {
-    if (error instanceof ContentProblem) problems.push({ ...at, message: sentenceOf(error, name, holds) })
-    else {
-      const what = error instanceof FileError && error.problem === 'missing' ? 'is not there' : whyUnreadable(name)
-      warnings.push({ ...at, message: `the secret ${label} ${what}, expected ${name}; ${WAITING}` })
-    }
-  }
-}
-
-const WAITING = 'what needs it is answered with secret_unavailable until it has a value'
-
-function sentenceOf(error: unknown, name: string, holds: Content): string {
-  if (error instanceof ContentProblem) return `${name} cannot be used: ${error.message}`
-  const expected = `expected ${EXPECTED[holds]}`
-  switch (error instanceof FileError ? error.problem : undefined) {
-    case 'missing':
-      return `there is no file ${name}; ${expected}, its path absolute or relative to the file that names it`
-    case 'not_a_file':
-      return `${name} is not a regular file; ${expected}`
-    case 'too_large':
-      return `${name} is too large; ${expected}`
-    default:
-      return `${name} ${whyUnreadable(name)}`
-  }
-}
-
-function whyUnreadable(name: string): string {
-  const why = denied(name)
-  return why === undefined ? 'cannot be read' : `cannot be read (${why.errno}: ${deniedClause(why)})`
+function add({ problems, warnings }: FileFindings, at: Problem, { level, message }: FileVerdict): void {
+  if (level === 'refused') problems.push({ ...at, message })
+  else if (level === 'unusable') warnings.push({ ...at, message })
 }

@@ -1,5 +1,12 @@
 export type { ProxyControls, Purged, ReloadResult } from './admin.ts'
-export { checkFiles, type NamedThings } from './check-files.ts'
+export {
+  checkFiles,
+  type FileToJudge,
+  type FileVerdict,
+  judgeFile,
+  judgeSecret,
+  type NamedThings,
+} from './check-files.ts'
 export { Closers, whole } from './closers.ts'
 export { ConfigError, placed, placedListener } from './config-error.ts'
 export { egressFrom } from './egress.ts'

@@ -71,7 +71,7 @@ function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }
   const needed = server.filter(({ path }) => CURRENT_KEYS.has(path.join('.')))
   for (const { path, value, holds } of [...secretsNamedBy(auth), ...needed]) {
     try {
-      const handle = secrets.handle(value, path[0] === 'hmacSecretRefs' ? 'bytes' : 'text')
+      const handle = secrets.handle(value, holds === 'bytes' ? 'bytes' : 'text')
       const secret = handle.current()
       const problem = isHeaderForm(holds) ? headerSecretProblem(secret.reveal(), holds) : undefined
       // After a value that could be used, that one stays in force.

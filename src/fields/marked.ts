@@ -5,6 +5,8 @@ import { innerOf } from './later.ts'
 /** What a secret or file that a field names has to hold. */
 export type Content =
   | 'text'
+  /** Any bytes: a key that nobody types. */
+  | 'bytes'
   /** Goes into a request as it is. */
   | HeaderForm
   /** Bearer token on one line. */

@@ -101,7 +101,7 @@ export const embeddedAuthServer = () =>
       authorizationEndpointBaseUrl: issuer().optional().describe('Base of the advertised authorization endpoint.'),
       upstreamProviders: z.array(upstreamProvider()).min(1).max(64).describe('Upstream identity providers.'),
       hmacSecretRefs: z
-        .array(secretRef())
+        .array(secretRef('bytes'))
         .max(16)
         .optional()
         .describe('Secrets signing codes and refresh tokens; the first signs, all verify. Ephemeral when absent.'),

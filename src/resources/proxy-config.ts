@@ -209,7 +209,7 @@ const cache = () =>
       .refine(({ type }) => type !== 'memory', { error: 'memory is shared with nobody, expected type "kvstore"' })
       .describe('Where credentials are kept for all replicas.'),
     keySecretRefs: z
-      .array(secretRef())
+      .array(secretRef('bytes'))
       .min(1)
       .max(16)
       .describe('Secrets that seal what is kept, at least 32 bytes each; the first seals, all open.'),
@@ -227,7 +227,7 @@ export const proxyConfig = () =>
       secretsDirectory: filePath('secrets directory')
         .default('./secrets')
         .describe('Where secrets are, as `<name>/<key>`. A change needs a restart.'),
-      sessionKeySecretRef: secretRef()
+      sessionKeySecretRef: secretRef('bytes')
         .optional()
         .describe('Key that binds session ids to callers; made at start when absent.'),
       auth: later(() => authSection(PROXY_DEFAULTS))

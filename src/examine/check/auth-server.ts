@@ -14,11 +14,9 @@ export function authServerTasks(
   context: CheckContext,
 ): readonly Task[] {
   const { spec } = server
-  const secrets: Task[] = secretsNamedBy({ type: 'embeddedAuthServer' as const, spec }).map(({ path, value }) => () => {
-    // Keys that nobody types may be any bytes.
-    const form = path[0] === 'hmacSecretRefs' ? 'bytes' : 'text'
-    return Promise.resolve(checkSecret(value, `${server.name} ${path.join('.')}`, context, form))
-  })
+  const secrets: Task[] = secretsNamedBy({ type: 'embeddedAuthServer' as const, spec }).map(
+    (secret) => () => checkSecret(secret, `${server.name} ${secret.path.join('.')}`, context),
+  )
   return [...secrets, () => open(server, services, listenUrl, context), ...upstreamTasks(server, listenUrl, context)]
 }
 

@@ -1,7 +1,7 @@
 import { explainConnection } from '../../core/index.ts'
+import { dayOf, expiryOf } from '../../files/index.ts'
 import { type ConnectionProbe, probeConnection, type ProbeOptions } from '../../net/index.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
-import { expiryOf, until } from './files.ts'
 import { about, type CheckName, type CheckResult } from './result.ts'
 
 /** Whose connection it is; the first part of the names of its checks. */
@@ -71,7 +71,7 @@ function failureOf({ failed, tls, egress }: ConnectionProbe): string {
   const said = cause === undefined ? code : `${code}: ${cause}`
   const [leaf, ...rest] = tls?.chain ?? []
   if (leaf === undefined) return said
-  const chain = [leaf, ...rest].map(({ subject, validToMs }) => `${subject} until ${until(validToMs)}`).join(' ← ')
+  const chain = [leaf, ...rest].map(({ subject, validToMs }) => `${subject} until ${dayOf(validToMs)}`).join(' ← ')
   return `${said}; it shows ${chain}, issued by ${[leaf, ...rest].at(-1)?.issuer ?? ''}`
 }
 
@@ -86,7 +86,7 @@ function tlsLine(
   if (leaf === undefined) return line.ok(tls?.protocol ?? 'TLS')
   const names = chain.map(({ subject }) => subject).join(' ← ')
   const first = chain.reduce((least, each) => (each.validToMs < least.validToMs ? each : least), leaf)
-  const detail = `${tls?.protocol}, ${names}, valid until ${until(first.validToMs)}`
+  const detail = `${tls?.protocol}, ${names}, valid until ${dayOf(first.validToMs)}`
   if (isUnverified) return line.warning(`${detail}; not verified`, 'Take insecureSkipVerify away.')
   return expiryOf(first.validToMs, nowMs) === 'fine'
     ? line.ok(detail)

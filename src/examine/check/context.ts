@@ -11,8 +11,6 @@ export interface CheckContext {
   readonly config: ResolvedProxy
   readonly clock: Clock
   readonly secrets: Secrets
-  /** Why a file of a secret can't be used, in our word; undefined when it can. */
-  secretProblem(label: string): string | undefined
   /** For the sources of credentials. */
   readonly obtain: ObtainDeps
   readonly authenticators: Pick<HeldAuthenticators, 'get'>

@@ -22,8 +22,9 @@ import { decideFor } from '../explain/explain-report.ts'
 import { nobody } from './caller.ts'
 import { checkConnection, type Service } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
-import { checkCertificates } from './files.ts'
+import { checkFile } from './files.ts'
 import { about, type CheckResult, failureText } from './result.ts'
+import { hasItsSecrets } from './secrets.ts'
 
 /** What a backend would be shown, and what was found on the way there. */
 export interface CheckedCredential {
@@ -68,9 +69,9 @@ async function checkOwn(auth: ResolvedAuth, context: CheckContext): Promise<Chec
     const credential = await obtain(auth, ANONYMOUS, context)
     return { lines: isFetched ? [...lines, line.ok('the proxy was given its token')] : lines, credential }
   } catch (error) {
-    // A secret that is not there was told by its own line.
-    if (error instanceof Failure && error.code === 'secret_unavailable') return { lines, credential: undefined }
-    return { lines: [...lines, line.thrown(error)], credential: undefined }
+    // A secret that can't be used was told by its own line.
+    const isTold = !(await hasItsSecrets(auth, context))
+    return { lines: isTold ? lines : [...lines, line.thrown(error)], credential: undefined }
   }
 }
 
@@ -89,7 +90,10 @@ async function reach(
   caCertPath: string | undefined,
   context: CheckContext,
 ): Promise<{ lines: CheckResult[]; stands: boolean }> {
-  const lines = caCertPath === undefined ? [] : checkCertificates(caCertPath, 'caCertPath', context.clock.now())
+  const lines =
+    caCertPath === undefined
+      ? []
+      : checkFile({ holds: 'certificates', path: caCertPath }, 'caCertPath', context.clock.now())
   const ca = caCertPath === undefined ? undefined : context.obtain.caCertificate(caCertPath)()
   if (caCertPath !== undefined && ca === undefined) return { lines, stands: false }
   const connected = await checkConnection(service, url, context, { ca })

@@ -1,12 +1,9 @@
 import { type AuthenticateDeps, probeProvider, type ProviderProbe } from '../../authenticate/index.ts'
-import { readBounded } from '../../files/index.ts'
 import type { OAuthSection, Provider } from '../../resources/index.ts'
 import { checkConnection } from './connection.ts'
 import type { CheckContext } from './context.ts'
-import { checkCertificates, checkFile } from './files.ts'
+import { checkFile, readable } from './files.ts'
 import { about, type CheckResult, type Task } from './result.ts'
-
-const MAX_CA_BYTES = 1024 * 1024
 
 /** Everything about the identity providers of a section: files, connection, discovery, keys, introspection. */
 export function providerTasks({ oauth }: OAuthSection, context: CheckContext): readonly Task[] {
@@ -57,11 +54,14 @@ async function checkProvider(
 }
 
 function fileLines({ name, caCertPath, clientSecretFile, authTokenFile }: Provider, nowMs: number): CheckResult[] {
-  return [
-    ...(caCertPath === undefined ? [] : checkCertificates(caCertPath, `caCertPath of ${name}`, nowMs)),
-    ...(clientSecretFile === undefined ? [] : checkFile(clientSecretFile, `clientSecretFile of ${name}`)),
-    ...(authTokenFile === undefined ? [] : checkFile(authTokenFile, `authTokenFile of ${name}`)),
-  ]
+  const named = [
+    { field: 'caCertPath', holds: 'certificates', path: caCertPath },
+    { field: 'clientSecretFile', holds: 'text', path: clientSecretFile },
+    { field: 'authTokenFile', holds: 'token', path: authTokenFile },
+  ] as const
+  return named.flatMap(({ field, holds, path }) =>
+    path === undefined ? [] : checkFile({ holds, path }, `${field} of ${name}`, nowMs),
+  )
 }
 
 async function keyLines(
@@ -120,13 +120,5 @@ async function introspectionLine({ name, clientId }: Provider, probe: ProviderPr
     const isRefused = /status 40[013]/.test(found.detail)
     const remedy = 'Look at clientId and clientSecretFile (or authTokenFile), and at what the provider lets them do.'
     return isRefused ? { ...found, remedy } : found
-  }
-}
-
-function readable(file: string): Buffer | undefined {
-  try {
-    return readBounded(file, MAX_CA_BYTES)
-  } catch {
-    return undefined
   }
 }

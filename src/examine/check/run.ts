@@ -36,13 +36,12 @@ export async function runChecks(
   onSection: (section: CheckedSection) => void,
 ): Promise<readonly CheckedSection[]> {
   const { config, clock } = options
-  const problems = new Map<string, string>()
   const services = createServices({
     secretsDirectory: config.secretsDirectory,
     maxCredentials: config.maxCredentials,
     stsEndpoint: options.stsEndpoint,
     env: options.env,
-    log: listeningLog(problems),
+    log: SILENT,
     clock,
   })
   services.stores.use(await loadRooms(config))
@@ -55,7 +54,6 @@ export async function runChecks(
     config,
     clock,
     secrets,
-    secretProblem: (label) => problems.get(label),
     obtain: { ...services.obtain, secrets, caCertificate },
     authenticators,
     egressProxy: services.egressProxy,
@@ -108,15 +106,9 @@ const urlOf = ({ listen }: ResolvedProxy): string => {
   return `${listen.tls === undefined ? 'http' : 'https'}://${address}`
 }
 
-/** Keeps only why a secret can't be used; the lines of the check say the rest. */
-function listeningLog(problems: Map<string, string>): Log {
-  const nothing = (): void => undefined
-  const warn = (fields: object): void => {
-    const { secret, reason } = fields as { secret?: unknown; reason?: unknown }
-    if (typeof secret === 'string' && typeof reason === 'string') problems.set(secret, reason)
-  }
-  return { debug: nothing, info: nothing, warn, error: nothing }
-}
+const nothing = (): void => undefined
+/** The lines of the check say it all. */
+const SILENT: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 
 /** Runs at most `most` tasks at a time. What a task should never have thrown is a line too. */
 function createLimit(most: number): (task: Task) => Promise<readonly CheckResult[]> {

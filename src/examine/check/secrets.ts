@@ -1,20 +1,43 @@
 import path from 'node:path'
-import type { SecretForm } from '../../core/index.ts'
-import type { SecretRef } from '../../fields/index.ts'
+import { type FileVerdict, judgeSecret } from '../../compose/index.ts'
+import type { Content, SecretRef } from '../../fields/index.ts'
+import { type ResolvedAuth, secretsNamedBy } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
-import { checkPermissions, fileProblem } from './files.ts'
+import { checkPermissions, lineOf } from './files.ts'
 import { about, type CheckResult } from './result.ts'
 
-/** A secret: there, readable, and not to be changed by everybody. `field` says where the configuration names it. */
-export function checkSecret(ref: SecretRef, field: string, context: CheckContext, form?: SecretForm): CheckResult[] {
-  const label = `${ref.name}/${ref.key}`
-  const line = about('secret', label)
-  const file = path.join(context.config.secretsDirectory, ref.name, ref.key)
-  try {
-    context.secrets.handle(ref, form).current()
-    return [line.ok(`readable (${field})`), ...checkPermissions(file)]
-  } catch {
-    const [detail, remedy] = fileProblem(context.secretProblem(label) ?? 'unreadable')
-    return [line.failed(`${detail}: ${file} (${field})`, remedy)]
-  }
+/** A secret and what it has to hold. */
+interface Named {
+  readonly value: SecretRef
+  readonly holds: Content
+}
+
+/**
+ * A secret, in the words of `validate`: there, of use, and not to be changed by everybody. `field` says where the configuration
+ * names it.
+ */
+export async function checkSecret(secret: Named, field: string, context: CheckContext): Promise<CheckResult[]> {
+  const { name, key } = secret.value
+  const finding = await judge(secret, context)
+  const line = lineOf(about('secret', `${name}/${key}`), { ...finding, message: `${finding.message} (${field})` })
+  return [line, ...checkPermissions(path.join(context.config.secretsDirectory, name, key))]
+}
+
+/** Whether each secret of a config can be used; where one can't, its own line says why. */
+export async function hasItsSecrets(auth: ResolvedAuth, context: CheckContext): Promise<boolean> {
+  const each = await Promise.all(secretsNamedBy(auth).map((secret) => isUsable(secret, context)))
+  return each.every(Boolean)
+}
+
+/** Whether one secret can be used. */
+export async function isUsable(secret: Named, context: CheckContext): Promise<boolean> {
+  const { level } = await judge(secret, context)
+  return level === 'fine' || level === 'remark'
+}
+
+function judge({ value: { name, key }, holds }: Named, context: CheckContext): Promise<FileVerdict> {
+  const label = `${name}/${key}`
+  return context.once(JSON.stringify(['secret', label, holds]), () =>
+    judgeSecret({ label, holds }, context.config.secretsDirectory, context.clock.now()),
+  )
 }

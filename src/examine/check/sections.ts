@@ -27,12 +27,9 @@ export function routeSection(route: ResolvedRoute, context: CheckContext): Secti
     title: `route ${name} → ${target.origin}${target.path} (${auth.type})`,
     route: name,
     tasks: [
-      () =>
-        Promise.resolve(
-          secretsNamedBy(auth).flatMap(({ path, value }) =>
-            checkSecret(value, `${auth.name} ${path.join('.')}`, context),
-          ),
-        ),
+      ...secretsNamedBy(auth).map(
+        (secret) => () => checkSecret(secret, `${auth.name} ${secret.path.join('.')}`, context),
+      ),
       ...(callers.mode === 'oauth' ? providerTasks(callers, context) : []),
       async () => (await checkCaller(route, context)).lines,
       () => backendLines(route, context),
@@ -70,13 +67,13 @@ export function processSection(context: CheckContext, services: Services): Secti
   const nowMs = context.clock.now()
   if (tls !== undefined) tasks.push(() => Promise.resolve(checkPair(tls.certFile, tls.keyFile, 'listen.tls', nowMs)))
   const { tokenFile } = admin
-  if (tokenFile !== undefined) tasks.push(() => Promise.resolve(checkFile(tokenFile, 'admin.tokenFile')))
+  if (tokenFile !== undefined)
+    tasks.push(() => Promise.resolve(checkFile({ holds: 'token', path: tokenFile }, 'admin.tokenFile', nowMs)))
   if (sessionKeySecretRef !== undefined)
-    tasks.push(() => Promise.resolve(checkSecret(sessionKeySecretRef, 'sessionKeySecretRef', context)))
+    tasks.push(() => checkSecret({ value: sessionKeySecretRef, holds: 'bytes' }, 'sessionKeySecretRef', context))
   if (cache !== undefined) {
-    tasks.push(() =>
-      Promise.resolve(cache.keySecretRefs.flatMap((ref) => checkSecret(ref, 'cache.keySecretRefs', context, 'bytes'))),
-    )
+    for (const value of cache.keySecretRefs)
+      tasks.push(() => checkSecret({ value, holds: 'bytes' }, 'cache.keySecretRefs', context))
     tasks.push(() =>
       checkStore(services, context, () => storageConfig(cache.storage, namespace, context.secrets), cache.name),
     )

@@ -1,11 +1,10 @@
 import { applyCredential } from '../../apply/index.ts'
 import { causeOf, type Credential, explainConnection, OutboundError, type OutboundResponse } from '../../core/index.ts'
-import { readBounded } from '../../files/index.ts'
 import { requestOnce } from '../../net/index.ts'
 import { hasRoles, type ResolvedRoute } from '../../resources/index.ts'
 import { checkConnection } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
-import { checkCertificates, checkPair } from './files.ts'
+import { checkFile, checkPair, readable } from './files.ts'
 import {
   DISCOVER,
   HANDSHAKE_REVISION,
@@ -17,7 +16,6 @@ import {
 } from '../../mcp/index.ts'
 import { about, type CheckResult } from './result.ts'
 
-const MAX_PEM_BYTES = 1024 * 1024
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 /** Backends refuse signatures of another time. */
 const SIGNED_DIFFERENCE_MS = 60_000
@@ -29,7 +27,10 @@ export async function checkTarget(
 ): Promise<{ readonly lines: readonly CheckResult[]; readonly stands: boolean }> {
   const nowMs = context.clock.now()
   const { caCertPath, clientCertFile, clientKeyFile, serverName, insecureSkipVerify } = targetTls ?? {}
-  const lines = caCertPath === undefined ? [] : checkCertificates(caCertPath, 'targetTls.caCertPath', nowMs)
+  const lines =
+    caCertPath === undefined
+      ? []
+      : checkFile({ holds: 'certificates', path: caCertPath }, 'targetTls.caCertPath', nowMs)
   if (clientCertFile !== undefined && clientKeyFile !== undefined)
     lines.push(...checkPair(clientCertFile, clientKeyFile, 'targetTls client', nowMs))
   const files = [caCertPath, clientCertFile, clientKeyFile].map((file) =>
@@ -198,11 +199,3 @@ async function exchange(
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 20) : 'no version')
-
-function readable(file: string): Buffer | undefined {
-  try {
-    return readBounded(file, MAX_PEM_BYTES)
-  } catch {
-    return undefined
-  }
-}

@@ -4,9 +4,8 @@ import { asFailure } from '../../core/index.ts'
 import type { ResolvedAuthServer } from '../../resources/index.ts'
 import { checkConnection } from './connection.ts'
 import type { CheckContext } from './context.ts'
-import { checkCertificateText } from './files.ts'
 import { about, type CheckResult, type Task } from './result.ts'
-import { checkSecret } from './secrets.ts'
+import { isUsable } from './secrets.ts'
 
 type UpstreamProvider = ResolvedAuthServer['spec']['upstreamProviders'][number]
 
@@ -44,11 +43,10 @@ async function checkUpstream(
   const lines: CheckResult[] = []
   let ca: Buffer | undefined
   if (caBundleRef !== undefined) {
-    const secret = checkSecret(caBundleRef, `caBundleRef of ${name}`, context)
-    if (secret.some(({ check, status }) => check === 'secret' && status === 'failed'))
-      return [...secret, line.skipped('without its authorities nothing is sent')]
+    // It has a line of its own among the secrets of the server.
+    if (!(await isUsable({ value: caBundleRef, holds: 'certificates' }, context)))
+      return [line.skipped('without its authorities nothing is sent')]
     ca = Buffer.from(context.secrets.handle(caBundleRef).current().reveal())
-    lines.push(checkCertificateText(ca, `caBundleRef of ${name}`, context.clock.now()))
   }
   let stands = true
   for (const origin of new Set(configuredUrls.map((url) => new URL(url).origin))) {

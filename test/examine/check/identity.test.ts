@@ -151,19 +151,19 @@ const BROKEN: readonly Broken[] = [
     'needs an authority whose file is missing',
     () => Promise.resolve(oauth('https://127.0.0.1:1', { caCertPath: './nowhere.pem' })),
     'certificate',
-    /no such file/,
+    /^there is no file/,
   ],
   [
     'needs a client secret whose file is missing',
     withAnswers(undefined, (url) => ({ ...INTROSPECTS(url), clientSecretFile: './nowhere' })),
     'file',
-    /no such file/,
+    /^there is no file/,
   ],
   [
     'needs a token whose file is missing',
     withAnswers(undefined, () => ({ authTokenFile: './nowhere' })),
     'file',
-    /no such file/,
+    /^there is no file/,
   ],
 ]
 

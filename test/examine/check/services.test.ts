@@ -180,7 +180,7 @@ describe('extauth check names what is wrong with the proxy itself', () => {
         return { listen: { address: '127.0.0.1:0', tls: { certFile: './tls.pem', keyFile: './tls.key' } } }
       },
       'certificate',
-      /does not belong/,
+      /it is the key of another/,
     ],
     [
       'the certificate of the listener has ended',
@@ -191,7 +191,7 @@ describe('extauth check names what is wrong with the proxy itself', () => {
         return { listen: { address: '127.0.0.1:0', tls: { certFile: './tls2.pem', keyFile: './tls2.key' } } }
       },
       'certificate',
-      /^it ended/,
+      /ended on/,
     ],
     [
       'the key of the listener is none',
@@ -207,13 +207,13 @@ describe('extauth check names what is wrong with the proxy itself', () => {
       'the token of the admin listener is missing',
       () => Promise.resolve({ admin: { tokenFile: './nowhere' } }),
       'file',
-      /no such file/,
+      /^there is no file/,
     ],
     [
       'the key of sessions is missing',
       () => Promise.resolve({ sessionKeySecretRef: { name: 'nowhere', key: 'k' } }),
       'secret',
-      /no such file/,
+      /is not there/,
     ],
   ])('%s', async (_, spec, check, detail) => {
     const { failed, code } = await failedOf(NONE, undefined, { auth: ANONYMOUS, ...(await spec()) })

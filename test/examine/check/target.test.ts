@@ -103,7 +103,7 @@ const BROKEN: readonly Broken[] = [
     'the file with the authority is missing',
     async () => ({ target: 'https://127.0.0.1/mcp', targetTls: { caCertPath: './nowhere.pem' } }),
     'certificate',
-    /no such file/,
+    /^there is no file \S+nowhere\.pem; expected the certificates/,
   ],
   [
     'the file with the authority holds none',
@@ -121,7 +121,7 @@ const BROKEN: readonly Broken[] = [
       return { target: 'https://127.0.0.1/mcp', targetTls: { caCertPath: './old.pem' } }
     },
     'certificate',
-    /^it ended on \d{4}/,
+    /ended on \d{4}/,
   ],
   [
     'the client certificate has ended',
@@ -135,7 +135,7 @@ const BROKEN: readonly Broken[] = [
       }
     },
     'certificate',
-    /^it ended on/,
+    /ended on/,
   ],
   [
     'client certificate and key are no pair',
@@ -148,7 +148,7 @@ const BROKEN: readonly Broken[] = [
       }
     },
     'certificate',
-    /does not belong to the certificate/,
+    /it is the key of another certificate/,
   ],
   [
     'the backend wants a client certificate',
@@ -243,15 +243,15 @@ describe('extauth check names what is wrong on the way to a backend', () => {
 describe('extauth check names what is wrong with a secret', () => {
   const FILE = 'secrets/broken/token'
   const CASES: readonly (readonly [string, () => Promise<unknown>, string, RegExp])[] = [
-    ['missing', async () => {}, 'secret', /no such file.*secrets\/broken\/token \(a tokenSecretRef\)/],
-    ['empty', () => folder.write(FILE, '\n'), 'secret', /empty or no text/],
+    ['missing', async () => {}, 'secret', /is not there, expected \S+secrets\/broken\/token;.*\(a tokenSecretRef\)/],
+    ['empty', () => folder.write(FILE, '\n'), 'secret', /is blank/],
     [
       'no text',
       async () => writeFile(await folder.write(FILE, ''), Buffer.from([0xff, 0xfe, 0x00])),
       'secret',
-      /empty or no text/,
+      /is no text in UTF-8/,
     ],
-    ['a directory', () => mkdir(folder.at(FILE), { recursive: true }), 'secret', /no regular file/],
+    ['a directory', () => mkdir(folder.at(FILE), { recursive: true }), 'secret', /is not a regular file/],
     [
       'a link that leads out',
       async () => {
@@ -276,7 +276,7 @@ describe('extauth check names what is wrong with a secret', () => {
       'permissions',
       /everybody on this machine can replace it/,
     ],
-    ['no value for a header', () => folder.write(FILE, 'two\nlines'), 'secret', /./],
+    ['no value for a header', () => folder.write(FILE, 'two\nlines'), 'secret', /it has more than one line/],
   ]
 
   it.each(CASES)('that is %s', async (_, arrange, check, detail) => {
