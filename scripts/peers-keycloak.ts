@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request as secureRequest, type RequestOptions } from 'node:https'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createUpstream, type Upstream, type UpstreamLeg } from '../src/authserver/index.ts'
 import { Failure, Secret, type SecretHandle } from '../src/core/index.ts'
 import { createOutbound } from '../src/net/index.ts'
 import { upstreamProvider } from '../src/resources/upstream-provider.ts'
+import { createUpstream, type Upstream, type UpstreamLeg } from '../src/upstreams/index.ts'
 
 /** A Keycloak of this very run: one realm, one user, two clients that need PKCE, refresh tokens good for one use. */
 export interface Keycloak {

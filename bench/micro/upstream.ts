@@ -10,12 +10,13 @@
 import { hash } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createUpstreamSessions, type Upstream, type UpstreamSessions } from '../../src/authserver/index.ts'
+import { createUpstreamSessions, type UpstreamSessions } from '../../src/authserver/index.ts'
 import { createCredentialCache } from '../../src/cache/index.ts'
 import { openMetrics } from '../../src/report/metrics.ts'
 import { Secret, type AuthenticatedCaller, type Claims, type Credential, type Known } from '../../src/core/index.ts'
 import { createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
 import { createMemoryStore, createSeal, createSealingKeys, type Store } from '../../src/storage/index.ts'
+import type { Upstream } from '../../src/upstreams/index.ts'
 
 const ROUNDS = 31
 const CALLS = 20_000

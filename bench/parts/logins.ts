@@ -2,7 +2,7 @@ import { authConfig, configFolder, freePort, proxyConfig } from '../../test/e2e/
 import { extauth } from '../../test/e2e/process.ts'
 import { claimsOfNow, newSigningKey } from '../../test/e2e/authserver/fleet.ts'
 import { LIMITS, logIn, type LoginRig, redeem, register, type Tokens, upstreamOf } from '../../test/authserver/rig.ts'
-import { startIdp } from '../../test/authserver/upstreams/idp.ts'
+import { startIdp } from '../../test/upstreams/idp.ts'
 import { createSockets } from '../../test/support/sockets.ts'
 import { TLS } from '../../test/support/tls.ts'
 import { startIssuer } from '../callers.ts'

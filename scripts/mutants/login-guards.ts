@@ -147,10 +147,10 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   },
   {
     rule: 'a plain http endpoint gets no token to revoke',
-    file: 'src/authserver/upstreams/discovery.ts',
+    file: 'src/upstreams/discovery.ts',
     find: "unlessUnusable(() => endpoint('revocation_endpoint'))",
     replace: "document['revocation_endpoint'] as string | undefined",
-    tests: ['test/authserver/upstreams/revoke.test.ts'],
+    tests: ['test/upstreams/revoke.test.ts'],
   },
   {
     rule: 'a refresh token that was rotated stays spent when its record is put back',
@@ -252,16 +252,16 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   },
   {
     rule: 'user info is about the user of the ID token',
-    file: 'src/authserver/upstreams/oidc.ts',
+    file: 'src/upstreams/oidc.ts',
     find: 'if (answer.subject !== subject) throw',
     replace: "if (answer.subject === '') throw",
-    tests: ['test/authserver/upstreams/failures.test.ts'],
+    tests: ['test/upstreams/failures.test.ts'],
   },
   {
     rule: 'an ID token is over when its end and the tolerance are reached',
-    file: 'src/authserver/upstreams/id-token.ts',
+    file: 'src/upstreams/id-token.ts',
     find: 'exp + toleranceSeconds <= now',
     replace: 'exp + toleranceSeconds < now',
-    tests: ['test/authserver/upstreams/failures.test.ts'],
+    tests: ['test/upstreams/failures.test.ts'],
   },
 ]

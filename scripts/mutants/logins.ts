@@ -3,7 +3,7 @@ import type { Mutation } from './mutation.ts'
 const refreshed = ['test/authserver/refresh.test.ts']
 const sessions = ['test/authserver/sessions/refresh.test.ts']
 const assertions = ['test/authserver/strict-clients.test.ts']
-const failures = ['test/authserver/upstreams/failures.test.ts']
+const failures = ['test/upstreams/failures.test.ts']
 
 /** Who is logged in, and who has what of it: `authserver`. */
 export const LOGINS: readonly Mutation[] = [
@@ -30,14 +30,14 @@ export const LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'an ID token is signed by the identity provider',
-    file: 'src/authserver/upstreams/id-token.ts',
+    file: 'src/upstreams/id-token.ts',
     find: "if (check !== 'good') throw",
     replace: "if (check === 'unknown_key') throw",
     tests: failures,
   },
   {
     rule: 'an ID token is signed as the identity provider says that it signs',
-    file: 'src/authserver/upstreams/id-token.ts',
+    file: 'src/upstreams/id-token.ts',
     find: ' || !algorithms.has(alg)',
     replace: '',
     tests: failures,
@@ -72,7 +72,7 @@ export const LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'an ID token is for this login',
-    file: 'src/authserver/upstreams/id-token.ts',
+    file: 'src/upstreams/id-token.ts',
     find: 'if (rules.nonce !== undefined && nonce !== rules.nonce)',
     replace: "if (rules.nonce === '')",
     tests: failures,

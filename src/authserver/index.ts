@@ -9,8 +9,4 @@ export {
 export { openAuthServer, type AuthServer, type AuthServerReadiness } from './server.ts'
 export type { NewUpstreamSession, UpstreamSessions } from './sessions/session.ts'
 export { createUpstreamSessions, type UpstreamSessionsOptions } from './sessions/sessions.ts'
-export type { UpstreamDeps, UpstreamOutboundOptions } from './upstreams/deps.ts'
-export type { Upstream, UpstreamLeg, UpstreamLogin, UpstreamTokenSet } from './upstreams/upstream.ts'
-export { createUpstream } from './upstreams/upstreams.ts'
-export { probeUpstream, type UpstreamProbe } from './upstreams/probe.ts'
 export { defaultRedirectUri } from './addresses.ts'

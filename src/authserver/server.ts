@@ -34,7 +34,7 @@ import { claimNames } from './tokens/claims.ts'
 import { createCodes } from './tokens/codes.ts'
 import { createFamilies } from './tokens/families.ts'
 import { createTokenService } from './tokens/token-service.ts'
-import { createUpstream } from './upstreams/upstreams.ts'
+import { createUpstream } from '../upstreams/index.ts'
 
 /** What a server says of itself for `/readiness`. */
 export interface AuthServerReadiness {

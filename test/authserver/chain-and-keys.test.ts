@@ -19,7 +19,7 @@ import {
   startRig,
   type Tokens,
 } from './rig.ts'
-import { startIdp } from './upstreams/idp.ts'
+import { startIdp } from '../upstreams/idp.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())

@@ -15,7 +15,7 @@ import {
   type TestClient,
   type Tokens,
 } from './rig.ts'
-import { REFRESH, type Answer } from './upstreams/idp.ts'
+import { REFRESH, type Answer } from '../upstreams/idp.ts'
 
 const sockets = createSockets()
 let rig: Rig

@@ -15,7 +15,7 @@ import { createTestSecrets, type ManualClock, type RecordingLog } from '../suppo
 import type { Sockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
 import { Browser, type Seen } from './browser.ts'
-import { startIdp, type Idp } from './upstreams/idp.ts'
+import { startIdp, type Idp } from '../upstreams/idp.ts'
 
 export const REDIRECT = 'http://127.0.0.1:7777/callback'
 export const HMAC = 'an HMAC secret of more than thirty-two bytes'

@@ -4,7 +4,7 @@ import { createMemoryStore, type Store } from '../../src/storage/index.ts'
 import { createSockets } from '../support/sockets.ts'
 import { Browser } from './browser.ts'
 import { authorizeUrl, backFrom, logIn, makePkce, redeem, refresh, register, startRig, type Tokens } from './rig.ts'
-import { ACCESS, REFRESH } from './upstreams/idp.ts'
+import { ACCESS, REFRESH } from '../upstreams/idp.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())

@@ -1,6 +1,6 @@
 import { Secret, type Claims, type ClaimValue } from '../../core/index.ts'
 import { readJsonObject } from '../../http/index.ts'
-import type { UpstreamTokenSet } from '../upstreams/upstream.ts'
+import type { UpstreamTokenSet } from '../../upstreams/index.ts'
 import type { NewUpstreamSession } from './session.ts'
 
 /** What one provider gave, and when. */

@@ -1,6 +1,6 @@
 import { createTtlLru } from '../../cache/index.ts'
 import { asFailure, Failure, type Clock, type Log } from '../../core/index.ts'
-import type { Upstream } from '../upstreams/upstream.ts'
+import type { Upstream } from '../../upstreams/index.ts'
 import type { EndedSessions } from './ended.ts'
 import type { LiveTokens } from './live.ts'
 import type { Refreshed, RefreshRequest } from './refresh.ts'

@@ -1,5 +1,5 @@
 import { asFailure, type Log } from '../../core/index.ts'
-import type { Upstream } from '../upstreams/upstream.ts'
+import type { Upstream } from '../../upstreams/index.ts'
 import type { HeldTokens, SessionRecord } from './record.ts'
 
 /** Tells upstreams of sessions that were ended here. */

@@ -1,5 +1,5 @@
 import type { Claims, UpstreamTokens } from '../../core/index.ts'
-import type { UpstreamLogin } from '../upstreams/upstream.ts'
+import type { UpstreamLogin } from '../../upstreams/index.ts'
 
 /** What a login is, when its first leg starts to be kept. */
 export interface NewUpstreamSession {

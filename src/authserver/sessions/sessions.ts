@@ -1,6 +1,6 @@
 import { asFailure, Failure, type Clock, type Log, type Metrics } from '../../core/index.ts'
 import type { Seal, Store } from '../../storage/index.ts'
-import type { Upstream } from '../upstreams/upstream.ts'
+import type { Upstream } from '../../upstreams/index.ts'
 import { createSessionCounters } from './counters.ts'
 import { createEndedSessions } from './ended.ts'
 import { createLiveTokens, tokenOf } from './live.ts'

@@ -1,5 +1,5 @@
 import { Secret, type Claims } from '../../core/index.ts'
-import type { UpstreamLogin } from '../upstreams/upstream.ts'
+import type { UpstreamLogin } from '../../upstreams/index.ts'
 
 /** One leg of a login as it waits, sealed, for the legs after it and for the code to be redeemed. */
 export interface StoredLogin {

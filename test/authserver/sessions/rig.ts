@@ -1,12 +1,7 @@
-import {
-  createUpstreamSessions,
-  type UpstreamSessions,
-  type Upstream,
-  type UpstreamLogin,
-  type UpstreamTokenSet,
-} from '../../../src/authserver/index.ts'
+import { createUpstreamSessions, type UpstreamSessions } from '../../../src/authserver/index.ts'
 import { Secret, type Claims, type UpstreamTokens } from '../../../src/core/index.ts'
 import { createMemoryStore, createSeal, createSealingKeys, StoreError, type Store } from '../../../src/storage/index.ts'
+import type { Upstream, UpstreamLogin, UpstreamTokenSet } from '../../../src/upstreams/index.ts'
 import {
   createCaller,
   createManualClock,

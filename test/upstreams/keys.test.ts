@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { START_MS } from '../../support/ports.ts'
-import { createSockets } from '../../support/sockets.ts'
+import { START_MS } from '../support/ports.ts'
+import { createSockets } from '../support/sockets.ts'
 import { createKey, startIdp, SUBJECT, type Answer, type Idp } from './idp.ts'
 import { callback, createRig, LEG } from './rig.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { FailureCode } from '../../../src/core/index.ts'
-import { START_MS } from '../../support/ports.ts'
-import { createSockets } from '../../support/sockets.ts'
+import type { FailureCode } from '../../src/core/index.ts'
+import { START_MS } from '../support/ports.ts'
+import { createSockets } from '../support/sockets.ts'
 import { startIdp, SUBJECT, type Answer, type Idp } from './idp.ts'
 import { callback, createRig, LEG, SECRET } from './rig.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { START_MS } from '../../support/ports.ts'
-import { createSockets } from '../../support/sockets.ts'
+import { START_MS } from '../support/ports.ts'
+import { createSockets } from '../support/sockets.ts'
 import { ACCESS, startIdp, type Idp } from './idp.ts'
 import { createRig, LEG } from './rig.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Claims, ClaimValue, Secret } from '../../core/index.ts'
-import { ALGORITHMS, type KeyStore, shapeOf, SIGNATURE_SENTENCES, verifySignature } from '../../oauth/index.ts'
+import type { Claims, ClaimValue, Secret } from '../core/index.ts'
+import { ALGORITHMS, type KeyStore, shapeOf, SIGNATURE_SENTENCES, verifySignature } from '../oauth/index.ts'
 import { unusable } from './connection.ts'
 
 /** What is verified of an ID token besides its signature (OpenID Connect Core §3.1.3.7). */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createSockets } from '../../support/sockets.ts'
-import { START_MS } from '../../support/ports.ts'
+import { createSockets } from '../support/sockets.ts'
+import { START_MS } from '../support/ports.ts'
 import { ACCESS, atHash, createKey, REFRESH, startIdp, SUBJECT, type Idp } from './idp.ts'
 import { callback, createRig, LEG, SECRET } from './rig.ts'
 

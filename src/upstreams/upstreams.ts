@@ -1,5 +1,5 @@
-import { Failure } from '../../core/index.ts'
-import type { UpstreamProvider, UserInfo } from '../../resources/index.ts'
+import { Failure } from '../core/index.ts'
+import type { UpstreamProvider, UserInfo } from '../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createOAuth2Upstream } from './oauth2.ts'
 import { createOidcUpstream } from './oidc.ts'

@@ -1,5 +1,5 @@
-import { Failure, type Clock, type Outbound, type OutboundResponse, type Secrets } from '../../core/index.ts'
-import type { SecretRef } from '../../fields/index.ts'
+import { Failure, type Clock, type Outbound, type OutboundResponse, type Secrets } from '../core/index.ts'
+import type { SecretRef } from '../fields/index.ts'
 import {
   askTokenEndpoint,
   type ClientAuthMethod,
@@ -8,7 +8,7 @@ import {
   type Step,
   type TokenResponse,
   type TokenResponseMapping,
-} from '../../oauth/index.ts'
+} from '../oauth/index.ts'
 import { type Connections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 

@@ -1,5 +1,5 @@
-import type { Clock, Log, Outbound, Secrets } from '../../core/index.ts'
-import type { OutboundOptions } from '../../net/index.ts'
+import type { Clock, Log, Outbound, Secrets } from '../core/index.ts'
+import type { OutboundOptions } from '../net/index.ts'
 
 /** What an upstream says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
 export type UpstreamOutboundOptions = Omit<

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { FailureCode } from '../../../src/core/index.ts'
-import { createMemoryStore, type Store } from '../../../src/storage/index.ts'
-import { createSockets } from '../../support/sockets.ts'
-import { Browser, textOf, type Seen } from '../browser.ts'
-import { authorizeUrl, backFrom, makePkce, register, startRig, upstreamOf, type Rig, type TestClient } from '../rig.ts'
-import { type Case, FAILURES, MARK } from './failure-cases.ts'
-import { ACCESS, startIdp, type Idp } from './idp.ts'
+import type { FailureCode } from '../../src/core/index.ts'
+import { createMemoryStore, type Store } from '../../src/storage/index.ts'
+import { createSockets } from '../support/sockets.ts'
+import { Browser, textOf, type Seen } from './browser.ts'
+import { authorizeUrl, backFrom, makePkce, register, startRig, upstreamOf, type Rig, type TestClient } from './rig.ts'
+import { type Case, FAILURES, MARK } from '../upstreams/failure-cases.ts'
+import { ACCESS, startIdp, type Idp } from '../upstreams/idp.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())

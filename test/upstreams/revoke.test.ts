@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createSockets } from '../../support/sockets.ts'
+import { createSockets } from '../support/sockets.ts'
 import { ACCESS, REFRESH, startIdp, type Idp } from './idp.ts'
 import { callback, createRig, LEG, SECRET } from './rig.ts'
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { FailureCode } from '../../../src/core/index.ts'
-import { START_MS } from '../../support/ports.ts'
+import type { FailureCode } from '../../src/core/index.ts'
+import { START_MS } from '../support/ports.ts'
 import { ACCESS, atHash, createKey, type Answer, type Idp } from './idp.ts'
 import { SECRET } from './rig.ts'
 

@@ -1,5 +1,5 @@
-import type { Claims, ClaimValue, Clock } from '../../core/index.ts'
-import { ALGORITHMS, createDiscovery, type Discovery, endpointOf, unusableDocument } from '../../oauth/index.ts'
+import type { Claims, ClaimValue, Clock } from '../core/index.ts'
+import { ALGORITHMS, createDiscovery, type Discovery, endpointOf, unusableDocument } from '../oauth/index.ts'
 import type { Connections } from './connection.ts'
 
 /** What is used of an OpenID provider's metadata (OpenID Connect Discovery §3). */

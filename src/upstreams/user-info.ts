@@ -1,6 +1,6 @@
-import type { Claims, ClaimValue, Clock, OutboundResponse, Secret } from '../../core/index.ts'
-import { valueAt } from '../../oauth/index.ts'
-import type { UserInfo } from '../../resources/index.ts'
+import type { Claims, ClaimValue, Clock, OutboundResponse, Secret } from '../core/index.ts'
+import { valueAt } from '../oauth/index.ts'
+import type { UserInfo } from '../resources/index.ts'
 import { type Connections, okJson, send, unusable } from './connection.ts'
 
 /** Where and how user info is asked for; `endpointUrl` alone when discovery named it. */

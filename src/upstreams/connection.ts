@@ -5,12 +5,12 @@ import {
   OutboundError,
   type OutboundRequest,
   type OutboundResponse,
-} from '../../core/index.ts'
-import { areCertificates } from '../../files/index.ts'
-import type { SecretRef } from '../../fields/index.ts'
-import { outboundFailure } from '../../net/index.ts'
-import { createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from '../../oauth/index.ts'
-import type { UpstreamProvider } from '../../resources/index.ts'
+} from '../core/index.ts'
+import { areCertificates } from '../files/index.ts'
+import type { SecretRef } from '../fields/index.ts'
+import { outboundFailure } from '../net/index.ts'
+import { createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
+import type { UpstreamProvider } from '../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 
 /** The ways to one upstream: a circuit each, so that a slow user-info endpoint stops no refresh. */

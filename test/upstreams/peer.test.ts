@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createUpstream, type Upstream, type UpstreamLeg } from '../../../src/authserver/index.ts'
-import { Secret, type Clock } from '../../../src/core/index.ts'
-import { createOutbound } from '../../../src/net/index.ts'
-import { upstreamProvider } from '../../../src/resources/upstream-provider.ts'
-import { createRecordingLog, createTestSecrets } from '../../support/ports.ts'
-import { createSockets } from '../../support/sockets.ts'
-import { TLS } from '../../support/tls.ts'
-import { startStrictIdp, type StrictIdp } from '../strict-idp.ts'
+import { createUpstream, type Upstream, type UpstreamLeg } from '../../src/upstreams/index.ts'
+import { Secret, type Clock } from '../../src/core/index.ts'
+import { createOutbound } from '../../src/net/index.ts'
+import { upstreamProvider } from '../../src/resources/upstream-provider.ts'
+import { createRecordingLog, createTestSecrets } from '../support/ports.ts'
+import { createSockets } from '../support/sockets.ts'
+import { TLS } from '../support/tls.ts'
+import { startStrictIdp, type StrictIdp } from '../authserver/strict-idp.ts'
 
 const sockets = createSockets()
 const clock: Clock = { now: () => Date.now() }

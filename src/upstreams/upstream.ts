@@ -1,4 +1,4 @@
-import type { Claims, Secret } from '../../core/index.ts'
+import type { Claims, Secret } from '../core/index.ts'
 
 /** One way to an upstream and back: what binds its answer to the question. Made and kept by the login flow. */
 export interface UpstreamLeg {

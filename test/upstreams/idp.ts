@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createHash, randomBytes } from 'node:crypto'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
-import { START_MS } from '../../support/ports.ts'
-import type { Sockets } from '../../support/sockets.ts'
-import { TLS } from '../../support/tls.ts'
+import { START_MS } from '../support/ports.ts'
+import type { Sockets } from '../support/sockets.ts'
+import { TLS } from '../support/tls.ts'
 
 /** One answer of the identity provider. */
 export interface Answer {
