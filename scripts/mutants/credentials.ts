@@ -20,6 +20,27 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/obtain/cloud-sts/race.test.ts'],
   },
   {
+    rule: 'a claim can write no slash and no colon into a role',
+    file: 'src/obtain/cloud-sts/role-template.ts',
+    find: 'const VALUE = /^[A-Za-z0-9_+=,.@-]{1,64}$/',
+    replace: 'const VALUE = /^[A-Za-z0-9_+=,.@/:-]{1,64}$/',
+    tests: ['test/obtain/cloud-sts/role-template.test.ts'],
+  },
+  {
+    rule: 'a role by template is in an account that is allowed',
+    file: 'src/obtain/cloud-sts/role-template.ts',
+    find: "!accounts.has(arn.split(':', 5)[4] ?? '')",
+    replace: 'accounts.size === 0',
+    tests: ['test/obtain/cloud-sts/role-template.test.ts'],
+  },
+  {
+    rule: 'who can have no role by a template gets no other role',
+    file: 'src/obtain/cloud-sts/role-mapper.ts',
+    find: "return { roleArn: undefined, by: undefined, refusal: 'role_denied', reason: mapped.reason }",
+    replace: 'return undefined',
+    tests: ['test/obtain/cloud-sts/role-template.test.ts'],
+  },
+  {
     rule: 'a wrong token URL is not the caller’s fault',
     file: 'src/obtain/token-exchange-response.ts',
     find: 'if (NO_TOKEN_ENDPOINT.has(status)) {',

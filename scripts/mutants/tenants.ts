@@ -25,10 +25,10 @@ export const TENANTS: readonly Mutation[] = [
   },
   {
     rule: 'judging has an end',
-    file: 'src/resources/matcher-verdicts.ts',
+    file: 'src/resources/aws/matcher-verdicts.ts',
     find: "> mostMs) return 'too_long'",
     replace: '> mostMs) startedMs = 0',
-    tests: ['test/resources/matcher-verdicts.test.ts'],
+    tests: ['test/resources/aws/matcher-verdicts.test.ts'],
   },
   {
     rule: 'bytes that are no UTF-8 are no review',

@@ -40,7 +40,7 @@ export const FAILURES = {
   insufficient_scope: row(403, 'caller_rights', false, 'insufficient_scope', 'The access token lacks a required scope.', 'Grant the scopes in `requiredScopes` of the route.'),
   login_refused: row(403, 'caller_rights', false, 'access_denied', 'The identity provider did not let this user log in.', 'The user cancelled, or a policy of the upstream identity provider refused; its error code says which.'),
   no_role: row(403, 'caller_rights', false, 'access_denied', 'No role is mapped to this caller.', "Run `extauth explain` with the caller's claims; add a mapping or a `fallbackRoleArn`."),
-  role_denied: row(403, 'caller_rights', false, 'access_denied', 'The role may not be assumed by this caller.', 'The trust policy of the role refuses this caller (STS said AccessDenied).'),
+  role_denied: row(403, 'caller_rights', false, 'access_denied', 'The role may not be assumed by this caller.', 'The trust policy of the role refuses this caller (STS said AccessDenied), or a claim that its `roleArnTemplate` takes is missing, not usable in an ARN, or names an account that is not allowed; `extauth explain` says which.'),
   rule_limit: row(403, 'caller_rights', false, 'access_denied', 'A role rule reached its evaluation limit.', "A matcher costs too much for this caller's claims; simplify it."),
   session_name_missing: row(403, 'caller_rights', false, 'access_denied', 'The access token lacks the claim that names the role session.', 'Set `sessionNameClaim` to a claim that every token has as a string.'),
   matcher_error: row(403, 'caller_rights', false, 'access_denied', 'A role rule could not be evaluated for this caller.', '`onMatcherError: deny` is set and a matcher failed; run `extauth explain`.'),

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { clientCredentialsRecord } from './client-credentials.ts'
-import { cloudStsRecord } from './cloud-sts.ts'
+import { cloudStsRecord } from './aws/cloud-sts.ts'
 import { embeddedAuthServerRecord } from './embedded-auth-server.ts'
 import {
   bearerTokenRecord,

@@ -30,14 +30,15 @@ export {
   upstreamTokenOf,
   urlsCalledBy,
 } from './auth-types.ts'
-export { dnsSuffixOf } from './aws-partitions.ts'
-export type { CloudSts, RoleMapping } from './cloud-sts.ts'
+export { dnsSuffixOf } from './aws/aws-partitions.ts'
+export type { CloudSts, RoleMapping } from './aws/cloud-sts.ts'
+export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { type EmbeddedAuthServer, RESERVED_CLAIMS } from './embedded-auth-server.ts'
 export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export { anchorAuthSection, anchored, anchorSpec, besides } from './file-paths.ts'
-export { type Judged, judgeMatchers, type Patience } from './matcher-verdicts.ts'
+export { type Judged, judgeMatchers, type Patience } from './aws/matcher-verdicts.ts'
 export {
   INSPECTOR_MODES,
   type InspectorMode,

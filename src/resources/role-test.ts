@@ -4,6 +4,7 @@ import { metadata, withRules, type Rule, filePath, objectName } from '../fields/
 /** Why a caller gets no role, as far as that depends on rules and claims (decisions §3.5). */
 export const ROLE_REFUSALS = [
   'no_role',
+  'role_denied',
   'rule_limit',
   'matcher_error',
   'session_name_missing',

@@ -27,6 +27,9 @@ const credentials = (more: object) => ({
 })
 const sts = (more: object, type = 'cloudSts') => ({ type, [type]: { region: 'eu-central-1', ...more } })
 const role = (more: object) => sts({ roleMappings: [{ roleArn: arn, ...more }] })
+const template = (roleArnTemplate: unknown, more: object = {}) =>
+  role({ roleArn: undefined, roleArnTemplate, claim: 'a', ...more })
+const accounts = { allowedAccounts: ['111111111111'] }
 
 // prettier-ignore
 const WRONG_CREDENTIALS: readonly (readonly [name: string, value: unknown])[] = [
@@ -98,6 +101,16 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'a mapping by matcher', spec: role({ matcher: '"admins" in claims.groups' }) },
   { name: 'claim and matcher', spec: role({ claim: 'a', matcher: 'true' }), problem: 'mutually exclusive' },
   { name: 'neither claim nor matcher', spec: role({}), problem: 'needs "claim" or "matcher"' },
+  { name: 'a role by template', spec: template('arn:aws:iam::123456789012:role/mcp-{claims.team}') },
+  { name: 'a role by template in an account by claim', spec: template('arn:aws:iam::{claims.account}:role/{claims.https://a.example/unit}/mcp-{claims.a.b}', accounts) },
+  { name: 'a template for the account without accounts', spec: template('arn:aws:iam::{claims.account}:role/r'), problem: 'expected "allowedAccounts" exactly where' },
+  { name: 'accounts where no claim names one', spec: template('arn:aws:iam::123456789012:role/{claims.team}', accounts), problem: 'expected "allowedAccounts" exactly where' },
+  { name: 'accounts beside a role', spec: role({ claim: 'a', ...accounts }), problem: 'expected "allowedAccounts" exactly where' },
+  { name: 'a role and a template', spec: template('arn:aws:iam::123456789012:role/{claims.team}', { roleArn: arn }), problem: 'mutually exclusive' },
+  { name: 'neither role nor template', spec: template(undefined), problem: 'needs "roleArn" or "roleArnTemplate"' },
+  ...['11111111111', '1111111111111', '11111111111a', '*', ''].map((account) => ({ name: `no account: ${account}`, spec: template('arn:aws:iam::{claims.account}:role/r', { allowedAccounts: [account] }), problem: 'allowedAccounts[0]' })),
+  { name: 'no accounts at all', spec: template('arn:aws:iam::{claims.account}:role/r', { allowedAccounts: [] }), problem: 'allowedAccounts' },
+  ...['arn:{claims.partition}:iam::123456789012:role/r', 'arn:aws:iam::1{claims.account}:role/r', 'arn:aws:iam::{claims.a}{claims.b}:role/r', 'arn:aws:iam::123456789012:{claims.kind}/r', 'arn:aws:iam::123456789012:role/{team}', 'arn:aws:iam::123456789012:role/{claims.}', 'arn:aws:iam::123456789012:role/{claims.team', 'arn:aws:iam::123456789012:role/{claims.{claims.a}}', 'arn:aws:iam::123456789012:role/', 'arn:aws:iam::123456789012:role/a b{claims.team}', '{claims.role}', ''].map((text) => ({ name: `no template: ${text}`, spec: template(text), problem: 'roleArnTemplate' })),
   { name: 'an empty claim', spec: role({ claim: '' }), problem: 'too short' },
   { name: 'a negative priority', spec: role({ claim: 'a', priority: -1 }), problem: 'too small, expected at least 0' },
   { name: 'a priority with decimals', spec: role({ claim: 'a', priority: 1.5 }), problem: 'expected a whole number' },

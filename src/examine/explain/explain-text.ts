@@ -35,10 +35,10 @@ export function renderReport(report: ExplainReport): string {
 
 /** A decision for people: each mapping in the order of evaluation, role, session name and refusal. */
 export function decisionLines({ choice, session, sessionNameClaim, refusal }: Decision): string[] {
-  const { steps, roleArn, by } = choice
+  const { steps, roleArn, by, reason } = choice
   const role =
     roleArn === undefined
-      ? 'none'
+      ? `none${reason === undefined ? '' : `: ${reason}`}`
       : `${roleArn} (by ${by === 'fallback' ? 'fallbackRoleArn' : 'the mapping that matched'})`
   return [
     ...steps.map(

@@ -54,7 +54,8 @@ function waysOf(auth: ResolvedAuthOf<'cloudSts'>, located: LocatedAuth): Omit<Un
   // The object may be written under the alias of its type.
   const lineOf = (...path: readonly PropertyKey[]): number =>
     Math.max(...['cloudSts', 'awsSts'].map((field) => located.problem(['spec', field, ...path], '').line))
-  const ways: Omit<Unreached, 'evaluated'>[] = (spec.roleMappings ?? []).map(({ claim, matcher, roleArn }, index) => {
+  const ways: Omit<Unreached, 'evaluated'>[] = (spec.roleMappings ?? []).map((each, index) => {
+    const { claim, matcher, roleArn = each.roleArnTemplate ?? '' } = each
     const rule = matcher === undefined ? `claim ${JSON.stringify(claim)}` : `matcher ${JSON.stringify(matcher)}`
     const line = lineOf('roleMappings', index, matcher === undefined ? 'claim' : 'matcher')
     return { config, file: source.file, line, mapping: index + 1, rule, roleArn }

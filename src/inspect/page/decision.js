@@ -76,7 +76,7 @@ function Decision({ decision }) {
   return html`<div class="decision">
     <dl>
       <${Fact} name="Role">
-        ${choice.roleArn ? html`<${Text} of=${choice.roleArn} /> (by ${choice.by})` : html`none: ${refusal ?? choice.refusal}`}
+        ${choice.roleArn ? html`<${Text} of=${choice.roleArn} /> (by ${choice.by})` : html`none: ${refusal ?? choice.refusal}${choice.reason ? ` (${choice.reason})` : ''}`}
       <//>
       <${Fact} name="Session name">
         ${session?.name ? html`<${Text} of=${session.name} />` : html`<span class="hint">from the claim ${sessionNameClaim}; shown with --show-claims</span>`}

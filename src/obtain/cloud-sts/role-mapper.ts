@@ -2,6 +2,7 @@ import { compileMatcher, MatcherError, type MatcherResult, type Position } from 
 import { Failure, type Claims, type FailureCode } from '../../core/index.ts'
 import type { CloudSts, RoleMapping } from '../../resources/index.ts'
 import { roleValues } from './claim-values.ts'
+import { createRoleTemplate, type MappedRole } from './role-template.ts'
 
 /** What became of one mapping. Nothing in it comes from the claims; `rule` and `missingKey` are words of the config. */
 export interface MappingStep {
@@ -10,6 +11,7 @@ export interface MappingStep {
   readonly kind: 'claim' | 'matcher'
   readonly rule: string
   readonly priority: number | undefined
+  /** As the config writes it: `roleArn`, or `roleArnTemplate` with its placeholders. */
   readonly roleArn: string
   readonly outcome: 'matched' | 'not_matched' | 'error' | 'limit' | 'not_evaluated'
   /** Where in the expression an error is, why, and the key that is missing where the expression spells it. */
@@ -24,7 +26,9 @@ export interface RoleChoice {
   readonly roleArn: string | undefined
   readonly by: 'mapping' | 'fallback' | undefined
   /** Why there is no role. */
-  readonly refusal: Extract<FailureCode, 'no_role' | 'rule_limit' | 'matcher_error'> | undefined
+  readonly refusal: Extract<FailureCode, 'no_role' | 'rule_limit' | 'matcher_error' | 'role_denied'> | undefined
+  /** Why the template of the mapping that matched gives this caller no role; nothing in it comes from the claims. */
+  readonly reason?: string
 }
 
 export interface RoleMapper {
@@ -37,6 +41,7 @@ type Evaluate = (claims: Claims, values: ReadonlySet<string>) => MatcherResult
 interface Rule {
   readonly step: Omit<MappingStep, 'outcome'>
   readonly evaluate: Evaluate
+  readonly role: (claims: Claims) => MappedRole
 }
 
 export interface RoleMapperOptions {
@@ -65,15 +70,15 @@ export function createRoleMapper(
     choose(claims, { all = false } = {}) {
       const values = roleValues(claims, spec.roleClaim)
       const steps: MappingStep[] = []
-      let decided: Pick<RoleChoice, 'roleArn' | 'by' | 'refusal'> | undefined
-      for (const { step, evaluate } of rules) {
+      let decided: Omit<RoleChoice, 'steps'> | undefined
+      for (const { step, evaluate, role } of rules) {
         if (decided !== undefined && !all) {
           steps.push({ ...step, outcome: 'not_evaluated' })
           continue
         }
         const result = evaluate(claims, values)
         steps.push({ ...step, ...traceOf(result) })
-        decided ??= decisionOf(result, step.roleArn, denies)
+        decided ??= decisionOf(result, () => role(claims), denies)
       }
       decided ??=
         fallback === undefined
@@ -85,18 +90,24 @@ export function createRoleMapper(
 }
 
 function compileRule(mapping: RoleMapping, index: number): Rule {
-  const { roleArn, priority, claim, matcher } = mapping
-  const common = { mapping: index + 1, priority, roleArn }
+  const { roleArn, roleArnTemplate = '', priority, claim, matcher } = mapping
+  const common = { mapping: index + 1, priority, roleArn: roleArn ?? roleArnTemplate }
+  const role = createRoleTemplate(mapping)
   if (matcher === undefined) {
     const wanted = claim ?? ''
     return {
       step: { ...common, kind: 'claim', rule: wanted },
       evaluate: (_claims, values) => ({ outcome: values.has(wanted) ? 'matched' : 'not_matched' }),
+      role,
     }
   }
   try {
     const compiled = compileMatcher(matcher)
-    return { step: { ...common, kind: 'matcher', rule: matcher }, evaluate: (claims) => compiled.evaluate(claims) }
+    return {
+      step: { ...common, kind: 'matcher', rule: matcher },
+      evaluate: (claims) => compiled.evaluate(claims),
+      role,
+    }
   } catch (error) {
     if (!(error instanceof MatcherError)) throw error
     const place = `line ${error.line}, column ${error.column}`
@@ -106,10 +117,15 @@ function compileRule(mapping: RoleMapping, index: number): Rule {
 
 function decisionOf(
   { outcome }: MatcherResult,
-  roleArn: string,
+  role: () => MappedRole,
   denies: boolean,
-): Pick<RoleChoice, 'roleArn' | 'by' | 'refusal'> | undefined {
-  if (outcome === 'matched') return { roleArn, by: 'mapping', refusal: undefined }
+): Omit<RoleChoice, 'steps'> | undefined {
+  if (outcome === 'matched') {
+    const mapped = role()
+    // Never the next rule or the fallback: nobody gets to another role by the value of a claim.
+    if ('reason' in mapped) return { roleArn: undefined, by: undefined, refusal: 'role_denied', reason: mapped.reason }
+    return { roleArn: mapped.roleArn, by: 'mapping', refusal: undefined }
+  }
   // Never the next rule: nobody gets to another role by making one cost too much.
   if (outcome === 'limit') return { roleArn: undefined, by: undefined, refusal: 'rule_limit' }
   if (outcome === 'error' && denies) return { roleArn: undefined, by: undefined, refusal: 'matcher_error' }

@@ -78,7 +78,7 @@ function planOf(
   shown: readonly string[],
 ): CloudStsPlan {
   if (refusal !== undefined || choice.roleArn === undefined || session === undefined) {
-    throw new Failure(refusal ?? 'no_role')
+    throw new Failure(refusal ?? 'no_role', choice.reason === undefined ? {} : { detail: choice.reason })
   }
   return {
     role: choice.roleArn,

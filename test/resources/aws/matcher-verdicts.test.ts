@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { judgeMatchers } from '../../src/resources/index.ts'
-import { parseObjects } from '../../src/load/index.ts'
+import { judgeMatchers } from '../../../src/resources/index.ts'
+import { parseObjects } from '../../../src/load/index.ts'
 
 const configWith = (matchers: readonly string[]) => ({
   apiVersion: 'extauth.dev/v1alpha1',

@@ -1,24 +1,38 @@
 import { z } from 'zod'
-import { filePath, httpUrl, int32, MAX_INT32, secondsBetween, exclusive, isRecord, withRules } from '../fields/index.ts'
+import { filePath, httpUrl, int32, MAX_INT32, secondsBetween, exclusive, isRecord, withRules } from '../../fields/index.ts'
 import { awsHostMismatches, REGION } from './aws-hosts.ts'
 import { ARN_PARTITIONS, partitionOf } from './aws-partitions.ts'
 import { matcherProblem, matcherRemarks, MOST_MAPPINGS } from './matcher-verdicts.ts'
-import { subjectProviderName } from './upstream-provider.ts'
-import { named, ORDINARY, type Remark, type TypeRecord } from './type-record.ts'
+import { ACCOUNT_PLACEHOLDER_CEL, hasAccountPlaceholder, roleArn, roleArnTemplate } from './role-arn.ts'
+import { subjectProviderName } from '../upstream-provider.ts'
+import { named, ORDINARY, type Remark, type TypeRecord } from '../type-record.ts'
 
-/** Pattern of the specification, widened to the real partitions (decisions §1). */
-export const ROLE_ARN = new RegExp(`^arn:(${ARN_PARTITIONS}):iam::\\d{12}:role\\/[\\w+=,.@\\-_/]+$`)
 const POLICY_ARN = new RegExp(`^arn:(${ARN_PARTITIONS}):iam::(\\d{12}|aws):policy\\/[\\w+=,.@\\-_/]+$`)
 /** Goes into the scope of signatures, between slashes. */
 const SERVICE = /^[A-Za-z0-9._-]+$/
 
-const roleArn = () =>
-  z.string().max(2048).regex(ROLE_ARN, { error: 'expected a role ARN such as "arn:aws:iam::123456789012:role/reader"' })
-
 const roleMapping = () =>
   withRules(
     z.strictObject({
-      roleArn: roleArn().describe('Role to assume when this mapping matches.'),
+      roleArn: roleArn().optional().describe('Role to assume when this mapping matches.'),
+      roleArnTemplate: roleArnTemplate()
+        .optional()
+        .describe(
+          'Role made of claims: each {claims.PATH} becomes the string at that path. Mutually exclusive with roleArn. Extends the specification.',
+        ),
+      allowedAccounts: z
+        .array(
+          z
+            .string()
+            .max(12)
+            .regex(/^\d{12}$/, { error: 'expected an account of 12 digits' }),
+        )
+        .min(1)
+        .max(1000)
+        .optional()
+        .describe(
+          'Accounts that a placeholder for the account may name; needed with such a template. Extends the specification.',
+        ),
       claim: z
         .string()
         .min(1)
@@ -36,6 +50,25 @@ const roleMapping = () =>
         .describe('Lower is evaluated first; absent is last, in the order of the configuration.'),
     }),
     [
+      exclusive('roleArn', 'roleArnTemplate'),
+      {
+        message: 'a role mapping needs "roleArn" or "roleArnTemplate"',
+        holds: (value) => value.roleArn !== undefined || value.roleArnTemplate !== undefined,
+        cel: 'has(self.roleArn) || has(self.roleArnTemplate)',
+        json: { anyOf: [{ required: ['roleArn'] }, { required: ['roleArnTemplate'] }] },
+      },
+      {
+        message: 'expected "allowedAccounts" exactly where "roleArnTemplate" has a placeholder for the account',
+        at: 'allowedAccounts',
+        holds: ({ roleArnTemplate: template, allowedAccounts }) =>
+          (typeof template === 'string' && hasAccountPlaceholder(template)) === (allowedAccounts !== undefined),
+        cel: `has(self.allowedAccounts) == (has(self.roleArnTemplate) && ${ACCOUNT_PLACEHOLDER_CEL})`,
+        json: {
+          if: { required: ['roleArnTemplate'], properties: { roleArnTemplate: { pattern: ':iam::\\{' } } },
+          then: { required: ['allowedAccounts'] },
+          else: { not: { required: ['allowedAccounts'] } },
+        },
+      },
       exclusive('claim', 'matcher'),
       {
         message: 'a role mapping needs "claim" or "matcher"',
@@ -192,7 +225,10 @@ const doubtfulMatchers = ({ roleMappings = [] }: CloudSts): Remark[] =>
 /** Roles that STS of this region can't give. */
 function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [] }: CloudSts): Remark[] {
   const arns: (readonly [Remark['path'], string])[] = roleMappings.map(
-    (mapping, index) => [['roleMappings', index, 'roleArn'], mapping.roleArn] as const,
+    ({ roleArn: arn, roleArnTemplate: template = '' }, index) =>
+      arn === undefined
+        ? [['roleMappings', index, 'roleArnTemplate'], template]
+        : [['roleMappings', index, 'roleArn'], arn],
   )
   if (fallbackRoleArn !== undefined) arns.push([['fallbackRoleArn'], fallbackRoleArn])
   const expected = partitionOf(region)

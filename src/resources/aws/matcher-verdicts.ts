@@ -1,4 +1,4 @@
-import { compileMatcher, MatcherError, type MatcherRemark, remarksOnMatcher } from '../cel/index.ts'
+import { compileMatcher, MatcherError, type MatcherRemark, remarksOnMatcher } from '../../cel/index.ts'
 
 interface Verdict {
   readonly problem: string | undefined

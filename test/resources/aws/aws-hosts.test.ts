@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { awsHostMismatches } from '../../src/resources/aws-hosts.ts'
-import { resolveProxy } from '../../src/load/index.ts'
-import { externalAuth, load, OAUTH, proxy, route } from '../load/documents/build.ts'
+import { awsHostMismatches } from '../../../src/resources/aws/aws-hosts.ts'
+import { resolveProxy } from '../../../src/load/index.ts'
+import { externalAuth, load, OAUTH, proxy, route } from '../../load/documents/build.ts'
 
-const { hosts } = JSON.parse(readFileSync(path.join(import.meta.dirname, '../vectors/aws-hosts.json'), 'utf8')) as {
+const { hosts } = JSON.parse(readFileSync(path.join(import.meta.dirname, '../../vectors/aws-hosts.json'), 'utf8')) as {
   hosts: [host: string, service: string][]
 }
 const services = [...new Set(hosts.map(([, service]) => service))]
