@@ -28,9 +28,9 @@ export function createRoleTemplate({
       if (typeof part === 'string') arn += part
       else {
         const value = claimAt(claims, part.claim)
-        const reason = problemOf(value)
-        if (reason !== undefined) return { reason: `the claim ${JSON.stringify(part.claim)} ${reason}` }
-        arn += String(value)
+        if (typeof value !== 'string' || !VALUE.test(value))
+          return { reason: `the claim ${JSON.stringify(part.claim)} ${problemOf(value)}` }
+        arn += value
       }
     }
     if (accounts !== undefined && !accounts.has(arn.split(':', 5)[4] ?? ''))
@@ -41,8 +41,7 @@ export function createRoleTemplate({
   }
 }
 
-function problemOf(value: ClaimValue | undefined): string | undefined {
+function problemOf(value: ClaimValue | undefined): string {
   if (value === undefined) return 'is missing'
-  if (typeof value !== 'string') return 'is not a string'
-  return VALUE.test(value) ? undefined : 'has characters that a role name may not get from it, or more than 64'
+  return typeof value === 'string' ? 'has characters that no role may get from it, or more than 64' : 'is not a string'
 }

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { filePath, httpUrl, int32, MAX_INT32, secondsBetween, exclusive, isRecord, withRules } from '../../fields/index.ts'
+import {
+  filePath,
+  httpUrl,
+  int32,
+  MAX_INT32,
+  secondsBetween,
+  exclusive,
+  isRecord,
+  withRules,
+} from '../../fields/index.ts'
 import { awsHostMismatches, REGION } from './aws-hosts.ts'
 import { ARN_PARTITIONS, partitionOf } from './aws-partitions.ts'
 import { matcherProblem, matcherRemarks, MOST_MAPPINGS } from './matcher-verdicts.ts'
@@ -64,9 +73,16 @@ const roleMapping = () =>
           (typeof template === 'string' && hasAccountPlaceholder(template)) === (allowedAccounts !== undefined),
         cel: `has(self.allowedAccounts) == (has(self.roleArnTemplate) && ${ACCOUNT_PLACEHOLDER_CEL})`,
         json: {
-          if: { required: ['roleArnTemplate'], properties: { roleArnTemplate: { pattern: ':iam::\\{' } } },
-          then: { required: ['allowedAccounts'] },
-          else: { not: { required: ['allowedAccounts'] } },
+          anyOf: [
+            {
+              required: ['roleArnTemplate', 'allowedAccounts'],
+              properties: { roleArnTemplate: { pattern: ':iam::\\{' } },
+            },
+            {
+              not: { required: ['allowedAccounts'] },
+              properties: { roleArnTemplate: { not: { pattern: ':iam::\\{' } } },
+            },
+          ],
         },
       },
       exclusive('claim', 'matcher'),
