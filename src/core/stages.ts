@@ -142,40 +142,48 @@ export interface Forward {
   close(): Promise<void>
 }
 
-/** Everything one route needs at run time, made at load: config in, functions out. */
+/** The backend of a route. Path and query are raw, as they are written. */
+export interface RouteTarget {
+  /** `https://host[:port]`. */
+  readonly origin: string
+  /** `host[:port]` for the Host header; default ports are left out. */
+  readonly host: string
+  /** Never empty; `/` when the target has none. */
+  readonly path: string
+  /** Without `?`; empty when there is none. */
+  readonly query: string
+}
+
+/**
+ * A route at run time: the resolved route (its settings have the names and units that their schema gives them; here are
+ * those that a stage reads), what is worked out of them at load, and the stages.
+ */
 export interface Route {
   readonly name: string
-  /** `type` of its MCPExternalAuthConfig; a metric label. */
-  readonly type: string
   /** Path prefix; `/` matches all. */
   readonly path: string
   /** What follows the prefix is ignored and exactly the target's path is sent (manifest routes whose target has a path). */
   readonly exactTarget: boolean
-  /** Raw path of the target (`/mcp`), never empty. */
-  readonly targetPath: string
-  /** Raw query of the target without `?`. */
-  readonly targetQuery: string
-  /** `host[:port]` for the Host header. */
-  readonly targetHost: string
-  /** `https://host[:port]`. */
-  readonly targetOrigin: string
-  /** Lower-case names of the headers that this route's credential sets: caller-sent copies are dropped. */
-  readonly ownedHeaders: readonly string[]
+  readonly target: RouteTarget
   /** Identity headers of gateways that callers may send all the same (`gateway-headers.ts`). */
   readonly passHeaders: readonly string[]
+  readonly allowUpgrade: boolean
+  /** Bytes. */
+  readonly limits: { readonly bufferedBody: number }
+  readonly requiredScopes: readonly string[]
+
+  /** `type` of its MCPExternalAuthConfig; a metric label. */
+  readonly type: string
+  /** Lower-case names of the headers that this route's credential sets: caller-sent copies are dropped. */
+  readonly ownedHeaders: readonly string[]
   /** What a caller gets when the backend refuses the last credential: `no_session` where a login gives another. */
   readonly whenRejected: FailureCode
-  /** The protected resource's URL; undefined only on a loopback bind that has none configured. */
+  /** The protected resource's URL; undefined where callers are anonymous. */
   readonly resourceUrl: string | undefined
   /** False for mode `anonymous`: no challenge, no metadata document, no session binding. */
   readonly isProtected: boolean
-  readonly allowUpgrade: boolean
-  /** Bytes of a body that must be kept because the applier hashes it; larger is 413. Default 10 MiB. */
-  readonly bufferedBodyBytes: number
-  /** Interval of SSE keep-alive comments in milliseconds; 0 = none. */
-  readonly sseKeepAliveMs: number
   readonly realm: string
-  readonly requiredScopes: readonly string[]
+
   readonly authenticate: Authenticate
   /**
    * True when the session behind the caller's token was revoked since; asked about each GET stream twice a second. Absent: no

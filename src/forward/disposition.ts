@@ -22,11 +22,11 @@ const isReplayable = (sealed: Sealed): boolean => sealed.body.kind !== 'stream'
 
 /** Whether it leads to the host of the backend, by whichever scheme and user. */
 const isOwn = (location: string, route: ForwardRoute, sealed: Sealed): boolean =>
-  URL.parse(location, route.targetOrigin + sealed.path)?.host === new URL(route.targetOrigin).host
+  URL.parse(location, route.target.origin + sealed.path)?.host === new URL(route.target.origin).host
 
 /** Path and query of a redirect that stays on the backend's origin; undefined for any other. */
 const ownPath = (location: string, route: ForwardRoute, sealed: Sealed): string | undefined => {
-  const { origin } = new URL(route.targetOrigin)
+  const { origin } = new URL(route.target.origin)
   const url = URL.parse(location, origin + sealed.path)
   if (url === null || url.origin !== origin || url.username !== '' || url.password !== '') return undefined
   return url.pathname + url.search

@@ -1,19 +1,12 @@
 import type { Clock, Forward, Outcome } from '../core/index.ts'
-import { createResponsePolicy, type PathMapping } from '../http/index.ts'
+import { createResponsePolicy } from '../http/index.ts'
 import type { Backend } from '../net/index.ts'
 import { Relay } from './relay.ts'
-import type { ForwardRoute } from './route.ts'
+import type { ForwardOptions, ForwardRoute } from './route.ts'
 import { UpgradeRelay } from './upgrade.ts'
 
 export { CLIENT_GONE_STATUS } from './relay.ts'
-
-/** What of a route concerns the way back from its backend. */
-export interface ForwardOptions extends PathMapping {
-  /** `https://host[:port]`. */
-  readonly targetOrigin: string
-  /** Interval of SSE keep-alive comments in milliseconds; 0 = none. */
-  readonly sseKeepAliveMs: number
-}
+export type { ForwardOptions } from './route.ts'
 
 export interface ForwardDeps {
   /** Its owner is the route: `close` of the result closes it. */
@@ -29,9 +22,9 @@ export interface ForwardDeps {
  */
 export const createForward = (options: ForwardOptions, deps: ForwardDeps): Forward => {
   const { backend, clock } = deps
-  const { path, targetPath, exactTarget, targetOrigin, sseKeepAliveMs } = options
+  const { path, exactTarget, target, sseKeepAlive } = options
   const responsePolicy = createResponsePolicy()
-  const route: ForwardRoute = { path, targetPath, exactTarget, targetOrigin, sseKeepAliveMs, responsePolicy, clock }
+  const route: ForwardRoute = { path, exactTarget, target, sseKeepAlive, responsePolicy, clock }
   return {
     forward: (sealed) =>
       new Promise<Outcome>((resolve, reject) => {

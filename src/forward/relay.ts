@@ -188,8 +188,8 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   #beginEvents(headers: readonly string[]): void {
     this.response.flushHeaders()
-    if (this.route.sseKeepAliveMs > 0 && !headers.includes('content-encoding')) {
-      this.#keepAlive = new StreamKeepAlive(this.response, this.route.sseKeepAliveMs)
+    if (this.route.sseKeepAlive > 0 && !headers.includes('content-encoding')) {
+      this.#keepAlive = new StreamKeepAlive(this.response, this.route.sseKeepAlive)
     }
     this.inbound.onStream(() => this.#endStream())
   }

@@ -1,12 +1,18 @@
 import type { Clock } from '../core/index.ts'
 import type { createResponsePolicy, PathMapping } from '../http/index.ts'
 
-/** What every request of one route shares, worked out at load. */
-export interface ForwardRoute extends PathMapping {
-  /** `https://host[:port]`. */
-  readonly targetOrigin: string
+/** What of a route concerns the way back from its backend. */
+export interface ForwardOptions extends PathMapping {
+  readonly target: PathMapping['target'] & {
+    /** `https://host[:port]`. */
+    readonly origin: string
+  }
   /** Interval of SSE keep-alive comments in milliseconds; 0 = none. */
-  readonly sseKeepAliveMs: number
+  readonly sseKeepAlive: number
+}
+
+/** What every request of one route shares, worked out at load. */
+export interface ForwardRoute extends ForwardOptions {
   readonly responsePolicy: ReturnType<typeof createResponsePolicy>
   readonly clock: Clock
 }

@@ -2,10 +2,10 @@
 export interface PathMapping {
   /** Path prefix of the route; `/` matches all. */
   readonly path: string
-  /** Raw path of the target, never empty. */
-  readonly targetPath: string
   /** Exactly the target's path is sent, whatever follows the prefix. */
   readonly exactTarget: boolean
+  /** Its raw path, never empty. */
+  readonly target: { readonly path: string }
 }
 
 /**
@@ -13,9 +13,10 @@ export interface PathMapping {
  * for byte (decisions §7, Path). Where both have a slash at the seam there is one.
  */
 export function backendPathOf(mapping: PathMapping, path: string): string {
-  if (mapping.exactTarget) return mapping.targetPath
+  const { path: targetPath } = mapping.target
+  if (mapping.exactTarget) return targetPath
   const rest = mapping.path === '/' ? (path === '/' ? '' : path) : path.slice(withoutSlash(mapping.path).length)
-  return rest.startsWith('/') ? withoutSlash(mapping.targetPath) + rest : mapping.targetPath + rest
+  return rest.startsWith('/') ? withoutSlash(targetPath) + rest : targetPath + rest
 }
 
 /** Whether `path` lies under `prefix`, at a segment boundary. */
@@ -31,16 +32,16 @@ export function isUnder(prefix: string, path: string): boolean {
  */
 export function rewriteLocation(
   location: string,
-  route: PathMapping & { readonly targetOrigin: string },
+  route: PathMapping & { readonly target: { readonly origin: string } },
   backendPath: string,
 ): string | undefined {
-  const origin = new URL(route.targetOrigin).origin
+  const origin = new URL(route.target.origin).origin
   const url = URL.parse(location, origin + backendPath)
   if (url === null || url.origin !== origin || url.username !== '' || url.password !== '') return undefined
   const suffix = url.search + url.hash
-  if (route.exactTarget) return url.pathname === route.targetPath ? route.path + suffix : undefined
-  if (!isUnder(route.targetPath, url.pathname)) return undefined
-  const rest = url.pathname.slice(withoutSlash(route.targetPath).length)
+  if (route.exactTarget) return url.pathname === route.target.path ? route.path + suffix : undefined
+  if (!isUnder(route.target.path, url.pathname)) return undefined
+  const rest = url.pathname.slice(withoutSlash(route.target.path).length)
   const path = withoutSlash(route.path) + rest || '/'
   // Two slashes at the start would make the rest of it a host (RFC 3986 §4.2).
   return path.startsWith('//') ? undefined : path + suffix

@@ -37,7 +37,7 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     dropped: [...watched.drops],
     caller,
     owned,
-    targetOrigin: matchedTo?.route.targetOrigin,
+    targetOrigin: matchedTo?.route.target.origin,
     attempts: watched.attempts.map((attempt) => attemptOf(attempt, texts, owned, deps)),
     decision: knownAs === undefined ? undefined : deps.decisionOf(watched.id),
     responded: answer && {

@@ -8,12 +8,15 @@ import { correctStreams } from './undici-gaps.ts'
 export interface BackendOptions {
   /** `https://host[:port]`. */
   readonly origin: string
-  /** Milliseconds until a connection must stand, TLS included. */
-  readonly connectMs: number
-  /** Milliseconds until the header section of the answer must be there; 0 = no bound. */
-  readonly firstByteMs: number
-  /** Longest silence within an answer's body in milliseconds; 0 = no bound. */
-  readonly idleMs: number
+  /** Milliseconds. */
+  readonly timeouts: {
+    /** Until a connection must stand, TLS included. */
+    readonly connect: number
+    /** Until the header section of the answer must be there; 0 = no bound. */
+    readonly firstByte: number
+    /** Longest silence within an answer's body; 0 = no bound. */
+    readonly idle: number
+  }
   /** Offers HTTP/2 by ALPN. */
   readonly http2: boolean
   readonly targetTls?: TargetTls | undefined
@@ -35,7 +38,7 @@ export interface Backend {
 const KEEP_ALIVE_MS = 4000
 
 const createPool = (options: BackendOptions, allowH2: boolean): Dispatcher => {
-  const { connectMs } = options
+  const { connect: connectMs, firstByte, idle } = options.timeouts
   const url = new URL(options.origin)
   const connectTarget = createTargetConnect(options.targetTls ?? {}, { connectMs, allowH2 })
   const bounds = {
@@ -43,8 +46,8 @@ const createPool = (options: BackendOptions, allowH2: boolean): Dispatcher => {
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    headersTimeout: options.firstByteMs,
-    bodyTimeout: options.idleMs,
+    headersTimeout: firstByte,
+    bodyTimeout: idle,
   }
   const proxy = egressProxyFor(url, options.egressProxy)
   if (proxy === undefined) return new Pool(url.origin, { ...bounds, connect: asConnector(connectTarget) })

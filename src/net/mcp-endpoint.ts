@@ -31,9 +31,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { url, caCertPath, egressProxy } = options
   const backend = createBackend({
     origin: url.origin,
-    connectMs: options.connectMs ?? DEFAULT_CONNECT_MS,
-    firstByteMs: NO_BOUND,
-    idleMs: NO_BOUND,
+    timeouts: { connect: options.connectMs ?? DEFAULT_CONNECT_MS, firstByte: NO_BOUND, idle: NO_BOUND },
     http2: false,
     ...(caCertPath === undefined ? {} : { targetTls: { caCertPath } }),
     egressProxy,

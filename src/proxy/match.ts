@@ -85,6 +85,7 @@ const NO_BODY = Object.freeze({ kind: 'none' })
 function backendTargetOf(route: Route, inbound: InboundRequest): string {
   const backendPath = backendPathOf(route, inbound.path)
   const query = withoutAmzParameters(inbound.query)
-  if (route.targetQuery === '') return query === '' && !inbound.hasEmptyQuery ? backendPath : `${backendPath}?${query}`
-  return query === '' ? `${backendPath}?${route.targetQuery}` : `${backendPath}?${route.targetQuery}&${query}`
+  const { query: own } = route.target
+  if (own === '') return query === '' && !inbound.hasEmptyQuery ? backendPath : `${backendPath}?${query}`
+  return query === '' ? `${backendPath}?${own}` : `${backendPath}?${own}&${query}`
 }

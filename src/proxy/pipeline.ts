@@ -70,7 +70,7 @@ const send = ({ isUpgrade }: InboundRequest, sealed: Sealed): Promise<Outcome> =
 
 function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): Body | Promise<Body> {
   route.apply.admit(inbound)
-  return takeBody(inbound, { mustKeep: route.apply.needsBody, limitBytes: route.bufferedBodyBytes, watch })
+  return takeBody(inbound, { mustKeep: route.apply.needsBody, limitBytes: route.limits.bufferedBody, watch })
 }
 
 function requireUpgradable({ route, inbound }: Matched): void {

@@ -55,7 +55,6 @@ export type {
   ResolvedAuthServer,
   ResolvedCache,
   ResolvedRoute,
-  ResolvedTarget,
   RouteAuthServer,
   SourcePlace,
   UpstreamUse,

@@ -1,8 +1,10 @@
+import type { RouteTarget } from '../core/index.ts'
 import type { AuthSection } from './auth-section.ts'
 import type { AuthSpecs, RunnableType } from './auth-types.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
 import type { Storage } from './embedded-storage.ts'
-import type { SecretRef, Bytes, Milliseconds } from '../fields/index.ts'
+import type { ProxyRoute } from './proxy-config.ts'
+import type { SecretRef } from '../fields/index.ts'
 
 /** Where a document was read. */
 export interface SourcePlace {
@@ -62,34 +64,17 @@ export interface ResolvedCache {
 
 export type ResolvedAuth = { [T in RunnableType]: ResolvedAuthOf<T> }[RunnableType]
 
-/** The backend of a route. Path and query are raw, as they are written. */
-export interface ResolvedTarget {
-  /** `https://host[:port]`. */
-  readonly origin: string
-  /** `host[:port]` for the Host header; default ports are left out. */
-  readonly host: string
-  /** Never empty; `/` when the target has none. */
-  readonly path: string
-  /** Without `?`; empty when there is none. */
-  readonly query: string
-}
+/** What of a route stays as its schema gives it. */
+type AsParsed = Omit<ProxyRoute, 'target' | 'externalAuthConfigRef' | 'authServerRef' | 'auth' | 'resourceUrl'>
 
-export interface ResolvedTargetTls {
-  readonly caCertPath?: string | undefined
-  readonly clientCertFile?: string | undefined
-  readonly clientKeyFile?: string | undefined
-  readonly serverName?: string | undefined
-  readonly insecureSkipVerify: boolean
-}
-
-/** One route, whichever document it comes from. Paths of files are absolute. */
-export interface ResolvedRoute {
-  readonly name: string
-  /** Path prefix without trailing slash; `/` matches all. */
-  readonly path: string
+/**
+ * One route, whichever document it comes from: its settings under the names of their schema (`route()`), paths of files
+ * absolute, and what its references lead to.
+ */
+export interface ResolvedRoute extends Readonly<AsParsed> {
   /** Exactly the target's path is sent, whatever follows the prefix (manifests and short form whose target has a path). */
   readonly exactTarget: boolean
-  readonly target: ResolvedTarget
+  readonly target: RouteTarget
   readonly auth: ResolvedAuth
   /** Who may call. Mode `oauth` without providers where only the route's authorization server lets callers in. */
   readonly callers: AuthSection
@@ -97,21 +82,4 @@ export interface ResolvedRoute {
   readonly authServer: RouteAuthServer | undefined
   /** Undefined only on a loopback or Unix-socket bind, and on routes for anonymous callers. */
   readonly resourceUrl: string | undefined
-  readonly requiredScopes: readonly string[]
-  /** 0 = none. */
-  readonly timeouts: {
-    readonly connectMs: Milliseconds
-    readonly firstByteMs: Milliseconds
-    readonly idleMs: Milliseconds
-  }
-  /** Identity headers of gateways that pass. */
-  readonly passHeaders: readonly string[]
-  readonly bufferedBodyBytes: Bytes
-  /** 0 = none. */
-  readonly sseKeepAliveMs: Milliseconds
-  readonly http2: boolean
-  readonly allowUpgrade: boolean
-  readonly targetTls: ResolvedTargetTls | undefined
-  readonly onMatcherError: 'skip' | 'deny'
-  readonly insecureAllowAnonymous: boolean
 }

@@ -79,7 +79,7 @@ export class RequestSpans implements RequestTrace {
     const { route, inbound } = matched
     const method = methodOf(inbound.method)
     const resent = this.#attempt === 1 ? {} : { 'http.request.resend_count': this.#attempt - 1 }
-    const attributes = { 'http.request.method': method, ...serverOf(route.targetOrigin), ...resent }
+    const attributes = { 'http.request.method': method, ...serverOf(route.target.origin), ...resent }
     this.#forward = this.#tracer.startSpan(method, { kind: SpanKind.CLIENT, attributes }, this.#context)
     // What the backend does belongs to this try.
     continueTrace(matched.headers, formatTraceparent(this.#forward.spanContext()))

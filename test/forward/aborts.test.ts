@@ -128,7 +128,7 @@ describe('a backend that leaves', () => {
 
   it('falls silent for longer than the idle bound is left', async () => {
     const backend = await watchedBackend()
-    const front = await startFront(sockets, { origin: backend.origin, backend: { idleMs: 100 } })
+    const front = await startFront(sockets, { origin: backend.origin, timeouts: { idle: 100 } })
     const client = rawConnect(front.url, GET)
     await expect.poll(() => backend.answers.length).toBe(1)
     backend.answers[0]?.writeHead(200).write('some')

@@ -27,7 +27,7 @@ describe('a backend that cannot be reached', () => {
 
   it('because TLS does not get done in time is 502', async () => {
     const origin = (await sockets.tcp(() => undefined)).replace('http:', 'https:')
-    const { url } = await startFront(sockets, { origin, backend: { connectMs: 100 } })
+    const { url } = await startFront(sockets, { origin, timeouts: { connect: 100 } })
     expect(await reasonOf(url)).toBe('backend_unreachable')
   })
 })
@@ -36,7 +36,7 @@ describe('a first byte', () => {
   it('that takes longer than its bound is 504, and the request ends at the backend', async () => {
     let closed = false
     const origin = await sockets.http((_request, response) => response.on('close', () => (closed = true)))
-    const { url } = await startFront(sockets, { origin, backend: { firstByteMs: 80 } })
+    const { url } = await startFront(sockets, { origin, timeouts: { firstByte: 80 } })
     expect(await reasonOf(url, post)).toBe('backend_timeout')
     await expect.poll(() => closed).toBe(true)
   })
@@ -45,7 +45,7 @@ describe('a first byte', () => {
     const origin = await sockets.http((request, response) => {
       request.resume().on('end', () => response.end('ok'))
     })
-    const { url } = await startFront(sockets, { origin, backend: { firstByteMs: 150 } })
+    const { url } = await startFront(sockets, { origin, timeouts: { firstByte: 150 } })
     async function* slowly() {
       for (let index = 0; index < 8; index++) {
         await new Promise((resolve) => setTimeout(resolve, 50))

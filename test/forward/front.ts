@@ -17,7 +17,9 @@ import type { Sockets } from '../support/sockets.ts'
 export interface FrontOptions {
   readonly origin: string
   readonly backend?: Partial<BackendOptions>
-  readonly route?: Partial<ForwardOptions>
+  readonly route?: Partial<Omit<ForwardOptions, 'target'>> & { readonly targetPath?: string }
+  /** Of the backend, in milliseconds. */
+  readonly timeouts?: Partial<BackendOptions['timeouts']>
   readonly credential?: Credential
   readonly final?: boolean
   /** Read the body whole before it is sent. */
@@ -62,16 +64,11 @@ const sealedOf = (inbound: Inbound, options: FrontOptions, route: ForwardOptions
 
 /** A server that does nothing but forward, so that a test sees both ends of `forward` over real sockets. */
 export const startFront = async (sockets: Sockets, options: FrontOptions): Promise<Front> => {
-  const bounds = { connectMs: 1000, firstByteMs: 0, idleMs: 0, http2: false }
-  const route = {
-    path: '/',
-    targetPath: '/',
-    exactTarget: false,
-    targetOrigin: options.origin,
-    sseKeepAliveMs: 0,
-    ...options.route,
-  }
-  const backend = createBackend({ ...bounds, origin: options.origin, ...options.backend })
+  const { origin } = options
+  const { targetPath = '/', ...given } = options.route ?? {}
+  const route = { path: '/', exactTarget: false, target: { path: targetPath, origin }, sseKeepAlive: 0, ...given }
+  const timeouts = { connect: 1000, firstByte: 0, idle: 0, ...options.timeouts }
+  const backend = createBackend({ http2: false, origin, ...options.backend, timeouts })
   const forward = createForward(route, { backend, clock: Date })
   sockets.closing({ close: () => backend.destroy() })
   const outcomes: (Outcome | string)[] = []

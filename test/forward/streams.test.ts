@@ -70,7 +70,7 @@ describe('an event stream', () => {
 })
 
 describe('the keep-alive comment', () => {
-  const route = { sseKeepAliveMs: 30 }
+  const route = { sseKeepAlive: 30 }
 
   it('is written after each interval of silence, from the start', async () => {
     const { client } = await openStream({ route })
@@ -78,7 +78,7 @@ describe('the keep-alive comment', () => {
   })
 
   it('waits while there are events', async () => {
-    const { backend, client } = await openStream({ route: { sseKeepAliveMs: 200 } })
+    const { backend, client } = await openStream({ route: { sseKeepAlive: 200 } })
     for (let index = 0; index < 10; index++) {
       backend.write('data: x\n\n')
       await pause(30)

@@ -95,7 +95,11 @@ describe('the response policy', () => {
   })
 })
 
-const mapping = (path: string, targetPath: string, exactTarget = false) => ({ path, targetPath, exactTarget })
+const mapping = (path: string, targetPath: string, exactTarget = false) => ({
+  path,
+  exactTarget,
+  target: { path: targetPath, origin: 'https://api.example.com' },
+})
 
 describe('backend paths', () => {
   it.each([
@@ -132,7 +136,7 @@ describe('backend paths', () => {
 })
 
 describe('rewriteLocation', () => {
-  const route = { ...mapping('/github', '/mcp'), targetOrigin: 'https://api.example.com' }
+  const route = mapping('/github', '/mcp')
 
   it.each([
     ['/mcp/x?y#z', '/github/x?y#z'],
@@ -153,15 +157,17 @@ describe('rewriteLocation', () => {
   })
 
   it('knows routes at the root and exact targets', () => {
-    const origin = { targetOrigin: 'http://b:1' }
-    expect(rewriteLocation('/mcp', { ...mapping('/', '/mcp'), ...origin }, '/mcp')).toBe('/')
-    expect(rewriteLocation('/x', { ...mapping('/', '/'), ...origin }, '/')).toBe('/x')
-    expect(rewriteLocation('http://b:1//evil.test/x', { ...mapping('/', '/'), ...origin }, '/')).toBeUndefined()
-    expect(rewriteLocation('/mcp//evil.test/x', { ...mapping('/', '/mcp'), ...origin }, '/mcp')).toBeUndefined()
-    expect(rewriteLocation('/mcp//evil.test/x', { ...mapping('/p', '/mcp'), ...origin }, '/mcp')).toBe(
-      '/p//evil.test/x',
-    )
-    expect(rewriteLocation('/mcp?a', { ...mapping('/p', '/mcp', true), ...origin }, '/mcp')).toBe('/p?a')
-    expect(rewriteLocation('/mcp/x', { ...mapping('/p', '/mcp', true), ...origin }, '/mcp')).toBeUndefined()
+    const at = (path: string, targetPath: string, exactTarget = false) => ({
+      path,
+      exactTarget,
+      target: { path: targetPath, origin: 'http://b:1' },
+    })
+    expect(rewriteLocation('/mcp', at('/', '/mcp'), '/mcp')).toBe('/')
+    expect(rewriteLocation('/x', at('/', '/'), '/')).toBe('/x')
+    expect(rewriteLocation('http://b:1//evil.test/x', at('/', '/'), '/')).toBeUndefined()
+    expect(rewriteLocation('/mcp//evil.test/x', at('/', '/mcp'), '/mcp')).toBeUndefined()
+    expect(rewriteLocation('/mcp//evil.test/x', at('/p', '/mcp'), '/mcp')).toBe('/p//evil.test/x')
+    expect(rewriteLocation('/mcp?a', at('/p', '/mcp', true), '/mcp')).toBe('/p?a')
+    expect(rewriteLocation('/mcp/x', at('/p', '/mcp', true), '/mcp')).toBeUndefined()
   })
 })

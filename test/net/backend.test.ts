@@ -16,7 +16,12 @@ const file = (name: string): string => new URL(`../fixtures/tls/${name}`, import
 const CA = { caCertPath: file('ca.pem') }
 
 const backendOf = (origin: string, options: Partial<BackendOptions> = {}): Backend => {
-  const backend = createBackend({ origin, connectMs: 1000, firstByteMs: 0, idleMs: 0, http2: false, ...options })
+  const backend = createBackend({
+    origin,
+    timeouts: { connect: 1000, firstByte: 0, idle: 0 },
+    http2: false,
+    ...options,
+  })
   sockets.closing({ close: () => backend.destroy() })
   return backend
 }
@@ -91,9 +96,7 @@ describe('TLS towards a backend', () => {
     const make = () =>
       createBackend({
         origin: 'https://a',
-        connectMs: 1,
-        firstByteMs: 0,
-        idleMs: 0,
+        timeouts: { connect: 1, firstByte: 0, idle: 0 },
         http2: false,
         targetTls: { caCertPath: '/nowhere' },
       })

@@ -119,7 +119,7 @@ describe('an identity provider behind an egress proxy', () => {
 })
 
 describe('a backend behind an egress proxy', () => {
-  const bounds = { connectMs: 1000, firstByteMs: 0, idleMs: 0, http2: false }
+  const bounds = { timeouts: { connect: 1000, firstByte: 0, idle: 0 }, http2: false }
 
   it('is reached through a tunnel with its own TLS settings', async () => {
     const proxy = await startProxy()

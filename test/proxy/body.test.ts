@@ -106,7 +106,7 @@ describe('bodies', () => {
     ['announced and never sent', 'Content-Length: 5000000000\r\n', ''],
     ['chunked', 'Transfer-Encoding: chunked\r\n', `${chunk('x'.repeat(60))}${chunk('x'.repeat(60))}`],
   ])('a body that must be kept and is too large gets 413 (%s)', async (_, lines, body) => {
-    const { backend, proxy } = await start({ needsBody: true, bufferedBodyBytes: 100 })
+    const { backend, proxy } = await start({ needsBody: true, limits: { bufferedBody: 100 } })
     const client = rawConnect(proxy.url, head(lines) + body)
     expect(await client.until(/\}\}\}/)).toMatch(
       /^HTTP\/1\.1 413 .*The limit is 100 bytes\..*"reason":"body_too_large"/s,
@@ -115,7 +115,7 @@ describe('bodies', () => {
   })
 
   it('a body of exactly the limit is kept', async () => {
-    const { proxy } = await start({ needsBody: true, bufferedBodyBytes: 100 })
+    const { proxy } = await start({ needsBody: true, limits: { bufferedBody: 100 } })
     await rawConnect(proxy.url, head('Content-Length: 100\r\n') + 'x'.repeat(100)).until(/^HTTP\/1\.1 200 /)
     const chunked = await rawConnect(
       proxy.url,

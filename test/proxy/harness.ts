@@ -31,9 +31,7 @@ import {
 } from '../support/ports.ts'
 import type { Sockets } from '../support/sockets.ts'
 
-export interface RouteOptions extends Partial<
-  Omit<Route, 'authenticate' | 'obtain' | 'apply' | 'forward' | 'targetOrigin'>
-> {
+export interface RouteOptions extends Partial<Omit<Route, 'authenticate' | 'obtain' | 'apply' | 'forward' | 'target'>> {
   readonly needsBody?: boolean
   /** Who is calling; may throw `Failure`. */
   readonly caller?: (matched: Matched) => Caller | Promise<Caller>
@@ -41,7 +39,8 @@ export interface RouteOptions extends Partial<
   readonly credential?: () => Credential | Promise<Credential>
   readonly reject?: Obtain['reject']
   readonly isFreshAfterRejection?: () => boolean
-  readonly sseKeepAliveMs?: number
+  readonly targetPath?: string
+  readonly targetQuery?: string
 }
 
 /** A header credential; its name has to be among the route's `ownedHeaders`. */
@@ -53,27 +52,33 @@ export const headerCredential = (name: string, value: string): Credential => ({
 
 /** A route to `origin` with the real apply and forward; who calls and with what is the test's. */
 export function createRoute(sockets: Sockets, origin: string, options: RouteOptions = {}): Route {
-  const bounds = { connectMs: 1000, firstByteMs: 0, idleMs: 0, http2: false }
+  const bounds = { timeouts: { connect: 1000, firstByte: 0, idle: 0 }, http2: false }
   const backend = createBackend({ origin, ...bounds })
   sockets.closing({ close: () => backend.destroy() })
-  const { needsBody = false, caller, credential, reject, isFreshAfterRejection = () => false, ...rest } = options
+  const {
+    targetPath = '/',
+    targetQuery = '',
+    needsBody = false,
+    caller,
+    credential,
+    reject,
+    isFreshAfterRejection = () => false,
+    ...rest
+  } = options
   const route = {
     name: 'r',
     type: 'unauthenticated',
     path: '/',
     exactTarget: false,
-    targetPath: '/',
-    targetQuery: '',
-    targetHost: new URL(origin).host,
-    targetOrigin: origin,
+    target: { origin, host: new URL(origin).host, path: targetPath, query: targetQuery },
     ownedHeaders: [],
     passHeaders: [],
     whenRejected: 'backend_rejected_credential' as const,
     resourceUrl: undefined,
     isProtected: false,
     allowUpgrade: false,
-    bufferedBodyBytes: 10 * 1024 * 1024,
-    sseKeepAliveMs: 0,
+    limits: { bufferedBody: 10 * 1024 * 1024 },
+    sseKeepAlive: 0,
     realm: 'mcp',
     requiredScopes: [],
     ...rest,
@@ -87,7 +92,7 @@ export function createRoute(sockets: Sockets, origin: string, options: RouteOpti
       isFreshAfterRejection,
       lookup: () => ({ from: 'config' }),
     },
-    apply: createApply({ host: route.targetHost, needsBody, clock: Date }),
+    apply: createApply({ host: route.target.host, needsBody, clock: Date }),
     forward: createForward(route, { backend, clock: Date }),
   }
 }

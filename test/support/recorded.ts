@@ -3,6 +3,7 @@ export interface Recorded<T> {
   readonly value: T
   /** Paths of the leaves that nobody read, with `[]` for any element of a list. */
   unread(): readonly string[]
+  wasRead(leaf: string): boolean
 }
 
 const isPlain = (value: object): boolean => {
@@ -18,9 +19,10 @@ let isQuiet = false
 
 /**
  * Copies plain objects and lists of `value`; anything else in it stays what it is. A list of leaves is a leaf, and so is what is
- * turned into JSON: a key over the whole of an object is no use of a part of it.
+ * turned into JSON: a key over the whole of an object is no use of a part of it. Functions are no leaves. To hand a leaf on in a
+ * copy of its object (`{ ...whole }`) is a use of it, except for the objects at the path `copied`: their copies are followed, too.
  */
-export function recorded<T>(value: T): Recorded<T> {
+export function recorded<T>(value: T, copied?: string): Recorded<T> {
   const leaves = new Set<string>()
   const read = new Set<string>()
   const known = new Map<object, object>()
@@ -35,21 +37,28 @@ export function recorded<T>(value: T): Recorded<T> {
       for (const element of of) list.push(copyOf(element, `${path}[]`))
       return list
     }
-    const copy = {}
+    const at = (name: string) => (path === '' ? name : `${path}.${name}`)
+    const parts: Record<string, unknown> = {}
+    // A copy asks for the descriptor of each part just before it takes it (ECMAScript, CopyDataProperties).
+    let described: string | symbol | undefined
+    const copy = new Proxy(parts, {
+      get(_, name) {
+        if (name === 'toJSON') return () => of
+        if (!isQuiet) Reflect.get(of, name) // it may be a recording itself
+        if (typeof name === 'string' && !isQuiet && !(path === copied && name === described)) read.add(at(name))
+        described = undefined
+        return Reflect.get(parts, name)
+      },
+      getOwnPropertyDescriptor(_, name) {
+        described = name
+        return Reflect.getOwnPropertyDescriptor(parts, name)
+      },
+    })
     known.set(of, copy)
     for (const [name, part] of Object.entries(of)) {
-      const at = path === '' ? name : `${path}.${name}`
-      const inner = copyOf(part, at)
-      if (!hasParts(part)) leaves.add(at)
-      Object.defineProperty(copy, name, {
-        enumerable: true,
-        get: () => {
-          if (!isQuiet) read.add(at)
-          return inner
-        },
-      })
+      parts[name] = copyOf(part, at(name))
+      if (!hasParts(part) && typeof part !== 'function') leaves.add(at(name))
     }
-    Object.defineProperty(copy, 'toJSON', { value: () => of })
     return copy
   }
 
@@ -58,6 +67,7 @@ export function recorded<T>(value: T): Recorded<T> {
     return {
       value: copyOf(value, '') as T,
       unread: () => [...leaves].filter((leaf) => !read.has(leaf)).toSorted(),
+      wasRead: (leaf) => read.has(leaf),
     }
   } finally {
     isQuiet = false

@@ -30,49 +30,26 @@ export type Keep = <T extends { close(): Promise<void> }>(part: T) => T
  * that has no `resourceUrl`. What it opens is handed to `keep`, whose matter it is to close it. Throws `Failure` for what cannot run.
  */
 export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
-  const { auth, target, timeouts, callers } = resolved
+  const { auth, target, timeouts, http2, targetTls, callers, onMatcherError } = resolved
   const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
   const isProtected = callers.mode === 'oauth'
-  const mapping = { path: resolved.path, targetPath: target.path, exactTarget: resolved.exactTarget }
-  const backend = deps.backends.open({
-    origin: target.origin,
-    connectMs: timeouts.connectMs,
-    firstByteMs: timeouts.firstByteMs,
-    idleMs: timeouts.idleMs,
-    http2: resolved.http2,
-    targetTls: resolved.targetTls,
-    egressProxy: deps.egressProxy,
-  })
-  const forward = keep(
-    createForward(
-      { ...mapping, targetOrigin: target.origin, sseKeepAliveMs: resolved.sseKeepAliveMs },
-      { backend, clock: deps.clock },
-    ),
-  )
+  const { egressProxy } = deps
+  const backend = deps.backends.open({ origin: target.origin, timeouts, http2, targetTls, egressProxy })
+  const forward = keep(createForward(resolved, { backend, clock: deps.clock }))
   const resourceUrl = resourceUrlOf(resolved, listenUrl)
   const decisions = deps.decisions.forRoute(resolved.name)
-  const { onMatcherError } = resolved
   const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
   const own = upstreamTokens === undefined ? {} : { upstreamTokens }
   const obtain = keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }))
   const authenticator = deps.authenticators.get(callers, deps.authServers.issuerOf(resolved))
   return {
-    ...mapping,
-    name: resolved.name,
+    ...resolved,
     type: auth.type,
-    targetQuery: target.query,
-    targetHost: target.host,
-    targetOrigin: target.origin,
     ownedHeaders: headersSetBy(auth).map(({ name }) => name),
-    passHeaders: resolved.passHeaders,
     whenRejected,
     resourceUrl: isProtected ? resourceUrl : undefined,
     isProtected,
-    allowUpgrade: resolved.allowUpgrade,
-    bufferedBodyBytes: resolved.bufferedBodyBytes,
-    sseKeepAliveMs: resolved.sseKeepAliveMs,
     realm: callers.mode === 'oauth' ? (callers.oauth.realm ?? new URL(resourceUrl).host) : '',
-    requiredScopes: resolved.requiredScopes,
     isRevoked: (caller) => authenticator.isRevoked(caller),
     authenticate: createRouteAuthenticate(authenticator, {
       requiredScopes: resolved.requiredScopes,

@@ -178,9 +178,7 @@ async function exchange(
   const response = await requestOnce(
     {
       origin: target.origin,
-      connectMs: timeouts.connectMs || STEP_MS,
-      firstByteMs: 0,
-      idleMs: 0,
+      timeouts: { connect: timeouts.connect || STEP_MS, firstByte: 0, idle: 0 },
       http2,
       targetTls,
       egressProxy: context.egressProxy,

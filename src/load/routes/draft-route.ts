@@ -41,13 +41,14 @@ export type RouteField =
 /** Route `index` of a ProxyConfig. */
 export function routeOfProxy(proxy: Located<ProxyConfig>, route: ProxyRoute, index: number): DraftRoute {
   const base = ['spec', 'routes', index]
+  const { externalAuthConfigRef, authServerRef, auth, resourceUrl, ...settings } = route
   return {
     origin: 'ProxyConfig',
-    settings: settingsOf(route, proxy.file, false),
-    authName: route.externalAuthConfigRef.name,
-    authServer: route.authServerRef,
-    ownCallers: route.auth === undefined ? undefined : anchorAuthSection(route.auth, proxy.file),
-    resourceUrl: route.resourceUrl,
+    settings: settingsOf(settings, proxy.file, false),
+    authName: externalAuthConfigRef.name,
+    authServer: authServerRef,
+    ownCallers: auth === undefined ? undefined : anchorAuthSection(auth, proxy.file),
+    resourceUrl,
     source: { file: proxy.file, line: proxy.line },
     problem: (field, message, options) => proxy.problem([...base, ...PATHS[field]], message, options),
   }
@@ -134,47 +135,31 @@ function defaultSettings(
   path: string,
   target: string,
   file: string,
-  { timeouts, limits, sseKeepAlive }: RouteSettings = {},
+  own: RouteSettings = {},
 ): DraftRoute['settings'] {
-  const defaults = schemaOfRoute().parse({
+  const { externalAuthConfigRef: _, ...defaults } = schemaOfRoute().parse({
     name: 'defaults',
     path: '/',
     target,
     externalAuthConfigRef: { name: 'none' },
   })
-  const own = {
-    timeouts: timeouts ?? defaults.timeouts,
-    limits: limits ?? defaults.limits,
-    sseKeepAlive: sseKeepAlive ?? defaults.sseKeepAlive,
-  }
-  return settingsOf({ ...defaults, ...own, name, path }, file, true)
+  const said = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
+  return settingsOf({ ...defaults, ...said, name, path }, file, true)
 }
 
-/** `isManifest`: exactly the target's path is sent where it has one. */
-function settingsOf(route: ProxyRoute, file: string, isManifest: boolean): DraftRoute['settings'] {
+/** What a route says beside its references. `isManifest`: exactly the target's path is sent where it has one. */
+function settingsOf(
+  route: Omit<ProxyRoute, 'externalAuthConfigRef'>,
+  file: string,
+  isManifest: boolean,
+): DraftRoute['settings'] {
   const target = resolveTarget(route.target)
   const { targetTls: tls } = route
+  const files = tls === undefined ? {} : anchored(tls, ['caCertPath', 'clientCertFile', 'clientKeyFile'], file)
   return {
-    name: route.name,
-    path: route.path,
+    ...route,
     exactTarget: isManifest && target.path !== '/',
     target,
-    requiredScopes: route.requiredScopes,
-    timeouts: {
-      connectMs: route.timeouts.connect,
-      firstByteMs: route.timeouts.firstByte,
-      idleMs: route.timeouts.idle,
-    },
-    passHeaders: route.passHeaders,
-    bufferedBodyBytes: route.limits.bufferedBody,
-    sseKeepAliveMs: route.sseKeepAlive,
-    http2: route.http2,
-    allowUpgrade: route.allowUpgrade,
-    targetTls:
-      tls === undefined
-        ? undefined
-        : { ...tls, ...anchored(tls, ['caCertPath', 'clientCertFile', 'clientKeyFile'], file) },
-    onMatcherError: route.onMatcherError,
-    insecureAllowAnonymous: route.insecureAllowAnonymous,
+    targetTls: tls === undefined ? undefined : { ...tls, ...files },
   }
 }

@@ -9,9 +9,7 @@ afterEach(async () => {
 const create = () => createBackends((backend) => (opened.push(backend), backend))
 const OPTIONS: BackendOptions = {
   origin: 'https://mcp.example.com',
-  connectMs: 5000,
-  firstByteMs: 60_000,
-  idleMs: 0,
+  timeouts: { connect: 5000, firstByte: 60_000, idle: 0 },
   http2: false,
 }
 
@@ -31,7 +29,7 @@ describe('the backends of a configuration', () => {
     ['trust in any certificate', { targetTls: { insecureSkipVerify: true } }],
     ['protocol', { http2: true }],
     ['way out', { egressProxy: { httpsProxy: 'http://proxy.example.com:3128' } }],
-    ['timeout', { firstByteMs: 1000 }],
+    ['timeout', { timeouts: { connect: 5000, firstByte: 1000, idle: 0 } }],
   ])('another %s has connections of its own', (_what, options) => {
     const { open } = create()
     const one = open(OPTIONS)

@@ -1,34 +1,46 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buildCandidate, createServices, loadRooms } from '../../../src/compose/proxy/index.ts'
 import { type Loaded, parseDocuments, type ResolvedProxy, resolveProxy } from '../../../src/load/index.ts'
+import type { Route } from '../../../src/core/index.ts'
 import { jsonSchema } from '../../../src/load/publish/index.ts'
 import { externalAuth, proxy } from '../../load/documents/build.ts'
 import { createManualClock, createRecordingLog } from '../../support/ports.ts'
-import { recorded } from '../../support/recorded.ts'
+import { rawConnect } from '../../support/raw.ts'
+import { type Recorded, recorded } from '../../support/recorded.ts'
+import { createSockets } from '../../support/sockets.ts'
+import { startProxy } from '../../proxy/harness.ts'
 import { TLS } from '../../support/tls.ts'
 
 // A setting that has a schema and no effect passes every other test. Here each is followed: from the parsed document to the
-// resolved configuration, and from there to what runs.
+// resolved configuration, and from there to what runs; fields of a running route are followed to the stages.
+const sockets = createSockets()
 let directory: string
+let backend: string
 beforeEach(async () => {
+  backend = await sockets.http((_, response) => void response.writeHead(401).end())
   directory = await mkdtemp(path.join(tmpdir(), 'settings-'))
   await writeFile(path.join(directory, 'cert.pem'), TLS.client.cert)
   await writeFile(path.join(directory, 'key.pem'), TLS.client.key)
+  await mkdir(path.join(directory, 'secrets/a'), { recursive: true })
+  await writeFile(path.join(directory, 'secrets/a/b'), 'the-key')
 })
-afterEach(() => rm(directory, { recursive: true, force: true }))
+afterEach(async () => {
+  await sockets.closeAll()
+  await rm(directory, { recursive: true, force: true })
+})
 
 const secret = { name: 'a', key: 'b' }
 const authFor = (audience: string) => ({
   mode: 'oauth',
-  publicPaths: ['/b'],
+  publicPaths: ['/b/health'],
   oauth: {
     resourceUrl: 'https://mcp.example.com',
     realm: 'r',
     scopesSupported: ['a'],
-    publicPaths: ['/a'],
+    publicPaths: ['/a/health'],
     resourceDocumentation: 'https://docs.example.com',
     toleranceSeconds: 3,
     providers: [
@@ -96,9 +108,12 @@ const SPEC = {
 const ELSEWHERE: ReadonlySet<string> = new Set(['authServerRef', 'cache', 'routes[].authServerRef'])
 
 function load(): Loaded {
-  // One route more, for which the defaults are.
+  // One route more, for which the defaults are, and one that anybody may call.
   const { auth: _, ...other } = { ...ROUTE, name: 'b', path: '/b', resourceUrl: 'https://mcp.example.com/b' }
-  const documents = [proxy({ ...SPEC, routes: [ROUTE, other] }), externalAuth({ type: 'unauthenticated' })]
+  const open = { name: 'c', path: '/c', target: `${backend}/mcp?key=c`, auth: { mode: 'anonymous' } }
+  const routes = [ROUTE, other, { ...open, externalAuthConfigRef: { name: 'key' }, insecureAllowAnonymous: true }]
+  const key = { type: 'headerInjection', headerInjection: { headerName: 'X-Key', valueSecretRef: secret } }
+  const documents = [proxy({ ...SPEC, routes }), externalAuth({ type: 'unauthenticated' }), externalAuth(key, 'key')]
   const text = documents.map((document) => JSON.stringify(document)).join('\n---\n')
   const loaded = parseDocuments([{ path: path.join(directory, 'proxy.yaml'), text }])
   expect(loaded.problems).toEqual([])
@@ -132,16 +147,27 @@ test('every setting of a ProxyConfig is among those that are followed', () => {
   expect(missing(root, spec, SPEC, '')).toEqual([])
 })
 
-/** Builds what a configuration needs, as a start does, and lets go of it. */
-async function build(config: ResolvedProxy): Promise<void> {
+/** Builds what a configuration needs, as a start does, serves what reaches every stage, and lets go of it. */
+async function run(config: ResolvedProxy): Promise<Recorded<readonly Route[]>> {
   const log = createRecordingLog()
   const services = createServices({ ...config, stsEndpoint: undefined, env: {}, log, clock: createManualClock() })
   const { runtime } = buildCandidate(config, 'https://mcp.example.com', services, await loadRooms(config))
+  const routes = recorded(runtime.routes)
+  const served = await startProxy(sockets, { ...runtime, routes: routes.value })
+  expect((await fetch(`${served.url}/a/x`)).status).toBe(401)
+  expect((await fetch(`${served.url}/c`, { method: 'POST', body: 'x' })).status).toBe(502)
+  const upgrade = rawConnect(
+    served.url,
+    'GET /c HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  )
+  await upgrade.until(/^HTTP\/1\.1 501 /)
+  await served.drain(0)
   await runtime.close()
   await services.stores.close()
+  return routes
 }
 
-test('every setting of a parsed ProxyConfig is read while it is resolved, or handed on and read while routes are built', async () => {
+test('every setting of a parsed ProxyConfig is read while it is resolved, or handed on and read by what is built of it', async () => {
   const loaded = load()
   const followed = recorded(loaded.proxies[0]?.document.spec)
   const proxies = loaded.proxies.map((located) => ({
@@ -150,7 +176,7 @@ test('every setting of a parsed ProxyConfig is read while it is resolved, or han
   }))
   const { config } = resolveProxy({ ...loaded, proxies }, {})
   if (config === undefined) throw new Error('not resolved')
-  await build(config)
+  await run(config)
   // Handed on to the listener, which opens the secret.
   expect(followed.unread().filter((name) => !name.startsWith('sessionKeySecretRef.'))).toEqual([])
 })
@@ -158,7 +184,7 @@ test('every setting of a parsed ProxyConfig is read while it is resolved, or han
 /** What the listeners and the process read, when they open. */
 const OF_PROCESS = /^(listen|admin|namespace|secretsDirectory|sessionKeySecretRef|maxCredentials|warnings)\b/
 /** What is judged while loading, and what says whose a failure is or is needed for an opaque token only. */
-const NOT_BUILT = new Set(
+const NOT_BUILT: ReadonlySet<string> = new Set(
   [
     'insecureAllowAnonymous',
     'callers.oauth.providers[].insecureAllowHttp',
@@ -167,11 +193,14 @@ const NOT_BUILT = new Set(
   ].map((name) => `routes[].${name}`),
 )
 
-test('every setting of a resolved route is read while it is built', async () => {
+test('every setting of a resolved route is read where the route is built or by a stage, and so is all that is worked out for stages', async () => {
   const { config } = resolveProxy(load(), {})
   if (config === undefined) throw new Error('not resolved')
-  const followed = recorded<ResolvedProxy>(config)
-  await build(followed.value)
-  const unread = followed.unread().filter((name) => !OF_PROCESS.test(name) && !NOT_BUILT.has(name))
-  expect(unread).toEqual([])
+  const followed = recorded<ResolvedProxy>(config, 'routes[]')
+  const routes = await run(followed.value)
+  const unreadByStages = new Set(routes.unread().map((name) => `routes${name}`))
+  const ofConfig = followed.unread().filter((name) => !name.startsWith('routes[].') || unreadByStages.has(name))
+  const ofRoutes = [...unreadByStages].filter((name) => !followed.wasRead(name))
+  const unread = [...new Set([...ofConfig, ...ofRoutes])]
+  expect(unread.filter((name) => !OF_PROCESS.test(name) && !NOT_BUILT.has(name))).toEqual([])
 })

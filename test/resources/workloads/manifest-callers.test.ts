@@ -226,8 +226,8 @@ test('timeouts, limits and keep-alive of a manifest are those of its route', () 
     remote({ timeouts: { firstByte: '2m' }, limits: { bufferedBody: '1Mi' }, sseKeepAlive: '15s' }),
   ]).routes
   expect(only).toMatchObject({
-    timeouts: { connectMs: 5_000, firstByteMs: 120_000 },
-    bufferedBodyBytes: 1_048_576,
-    sseKeepAliveMs: 15_000,
+    timeouts: { connect: 5_000, firstByte: 120_000 },
+    limits: { bufferedBody: 1_048_576 },
+    sseKeepAlive: 15_000,
   })
 })
