@@ -2,7 +2,7 @@ export { NAMES, type Operator, type OperatorOptions, startOperator, type Webhook
 export { type Certificate, readCertificate } from './webhook/certificates.ts'
 export { type ConfigurationOptions, mutatingConfiguration, validatingConfiguration } from './webhook/configurations.ts'
 export { DEFAULT_POD_SETTINGS, type EgressRule, readEgressRule } from './pod-settings.ts'
-export { CLUSTER_TYPES, ownTypes } from './kinds.ts'
+export { CLUSTER_TYPES, ownTypes, servedVersion } from './kinds.ts'
 export { unfitForPods } from './webhook/decisions.ts'
 export { readInjection, unclearLabel } from './injection/request.ts'
 export { imageOfPod } from './own-image.ts'

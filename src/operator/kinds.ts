@@ -1,4 +1,5 @@
-import type { ResourceType } from '../kube/index.ts'
+import { isNotFound, type KubeClient, type ResourceType } from '../kube/index.ts'
+import { API_VERSIONS, NEWEST_VERSION } from '../load/index.ts'
 
 const type = (
   group: string,
@@ -37,16 +38,39 @@ export const CLUSTER_TYPES = {
 } as const
 
 /** Our kinds, in the group that the operator was told (decisions §1). */
-export const ownTypes = (apiGroup: string) =>
+export const ownTypes = (apiGroup: string, version: string = NEWEST_VERSION) =>
   ({
-    MCPExternalAuthConfig: type(apiGroup, 'v1alpha1', 'MCPExternalAuthConfig'),
-    MCPRemoteProxy: type(apiGroup, 'v1alpha1', 'MCPRemoteProxy', 'mcpremoteproxies'),
-    MCPServer: type(apiGroup, 'v1alpha1', 'MCPServer'),
-    MCPServerEntry: type(apiGroup, 'v1alpha1', 'MCPServerEntry', 'mcpserverentries'),
-    VirtualMCPServer: type(apiGroup, 'v1alpha1', 'VirtualMCPServer'),
+    MCPExternalAuthConfig: type(apiGroup, version, 'MCPExternalAuthConfig'),
+    MCPRemoteProxy: type(apiGroup, version, 'MCPRemoteProxy', 'mcpremoteproxies'),
+    MCPServer: type(apiGroup, version, 'MCPServer'),
+    MCPServerEntry: type(apiGroup, version, 'MCPServerEntry', 'mcpserverentries'),
+    VirtualMCPServer: type(apiGroup, version, 'VirtualMCPServer'),
   }) as const
 
 export type OwnTypes = ReturnType<typeof ownTypes>
+
+/**
+ * The version by which a group of another operator is read: the newest, or an older one where its definitions have only
+ * that. Where none is there yet, or nothing can be said, the newest.
+ */
+export async function servedVersion(client: KubeClient, apiGroup: string, namespace?: string): Promise<string> {
+  for (const version of API_VERSIONS.toReversed()) {
+    try {
+      await client.list(ownTypes(apiGroup, version).MCPExternalAuthConfig, { namespace, metadataOnly: true })
+      return version
+    } catch (error) {
+      if (!isNotFound(error)) return NEWEST_VERSION
+    }
+  }
+  return NEWEST_VERSION
+}
+
+/**
+ * The `apiVersion` in documents that pods read: the older version, because a pod that was made before may run a program
+ * that knows no other.
+ */
+export const versionInFiles = (apiVersion: string): string => apiVersion.replace(/\/.*$/, `/${API_VERSIONS[0]}`)
+
 /** The kinds that refer to an MCPExternalAuthConfig and are counted in its status. */
 export const REFERRING_KINDS = ['MCPRemoteProxy', 'MCPServer', 'MCPServerEntry', 'VirtualMCPServer'] as const
 export type ReferringKind = (typeof REFERRING_KINDS)[number]

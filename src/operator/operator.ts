@@ -26,6 +26,8 @@ export interface OperatorOptions {
   readonly secretsByLabel: boolean
   /** Of the cluster that pods run in. Default: as most clusters are. */
   readonly pods?: PodSettings | undefined
+  /** Of our kinds. Default: the newest. */
+  readonly version?: string | undefined
   /** False beside another operator of the same group. */
   readonly ownsKinds: boolean
   readonly writesStatus: boolean
@@ -67,7 +69,7 @@ export const NAMES = { lease: 'extauth-operator', secret: 'extauth-webhook-certi
 /** Controller and webhooks in one process; every replica answers webhooks, the leader acts (kubernetes.md §1). */
 export function startOperator(options: OperatorOptions): Operator {
   const { client, apiGroup, clock, log, metrics } = options
-  const types = ownTypes(apiGroup)
+  const types = ownTypes(apiGroup, options.version)
   const keys = podKeys(apiGroup)
   const leads = metrics.gauge('extauth_operator_leader', '1 while this replica acts.').with()
   leads.set(0)

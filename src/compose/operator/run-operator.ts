@@ -3,7 +3,13 @@ import { randomBytes } from 'node:crypto'
 import { Failure, type Log } from '../../core/index.ts'
 import { KubeError, openKubeConnection } from '../../kube/index.ts'
 import { DEFAULT_API_GROUP } from '../../load/index.ts'
-import { imageOfPod, type OperatorOptions, startOperator, type WebhookOptions } from '../../operator/index.ts'
+import {
+  imageOfPod,
+  type OperatorOptions,
+  servedVersion,
+  startOperator,
+  type WebhookOptions,
+} from '../../operator/index.ts'
 import { startOps } from '../../ops/index.ts'
 import { openMetrics } from '../../report/index.ts'
 import { type Closers, whole } from '../closers.ts'
@@ -85,9 +91,12 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
     wanted ??
     (podName === undefined ? `mcp-extauth:${VERSION}` : await imageOfPod(connection.client, ownNamespace, podName))
   const isOurs = apiGroup === DEFAULT_API_GROUP
+  // Definitions of our own group come with this version; those of another are as old as the operator that they belong to.
+  const version = isOurs ? undefined : await servedVersion(connection.client, apiGroup, namespace)
   const operator = startOperator({
     client: connection.client,
     apiGroup,
+    version,
     namespace,
     ownNamespace,
     identity: `${hostname()}_${randomBytes(4).toString('hex')}`,

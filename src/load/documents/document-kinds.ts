@@ -4,9 +4,12 @@ import { WORKLOAD_KINDS } from '../../resources/index.ts'
 /** Group of our resources unless `--api-group` says otherwise (decisions §1). */
 export const DEFAULT_API_GROUP = 'extauth.dev'
 
-/** The versions that load, by group; files written for this group load as they stand. */
-const ALSO_LOADED: Readonly<Record<string, readonly string[]>> = { 'toolhive.stacklok.dev': ['v1alpha1', 'v1beta1'] }
-const OUR_VERSIONS: readonly string[] = ['v1alpha1']
+/** The versions of a group, the older one first; both have one schema. */
+export const API_VERSIONS = ['v1alpha1', 'v1beta1'] as const
+/** The version that a cluster stores. */
+export const NEWEST_VERSION = 'v1beta1' satisfies (typeof API_VERSIONS)[number]
+/** Other groups whose kinds load, by the group; files written for them load as they stand. */
+const ALSO_LOADED: readonly string[] = ['toolhive.stacklok.dev']
 
 /** Every kind that this product reads. */
 export const OUR_KINDS = ['MCPExternalAuthConfig', 'ProxyConfig', 'RoleTest', ...WORKLOAD_KINDS] as const
@@ -34,34 +37,34 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
       message:
         missing === 'kind'
           ? `missing, expected one of ${OUR_KINDS.join(', ')}`
-          : `missing, expected "${apiGroup}/v1alpha1"`,
+          : `missing, expected "${apiGroup}/${NEWEST_VERSION}"`,
     }
   }
   const [group = '', version = ''] = apiVersion.split('/', 2)
-  const versions = group === apiGroup || group === DEFAULT_API_GROUP ? OUR_VERSIONS : ownEntry(ALSO_LOADED, group)
-  const isList =
-    kind === 'List' ? apiVersion === 'v1' : versions !== undefined && OUR_KINDS.some((known) => kind === `${known}List`)
+  const isOurGroup = group === apiGroup || group === DEFAULT_API_GROUP
+  const isRead = isOurGroup || ALSO_LOADED.includes(group)
+  const isList = kind === 'List' ? apiVersion === 'v1' : isRead && OUR_KINDS.some((known) => kind === `${known}List`)
   if (isList && Array.isArray(value.items)) return { is: 'list', items: value.items }
-  if (versions === undefined) {
+  if (!isRead) {
     const message = isOurKind ? misspelled(apiVersion, apiGroup) : undefined
     if (message !== undefined) return { is: 'wrong', path: ['apiVersion'], message }
     const warning = isOurKind
-      ? `skipped, "${kind}" of the group "${group.slice(0, 64)}" is not ours, expected "${apiGroup}/v1alpha1"`
+      ? `skipped, "${kind}" of the group "${group.slice(0, 64)}" is not ours, expected "${apiGroup}/${NEWEST_VERSION}"`
       : undefined
     return { is: 'foreign', kind, warning }
   }
   if (isOurKind) {
-    if (versions.includes(version)) return { is: 'ours', kind }
+    if (API_VERSIONS.some((known) => known === version)) return { is: 'ours', kind }
     return {
       is: 'wrong',
       path: ['apiVersion'],
-      message: `unknown version, expected ${versions.map((known) => `"${group}/${known}"`).join(' or ')}`,
+      message: `unknown version, expected ${API_VERSIONS.map((known) => `"${group}/${known}"`).join(' or ')}`,
     }
   }
   const meant = nearest(kind, OUR_KINDS)
   if (meant !== undefined)
     return { is: 'wrong', path: ['kind'], message: `"${kind}" is not known, did you mean "${meant}"?` }
-  if (versions === OUR_VERSIONS) {
+  if (isOurGroup) {
     return {
       is: 'wrong',
       path: ['kind'],
@@ -74,15 +77,12 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
 /** What is wrong with an `apiVersion` of a kind of ours that nobody else can have meant: one without a group, or nearly ours. */
 function misspelled(apiVersion: string, apiGroup: string): string | undefined {
   const [group = '', ...version] = apiVersion.split('/')
-  if (version.length === 0 || group.trim() === '') return `has no group, expected "${apiGroup}/v1alpha1"`
-  const meant = nearest(group, [apiGroup, DEFAULT_API_GROUP, ...Object.keys(ALSO_LOADED)])
+  if (version.length === 0 || group.trim() === '') return `has no group, expected "${apiGroup}/${NEWEST_VERSION}"`
+  const meant = nearest(group, [apiGroup, DEFAULT_API_GROUP, ...ALSO_LOADED])
   return meant && `the group "${group}" is not known, did you mean "${meant}"?`
 }
 
 const isKnown = (kind: unknown): kind is DocumentKind => OUR_KINDS.some((known) => known === kind)
-
-const ownEntry = (table: Readonly<Record<string, readonly string[]>>, name: string): readonly string[] | undefined =>
-  Object.hasOwn(table, name) ? table[name] : undefined
 
 const SECTION_KEYS: ReadonlySet<string> = new Set(['mode', 'oauth', 'publicPaths'])
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { DEFAULT_API_GROUP } from '../documents/document-kinds.ts'
+import { API_VERSIONS, DEFAULT_API_GROUP, NEWEST_VERSION } from '../documents/document-kinds.ts'
 import { externalAuthConfig, referringStatus, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
 import { inputSchema, type Json } from './json-schema.ts'
 
@@ -81,9 +81,9 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
 }
 
 /**
- * The CustomResourceDefinition of one of our kinds: structural schema with defaults, cross-field rules as
- * `x-kubernetes-validations`, short names, printer columns and the status subresource. `apiGroup` is `extauth.dev`
- * unless the operator runs with another (decisions §1).
+ * The CustomResourceDefinition of one of our kinds: both versions with one structural schema with defaults, cross-field
+ * rules as `x-kubernetes-validations`, short names, printer columns and the status subresource. `apiGroup` is
+ * `extauth.dev` unless the operator runs with another (decisions §1).
  */
 export function customResourceDefinition(
   apiGroup: string = DEFAULT_API_GROUP,
@@ -105,16 +105,15 @@ export function customResourceDefinition(
         categories: ['mcp'],
       },
       scope: 'Namespaced',
-      versions: [
-        {
-          name: 'v1alpha1',
-          served: true,
-          storage: true,
-          additionalPrinterColumns: columns,
-          schema: { openAPIV3Schema: openApiSchema(kind) },
-          subresources: { status: {}, ...(kind === 'MCPRemoteProxy' ? { scale: SCALE } : {}) },
-        },
-      ],
+      conversion: { strategy: 'None' },
+      versions: API_VERSIONS.map((name) => ({
+        name,
+        served: true,
+        storage: name === NEWEST_VERSION,
+        additionalPrinterColumns: columns,
+        schema: { openAPIV3Schema: openApiSchema(kind) },
+        subresources: { status: {}, ...(kind === 'MCPRemoteProxy' ? { scale: SCALE } : {}) },
+      })),
     },
   }
 }

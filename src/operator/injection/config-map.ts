@@ -1,12 +1,13 @@
 import { stringify } from 'yaml'
 import type { KubeObject } from '../../kube/index.ts'
+import { versionInFiles } from '../kinds.ts'
 import { injectionConfigMapName } from './pod-patch.ts'
 
 /** The ConfigMap from which injected pods read their config; its owner is the config. */
 export function injectionConfigMap(config: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, spec } = config
   const { name, namespace, uid = '' } = metadata
-  const document = { apiVersion, kind, metadata: { name, namespace }, spec }
+  const document = { apiVersion: versionInFiles(apiVersion), kind, metadata: { name, namespace }, spec }
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { stringify } from 'yaml'
 import type { KubeObject } from '../../kube/index.ts'
+import { versionInFiles } from '../kinds.ts'
 import { shortened } from '../names.ts'
 import { adminPortOf, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
 
@@ -38,7 +39,7 @@ function filesOf(proxy: RemoteProxy): Record<string, string> {
 
 function proxyConfigOf(proxy: RemoteProxy): object {
   return {
-    apiVersion: proxy.object.apiVersion,
+    apiVersion: versionInFiles(proxy.object.apiVersion),
     kind: 'ProxyConfig',
     metadata: { name: proxy.name, namespace: proxy.namespace },
     spec: {
@@ -56,7 +57,12 @@ function proxyConfigOf(proxy: RemoteProxy): object {
 /** What the loader reads of an object: nothing that the server added. */
 const bare = ({ apiVersion, kind, metadata, ...fields }: KubeObject): object => {
   const { status: _status, ...rest } = fields
-  return { apiVersion, kind, metadata: { name: metadata.name, namespace: metadata.namespace }, ...rest }
+  return {
+    apiVersion: versionInFiles(apiVersion),
+    kind,
+    metadata: { name: metadata.name, namespace: metadata.namespace },
+    ...rest,
+  }
 }
 
 const yaml = (document: object): string => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
+import { API_VERSIONS } from '../../load/index.ts'
 import { REFERRING_KINDS, type OwnTypes } from '../kinds.ts'
 import type { PodKeys } from '../references.ts'
 import { MUTATE_PATH, VALIDATE_PATH } from './server.ts'
@@ -38,7 +39,7 @@ const elsewhere = ({ ownNamespace }: ConfigurationOptions): object => ({
 export function validatingConfiguration(options: ConfigurationOptions): KubeObject {
   const { types, name } = options
   const resources = [types.MCPExternalAuthConfig, ...REFERRING_KINDS.map((kind) => types[kind])]
-  const { group, version } = types.MCPExternalAuthConfig
+  const { group } = types.MCPExternalAuthConfig
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingWebhookConfiguration',
@@ -56,7 +57,7 @@ export function validatingConfiguration(options: ConfigurationOptions): KubeObje
         rules: [
           {
             apiGroups: [group],
-            apiVersions: [version],
+            apiVersions: [...API_VERSIONS],
             operations: ['CREATE', 'UPDATE'],
             resources: resources.map(({ plural }) => plural).sort(),
             scope: 'Namespaced',

@@ -1,15 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CLUSTER_TYPES } from '../../../src/operator/index.ts'
+import type { KubeObject } from '../../../src/kube/index.ts'
+import { CLUSTER_TYPES, ownTypes } from '../../../src/operator/index.ts'
 import { CHART } from '../../deploy/chart-record.ts'
 import { requestsOf } from '../support/audit-log.ts'
 import { eventually } from '../support/control-plane.ts'
 import { findHelm } from '../support/helm.ts'
 import { generations, type OperatorPod, SYSTEM, useInstallation } from '../support/installation.ts'
-import { config, namespaceObject, types, workload } from '../support/operator-rig.ts'
+import { config, GROUP, namespaceObject, types, workload } from '../support/operator-rig.ts'
 import { CRDS } from '../support/other-operator.ts'
 
 // The life of a release: an earlier chart, this one, its variants, and back, with a real Helm.
@@ -38,15 +39,21 @@ const columns = async (): Promise<string> => {
 const isLookedAt = (name: string): Promise<unknown> =>
   eventually(async () => expect((await get(name)).status).toHaveProperty('configHash'))
 
-/** The chart as an earlier version may have been: a definition without a column. */
+/** The chart as an earlier version was: definitions of v1alpha1 only, without a column. */
 function earlierChart(): string {
   const chart = path.join(directory, 'mcp-extauth')
   cpSync(CHART, chart, { recursive: true })
-  const file = path.join(chart, 'templates/crds/mcpexternalauthconfigs.yaml')
-  const text = readFileSync(file, 'utf8')
-  const before = text.replace(/        - name: Hash\n(          .*\n)+/, '')
-  if (before === text) throw new Error('the definition has no column Hash')
-  writeFileSync(file, before)
+  const folder = path.join(chart, 'templates/crds')
+  for (const name of readdirSync(folder)) {
+    const file = path.join(folder, name)
+    const text = readFileSync(file, 'utf8')
+    const before = text
+      .replace(/    - name: v1beta1\n(      .*\n)+/, '')
+      .replace('storage: false', 'storage: true')
+      .replace(/        - name: Hash\n(          .*\n)+/, '')
+    if (before.includes('v1beta1') || before === text) throw new Error('the definition is as it was')
+    writeFileSync(file, before)
+  }
   return chart
 }
 
@@ -56,21 +63,28 @@ beforeAll(async () => {
 }, 900_000)
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-test('a chart is installed in an empty cluster, and its operator works', async () => {
+test('a chart of before is installed in an empty cluster, and objects are stored by its one version', async () => {
   helm('install', 'mcp-extauth', earlierChart())
-  operator = await cluster.runOperatorPod()
-  await cluster.client.apply(types.MCPExternalAuthConfig, config('c', SPACE))
-  await cluster.client.apply(
-    types.MCPServerEntry,
-    workload('MCPServerEntry', 'e', { remoteUrl: 'https://a.example', externalAuthConfigRef: { name: 'c' } }, SPACE),
+  // Of that time is everything but the operator, which is today's.
+  const older = ownTypes(GROUP, 'v1alpha1')
+  const stored = (object: KubeObject): KubeObject => ({ ...object, apiVersion: `${GROUP}/v1alpha1` })
+  await eventually(() => cluster.client.apply(older.MCPExternalAuthConfig, stored(config('c', SPACE))))
+  const entry = { remoteUrl: 'https://a.example', externalAuthConfigRef: { name: 'c' } }
+  await eventually(() =>
+    cluster.client.apply(older.MCPServerEntry, stored(workload('MCPServerEntry', 'e', entry, SPACE))),
   )
-  await isLookedAt('c')
   expect(await columns()).not.toContain('Hash')
 }, 120_000)
 
-test('an upgrade upgrades definitions; one that changes nothing raises no generation; one value changes its object', async () => {
+test('an upgrade upgrades definitions, and the operator works on what was stored', async () => {
   upgrade()
   expect(await columns()).toContain('Hash')
+  expect((await eventually(() => get('c'))).apiVersion).toBe(`${GROUP}/v1beta1`)
+  operator = await cluster.runOperatorPod()
+  await isLookedAt('c')
+}, 120_000)
+
+test('one that changes nothing raises no generation; one value changes its object', () => {
   const before = generations(cluster)
   const bundle = (): string =>
     cluster.kubectl(

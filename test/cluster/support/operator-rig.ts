@@ -77,7 +77,7 @@ export const anonymousCallers = (namespace: string): KubeObject => ({
 
 /** A config that sends a bearer from Secret `token`. */
 export const config = (name: string, namespace = 'default', spec: object = BEARER): KubeObject => ({
-  apiVersion: `${GROUP}/v1alpha1`,
+  apiVersion: `${GROUP}/v1beta1`,
   kind: 'MCPExternalAuthConfig',
   metadata: { name, namespace },
   spec,
@@ -85,7 +85,7 @@ export const config = (name: string, namespace = 'default', spec: object = BEARE
 export const BEARER = { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'token', key: 'value' } } }
 
 export const workload = (kind: string, name: string, spec: object, namespace = 'default'): KubeObject => ({
-  apiVersion: `${GROUP}/v1alpha1`,
+  apiVersion: `${GROUP}/v1beta1`,
   kind,
   metadata: { name, namespace },
   spec,

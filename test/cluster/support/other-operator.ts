@@ -63,7 +63,7 @@ export function otherDefinition(type: ResourceType, isConditionsMap: boolean): K
 
 /** An object of that group with a finalizer of its operator's. */
 export const otherObject = (kind: string, name: string, namespace: string, spec: object): KubeObject => ({
-  apiVersion: `${OTHER_GROUP}/v1alpha1`,
+  apiVersion: `${OTHER_GROUP}/v1beta1`,
   kind,
   metadata: { name, namespace, finalizers: [`${OTHER_GROUP}/theirs`] },
   spec,

@@ -23,9 +23,22 @@ describe('whose a document is', () => {
     const other = parseDocuments(files)
     expect(other.auths).toHaveLength(0)
     expect(other.warnings.map((warning) => warning.message)).toEqual([
-      'skipped, "MCPExternalAuthConfig" of the group "auth.example.com" is not ours, expected "extauth.dev/v1alpha1"',
+      'skipped, "MCPExternalAuthConfig" of the group "auth.example.com" is not ours, expected "extauth.dev/v1beta1"',
     ])
   })
+
+  test.each(['extauth.dev', 'auth.example.com', 'toolhive.stacklok.dev'])(
+    'both versions of %s say the same',
+    (group) => {
+      const [older, newer] = ['v1alpha1', 'v1beta1'].map((version) => {
+        const file = { path: 'a.json', text: JSON.stringify(auth({ apiVersion: `${group}/${version}` })) }
+        return parseDocuments([file], { apiGroup: 'auth.example.com' })
+      })
+      expect(older?.problems).toEqual([])
+      expect(newer?.problems).toEqual([])
+      expect(newer?.auths[0]?.configHash).toBe(older?.auths[0]?.configHash)
+    },
+  )
 
   test('documents of others are skipped and counted', () => {
     const loaded = load(
@@ -39,15 +52,18 @@ describe('whose a document is', () => {
   })
 
   test.each([
-    [{ apiVersion: 'extauth.dev/v1' }, 'apiVersion  unknown version, expected "extauth.dev/v1alpha1"'],
+    [
+      { apiVersion: 'extauth.dev/v1' },
+      'apiVersion  unknown version, expected "extauth.dev/v1alpha1" or "extauth.dev/v1beta1"',
+    ],
     [
       { apiVersion: 'toolhive.stacklok.dev/v2' },
       'expected "toolhive.stacklok.dev/v1alpha1" or "toolhive.stacklok.dev/v1beta1"',
     ],
-    [{ apiVersion: undefined }, 'apiVersion  missing, expected "extauth.dev/v1alpha1"'],
-    [{ apiVersion: 'v1alpha1' }, 'apiVersion  has no group, expected "extauth.dev/v1alpha1"'],
-    [{ apiVersion: '' }, 'apiVersion  has no group, expected "extauth.dev/v1alpha1"'],
-    [{ apiVersion: '/v1alpha1' }, 'apiVersion  has no group, expected "extauth.dev/v1alpha1"'],
+    [{ apiVersion: undefined }, 'apiVersion  missing, expected "extauth.dev/v1beta1"'],
+    [{ apiVersion: 'v1alpha1' }, 'apiVersion  has no group, expected "extauth.dev/v1beta1"'],
+    [{ apiVersion: '' }, 'apiVersion  has no group, expected "extauth.dev/v1beta1"'],
+    [{ apiVersion: '/v1alpha1' }, 'apiVersion  has no group, expected "extauth.dev/v1beta1"'],
     [{ apiVersion: 'extauht.dev/v1alpha1' }, 'the group "extauht.dev" is not known, did you mean "extauth.dev"?'],
     [{ apiVersion: 'toolhive.stacklock.dev/v1beta1' }, 'did you mean "toolhive.stacklok.dev"?'],
     [{ kind: undefined }, 'kind  missing, expected one of MCPExternalAuthConfig'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parse } from '@bufbuild/cel'
-import { customResourceDefinition } from '../../../src/load/publish/index.ts'
+import { CRD_KINDS, customResourceDefinition } from '../../../src/load/publish/index.ts'
 import { crdSchema } from './judges.ts'
 
 type Json = { [name: string]: unknown }
@@ -24,8 +24,23 @@ describe('the CustomResourceDefinition', () => {
       group: 'auth.example.com',
       scope: 'Namespaced',
       names: { kind: 'MCPExternalAuthConfig', shortNames: ['extauth', 'mcpextauth'] },
-      versions: [{ name: 'v1alpha1', served: true, storage: true, subresources: { status: {} } }],
+      conversion: { strategy: 'None' },
+      versions: [
+        { name: 'v1alpha1', served: true, storage: false, subresources: { status: {} } },
+        { name: 'v1beta1', served: true, storage: true, subresources: { status: {} } },
+      ],
     })
+  })
+
+  test.each(CRD_KINDS)('has one schema for both versions of %s, so that nothing needs a conversion', (kind) => {
+    const { versions } = customResourceDefinition('extauth.dev', kind).spec as { versions: Json[] }
+    const [older, newer] = versions.map(({ name: _name, storage: _storage, ...rest }) => rest)
+    expect(newer).toEqual(older)
+  })
+
+  test.each(CRD_KINDS)('of %s fits into the annotation of kubectl apply', (kind) => {
+    const most = 262_144
+    expect(JSON.stringify(customResourceDefinition('extauth.dev', kind)).length).toBeLessThan(0.8 * most)
   })
 
   test('is a structural schema: every part has a type, none has what an API server refuses', () => {

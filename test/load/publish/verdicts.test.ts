@@ -38,7 +38,7 @@ describe('files are judged as an API server judges objects', () => {
   })
 
   test('the table is large, and both verdicts are in it for every kind', () => {
-    expect(objects.length).toBeGreaterThan(3_000)
+    expect(objects.length).toBeGreaterThan(5_000)
     for (const kind of CRD_KINDS) {
       const verdicts = objects.filter((one) => one.kind === kind).map((one) => verdictOf(kind, one.object))
       expect(new Set(verdicts)).toEqual(new Set([true, false]))

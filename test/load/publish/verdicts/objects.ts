@@ -23,7 +23,7 @@ const judged = (kind: CrdKind, what: string, object: unknown): JudgedObject => (
   object: JSON.parse(JSON.stringify(object)) as Json,
 })
 
-/** All objects of the table, each once. */
+/** All objects of the table, each once, in both versions of the group. */
 export function judgedObjects(): JudgedObject[] {
   const seen = new Map<CrdKind, Set<string>>()
   const spoiled = WHOLE.flatMap(([kind, spec], index) => {
@@ -47,5 +47,12 @@ export function judgedObjects(): JudgedObject[] {
       }),
     ),
   ]
-  return [...new Map(all.map((one) => [JSON.stringify(one.object), one])).values()]
+  const versions = ['extauth.dev/v1alpha1', 'extauth.dev/v1beta1']
+  const inEach = all.flatMap((one) =>
+    // Forms of `apiVersion` are judged as they are.
+    versions.includes(String(one.object['apiVersion']))
+      ? versions.map((apiVersion) => ({ ...one, object: { ...one.object, apiVersion } }))
+      : [one],
+  )
+  return [...new Map(inEach.map((one) => [JSON.stringify(one.object), one])).values()]
 }
