@@ -35,10 +35,8 @@ interface Version {
 function earlierDefinition(kind: CrdKind): object {
   const definition = customResourceDefinition(GROUP, kind)
   const { conversion: _none, ...spec } = definition['spec'] as { versions: Version[]; conversion: object }
-  const versions = spec.versions
-    .filter(({ name }) => name === 'v1alpha1')
-    .map((version) => ({ ...version, storage: true }))
-  return { ...definition, spec: { ...spec, versions } }
+  const [first] = spec.versions
+  return { ...definition, spec: { ...spec, versions: [{ ...first, storage: true }] } }
 }
 
 function applyDefinitions(kinds: readonly CrdKind[], made: (kind: CrdKind) => object): void {

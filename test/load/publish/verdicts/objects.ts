@@ -23,6 +23,12 @@ const judged = (kind: CrdKind, what: string, object: unknown): JudgedObject => (
   object: JSON.parse(JSON.stringify(object)) as Json,
 })
 
+const inVersion = ({ kind, what, object }: JudgedObject, apiVersion: string): JudgedObject => ({
+  kind,
+  what,
+  object: { ...object, apiVersion },
+})
+
 /** All objects of the table, each once, in both versions of the group. */
 export function judgedObjects(): JudgedObject[] {
   const seen = new Map<CrdKind, Set<string>>()
@@ -51,7 +57,7 @@ export function judgedObjects(): JudgedObject[] {
   const inEach = all.flatMap((one) =>
     // Forms of `apiVersion` are judged as they are.
     versions.includes(String(one.object['apiVersion']))
-      ? versions.map((apiVersion) => ({ ...one, object: { ...one.object, apiVersion } }))
+      ? versions.map((apiVersion): JudgedObject => inVersion(one, apiVersion))
       : [one],
   )
   return [...new Map(inEach.map((one) => [JSON.stringify(one.object), one])).values()]
