@@ -114,6 +114,27 @@ export const LOGINS: readonly Mutation[] = [
     tests: assertions,
   },
   {
+    rule: 'an assertion lives no longer than it is remembered',
+    file: 'src/authserver/library/provider.ts',
+    find: "return exp > nowSeconds + MOST_ASSERTION_SECONDS ? 'the assertion lives too long' : undefined",
+    replace: 'return undefined',
+    tests: assertions,
+  },
+  {
+    rule: 'an assertion to us is used once',
+    file: 'src/authserver/library/adapter.ts',
+    find: 'if (!(await store.putIfAbsent(`assertion:${hashKey([id])}`, Buffer.alloc(0), ttlMs)))',
+    replace: 'if (!(await store.putIfAbsent(`assertion:${hashKey([id, String(Math.random())])}`, Buffer.alloc(0), ttlMs)))',
+    tests: assertions,
+  },
+  {
+    rule: 'it is remembered for as long as it may live',
+    file: 'src/authserver/library/adapter.ts',
+    find: '(MOST_ASSERTION_SECONDS + TOLERANCE_SECONDS) * 1_000',
+    replace: '(MOST_ASSERTION_SECONDS / 60 + TOLERANCE_SECONDS) * 1_000',
+    tests: assertions,
+  },
+  {
     rule: 'an assertion is for this server alone',
     file: 'src/authserver/library/provider.ts',
     find: 'if (!audiences.every((audience) => own.has(audience)))',

@@ -61,7 +61,21 @@ export const PODS: readonly Mutation[] = [
   {
     rule: 'a container in front of the sidecar does not stay there',
     file: 'src/operator/injection/pod-patch.ts',
-    find: ' && spec.initContainers?.[0]?.name === CONTAINER',
+    find: 'found?.name === wanted.name &&',
+    replace: 'found !== undefined &&',
+    tests: ['test/operator/injection.test.ts'],
+  },
+  {
+    rule: 'a copied annotation does not stand for the sidecar',
+    file: 'src/operator/injection/pod-patch.ts',
+    find: 'annotations?.[settings.keys.injected] === hash && isThere',
+    replace: 'annotations?.[settings.keys.injected] === hash',
+    tests: ['test/operator/injection.test.ts'],
+  },
+  {
+    rule: 'nor for what the sidecar runs',
+    file: 'src/operator/injection/pod-patch.ts',
+    find: '  found.command === undefined &&\n',
     replace: '',
     tests: ['test/operator/injection.test.ts'],
   },

@@ -143,22 +143,70 @@ describe('a client that is known by its metadata document', () => {
 
 describe('a client that signs assertions (private_key_jwt)', () => {
   it('is let in once per assertion, with ours as only audience', async () => {
-    const rig = await startRig(sockets, { spec: { limits: LIMITS } })
-    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
-    const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] }
-    const client = await register(rig, { token_endpoint_auth_method: 'private_key_jwt', jwks })
-    // The clock of the server, which is not this machine's.
-    const seconds = () => Math.floor(rig.clock.now() / 1_000)
-    const assertion = (aud: string | string[], jti: string) =>
-      new SignJWT({ jti })
+    const { rig, ask, assertion } = await startSigner()
+    const good = await assertion({ jti: 'one' })
+    expect(await ask(good)).toBe('invalid_grant')
+    expect(await ask(good)).toBe('invalid_client')
+    expect(await ask(await assertion({ aud: `${rig.issuer}/oauth/token`, jti: 'two' }))).toBe('invalid_grant')
+    expect(await ask(await assertion({ aud: 'https://other.example', jti: 'three' }))).toBe('invalid_client')
+    expect(await ask(await assertion({ aud: [rig.issuer, 'https://other.example'], jti: 'four' }))).toBe(
+      'invalid_client',
+    )
+    const same = await assertion({ jti: 'five' })
+    const errors = await Promise.all(Array.from({ length: 20 }, () => ask(same)))
+    expect(errors.filter((error) => error === 'invalid_grant')).toHaveLength(1)
+    const [early, late] = [await assertion({ jti: 'six' }), await assertion({ jti: 'seven' })]
+    rig.clock.advance(64_000)
+    expect(await ask(early)).toBe('invalid_grant')
+    rig.clock.advance(1_000)
+    expect(await ask(late)).toBe('invalid_client')
+    expect(await ask(good)).toBe('invalid_client')
+    const future = await assertion({ jti: 'eight' })
+    rig.clock.advance(-6_000)
+    expect(await ask(future)).toBe('invalid_client')
+  })
+
+  it('is not let in by one that outlives what is remembered of it, nor by one without a name', async () => {
+    const { rig, ask, assertion } = await startSigner()
+    expect(await ask(await assertion({ jti: 'too-long', lifeSeconds: 3_601 }))).toBe('invalid_client')
+    const longest = await assertion({ jti: 'longest', lifeSeconds: 3_600 })
+    expect(await ask(longest)).toBe('invalid_grant')
+    // Its last second: it is remembered still.
+    rig.clock.advance(3_604_000)
+    expect(await ask(longest)).toBe('invalid_client')
+    expect(await ask(await assertion({}))).toBe('invalid_client')
+    expect(await ask(await assertion({ jti: '' }))).toBe('invalid_client')
+  })
+})
+
+interface Said {
+  readonly jti?: string
+  /** Default: the issuer. */
+  readonly aud?: string | string[]
+  /** Default 60. */
+  readonly lifeSeconds?: number
+}
+
+/** A client that is registered with a key; what the server says to a refresh with an assertion of it. */
+async function startSigner() {
+  const rig = await startRig(sockets, { spec: { limits: LIMITS } })
+  const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
+  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] }
+  const client = await register(rig, { token_endpoint_auth_method: 'private_key_jwt', jwks })
+  // The clock of the server, which is not this machine's.
+  const seconds = () => Math.floor(rig.clock.now() / 1_000)
+  return {
+    rig,
+    assertion: ({ jti, aud = rig.issuer, lifeSeconds = 60 }: Said) =>
+      new SignJWT(jti === undefined ? {} : { jti })
         .setProtectedHeader({ alg: 'ES256', kid: 'k' })
         .setIssuer(client.id)
         .setSubject(client.id)
         .setAudience(aud)
         .setIssuedAt(seconds())
-        .setExpirationTime(seconds() + 60)
-        .sign(privateKey)
-    const ask = async (signed: string) => {
+        .setExpirationTime(seconds() + lifeSeconds)
+        .sign(privateKey),
+    ask: async (signed: string) => {
       const form = {
         grant_type: 'refresh_token',
         refresh_token: 'x',
@@ -166,24 +214,6 @@ describe('a client that signs assertions (private_key_jwt)', () => {
         client_assertion: signed,
       }
       return ((await (await postForm(`${rig.issuer}/oauth/token`, form)).json()) as { error: string }).error
-    }
-    const good = await assertion(rig.issuer, 'one')
-    expect(await ask(good)).toBe('invalid_grant')
-    expect(await ask(good)).toBe('invalid_client')
-    expect(await ask(await assertion(`${rig.issuer}/oauth/token`, 'two'))).toBe('invalid_grant')
-    expect(await ask(await assertion('https://other.example', 'three'))).toBe('invalid_client')
-    expect(await ask(await assertion([rig.issuer, 'https://other.example'], 'four'))).toBe('invalid_client')
-    const same = await assertion(rig.issuer, 'five')
-    const errors = await Promise.all(Array.from({ length: 20 }, () => ask(same)))
-    expect(errors.filter((error) => error === 'invalid_grant')).toHaveLength(1)
-    const [early, late] = [await assertion(rig.issuer, 'six'), await assertion(rig.issuer, 'seven')]
-    rig.clock.advance(64_000)
-    expect(await ask(early)).toBe('invalid_grant')
-    rig.clock.advance(1_000)
-    expect(await ask(late)).toBe('invalid_client')
-    expect(await ask(good)).toBe('invalid_client')
-    const future = await assertion(rig.issuer, 'eight')
-    rig.clock.advance(-6_000)
-    expect(await ask(future)).toBe('invalid_client')
-  })
-})
+    },
+  }
+}

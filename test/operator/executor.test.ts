@@ -91,10 +91,12 @@ const ownedBy = (uid: string): KubeObject => ({
 })
 const bare: KubeObject = { ...object, metadata: { name: 'a', namespace: 'n' } }
 const annotated: KubeObject = { ...bare, metadata: { ...bare.metadata, annotations: { [APPLIED_HASH]: '1' } } }
+const copied: KubeObject = { ...annotated, metadata: { ...ownedBy('other').metadata, ...annotated.metadata } }
 
 test.each([
   ['of somebody else', bare, 'refused'],
   ['of another proxy', ownedBy('other'), 'refused'],
+  ['of another proxy, with the annotation of ours', copied, 'refused'],
   ['of the same proxy', ownedBy('mine'), 'applied'],
   ['of ours that has lost its owner', annotated, 'applied'],
 ])('what to do with an object %s', async (_what, there, outcome) => {

@@ -68,6 +68,30 @@ describe('a pod that asks for the sidecar', () => {
   })
 })
 
+describe('the annotation of an injected pod, copied to another pod', () => {
+  const once = injected(pod())
+  const [sidecar] = once.spec.initContainers
+  test.each([
+    ['another program', { args: ['proxy', '--target', 'http://127.0.0.1:1'] }],
+    ['one that ends before the others', { restartPolicy: undefined }],
+    ['a command in front', { command: ['sh', '-c'] }],
+  ])('does not stand for the sidecar: %s of its name is replaced', (_what, more) => {
+    const fake = { ...once, spec: { ...once.spec, initContainers: [{ ...sidecar, ...more }] } }
+    expect(injected(fake).spec.initContainers).toEqual(once.spec.initContainers)
+  })
+
+  test('nor for its volumes', () => {
+    const { spec } = injected({ ...once, spec: { ...once.spec, volumes: [] } })
+    expect(spec.volumes).toEqual(once.spec.volumes)
+  })
+
+  test('stands where others have added to the sidecar', () => {
+    const added = [...(sidecar?.volumeMounts ?? []), { name: 'kube-api-access', readOnly: true }]
+    const initContainers = [{ ...sidecar, volumeMounts: added, terminationMessagePath: '/dev/termination-log' }]
+    expect(decide({ ...once, spec: { ...once.spec, initContainers } })).toEqual({ allowed: true, patch: [] })
+  })
+})
+
 describe('a pod is let in as it is', () => {
   test.each([
     ['without the label', pod(COMPLETE, {}, {})],

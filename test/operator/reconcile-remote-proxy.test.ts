@@ -84,3 +84,25 @@ test('an edit that reaches the pods by their mount leaves it ready', () => {
   const plan = look(proxy(2, { remoteUrl: 'https://api.example.com/other' }), cluster)
   expect(statusOf(plan)).toEqual({ observedGeneration: 2, ready: ['True', 'ProxyReady'] })
 })
+
+/** What a proxy with several replicas and an account of its own wants, and one with neither does not. */
+const UNWANTED = ['ServiceAccount', 'PodDisruptionBudget']
+const WITHOUT = { serviceAccountName: 'theirs', replicas: 1 }
+
+test('an account and a budget that are not wanted any more go, those of somebody else stay', () => {
+  const cluster = running(look(proxy(1, { replicas: 2 }), new Map()))
+  const removed = (objects: ReadonlyMap<string, KubeObject>) =>
+    look(proxy(2, WITHOUT), objects).actions.flatMap((action) => (action.do === 'remove' ? [action.object.kind] : []))
+  expect(removed(cluster)).toEqual(UNWANTED)
+  // Their names and labels are those of ours: a person may have written them for these very pods.
+  const foreign = [...cluster.values()].map(({ metadata, ...rest }): KubeObject => {
+    const { ownerReferences: _ours, ...kept } = metadata
+    return { ...rest, metadata: kept }
+  })
+  expect(removed(new Map(foreign.map((object) => [object.kind, object])))).toEqual([])
+  const others = [...cluster.values()].map((object): KubeObject => {
+    const ownerReferences = object.metadata.ownerReferences?.map((owner) => ({ ...owner, uid: 'other' }))
+    return { ...object, metadata: { ...object.metadata, ownerReferences } as KubeObject['metadata'] }
+  })
+  expect(removed(new Map(others.map((object) => [object.kind, object])))).toEqual([])
+})

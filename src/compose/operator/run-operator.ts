@@ -125,7 +125,9 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
     metrics: () => metrics.render(),
     log,
   })
-  log.info({ admin: ops.url, apiGroup, namespace, version: VERSION }, 'listening')
+  const { restrictPodTemplate, secretsByLabel } = options
+  const tenants = { restrictPodTemplate, secretsByLabel }
+  log.info({ admin: ops.url, apiGroup, namespace, ...tenants, version: VERSION }, 'listening')
   return {
     lost: lost.promise,
     close: async () => {

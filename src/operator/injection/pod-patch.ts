@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { KubeObject } from '../../kube/index.ts'
 import { shortened } from '../names.ts'
 import type { PodKeys } from '../references.ts'
@@ -43,9 +44,15 @@ interface Named {
   readonly name?: string
 }
 
+interface Container extends Named {
+  readonly command?: readonly string[]
+  readonly args?: readonly string[]
+  readonly restartPolicy?: string
+}
+
 interface PodSpec {
   readonly terminationGracePeriodSeconds?: number
-  readonly initContainers?: readonly Named[]
+  readonly initContainers?: readonly Container[]
   readonly volumes?: readonly Named[]
 }
 
@@ -82,10 +89,23 @@ export function injectionPatch(
     wanted.push(
       set(`/metadata/annotations/${escape(settings.keys.injected)}`, hash, settings.keys.injected in annotations),
     )
+  const isThere =
+    isSidecar(spec.initContainers?.[0], container) &&
+    volumes.every(({ volume }) => spec.volumes?.some(({ name }) => name === volume.name))
   // A second pass over its own result (reinvocation) has nothing to say.
-  const isDone = annotations?.[settings.keys.injected] === hash && spec.initContainers?.[0]?.name === CONTAINER
+  const isDone = annotations?.[settings.keys.injected] === hash && isThere
   return isDone && wanted.every(({ path }) => path !== GRACE) ? [] : wanted
 }
+
+/**
+ * Whether a container runs what ours would: the annotation alone says nothing, it is copied with the pod. Other webhooks and the
+ * API server may have added mounts and defaults, or moved the image to a mirror.
+ */
+const isSidecar = (found: Container | undefined, wanted: Container): boolean =>
+  found?.name === wanted.name &&
+  found.command === undefined &&
+  found.restartPolicy === wanted.restartPolicy &&
+  isDeepStrictEqual(found.args, wanted.args)
 
 const set = (path: string, value: unknown, isThere: boolean): PatchOperation => ({
   op: isThere ? 'replace' : 'add',
@@ -116,9 +136,9 @@ function containerOf(
   { config, targetPort, listenPort }: InjectionRequest,
   settings: InjectionSettings,
   volumes: readonly Mount[],
-): object {
+): Container {
   const probe = (path: string) => ({ httpGet: { path, port: ADMIN_PORT } })
-  return {
+  const container = {
     name: CONTAINER,
     image: settings.image,
     // What is different from pod to pod is said here, so that one ConfigMap serves all.
@@ -155,4 +175,5 @@ function containerOf(
     },
     volumeMounts: volumes.map(({ volume, path }) => ({ name: volume.name, mountPath: path, readOnly: true })),
   }
+  return container
 }

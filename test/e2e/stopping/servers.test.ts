@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createSockets } from '../../support/sockets.ts'
 import { TLS } from '../../support/tls.ts'
+import { kubeconfig, startApiServer } from '../api-server.ts'
 import type { Running } from '../process.ts'
 import { authConfig, freePort, proxyConfig } from '../run.ts'
 import { alone } from '../workers.ts'
@@ -110,34 +111,10 @@ describe('extauth registry, asked to stop', () => {
   }, 60_000)
 })
 
-const KUBECONFIG = (server: string): string => `apiVersion: v1
-kind: Config
-current-context: one
-contexts: [{ name: one, context: { cluster: one, user: one } }]
-clusters: [{ name: one, cluster: { server: '${server}' } }]
-users: [{ name: one, user: { token: none } }]
-`
-
 describe('extauth operator, asked to stop', () => {
-  /** An API server without any objects, which takes whatever is written. */
-  const apiServer = (): Promise<string> =>
-    sockets.http((request, response) => {
-      const { pathname, searchParams } = new URL(request.url ?? '', 'http://api')
-      response.setHeader('content-type', 'application/json')
-      if (searchParams.has('watch')) return response.flushHeaders()
-      if (request.method !== 'GET') {
-        response.writeHead(201)
-        request.pipe(response)
-        return
-      }
-      const isOne = /\/(leases|secrets|namespaces|\w+webhookconfigurations)\/[^/]+$/.test(pathname)
-      if (isOne) response.writeHead(404).end('{"kind":"Status","reason":"NotFound","code":404}')
-      else response.end('{"metadata":{"resourceVersion":"1"},"items":[]}')
-    })
-
   it('answers reviews on, seconds later, and exits with 0', async () => {
-    const port = await freePort()
-    const files = { kubeconfig: KUBECONFIG(await apiServer()), 'tls.crt': TLS.server.cert, 'tls.key': TLS.server.key }
+    const [port, { url }] = await Promise.all([freePort(), startApiServer(sockets)])
+    const files = { kubeconfig: kubeconfig(url), 'tls.crt': TLS.server.cert, 'tls.key': TLS.server.key }
     const webhook = ['--webhook-address', `127.0.0.1:${port}`, '--webhook-cert-dir', '{dir}']
     const where = ['--kubeconfig', '{dir}/kubeconfig', '--namespace', 'n', '--operator-namespace', 'n']
     const running = await startWith(sockets, files, ['operator', ...where, ...webhook, '--admin', '127.0.0.1:0'])
