@@ -43,7 +43,7 @@ export const CREDENTIALS: readonly Mutation[] = [
   {
     rule: 'a wrong token URL is not the caller’s fault',
     file: 'src/obtain/token-exchange-response.ts',
-    find: 'if (NO_TOKEN_ENDPOINT.has(status)) {',
+    find: 'if (isNoTokenEndpoint(response)) {',
     replace: 'if (status === 0) {',
     tests: ['test/obtain/token-response.test.ts'],
   },

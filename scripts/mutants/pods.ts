@@ -61,8 +61,8 @@ export const PODS: readonly Mutation[] = [
   {
     rule: 'a container in front of the sidecar does not stay there',
     file: 'src/operator/injection/pod-patch.ts',
-    find: 'found?.name === wanted.name &&',
-    replace: 'found !== undefined &&',
+    find: '  found.name === wanted.name &&\n',
+    replace: '',
     tests: ['test/operator/injection.test.ts'],
   },
   {

@@ -19,6 +19,7 @@ export {
   whyDropped,
 } from './response-policy.ts'
 export { parseRetryAfter, retryAfterFor } from './retry-after.ts'
+export { shownUrl } from './shown-url.ts'
 export { JsonError, parseJsonObject, readJsonObject } from './strict-json.ts'
 export { checkTokenInHost, checkTokenInTarget } from './token-in-target.ts'
 export { HOP_BY_HOP } from './hop-by-hop.ts'

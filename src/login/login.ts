@@ -204,6 +204,6 @@ function recordOf(
     endpoint: endpoint.href,
     client,
     server: { token_endpoint: token, ...(revocation === undefined ? {} : { revocation_endpoint: revocation }) },
-    ...tokensOf(response, 'code', sentAtMs, scopes.join(' ')),
+    ...tokensOf(response, { url: token, step: 'code', nowMs: sentAtMs, askedScope: scopes.join(' ') }),
   }
 }

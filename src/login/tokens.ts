@@ -19,20 +19,27 @@ export async function refreshed(
     const response = await askAs(client, record.server.token_endpoint, form, outbound)
     if (isWorthNothing(response)) return undefined
     const { expires_at_ms: _old, ...rest } = record
-    return { ...rest, refresh_token: refresh, ...tokensOf(response, 'refresh', nowMs, record.scope) }
+    return { ...rest, refresh_token: refresh, ...tokensOf(response, { url: record.server.token_endpoint, step: 'refresh', nowMs, askedScope: record.scope }) }
   } catch (error) {
     throw loginRefusal('the authorization server does not renew the token now', error)
   }
 }
 
+/** What was asked of the token endpoint. */
+interface TokenRequest {
+  readonly url: string
+  readonly step: 'code' | 'refresh'
+  /** When it was sent. */
+  readonly nowMs: number
+  readonly askedScope: string | undefined
+}
+
 /** What of an answer of the token endpoint is kept. Throws `Failure` for what is no such answer. */
 export function tokensOf(
   response: OutboundResponse,
-  step: 'code' | 'refresh',
-  nowMs: number,
-  askedScope: string | undefined,
+  { url, step, nowMs, askedScope }: TokenRequest,
 ): Pick<LoginRecord, 'access_token' | 'expires_at_ms' | 'refresh_token' | 'scope'> {
-  const read: TokenResponse = readTokenResponse(response, { step, mapping: undefined, sentAtMs: nowMs, nowMs })
+  const read: TokenResponse = readTokenResponse(response, { url, step, mapping: undefined, sentAtMs: nowMs, nowMs })
   const { accessToken, refreshToken, expiresAtMs, scopes } = read
   const granted = scopes?.join(' ') ?? askedScope
   return {

@@ -6,7 +6,7 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from '../core/index.ts'
-import { readJsonObject } from '../http/index.ts'
+import { readJsonObject, shownUrl } from '../http/index.ts'
 import { busyFailure, type ServiceFailures } from '../net/index.ts'
 
 /** What a provider publishes, in our words for details in the log. */
@@ -36,10 +36,18 @@ export const serviceOf = (what: string): ServiceFailures => ({
 const unusable = (what: string, detail: string) =>
   new Failure('identity_provider_error', { detail: `${what} ${detail}` })
 
-/** Throws for every status but 200: 429 and 5xx pass by themselves, anything else needs somebody. */
-export function expectOk(response: OutboundResponse, service: ServiceFailures, nowMs: number): OutboundResponse {
-  if (response.status === 200) return response
-  throw busyFailure(response, service, nowMs) ?? unusable(service.what, `answered ${response.status}`)
+/** What was asked, by whom it is called, and when. */
+export interface Asked {
+  readonly url: string
+  readonly service: ServiceFailures
+  readonly nowMs: number
+}
+
+/** Throws for every status but 200: 429 and 5xx pass by themselves, anything else needs somebody, who is told the URL. */
+export function expectOk(response: OutboundResponse, { url, service, nowMs }: Asked): OutboundResponse {
+  const { status } = response
+  if (status === 200) return response
+  throw busyFailure(response, service, nowMs) ?? unusable(service.what, `answered ${status} at ${shownUrl(url)}`)
 }
 
 /** The JSON object that a provider answered. Throws `identity_provider_error`: an HTML page is not an outage. */
@@ -64,7 +72,7 @@ export async function getDocument(
   let at = url
   for (let redirects = 0; ; redirects++) {
     const response = await getOnce(at)
-    if (!REDIRECTS.has(response.status)) return expectOk(response, serviceOf(what), clock.now())
+    if (!REDIRECTS.has(response.status)) return expectOk(response, { url: at, service: serviceOf(what), nowMs: clock.now() })
     const { location = '' } = response.headers
     const next = URL.canParse(location, at) ? new URL(location, at) : undefined
     if (next === undefined || next.origin !== new URL(at).origin) throw unusable(what, 'redirects to another origin')

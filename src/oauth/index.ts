@@ -9,7 +9,7 @@ export {
   endpointOf,
   unusableDocument,
 } from './discovery.ts'
-export { createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from './documents.ts'
+export { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from './documents.ts'
 export { valueAt } from './dot-path.ts'
 export { postForm } from './form-post.ts'
 export { readKeys } from './key-set.ts'
@@ -26,5 +26,5 @@ export {
   verifySignature,
 } from './signature.ts'
 export { shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
-export { askTokenEndpoint } from './token-endpoint.ts'
+export { askTokenEndpoint, isNoTokenEndpoint } from './token-endpoint.ts'
 export { readTokenResponse, type TokenResponse, type TokenResponseMapping } from './token-response.ts'

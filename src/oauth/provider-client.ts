@@ -19,13 +19,17 @@ const INTROSPECTION: ServiceFailures = { ...serviceOf('introspection endpoint'),
  * The same for introspection, where `invalid_client` means that our own credentials are wrong (RFC 7662 §2.3, RFC 6749
  * §5.2): `config_error`, as for exchanges (decisions §5).
  */
-function expectIntrospected(response: OutboundResponse, provider: string, nowMs: number): OutboundResponse {
+function expectIntrospected(
+  response: OutboundResponse,
+  provider: string,
+  asked: { readonly url: string; readonly nowMs: number },
+): OutboundResponse {
   const { status } = response
   if ((status === 400 || status === 401) && errorOf(response) === 'invalid_client')
     throw new Failure('config_error', {
       detail: `the introspection endpoint of provider ${provider} answered ${status} invalid_client: clientId, clientSecretFile or authTokenFile are not what it knows`,
     })
-  return expectOk(response, INTROSPECTION, nowMs)
+  return expectOk(response, { ...asked, service: INTROSPECTION })
 }
 
 /**
@@ -85,15 +89,16 @@ export function createProviderClient(
     async post(url, form, onBehalfOf) {
       const { clientId } = provider
       const { clientSecret } = files
+      const asked = () => ({ url, nowMs: clock.now() })
       const request = (fields: Readonly<Record<string, string>>) => (headers: Record<string, string>) =>
         postForm(post, { url, form: fields, headers, onBehalfOf })
       if (clientId !== undefined && clientSecret !== undefined) {
         const basic = (file: SecretFile) => basicCredentials(clientId, file.current())
-        return expectIntrospected(await send(clientSecret, request(form), basic), provider.name, clock.now())
+        return expectIntrospected(await send(clientSecret, request(form), basic), provider.name, asked())
       }
       // A client without a secret says who it is in the body (RFC 6749 §3.2.1).
       const fields = clientId === undefined ? form : { ...form, client_id: clientId }
-      return expectIntrospected(await send(authTokenFor(url), request(fields), bearer), provider.name, clock.now())
+      return expectIntrospected(await send(authTokenFor(url), request(fields), bearer), provider.name, asked())
     },
   }
 }

@@ -18,6 +18,12 @@ function isClientRefused(response: OutboundResponse): boolean {
   return error === undefined ? response.status === 401 : refusesClient(error)
 }
 
+const NO_TOKEN_ENDPOINT: ReadonlySet<number> = new Set([404, 405, 410, 415])
+
+/** What a server answers where it has no token endpoint, whatever the body says: a wrong URL or realm (decisions §5). */
+export const isNoTokenEndpoint = ({ status }: Pick<OutboundResponse, 'status'>): boolean =>
+  NO_TOKEN_ENDPOINT.has(status)
+
 /**
  * Asks a token endpoint (RFC 6749 §3.2) as one client; an answer with any status is returned. A secret that is refused is
  * read again, and when it has changed, the request is repeated once. Authentication is made anew for whatever is sent

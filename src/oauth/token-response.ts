@@ -1,10 +1,11 @@
 import { type Claims, type ClaimValue, Failure, type OutboundResponse, Secret } from '../core/index.ts'
-import { readJsonObject } from '../http/index.ts'
+import { readJsonObject, shownUrl } from '../http/index.ts'
 import { busyFailure, retryAfterSeconds } from '../net/index.ts'
 import type { OAuth2Config } from '../resources/index.ts'
 import { serviceOf } from './documents.ts'
 import { valueAt } from './dot-path.ts'
 import { errorOf, refusal, type Step } from './refusals.ts'
+import { isNoTokenEndpoint } from './token-endpoint.ts'
 
 export type TokenResponseMapping = NonNullable<OAuth2Config['tokenResponseMapping']>
 
@@ -21,6 +22,8 @@ export interface TokenResponse {
 }
 
 export interface ReadOptions {
+  /** Where it was asked. */
+  readonly url: string
   readonly step: Step
   /** Where a non-standard answer has its fields; absent: RFC 6749 §5.1. */
   readonly mapping: TokenResponseMapping | undefined
@@ -79,15 +82,18 @@ function scopesOf(value: ClaimValue | undefined): readonly string[] | undefined 
   return joined.split(/[ ,]+/).filter((scope) => scope !== '')
 }
 
-function membersOf(response: OutboundResponse, { step, nowMs }: ReadOptions): Claims {
+function membersOf(response: OutboundResponse, { url, step, nowMs }: ReadOptions): Claims {
   const busy = busyFailure(response, SERVICE, nowMs)
   if (busy !== undefined) throw busy
+  const { status } = response
+  // Nobody's code or grant is worth nothing because there is nothing at this address.
+  if (isNoTokenEndpoint(response)) throw unusable(`${WHERE} answered ${status} at ${shownUrl(url)}`)
   const error = errorOf(response)
   // Some answer 200 with an error in it (GitHub, Slack).
   if (error !== undefined) throw refusal(step, error, WHERE, retryAfterSeconds(response, SERVICE, nowMs))
   // A 401 without a word is about client authentication (RFC 6749 §5.2).
-  if (response.status === 401) throw refusal(step, 'invalid_client', WHERE)
-  if (response.status !== 200) throw unusable(`${WHERE} answered ${response.status} without an OAuth error`)
+  if (status === 401) throw refusal(step, 'invalid_client', WHERE)
+  if (status !== 200) throw unusable(`${WHERE} answered ${status} at ${shownUrl(url)}, without an OAuth error`)
   const members = readJsonObject(response.body)
   if (members === undefined) throw unusable(`${WHERE}: the answer is not a JSON object with distinct names`)
   return members

@@ -43,7 +43,7 @@ export function createClientCredentialsSource(
         // The lifetime counts from here: the answer's way back is part of it.
         const sentAtMs = clock.now()
         const response = await client.post({ form, endsAtMs })
-        const { token, expiresAtMs } = readOwnToken(response, { sentAtMs, nowMs: clock.now() })
+        const { token, expiresAtMs } = readOwnToken(response, { tokenUrl: spec.tokenUrl, sentAtMs, nowMs: clock.now() })
         const lifetimeMs = expiresAtMs - sentAtMs
         return {
           credential: { kind: 'header', name: header, value: new Secret(`Bearer ${token.reveal()}`) },

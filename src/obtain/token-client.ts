@@ -6,6 +6,7 @@ import {
   type OutboundResponse,
   type SecretHandle,
 } from '../core/index.ts'
+import { shownUrl } from '../http/index.ts'
 import { askTokenEndpoint, createClientAuthentication } from '../oauth/index.ts'
 import type { TokenExchange } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
@@ -85,6 +86,6 @@ export function createTokenLog(what: string, config: string, url: string, log: L
     const { cause } = failure
     if (cause instanceof OutboundError && cause.kind === 'breaker_open') log.debug(fields, `${what} held back`)
     else if (failure.code === 'invalid_token' || failure.code === 'exchange_denied') log.info(fields, `${what} refused`)
-    else log.warn({ ...fields, url }, `${what} failed`)
+    else log.warn({ ...fields, url: shownUrl(url) }, `${what} failed`)
   }
 }

@@ -1,6 +1,6 @@
 import { Failure, Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
-import { readJsonObject } from '../http/index.ts'
-import { errorOf, exchangeFailure, ownTokenFailure } from '../oauth/index.ts'
+import { readJsonObject, shownUrl } from '../http/index.ts'
+import { errorOf, exchangeFailure, isNoTokenEndpoint, ownTokenFailure } from '../oauth/index.ts'
 import { busyFailure, retryAfterSeconds, type ServiceFailures } from '../net/index.ts'
 
 const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
@@ -25,8 +25,6 @@ export const TOKEN_ENDPOINT: ServiceFailures = {
 /** A token that is older than this was good when it was new, so that `invalid_request` is about its session. */
 const FRESH_MS = 2 * 60_000
 
-/** What a server answers where it has no token endpoint, whatever the body says: a wrong URL or realm is ours. */
-const NO_TOKEN_ENDPOINT: ReadonlySet<number> = new Set([404, 405, 410, 415])
 /** RFC 9110 §5.6.2; texts of people have blanks. */
 const ERROR_CODE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
 
@@ -60,6 +58,7 @@ function lifetimeMs(expiresIn: unknown): number | undefined {
 
 /** What a response is judged by. */
 export interface ExchangeContext {
+  readonly tokenUrl: string
   readonly requestedType: string
   /** When the request was sent: a lifetime counts from there. */
   readonly sentAtMs: number
@@ -67,6 +66,9 @@ export interface ExchangeContext {
   /** When the caller's token was issued, where it says so. */
   readonly issuedAtMs: number | undefined
 }
+
+/** The part of it that is about a token of the proxy's own. */
+type OwnContext = Pick<ExchangeContext, 'tokenUrl' | 'sentAtMs' | 'nowMs'>
 
 /**
  * `invalid_request` is what RFC 8693 §2.2.2 has for a subject token that is no longer good, and servers answer so to an
@@ -76,12 +78,17 @@ const isOldToken = (error: string, { issuedAtMs, nowMs }: ExchangeContext): bool
   error === 'invalid_request' && issuedAtMs !== undefined && nowMs - issuedAtMs > FRESH_MS
 
 /** The failure that an answer other than 200 stands for (decisions §5). Of the answer it names the error code alone. */
-function refusal(response: OutboundResponse, nowMs: number, codeOf: (error: string) => FailureCode): Failure {
+function refusal(
+  response: OutboundResponse,
+  { tokenUrl, nowMs }: OwnContext,
+  codeOf: (error: string) => FailureCode,
+): Failure {
   const busy = busyFailure(response, TOKEN_ENDPOINT, nowMs)
   if (busy !== undefined) return busy
   const { status } = response
-  if (NO_TOKEN_ENDPOINT.has(status)) {
-    return new Failure('config_error', { detail: `nothing at tokenUrl takes token requests: it answered ${status}` })
+  if (isNoTokenEndpoint(response)) {
+    const detail = `nothing at tokenUrl takes token requests: ${shownUrl(tokenUrl)} answered ${status}`
+    return new Failure('config_error', { detail })
   }
   if (status < 400) return malformed(`it answered ${status}`)
   const error = isJson(response) ? errorOf(response) : undefined
@@ -103,9 +110,9 @@ function refusal(response: OutboundResponse, nowMs: number, codeOf: (error: stri
  * stands for.
  */
 export function readExchangeResponse(response: OutboundResponse, context: ExchangeContext): ExchangedToken {
-  const { requestedType, nowMs } = context
+  const { requestedType } = context
   if (response.status !== 200) {
-    throw refusal(response, nowMs, (error) => (isOldToken(error, context) ? 'invalid_token' : exchangeFailure(error)))
+    throw refusal(response, context, (error) => (isOldToken(error, context) ? 'invalid_token' : exchangeFailure(error)))
   }
   const { members, ...read } = readToken(response, context)
   const issuedType = members['issued_token_type']
@@ -123,11 +130,8 @@ export function readExchangeResponse(response: OutboundResponse, context: Exchan
  * The token in the answer to a token request of the proxy's own (RFC 6749 §5.1), with its end. Throws as
  * `readExchangeResponse`, but nothing that is the caller's fault.
  */
-export function readOwnToken(
-  response: OutboundResponse,
-  context: Pick<ExchangeContext, 'sentAtMs' | 'nowMs'>,
-): ExchangedToken {
-  if (response.status !== 200) throw refusal(response, context.nowMs, ownTokenFailure)
+export function readOwnToken(response: OutboundResponse, context: OwnContext): ExchangedToken {
+  if (response.status !== 200) throw refusal(response, context, ownTokenFailure)
   const { members, ...read } = readToken(response, context)
   const tokenType = members['token_type']
   if (typeof tokenType !== 'string' || !/^bearer$/i.test(tokenType)) throw malformed('token_type is not Bearer')
@@ -137,7 +141,7 @@ export function readOwnToken(
 /** What both have in common. */
 function readToken(
   response: OutboundResponse,
-  { sentAtMs, nowMs }: Pick<ExchangeContext, 'sentAtMs' | 'nowMs'>,
+  { sentAtMs, nowMs }: OwnContext,
 ): ExchangedToken & { readonly members: Readonly<Record<string, unknown>> } {
   if (!isJson(response)) throw malformed('the answer is not application/json')
   const members = readJsonObject(response.body)

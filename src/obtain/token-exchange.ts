@@ -62,7 +62,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
       })
       const { iat } = caller.claims
       const issuedAtMs = typeof iat === 'number' ? iat * 1000 : undefined
-      const context = { requestedType, sentAtMs, nowMs: clock.now(), issuedAtMs }
+      const context = { tokenUrl: spec.tokenUrl, requestedType, sentAtMs, nowMs: clock.now(), issuedAtMs }
       const exchanged = readExchangeResponse(response, context)
       return {
         credential: { kind: 'header', name: header, value: new Secret(`Bearer ${exchanged.token.reveal()}`) },

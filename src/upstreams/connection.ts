@@ -9,7 +9,7 @@ import {
 import { areCertificates } from '../files/index.ts'
 import type { SecretRef } from '../fields/index.ts'
 import { outboundFailure } from '../net/index.ts'
-import { createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
+import { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
 import type { UpstreamProvider } from '../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 
@@ -108,5 +108,5 @@ export function unanswered(error: unknown, where: string): Failure {
 export const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
 
 /** The JSON object of a 200 answer. Throws `identity_provider_unavailable` and `identity_provider_error`. */
-export const okJson = (response: OutboundResponse, where: string, nowMs: number): Claims =>
-  jsonAnswer(expectOk(response, serviceOf(where), nowMs), where)
+export const okJson = (response: OutboundResponse, where: string, at: Pick<Asked, 'url' | 'nowMs'>): Claims =>
+  jsonAnswer(expectOk(response, { ...at, service: serviceOf(where) }), where)

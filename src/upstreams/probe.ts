@@ -18,8 +18,8 @@ export interface UpstreamProbe {
   client(): Promise<'taken' | 'unsaid'>
   /** Number of keys that may verify ID tokens; undefined for a type without ID tokens. Throws as `Upstream`. */
   keys(): Promise<number | undefined>
-  /** Status of the user-info endpoint for a made-up token; undefined where none is asked. Throws as `Upstream`. */
-  userInfo(): Promise<number | undefined>
+  /** The user-info endpoint, and its status for a made-up token; undefined where none is asked. Throws as `Upstream`. */
+  userInfo(): Promise<{ readonly url: string; readonly status: number } | undefined>
   close(): Promise<void>
 }
 
@@ -64,7 +64,8 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
         oidcConfig?.userInfoOverride ??
         (found === undefined ? undefined : { endpointUrl: found })
       if (request === undefined) return undefined
-      return (await askUserInfo(request, new Secret(NOBODYS), connections)).status
+      const { status } = await askUserInfo(request, new Secret(NOBODYS), connections)
+      return { url: request.endpointUrl, status }
     },
     close: async () => {
       await Promise.all([upstream.close(), connections.close()])

@@ -1,3 +1,4 @@
+import { shownUrl } from '../http/index.ts'
 import { type Connections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createClientPost, type UpstreamClient } from './token-endpoint.ts'
@@ -29,6 +30,6 @@ export function createRevocation(
       ['token_type_hint', hint],
     ] as const
     const { status } = await post({ url, form, secretInBody })
-    if (status !== 200) throw unusable(`${WHERE} answered ${status}`)
+    if (status !== 200) throw unusable(`${WHERE} answered ${status} at ${shownUrl(url)}`)
   }
 }

@@ -154,6 +154,8 @@ describe.each(GRANTS)('%s', (grant) => {
     ]) {
       const { failure, rig } = await exchangeWith(answer)
       expect(failure).toMatchObject({ code: 'config_error', status: 500, challenge: undefined })
+      // The request's own line has no more than this.
+      expect(failure?.detail).toContain(`${endpoint.url} answered ${status}`)
       const [line = ''] = rig.log.lines.map((entry) => JSON.stringify(entry))
       expect(line).toContain(String(status))
       expect(line).toContain(endpoint.url)

@@ -117,7 +117,7 @@ async function introspectionLine({ name, clientId }: Provider, probe: ProviderPr
     return line.ok(`takes ${clientId === undefined ? 'requests' : `the client ${clientId}`}, refuses a made-up token`)
   } catch (error) {
     const found = line.thrown(error)
-    const isRefused = /status 40[013]/.test(found.detail)
+    const isRefused = /answered 40[013]/.test(found.detail)
     const remedy = 'Look at clientId and clientSecretFile (or authTokenFile), and at what the provider lets them do.'
     return isRefused ? { ...found, remedy } : found
   }

@@ -69,7 +69,7 @@ export async function checkMcp(
     if (second.answer?.result !== undefined)
       return line.ok(`${serverOf(second.answer)} answers server/discover (${STATELESS_REVISION})`)
     if (isRefusal(second)) return refused(line, second.response.status, credential)
-    return noMcp(line, first, second)
+    return noMcp(route, first, second)
   } catch (error) {
     if (!(error instanceof OutboundError)) return line.thrown(error)
     const { code } = causeOf(error)
@@ -116,7 +116,8 @@ async function ask(
 const isRefusal = ({ response: { status } }: Said): boolean => status === 401 || status === 403
 
 /** Somebody answers, and it is no MCP server, or not here. */
-function noMcp(line: ReturnType<typeof about>, first: Said, second: Said): CheckResult {
+function noMcp({ target }: ResolvedRoute, first: Said, second: Said): CheckResult {
+  const line = about('mcp', target.host)
   const { status } = first.response
   const code = first.answer?.errorCode ?? second.answer?.errorCode
   const lacks = first.answer?.lacks ?? second.answer?.lacks
@@ -125,8 +126,9 @@ function noMcp(line: ReturnType<typeof about>, first: Said, second: Said): Check
     ...(code === undefined ? [] : [`JSON-RPC error ${code}`]),
     ...(lacks === undefined ? [] : [`a JSON-RPC result without ${lacks}`]),
   ]
+  // Its query may hold a key.
   return line.failed(
-    `it answers neither initialize nor server/discover: ${what.join(', ')}`,
+    `${target.origin}${target.path} answers neither initialize nor server/discover: ${what.join(', ')}`,
     status === 404 || status === 405
       ? 'Correct the path of target: there is no MCP server at this one.'
       : 'Is target the address of an MCP server that speaks streamable HTTP?',

@@ -1,6 +1,7 @@
 import { defaultRedirectUri } from '../../authserver/index.ts'
 import { resourceUrlOf } from '../../compose/index.ts'
 import { asFailure } from '../../core/index.ts'
+import { shownUrl } from '../../http/index.ts'
 import type { ResolvedAuthServer } from '../../resources/index.ts'
 import { probeUpstream, type UpstreamProbe } from '../../upstreams/index.ts'
 import { checkConnection } from './connection.ts'
@@ -83,7 +84,7 @@ async function loginLine(
   try {
     const { url, status } = await probe.authorize()
     return {
-      line: judgeLogin(line, `users are sent to ${url.origin}${url.pathname}`, status, redirectUri),
+      line: judgeLogin(line, `users are sent to ${shownUrl(url)}`, status, redirectUri),
       isKnown: true,
     }
   } catch (error) {
@@ -150,13 +151,14 @@ async function clientLine(
 async function userInfoLine(name: string, probe: UpstreamProbe): Promise<CheckResult[]> {
   const line = about('upstream.user-info', name)
   try {
-    const status = await probe.userInfo()
-    if (status === undefined) return []
+    const answered = await probe.userInfo()
+    if (answered === undefined) return []
+    const { url, status } = answered
     if (status >= 500) return [line.failed(`it answers ${status}`, 'Look at the provider itself.')]
     if (isNowhere(status))
       return [
         line.failed(
-          `status ${status} says that there is nothing`,
+          `status ${status} says that there is nothing at ${shownUrl(url)}`,
           'Correct endpointUrl and httpMethod, or look at the discovery document of the provider.',
         ),
       ]

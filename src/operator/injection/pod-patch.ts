@@ -102,7 +102,8 @@ export function injectionPatch(
  * API server may have added mounts and defaults, or moved the image to a mirror.
  */
 const isSidecar = (found: Container | undefined, wanted: Container): boolean =>
-  found?.name === wanted.name &&
+  found !== undefined &&
+  found.name === wanted.name &&
   found.command === undefined &&
   found.restartPolicy === wanted.restartPolicy &&
   isDeepStrictEqual(found.args, wanted.args)

@@ -47,7 +47,7 @@ const BROKEN: readonly Broken[] = [
     'has no discovery document',
     withAnswers(() => ({ '/.well-known/openid-configuration': () => ({ status: 404 }) })),
     'discovery',
-    /answered 404/,
+    /answered 404 at http:\/\/127\.0\.0\.1:\d+\/\.well-known\/openid-configuration/,
   ],
   [
     'has a document for another issuer',
@@ -93,13 +93,19 @@ const BROKEN: readonly Broken[] = [
     'has its keys elsewhere than jwksUrl says',
     withAnswers(undefined, (url) => ({ jwksUrl: `${url}/keys` })),
     'keys',
-    /answered 404/,
+    /answered 404 at http:\/\/127\.0\.0\.1:\d+\/keys/,
   ],
   [
     'refuses the client at introspection',
     withAnswers(() => ({ '/introspect': () => ({ status: 401 }) }), INTROSPECTS),
     'introspection',
     /answered 401/,
+  ],
+  [
+    'has its introspection elsewhere than introspectionUrl says',
+    withAnswers(() => ({ '/introspect': () => ({ status: 404 }) }), INTROSPECTS),
+    'introspection',
+    /answered 404 at http:\/\/127\.0\.0\.1:\d+\/introspect/,
   ],
   [
     'takes every token for active',

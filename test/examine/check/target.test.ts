@@ -161,7 +161,12 @@ const BROKEN: readonly Broken[] = [
   ],
   ['the backend refuses the credential', refuses(401), 'mcp', /refuses the credential: status 401/],
   ['the credential has no right there', refuses(403), 'mcp', /refuses the credential: status 403/],
-  ['the path of the target is another', refuses(404), 'mcp', /neither initialize nor server\/discover: status 404/],
+  [
+    'the path of the target is another',
+    refuses(404),
+    'mcp',
+    /http:\/\/127\.0\.0\.1:\d+\/\S* answers neither initialize nor server\/discover: status 404/,
+  ],
   [
     'the target is a web site',
     refuses(200, '<html></html>'),

@@ -105,11 +105,18 @@ describe('extauth check goes the way of a login', () => {
       /redirect_uri_mismatch/,
       /Register the redirect URI http:\/\/127.0.0.1:8080\/oauth\/callback/,
     ],
-    ['token endpoint', { '/token': says(404) }, 'upstream.client', /answered 404/, /\w/],
+    ['token endpoint', { '/token': says(404) }, 'upstream.client', /answered 404 at http:.*\/token/, /\w/],
+    [
+      'realm',
+      { '/token': says(404, 'Realm does not exist') },
+      'upstream.client',
+      /answered 404 at http:.*\/token/,
+      /\w/,
+    ],
     ['authorization endpoint', { '/authorize': says(404) }, 'upstream', /status 404/, /authorizationEndpoint/],
     ['login', { '/authorize': says(400) }, 'upstream', /answers 400/, /redirect URI http.*registered/],
     ['provider', { '/authorize': says(503) }, 'upstream', /answers 503/, /provider/],
-    ['user-info endpoint', { '/me': says(404) }, 'upstream.user-info', /status 404/, /endpointUrl/],
+    ['user-info endpoint', { '/me': says(404) }, 'upstream.user-info', /status 404 .* at http:.*\/me/, /endpointUrl/],
   ])('names a wrong %s', async (_, changed, name, detail, remedy) => {
     const { wrong } = await check(oauth2((await provider(changed)).url))
     expect(wrong.map((each) => each.check)).toEqual([name])
