@@ -86,4 +86,11 @@ export const ISSUING: readonly Mutation[] = [
     replace: 'lifespans.accessMs',
     tests: ['test/authserver/redeem.test.ts', 'test/authserver/refresh.test.ts'],
   },
+  {
+    rule: 'a realm that is not there ends no session',
+    file: 'src/oauth/token-response.ts',
+    find: 'if (isNoTokenEndpoint(response)) throw',
+    replace: 'if (status === 0) throw',
+    tests: ['test/authserver/upstreams/refresh.test.ts'],
+  },
 ]

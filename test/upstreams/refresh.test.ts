@@ -84,6 +84,12 @@ describe('a refresh at an OIDC upstream', () => {
     ['refused because of us', { status: 401, body: { error: 'invalid_client' } }, 'config_error'],
     ['not allowed to us', { status: 400, body: { error: 'unauthorized_client' } }, 'config_error'],
     ['in the way of an outage', { status: 502 }, 'identity_provider_unavailable'],
+    [
+      'sent to a realm that is not there',
+      { status: 404, body: { error: 'Realm does not exist' } },
+      'identity_provider_error',
+    ],
+    ['sent to what is no token endpoint', { status: 405, body: { error: 'invalid_grant' } }, 'identity_provider_error'],
     ['cut off', { cut: true }, 'identity_provider_unavailable'],
     ['slowed down', { status: 400, body: { error: 'slow_down' } }, 'identity_provider_unavailable'],
     ['answered by a page', { body: '<html>' }, 'identity_provider_error'],
