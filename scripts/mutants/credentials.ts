@@ -57,8 +57,8 @@ export const CREDENTIALS: readonly Mutation[] = [
   {
     rule: 'what is refused to the proxy itself is not the caller’s fault',
     file: 'src/obtain/token-exchange-response.ts',
-    find: 'context.nowMs, ownTokenFailure)',
-    replace: 'context.nowMs, exchangeFailure)',
+    find: 'context, ownTokenFailure)',
+    replace: 'context, exchangeFailure)',
     tests: ['test/obtain/token-response.test.ts'],
   },
   {

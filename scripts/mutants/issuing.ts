@@ -91,6 +91,6 @@ export const ISSUING: readonly Mutation[] = [
     file: 'src/oauth/token-response.ts',
     find: 'if (isNoTokenEndpoint(response)) throw',
     replace: 'if (status === 0) throw',
-    tests: ['test/authserver/upstreams/refresh.test.ts'],
+    tests: ['test/upstreams/refresh.test.ts'],
   },
 ]

@@ -124,7 +124,8 @@ export const LOGINS: readonly Mutation[] = [
     rule: 'an assertion to us is used once',
     file: 'src/authserver/library/adapter.ts',
     find: 'if (!(await store.putIfAbsent(`assertion:${hashKey([id])}`, Buffer.alloc(0), ttlMs)))',
-    replace: 'if (!(await store.putIfAbsent(`assertion:${hashKey([id, String(Math.random())])}`, Buffer.alloc(0), ttlMs)))',
+    replace:
+      'if (!(await store.putIfAbsent(`assertion:${hashKey([id, String(Math.random())])}`, Buffer.alloc(0), ttlMs)))',
     tests: assertions,
   },
   {

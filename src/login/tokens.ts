@@ -19,7 +19,11 @@ export async function refreshed(
     const response = await askAs(client, record.server.token_endpoint, form, outbound)
     if (isWorthNothing(response)) return undefined
     const { expires_at_ms: _old, ...rest } = record
-    return { ...rest, refresh_token: refresh, ...tokensOf(response, { url: record.server.token_endpoint, step: 'refresh', nowMs, askedScope: record.scope }) }
+    return {
+      ...rest,
+      refresh_token: refresh,
+      ...tokensOf(response, { url: record.server.token_endpoint, step: 'refresh', nowMs, askedScope: record.scope }),
+    }
   } catch (error) {
     throw loginRefusal('the authorization server does not renew the token now', error)
   }

@@ -72,7 +72,8 @@ export async function getDocument(
   let at = url
   for (let redirects = 0; ; redirects++) {
     const response = await getOnce(at)
-    if (!REDIRECTS.has(response.status)) return expectOk(response, { url: at, service: serviceOf(what), nowMs: clock.now() })
+    if (!REDIRECTS.has(response.status))
+      return expectOk(response, { url: at, service: serviceOf(what), nowMs: clock.now() })
     const { location = '' } = response.headers
     const next = URL.canParse(location, at) ? new URL(location, at) : undefined
     if (next === undefined || next.origin !== new URL(at).origin) throw unusable(what, 'redirects to another origin')

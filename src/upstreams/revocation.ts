@@ -1,5 +1,5 @@
-import { shownUrl } from '../http/index.ts'
-import { type Connections, unusable } from './connection.ts'
+import { expectOk, serviceOf } from '../oauth/index.ts'
+import type { Connections } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createClientPost, type UpstreamClient } from './token-endpoint.ts'
 import type { UpstreamTokenSet } from './upstream.ts'
@@ -29,7 +29,7 @@ export function createRevocation(
       ['token', (refreshToken ?? accessToken).reveal()],
       ['token_type_hint', hint],
     ] as const
-    const { status } = await post({ url, form, secretInBody })
-    if (status !== 200) throw unusable(`${WHERE} answered ${status} at ${shownUrl(url)}`)
+    const response = await post({ url, form, secretInBody })
+    expectOk(response, { url, service: serviceOf(WHERE), nowMs: clock.now() })
   }
 }

@@ -70,7 +70,13 @@ export function createTokenEndpoint(
     // Lifetimes count from here: the answer's way back is part of them.
     const sentAtMs = clock.now()
     const response = await ask(grant)
-    const read = readTokenResponse(response, { url: grant.url, step: grant.step, mapping, sentAtMs, nowMs: clock.now() })
+    const read = readTokenResponse(response, {
+      url: grant.url,
+      step: grant.step,
+      mapping,
+      sentAtMs,
+      nowMs: clock.now(),
+    })
     if (read.expiresAtMs !== undefined && read.expiresAtMs <= clock.now()) {
       throw new Failure('identity_provider_error', { detail: 'token endpoint: the token had expired when it arrived' })
     }

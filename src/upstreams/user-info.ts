@@ -69,7 +69,10 @@ export async function fetchUserInfo(
   clock: Clock,
 ): Promise<UserInfoAnswer> {
   const response = await askUserInfo(request, accessToken, { userInfo })
-  return read(okJson(response, WHERE, { url: request.endpointUrl, nowMs: clock.now() }), request.fieldMapping ?? STANDARD)
+  return read(
+    okJson(response, WHERE, { url: request.endpointUrl, nowMs: clock.now() }),
+    request.fieldMapping ?? STANDARD,
+  )
 }
 
 /** The answer as it came, whatever its status. Throws what `send` throws. */
