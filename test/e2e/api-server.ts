@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Sockets } from '../support/sockets.ts'
 
@@ -27,7 +28,7 @@ export async function startApiServer(
   const writes: { what: string; body: string }[] = []
   const leases = new Map<string, string>()
   const isOne = /\/(leases|secrets|namespaces|\w+webhookconfigurations)\/[^/]+$/
-  const url = await sockets.http(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://api')
     const { method = '' } = request
     response.setHeader('content-type', 'application/json')
@@ -43,6 +44,9 @@ export async function startApiServer(
     if (isOne.test(pathname)) return response.writeHead(404).end('{"kind":"Status","reason":"NotFound","code":404}')
     const items = held[pathname.split('/').at(-1) ?? ''] ?? []
     return response.end(JSON.stringify({ metadata: { resourceVersion: '1' }, items }))
+  }
+  const url = await sockets.http((request, response) => {
+    answer(request, response).catch((error: unknown) => response.destroy(error as Error))
   })
   return { url, writes }
 }
