@@ -60,13 +60,13 @@ function caller(): AuthenticatedCaller {
     sub: string
   }
   const claims = Object.assign(Object.create(null) as object, { iss: issuer, sub: subject }) as Claims
-  const token = new Secret(`h.${name}.s`)
   const names = { issuer, subject, identity: `sub:${subject}` }
   const known = { kind: 'authenticated', provider: 'idp', ...names, claims, format: 'jwt' } as const
-  return { ...known, expiresAtMs: TOKENS_END_MS, token, tokenDigest: token.digest() }
+  return { ...known, expiresAtMs: TOKENS_END_MS, tokenDigest: new Secret(`h.${name}.s`).digest() }
 }
 const callersOf = (count: number): readonly AuthenticatedCaller[] => Array.from({ length: count }, caller)
-const knownOf = (of: AuthenticatedCaller): Known => ({ caller: of }) as Known
+const knownOf = (of: AuthenticatedCaller): Known =>
+  ({ caller: of, matched: { authorization: [`Bearer ${of.tokenDigest}`] } }) as unknown as Known
 
 /** The stages of one config of each type around one cache, and a token endpoint that answers at once. */
 function createStages(clock: Clock) {

@@ -8,6 +8,13 @@ const guard = ['test/net/guard.test.ts', 'test/net/guard-answers.test.ts']
 /** Who is calling, and what leads to whom: `authenticate`, `net`, `proxy`, `registry`. */
 export const CALLERS: readonly Mutation[] = [
   {
+    rule: 'who is remembered does not hold the token',
+    file: 'src/authenticate/accept.ts',
+    find: '    claims,\n    expiresAtMs,',
+    replace: '    claims,\n    ...{ token },\n    expiresAtMs,',
+    tests: ['test/e2e/kept-tokens.test.ts'],
+  },
+  {
     rule: 'a token is of the issuer',
     file: 'src/authenticate/claim-rules.ts',
     find: '!rules.isIntrospected : iss !== rules.issuer',

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type AuthenticatedCaller, callerIdentity, type Claims, Secret } from '../core/index.ts'
+import { type AuthenticatedCaller, callerIdentity, type Claims } from '../core/index.ts'
 import type { Provider } from './provider.ts'
 import type { Accepted } from './verdict.ts'
 
@@ -7,6 +7,8 @@ import type { Accepted } from './verdict.ts'
 const JWT_KEPT_MS = 5 * 60_000
 /** The same for an introspected token, which may have been revoked meanwhile. */
 const INTROSPECTED_KEPT_MS = 60_000
+/** Claims take about so many times the bytes of what they were parsed from. */
+const PARSED_SIZE = 2
 /** The last moment that a Date can be (ECMA-262 §21.4.1.1); a token may claim to live longer. */
 const END_OF_TIME_MS = 8.64e15
 
@@ -16,7 +18,7 @@ export interface Evidence {
   readonly format: 'jwt' | 'opaque'
   readonly claims: Claims
   readonly isIntrospected: boolean
-  /** Bytes that `claims` were parsed from, beyond the token itself. */
+  /** Bytes that `claims` were parsed from. */
   readonly bytes: number
   /** Ends the token besides `exp` of `claims`: the `exp` of a JWT that was introspected. Seconds since the epoch. */
   readonly notAfter?: number
@@ -37,11 +39,10 @@ export function accept(evidence: Evidence, nowMs: number): Accepted {
     identity: callerIdentity(claims, tokenDigest),
     claims,
     expiresAtMs,
-    token: new Secret(token),
     tokenDigest,
     format,
   })
   const keptMs = nowMs + (isIntrospected ? INTROSPECTED_KEPT_MS : JWT_KEPT_MS)
   const endMs = expiresAtMs === undefined ? keptMs : expiresAtMs + provider.jwtRules.toleranceSeconds * 1000
-  return { kind: 'accepted', caller, keepUntilMs: Math.min(keptMs, endMs), weight: token.length + evidence.bytes }
+  return { kind: 'accepted', caller, keepUntilMs: Math.min(keptMs, endMs), weight: PARSED_SIZE * evidence.bytes }
 }

@@ -1,4 +1,4 @@
-import { hash, randomInt } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { hashKey } from '../cache/index.ts'
 import { ANONYMOUS, type AuthenticatedCaller, type Caller, Failure } from '../core/index.ts'
 import { checkTokenInTarget, parseBearer } from '../http/index.ts'
@@ -6,7 +6,6 @@ import type { AuthSection, OAuthSection } from '../resources/index.ts'
 import { withCompared } from './compared.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import { createProvider } from './provider.ts'
-import { createRemembered } from './remembered.ts'
 import { createResults } from './results.ts'
 import { shapeOf } from '../oauth/index.ts'
 import { refused, type Verdict } from './verdict.ts'
@@ -58,6 +57,14 @@ export function createAuthenticator(
   throw new Failure('config_error', { detail: 'an authorization server for callers that are anonymous' })
 }
 
+const SCHEME = 'Bearer '
+
+/** What follows `Bearer`, as nearly everybody writes it; whoever writes it otherwise goes the longer way. */
+function usualToken(authorization: readonly string[]): string | undefined {
+  const [value] = authorization
+  return authorization.length === 1 && value?.startsWith(SCHEME) === true ? value.slice(SCHEME.length) : undefined
+}
+
 /** Credentials are not looked at in mode `anonymous` (specification, Authentication 7). */
 const ANONYMOUS_AUTHENTICATOR: Authenticator = {
   mode: 'anonymous',
@@ -80,13 +87,23 @@ function createOAuthAuthenticator(
   const verifyJwt = createVerifyJwt(providers, clock)
   const verifyOpaque = createVerifyOpaque(providers, clock)
   const results = createResults(clock)
-  const remembered = createRemembered((key) => results.accepted(key), randomInt(2 ** 32))
   const flights = new Map<string, Promise<AuthenticatedCaller>>()
   // Of fixed length, so that what is hashed after it cannot be mistaken for a part of it.
   const configHash = hashKey([JSON.stringify(oauth)])
   const outcomes = metrics.counter('extauth_authentications_total', 'Tokens looked at, by outcome.', ['outcome'])
   const count = { remembered: outcomes.with('remembered'), missing: outcomes.with('missing_token') }
   let renewal: NodeJS.Timeout | undefined
+
+  const keyOf = (token: string): string => hash('sha256', configHash + token, 'base64url')
+
+  /** Nothing is remembered but what was verified, so that it need not be well-formed to be looked up. */
+  const remembered = (key: string): AuthenticatedCaller | undefined => {
+    const caller = results.accepted(key)
+    if (caller === undefined) return undefined
+    own?.checkRevoked(caller)
+    count.remembered.add()
+    return caller
+  }
 
   const verify = (token: string, peer: string | undefined): Verdict | Promise<Verdict> => {
     const shape = shapeOf(token)
@@ -131,25 +148,18 @@ function createOAuthAuthenticator(
     authenticate(authorization, query, peer) {
       // Paths are the router's; a query is looked at here too, for servers that have no such check of their own.
       if (query !== '') checkTokenInTarget('', query, authorization)
-      const known = remembered.find(authorization)
-      if (known !== undefined) {
-        own?.checkRevoked(known)
-        count.remembered.add()
-        return known
-      }
+      const usual = usualToken(authorization)
+      const usualKey = usual === undefined ? undefined : keyOf(usual)
+      const known = usualKey === undefined ? undefined : remembered(usualKey)
+      if (known !== undefined) return known
       const token = parseBearer(authorization)
       if (token === undefined) {
         count.missing.add()
         throw new Failure('missing_token', { challenge: {} })
       }
-      const key = hash('sha256', configHash + token, 'base64url')
-      const caller = results.accepted(key)
-      if (caller !== undefined) {
-        remembered.note(authorization, key)
-        own?.checkRevoked(caller)
-        count.remembered.add()
-        return caller
-      }
+      const key = usualKey !== undefined && token === usual ? usualKey : keyOf(token)
+      const caller = key === usualKey ? undefined : remembered(key)
+      if (caller !== undefined) return caller
       const refusal = results.refused(key)
       if (refusal !== undefined) {
         outcomes.with(refusal.code).add()
@@ -169,7 +179,6 @@ function createOAuthAuthenticator(
     async close() {
       clearInterval(renewal)
       results.clear()
-      remembered.clear()
       await Promise.all(providers.map((provider) => provider.close()))
     },
   }

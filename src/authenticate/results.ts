@@ -14,7 +14,7 @@ export interface Results {
 const REFUSED_KEPT_MS = 10_000
 const MAX_ACCEPTED = 50_000
 const MAX_REFUSED = 10_000
-/** Bytes of tokens and claims that are kept, about: a few callers with huge tokens must not fill the memory. */
+/** Bytes of claims that are kept, about: a few callers with huge tokens must not fill the memory. */
 const MAX_WEIGHT = 64 * 1024 * 1024
 
 /**

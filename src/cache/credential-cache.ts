@@ -31,6 +31,9 @@ export interface CredentialCacheOptions<V = unknown> {
   readonly shared?: () => SharedCredentials<V> | undefined
 }
 
+/** What finds an entry. */
+type Keyed = Pick<CacheSlot<unknown>, 'key'>
+
 /** The one cache of fetched credentials (decisions §4). */
 export interface CredentialCache<V = unknown> {
   /** The scope of one config, with its counters. */
@@ -41,16 +44,16 @@ export interface CredentialCache<V = unknown> {
    */
   get(slot: CacheSlot<V>): V | Promise<V>
   /** What `get` would find; nothing is fetched, counted or kept alive by it. */
-  lookup(slot: CacheSlot<V>): CredentialLookup
+  lookup(slot: Keyed): CredentialLookup
   /**
    * The backend refused `value`: it is forgotten, unless a newer one is already there. False when fetching again can't
    * help, because this one had itself just replaced a refused one.
    */
-  reject(slot: CacheSlot<V>, value: V): boolean
+  reject(slot: Keyed, value: V): boolean
   /** The service that a config fetches from is well again: the pauses that it caused end within a second. */
   endPauses(config: string): void
   /** Whether the slot's credential replaced a refused one within the last second: then fetching again can't help. */
-  isFreshAfterRejection(slot: CacheSlot<V>): boolean
+  isFreshAfterRejection(slot: Keyed): boolean
   /**
    * Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number, and
    * where others share the cache, whether they will hear of it (false after 2 s).
@@ -198,7 +201,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
 
   const purgeHere = (filter: PurgeFilter) => forget((owner) => matchesFilter(owner, filter), 'purged')
 
-  const isFreshAfterRejection = ({ key }: CacheSlot<V>): boolean => rejections.peek(key) === true
+  const isFreshAfterRejection = ({ key }: Keyed): boolean => rejections.peek(key) === true
 
   return {
     isFreshAfterRejection,

@@ -73,7 +73,7 @@ export interface SharedCredentials<V> {
    */
   fetch(slot: CacheSlot<V>, current: V | undefined, endsAtMs: number): Promise<FetchedValue<V>>
   /** The backend refused this one: it is not taken from the store again. */
-  reject(slot: CacheSlot<V>, value: V): void
+  reject(slot: Pick<CacheSlot<V>, 'key'>, value: V): void
   /**
    * All replicas forget what matches; at once or, when the store can't be reached now, as soon as it can: then it is false,
    * after 2 s at the latest. Never rejects.

@@ -15,7 +15,8 @@ export interface AnonymousCaller {
 
 /**
  * Somebody whose token was verified. The authenticator hands out the same object for the same token while its result
- * is cached, so what is derived from the token alone (role choice) can be kept in a `WeakMap` keyed by the caller.
+ * is cached, so what is derived from the token alone (role choice) can be kept in a `WeakMap` keyed by the caller. The
+ * token itself is not in it: who is remembered outlasts the request, and the token does not (`TokenInHand`).
  */
 export interface AuthenticatedCaller {
   readonly kind: 'authenticated'
@@ -30,11 +31,16 @@ export interface AuthenticatedCaller {
   readonly claims: Claims
   /** End of the token in milliseconds since the epoch; absent when an introspection answer has no `exp`. */
   readonly expiresAtMs: number | undefined
-  readonly token: Secret
   /** SHA-256 of the token, base64url; for cache keys, computed once. */
   readonly tokenDigest: string
   readonly format: 'jwt' | 'opaque'
 }
+
+/**
+ * Gives the token that the request at hand came with, for the one place that shows it to a service. Whoever is given this
+ * holds it for as long as the request or the call that it is shown in, and no longer.
+ */
+export type TokenInHand = () => Secret
 
 /**
  * Who a token stands for at its issuer (decisions §2.9): the subject; without one the client (`client_id`, else `azp`);

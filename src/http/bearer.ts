@@ -1,4 +1,4 @@
-import { Failure } from '../core/index.ts'
+import { Failure, Secret, type TokenInHand } from '../core/index.ts'
 
 /** Longest access token that is looked at, in bytes (decisions §2.2). */
 export const MAX_TOKEN_BYTES = 16 * 1024
@@ -30,6 +30,15 @@ export function parseBearer(values: readonly string[]): string | undefined {
   if (token === undefined) throw unusable('not a bearer token')
   return token
 }
+
+/** The token in the same values, read when somebody needs it. Throws `internal_error` where there is none. */
+export const tokenInHand =
+  (authorization: readonly string[]): TokenInHand =>
+  () => {
+    const token = parseBearer(authorization)
+    if (token === undefined) throw new Failure('internal_error', { detail: 'there is no token to be shown' })
+    return new Secret(token)
+  }
 
 const unusable = (detail: string): Failure =>
   new Failure('invalid_token', { detail, challenge: { error: 'invalid_token' } })

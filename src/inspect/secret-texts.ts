@@ -1,27 +1,16 @@
-import {
-  headerKind,
-  SecretMask,
-  secretsInHeader,
-  secretSet,
-  type AuthenticatedCaller,
-  type Credential,
-  type SecretSet,
-} from '../core/index.ts'
+import { headerKind, SecretMask, secretsInHeader, secretSet, type Credential, type SecretSet } from '../core/index.ts'
 import { isShownOfSignature, maskQuery } from './mask.ts'
 
 /** Hex digits of a SigV4 signature, which end its header. */
 const SIGNATURE_LENGTH = 64
-/** What serves many requests is worked out once; it goes with the credential or the caller. */
-const ofCredential = new WeakMap<Credential | AuthenticatedCaller, { set: SecretSet; longest: number }>()
+/** What serves many requests is worked out once; it goes with the credential. A caller's token goes with the request. */
+const ofCredential = new WeakMap<Credential, { set: SecretSet; longest: number }>()
 
 /** The texts that are secret in one request, and what is left of others without them. */
 export class SecretTexts extends SecretMask {
-  /** The token of the caller; its header need not be read again. */
-  #callers: AuthenticatedCaller | undefined
-
   /** The value of a header that is secret by its name. */
   addHeader(name: string, value: string): void {
-    for (const text of secretsInHeader(name, value)) if (this.#callers?.token.isText(text) !== true) this.add(text)
+    for (const text of secretsInHeader(name, value)) this.add(text)
   }
 
   /** The values in the query of a request target that are secret by name or look. */
@@ -34,31 +23,22 @@ export class SecretTexts extends SecretMask {
     })
   }
 
-  /** Whose token came: to be told before the headers are. */
-  addCaller(caller: AuthenticatedCaller): void {
-    this.#callers = caller
-    this.#addOnce(caller, () => [caller.token.reveal()])
-  }
-
   /** What a request is armed with. */
   addCredential(credential: Credential): void {
-    if (credential.kind !== 'none') this.#addOnce(credential, () => textsOf(credential))
+    if (credential.kind === 'none') return
+    let known = ofCredential.get(credential)
+    if (known === undefined) {
+      const texts = textsOf(credential)
+      known = { set: secretSet(texts), longest: Math.max(0, ...texts.map(({ length }) => length)) }
+      ofCredential.set(credential, known)
+    }
+    this.addSet(known.set, known.longest)
   }
 
   /** The signature in the headers of a signed request. */
   addSignature(headers: readonly string[]): void {
     for (let index = 0; index + 1 < headers.length; index += 2)
       if (headers[index] === 'authorization') this.add((headers[index + 1] ?? '').slice(-SIGNATURE_LENGTH))
-  }
-
-  #addOnce(owner: Credential | AuthenticatedCaller, textsOfOwner: () => readonly string[]): void {
-    let known = ofCredential.get(owner)
-    if (known === undefined) {
-      const texts = textsOfOwner()
-      known = { set: secretSet(texts), longest: Math.max(0, ...texts.map(({ length }) => length)) }
-      ofCredential.set(owner, known)
-    }
-    this.addSet(known.set, known.longest)
   }
 }
 

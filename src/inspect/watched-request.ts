@@ -169,8 +169,6 @@ export class WatchedRequest implements RequestTrace {
   texts(): SecretTexts {
     const texts = (this.#texts ??= new SecretTexts())
     const owned = this.matchedTo?.route.ownedHeaders ?? []
-    const caller = this.knownAs?.caller
-    if (caller?.kind === 'authenticated') texts.addCaller(caller)
     if (this.inbound !== undefined) {
       const { rawHeaders, url = '' } = this.inbound.request
       addSecretHeaders(texts, rawHeaders, owned)

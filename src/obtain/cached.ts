@@ -1,5 +1,12 @@
 import { hashKey, type CacheScope, type CacheSlot, type Generation } from '../cache/index.ts'
-import { asFailure, Failure, type AuthenticatedCaller, type Caller, type Credential } from '../core/index.ts'
+import {
+  asFailure,
+  Failure,
+  type AuthenticatedCaller,
+  type Caller,
+  type Credential,
+  type TokenInHand,
+} from '../core/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createGenerations } from './generations.ts'
 import type { FetchingSource, Plan, Source } from './source.ts'
@@ -12,11 +19,11 @@ export interface CachedConfig {
   readonly configHash: string
 }
 
-/** What one caller wants from one config, worked out once per token. */
-class PlannedSlot<P extends Plan> implements CacheSlot<Credential> {
-  readonly #source: FetchingSource<P>
-  readonly #caller: AuthenticatedCaller
-  readonly #plan: P
+/** What one caller wants from one config, worked out once per token, which is not in it: it is kept beyond the request. */
+class PlannedSlot<P extends Plan> {
+  readonly source: FetchingSource<P>
+  readonly caller: AuthenticatedCaller
+  readonly plan: P
   readonly scope: CacheScope
   readonly generation: Generation
   readonly key: string
@@ -28,45 +35,69 @@ class PlannedSlot<P extends Plan> implements CacheSlot<Credential> {
     scope: CacheScope,
     generation: Generation,
   ) {
-    this.#source = source
-    this.#caller = caller
-    this.#plan = plan
+    this.source = source
+    this.caller = caller
+    this.plan = plan
     this.scope = scope
     this.generation = generation
     const { configHash, secrets } = generation
     this.key = hashKey([scope.config, configHash, secrets, caller.issuer, caller.identity, ...plan.keyParts])
   }
+}
+
+/** The same for one request with its token: nobody keeps it but a call that the request begins, until that has ended. */
+class RequestSlot<P extends Plan> implements CacheSlot<Credential> {
+  readonly #planned: PlannedSlot<P>
+  readonly #token: TokenInHand
+
+  constructor(planned: PlannedSlot<P>, token: TokenInHand) {
+    this.#planned = planned
+    this.#token = token
+  }
+
+  get scope(): CacheScope {
+    return this.#planned.scope
+  }
+
+  get generation(): Generation {
+    return this.#planned.generation
+  }
+
+  get key(): string {
+    return this.#planned.key
+  }
 
   get issuer(): string {
-    return this.#caller.issuer
+    return this.#planned.caller.issuer
   }
 
   get subject(): string {
-    return this.#caller.subject
+    return this.#planned.caller.subject
   }
 
   get ownerId(): string {
-    return this.#caller.identity
+    return this.#planned.caller.identity
   }
 
   get role(): string | undefined {
-    return this.#plan.role
+    return this.#planned.plan.role
   }
 
   get isKeyedByToken(): boolean {
-    return this.#source.isKeyedByToken === true
+    return this.#planned.source.isKeyedByToken === true
   }
 
   get notAfterMs(): number | undefined {
-    return this.#plan.notAfterMs
+    return this.#planned.plan.notAfterMs
   }
 
   get deadlineMs(): number {
-    return this.#source.deadlineMs
+    return this.#planned.source.deadlineMs
   }
 
   async fetch(endsAtMs: number): Promise<{ value: Credential; expiresAtMs: number }> {
-    const { credential, expiresAtMs } = await this.#source.fetch(this.#caller, this.#plan, endsAtMs)
+    const { source, caller, plan } = this.#planned
+    const { credential, expiresAtMs } = await source.fetch(caller, plan, endsAtMs, this.#token())
     return { value: credential, expiresAtMs }
   }
 }
@@ -106,7 +137,7 @@ export function createCachedSource<P extends Plan>(
   }
 
   return {
-    obtain: (caller) => cache.get(slotOf(caller)),
+    obtain: (caller, token) => cache.get(new RequestSlot(slotOf(caller), token)),
     lookup(caller) {
       const isKnown = caller.kind === 'authenticated' && slots.get(caller) instanceof Failure
       try {

@@ -1,4 +1,5 @@
 import type { Armed, Credential, Known, Obtain } from '../core/index.ts'
+import { tokenInHand } from '../http/index.ts'
 import type { ResolvedAuth } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createSource } from './sources.ts'
@@ -24,7 +25,7 @@ export function createObtain(auth: ResolvedAuth, deps: ObtainDeps): OpenObtain {
   const source = createSource(auth, deps)
   return {
     obtain(known) {
-      const credential = source.obtain(known.caller)
+      const credential = source.obtain(known.caller, tokenInHand(known.matched.authorization))
       return credential instanceof Promise ? credential.then((fetched) => arm(known, fetched)) : arm(known, credential)
     },
     isFreshAfterRejection: ({ known }) => source.isFreshAfterRejection?.(known.caller) === true,

@@ -1,9 +1,17 @@
-import type { AuthenticatedCaller, Caller, Credential, CredentialLookup, SecretHandle } from '../core/index.ts'
+import type {
+  AuthenticatedCaller,
+  Caller,
+  Credential,
+  CredentialLookup,
+  Secret,
+  SecretHandle,
+  TokenInHand,
+} from '../core/index.ts'
 
 /** Caller → credential for one MCPExternalAuthConfig. Returns data, never touches a header. */
 export interface Source {
-  /** Throws `Failure`; synchronous where nothing has to be fetched. */
-  obtain(caller: Caller): Credential | Promise<Credential>
+  /** Throws `Failure`; synchronous where nothing has to be fetched. `token` is what the caller's request came with. */
+  obtain(caller: Caller, token: TokenInHand): Credential | Promise<Credential>
   /** The backend refused `credential`: forget it and say whether obtaining again can give another one. */
   reject(caller: Caller, credential: Credential): boolean | Promise<boolean>
   /** Where the credential is that this caller would get now; absent where nothing is fetched. */
@@ -48,8 +56,8 @@ export interface OwnSource {
 export interface FetchingSource<P extends Plan = Plan> extends Omit<OwnSource, 'fetch'> {
   /** Throws `Failure` (403 …) when this caller can have no credential. */
   plan(caller: AuthenticatedCaller): P
-  /** Throws `Failure`; by `endsAtMs` (`performance.now()`) at the latest. */
-  fetch(caller: AuthenticatedCaller, plan: P, endsAtMs: number): Promise<Fetched>
+  /** Throws `Failure`; by `endsAtMs` (`performance.now()`) at the latest. `token` is the caller's, of any of his requests. */
+  fetch(caller: AuthenticatedCaller, plan: P, endsAtMs: number, token: Secret): Promise<Fetched>
   /** `keyParts` hold the token's digest, so that a refusal of the token is worth remembering. Default false. */
   readonly isKeyedByToken?: boolean
 }

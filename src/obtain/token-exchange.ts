@@ -85,7 +85,8 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
       return { keyParts, notAfterMs: caller.expiresAtMs }
     },
     deadlineMs: TOKEN_DEADLINE_MS,
-    fetch: (caller, _plan, endsAtMs) => subject.show(caller, (shown) => exchange(caller, shown, endsAtMs)),
+    fetch: (caller, _plan, endsAtMs, token) =>
+      subject.show(caller, token, (shown) => exchange(caller, shown, endsAtMs)),
     onRecovered: (listener) => client.onRecovered(listener),
     close: () => client.close(),
   }

@@ -26,16 +26,16 @@ export interface TokenToShow {
    */
   keyParts(caller: AuthenticatedCaller): readonly string[]
   /**
-   * Runs `use` with the token. Where a session's token is refused it is refreshed, and `use` runs once more; what is refused
+   * Runs `use` with the token; `own` is the caller's own. Where a session's token is refused it is refreshed, and `use` runs once more; what is refused
    * then is `no_session`. Throws what `use` and `UpstreamTokens` throw.
    */
-  show<T>(caller: AuthenticatedCaller, use: (shown: ShownToken) => Promise<T>): Promise<T>
+  show<T>(caller: AuthenticatedCaller, own: Secret, use: (shown: ShownToken) => Promise<T>): Promise<T>
 }
 
 /** A caller's own token, of any kind. */
 const OWN: TokenToShow = {
   keyParts: () => [],
-  show: (caller, use) => use({ token: caller.token, expiresAtMs: Infinity }),
+  show: (_caller, own, use) => use({ token: own, expiresAtMs: Infinity }),
 }
 
 /** Whether callers of this issuer have a token there. Throws `no_session` where the config wants one and they can't. */
@@ -68,8 +68,8 @@ export function createTokenToShow(
       if (typeof tsid !== 'string') throw noSession('the caller’s token names no session')
       return ['session', provider, tsid]
     },
-    async show(caller, use) {
-      if (!hasUpstreamToken(caller, upstream) || upstreamTokens === undefined) return OWN.show(caller, use)
+    async show(caller, own, use) {
+      if (!hasUpstreamToken(caller, upstream) || upstreamTokens === undefined) return OWN.show(caller, own, use)
       const first = await upstreamTokens.current(caller, provider, kind)
       try {
         return await once(first, use)

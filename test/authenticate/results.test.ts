@@ -6,6 +6,7 @@ import {
   bearer,
   callerOf,
   createWorld,
+  failureOf,
   INTROSPECTION_URL,
   ISSUER,
   json,
@@ -49,6 +50,21 @@ describe('an accepted token', () => {
     const caller = await callerOf(authenticator, token)
     expect(authenticator.authenticate(bearer(token), '')).toBe(caller)
     expect(world.metrics.value('extauth_authentications_total', 'remembered')).toBe(1)
+  })
+
+  it.each(['bearer TOKEN', 'Bearer   TOKEN', 'BEARER TOKEN'])('is known again as %j', async (writing) => {
+    const token = await jwt()
+    const caller = await callerOf(authenticator, token)
+    expect(authenticator.authenticate([writing.replace('TOKEN', token)], '')).toBe(caller)
+  })
+
+  it('is not known by more than itself', async () => {
+    const token = await jwt()
+    await callerOf(authenticator, token)
+    for (const odd of [`Bearer ${token}é`, `Bearer ${token} `, `Bearer "${token}"`, 'Bearer ', `Basic ${token}`])
+      expect([odd, (await failureOf(() => authenticator.authenticate([odd], ''))).status]).toEqual([odd, 401])
+    const twice = await failureOf(() => authenticator.authenticate([...bearer(token), ...bearer(token)], ''))
+    expect(twice.status).toBe(400)
   })
 
   it('is verified again after 5 minutes', async () => {

@@ -4,6 +4,7 @@ import type { Credential } from '../../src/core/index.ts'
 import { createCachedSource } from '../../src/obtain/cached.ts'
 import type { FetchingSource } from '../../src/obtain/source.ts'
 import { createCaller, createManualClock, createTestSecrets } from '../support/ports.ts'
+import { asked } from '../support/shown-tokens.ts'
 import { createRig } from './harness.ts'
 import { createSockets } from '../support/sockets.ts'
 
@@ -16,7 +17,7 @@ function keysOf(source: FetchingSource) {
     return { kind: 'none' }
   }
   const config = { name: 'github', namespace: 'ns', type: 'tokenExchange', configHash: 'h' }
-  const cached = createCachedSource(config, source, { cache: { ...cache, get } })
+  const cached = asked(createCachedSource(config, source, { cache: { ...cache, get } }))
   return { keys, ask: () => cached.obtain(createCaller()) }
 }
 

@@ -3,6 +3,7 @@ import { createCredentialCache } from '../../src/cache/index.ts'
 import { ANONYMOUS, Failure, Secret, type AuthenticatedCaller, type Credential } from '../../src/core/index.ts'
 import { createCachedSource } from '../../src/obtain/cached.ts'
 import type { Fetched, Plan } from '../../src/obtain/index.ts'
+import { asked } from '../support/shown-tokens.ts'
 import {
   createCaller,
   createManualClock,
@@ -28,10 +29,12 @@ function createHarness(members: { plan?: (caller: AuthenticatedCaller) => Plan }
     })
   })
   const open = (configHash = 'h', name = 'github') =>
-    createCachedSource(
-      { name, namespace: 'default', type: 'tokenExchange', configHash },
-      { plan, fetch, deadlineMs: 10_000, secrets: [secrets.get('a/one'), secrets.get('a/two')] },
-      { cache },
+    asked(
+      createCachedSource(
+        { name, namespace: 'default', type: 'tokenExchange', configHash },
+        { plan, fetch, deadlineMs: 10_000, secrets: [secrets.get('a/one'), secrets.get('a/two')] },
+        { cache },
+      ),
     )
   return { clock, cache, secrets, plan, fetch, open }
 }
@@ -148,19 +151,21 @@ test('callers without a subject each have a bound of their own', async () => {
 test('a million requests of 1,000 callers over two lifetimes make at most 3,000 fetches, and none waits but the first', async () => {
   const { clock, cache } = createHarness()
   let fetches = 0
-  const source = createCachedSource(
-    { name: 'busy', namespace: 'default', type: 'tokenExchange', configHash: 'h' },
-    {
-      deadlineMs: 10_000,
-      plan: (caller) => ({ keyParts: [caller.tokenDigest] }),
-      fetch: () => {
-        fetches += 1
-        const value = new Secret(`${fetches}`)
-        const credential = { kind: 'header', name: 'authorization', value } as const
-        return Promise.resolve({ credential, expiresAtMs: clock.now() + 3_600_000 })
+  const source = asked(
+    createCachedSource(
+      { name: 'busy', namespace: 'default', type: 'tokenExchange', configHash: 'h' },
+      {
+        deadlineMs: 10_000,
+        plan: (caller) => ({ keyParts: [caller.tokenDigest] }),
+        fetch: () => {
+          fetches += 1
+          const value = new Secret(`${fetches}`)
+          const credential = { kind: 'header', name: 'authorization', value } as const
+          return Promise.resolve({ credential, expiresAtMs: clock.now() + 3_600_000 })
+        },
       },
-    },
-    { cache },
+      { cache },
+    ),
   )
   const callers = Array.from({ length: 1_000 }, (_, index) =>
     createCaller({ subject: `u${index}`, token: `t${index}` }),

@@ -7,6 +7,7 @@ import type { AuthSpecs, ResolvedAuth, UpstreamUse } from '../../src/resources/i
 import { clientCredentials } from '../../src/resources/client-credentials.ts'
 import { tokenExchange } from '../../src/resources/token-exchange.ts'
 import type { createSockets } from '../support/sockets.ts'
+import { tokenOf } from '../support/shown-tokens.ts'
 import {
   createManualClock,
   createRecordingLog,
@@ -95,7 +96,8 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
 
   const open = (auth: ResolvedAuth) => {
     const stage = createObtain(auth, deps)
-    const known = (caller: Caller) => ({ caller }) as unknown as Known
+    const known = (caller: Caller) =>
+      ({ caller, matched: { authorization: [`Bearer ${tokenOf(caller).reveal()}`] } }) as unknown as Known
     return {
       stage,
       /** The credential as a backend would see it: `name: value`. */

@@ -1,4 +1,4 @@
-import { Failure, Secret, type AuthenticatedCaller, type Caller } from '../../src/core/index.ts'
+import { Failure, type AuthenticatedCaller, type Caller } from '../../src/core/index.ts'
 import { isUnder, parseBearer } from '../../src/http/index.ts'
 import type { AccessPolicy } from '../../src/registry/index.ts'
 
@@ -12,7 +12,6 @@ const alice: AuthenticatedCaller = {
   identity: 'sub:alice@example.com',
   claims: {},
   expiresAtMs: undefined,
-  token: new Secret('good'),
   tokenDigest: 'digest',
   format: 'opaque',
 }

@@ -9,6 +9,7 @@ import {
   type SecretHandle,
   type Secrets,
 } from '../../src/core/index.ts'
+import { showing } from './shown-tokens.ts'
 import { createHash } from 'node:crypto'
 
 /** A clock that stands still until it is moved. */
@@ -95,18 +96,18 @@ export function createCaller(options: CallerOptions = {}): AuthenticatedCaller {
   const claims = Object.freeze({ sub: subject, ...options.claims })
   const tokenDigest = createHash('sha256').update(token).digest('base64url')
   const expiresAtMs = 'expiresAtMs' in options ? options.expiresAtMs : START_MS + 86_400_000
-  return {
+  const caller: AuthenticatedCaller = {
     kind: 'authenticated',
     provider: 'corporate',
     issuer: options.issuer ?? 'https://id.example.com',
     subject,
     claims,
     expiresAtMs,
-    token: new Secret(token),
     identity: callerIdentity(claims, tokenDigest),
     tokenDigest,
     format: options.format ?? 'jwt',
   }
+  return showing(caller, new Secret(token))
 }
 
 /** A secret that a test sets; `undefined` is one that can't be read. */

@@ -7,33 +7,37 @@ const WORDS = 20
 /** What is looked at first, of each `STRIDE`th place: no piece lies between two of them. */
 const SAMPLE = 4
 const STRIDE = PIECE - SAMPLE + 1
+/** Many texts are looked at once, with little in them that looks alike: the table is made after so many looks without it. */
+const LOOKS_WITHOUT_TABLE = 64
 /** Nobody outside knows which texts meet in one place of the tables. */
 const SEED = randomInt(2 ** 31)
 
 /** Told of each stretch that was found, in order; the end is exclusive. */
 export type OnFound = (from: number, to: number) => void
 
-/** All pieces of some texts, for finding what a text has of them. Immutable. */
+/** All pieces of some texts, for finding what a text has of them. */
 export class PieceIndex {
+  readonly #long: readonly Buffer[]
   readonly #texts: Buffer
   readonly #filter: Uint8Array
-  /** Where each piece stands, plus one; open addressing. */
-  readonly #table: Uint32Array
-  readonly #short: ShortTexts
+  /** Where each piece stands, plus one; open addressing. Undefined until a text was found to have something. */
+  #table: Uint32Array | undefined
+  #looks = 0
+  readonly #short: ShortTexts | undefined
   /** Fewest bytes that are worth looking at. */
   readonly shortest: number
 
   constructor(texts: readonly Buffer[]) {
-    const long = texts.filter(({ length }) => length >= PIECE)
-    this.#short = new ShortTexts(texts.filter((text) => text.length < PIECE || isFewWords(text, 0, text.length)))
+    this.#long = texts.filter(({ length }) => length >= PIECE)
+    const short = texts.filter((text) => text.length < PIECE || isFewWords(text, 0, text.length))
+    this.#short = short.length === 0 ? undefined : new ShortTexts(short)
     this.shortest = Math.min(PIECE, ...texts.map(({ length }) => length))
-    this.#texts = Buffer.concat(long)
-    const size = 2 ** Math.ceil(Math.log2(2 * this.#texts.length + 16))
+    const [only] = this.#long
+    this.#texts = only !== undefined && this.#long.length === 1 ? only : Buffer.concat(this.#long)
+    const size = 2 ** Math.ceil(Math.log2(8 * this.#texts.length + 16))
     this.#filter = new Uint8Array(size)
-    this.#table = new Uint32Array(size)
     let start = 0
-    for (const { length } of long) {
-      for (let at = start; at <= start + length - PIECE; at++) this.#insert(at)
+    for (const { length } of this.#long) {
       for (let at = start; at <= start + length - SAMPLE; at++)
         this.#filter[hashOfSample(this.#texts, at) & (size - 1)] = 1
       start += length
@@ -42,7 +46,7 @@ export class PieceIndex {
 
   /** Finds what a text has of the texts: whole short ones, and pieces of the others, put together where they overlap. */
   find(text: Uint8Array, onFound: OnFound): void {
-    this.#short.find(text, onFound)
+    this.#short?.find(text, onFound)
     if (this.#texts.length === 0) return
     let [from, to] = [0, 0]
     const found = (): void => {
@@ -50,6 +54,7 @@ export class PieceIndex {
     }
     for (let at = 0; at + SAMPLE <= text.length; at += STRIDE) {
       if (this.#filter[hashOfSample(text, at) & (this.#filter.length - 1)] !== 1) continue
+      if (this.#table === undefined && !this.#hasSample(text, at)) continue
       const end = Math.min(at, text.length - PIECE)
       for (let piece = Math.max(0, at - STRIDE + 1); piece <= end; piece++) {
         if (!this.#has(text, piece)) continue
@@ -61,20 +66,37 @@ export class PieceIndex {
     found()
   }
 
-  #insert(at: number): void {
-    const mask = this.#table.length - 1
+  /** Whether the filter was right; true, too, once it has been asked often. */
+  #hasSample(text: Uint8Array, at: number): boolean {
+    this.#looks += 1
+    return this.#looks > LOOKS_WITHOUT_TABLE || this.#texts.indexOf(text.subarray(at, at + SAMPLE)) !== -1
+  }
+
+  #makeTable(): Uint32Array {
+    const table = new Uint32Array(2 ** Math.ceil(Math.log2(2 * this.#texts.length + 16)))
+    let start = 0
+    for (const { length } of this.#long) {
+      for (let at = start; at <= start + length - PIECE; at++) this.#insert(table, at)
+      start += length
+    }
+    return table
+  }
+
+  #insert(table: Uint32Array, at: number): void {
+    const mask = table.length - 1
     let slot = hashOfPiece(this.#texts, at) & mask
-    for (let there = this.#table[slot] ?? 0; there !== 0; there = this.#table[slot] ?? 0) {
+    for (let there = table[slot] ?? 0; there !== 0; there = table[slot] ?? 0) {
       if (this.#isAt(there - 1, this.#texts, at)) return
       slot = (slot + 1) & mask
     }
-    this.#table[slot] = at + 1
+    table[slot] = at + 1
   }
 
   #has(text: Uint8Array, at: number): boolean {
-    const mask = this.#table.length - 1
+    const table = (this.#table ??= this.#makeTable())
+    const mask = table.length - 1
     let slot = hashOfPiece(text, at) & mask
-    for (let there = this.#table[slot] ?? 0; there !== 0; there = this.#table[slot] ?? 0) {
+    for (let there = table[slot] ?? 0; there !== 0; there = table[slot] ?? 0) {
       if (this.#isAt(there - 1, text, at)) return true
       slot = (slot + 1) & mask
     }

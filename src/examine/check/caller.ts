@@ -50,9 +50,11 @@ function isForOthers(token: Secret, { callers }: ResolvedRoute): boolean {
 
 const NOBODY = `extauth-check-${'0'.repeat(32)}`
 
+/** What nobody shows. */
+export const NOBODYS_TOKEN = new Secret(NOBODY)
+
 /** A caller with a token that no service can know, to see whether a service takes us for its client. */
 export function nobody(nowMs: number): AuthenticatedCaller {
-  const token = new Secret(NOBODY)
   return {
     kind: 'authenticated',
     provider: '',
@@ -61,8 +63,7 @@ export function nobody(nowMs: number): AuthenticatedCaller {
     identity: `sub:${NOBODY}`,
     claims: Object.freeze(Object.create(null) as AuthenticatedCaller['claims']),
     expiresAtMs: nowMs + 60_000,
-    token,
-    tokenDigest: token.digest(),
+    tokenDigest: NOBODYS_TOKEN.digest(),
     format: 'jwt',
   }
 }

@@ -5,6 +5,7 @@ import {
   type Credential,
   Failure,
   FAILURES,
+  type Secret,
 } from '../../core/index.ts'
 import { createSource } from '../../obtain/index.ts'
 import { namedStsEndpoint, stsEndpoint } from '../../obtain/cloud-sts/index.ts'
@@ -19,7 +20,7 @@ import {
   urlsCalledBy,
 } from '../../resources/index.ts'
 import { decideFor } from '../explain/explain-report.ts'
-import { nobody } from './caller.ts'
+import { nobody, NOBODYS_TOKEN } from './caller.ts'
 import { checkConnection, type Service } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { checkFile } from './files.ts'
@@ -49,11 +50,16 @@ export function checkCredential(
   return asks === 'exchange' ? checkExchange(auth, caller, context) : checkOwn(auth, context)
 }
 
-/** Gets it by the source that requests use; its connections are closed after. */
-async function obtain(auth: ResolvedAuth, caller: Caller, context: CheckContext): Promise<Credential> {
+/** Gets it by the source that requests use, with the token of who is no anonymous caller; its connections are closed after. */
+async function obtain(
+  auth: ResolvedAuth,
+  caller: Caller,
+  context: CheckContext,
+  token: Secret = NOBODYS_TOKEN,
+): Promise<Credential> {
   const source = createSource(auth, context.obtain)
   try {
-    return await source.obtain(caller)
+    return await source.obtain(caller, () => token)
   } finally {
     await source.close?.()
   }
@@ -114,7 +120,12 @@ async function checkExchange(
   const isReal = caller !== undefined && auth.upstream === undefined
   const shown = isReal ? caller : nobody(context.clock.now())
   try {
-    const credential = await obtain(isReal ? auth : withOwnToken(auth), shown, context)
+    const credential = await obtain(
+      isReal ? auth : withOwnToken(auth),
+      shown,
+      context,
+      isReal ? context.token : undefined,
+    )
     if (isReal) return { lines: [...lines, line.ok('the token was exchanged')], credential }
     const remedy = 'The token endpoint must verify subject tokens; do not rely on this one.'
     return { lines: [...lines, line.failed('a made-up token was exchanged', remedy)], credential: undefined }
@@ -173,7 +184,7 @@ async function checkSts(
   const assume = about('assume-role', choice.roleArn)
   if (!stands) return { lines: [...lines, assume.skipped('there is no connection')], credential: undefined }
   try {
-    const credential = await obtain(auth, caller, context)
+    const credential = await obtain(auth, caller, context, context.token)
     return { lines: [...lines, assume.ok('STS gave credentials')], credential }
   } catch (error) {
     return { lines: [...lines, assume.thrown(error)], credential: undefined }

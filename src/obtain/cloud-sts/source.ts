@@ -63,8 +63,8 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
       return planOf(decision, caller, session)
     },
     deadlineMs: DEADLINE_MS,
-    fetch: (caller, { role, sessionName }, endsAtMs) =>
-      identity.show(caller, ({ token }) =>
+    fetch: (caller, { role, sessionName }, endsAtMs, own) =>
+      identity.show(caller, own, ({ token }) =>
         assumeRole({ roleArn: role, sessionName, token, onBehalfOf: onBehalfOf(caller), endsAtMs }),
       ),
     onRecovered: (listener) => void (recovered = listener),

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { AwsCredential } from '../../../src/core/index.ts'
 import { createCachedSource } from '../../../src/obtain/cached.ts'
 import { createCloudStsSource } from '../../../src/obtain/cloud-sts/index.ts'
+import { asked } from '../../support/shown-tokens.ts'
 import { authOf, callerOf, depsOf } from './support/deps.ts'
 import { credentialsXml, startStsDouble, type StsDouble } from './support/sts-double.ts'
 
@@ -28,7 +29,9 @@ function source() {
   const auth = authOf(spec)
   return {
     ...made,
-    source: createCachedSource(auth, { ...createCloudStsSource(auth, made.deps), deadlineMs: 20_000 }, made.deps),
+    source: asked(
+      createCachedSource(auth, { ...createCloudStsSource(auth, made.deps), deadlineMs: 20_000 }, made.deps),
+    ),
   }
 }
 

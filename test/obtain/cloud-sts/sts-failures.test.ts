@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { FAILURES, Failure, type FailureCode } from '../../../src/core/index.ts'
 import { createCachedSource } from '../../../src/obtain/cached.ts'
 import { createCloudStsSource } from '../../../src/obtain/cloud-sts/index.ts'
+import { asked } from '../../support/shown-tokens.ts'
 import { authOf, callerOf, depsOf, NOW_MS } from './support/deps.ts'
 import { credentialsXml, errorXml, startStsDouble, type StsAnswer, type StsDouble } from './support/sts-double.ts'
 
@@ -18,7 +19,7 @@ function sourceWith(answer: StsAnswer) {
   sts.answer = () => answer
   const made = depsOf(sts.url, { deadlineMs: 400 })
   const auth = authOf({ fallbackRoleArn: ROLE })
-  const source = createCachedSource(auth, createCloudStsSource(auth, made.deps), made.deps)
+  const source = asked(createCachedSource(auth, createCloudStsSource(auth, made.deps), made.deps))
   return { ...made, source }
 }
 

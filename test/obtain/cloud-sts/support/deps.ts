@@ -12,6 +12,7 @@ import { createOutbound } from '../../../../src/net/index.ts'
 import type { CloudStsAuth, CloudStsDeps } from '../../../../src/obtain/cloud-sts/source.ts'
 import type { CloudSts } from '../../../../src/resources/index.ts'
 import { seconds } from '../../../../src/fields/index.ts'
+import { showing } from '../../../support/shown-tokens.ts'
 
 /** Counts by name and labels. */
 export function countingMetrics(): { readonly metrics: Metrics; readonly counts: Map<string, number> } {
@@ -51,7 +52,7 @@ export function claimsOf(value: object): Claims {
 export function callerOf(claims: object, rest: Partial<AuthenticatedCaller> = {}): AuthenticatedCaller {
   const token = new Secret(`header.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`)
   const subject = 'sub' in claims && typeof claims.sub === 'string' ? claims.sub : ''
-  return {
+  const caller: AuthenticatedCaller = {
     kind: 'authenticated',
     provider: 'test',
     issuer: 'https://issuer.example',
@@ -59,11 +60,11 @@ export function callerOf(claims: object, rest: Partial<AuthenticatedCaller> = {}
     identity: callerIdentity(claimsOf(claims), token.digest()),
     claims: claimsOf(claims),
     expiresAtMs: undefined,
-    token,
     tokenDigest: token.digest(),
     format: 'jwt',
     ...rest,
   }
+  return showing(caller, token)
 }
 
 export function authOf(spec: Partial<CloudSts>): CloudStsAuth & { type: 'cloudSts'; configHash: string } {

@@ -1,0 +1,164 @@
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { LAB_AUDIENCE, startLabIdentityProvider, startLabSts } from '../../lab/index.ts'
+import { Secret } from '../../src/core/index.ts'
+import { createSockets } from '../support/sockets.ts'
+import { ROLE } from './credentials.ts'
+import { extauth, type Running } from './process.ts'
+import { authConfig, configFolder, proxyConfig } from './run.ts'
+
+const ROUTES = ['exchanged', 'signed', 'plain'] as const
+const SECRET = 'the-secret-of-the-proxy'
+
+const clock = { now: () => Date.now() }
+const sockets = createSockets()
+let world: Awaited<ReturnType<typeof start>>
+let running: Running
+
+/** A started proxy with a route of each way to a credential, its inspector on, and a backend that answers when it is let. */
+async function start() {
+  const identity = sockets.closing(
+    await startLabIdentityProvider({
+      port: 0,
+      clock,
+      clients: [{ id: 'proxy', secret: new Secret(SECRET), may: ['exchange', 'introspect'], audiences: ['backend'] }],
+    }),
+  )
+  const roles = [{ arn: `${ROLE}reader`, audiences: [LAB_AUDIENCE] }]
+  const trust = { issuer: identity.url, keys: identity.jwks, roles }
+  const sts = sockets.closing(await startLabSts({ port: 0, clock, trust, faults: identity.faults }))
+  const held: (() => void)[] = []
+  let isHolding = false
+  const backend = await sockets.http((request, response) => {
+    request.resume()
+    const answer = () => response.setHeader('mcp-session-id', 'a-session').end('{}')
+    if (isHolding) held.push(answer)
+    else answer()
+  })
+  const client = { clientId: 'proxy', clientSecretRef: { name: 'proxy', key: 'secret' } }
+  const { directory, remove } = await configFolder({
+    'exchanged.json': authConfig('exchanged', {
+      type: 'tokenExchange',
+      tokenExchange: { tokenUrl: `${identity.url}/token`, audience: 'backend', ...client },
+    }),
+    'signed.json': authConfig('signed', {
+      type: 'awsSts',
+      awsSts: { region: 'eu-west-1', fallbackRoleArn: `${ROLE}reader` },
+    }),
+    'plain.json': authConfig('plain', { type: 'unauthenticated' }),
+    'secrets/proxy/secret': SECRET,
+    'proxy.json': proxyConfig({
+      secretsDirectory: 'secrets',
+      auth: {
+        mode: 'oauth',
+        oauth: {
+          resourceUrl: 'http://127.0.0.1/',
+          providers: [
+            {
+              name: 'lab',
+              issuerUrl: identity.url,
+              audience: LAB_AUDIENCE,
+              introspectionUrl: `${identity.url}/introspect`,
+              clientId: 'proxy',
+              clientSecretFile: 'secrets/proxy/secret',
+            },
+          ],
+        },
+      },
+      routes: ROUTES.map((name) => ({
+        name,
+        path: `/${name}`,
+        target: `${backend}/mcp`,
+        externalAuthConfigRef: { name },
+      })),
+    }),
+  })
+  sockets.closing({ close: remove })
+  const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--drain-grace', '0s']
+  running = extauth(['proxy', '--config', directory, ...free, '--sts-endpoint', sts.url, '--inspector', 'bodies'], {
+    env: { NODE_OPTIONS: `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${directory}` },
+  })
+  const { url } = (await running.line('listening')) as { url: string }
+  return {
+    identity,
+    directory,
+    hold: () => void (isHolding = true),
+    held,
+    call: async (route: string, token: string, session?: string): Promise<Response> => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(session === undefined ? {} : { 'mcp-session-id': session }),
+      }
+      const response = await fetch(new URL(route, url), { method: 'POST', headers, body: '{}' })
+      await response.arrayBuffer()
+      return response
+    },
+  }
+}
+
+/** All strings that the process holds, as one text. Those over 1,024 characters are cut by V8; tokens are shorter. */
+async function stringsHeld(directory: string, number: number): Promise<string> {
+  running.process.kill('SIGUSR2')
+  let text = ''
+  const isWhole = async (): Promise<boolean> => {
+    const files = (await readdir(directory)).filter((name) => name.endsWith('.heapsnapshot')).sort()
+    const file = files[number]
+    text = file === undefined ? '' : await readFile(path.join(directory, file), 'latin1')
+    return text.endsWith(']}') || text.endsWith(']}\n')
+  }
+  await expect.poll(isWhole, { timeout: 60_000, interval: 200 }).toBe(true)
+  return text
+}
+
+beforeAll(async () => {
+  world = await start()
+})
+afterAll(async () => {
+  running.process.kill('SIGKILL')
+  await running.ended
+  await sockets.closeAll()
+})
+
+it('a started proxy holds no token of a caller once its requests are over, though it knows the caller again', async () => {
+  const { identity, call, directory, hold, held } = world
+  const subjects = ['alice', 'bob']
+  const jwts = await Promise.all(subjects.map((sub) => identity.mint({ sub, ttlSeconds: 3600 })))
+  const opaque = await identity.mint({ sub: 'carol', opaque: true, ttlSeconds: 3600 })
+  // What no other text has of a token: a signature, and all of an opaque one.
+  const marks = [...jwts.map((token) => token.split('.').at(-1) ?? ''), opaque]
+
+  const callAll = async (): Promise<void> => {
+    for (const token of jwts)
+      for (const route of ROUTES) {
+        const first = await call(route, token)
+        expect([route, first.status]).toEqual([route, 200])
+        const session = first.headers.get('mcp-session-id') ?? ''
+        expect((await call(route, token, session)).status).toBe(200)
+      }
+    expect((await call('plain', opaque)).status).toBe(200)
+    // Refused, and remembered as that.
+    expect((await call('signed', opaque)).status).toBe(403)
+  }
+  await callAll()
+
+  hold()
+  const pending = [...jwts, opaque].map((token) => call('plain', token))
+  await expect.poll(() => held.length).toBe(marks.length)
+  const during = await stringsHeld(directory, 0)
+  expect(
+    marks.map((mark) => during.includes(mark)),
+    'while their requests run',
+  ).toEqual(marks.map(() => true))
+  for (const answer of held.splice(0)) answer()
+  await Promise.all(pending)
+
+  // An idle connection lets go of its last request at the next look at it.
+  let [after, number] = ['', 1]
+  const heldNow = async (): Promise<boolean[]> => {
+    after = await stringsHeld(directory, number++)
+    return marks.map((mark) => after.includes(mark))
+  }
+  await expect.poll(heldNow, { timeout: 60_000, interval: 1_000 }).toEqual(marks.map(() => false))
+  expect(after).toContain('sub:alice')
+}, 180_000)
