@@ -28,6 +28,10 @@ const PAGES: readonly { readonly name: JsonSchemaName; readonly intro: string }[
     intro: 'How a backend wants to be authenticated to. Exactly the object that `type` names is present.',
   },
   {
+    name: 'MCPOIDCConfig',
+    intro: 'Who may call the workloads that refer to it by `oidcConfigRef`.',
+  },
+  {
     name: 'MCPRemoteProxy',
     intro: 'A remote MCP server behind a proxy: a route of `extauth proxy`, and a workload of the operator.',
   },

@@ -15,6 +15,13 @@ export const CALLERS: readonly Mutation[] = [
     tests: ['test/e2e/kept-tokens.test.ts'],
   },
   {
+    rule: 'callers that are said by something unusable are nobody',
+    file: 'src/load/routes/resolve-manifest-callers.ts',
+    find: "    problems.push(manifest.problem([...path, 'name'], nowhere(declared, { kind, namespace, name })))\n",
+    replace: '    void nowhere\n',
+    tests: ['test/resources/workloads/oidc-config-refs.test.ts'],
+  },
+  {
     rule: 'a token is of the issuer',
     file: 'src/authenticate/claim-rules.ts',
     find: '!rules.isIntrospected : iss !== rules.issuer',

@@ -3,6 +3,20 @@ import type { Mutation } from './mutation.ts'
 /** What runs in a cluster: `operator`. */
 export const PODS: readonly Mutation[] = [
   {
+    rule: 'a proxy whose callers nobody can tell does not run',
+    file: 'src/operator/remote-proxy/reconcile-remote-proxy.ts',
+    find: '[externalAuth, authServer, callers].every(',
+    replace: '[externalAuth, authServer].every(',
+    tests: ['test/operator/oidc-config.test.ts'],
+  },
+  {
+    rule: 'what says who may call is held while somebody refers to it',
+    file: 'src/operator/plans.ts',
+    find: "workloads: references.workloadsOf(configKey('MCPOIDCConfig', namespace, name))",
+    replace: 'workloads: []',
+    tests: ['test/operator/oidc-config.test.ts'],
+  },
+  {
     rule: 'a pod on the network of its node is refused',
     file: 'src/operator/injection/request.ts',
     find: 'if (hostNetwork === true)',

@@ -8,24 +8,18 @@ import {
   type Queue,
   type ResourceType,
 } from '../kube/index.ts'
-import type { Action, Plan } from './actions.ts'
+import type { Plan } from './actions.ts'
 import { createKnownConfigs, type KnownConfigs } from './config/known-config.ts'
-import { reconcileConfig } from './config/reconcile-config.ts'
+import { createKnownOidcConfigs, type KnownOidcConfig } from './config/known-oidc-config.ts'
+import { createPlanner } from './plans.ts'
 import { ApplyRefused, createExecutor } from './executor.ts'
-import { isOldForm } from './injection/old-form.ts'
-import { injectionConfigMap } from './injection/config-map.ts'
-import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
+import { type OwnTypes, REFERRING_KINDS } from './kinds.ts'
 import { isUsable, observe, type Observed } from './observed.ts'
-import { barredSecrets, createSecretLookup, type SecretLookup } from './secret-states.ts'
+import { createSecretLookup, type SecretLookup } from './secret-states.ts'
 import { createReferenceIndex } from './reference-index.ts'
 import { podKeys, referencedConfigs } from './references.ts'
-import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
-import type { RemoteProxy } from './remote-proxy/remote-proxy.ts'
-import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
+import type { SnapshotSettings } from './remote-proxy/snapshot.ts'
 import { taskOf, type LookedAt, partsOf, touchedBy } from './touched.ts'
-import { isAsWanted, stamped } from './wanted.ts'
-import { reconcileWorkload } from './workload/reconcile-workload.ts'
-import { workloadSnapshot } from './workload/snapshot.ts'
 
 export interface ControllerOptions {
   readonly client: KubeClient
@@ -50,6 +44,7 @@ export interface Controller {
   start(): void
   readonly observed: Observed
   readonly known: KnownConfigs
+  readonly knownOidc: (object: KubeObject) => KnownOidcConfig
   readonly secretsOf: SecretLookup
   /** Resolves when nothing is waiting; for tests. */
   idle(): Promise<void>
@@ -89,6 +84,7 @@ export function createController(options: ControllerOptions): Controller {
   const keys = podKeys(settings.apiGroup)
   const references = createReferenceIndex(keys)
   const known = createKnownConfigs(settings.apiGroup)
+  const knownOidc = createKnownOidcConfigs(settings.apiGroup)
   const { reconciles, duration, depth, restarts } = openSeries(metrics)
   /** Events are a courtesy: while objects wait to be looked at, one in a while is enough. */
   const calm = async (): Promise<void> => {
@@ -104,9 +100,6 @@ export function createController(options: ControllerOptions): Controller {
     calm,
     log,
   })
-
-  /** Of each proxy, what could run last: drift is put back to it while its configuration can't. */
-  const lastGood = new Map<string, { readonly uid: string | undefined; readonly proxy: RemoteProxy }>()
 
   const work = async (key: string): Promise<number | undefined> => {
     if (!options.isLeader()) return undefined
@@ -158,15 +151,10 @@ export function createController(options: ControllerOptions): Controller {
     }
   }
 
-  const planFor = (key: string, refused?: ApplyRefused): Plan | undefined => {
-    const { kind, namespace, name } = partsOf(key)
-    if (kind === 'MCPExternalAuthConfig') return planConfig(namespace, name)
-    return kind === 'MCPRemoteProxy' ? planProxy(namespace, name, refused) : planWorkload(kind, namespace, name)
-  }
-
   /** Large configs are read a little at a time: the lease and webhooks must not wait for them. */
   const judgeMatchersFor = async (key: string): Promise<void> => {
     const { kind, namespace, name } = partsOf(key)
+    if (kind === 'MCPOIDCConfig') return
     const workload = kind === 'MCPExternalAuthConfig' ? undefined : observed.workload(kind, namespace, name)
     const names =
       kind === 'MCPExternalAuthConfig' || workload === undefined ? [name] : referencedConfigs(kind, workload)
@@ -175,69 +163,6 @@ export function createController(options: ControllerOptions): Controller {
       const judged = await known.prepare(config, { mostMs: MOST_JUDGING_MS })
       if (judged !== 'judged' && config !== undefined) known.giveUp(config)
     }
-  }
-
-  const planConfig = (namespace: string, name: string): Plan | undefined => {
-    const object = observed.config(namespace, name)
-    if (object === undefined) return undefined
-    const key = `${namespace}/${name}`
-    const { problems, valid } = known.of(object)
-    const pods = references.podsOf(key)
-    const made = { image: settings.image, secretKeys: valid?.secretKeys ?? new Map<string, ReadonlySet<string>>() }
-    const isOld = (pod: KubeObject | undefined): boolean => pod !== undefined && isOldForm(pod, made)
-    const secrets = secretsOf(namespace, [...(valid?.secretKeys.keys() ?? [])])
-    const plan =
-      options.ownsKinds || options.writesStatus
-        ? reconcileConfig({
-            object,
-            type: types.MCPExternalAuthConfig,
-            verdict: { problems, configHash: valid?.configHash },
-            workloads: references.workloadsOf(key),
-            pods,
-            oldPods: valid === undefined ? [] : pods.filter((pod) => isOld(observed.pod(namespace, pod))),
-            secrets,
-            isNamespaceTerminating: observed.isTerminating(namespace),
-            finalizer: `${settings.apiGroup}/external-auth-references`,
-            ownsKind: options.ownsKinds,
-            now: new Date(clock.now()),
-          })
-        : { actions: [], events: [] }
-    const isStaying = object.metadata.deletionTimestamp === undefined
-    // An invalid edit keeps the last good ConfigMap.
-    if (pods.length === 0 || valid === undefined || !isStaying || barredSecrets(secrets).length > 0) return plan
-    const wanted = stamped(injectionConfigMap(object))
-    const before = observed.owned(CLUSTER_TYPES.ConfigMap, namespace, wanted.metadata.name)
-    if (isAsWanted(wanted, before)) return plan
-    const apply: Action = { do: 'apply', type: CLUSTER_TYPES.ConfigMap, object: wanted, before }
-    return { ...plan, actions: [...plan.actions, apply] }
-  }
-
-  const planProxy = (namespace: string, name: string, refused?: ApplyRefused): Plan | undefined => {
-    const object = observed.workload('MCPRemoteProxy', namespace, name)
-    const key = `${namespace}/${name}`
-    // Another object of that name has nothing to do with what the one before it had.
-    if (object?.metadata.uid !== lastGood.get(key)?.uid) lastGood.delete(key)
-    if (object === undefined || !options.ownsKinds) return undefined
-    const now = new Date(clock.now())
-    const snapshot = remoteProxySnapshot(object, { observed, known, secretsOf, types, settings, now })
-    const proxy = runnableProxy(snapshot)
-    if (proxy !== undefined) lastGood.set(key, { uid: object.metadata.uid, proxy })
-    return reconcileRemoteProxy({
-      ...snapshot,
-      lastGood: lastGood.get(key)?.proxy,
-      refused,
-      secrets: snapshot.secrets,
-    })
-  }
-
-  /** Of what others run, nothing but conditions. */
-  const planWorkload = (kind: ReferringKind, namespace: string, name: string): Plan | undefined => {
-    const object = observed.workload(kind, namespace, name)
-    if (object === undefined || !options.ownsKinds) return undefined
-    const now = new Date(clock.now())
-    return reconcileWorkload(
-      workloadSnapshot(kind, object, { observed, known, types, apiGroup: settings.apiGroup, now }),
-    )
   }
 
   const onChange = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined): void => {
@@ -252,6 +177,8 @@ export function createController(options: ControllerOptions): Controller {
   const addNamespace = (namespace: string): void => {
     for (const { metadata } of observed.configs())
       if (metadata.namespace === namespace) add(taskOf('MCPExternalAuthConfig', namespace, metadata.name))
+    for (const { metadata } of observed.oidcConfigs())
+      if (metadata.namespace === namespace) add(taskOf('MCPOIDCConfig', namespace, metadata.name))
     for (const { metadata } of observed.workloads('MCPRemoteProxy'))
       if (metadata.namespace === namespace) add(taskOf('MCPRemoteProxy', namespace, metadata.name))
   }
@@ -268,10 +195,24 @@ export function createController(options: ControllerOptions): Controller {
   })
 
   const secretsOf = createSecretLookup(observed, settings.secretsByLabel)
+  const { ownsKinds, writesStatus } = options
+  const planFor = createPlanner({
+    observed,
+    references,
+    known,
+    knownOidc,
+    secretsOf,
+    types,
+    settings,
+    ownsKinds,
+    writesStatus,
+    clock,
+  })
 
   return {
     observed,
     known,
+    knownOidc,
     secretsOf,
     start() {
       isStarted = true
@@ -279,6 +220,7 @@ export function createController(options: ControllerOptions): Controller {
         for (const { metadata } of objects) queue.add(taskOf(kind, metadata.namespace ?? '', metadata.name))
       }
       addAll('MCPExternalAuthConfig', observed.configs())
+      addAll('MCPOIDCConfig', observed.oidcConfigs())
       for (const kind of REFERRING_KINDS) addAll(kind, observed.workloads(kind))
     },
     async idle() {

@@ -41,6 +41,7 @@ export const CLUSTER_TYPES = {
 export const ownTypes = (apiGroup: string, version: string = NEWEST_VERSION) =>
   ({
     MCPExternalAuthConfig: type(apiGroup, version, 'MCPExternalAuthConfig'),
+    MCPOIDCConfig: type(apiGroup, version, 'MCPOIDCConfig'),
     MCPRemoteProxy: type(apiGroup, version, 'MCPRemoteProxy', 'mcpremoteproxies'),
     MCPServer: type(apiGroup, version, 'MCPServer'),
     MCPServerEntry: type(apiGroup, version, 'MCPServerEntry', 'mcpserverentries'),
@@ -71,6 +72,9 @@ export async function servedVersion(client: KubeClient, apiGroup: string, namesp
  */
 export const versionInFiles = (apiVersion: string): string => apiVersion.replace(/\/.*$/, `/${API_VERSIONS[0]}`)
 
-/** The kinds that refer to an MCPExternalAuthConfig and are counted in its status. */
+/** The kinds that workloads refer to, and that are not deleted while they do. */
+export const CONFIG_KINDS = ['MCPExternalAuthConfig', 'MCPOIDCConfig'] as const
+export type ConfigKind = (typeof CONFIG_KINDS)[number]
+/** The kinds that refer to them and are counted in their status. */
 export const REFERRING_KINDS = ['MCPRemoteProxy', 'MCPServer', 'MCPServerEntry', 'VirtualMCPServer'] as const
 export type ReferringKind = (typeof REFERRING_KINDS)[number]

@@ -37,6 +37,8 @@ const OWNED_SELECTOR = 'app.kubernetes.io/managed-by=mcp-extauth-operator'
 export interface Observed {
   config(namespace: string, name: string): KubeObject | undefined
   configs(): readonly KubeObject[]
+  oidcConfig(namespace: string, name: string): KubeObject | undefined
+  oidcConfigs(): readonly KubeObject[]
   workload(kind: ReferringKind, namespace: string, name: string): KubeObject | undefined
   workloads(kind: ReferringKind): readonly KubeObject[]
   /** Pods with the injection label. */
@@ -99,6 +101,7 @@ export function observe(options: ObservedOptions): Observed {
       log,
     })
   const configs = follow(types.MCPExternalAuthConfig)
+  const oidcConfigs = follow(types.MCPOIDCConfig)
   const workloads = new Map<ReferringKind, Informer>(REFERRING_KINDS.map((kind) => [kind, follow(types[kind])]))
   const pods = follow(CLUSTER_TYPES.Pod, { labelSelector: `${keys.inject}=true` })
   const proxyPods = ownsKinds
@@ -111,14 +114,23 @@ export function observe(options: ObservedOptions): Observed {
   const namespaces =
     ownsKinds && namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
   const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }, onlyThatItIs) : undefined
-  const all = [configs, ...workloads.values(), pods, proxyPods, ...owned.values(), namespaces, secrets].filter(
-    (informer): informer is Informer => informer !== undefined,
-  )
+  const all = [
+    configs,
+    oidcConfigs,
+    ...workloads.values(),
+    pods,
+    proxyPods,
+    ...owned.values(),
+    namespaces,
+    secrets,
+  ].filter((informer): informer is Informer => informer !== undefined)
   // Of pods, only those of proxies are written.
   const written = new Map(all.filter((informer) => informer !== pods).map((informer) => [informer.type.kind, informer]))
   return {
     config: (space, name) => configs.get(`${space}/${name}`),
     configs: () => configs.list(),
+    oidcConfig: (space, name) => oidcConfigs.get(`${space}/${name}`),
+    oidcConfigs: () => oidcConfigs.list(),
     workload: (kind, space, name) => workloads.get(kind)?.get(`${space}/${name}`),
     workloads: (kind) => workloads.get(kind)?.list() ?? [],
     pod: (space, name) => pods.get(`${space}/${name}`),

@@ -1,10 +1,13 @@
 import type { KubeObject } from '../kube/index.ts'
-import type { ReferringKind } from './kinds.ts'
-import { hasEnded, injectedConfig, type PodKeys, referencedConfigs } from './references.ts'
+import type { ConfigKind, ReferringKind } from './kinds.ts'
+import { hasEnded, injectedConfig, type PodKeys, referencesOf } from './references.ts'
 
-/** Who refers to which MCPExternalAuthConfig, kept current by changes, so that nothing is searched per look. */
+/** What is referred to, as a key: `kind/namespace/name`. */
+export const configKey = (kind: ConfigKind, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
+
+/** Who refers to which config, kept current by changes, so that nothing is searched per look. */
 export interface ReferenceIndex {
-  /** Gives the keys (`namespace/name`) of the configs that gained or lost a reference. */
+  /** Gives the keys of the configs that gained or lost a reference. */
   workload(kind: ReferringKind, before: KubeObject | undefined, after: KubeObject | undefined): string[]
   /** The same for an injected pod. */
   pod(before: KubeObject | undefined, after: KubeObject | undefined): string[]
@@ -23,32 +26,30 @@ export function createReferenceIndex(keys: PodKeys): ReferenceIndex {
       if (object === undefined) return []
       const space = spaceOf(object)
       const id = `${kind}/${object.metadata.name}`
-      const earlier = before === undefined ? [] : referencedConfigs(kind, before)
-      const now = after === undefined ? [] : referencedConfigs(kind, after)
-      for (const name of earlier) if (!now.includes(name)) drop(workloads, `${space}/${name}`, id)
-      for (const name of now) {
-        const key = `${space}/${name}`
+      const keysOf = (one: KubeObject | undefined): string[] =>
+        one === undefined ? [] : referencesOf(kind, one).map((found) => configKey(found.kind, space, found.name))
+      const earlier = keysOf(before)
+      const now = keysOf(after)
+      for (const key of earlier) if (!now.includes(key)) drop(workloads, key, id)
+      for (const key of now) {
         const known = workloads.get(key) ?? new Map<string, { kind: ReferringKind; name: string }>()
         workloads.set(key, known.set(id, { kind, name: object.metadata.name }))
       }
-      const changed = [
-        ...earlier.filter((name) => !now.includes(name)),
-        ...now.filter((name) => !earlier.includes(name)),
-      ]
-      return changed.map((name) => `${space}/${name}`)
+      return [...earlier.filter((key) => !now.includes(key)), ...now.filter((key) => !earlier.includes(key))]
     },
     pod(before, after) {
       const object = after ?? before
       if (object === undefined) return []
       const space = spaceOf(object)
       const { name } = object.metadata
-      const earlier = before === undefined ? undefined : injectedConfig(before, keys)
+      const keyOf = (config: string | undefined): string | undefined =>
+        config === undefined ? undefined : configKey('MCPExternalAuthConfig', space, config)
+      const earlier = before === undefined ? undefined : keyOf(injectedConfig(before, keys))
       // One that has ended holds nothing back.
-      const now = after === undefined || hasEnded(after) ? undefined : injectedConfig(after, keys)
-      if (earlier !== undefined && earlier !== now) drop(pods, `${space}/${earlier}`, name)
-      if (now !== undefined) pods.set(`${space}/${now}`, (pods.get(`${space}/${now}`) ?? new Set<string>()).add(name))
-      const changed = earlier === now ? [] : [earlier, now]
-      return changed.flatMap((config) => (config === undefined ? [] : [`${space}/${config}`]))
+      const now = after === undefined || hasEnded(after) ? undefined : keyOf(injectedConfig(after, keys))
+      if (earlier !== undefined && earlier !== now) drop(pods, earlier, name)
+      if (now !== undefined) pods.set(now, (pods.get(now) ?? new Set<string>()).add(name))
+      return earlier === now ? [] : [earlier, now].filter((key) => key !== undefined)
     },
     workloadsOf: (key) => [...(workloads.get(key)?.values() ?? [])],
     podsOf: (key) => [...(pods.get(key) ?? [])].sort(),

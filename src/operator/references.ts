@@ -1,5 +1,5 @@
 import type { KubeObject } from '../kube/index.ts'
-import type { ReferringKind } from './kinds.ts'
+import type { ConfigKind, ReferringKind } from './kinds.ts'
 
 /** Names of pod annotations and labels, in the operator's group. */
 export const podKeys = (apiGroup: string) => ({
@@ -53,6 +53,22 @@ export function referencedConfigs(kind: ReferringKind, object: KubeObject): stri
     }
   }
 }
+
+/** Name of the MCPOIDCConfig that says who may call a workload; none or one. */
+export function referencedOidcConfigs(kind: ReferringKind, object: KubeObject): string[] {
+  const { spec } = object
+  const section = kind === 'VirtualMCPServer' ? member(spec, 'incomingAuth') : spec
+  return nameIn(member(section, 'oidcConfigRef'))
+}
+
+/** Everything that a workload refers to. */
+export const referencesOf = (
+  kind: ReferringKind,
+  object: KubeObject,
+): { readonly kind: ConfigKind; readonly name: string }[] => [
+  ...referencedConfigs(kind, object).map((name) => ({ kind: 'MCPExternalAuthConfig' as const, name })),
+  ...referencedOidcConfigs(kind, object).map((name) => ({ kind: 'MCPOIDCConfig' as const, name })),
+]
 
 /** The config that a pod was, or is to be, injected for. */
 export function injectedConfig(pod: KubeObject, keys: PodKeys): string | undefined {

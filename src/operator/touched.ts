@@ -1,11 +1,11 @@
 import type { KubeObject, ResourceType } from '../kube/index.ts'
 import { conditionsOf } from './conditions.ts'
-import { REFERRING_KINDS, type ReferringKind } from './kinds.ts'
+import { CONFIG_KINDS, type ConfigKind, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
 import { hasSameSpec } from './observed.ts'
-import type { ReferenceIndex } from './reference-index.ts'
+import { configKey, type ReferenceIndex } from './reference-index.ts'
 
 /** Kinds that are looked at. */
-export type LookedAt = 'MCPExternalAuthConfig' | ReferringKind
+export type LookedAt = ConfigKind | ReferringKind
 
 /** What is looked at, as a key of the queue. */
 export const taskOf = (kind: LookedAt, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
@@ -13,7 +13,7 @@ export const taskOf = (kind: LookedAt, namespace: string, name: string): string 
 /** What a key stands for. */
 export function partsOf(key: string): { readonly kind: LookedAt; readonly namespace: string; readonly name: string } {
   const [kind = '', namespace = '', name = ''] = key.split('/')
-  return { kind: isReferring(kind) ? kind : 'MCPExternalAuthConfig', namespace, name }
+  return { kind: isReferring(kind) || isConfig(kind) ? kind : 'MCPExternalAuthConfig', namespace, name }
 }
 
 /** Keys of what has to be looked at because an object changed. */
@@ -26,21 +26,20 @@ export function touchedBy(
   const object = after ?? before
   if (object === undefined) return []
   const { namespace = 'default', name } = object.metadata
-  if (type.kind === 'MCPExternalAuthConfig') {
+  if (isConfig(type.kind)) {
     // What workloads are told and what pods run comes from its spec.
     const isSame = after !== undefined && hasSameSpec(after, before)
-    const users = isSame ? [] : references.workloadsOf(`${namespace}/${name}`)
+    const users = isSame ? [] : references.workloadsOf(configKey(type.kind, namespace, name))
     return [taskOf(type.kind, namespace, name), ...users.map((user) => taskOf(user.kind, namespace, user.name))]
   }
-  const configs = (keys: readonly string[]): string[] => keys.map((key) => `MCPExternalAuthConfig/${key}`)
   if (isReferring(type.kind)) {
     const changed = references.workload(type.kind, before, after)
     // Of one that others run, only its conditions are ours.
     const isTheirs = type.kind !== 'MCPRemoteProxy' && after !== undefined && hasSameSpec(after, before)
     const isQuiet = isTheirs && changed.length === 0 && hasSameConditions(after, before)
-    return [...configs(changed), ...(isQuiet ? [] : [taskOf(type.kind, namespace, name)])]
+    return [...changed, ...(isQuiet ? [] : [taskOf(type.kind, namespace, name)])]
   }
-  if (type.kind === 'Pod') return configs(references.pod(before, after))
+  if (type.kind === 'Pod') return references.pod(before, after)
   // Also of whom it was: the reference may be what was taken away.
   const owners = [before, after].flatMap((one) => one?.metadata.ownerReferences ?? [])
   return owners.flatMap(({ controller, kind, name: owner }) =>
@@ -54,3 +53,5 @@ const hasSameConditions = (after: KubeObject, before: KubeObject | undefined): b
   before !== undefined && JSON.stringify(conditionsOf(after)) === JSON.stringify(conditionsOf(before))
 
 const isReferring = (kind: string): kind is ReferringKind => REFERRING_KINDS.some((one) => one === kind)
+
+const isConfig = (kind: string): kind is ConfigKind => CONFIG_KINDS.some((one) => one === kind)

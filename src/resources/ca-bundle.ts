@@ -7,6 +7,7 @@ const configMapKeyRef = () =>
     z.strictObject({
       name: objectName().describe('Name of the ConfigMap.'),
       key: dataKey().describe('Key within the ConfigMap.'),
+      optional: z.literal(false).optional().describe('The certificates have to be there.'),
     }),
     SECRET_REFS,
     'certificates',

@@ -65,7 +65,8 @@ export type { ClientCredentials } from './client-credentials.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export type { CalledUrl, FirstSecret } from './type-record.ts'
 export type { OAuth2Config, OidcConfig, UpstreamProvider, UserInfo } from './upstream-provider.ts'
-export type { ManifestCallers } from './workloads/manifest-callers.ts'
+export { type ManifestCallers, describedProvider, referencedCallers } from './workloads/manifest-callers.ts'
+export { mcpOidcConfig, type MCPOIDCConfig } from './workloads/mcp-oidc-config.ts'
 export type { Backend } from './workloads/workload-fields.ts'
 export {
   FOREIGN_FIELDS,

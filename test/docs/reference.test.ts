@@ -39,6 +39,7 @@ describe('the reference of all fields', () => {
     expect(PAGE.match(/^## .*$/gm)?.map((line) => line.slice(3))).toEqual([
       'ProxyConfig',
       'MCPExternalAuthConfig',
+      'MCPOIDCConfig',
       'MCPRemoteProxy',
       'MCPServerEntry',
       'MCPServer',

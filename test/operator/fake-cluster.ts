@@ -5,6 +5,8 @@ export interface FakeCluster {
   readonly client: KubeClient
   /** `verb kind[/subresource] name` of each write of the client, in order. */
   readonly writes: string[]
+  /** What is stored, by kind and `namespace/name`. */
+  stored(kind: string, key: string): KubeObject | undefined
   /** Stores an object as somebody else would, and tells those who watch. */
   put(object: KubeObject): void
   /** Lists of this kind wait until what it gives is called. */
@@ -69,6 +71,7 @@ export function createFakeCluster(): FakeCluster {
   }
   return {
     writes,
+    stored: (kind, key) => stored.get(kind)?.get(key),
     put: (object) => void store(object),
     holdList: (kind) => gate((held) => void lists.set(kind, held)),
     holdEvents: () => gate((held) => void (events = held)),

@@ -21,6 +21,7 @@ const look = (more: Partial<ConfigSnapshot> = {}) =>
     type,
     verdict: { problems: [], configHash: 'abc' },
     workloads: [],
+    isInjectable: true,
     pods: [],
     oldPods: [],
     secrets: 'unknown',

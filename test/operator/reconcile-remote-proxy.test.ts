@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../../src/kube/index.ts'
 import { createKnownConfigs } from '../../src/operator/config/known-config.ts'
+import { createKnownOidcConfigs } from '../../src/operator/config/known-oidc-config.ts'
 import { ownTypes } from '../../src/operator/index.ts'
 import type { Observed } from '../../src/operator/observed.ts'
 import { reconcileRemoteProxy } from '../../src/operator/remote-proxy/reconcile-remote-proxy.ts'
@@ -36,6 +37,7 @@ function look(object: KubeObject, owned: ReadonlyMap<string, KubeObject>) {
   const snapshot = remoteProxySnapshot(object, {
     observed: observed as Observed,
     known: createKnownConfigs(GROUP),
+    knownOidc: createKnownOidcConfigs(GROUP),
     secretsOf: () => 'unknown',
     types,
     settings,

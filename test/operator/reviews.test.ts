@@ -64,7 +64,7 @@ describe('a review', () => {
 })
 
 describe('a config', () => {
-  const decide = (spec: object | undefined, missing: string[] = []) =>
+  const decide = (spec: object | undefined, missing: { kind: string; name: string }[] = []) =>
     decideValidation(
       {
         ...REQUEST,
@@ -83,7 +83,7 @@ describe('a config', () => {
   })
 
   test('that is good is let in; what it refers to may come later', () => {
-    expect(decide({ type: 'unauthenticated' }, ['b'])).toEqual({
+    expect(decide({ type: 'unauthenticated' }, [{ kind: 'MCPExternalAuthConfig', name: 'b' }])).toEqual({
       allowed: true,
       warnings: ['there is no MCPExternalAuthConfig "b" in namespace "n" yet'],
     })

@@ -140,6 +140,7 @@ class Users {
         return some(routes.filter((route) => route.name === name).map((route) => route.name))
       }
       case 'AuthSection':
+      case 'MCPOIDCConfig':
         return some(this.#callersWith(named))
       default: {
         const own = drafts.filter((draft) => isSame(draft.source) && draft.problem('name', '').name === at.name)

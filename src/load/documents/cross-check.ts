@@ -15,6 +15,7 @@ export function crossCheck(loading: Loading): void {
   for (const referrer of loading.declared) {
     for (const reference of referrer.references) {
       checkReference(loading, declared, referrer, reference)
+      if (reference.role === 'callers') continue
       checkTarget(loading, auths.get(key(referrer.namespace, reference.name)), referrer, reference)
     }
   }
@@ -81,10 +82,19 @@ function checkReference(
   loading: Loading,
   declared: ReadonlyMap<string, Declared>,
   { place, namespace }: Declared,
-  { name, path }: FoundReference,
+  { name, path, role }: FoundReference,
 ): void {
-  if (declared.has(key('MCPExternalAuthConfig', namespace, name))) return
-  const candidates = [...declared.values()].filter((item) => item.kind === 'MCPExternalAuthConfig')
+  const kind = role === 'callers' ? 'MCPOIDCConfig' : 'MCPExternalAuthConfig'
+  if (declared.has(key(kind, namespace, name))) return
+  loading.problems.push(place.problem(path, nowhere([...declared.values()], { kind, namespace, name })))
+}
+
+/** What is said of a reference that leads nowhere. */
+export function nowhere(
+  declared: readonly Declared[],
+  { kind, namespace, name }: { readonly kind: string; readonly namespace: string; readonly name: string },
+): string {
+  const candidates = declared.filter((item) => item.kind === kind)
   const elsewhere = candidates.find((item) => item.name === name)
   const meant = nearest(
     name,
@@ -96,8 +106,7 @@ function checkReference(
         ? ''
         : `, did you mean "${meant}"?`
       : `; the one at ${placeOf(elsewhere.place)} is in namespace "${elsewhere.namespace}", and references stay within one`
-  const message = `there is no MCPExternalAuthConfig "${name}" in namespace "${namespace}"${hint}`
-  loading.problems.push(place.problem(path, message))
+  return `there is no ${kind} "${name}" in namespace "${namespace}"${hint}`
 }
 
 /** `file:line` of a document. */

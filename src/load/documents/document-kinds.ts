@@ -12,7 +12,13 @@ export const NEWEST_VERSION = 'v1beta1' satisfies (typeof API_VERSIONS)[number]
 const ALSO_LOADED: readonly string[] = ['toolhive.stacklok.dev']
 
 /** Every kind that this product reads. */
-export const OUR_KINDS = ['MCPExternalAuthConfig', 'ProxyConfig', 'RoleTest', ...WORKLOAD_KINDS] as const
+export const OUR_KINDS = [
+  'MCPExternalAuthConfig',
+  'MCPOIDCConfig',
+  'ProxyConfig',
+  'RoleTest',
+  ...WORKLOAD_KINDS,
+] as const
 export type DocumentKind = (typeof OUR_KINDS)[number]
 
 export type Sorted =

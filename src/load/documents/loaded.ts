@@ -1,6 +1,7 @@
 import type {
   ManifestSection,
   MCPExternalAuthConfig,
+  MCPOIDCConfig,
   ProxyConfig,
   RegistryConfig,
   RoleTest,
@@ -17,13 +18,14 @@ export interface Declared {
   readonly namespace: string
   readonly name: string
   readonly place: Located<unknown>
-  /** Its references to MCPExternalAuthConfig. */
+  /** Its references to MCPExternalAuthConfig and MCPOIDCConfig. */
   readonly references: readonly FoundReference[]
 }
 
 /** Everything that a set of files holds. Documents with problems are only in `problems` and `declared`. */
 export interface Loaded {
   readonly auths: readonly LocatedAuth[]
+  readonly oidcConfigs: readonly LocatedOidcConfig[]
   readonly proxies: readonly Located<ProxyConfig>[]
   readonly workloads: readonly Located<Workload>[]
   readonly registries: readonly Located<RegistryConfig>[]
@@ -53,11 +55,17 @@ export interface LocatedAuth extends Located<MCPExternalAuthConfig> {
   readonly configHash: string
 }
 
+/** An MCPOIDCConfig with the hash of its spec. */
+export interface LocatedOidcConfig extends Located<MCPOIDCConfig> {
+  readonly configHash: string
+}
+
 /** `Loaded` while it is being filled. */
 export type Loading = { -readonly [K in keyof Loaded]: Loaded[K] extends readonly (infer T)[] ? T[] : Loaded[K] }
 
 export const nothingLoaded = (): Loading => ({
   auths: [],
+  oidcConfigs: [],
   proxies: [],
   workloads: [],
   registries: [],

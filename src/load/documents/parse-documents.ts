@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import {
   manifestSection,
+  mcpOidcConfig,
+  describedProvider,
   typedSpec,
   configHash,
   externalAuthConfig,
@@ -26,7 +28,7 @@ import { nearest } from '../../core/index.ts'
 import { fileProblem, pathText, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { referencesOf } from './references.ts'
 import { tellRoutes } from '../routes/tell-routes.ts'
-import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
+import { providerHttp, refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import { fullBudget, objectBudget, YAML_LIMITS } from '../yaml/yaml-limits.ts'
 import { readYaml } from '../yaml/yaml.ts'
 
@@ -43,6 +45,7 @@ export interface ParseOptions {
 
 const SCHEMAS = {
   MCPExternalAuthConfig: once(externalAuthConfig),
+  MCPOIDCConfig: once(mcpOidcConfig),
   ProxyConfig: once(proxyConfig),
   RegistryConfig: once(registryConfig),
   RoleTest: once(roleTest),
@@ -180,7 +183,8 @@ function addOurs(
     // The sub-object may be called by an alias of the type.
     const field = isRecord(value.spec) ? String(value.spec.type) : ''
     loading.warnings.push(...typeWarnings(auth, typedSpec(document.spec), ['spec', field]))
-  } else if (kind === 'ProxyConfig') {
+  } else if (kind === 'MCPOIDCConfig') addOidcConfig(reader, value, place)
+  else if (kind === 'ProxyConfig') {
     const document = reader.check(SCHEMAS.ProxyConfig(), value, place)
     if (document !== undefined) loading.proxies.push({ ...place, document })
   } else {
@@ -193,6 +197,17 @@ function addOurs(
     const typed = { type: 'embeddedAuthServer' as const, spec: found.ownAuthServer }
     loading.warnings.push(...typeWarnings(place, typed, ['spec', 'authServerConfig']))
   }
+}
+
+function addOidcConfig(reader: Reader, value: unknown, place: Located<unknown>): void {
+  const { loading } = reader
+  const document = reader.check(SCHEMAS.MCPOIDCConfig(), value, place)
+  if (document === undefined) return
+  loading.oidcConfigs.push({ ...place, document, configHash: configHash(document.spec) })
+  const { provider, urlPath } = describedProvider(document)
+  const { refused, warnings } = providerHttp(place, provider, urlPath)
+  loading.problems.push(...refused)
+  loading.warnings.push(...warnings)
 }
 
 function addRoleTest(reader: Reader, value: unknown, place: Located<unknown>): void {

@@ -1,12 +1,12 @@
 import type { DocumentKind } from './document-kinds.ts'
 import { isRecord } from '../../fields/index.ts'
 
-/** A reference to an MCPExternalAuthConfig as it is written, in a document that may have other problems. */
+/** A reference to an MCPExternalAuthConfig or MCPOIDCConfig as it is written, in a document that may have other problems. */
 export interface FoundReference {
   readonly name: string
   readonly path: readonly PropertyKey[]
-  /** Whether it says how the backend is reached, or where callers log in. */
-  readonly role: 'externalAuth' | 'authServer'
+  /** Whether it says how the backend is reached, where callers log in, or who they are. */
+  readonly role: 'externalAuth' | 'authServer' | 'callers'
 }
 
 /** All references of a document, so that one that leads nowhere is told about in the same run as other problems. */
@@ -14,6 +14,7 @@ export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, 
   const { spec, status } = value
   switch (kind) {
     case 'MCPExternalAuthConfig':
+    case 'MCPOIDCConfig':
       return []
     case 'ProxyConfig':
       return [
@@ -36,6 +37,11 @@ export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, 
     }
     case 'MCPServerEntry':
       return externalAuth(spec, ['spec'])
+    case 'MCPServer':
+      return [
+        ...ownReferences(spec, ['spec']),
+        ...found(member(member(spec, 'oidcConfigRef'), 'name'), ['spec', 'oidcConfigRef', 'name'], 'callers'),
+      ]
     default:
       return ownReferences(spec, ['spec'])
   }

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import { API_VERSIONS, DEFAULT_API_GROUP, NEWEST_VERSION } from '../documents/document-kinds.ts'
-import { externalAuthConfig, referringStatus, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
+import { externalAuthConfig, mcpOidcConfig, referringStatus, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
 import { inputSchema, type Json } from './json-schema.ts'
 
 /** The kinds that a cluster stores. */
-export const CRD_KINDS = ['MCPExternalAuthConfig', ...WORKLOAD_KINDS] as const
+export const CRD_KINDS = ['MCPExternalAuthConfig', 'MCPOIDCConfig', ...WORKLOAD_KINDS] as const
 export type CrdKind = (typeof CRD_KINDS)[number]
 
 interface CrdNames {
@@ -29,6 +29,21 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
     plural: 'mcpexternalauthconfigs',
     shortNames: ['extauth', 'mcpextauth'],
     description: 'How an MCP server or proxy authenticates to an external service.',
+    columns: [
+      column('Type', '.spec.type'),
+      conditionColumn('Valid'),
+      conditionColumn('Ready'),
+      REASON,
+      column('References', '.status.referenceCount', { type: 'integer' }),
+      column('Hash', '.status.configHash', { priority: 1 }),
+      AGE,
+    ],
+    isForeign: false,
+  },
+  MCPOIDCConfig: {
+    plural: 'mcpoidcconfigs',
+    shortNames: ['mcpoidc'],
+    description: 'Who may call the MCP servers and proxies that refer to it.',
     columns: [
       column('Type', '.spec.type'),
       conditionColumn('Valid'),
@@ -127,7 +142,7 @@ const SCALE = {
 
 function openApiSchema(kind: CrdKind): Json {
   const { description, isForeign } = NAMES[kind]
-  const { spec, status } = kind === 'MCPExternalAuthConfig' ? externalAuthConfig().shape : workload(kind).shape
+  const { spec, status } = schemaOf(kind).shape
   const foreign = isForeign ? { 'x-kubernetes-preserve-unknown-fields': true } : {}
   return {
     type: 'object',
@@ -152,11 +167,17 @@ function openApiSchema(kind: CrdKind): Json {
   }
 }
 
+const schemaOf = (kind: CrdKind) => {
+  if (kind === 'MCPExternalAuthConfig') return externalAuthConfig()
+  return kind === 'MCPOIDCConfig' ? mcpOidcConfig() : workload(kind)
+}
+
 /** A generation that none is: tools that wait for ours (kstatus, Flux) would take an object without a status for ready. */
 const NOT_LOOKED_AT = { observedGeneration: -1 }
 
 /** The kinds whose status is the operator's alone; that of others has more in it than it writes. */
-const hasOwnStatus = (kind: CrdKind): boolean => kind === 'MCPExternalAuthConfig' || kind === 'MCPRemoteProxy'
+const hasOwnStatus = (kind: CrdKind): boolean =>
+  kind === 'MCPExternalAuthConfig' || kind === 'MCPOIDCConfig' || kind === 'MCPRemoteProxy'
 
 /** What zod knows, as a structural schema: only the keywords that a CRD may have, rules as CEL. */
 function structural(schema: z.ZodType, isForeign: boolean): Json {

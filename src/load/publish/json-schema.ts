@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   authSection,
   externalAuthConfig,
+  mcpOidcConfig,
   proxyConfig,
   registryConfig,
   roleTest,
@@ -11,6 +12,7 @@ import { rulesOf } from '../../fields/index.ts'
 
 const SCHEMAS = {
   MCPExternalAuthConfig: externalAuthConfig,
+  MCPOIDCConfig: mcpOidcConfig,
   ProxyConfig: proxyConfig,
   RegistryConfig: registryConfig,
   RoleTest: roleTest,

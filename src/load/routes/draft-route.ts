@@ -14,6 +14,7 @@ import {
 } from '../../resources/index.ts'
 import { once } from '../../fields/index.ts'
 import type { Located, Problem, ProblemOptions } from '../documents/problem.ts'
+import type { FoundCallers } from './resolve-manifest-callers.ts'
 import { resolveTarget } from './resolve-target.ts'
 
 /** A route before its references and rules are looked at, whichever document it comes from. */
@@ -26,6 +27,8 @@ export interface DraftRoute {
   readonly authServer: AuthServerChoice | undefined
   /** The `auth` section of the route itself. */
   readonly ownCallers: AuthSection | undefined
+  /** Its callers are said by something that can't be used, which has been told. Default false. */
+  readonly hasLostCallers?: boolean
   readonly resourceUrl: string | undefined
   readonly source: { readonly file: string; readonly line: number }
   /** A problem with one field of the route. */
@@ -73,7 +76,7 @@ export function routeOfManifest(
   manifest: Located<Workload>,
   backend: Backend,
   isOnly: boolean,
-  ownCallers: AuthSection | undefined,
+  { section: ownCallers, isLost }: FoundCallers,
 ): DraftRoute {
   const { kind, authServer, callers, settings } = manifest.document
   const resourceUrl = manifest.document.resourceUrl ?? (ownCallers === undefined ? undefined : callers?.resourceUrl)
@@ -93,6 +96,7 @@ export function routeOfManifest(
     authName: (externalAuth ?? authServer)?.name,
     authServer: externalAuth === undefined ? ownServer(manifest) : (authServer ?? ownServer(manifest)),
     ownCallers,
+    hasLostCallers: isLost,
     // A VirtualMCPServer is one resource with several backends, each of which is one below it.
     resourceUrl: isVirtual && resourceUrl !== undefined ? `${resourceUrl.replace(/\/$/, '')}/${name}` : resourceUrl,
     source: { file: manifest.file, line: manifest.line },

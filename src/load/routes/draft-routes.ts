@@ -36,7 +36,7 @@ export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
   const isOnly = manifests.flatMap(({ document }) => document.backends).length === 1
   const elsewhere = callersElsewhere(overrides, proxy)
   const ofManifests = manifests.flatMap((manifest) => {
-    const callers = callersOfManifest(manifest, elsewhere, secretsDirectory, inputs)
+    const callers = callersOfManifest(manifest, loaded, elsewhere, secretsDirectory, inputs)
     return manifest.document.backends.map((backend) => routeOfManifest(manifest, backend, isOnly, callers))
   })
   return [

@@ -5,9 +5,12 @@ import {
   type ManifestSection,
   type Provider,
   anchorAuthSection,
+  referencedCallers,
   type ManifestCallers,
   type Workload,
 } from '../../resources/index.ts'
+import { nowhere } from '../documents/cross-check.ts'
+import type { Loaded, LocatedOidcConfig } from '../documents/loaded.ts'
 import type { Located, Problem } from '../documents/problem.ts'
 import { providerHttp } from '../documents/warnings.ts'
 
@@ -21,6 +24,15 @@ export interface CallersElsewhere {
   readonly proxy: string | undefined
 }
 
+/** Who may call the routes of a manifest. */
+export interface FoundCallers {
+  /** Undefined where the manifest does not say it, or somebody else does. */
+  readonly section: AuthSection | undefined
+  /** It says it by something that can't be used, which is told. */
+  readonly isLost: boolean
+}
+const NOT_SAID: FoundCallers = { section: undefined, isLost: false }
+
 interface Findings {
   readonly problems: Problem[]
   readonly warnings: Problem[]
@@ -33,13 +45,14 @@ interface Findings {
  */
 export function callersOfManifest(
   manifest: Located<Workload>,
+  loaded: Loaded,
   elsewhere: CallersElsewhere,
   secretsDirectory: string,
   { problems, warnings }: Findings,
-): AuthSection | undefined {
+): FoundCallers {
   const { callers } = manifest.document
-  if (callers === undefined || manifest.document.backends.length === 0) return undefined
-  const { section, path: at, dishonoured } = callers
+  if (callers === undefined || manifest.document.backends.length === 0) return NOT_SAID
+  const { section, reference, path: at, dishonoured } = callers
   const instead = elsewhere.option
     ? '--callers says who may call'
     : elsewhere.ignored
@@ -52,14 +65,41 @@ export function callersOfManifest(
     if (instead === undefined) problems.push(manifest.problem(field, `${message}; ${WAYS_OUT}`, { at: 'key' }))
     else warnings.push(manifest.problem(field, `${message}; ${instead}`, { at: 'key' }))
   }
-  if (section === undefined) return undefined
+  if (section === undefined && reference === undefined) return NOT_SAID
   if (elsewhere.option || elsewhere.ignored) {
     warnings.push(manifest.problem(at, `not honoured: ${instead}`, { at: 'key' }))
-    return undefined
+    return NOT_SAID
+  }
+  if (section === undefined) {
+    const found = referencedConfig(manifest, callers, loaded, problems)
+    if (found === undefined) return { section: undefined, isLost: true }
+    const referenced = withFiles(referencedCallers(found.reference, found.config.document), secretsDirectory)
+    return { section: anchorAuthSection(referenced, found.config.file), isLost: false }
   }
   const found = withFiles(section, secretsDirectory)
   findHttp(manifest, callers, found, { problems, warnings })
-  return anchorAuthSection(found, manifest.file)
+  return { section: anchorAuthSection(found, manifest.file), isLost: false }
+}
+
+/** The MCPOIDCConfig that a manifest refers to; undefined where there is none, or one with problems. */
+function referencedConfig(
+  manifest: Located<Workload>,
+  { reference, path }: ManifestCallers,
+  { oidcConfigs, declared }: Loaded,
+  problems: Problem[],
+): { readonly reference: NonNullable<ManifestCallers['reference']>; readonly config: LocatedOidcConfig } | undefined {
+  if (reference === undefined) return undefined
+  const { namespace } = manifest.document.metadata
+  const { name } = reference
+  const isIt = (one: { readonly name: string; readonly namespace: string }): boolean =>
+    one.name === name && one.namespace === namespace
+  const config = oidcConfigs.find(({ document: { metadata } }) => isIt(metadata))
+  if (config !== undefined) return { reference, config }
+  const kind = 'MCPOIDCConfig'
+  // What is wrong with one that is there has been told.
+  if (!declared.some((one) => one.kind === kind && isIt(one)))
+    problems.push(manifest.problem([...path, 'name'], nowhere(declared, { kind, namespace, name })))
+  return undefined
 }
 
 const WAYS_OUT =

@@ -6,7 +6,7 @@ import { eventOf } from '../events.ts'
 import type { ReferringKind } from '../kinds.ts'
 import { secretsFinding, type SecretStates } from '../secret-states.ts'
 
-/** What is known about one MCPExternalAuthConfig when it is looked at. */
+/** What is known about one MCPExternalAuthConfig or MCPOIDCConfig when it is looked at. */
 export interface ConfigSnapshot {
   readonly object: KubeObject
   readonly type: ResourceType
@@ -14,6 +14,8 @@ export interface ConfigSnapshot {
   readonly verdict: { readonly problems: readonly string[]; readonly configHash: string | undefined }
   /** Workloads of its namespace that refer to it. */
   readonly workloads: readonly { readonly kind: ReferringKind; readonly name: string }[]
+  /** False for what no pod can have injected. */
+  readonly isInjectable: boolean
   /** Names of pods of its namespace that were injected for it and have not ended. */
   readonly pods: readonly string[]
   /** Those of them that are not as a pod would be that is made now. */
@@ -39,7 +41,7 @@ export interface ConfigStatus {
 /** Prefix of condition types where the kind belongs to another operator. */
 const GUEST_PREFIX = 'extauth.dev/'
 
-/** Observed → wanted for one MCPExternalAuthConfig (kubernetes.md §2). Pure: no I/O, no clock. */
+/** Observed → wanted for one of them (kubernetes.md §2). Pure: no I/O, no clock. */
 export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
   const { object, type, workloads, ownsKind } = snapshot
   const isDeleting = object.metadata.deletionTimestamp !== undefined
@@ -97,7 +99,8 @@ function findingsOf(snapshot: ConfigSnapshot, isBlocked: boolean, prefix: string
     : secrets.status === 'False'
       ? { type: 'Ready', status: 'False', reason: secrets.reason, message: secrets.message }
       : { type: 'Ready', status: 'True', reason: 'ConfigReady', message: 'the configuration can be used' }
-  const all = [valid, secrets, ready, deletionFinding(snapshot, isBlocked), podsFinding(snapshot)]
+  const pods = snapshot.isInjectable ? [podsFinding(snapshot)] : []
+  const all = [valid, secrets, ready, deletionFinding(snapshot, isBlocked), ...pods]
   return prefix === ''
     ? all
     : all.map(({ type, status, reason, message }) => ({ type: prefix + type, status, reason, message }))

@@ -7,7 +7,7 @@ import { adminPortOf, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
 
 /**
  * The documents that the pods of a proxy run, as files of one ConfigMap: a ProxyConfig (listener, callers), the manifest of
- * the proxy itself (its route), and each MCPExternalAuthConfig that it refers to.
+ * the proxy itself (its route), and each config that it refers to.
  */
 export function configMapOf(proxy: RemoteProxy): KubeObject {
   return owned(proxy, 'v1', 'ConfigMap', { data: filesOf(proxy) })
@@ -29,7 +29,10 @@ const MAX_FILE_NAME = 240
 
 function filesOf(proxy: RemoteProxy): Record<string, string> {
   const [config, route, ...auths] = documentsOf(proxy).map(yaml)
-  const names = proxy.documents.map(({ metadata }) => `auth-${shortened(metadata.name, MAX_FILE_NAME)}.yaml`)
+  const names = proxy.documents.map(({ kind, metadata }) => {
+    const prefix = kind === 'MCPOIDCConfig' ? 'oidc' : 'auth'
+    return `${prefix}-${shortened(metadata.name, MAX_FILE_NAME)}.yaml`
+  })
   return {
     'proxy.yaml': config ?? '',
     'route.yaml': route ?? '',

@@ -7,6 +7,8 @@ export interface RemoteProxySpec {
   readonly port: number
   readonly externalAuth: string | undefined
   readonly authServer: { readonly kind: string; readonly name: string } | undefined
+  /** Name of the MCPOIDCConfig that says who may call. */
+  readonly oidcConfig: string | undefined
   readonly replicas: number | undefined
   readonly image: string | undefined
   readonly resources: object | undefined
@@ -39,7 +41,7 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
   'allowedOrigins',
   'port',
 ])
-const API_SERVER = 'https://kubernetes.default.svc'
+export const API_SERVER = 'https://kubernetes.default.svc'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -61,6 +63,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
       authServer === undefined
         ? undefined
         : { kind: textIn(authServer['kind']) ?? 'MCPExternalAuthConfig', name: textIn(authServer['name']) ?? '' },
+    oidcConfig: isObject(spec['oidcConfigRef']) ? textIn(spec['oidcConfigRef']['name']) : undefined,
     replicas: typeof spec['replicas'] === 'number' ? spec['replicas'] : undefined,
     image: textIn(spec['image']),
     resources: objectIn(spec['resources']),
@@ -82,7 +85,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
 }
 
 /** Every URL in it that is called: what identifies a resource is not. */
-function urlsIn(value: unknown, field = ''): string[] {
+export function urlsIn(value: unknown, field = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => urlsIn(item, field))
   if (isObject(value)) return Object.entries(value).flatMap(([name, inner]) => urlsIn(inner, name))
   if (typeof value !== 'string' || !/^https?:\/\//.test(value)) return []

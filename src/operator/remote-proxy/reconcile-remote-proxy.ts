@@ -27,6 +27,8 @@ export interface RemoteProxySnapshot {
   /** Undefined where there is no such reference. */
   readonly externalAuth: ReferenceState | undefined
   readonly authServer: ReferenceState | undefined
+  /** The MCPOIDCConfig that says who may call. */
+  readonly callers?: ReferenceState | undefined
   readonly secrets: SecretStates
   /** Objects of the kinds that it owns, with its name. */
   readonly owned: readonly WantedObject[]
@@ -63,10 +65,12 @@ export function runnableProxy({
   wanted,
   externalAuth,
   authServer,
+  callers,
   secrets,
-}: Pick<RemoteProxySnapshot, 'wanted' | 'externalAuth' | 'authServer' | 'secrets'>): RemoteProxy | undefined {
+}: Pick<RemoteProxySnapshot, 'wanted' | 'externalAuth' | 'authServer' | 'callers' | 'secrets'>):
+  RemoteProxy | undefined {
   const isRunnable =
-    [externalAuth, authServer].every((state) => state === undefined || state.is === 'valid') &&
+    [externalAuth, authServer, callers].every((state) => state === undefined || state.is === 'valid') &&
     barredSecrets(secrets).length === 0
   return 'problems' in wanted || !isRunnable ? undefined : wanted
 }
@@ -116,8 +120,16 @@ const SERVER_REASONS = {
   too_many_upstreams: 'MultiUpstreamNotSupported',
 } as const
 
+const CALLERS_REASONS = {
+  not_found: 'OIDCConfigRefNotFound',
+  invalid: 'OIDCConfigRefInvalid',
+  wrong_kind: 'OIDCConfigRefInvalid',
+  wrong_type: 'OIDCConfigRefInvalid',
+  too_many_upstreams: 'OIDCConfigRefInvalid',
+} as const
+
 function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): Finding[] {
-  const { externalAuth, authServer, secrets } = snapshot
+  const { externalAuth, authServer, callers, secrets } = snapshot
   const found: Finding[] = []
   if (externalAuth !== undefined)
     found.push(
@@ -125,6 +137,8 @@ function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): 
     )
   if (authServer !== undefined)
     found.push(referenceFinding('AuthServerRefValidated', authServer, 'AuthServerRefValid', SERVER_REASONS))
+  if (callers !== undefined)
+    found.push(referenceFinding('OIDCConfigRefValidated', callers, 'OIDCConfigRefValid', CALLERS_REASONS))
   found.push(secretsFinding(secrets))
   return [readyFinding(snapshot, found, actions), ...found]
 }
@@ -199,7 +213,7 @@ function refusalMessage(
 }
 
 function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[]): object {
-  const { object, wanted, externalAuth, authServer } = snapshot
+  const { object, wanted, externalAuth, authServer, callers } = snapshot
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
   const { replicas = 0, readyReplicas = 0 } = (deployment?.status ?? {}) as DeploymentStatus
   const before = (object.status ?? {}) as Readonly<Record<string, unknown>>
@@ -212,6 +226,7 @@ function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[
     url,
     externalAuthConfigHash: hash(externalAuth, 'externalAuthConfigHash'),
     authServerConfigHash: hash(authServer, 'authServerConfigHash'),
+    oidcConfigHash: hash(callers, 'oidcConfigHash'),
     replicas,
     readyReplicas,
     selector: 'problems' in wanted ? before['selector'] : selectorText(wanted),
@@ -230,6 +245,7 @@ const STATUS_FIELDS = [
   'url',
   'externalAuthConfigHash',
   'authServerConfigHash',
+  'oidcConfigHash',
   'replicas',
   'readyReplicas',
   'selector',
@@ -249,6 +265,7 @@ const OUR_CONDITIONS: ReadonlySet<string> = new Set([
   'Ready',
   'ExternalAuthConfigValidated',
   'AuthServerRefValidated',
+  'OIDCConfigRefValidated',
   'SecretsResolved',
 ])
 

@@ -34,7 +34,7 @@ export interface RemoteProxy {
   readonly storePorts: readonly number[]
   /** What its pods have of the cluster. */
   readonly pods: PodSettings
-  /** MCPExternalAuthConfig documents that it needs, valid ones. */
+  /** MCPExternalAuthConfig and MCPOIDCConfig documents that it needs, valid ones. */
   readonly documents: readonly KubeObject[]
 }
 

@@ -1,8 +1,9 @@
 import type { KubeObject } from '../../kube/index.ts'
 import { parseObjects, resolveProxy } from '../../load/index.ts'
-import { judgeObject, wordsOf } from '../webhook/validate.ts'
+import { bare, judgeObject, wordsOf } from '../webhook/validate.ts'
 import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
-import { mergedKeys } from '../key-refs.ts'
+import type { KnownOidcConfig } from '../config/known-oidc-config.ts'
+import { type Keys, mergedKeys } from '../key-refs.ts'
 import type { OwnTypes } from '../kinds.ts'
 import { ownedName } from '../names.ts'
 import type { Observed } from '../observed.ts'
@@ -30,6 +31,7 @@ export interface SnapshotSettings {
 export interface SnapshotDeps {
   readonly observed: Observed
   readonly known: KnownConfigs
+  readonly knownOidc: (object: KubeObject) => KnownOidcConfig
   readonly secretsOf: SecretLookup
   readonly types: OwnTypes
   readonly settings: SnapshotSettings
@@ -39,7 +41,20 @@ export interface SnapshotDeps {
 interface Reference {
   readonly state: ReferenceState
   readonly object: KubeObject | undefined
+  readonly valid: Needs | undefined
+}
+
+interface ConfigReference extends Reference {
   readonly valid: ValidConfig | undefined
+}
+
+/** What pods need for something that the proxy refers to. */
+interface Needs {
+  readonly secretKeys: Keys
+  readonly caBundleKeys?: Keys
+  readonly urls: readonly string[]
+  readonly storePorts?: readonly number[]
+  readonly needsClusterToken?: boolean
 }
 
 /** Everything that is known about one proxy. */
@@ -49,11 +64,12 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   const spec = readRemoteProxySpec(object)
   const externalAuth = spec.externalAuth === undefined ? undefined : lookUp(spec.externalAuth, namespace, deps)
   const authServer = spec.authServer === undefined ? undefined : lookUpServer(spec.authServer, namespace, deps)
+  const callers = spec.oidcConfig === undefined ? undefined : lookUpCallers(spec.oidcConfig, namespace, deps)
   const problems = [
     ...judgeObject(bare(object), settings.apiGroup).problems,
     ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
   ]
-  const references = [externalAuth, authServer].filter((reference) => reference !== undefined)
+  const references = [externalAuth, authServer, callers].filter((reference) => reference !== undefined)
   const proxy = proxyOf(object, spec, references, settings)
   // What the pods would be given must start: an address for everybody without a word about callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
@@ -64,6 +80,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     wanted: problems.length > 0 ? { problems } : proxy,
     externalAuth: externalAuth?.state,
     authServer: authServer?.state,
+    callers: callers?.state,
     secrets: deps.secretsOf(namespace, [...proxy.secretKeys.keys()]),
     owned: OWNED_TYPES.flatMap((type) => {
       const found = observed.owned(type, namespace, ownedName(name))
@@ -80,6 +97,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
  */
 export function problemsAlone(object: KubeObject, settings: SnapshotSettings): string[] {
   const spec = readRemoteProxySpec(object)
+  if (spec.oidcConfig !== undefined) return []
   const refers = spec.externalAuth !== undefined || spec.authServer !== undefined
   if (refers && !spec.hasCallers) return []
   const { externalAuthConfigRef: _external, authServerRef: _server, ...routeFields } = spec.routeFields
@@ -106,7 +124,7 @@ export function restrictedFields(object: KubeObject): string[] {
   return used.map((field) => `spec.${field}: the operator runs with --restrict-pod-template, so it may not be set`)
 }
 
-function lookUp(name: string, namespace: string, { observed, known }: SnapshotDeps): Reference {
+function lookUp(name: string, namespace: string, { observed, known }: SnapshotDeps): ConfigReference {
   const object = observed.config(namespace, name)
   if (object === undefined) {
     const message = `there is no MCPExternalAuthConfig "${name}" in namespace "${namespace}"`
@@ -129,7 +147,7 @@ function lookUpServer(
   { kind, name }: { readonly kind: string; readonly name: string },
   namespace: string,
   deps: SnapshotDeps,
-): Reference {
+): ConfigReference {
   if (kind !== 'MCPExternalAuthConfig') {
     const message = `authServerRef names a ${kind}, expected an MCPExternalAuthConfig`
     return { state: { is: 'wrong_kind', message }, object: undefined, valid: undefined }
@@ -139,6 +157,19 @@ function lookUpServer(
   if (type === undefined || type === 'embeddedAuthServer') return found
   const message = `"${name}" has type "${type}", expected "embeddedAuthServer"`
   return { ...found, state: { is: 'wrong_type', message } }
+}
+
+/** The MCPOIDCConfig that says who may call. */
+function lookUpCallers(name: string, namespace: string, { observed, knownOidc }: SnapshotDeps): Reference {
+  const object = observed.oidcConfig(namespace, name)
+  if (object === undefined) {
+    const message = `there is no MCPOIDCConfig "${name}" in namespace "${namespace}"`
+    return { state: { is: 'not_found', message }, object, valid: undefined }
+  }
+  const { problems, valid } = knownOidc(object)
+  if (valid !== undefined) return { state: { is: 'valid', configHash: valid.configHash }, object, valid }
+  const message = `MCPOIDCConfig "${name}" is not valid: ${problems.join('; ')}`
+  return { state: { is: 'invalid', message }, object, valid }
 }
 
 function proxyOf(
@@ -152,9 +183,10 @@ function proxyOf(
     (all, one) => mergedKeys(all, one.secretKeys),
     new Map<string, Set<string>>(),
   )
+  const caBundleKeys = valid.reduce((all, one) => mergedKeys(all, one.caBundleKeys ?? new Map()), spec.caBundleKeys)
   const { name, namespace = 'default' } = object.metadata
   const documents = new Map(
-    references.flatMap((one) => (one.object === undefined ? [] : [[one.object.metadata.name, one.object]])),
+    references.flatMap(({ object: one }) => (one === undefined ? [] : [[`${one.kind}/${one.metadata.name}`, one]])),
   )
   return {
     object,
@@ -171,19 +203,11 @@ function proxyOf(
     manifest: { ...bare(object), spec: spec.routeFields },
     allowedOrigins: spec.allowedOrigins,
     secretKeys,
-    caBundleKeys: spec.caBundleKeys,
-    needsClusterToken: spec.needsClusterToken,
+    caBundleKeys,
+    needsClusterToken: spec.needsClusterToken || valid.some((one) => one.needsClusterToken === true),
     urls: [...spec.urls, ...valid.flatMap(({ urls }) => urls)],
-    storePorts: valid.flatMap(({ storePorts }) => storePorts),
+    storePorts: valid.flatMap(({ storePorts = [] }) => storePorts),
     pods: settings.pods ?? DEFAULT_POD_SETTINGS,
     documents: [...documents.values()].map(bare),
   }
 }
-
-/** What a person wrote: nothing of the server, no status. */
-export const bare = ({ apiVersion, kind, metadata: { name, namespace }, spec }: KubeObject): KubeObject => ({
-  apiVersion,
-  kind,
-  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-  spec,
-})

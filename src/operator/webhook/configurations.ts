@@ -38,7 +38,7 @@ const elsewhere = ({ ownNamespace }: ConfigurationOptions): object => ({
 /** The validating webhook: our kinds, on CREATE and on UPDATE of a spec (kubernetes.md §4). */
 export function validatingConfiguration(options: ConfigurationOptions): KubeObject {
   const { types, name } = options
-  const resources = [types.MCPExternalAuthConfig, ...REFERRING_KINDS.map((kind) => types[kind])]
+  const resources = [types.MCPExternalAuthConfig, types.MCPOIDCConfig, ...REFERRING_KINDS.map((kind) => types[kind])]
   const { group } = types.MCPExternalAuthConfig
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',

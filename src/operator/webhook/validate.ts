@@ -5,6 +5,14 @@ import type { AdmissionDecision, AdmissionRequest } from './review.ts'
 /** `path  message` of a problem, as `validate` words it, without a place that an object does not have. */
 export const wordsOf = ({ path, message }: Problem): string => (path === '' ? message : `${path}: ${message}`)
 
+/** What a person wrote: nothing of the server, no status. */
+export const bare = ({ apiVersion, kind, metadata: { name, namespace }, spec }: KubeObject): KubeObject => ({
+  apiVersion,
+  kind,
+  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  spec,
+})
+
 /** What `validate` says about one object by itself. */
 export function judgeObject(
   object: KubeObject,
@@ -24,7 +32,10 @@ export function decideValidation(
   request: AdmissionRequest,
   options: {
     readonly apiGroup: string
-    readonly missing: (object: KubeObject, namespace: string) => readonly string[]
+    readonly missing: (
+      object: KubeObject,
+      namespace: string,
+    ) => readonly { readonly kind: string; readonly name: string }[]
     /** What this operator refuses beyond the rules. */
     readonly forbidden?: (object: KubeObject, namespace: string) => readonly string[]
   },
@@ -41,7 +52,7 @@ export function decideValidation(
   }
   const missing = options
     .missing(object, request.namespace)
-    .map((name) => `there is no MCPExternalAuthConfig "${name}" in namespace "${request.namespace}" yet`)
+    .map(({ kind, name }) => `there is no ${kind} "${name}" in namespace "${request.namespace}" yet`)
   return { allowed: true, warnings: [...warnings, ...missing] }
 }
 

@@ -1,4 +1,5 @@
 import type { KubeObject, ResourceType } from '../../kube/index.ts'
+import type { ConfigKind } from '../kinds.ts'
 import { canonicalJson } from '../../resources/index.ts'
 import { type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
@@ -11,7 +12,11 @@ export interface WorkloadSnapshot {
   /** What the rules say of its spec, as `validate` words it. */
   readonly problems: readonly string[]
   /** The configs that it refers to. */
-  readonly references: readonly { readonly name: string; readonly is: 'valid' | 'invalid' | 'not_found' }[]
+  readonly references: readonly {
+    readonly kind: ConfigKind
+    readonly name: string
+    readonly is: 'valid' | 'invalid' | 'not_found'
+  }[]
   readonly now: Date
 }
 
@@ -31,31 +36,43 @@ export function reconcileWorkload(snapshot: WorkloadSnapshot): Plan {
 
 function findingsOf({ object, problems, references }: WorkloadSnapshot): Finding[] {
   const namespace = object.metadata.namespace ?? 'default'
-  const lost = references.find(({ is }) => is === 'not_found')
-  const broken = references.find(({ is }) => is === 'invalid')
-  const referred: Finding =
-    lost !== undefined
-      ? no('ExternalAuthConfigNotFound', `there is no MCPExternalAuthConfig "${lost.name}" in namespace "${namespace}"`)
-      : broken !== undefined
-        ? no('ExternalAuthConfigInvalid', `MCPExternalAuthConfig "${broken.name}" is not valid`)
-        : { ...VALIDATED, message: references.length === 0 ? 'it refers to none' : `valid: ${namesOf(references)}` }
-  return [readyFinding(problems, referred), referred]
+  const findingOf = (kind: ConfigKind, words: Words): Finding => {
+    const own = references.filter((one) => one.kind === kind)
+    const lost = own.find(({ is }) => is === 'not_found')
+    const broken = own.find(({ is }) => is === 'invalid')
+    const { type, about } = words
+    const no = (reason: string, message: string): Finding => ({ type, status: 'False', reason, message })
+    if (lost !== undefined)
+      return no(`${about}NotFound`, `there is no ${kind} "${lost.name}" in namespace "${namespace}"`)
+    if (broken !== undefined) return no(`${about}Invalid`, `${kind} "${broken.name}" is not valid`)
+    const names = own.map(({ name }) => name).join(', ')
+    const message = own.length === 0 ? 'it refers to none' : `valid: ${names}`
+    return { type, status: 'True', reason: `${about}Valid`, message }
+  }
+  const referred = findingOf('MCPExternalAuthConfig', EXTERNAL_AUTH)
+  const callers = references.some(({ kind }) => kind === 'MCPOIDCConfig') ? [findingOf('MCPOIDCConfig', OIDC)] : []
+  return [readyFinding(problems, [referred, ...callers]), referred, ...callers]
 }
+
+/** How conditions and reasons of a reference are called. */
+interface Words {
+  readonly type: string
+  readonly about: string
+}
+const EXTERNAL_AUTH: Words = { type: 'ExternalAuthConfigValidated', about: 'ExternalAuthConfig' }
+const OIDC: Words = { type: 'OIDCConfigRefValidated', about: 'OIDCConfigRef' }
 
 /** The first thing that is wrong with it. */
-function readyFinding(problems: readonly string[], referred: Finding): Finding {
+function readyFinding(problems: readonly string[], references: readonly Finding[]): Finding {
   const type = 'Ready'
   if (problems.length > 0) return { type, status: 'False', reason: 'SpecInvalid', message: problems.join('\n') }
-  return referred.status === 'False'
-    ? { ...referred, type }
-    : { type, status: 'True', reason: 'WorkloadReady', message: 'it can be used' }
+  const broken = references.find(({ status }) => status === 'False')
+  return broken === undefined
+    ? { type, status: 'True', reason: 'WorkloadReady', message: 'it can be used' }
+    : { ...broken, type }
 }
 
-const VALIDATED = { type: 'ExternalAuthConfigValidated', status: 'True', reason: 'ExternalAuthConfigValid' } as const
-const no = (reason: string, message: string): Finding => ({ ...VALIDATED, status: 'False', reason, message })
-const namesOf = (references: WorkloadSnapshot['references']): string => references.map(({ name }) => name).join(', ')
-
-const OURS = ['Ready', 'ExternalAuthConfigValidated']
+const OURS = ['Ready', EXTERNAL_AUTH.type, OIDC.type]
 
 /** What the status says now of what we would write. */
 function written(object: KubeObject): {

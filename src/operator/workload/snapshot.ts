@@ -1,10 +1,10 @@
 import type { KubeObject } from '../../kube/index.ts'
 import type { KnownConfigs } from '../config/known-config.ts'
-import type { OwnTypes, ReferringKind } from '../kinds.ts'
+import type { ConfigKind, OwnTypes, ReferringKind } from '../kinds.ts'
 import type { Observed } from '../observed.ts'
-import { referencedConfigs } from '../references.ts'
-import { bare } from '../remote-proxy/snapshot.ts'
-import { judgeObject } from '../webhook/validate.ts'
+import type { KnownOidcConfig } from '../config/known-oidc-config.ts'
+import { referencesOf } from '../references.ts'
+import { bare, judgeObject } from '../webhook/validate.ts'
 import type { WorkloadSnapshot } from './reconcile-workload.ts'
 
 /** Everything that is known about a workload that others run. */
@@ -14,21 +14,25 @@ export function workloadSnapshot(
   deps: {
     readonly observed: Observed
     readonly known: KnownConfigs
+    readonly knownOidc: (object: KubeObject) => KnownOidcConfig
     readonly types: OwnTypes
     readonly apiGroup: string
     readonly now: Date
   },
 ): WorkloadSnapshot {
-  const stateOf = (name: string): 'valid' | 'invalid' | 'not_found' => {
-    const config = deps.observed.config(object.metadata.namespace ?? 'default', name)
+  const { namespace = 'default' } = object.metadata
+  const stateOf = (is: ConfigKind, name: string): 'valid' | 'invalid' | 'not_found' => {
+    const isOidc = is === 'MCPOIDCConfig'
+    const config = isOidc ? deps.observed.oidcConfig(namespace, name) : deps.observed.config(namespace, name)
     if (config === undefined) return 'not_found'
-    return deps.known.of(config).valid === undefined ? 'invalid' : 'valid'
+    const { valid } = isOidc ? deps.knownOidc(config) : deps.known.of(config)
+    return valid === undefined ? 'invalid' : 'valid'
   }
   return {
     object,
     type: deps.types[kind],
     problems: judgeObject(bare(object), deps.apiGroup).problems,
-    references: referencedConfigs(kind, object).map((name) => ({ name, is: stateOf(name) })),
+    references: referencesOf(kind, object).map((one) => ({ ...one, is: stateOf(one.kind, one.name) })),
     now: deps.now,
   }
 }

@@ -1,8 +1,19 @@
 import { PROXY_DEFAULTS, authSection, type ManifestProvider, type ManifestSection } from '../auth-section.ts'
 import { once, isRecord } from '../../fields/index.ts'
-import { oidcConfig, type InlineOidc, type KubernetesOidc, type OidcConfig } from './oidc-callers.ts'
+import type { MCPOIDCConfig } from './mcp-oidc-config.ts'
+import {
+  oidcConfig,
+  oidcConfigRef,
+  type InlineOidc,
+  type KubernetesOidc,
+  type OidcConfig,
+  type OidcConfigRef,
+} from './oidc-callers.ts'
 
 type Path = readonly PropertyKey[]
+
+/** Fields of a provider that are called. */
+type ProviderUrl = 'issuerUrl' | 'jwksUrl' | 'introspectionUrl'
 
 /** A field that says who may call, and that is not honoured here. */
 export interface Dishonoured {
@@ -17,14 +28,15 @@ export interface ManifestCallers {
   /** Where the section is written. */
   readonly path: Path
   /** Where the URLs of its providers are written, by provider and field. */
-  urlPath(index: number, field: 'issuerUrl' | 'jwksUrl' | 'introspectionUrl'): Path
+  urlPath(index: number, field: ProviderUrl): Path
   readonly resourceUrl: string | undefined
+  /** The MCPOIDCConfig that says it, where nothing else does: the section is made of it (`referencedCallers`). */
+  readonly reference?: OidcConfigRef | undefined
   readonly dishonoured: readonly Dishonoured[]
 }
 
 /** Fields of manifests that restrict callers in ways that nothing here can; each by its name. */
 export const DISHONOURED_FIELDS: Readonly<Record<string, string>> = {
-  oidcConfigRef: 'refers to an object that is not read here',
   authzConfig: 'holds policies that are not evaluated here',
   authzConfigRef: 'refers to policies that are not evaluated here',
   toolConfigRef: 'filters tools, which is not done here',
@@ -39,18 +51,26 @@ const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 interface Written {
   readonly auth?: ManifestSection | undefined
   readonly oidcConfig?: OidcConfig | undefined
+  readonly oidcConfigRef?: OidcConfigRef | undefined
   readonly [field: string]: unknown
 }
 
 /**
  * Who may call a workload, by the part of its document at `base` (`spec`, or `spec.incomingAuth` of a VirtualMCPServer):
- * its `auth` section; else its `oidcConfig` as a provider of such a section (decisions §1).
+ * its `auth` section; else its `oidcConfig` as a provider of such a section (decisions §1), or the MCPOIDCConfig that it
+ * refers to.
  */
 export function manifestCallers(written: Written, base: Path, namespace: string): ManifestCallers {
   const dishonoured: Dishonoured[] = Object.entries(DISHONOURED_FIELDS).flatMap(([field, reason]) =>
     written[field] === undefined ? [] : [{ path: [...base, field], reason }],
   )
-  const { auth, oidcConfig: oidc } = written
+  const { auth, oidcConfig: oidc, oidcConfigRef: reference } = written
+  if (auth === undefined && oidc === undefined && reference !== undefined) {
+    const path = [...base, 'oidcConfigRef']
+    dishonoured.push(...unknownFields(reference, known().reference, path))
+    // URLs are those of the other document, where they are judged.
+    return { section: undefined, path, urlPath: () => path, resourceUrl: reference.resourceUrl, reference, dishonoured }
+  }
   if (auth !== undefined || oidc === undefined) {
     const path = [...base, 'auth']
     return {
@@ -88,23 +108,62 @@ function providerOf(oidc: OidcConfig, namespace: string): Found {
     case 'inline': {
       const { inline } = oidc
       // The schema has made sure of it.
-      return inline === undefined ? { dishonoured: unknown } : inlineProvider(inline, unknown)
+      if (inline === undefined) return { dishonoured: unknown }
+      const dishonoured = [...unknown, ...unknownFields(inline, known().inline, ['inline'])]
+      const { audience } = inline
+      if (audience === undefined) {
+        const reason = 'names no "audience", which tokens must have'
+        return { dishonoured: [...dishonoured, { path: ['inline'], reason }] }
+      }
+      return { provider: inlineProvider('oidcConfig', inline, audience), scopesSupported: inline.scopes, dishonoured }
     }
-    default:
-      return clusterProvider(oidc.kubernetes ?? {}, namespace, unknown)
+    default: {
+      const { kubernetes = {} } = oidc
+      const dishonoured = [...unknown, ...unknownFields(kubernetes, known().kubernetes, ['kubernetes'])]
+      if (restrictsNobody(kubernetes))
+        dishonoured.push({ path: ['kubernetes', 'namespace'], reason: 'restricts nobody without "serviceAccount"' })
+      const { audience = CLUSTER_AUDIENCE } = kubernetes
+      return { provider: clusterProvider('oidcConfig', kubernetes, { audience, namespace }), dishonoured }
+    }
   }
 }
 
-function inlineProvider(inline: InlineOidc, unknown: readonly Dishonoured[]): Found {
-  const dishonoured = [...unknown, ...unknownFields(inline, known().inline, ['inline'])]
-  const { audience } = inline
-  if (audience === undefined) {
-    return {
-      dishonoured: [...dishonoured, { path: ['inline'], reason: 'names no "audience", which tokens must have' }],
-    }
+/** The section that a reference means, made of the MCPOIDCConfig that it names. */
+export function referencedCallers(
+  { audience, scopes, resourceUrl }: OidcConfigRef,
+  { metadata: { name, namespace }, spec }: MCPOIDCConfig,
+): ManifestSection {
+  return sectionOf(providerIn(name, spec, { audience, namespace }), scopes, resourceUrl)
+}
+
+/** The provider that an MCPOIDCConfig describes, for any audience, and where its URLs are written. */
+export function describedProvider({ metadata: { name, namespace }, spec }: MCPOIDCConfig): {
+  readonly provider: ManifestProvider
+  urlPath(field: ProviderUrl): Path
+} {
+  return {
+    provider: providerIn(name, spec, { audience: 'any', namespace }),
+    urlPath: (field) => ['spec', spec.type, field === 'issuerUrl' ? 'issuer' : field],
   }
-  const provider = {
-    name: 'oidcConfig',
+}
+
+const providerIn = (name: string, spec: MCPOIDCConfig['spec'], of: Described): ManifestProvider =>
+  spec.inline === undefined
+    ? clusterProvider(name, spec.kubernetesServiceAccount ?? {}, of)
+    : inlineProvider(name, spec.inline, of.audience)
+
+/** What a provider does not say itself. */
+interface Described {
+  readonly audience: string
+  readonly namespace: string
+}
+
+const restrictsNobody = ({ serviceAccount, namespace }: KubernetesOidc): boolean =>
+  serviceAccount === undefined && namespace !== undefined
+
+function inlineProvider(name: string, inline: InlineOidc, audience: string): ManifestProvider {
+  return {
+    name,
     issuerUrl: inline.issuer,
     audience,
     jwksUrl: inline.jwksUrl ?? inline.jwksURL,
@@ -117,18 +176,14 @@ function inlineProvider(inline: InlineOidc, unknown: readonly Dishonoured[]): Fo
     allowPrivateIP: inline.jwksAllowPrivateIP === true || inline.protectedResourceAllowPrivateIP === true,
     insecureAllowHttp: (inline.insecureAllowHttp ?? inline.insecureAllowHTTP) === true,
   }
-  return { provider, scopesSupported: inline.scopes, dishonoured }
 }
 
 /** The API server as identity provider: with the pod's own token and CA, at an address that is private. */
-function clusterProvider(cluster: KubernetesOidc, namespace: string, unknown: readonly Dishonoured[]): Found {
-  const { issuer = CLUSTER_ISSUER, audience = CLUSTER_AUDIENCE, serviceAccount, useClusterAuth = true } = cluster
+function clusterProvider(name: string, cluster: KubernetesOidc, { audience, namespace }: Described): ManifestProvider {
+  const { issuer = CLUSTER_ISSUER, serviceAccount, useClusterAuth = true } = cluster
   const jwksUrl = cluster.jwksUrl ?? cluster.jwksURL
-  const dishonoured = [...unknown, ...unknownFields(cluster, known().kubernetes, ['kubernetes'])]
-  if (serviceAccount === undefined && cluster.namespace !== undefined)
-    dishonoured.push({ path: ['kubernetes', 'namespace'], reason: 'restricts nobody without "serviceAccount"' })
-  const provider = {
-    name: 'oidcConfig',
+  return {
+    name,
     issuerUrl: issuer,
     audience,
     ...(serviceAccount === undefined
@@ -141,7 +196,6 @@ function clusterProvider(cluster: KubernetesOidc, namespace: string, unknown: re
     jwksUrl: jwksUrl ?? (useClusterAuth ? `${CLUSTER_ISSUER}/openid/v1/jwks` : undefined),
     ...(useClusterAuth ? { caCertPath: `${SERVICE_ACCOUNT}/ca.crt`, authTokenFile: `${SERVICE_ACCOUNT}/token` } : {}),
   }
-  return { provider, dishonoured }
 }
 
 /** What a field means that is not known can't be honoured: it may be what keeps others out. */
@@ -159,6 +213,7 @@ const known = once(() => {
     own: new Set([...Object.keys(own), 'inline', 'kubernetes']),
     inline: namesOf(inline),
     kubernetes: namesOf(kubernetes),
+    reference: new Set(Object.keys(oidcConfigRef().shape)),
   }
 })
 

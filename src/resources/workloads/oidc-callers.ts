@@ -23,6 +23,32 @@ const SPELLINGS = {
 const bothSpellings = (...names: readonly (keyof typeof SPELLINGS)[]) =>
   names.map((name) => exclusive(name, SPELLINGS[name]))
 
+/** What is said of one OpenID provider wherever it is described. */
+export const inlineFields = () => ({
+  issuer: httpUrl().describe('Must exactly match the iss claim of tokens.'),
+  jwksUrl: httpUrl().optional().describe('JWKS endpoint; when set, discovery is skipped.'),
+  introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
+  clientId: clientId().describe('Client ID for introspection.'),
+  clientSecretRef: secretRef().optional().describe('Client secret for introspection.'),
+  caBundleRef: caBundleRef().optional().describe('CA certificates that replace the system roots.'),
+  jwksAuthTokenPath: filePath('token')
+    .optional()
+    .describe('Token file that authenticates JWKS and introspection requests.'),
+  jwksAllowPrivateIP: flag().describe('Allow connections to private addresses.'),
+  protectedResourceAllowPrivateIP: flag().describe('The same.'),
+  insecureAllowHTTP: flag().describe('Allow plain http beyond loopback and in-cluster names.'),
+})
+
+/** What is said of the service accounts of a cluster wherever they are meant. */
+export const clusterFields = () => ({
+  serviceAccount: objectName().optional().describe('Only this service account may call.'),
+  namespace: namespaceName().optional().describe('Its namespace; that of the manifest when absent.'),
+  issuer: httpUrl().optional().describe('Issuer of the cluster; https://kubernetes.default.svc when absent.'),
+  jwksUrl: httpUrl().optional().describe('JWKS endpoint; that of the API server when absent.'),
+  introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
+  useClusterAuth: flag().describe("Use the pod's own token and the cluster's CA for the API server. Default true."),
+})
+
 const clientId = () => z.string().min(1).max(2048).optional()
 const flag = () => z.boolean().optional()
 const audience = () => z.string().min(1).max(2048).optional().describe('Expected aud claim of access tokens.')
@@ -34,24 +60,13 @@ const audience = () => z.string().min(1).max(2048).optional().describe('Expected
 const inline = () =>
   withRules(
     z.looseObject({
-      issuer: httpUrl().describe('Must exactly match the iss claim of tokens.'),
+      ...inlineFields(),
       audience: audience(),
-      jwksUrl: httpUrl().optional().describe('JWKS endpoint; when set, discovery is skipped.'),
       jwksURL: httpUrl().optional().describe('Another spelling.'),
-      introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
       introspectionURL: httpUrl().optional().describe('Another spelling.'),
-      clientId: clientId().describe('Client ID for introspection.'),
       clientID: clientId().describe('Another spelling.'),
-      clientSecretRef: secretRef().optional().describe('Client secret for introspection.'),
-      caBundleRef: caBundleRef().optional().describe('CA certificates that replace the system roots.'),
-      thvCABundlePath: filePath('certificates').optional().describe('The same as a file.'),
-      jwksAuthTokenPath: filePath('token')
-        .optional()
-        .describe('Token file that authenticates JWKS and introspection requests.'),
-      jwksAllowPrivateIP: flag().describe('Allow connections to private addresses.'),
-      protectedResourceAllowPrivateIP: flag().describe('The same.'),
-      insecureAllowHttp: flag().describe('Allow plain http beyond loopback and in-cluster names.'),
-      insecureAllowHTTP: flag().describe('Another spelling.'),
+      thvCABundlePath: filePath('certificates').optional().describe('The same as caBundleRef, as a file.'),
+      insecureAllowHttp: flag().describe('Another spelling.'),
       scopes: scopes().optional().describe('Scopes advertised in the discovery document.'),
     }),
     [
@@ -67,15 +82,10 @@ const KEPT = { 'x-kubernetes-preserve-unknown-fields': true }
 const kubernetes = () =>
   withRules(
     z.looseObject({
-      serviceAccount: objectName().optional().describe('Only this service account may call.'),
-      namespace: namespaceName().optional().describe('Its namespace; that of the manifest when absent.'),
+      ...clusterFields(),
       audience: audience(),
-      issuer: httpUrl().optional().describe('Issuer of the cluster; https://kubernetes.default.svc when absent.'),
-      jwksUrl: httpUrl().optional().describe('JWKS endpoint; that of the API server when absent.'),
       jwksURL: httpUrl().optional().describe('Another spelling.'),
-      introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
       introspectionURL: httpUrl().optional().describe('Another spelling.'),
-      useClusterAuth: flag().describe("Use the pod's own token and the cluster's CA for the API server. Default true."),
     }),
     bothSpellings('jwksUrl', 'introspectionUrl'),
   )
@@ -108,3 +118,15 @@ export const oidcConfig = () =>
 export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
 export type InlineOidc = NonNullable<OidcConfig['inline']>
 export type KubernetesOidc = NonNullable<OidcConfig['kubernetes']>
+
+/** `oidcConfigRef` of a workload: who may call it is said by an MCPOIDCConfig of its namespace. Extends the specification. */
+export const oidcConfigRef = () =>
+  z
+    .looseObject({
+      name: objectName().describe('Name of an MCPOIDCConfig in the same namespace.'),
+      audience: z.string().min(1).max(2048).describe('Expected aud claim of access tokens.'),
+      scopes: scopes().optional().describe('Scopes advertised in the discovery document.'),
+      resourceUrl: httpUrl().optional().describe('URL of the protected resource.'),
+    })
+    .meta(KEPT)
+export type OidcConfigRef = z.output<ReturnType<typeof oidcConfigRef>>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { embeddedAuthServer } from '../embedded-auth-server.ts'
-import { oidcConfig } from './oidc-callers.ts'
-import { withCel, httpUrl, objectName } from '../../fields/index.ts'
+import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
+import { exclusive, withCel, withRules, httpUrl, objectName } from '../../fields/index.ts'
 import {
   EXTERNAL_AUTH,
   reference,
@@ -38,11 +38,14 @@ export const virtualServerSpec = () =>
     authServerConfig: embeddedAuthServer()
       .optional()
       .describe('Embedded authorization server for the callers. Extends the specification.'),
-    incomingAuth: z
-      .looseObject({
+    incomingAuth: withRules(
+      z.looseObject({
         type: z.enum(['anonymous', 'oidc']).optional().describe('Mode of the authentication of callers.'),
         oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
-      })
+        oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
+      }),
+      [exclusive('oidcConfig', 'oidcConfigRef')],
+    )
       .optional()
       .describe('Who may call.'),
     resourceUrl: resourceUrl(),

@@ -16,7 +16,7 @@ import {
 } from '../../fields/index.ts'
 import { DISHONOURED_FIELDS, manifestCallers, type ManifestCallers } from './manifest-callers.ts'
 import { noMetadataTarget } from './metadata-access.ts'
-import { oidcConfig } from './oidc-callers.ts'
+import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
 import { limits, timeouts } from '../proxy-config.ts'
 import { podFields, remoteProxyStatus } from './remote-proxy.ts'
 import { discoveredBackends, virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
@@ -47,6 +47,7 @@ const oneRemoteUrl: Rule = {
 const callerFields = () => ({
   auth: manifestSection().optional().describe('Who may call. Extends the specification.'),
   oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
+  oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
   ...Object.fromEntries(
     Object.keys(DISHONOURED_FIELDS).map((name) => [
       name,
@@ -104,6 +105,8 @@ const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
       noMetadataTarget('remoteURL'),
       ...NOT_CARRIED,
       exclusive('auth', 'oidcConfig'),
+      exclusive('auth', 'oidcConfigRef'),
+      exclusive('oidcConfig', 'oidcConfigRef'),
     ],
   )
 
@@ -116,7 +119,12 @@ const authReferences = () => ({
 })
 
 const SPECS = {
-  MCPServer: () => z.looseObject({ port: port(), ...authReferences() }),
+  MCPServer: () =>
+    z.looseObject({
+      port: port(),
+      ...authReferences(),
+      oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
+    }),
   MCPRemoteProxy: () =>
     remote({
       port: port(),

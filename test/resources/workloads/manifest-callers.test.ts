@@ -179,7 +179,6 @@ describe('an auth section in a manifest', () => {
 
 describe('what can not be honoured is never dropped in silence', () => {
   const rows: readonly (readonly [string, object])[] = [
-    ['spec.oidcConfigRef', { oidcConfigRef: { name: 'shared' } }],
     ['spec.oidcConfig', { oidcConfig: { type: 'configMap', configMap: { name: 'x' } } }],
     ['spec.authzConfig', { authzConfig: { type: 'inline' } }],
     ['spec.authzConfigRef', { authzConfigRef: { name: 'x' } }],
@@ -216,7 +215,7 @@ describe('what can not be honoured is never dropped in silence', () => {
   })
 
   test('a manifest that is no route restricts nobody', () => {
-    const server = workload('MCPServer', 's', { image: 'x', oidcConfigRef: { name: 'a' } })
+    const server = workload('MCPServer', 's', { image: 'x', oidcConfig: { type: 'configMap' } })
     expect(resolve([server, remote({})]).problems).toBe('')
   })
 })

@@ -98,9 +98,8 @@ const auth = {
     ],
   },
 }
-const inline = {
+const describedInline = {
   issuer: 'https://idp.example.com',
-  audience: 'mcp',
   jwksUrl: 'https://idp.example.com/jwks',
   introspectionUrl: 'https://idp.example.com/introspect',
   clientId: 'a',
@@ -109,9 +108,9 @@ const inline = {
   jwksAuthTokenPath: '/var/run/token',
   jwksAllowPrivateIP: true,
   protectedResourceAllowPrivateIP: true,
-  insecureAllowHttp: true,
-  scopes: ['read'],
 }
+const inline = { ...describedInline, audience: 'mcp', insecureAllowHttp: true, scopes: ['read'] }
+const oidcConfigRef = { name: 'corp', audience: 'mcp', scopes: ['read'], resourceUrl: 'https://mcp.example.com' }
 
 /** Objects with every field that their kind has, at least once over all of them. */
 export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
@@ -189,6 +188,25 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
       },
     },
   ],
+  ['MCPOIDCConfig', { type: 'inline', inline: { ...describedInline, insecureAllowHTTP: true } }],
+  [
+    'MCPOIDCConfig',
+    {
+      type: 'kubernetesServiceAccount',
+      kubernetesServiceAccount: {
+        serviceAccount: 'agent',
+        namespace: 'agents',
+        issuer: 'https://kubernetes.default.svc',
+        jwksUrl: 'https://kubernetes.default.svc/openid/v1/jwks',
+        introspectionUrl: 'https://kubernetes.default.svc/introspect',
+        useClusterAuth: true,
+      },
+    },
+  ],
+  ['MCPRemoteProxy', { remoteUrl: 'https://api.example.com/mcp', oidcConfigRef }],
+  ['MCPServerEntry', { remoteUrl: 'https://api.example.com/mcp', oidcConfigRef }],
+  ['MCPServer', { image: 'x', oidcConfigRef }],
+  ['VirtualMCPServer', { incomingAuth: { type: 'oidc', oidcConfigRef } }],
   [
     'MCPRemoteProxy',
     {

@@ -1,0 +1,132 @@
+import type { Clock } from '../core/index.ts'
+import type { KubeObject } from '../kube/index.ts'
+import type { Action, Plan } from './actions.ts'
+import type { KnownConfigs } from './config/known-config.ts'
+import type { KnownOidcConfig } from './config/known-oidc-config.ts'
+import { reconcileConfig } from './config/reconcile-config.ts'
+import type { ApplyRefused } from './executor.ts'
+import { isOldForm } from './injection/old-form.ts'
+import { injectionConfigMap } from './injection/config-map.ts'
+import { CLUSTER_TYPES, type OwnTypes, type ReferringKind } from './kinds.ts'
+import type { Observed } from './observed.ts'
+import { barredSecrets, type SecretLookup } from './secret-states.ts'
+import { configKey, type ReferenceIndex } from './reference-index.ts'
+import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
+import type { RemoteProxy } from './remote-proxy/remote-proxy.ts'
+import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
+import { partsOf } from './touched.ts'
+import { isAsWanted, stamped } from './wanted.ts'
+import { reconcileWorkload } from './workload/reconcile-workload.ts'
+import { workloadSnapshot } from './workload/snapshot.ts'
+
+/** What plans are made from. */
+export interface PlanDeps {
+  readonly observed: Observed
+  readonly references: ReferenceIndex
+  readonly known: KnownConfigs
+  readonly knownOidc: (object: KubeObject) => KnownOidcConfig
+  readonly secretsOf: SecretLookup
+  readonly types: OwnTypes
+  readonly settings: SnapshotSettings
+  readonly ownsKinds: boolean
+  readonly writesStatus: boolean
+  readonly clock: Clock
+}
+
+/** Gives the plan for a key of the queue; undefined where nothing is to be done. `refused`: what the API server has just refused. */
+export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefused) => Plan | undefined {
+  const { observed, references, known, knownOidc, secretsOf, types, settings, clock } = deps
+  /** Of each proxy, what could run last: drift is put back to it while its configuration can't. */
+  const lastGood = new Map<string, { readonly uid: string | undefined; readonly proxy: RemoteProxy }>()
+
+  const planConfig = (namespace: string, name: string): Plan | undefined => {
+    const object = observed.config(namespace, name)
+    if (object === undefined) return undefined
+    const key = configKey('MCPExternalAuthConfig', namespace, name)
+    const { problems, valid } = known.of(object)
+    const pods = references.podsOf(key)
+    const made = { image: settings.image, secretKeys: valid?.secretKeys ?? new Map<string, ReadonlySet<string>>() }
+    const isOld = (pod: KubeObject | undefined): boolean => pod !== undefined && isOldForm(pod, made)
+    const secrets = secretsOf(namespace, [...(valid?.secretKeys.keys() ?? [])])
+    const plan =
+      deps.ownsKinds || deps.writesStatus
+        ? reconcileConfig({
+            object,
+            type: types.MCPExternalAuthConfig,
+            verdict: { problems, configHash: valid?.configHash },
+            workloads: references.workloadsOf(key),
+            isInjectable: true,
+            pods,
+            oldPods: valid === undefined ? [] : pods.filter((pod) => isOld(observed.pod(namespace, pod))),
+            secrets,
+            isNamespaceTerminating: observed.isTerminating(namespace),
+            finalizer: `${settings.apiGroup}/external-auth-references`,
+            ownsKind: deps.ownsKinds,
+            now: new Date(clock.now()),
+          })
+        : { actions: [], events: [] }
+    const isStaying = object.metadata.deletionTimestamp === undefined
+    // An invalid edit keeps the last good ConfigMap.
+    if (pods.length === 0 || valid === undefined || !isStaying || barredSecrets(secrets).length > 0) return plan
+    const wanted = stamped(injectionConfigMap(object))
+    const before = observed.owned(CLUSTER_TYPES.ConfigMap, namespace, wanted.metadata.name)
+    if (isAsWanted(wanted, before)) return plan
+    const apply: Action = { do: 'apply', type: CLUSTER_TYPES.ConfigMap, object: wanted, before }
+    return { ...plan, actions: [...plan.actions, apply] }
+  }
+
+  const planOidcConfig = (namespace: string, name: string): Plan | undefined => {
+    const object = observed.oidcConfig(namespace, name)
+    if (object === undefined || !deps.ownsKinds) return undefined
+    const { problems, valid } = knownOidc(object)
+    return reconcileConfig({
+      object,
+      type: types.MCPOIDCConfig,
+      verdict: { problems, configHash: valid?.configHash },
+      workloads: references.workloadsOf(configKey('MCPOIDCConfig', namespace, name)),
+      isInjectable: false,
+      pods: [],
+      oldPods: [],
+      secrets: secretsOf(namespace, [...(valid?.secretKeys.keys() ?? [])]),
+      isNamespaceTerminating: observed.isTerminating(namespace),
+      finalizer: `${settings.apiGroup}/oidc-references`,
+      ownsKind: true,
+      now: new Date(clock.now()),
+    })
+  }
+
+  const planProxy = (namespace: string, name: string, refused?: ApplyRefused): Plan | undefined => {
+    const object = observed.workload('MCPRemoteProxy', namespace, name)
+    const key = `${namespace}/${name}`
+    // Another object of that name has nothing to do with what the one before it had.
+    if (object?.metadata.uid !== lastGood.get(key)?.uid) lastGood.delete(key)
+    if (object === undefined || !deps.ownsKinds) return undefined
+    const now = new Date(clock.now())
+    const snapshot = remoteProxySnapshot(object, { observed, known, knownOidc, secretsOf, types, settings, now })
+    const proxy = runnableProxy(snapshot)
+    if (proxy !== undefined) lastGood.set(key, { uid: object.metadata.uid, proxy })
+    return reconcileRemoteProxy({
+      ...snapshot,
+      lastGood: lastGood.get(key)?.proxy,
+      refused,
+      secrets: snapshot.secrets,
+    })
+  }
+
+  /** Of what others run, nothing but conditions. */
+  const planWorkload = (kind: ReferringKind, namespace: string, name: string): Plan | undefined => {
+    const object = observed.workload(kind, namespace, name)
+    if (object === undefined || !deps.ownsKinds) return undefined
+    const now = new Date(clock.now())
+    return reconcileWorkload(
+      workloadSnapshot(kind, object, { observed, known, knownOidc, types, apiGroup: settings.apiGroup, now }),
+    )
+  }
+
+  return (key, refused) => {
+    const { kind, namespace, name } = partsOf(key)
+    if (kind === 'MCPExternalAuthConfig') return planConfig(namespace, name)
+    if (kind === 'MCPOIDCConfig') return planOidcConfig(namespace, name)
+    return kind === 'MCPRemoteProxy' ? planProxy(namespace, name, refused) : planWorkload(kind, namespace, name)
+  }
+}
