@@ -32,7 +32,7 @@ export function workloadSnapshot(
     object,
     type: deps.types[kind],
     problems: judgeObject(bare(object), deps.apiGroup).problems,
-    references: referencesOf(kind, object).map((one) => ({ ...one, is: stateOf(one.kind, one.name) })),
+    references: referencesOf(kind, object).map(({ kind: of, name }) => ({ kind: of, name, is: stateOf(of, name) })),
     now: deps.now,
   }
 }

@@ -139,7 +139,7 @@ export function referencedCallers(
 /** The provider that an MCPOIDCConfig describes, for any audience, and where its URLs are written. */
 export function describedProvider({ metadata: { name, namespace }, spec }: MCPOIDCConfig): {
   readonly provider: ManifestProvider
-  urlPath(field: ProviderUrl): Path
+  readonly urlPath: (field: ProviderUrl) => Path
 } {
   return {
     provider: providerIn(name, spec, { audience: 'any', namespace }),
