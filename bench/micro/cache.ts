@@ -25,7 +25,7 @@ import {
   type Known,
   type OutboundResponse,
 } from '../../src/core/index.ts'
-import { createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
+import { createIdentityPool, createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
 import { configHash } from '../../src/resources/index.ts'
 import { tokenExchange } from '../../src/resources/token-exchange.ts'
 
@@ -93,6 +93,8 @@ function createStages(clock: Clock) {
     cache: createCredentialCache<Credential>({ clock, metrics, random }),
     outbound: () => ({ request: () => Promise.resolve(answer()), close: () => Promise.resolve() }),
     caCertificate: () => () => undefined,
+    env: {},
+    identities: createIdentityPool().hold(),
   }
   const clientSecretRef = { name: 'a', key: 'b' }
   const tokenUrl = 'https://id.example.com/token'

@@ -20,7 +20,7 @@ import {
   type Metrics,
 } from '../../src/core/index.ts'
 import { createCachedSource } from '../../src/obtain/cached.ts'
-import { createCloudStsSource } from '../../src/obtain/cloud-sts/index.ts'
+import { createCloudStsSource, createIdentityPool } from '../../src/obtain/cloud-sts/index.ts'
 import { createRoleMapper } from '../../src/obtain/cloud-sts/role-mapper.ts'
 import { seconds } from '../../src/fields/index.ts'
 
@@ -92,7 +92,15 @@ const credential = (index: number): AwsCredential => ({
 
 const outbound = () => ({ request: () => Promise.reject(new Error('not used')), close: () => Promise.resolve() })
 const auth = { name: 'a', namespace: 'n', type: 'cloudSts', configHash: 'h', spec } as const
-const fetching = createCloudStsSource(auth, { clock, log, metrics, outbound, caCertificate: () => () => undefined })
+const fetching = createCloudStsSource(auth, {
+  clock,
+  log,
+  metrics,
+  outbound,
+  caCertificate: () => () => undefined,
+  env: {},
+  identities: createIdentityPool().hold(),
+})
 const source = createCachedSource(
   auth,
   { ...fetching, fetch: () => Promise.resolve({ credential: credential(0), expiresAtMs: NOW_MS + 3_600_000 }) },

@@ -14,7 +14,7 @@ import { createUpstreamSessions, type UpstreamSessions } from '../../src/authser
 import { createCredentialCache } from '../../src/cache/index.ts'
 import { openMetrics } from '../../src/report/metrics.ts'
 import { Secret, type AuthenticatedCaller, type Claims, type Credential, type Known } from '../../src/core/index.ts'
-import { createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
+import { createIdentityPool, createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
 import { createMemoryStore, createSeal, createSealingKeys, type Store } from '../../src/storage/index.ts'
 import type { Upstream } from '../../src/upstreams/index.ts'
 
@@ -111,6 +111,8 @@ function createStages(upstreamTokens: UpstreamSessions) {
     cache: createCredentialCache<Credential>({ clock, metrics, random: Math.random }),
     outbound: () => ({ request: () => Promise.reject(new Error('not here')), close: () => Promise.resolve() }),
     caCertificate: () => () => undefined,
+    env: {},
+    identities: createIdentityPool().hold(),
     upstreamTokens,
   }
   const named = { namespace: 'default', source: { file: 'bench.yaml', line: 1 }, configHash: 'h' }

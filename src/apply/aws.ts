@@ -17,7 +17,7 @@ export const applyAws: Applier<AwsCredential> = (draft, credential) => {
   draft.path = isS3(service) ? targetOfS3(withoutPlus(draft.path)) : withoutPlus(draft.path)
   dropOwned(headers)
   headers.push('x-amz-date', date)
-  headers.push('x-amz-security-token', credential.sessionToken.reveal())
+  if (credential.sessionToken !== undefined) headers.push('x-amz-security-token', credential.sessionToken.reveal())
   headers.push('x-amz-content-sha256', bodyHash)
   const input = { method: draft.method, target: draft.path, headers, payloadHash: bodyHash }
   const key = keyOf(credential, date.slice(0, 8))

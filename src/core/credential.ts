@@ -14,12 +14,12 @@ export interface HeaderCredential {
   readonly value: Secret
 }
 
-/** Temporary AWS credentials with which the request is signed (SigV4). */
+/** AWS credentials with which the request is signed (SigV4): temporary ones, or those of a user, without session token. */
 export interface AwsCredential {
   readonly kind: 'aws'
   readonly accessKeyId: string
   readonly secretAccessKey: Secret
-  readonly sessionToken: Secret
+  readonly sessionToken: Secret | undefined
   readonly region: string
   readonly service: string
   /** Derived signing keys live and die with the credential; the signer owns what is in here. */

@@ -66,6 +66,7 @@ export const FAILURES = {
   sts_throttled: row(503, 'identity_provider', true, 'temporarily_unavailable', 'The security token service is throttling requests.', 'Raise the quota or lengthen `sessionDuration`.'),
   sts_unavailable: row(503, 'identity_provider', true, 'temporarily_unavailable', 'The security token service cannot be reached.', 'Check the STS endpoint of the region and the network path.'),
   sts_failed: row(502, 'identity_provider', true, 'server_error', 'The security token service gave an answer that cannot be used.', 'Compare the address with the documentation of the provider; `detail` says what was wrong with the answer.'),
+  aws_identity_unavailable: row(503, 'identity_provider', true, 'temporarily_unavailable', 'The AWS identity of the proxy is not available.', 'No place in `source.chain` gives credentials that are good now: the service account or role of the process, its token file, the metadata service; `detail` says which was asked and `extauth check` asks it again.'),
   backend_unreachable: row(502, 'backend', true, 'server_error', 'The backend cannot be reached.', 'Check `target` and the network path.'),
   backend_error: row(502, 'backend', true, 'server_error', 'The backend gave an answer that cannot be forwarded.', 'A malformed answer, or a redirect to another origin.'),
   backend_timeout: row(504, 'backend', true, 'temporarily_unavailable', 'The backend did not answer in time.', 'Raise `timeouts.firstByte` of the route if the backend is meant to be slow.'),

@@ -20,7 +20,7 @@ export function credentialTexts(sealed: Sealed): readonly string[] {
 function textsOf(credential: Exclude<Credential, { kind: 'none' }>): readonly string[] {
   const plain =
     credential.kind === 'aws'
-      ? [credential.secretAccessKey.reveal(), credential.sessionToken.reveal()]
+      ? [credential.secretAccessKey.reveal(), credential.sessionToken?.reveal() ?? '']
       : [credential.value.reveal().replace(SCHEME, '').trim()]
   return [...new Set(plain.flatMap((text) => [text, encodeURIComponent(text)]))].filter((text) => text !== '')
 }

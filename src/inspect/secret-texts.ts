@@ -44,7 +44,9 @@ export class SecretTexts extends SecretMask {
 
 function textsOf(credential: Exclude<Credential, { kind: 'none' }>): readonly string[] {
   return credential.kind === 'aws'
-    ? [credential.secretAccessKey.reveal(), credential.sessionToken.reveal(), credential.accessKeyId]
+    ? [credential.secretAccessKey.reveal(), credential.sessionToken?.reveal() ?? '', credential.accessKeyId].filter(
+        (text) => text !== '',
+      )
     : secretsInHeader(credential.name, credential.value.reveal())
 }
 

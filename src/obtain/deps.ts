@@ -3,6 +3,7 @@ import type { Clock, Credential, Log, Metrics, Outbound, Secrets, UpstreamTokens
 import type { OutboundOptions } from '../net/index.ts'
 import type { RouteDecisions } from './cloud-sts/decision-log.ts'
 import type { StsEndpoints } from './cloud-sts/endpoint.ts'
+import type { Identities } from './cloud-sts/identity/pool.ts'
 
 /** What a source says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
 export type SourceOutboundOptions = Omit<
@@ -24,6 +25,10 @@ export interface ObtainDeps {
   readonly caCertificate: (path: string) => () => Buffer | undefined
   /** Where STS is, when not where the region says: before a config's own `stsEndpoint`, and after it. */
   readonly sts?: StsEndpoints
+  /** The environment that AWS identities of the process are looked for in; that of the SDK is `process.env`. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Those identities, as long as this configuration uses them. */
+  readonly identities: Identities
   /** What a role matcher that can't be evaluated means on this route: no match (default), or 403. */
   readonly onMatcherError?: 'skip' | 'deny'
   /** Where the role decisions of this route are kept for the admin listener. */

@@ -1,8 +1,8 @@
-import type { ResolvedAuth, ResolvedAuthOf, RunnableType } from '../resources/index.ts'
+import { signsAsService, type ResolvedAuth, type ResolvedAuthOf, type RunnableType } from '../resources/index.ts'
 import { createCachedSource } from './cached.ts'
 import { createCachedOwnSource } from './cached-own.ts'
 import { createClientCredentialsSource } from './client-credentials.ts'
-import { createCloudStsSource } from './cloud-sts/index.ts'
+import { createCloudStsSource, createServiceSource } from './cloud-sts/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Source } from './source.ts'
 import { createStaticHeaderSource, createUnauthenticatedSource } from './static.ts'
@@ -29,7 +29,10 @@ export const SOURCES = {
   tokenExchange: (auth, deps) => createCachedSource(auth, createTokenExchangeSource(auth, deps), deps),
   clientCredentials: (auth, deps) => createCachedOwnSource(auth, createClientCredentialsSource(auth, deps), deps),
   upstreamInject: (auth, deps) => createUpstreamInjectSource(auth, deps),
-  cloudSts: (auth, deps) => createCachedSource(auth, createCloudStsSource(auth, deps), deps),
+  cloudSts: (auth, deps) =>
+    signsAsService(auth.spec)
+      ? createServiceSource(auth, deps)
+      : createCachedSource(auth, createCloudStsSource(auth, deps), deps),
 } satisfies Sources
 
 /** The source of a config. Throws `Failure` for what can't. */

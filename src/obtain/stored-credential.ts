@@ -11,7 +11,7 @@ export const storedCredential = {
         return { kind: 'header', name: credential.name, value: credential.value.reveal() }
       case 'aws': {
         const { accessKeyId, secretAccessKey, sessionToken, region, service } = credential
-        const secrets = { secretAccessKey: secretAccessKey.reveal(), sessionToken: sessionToken.reveal() }
+        const secrets = { secretAccessKey: secretAccessKey.reveal(), sessionToken: sessionToken?.reveal() }
         return { kind: 'aws', accessKeyId, ...secrets, region, service }
       }
       case 'none':

@@ -10,7 +10,7 @@ import {
 } from './static-types.ts'
 import { tokenExchangeRecord } from './token-exchange.ts'
 import type { Found, FoundContent, SecretRef } from '../fields/index.ts'
-import type { CalledUrl, Remark, SetHeader, TypeRecord, UpstreamTokenUse } from './type-record.ts'
+import type { Asks, CalledUrl, CredentialOf, Remark, SetHeader, TypeRecord, UpstreamTokenUse } from './type-record.ts'
 
 /** All types of external auth, in the order of the specification. */
 export const AUTH_TYPES = [
@@ -49,7 +49,8 @@ export type AuthSpecs = {
 export type RunnableType = { [T in AuthType]: Records[T]['runsOn'] extends 'route' ? T : never }[AuthType]
 
 /** The types whose credential is that of a role, which rules choose by the caller's claims. */
-export type RoleType = RunnableType & { [T in AuthType]: Records[T]['asks'] extends 'role' ? T : never }[AuthType]
+export type RoleType = RunnableType &
+  { [T in AuthType]: 'role' extends ReturnType<Records[T]['asks']> ? T : never }[AuthType]
 
 /** The record of each type, with the spec that belongs to it. */
 export const TYPE_RECORDS: { readonly [T in AuthType]: TypeRecord<AuthSpecs[T]> } = RECORDS
@@ -99,9 +100,15 @@ export const cacheKeyOf = <T extends AuthType>({
 }: TypedSpec<T>): Readonly<Record<string, string>> | undefined => TYPE_RECORDS[type].cacheKey(spec)
 
 /** Whether the credential of a config is that of a role, which rules choose. */
-export const hasRoles = <A extends { readonly type: AuthType }>(
-  auth: A,
-): auth is Extract<A, { readonly type: RoleType }> => TYPE_RECORDS[auth.type].asks === 'role'
+export const hasRoles = <A extends TypedSpec>(auth: A): auth is Extract<A, { readonly type: RoleType }> =>
+  asksOf(auth) === 'role'
+
+/** What `check` asks for a config. */
+export const asksOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): Asks => TYPE_RECORDS[type].asks(spec)
+
+/** Whose credential a config gives. */
+export const credentialOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): CredentialOf =>
+  TYPE_RECORDS[type].credentialOf(spec)
 
 /** The type that a name in files stands for; undefined for none. */
 export const typeWrittenAs = (name: string): AuthType | undefined =>

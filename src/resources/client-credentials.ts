@@ -59,8 +59,8 @@ export const clientCredentialsRecord = {
   ...named(clientCredentials),
   summary: 'Only with type clientCredentials (RFC 6749 §4.4). Extends the specification.',
   runsOn: 'route',
-  credentialOf: 'proxy',
-  asks: 'credential',
+  credentialOf: () => 'proxy',
+  asks: () => 'credential',
   init: { secrets: { 'backend/client-secret': { ofLab: 'lab-proxy/client-secret' } }, callersHave: 'nothing' },
   urls: ({ tokenUrl, insecureAllowHttp, caCertPath }) => [
     { path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp, caCertPath },

@@ -11,6 +11,8 @@ export {
 export {
   AUTH_TYPES,
   cacheKeyOf,
+  asksOf,
+  credentialOf,
   hasRoles,
   type RoleType,
   typeWrittenAs,
@@ -32,6 +34,14 @@ export {
 } from './auth-types.ts'
 export { dnsSuffixOf } from './aws/aws-partitions.ts'
 export type { CloudSts, RoleMapping } from './aws/cloud-sts.ts'
+export {
+  type AmbientName,
+  type AmbientSpec,
+  chainOf,
+  showsCallerToken,
+  signsAsService,
+  type StsSource,
+} from './aws/sts-source.ts'
 export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { type EmbeddedAuthServer, RESERVED_CLAIMS } from './embedded-auth-server.ts'

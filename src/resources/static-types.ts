@@ -10,8 +10,8 @@ export const unauthenticatedRecord = {
   files: () => [],
   summary: '',
   runsOn: 'route',
-  credentialOf: 'nobody',
-  asks: 'credential',
+  credentialOf: () => 'nobody',
+  asks: () => 'credential',
   init: { secrets: {}, callersHave: 'nothing' },
 } satisfies TypeRecord<Readonly<Record<string, never>>>
 
@@ -25,8 +25,8 @@ export const bearerTokenRecord = {
   ...named(bearerToken),
   summary: 'Only with type bearerToken.',
   runsOn: 'route',
-  credentialOf: 'proxy',
-  asks: 'credential',
+  credentialOf: () => 'proxy',
+  asks: () => 'credential',
   init: { secrets: { 'backend/token': { ofLab: 'lab-bearer/token' } }, callersHave: 'nothing' },
   sets: () => [{ name: 'authorization', shown: 'Bearer (the secret)' }],
 } satisfies TypeRecord<BearerToken>
@@ -47,8 +47,8 @@ export const headerInjectionRecord = {
   ...named(headerInjection),
   summary: 'Only with type headerInjection.',
   runsOn: 'route',
-  credentialOf: 'proxy',
-  asks: 'credential',
+  credentialOf: () => 'proxy',
+  asks: () => 'credential',
   init: { secrets: { 'backend/api-key': { ofLab: 'lab-api-key/value' } }, callersHave: 'nothing' },
   sets: (spec) => [{ name: spec.headerName.toLowerCase(), shown: '(the secret)' }],
 } satisfies TypeRecord<HeaderInjection>
@@ -69,8 +69,8 @@ export const upstreamInjectRecord = {
   ...named(upstreamInject),
   summary: 'Only with type upstreamInject.',
   runsOn: 'route',
-  credentialOf: 'caller',
-  asks: 'session',
+  credentialOf: () => 'caller',
+  asks: () => 'session',
   init: FIRST_LOGIN,
   sets: () => [{ name: 'authorization', shown: 'Bearer (the upstream token)' }],
   upstreamToken: ({ providerName: provider }) => ({

@@ -63,8 +63,8 @@ export const tokenExchangeRecord = {
   ...named(tokenExchange),
   summary: 'Only with type tokenExchange (RFC 8693).',
   runsOn: 'route',
-  credentialOf: 'caller',
-  asks: 'exchange',
+  credentialOf: () => 'caller',
+  asks: () => 'exchange',
   init: { secrets: { 'exchange/client-secret': { ofLab: 'lab-exchange/client-secret' } }, callersHave: 'token' },
   urls: ({ tokenUrl, insecureAllowHttp, caCertPath }) => [
     { path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp, caCertPath },

@@ -94,9 +94,9 @@ export interface TypeRecord<Spec> {
   /** Other names of the type and of its sub-object in files, each with a schema that gives the same spec. */
   readonly aliases?: Readonly<Record<string, SubObjectSchema<Spec>>>
   readonly runsOn: RunsOn
-  readonly credentialOf: CredentialOf
-  readonly asks: Asks
   readonly init: FirstConfig
+  credentialOf(spec: Spec): CredentialOf
+  asks(spec: Spec): Asks
   /** Every secret that a spec names. */
   secrets(spec: Spec): readonly FoundContent<SecretRef>[]
   /** Every file that a spec names. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { createCredentialCache } from '../../src/cache/index.ts'
 import type { Armed, Caller, Clock, Credential, Known, UpstreamTokens } from '../../src/core/index.ts'
 import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
-import { createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
+import { createIdentityPool, createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
 import type { AuthSpecs, ResolvedAuth, UpstreamUse } from '../../src/resources/index.ts'
 import { clientCredentials } from '../../src/resources/client-credentials.ts'
 import { tokenExchange } from '../../src/resources/token-exchange.ts'
@@ -91,6 +91,8 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
     outbound: (wanted) =>
       sockets.closing(createOutbound({ ...wanted, clock, steadyClock: clock, metrics, ...options.outbound })),
     caCertificate: options.caCertificate ?? (() => () => undefined),
+    env: {},
+    identities: createIdentityPool().hold(),
     ...(options.upstreamTokens === undefined ? {} : { upstreamTokens: options.upstreamTokens }),
   }
 

@@ -29,6 +29,11 @@ const sts = (more: object, type = 'cloudSts') => ({ type, [type]: { region: 'eu-
 const role = (more: object) => sts({ roleMappings: [{ roleArn: arn, ...more }] })
 const template = (roleArnTemplate: unknown, more: object = {}) =>
   role({ roleArn: undefined, roleArnTemplate, claim: 'a', ...more })
+const from = (source: unknown, more: object = { fallbackRoleArn: arn }) => sts({ source, ...more })
+const chained = (more: object = {}) => ({
+  type: 'role',
+  through: { roleArn: arn, source: { type: 'ambient' }, ...more },
+})
 const accounts = { allowedAccounts: ['111111111111'] }
 
 // prettier-ignore
@@ -126,4 +131,32 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   ...[899, 43_201, '3600', 1e10].map((sessionDuration) => ({ name: `no session duration: ${sessionDuration}`, spec: sts({ fallbackRoleArn: arn, sessionDuration }), problem: 'spec.cloudSts.sessionDuration' })),
   { name: 'a session policy', spec: sts({ fallbackRoleArn: arn, sessionPolicy: '{"Version":"2012-10-17","Statement":[]}', policyArns: ['arn:aws:iam::aws:policy/ReadOnlyAccess'] }) },
   { name: 'a session policy that is no JSON', spec: sts({ fallbackRoleArn: arn, sessionPolicy: 'allow all' }), problem: 'expected a policy as JSON', unseenBy: nobodyElse },
+
+  { name: 'roles by the token of the caller', spec: from({ type: 'callerToken' }) },
+  { name: 'roles from the identity of the process', spec: from({ type: 'ambient' }) },
+  { name: 'roles from the places that are named', spec: from({ type: 'ambient', chain: ['instance', 'environment', 'webIdentityFile', 'podIdentity', 'container', 'profile'], profile: 'dev', signAs: 'role' }) },
+  { name: 'roles behind a role', spec: from(chained({ externalId: 'a:b/c', source: { type: 'ambient', chain: ['profile'], profile: 'dev' } }), { fallbackRoleArn: arn, externalId: 'x_1' }) },
+  { name: 'the identity of the process as it is', spec: from({ type: 'ambient' }, {}) },
+  { name: 'the identity of the process as it is, said', spec: from({ type: 'ambient', signAs: 'service' }, {}) },
+  { name: 'the identity of the process as it is, with roles', spec: from({ type: 'ambient', signAs: 'service' }), problem: 'no role is assumed', unseenBy: ['json schema'] },
+  { name: 'roles that are not there', spec: from({ type: 'ambient', signAs: 'role' }, {}), problem: 'expected "fallbackRoleArn" or at least one entry' },
+  { name: 'the token of the caller without roles', spec: from({ type: 'callerToken' }, {}), problem: 'expected "fallbackRoleArn" or at least one entry' },
+  { name: 'a source without a type', spec: from({}), problem: 'spec.cloudSts.source.type  missing' },
+  { name: 'a source that is none', spec: from({ type: 'static' }), problem: 'spec.cloudSts.source.type' },
+  { name: 'a place that is none', spec: from({ type: 'ambient', chain: ['sso'] }), problem: 'spec.cloudSts.source.chain[0]' },
+  { name: 'no places', spec: from({ type: 'ambient', chain: [] }), problem: 'spec.cloudSts.source.chain' },
+  { name: 'a place twice', spec: from({ type: 'ambient', chain: ['instance', 'instance'] }), problem: 'expected each place once' },
+  { name: 'a profile that nothing reads', spec: from({ type: 'ambient', chain: ['instance'], profile: 'dev' }), problem: '"profile" needs "profile" in "chain"' },
+  { name: 'a profile that is no name', spec: from({ type: 'ambient', chain: ['profile'], profile: 'a b' }), problem: 'expected the name of a profile' },
+  { name: 'places of a token', spec: from({ type: 'callerToken', chain: ['instance'] }), problem: '"chain" must be absent unless type is "ambient"' },
+  { name: 'signAs of a token', spec: from({ type: 'callerToken', signAs: 'role' }), problem: '"signAs" must be absent unless type is "ambient"' },
+  { name: 'a hop without role', spec: from({ type: 'role' }), problem: '"through" is required when type is "role"' },
+  { name: 'a role beside places', spec: from({ type: 'ambient', through: chained().through }), problem: '"through" must be absent when type is "ambient"' },
+  { name: 'a hop from a token', spec: from(chained({ source: { type: 'callerToken' } })), problem: 'spec.cloudSts.source.through.source.type' },
+  ...['a', 'a b', 'x'.repeat(1225), 'ä1'].map((externalId) => ({ name: `no external id: ${externalId.slice(0, 5)}`, spec: from({ type: 'ambient' }, { fallbackRoleArn: arn, externalId }), problem: 'spec.cloudSts.externalId' })),
+  { name: 'an external id for a token', spec: sts({ fallbackRoleArn: arn, externalId: 'x1' }), problem: 'AssumeRoleWithWebIdentity takes none', unseenBy: ['json schema'] },
+  { name: 'an upstream that nobody shows', spec: from({ type: 'ambient' }, { fallbackRoleArn: arn, subjectProviderName: 'corp' }), problem: 'with another source no token is shown', unseenBy: ['json schema'] },
+  { name: 'a chained role of two hours', spec: from(chained(), { fallbackRoleArn: arn, sessionDuration: 7200 }), problem: 'one hour at most', unseenBy: ['json schema'] },
+  { name: 'a role of an instance of two hours', spec: from({ type: 'ambient', chain: ['instance', 'podIdentity'] }, { fallbackRoleArn: arn, sessionDuration: 7200 }), problem: 'one hour at most', unseenBy: ['json schema'] },
+  { name: 'a role of a user of two hours', spec: from({ type: 'ambient', chain: ['environment'] }, { fallbackRoleArn: arn, sessionDuration: 7200 }) },
 ]

@@ -39,8 +39,9 @@ export function buildCandidate(
   const secrets = services.secrets.hold()
   const caFiles = services.caFiles.hold()
   const authenticators = services.authenticators.hold()
+  const identities = services.identities.hold()
   const certificate: Resources['certificate'] = (path) => caFiles.certificate(path)
-  const obtain = { ...services.obtain, secrets, caCertificate: certificate }
+  const obtain = { ...services.obtain, secrets, caCertificate: certificate, identities }
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     try {
@@ -48,7 +49,7 @@ export function buildCandidate(
     } finally {
       secrets.release()
       caFiles.release()
-      await authenticators.release()
+      await Promise.all([authenticators.release(), identities.release()])
     }
   }
   const refuse = (): void => {

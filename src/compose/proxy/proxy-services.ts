@@ -2,7 +2,7 @@ import type { Common } from './proxy-common.ts'
 import { type CredentialCache, createCredentialCache } from '../../cache/index.ts'
 import type { Clock, Credential, Log } from '../../core/index.ts'
 import { createOutbound, createProtections, type EgressProxy } from '../../net/index.ts'
-import { createDecisionLog, type DecisionLog } from '../../obtain/cloud-sts/index.ts'
+import { createDecisionLog, createIdentityPool, type DecisionLog } from '../../obtain/cloud-sts/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
 import { openSecrets, type OpenSecrets } from '../../secrets/index.ts'
 import type { Stores } from '../../storage/index.ts'
@@ -32,8 +32,10 @@ export interface Services {
   readonly sharing: SharedCacheSlot
   readonly stores: LateStores
   readonly decisions: DecisionLog
+  /** Identities of the process at AWS, held by the configurations that use them. */
+  readonly identities: ReturnType<typeof createIdentityPool>
   /** For the sources of credentials, without what each configuration holds for itself. */
-  readonly obtain: Omit<ObtainDeps, 'secrets' | 'caCertificate' | 'decisions' | 'onMatcherError'>
+  readonly obtain: Omit<ObtainDeps, 'secrets' | 'caCertificate' | 'identities' | 'decisions' | 'onMatcherError'>
 }
 
 export interface ServicesOptions {
@@ -101,6 +103,16 @@ export function createServices(options: ServicesOptions): Services {
     sharing,
     stores,
     decisions: createDecisionLog({ clock, showClaims: options.showClaims ?? false }),
-    obtain: { clock, log, metrics, random: Math.random, cache, outbound, ...stsEndpoints(options.stsEndpoint, env) },
+    identities: createIdentityPool(),
+    obtain: {
+      clock,
+      log,
+      metrics,
+      random: Math.random,
+      cache,
+      outbound,
+      env,
+      ...stsEndpoints(options.stsEndpoint, env),
+    },
   }
 }

@@ -10,12 +10,12 @@ import {
 import { createSource } from '../../obtain/index.ts'
 import { namedStsEndpoint, stsEndpoint } from '../../obtain/cloud-sts/index.ts'
 import {
+  asksOf,
   hasRoles,
   type ResolvedAuth,
   type ResolvedAuthOf,
   type ResolvedRoute,
   type RoleType,
-  TYPE_RECORDS,
   upstreamTokenOf,
   urlsCalledBy,
 } from '../../resources/index.ts'
@@ -45,7 +45,7 @@ export function checkCredential(
 ): Promise<CheckedCredential> {
   const { auth } = route
   if (hasRoles(auth)) return checkSts(auth, route.onMatcherError, caller, context)
-  const { asks } = TYPE_RECORDS[auth.type]
+  const asks = asksOf(auth)
   if (asks === 'session') return Promise.resolve({ lines: [], credential: undefined })
   return asks === 'exchange' ? checkExchange(auth, caller, context) : checkOwn(auth, context)
 }

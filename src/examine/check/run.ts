@@ -48,13 +48,14 @@ export async function runChecks(
   const secrets = services.secrets.hold()
   const caFiles = services.caFiles.hold()
   const authenticators = services.authenticators.hold()
+  const identities = services.identities.hold()
   const caCertificate = (path: string) => caFiles.certificate(path)
   const times = createClockNotes()
   const context: CheckContext = {
     config,
     clock,
     secrets,
-    obtain: { ...services.obtain, secrets, caCertificate },
+    obtain: { ...services.obtain, secrets, caCertificate, identities },
     authenticators,
     egressProxy: services.egressProxy,
     token: options.token,
@@ -96,7 +97,7 @@ export async function runChecks(
   } finally {
     secrets.release()
     caFiles.release()
-    await authenticators.release()
+    await Promise.all([authenticators.release(), identities.release()])
     await services.stores.close()
   }
 }

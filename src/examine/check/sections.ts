@@ -1,4 +1,4 @@
-import { secretsNamedBy, TYPE_RECORDS, type ResolvedRoute } from '../../resources/index.ts'
+import { asksOf, credentialOf, secretsNamedBy, type ResolvedRoute } from '../../resources/index.ts'
 import type { Services } from '../../compose/proxy/index.ts'
 import { storageConfig } from '../../compose/index.ts'
 import { authServerTasks } from './auth-server.ts'
@@ -51,9 +51,8 @@ async function backendLines(route: ResolvedRoute, context: CheckContext): Promis
 }
 
 function whyNot({ auth }: ResolvedRoute, hasCaller: boolean): string {
-  const { asks, credentialOf } = TYPE_RECORDS[auth.type]
-  if (credentialOf !== 'caller') return 'there is no credential for it'
-  if (asks === 'session' || auth.upstream !== undefined)
+  if (credentialOf(auth) !== 'caller') return 'there is no credential for it'
+  if (asksOf(auth) === 'session' || auth.upstream !== undefined)
     return 'the credential belongs to the session of somebody who logged in'
   return hasCaller ? 'there is no credential for it' : 'a credential for it needs --token-file'
 }

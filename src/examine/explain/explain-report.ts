@@ -5,10 +5,10 @@ import { AMZ_CREDENTIALS, HEARSAY } from '../../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../../obtain/cloud-sts/index.ts'
 import {
   cacheKeyOf,
+  credentialOf,
   hasRoles,
   headersSetBy,
   type RoleType,
-  TYPE_RECORDS,
   type OAuthSection,
   type ResolvedAuth,
   type ResolvedAuthOf,
@@ -147,7 +147,7 @@ function keyOf(
   const own = cacheKeyOf(auth)
   if (own === undefined) return undefined
   const ofConfig = { config, configHash: auth.configHash, ...own }
-  const parts = TYPE_RECORDS[auth.type].credentialOf === 'caller' ? callerParts(ofConfig, caller, decision) : ofConfig
+  const parts = credentialOf(auth) === 'caller' ? callerParts(ofConfig, caller, decision) : ofConfig
   if (parts === undefined) return undefined
   return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, hashKey([part])]))
 }

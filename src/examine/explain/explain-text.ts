@@ -25,7 +25,11 @@ export function renderReport(report: ExplainReport): string {
     `caller        issuer ${shown(caller.issuer)}, subject ${shown(caller.subject)}, ${caller.format}`,
     'signature     not checked',
     ...report.notes.map((note) => `note          ${note}`),
-    ...(decision === undefined ? [`role          none: type ${config.type} has no roles`] : decisionLines(decision)),
+    ...(decision === undefined
+      ? [
+          `role          none: ${config.type === 'cloudSts' ? 'signed with the identity of the process' : `type ${config.type} has no roles`}`,
+        ]
+      : decisionLines(decision)),
     ...headers.added.map((header) => `adds          ${header}`),
     ...headers.removed.map((header) => `removes       ${header}`),
     ...Object.entries(cacheKey ?? {}).map(([part, digest]) => `cache key     ${part.padEnd(12)}${digest}`),

@@ -1,6 +1,12 @@
 import path from 'node:path'
 import { type Loaded, type Located, type LocatedAuth, type Problem, resolveAuth } from '../../load/index.ts'
-import type { ResolvedAuthOf, ResolvedRoute, RoleCase, RoleTest } from '../../resources/index.ts'
+import {
+  hasRoles,
+  type ResolvedAuthOf,
+  type ResolvedRoute,
+  type RoleCase,
+  type RoleTest,
+} from '../../resources/index.ts'
 import { callerOfClaimsText, callerOfToken, type ExplainedCaller } from '../explain/explain-input.ts'
 import { type Io, UsageError } from '../../compose/index.ts'
 
@@ -69,7 +75,7 @@ function subjectOf(
     if (route === undefined)
       return { message: `there is no such route, expected one of ${routes.map(({ name }) => name).join(', ')}` }
     const { auth, onMatcherError } = route
-    return auth.type === 'cloudSts' ? { auth, route, onMatcherError } : { message: rolesOnly(auth.name, auth.type) }
+    return hasRoles(auth) ? { auth, route, onMatcherError } : { message: rolesOnly(auth.name, auth.type) }
   }
   const found = sources.loaded.auths.find(
     ({ document: { metadata } }) => metadata.name === config && metadata.namespace === namespace,
@@ -86,11 +92,13 @@ export function resolveCloudSts(located: LocatedAuth): ResolvedAuthOf<'cloudSts'
   if (spec.type !== 'cloudSts') return { message: rolesOnly(metadata.name, spec.type) }
   const result = resolveAuth(located)
   if ('message' in result) return { message: result.message }
-  return result.auth.type === 'cloudSts' ? result.auth : { message: rolesOnly(metadata.name, result.auth.type) }
+  return hasRoles(result.auth) ? result.auth : { message: rolesOnly(metadata.name, result.auth.type) }
 }
 
 const rolesOnly = (name: string, type: string): string =>
-  `"${name}" has type "${type}", which has no roles; expected one of type "cloudSts"`
+  type === 'cloudSts'
+    ? `"${name}" signs with the identity of the process ("signAs: service") and has no roles`
+    : `"${name}" has type "${type}", which has no roles; expected one of type "cloudSts"`
 
 const namesIn = ({ auths }: Loaded, namespace: string): string =>
   auths

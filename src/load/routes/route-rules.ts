@@ -1,8 +1,8 @@
 import {
   type AuthSection,
+  credentialOf,
   headersSetBy,
   remarksOnTarget,
-  TYPE_RECORDS,
   type ResolvedAuth,
 } from '../../resources/index.ts'
 import type { DraftRoute } from './draft-route.ts'
@@ -30,7 +30,7 @@ export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((ru
 /** Anonymous callers get no credential of a caller's own at all, and that of the proxy only where nobody else can call. */
 function anonymousCallers({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
   if (callers.mode !== 'anonymous' || !addsCredential(auth)) return []
-  if (TYPE_RECORDS[auth.type].credentialOf === 'caller') {
+  if (credentialOf(auth) === 'caller') {
     const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected an "auth" section of mode "oauth"`
     return [draft.problem('externalAuthConfigRef', message)]
   }

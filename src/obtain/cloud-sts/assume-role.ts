@@ -1,10 +1,10 @@
-import { createRequire } from 'node:module'
-import type * as Sts from '@aws-sdk/client-sts'
-import { Failure, Secret, type AwsCredential, type Clock, type OnBehalf, type Outbound } from '../../core/index.ts'
-import { createSmithyHandler, type SmithyCallOptions } from '../../net/index.ts'
+import type { Clock, OnBehalf, Outbound, Secret } from '../../core/index.ts'
+import type { SmithyCallOptions } from '../../net/index.ts'
 import type { CloudSts } from '../../resources/index.ts'
 import type { Fetched } from '../source.ts'
 import { stsEndpoint, toAwsPartition } from './endpoint.ts'
+import { credentialWith } from './identity/keys.ts'
+import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
 import { isInvalidIdentityToken, stsFailure } from './sts-failure.ts'
 
 export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'service' | 'sessionDuration' | 'sessionPolicy' | 'policyArns'>
@@ -29,26 +29,20 @@ export interface AssumeRoleRequest {
 /** STS answers `InvalidIdentityToken` now and then while it gets the issuer's keys: it is asked once more (decisions §5). */
 const PAUSE_MS = 200
 
-// Loaded with the first config that needs it: the others don't pay 20 MiB for it.
-const load = createRequire(import.meta.url)
-
 /** Exchanges a caller's token for credentials of a role. Throws `Failure` (decisions §5). */
 export type AssumeRole = (request: AssumeRoleRequest) => Promise<Fetched>
 
-/**
- * `AssumeRoleWithWebIdentity` for one config. Everything that the SDK would look for around it (credentials, profiles,
- * retries, endpoint variables) is given, so it reads no file, no variable and no instance metadata.
- */
+/** `AssumeRoleWithWebIdentity` for one config. */
 export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoint }: AssumeRoleDeps): AssumeRole {
-  const sts = load('@aws-sdk/client-sts') as typeof Sts
-  const client = createClient(sts, spec.region, endpoint ?? stsEndpoint(spec.region), outbound)
+  const client = createStsClient({ region: spec.region, endpoint: endpoint ?? stsEndpoint(spec.region), outbound })
+  const { AssumeRoleWithWebIdentityCommand } = loadSts()
   const arn = endpoint === undefined ? toAwsPartition : (text: string) => text
   const policy = spec.sessionPolicy === undefined ? {} : { Policy: spec.sessionPolicy }
   const policies =
     spec.policyArns === undefined ? {} : { PolicyArns: spec.policyArns.map((text) => ({ arn: arn(text) })) }
 
   return async ({ roleArn, sessionName, token, onBehalfOf, endsAtMs }) => {
-    const command = new sts.AssumeRoleWithWebIdentityCommand({
+    const command = new AssumeRoleWithWebIdentityCommand({
       RoleArn: arn(roleArn),
       RoleSessionName: sessionName,
       WebIdentityToken: token.reveal(),
@@ -60,7 +54,10 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
       ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
       ...(endsAtMs === undefined ? {} : { endsAtMs }),
     }
-    const send = async () => fetched((await client.send(command, options)).Credentials, spec, clock.now())
+    const send = async (): Promise<Fetched> => {
+      const keys = keysOfSession((await client.send(command, options)).Credentials, clock.now())
+      return { credential: credentialWith(keys, spec), expiresAtMs: keys.expiresAtMs }
+    }
     try {
       return await send().catch(async (error: unknown) => {
         const hasTime = performance.now() + PAUSE_MS < (endsAtMs ?? Infinity)
@@ -72,53 +69,4 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
       throw stsFailure(error, clock.now())
     }
   }
-}
-
-function createClient({ STSClient }: typeof Sts, region: string, endpoint: string, outbound: Outbound): Sts.STSClient {
-  return new STSClient({
-    region,
-    endpoint,
-    requestHandler: createSmithyHandler(outbound),
-    // The cache in front remembers failures and paces what follows; a retry here would only multiply them.
-    maxAttempts: 1,
-    retryMode: 'standard',
-    defaultsMode: 'standard',
-    useDualstackEndpoint: false,
-    useFipsEndpoint: false,
-    userAgentAppId: '',
-    defaultUserAgentProvider: () => Promise.resolve([['mcp-extauth']]),
-    authSchemePreference: [],
-    sigv4aSigningRegionSet: [],
-    credentialDefaultProvider: () => () =>
-      Promise.reject(new Failure('internal_error', { detail: 'ambient credentials' })),
-  })
-}
-
-/** No role session lives longer (12 h), however far clocks are apart (5 min). */
-const LONGEST_SESSION_MS = (12 * 60 + 5) * 60_000
-const ACCESS_KEY_ID = /^\w{16,128}$/
-/** Goes into a header and into a signature. */
-const VISIBLE_ASCII = /^[\x21-\x7e]{1,16384}$/
-
-function fetched(credentials: Sts.Credentials | undefined, spec: AssumeRoleSpec, nowMs: number): Fetched {
-  const { AccessKeyId = '', SecretAccessKey = '', SessionToken = '', Expiration } = credentials ?? {}
-  const expiresAtMs = Expiration?.getTime() ?? Number.NaN
-  const areUsable =
-    ACCESS_KEY_ID.test(AccessKeyId) && VISIBLE_ASCII.test(SecretAccessKey) && VISIBLE_ASCII.test(SessionToken)
-  if (!areUsable) throw new Failure('sts_failed', { detail: 'STS gave no usable credentials' })
-  if (!(expiresAtMs > nowMs)) throw new Failure('sts_failed', { detail: 'STS gave credentials that are not valid now' })
-  if (expiresAtMs > nowMs + LONGEST_SESSION_MS)
-    throw new Failure('sts_failed', {
-      detail: 'STS gave credentials that would be valid for longer than any role session',
-    })
-  const credential: AwsCredential = {
-    kind: 'aws',
-    accessKeyId: AccessKeyId,
-    secretAccessKey: new Secret(SecretAccessKey),
-    sessionToken: new Secret(SessionToken),
-    region: spec.region,
-    service: spec.service,
-    signing: { day: '', key: undefined },
-  }
-  return { credential, expiresAtMs }
 }

@@ -1,5 +1,5 @@
 import type { AuthenticatedCaller, FailureCode } from '../../core/index.ts'
-import type { CloudSts } from '../../resources/index.ts'
+import { type CloudSts, showsCallerToken } from '../../resources/index.ts'
 import { claimAt } from './claim-values.ts'
 import type { RoleChoice, RoleMapper } from './role-mapper.ts'
 import { sessionNameOf, type SessionName } from './session-name.ts'
@@ -21,7 +21,7 @@ export type Judged = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'identity' 
 /** Decides for one caller; pure. With `all`, every mapping is evaluated for the trace. */
 export function decide(
   config: string,
-  spec: Pick<CloudSts, 'sessionNameClaim'>,
+  spec: Pick<CloudSts, 'sessionNameClaim' | 'source'>,
   mapper: RoleMapper,
   caller: Judged,
   options: { readonly all?: boolean } = {},
@@ -30,11 +30,16 @@ export function decide(
   const choice = mapper.choose(caller.claims, options)
   const claim = claimAt(caller.claims, sessionNameClaim)
   const session = typeof claim === 'string' ? sessionNameOf(claim, caller.issuer, caller.identity) : undefined
-  return { config, choice, sessionNameClaim, session, refusal: refusalOf(caller, choice, session) }
+  return { config, choice, sessionNameClaim, session, refusal: refusalOf(spec, caller, choice, session) }
 }
 
-function refusalOf(caller: Judged, choice: RoleChoice, session: SessionName | undefined): FailureCode | undefined {
+function refusalOf(
+  spec: Pick<CloudSts, 'source'>,
+  caller: Judged,
+  choice: RoleChoice,
+  session: SessionName | undefined,
+): FailureCode | undefined {
   // First of all, because no role would help: AssumeRoleWithWebIdentity takes JWTs only.
-  if (caller.format === 'opaque') return 'opaque_token_unsupported'
+  if (caller.format === 'opaque' && showsCallerToken(spec)) return 'opaque_token_unsupported'
   return choice.refusal ?? (session === undefined ? 'session_name_missing' : undefined)
 }

@@ -1,11 +1,13 @@
 import { Failure, onBehalfOf, type AuthenticatedCaller } from '../../core/index.ts'
-import type { ResolvedAuthOf } from '../../resources/index.ts'
+import { type ResolvedAuthOf, showsCallerToken } from '../../resources/index.ts'
 import type { ObtainDeps } from '../deps.ts'
 import type { FetchingSource, Plan } from '../source.ts'
-import { createTokenToShow } from '../token-to-show.ts'
-import { createAssumeRole } from './assume-role.ts'
+import { createTokenToShow, type TokenToShow } from '../token-to-show.ts'
+import { type AssumeRoleDeps, createAssumeRole } from './assume-role.ts'
+import { createSignedAssumeRole, type SignedAssumeRoleDeps } from './assume-role-signed.ts'
 import { decide, type Decision } from './decision.ts'
-import { namedStsEndpoint, stsEndpoint } from './endpoint.ts'
+import { identityFor, STS_DEADLINE_MS, stsOutbound } from './identity/identities.ts'
+import { credentialWith } from './identity/keys.ts'
 import { keyParts } from './key-parts.ts'
 import { createReport } from './report.ts'
 import { createRoleMapper } from './role-mapper.ts'
@@ -18,20 +20,25 @@ export interface CloudStsPlan extends Plan {
 
 export type CloudStsDeps = Pick<
   ObtainDeps,
-  'clock' | 'log' | 'metrics' | 'outbound' | 'caCertificate' | 'sts' | 'onMatcherError' | 'decisions' | 'upstreamTokens'
+  | 'clock'
+  | 'log'
+  | 'metrics'
+  | 'outbound'
+  | 'caCertificate'
+  | 'sts'
+  | 'env'
+  | 'identities'
+  | 'onMatcherError'
+  | 'decisions'
+  | 'upstreamTokens'
 >
 export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'spec' | 'upstream'>
 
-/** All of the exchange with STS, connecting included (decisions §3.5). */
-const DEADLINE_MS = 5000
-/** An answer of STS has a few kilobytes. */
-const MAX_BYTES = 256 * 1024
-
 /**
  * Type `cloudSts`: caller → role and session name, without I/O, then temporary credentials of that role from STS, which is
- * shown the caller's own token or the ID token of an upstream provider. `plan` throws `no_role`, `no_session`, `rule_limit`,
- * `matcher_error`, `session_name_missing`, `opaque_token_unsupported`; the factory throws `config_error` for a matcher that does
- * not compile.
+ * shown the caller's own token or the ID token of an upstream provider, or asked with an identity of the process's own.
+ * `plan` throws `no_role`, `no_session`, `rule_limit`, `matcher_error`, `role_denied`, `session_name_missing`,
+ * `opaque_token_unsupported`; the factory throws `config_error` for a matcher that does not compile.
  */
 export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): FetchingSource<CloudStsPlan> {
   const { spec } = auth
@@ -39,20 +46,13 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const { onMatcherError = 'skip' } = deps
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
-  const endpoint = namedStsEndpoint(spec, deps.sts)
-  const { caCertPath } = spec
-  const service = JSON.stringify(['STS', endpoint ?? stsEndpoint(spec.region), caCertPath ?? ''])
-  let recovered: (() => void) | undefined
-  const bounds = { deadlineMs: DEADLINE_MS, maxBytes: MAX_BYTES }
-  const outbound = deps.outbound({
-    name: auth.name,
-    service,
-    ...bounds,
-    onRecovered: () => recovered?.(),
-    ...(caCertPath === undefined ? {} : { caCert: deps.caCertificate(caCertPath) }),
-  })
-  const assumeRole = createAssumeRole(spec, { clock: deps.clock, outbound, endpoint })
   const identity = createTokenToShow(auth, deps.upstreamTokens)
+  let recovered: (() => void) | undefined
+  const { options, named, endpoint } = stsOutbound(spec, deps)
+  const outbound = deps.outbound({ name: auth.name, ...options, onRecovered: () => recovered?.() })
+  const fetching = showsCallerToken(spec)
+    ? withCallerToken(auth, identity, { clock: deps.clock, outbound, endpoint: named })
+    : withIdentity(auth, deps, { clock: deps.clock, outbound, endpoint, writesArns: named !== undefined })
 
   return {
     plan(caller) {
@@ -62,13 +62,46 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
       report(decision)
       return planOf(decision, caller, session)
     },
-    deadlineMs: DEADLINE_MS,
+    ...fetching,
+    onRecovered: (listener) => void (recovered = listener),
+    close: () => outbound.close(),
+  }
+}
+
+type Fetching = Pick<FetchingSource<CloudStsPlan>, 'deadlineMs' | 'fetch'>
+
+/** The caller's own token vouches for who it is. */
+function withCallerToken({ spec }: CloudStsAuth, identity: TokenToShow, deps: AssumeRoleDeps): Fetching {
+  const assumeRole = createAssumeRole(spec, deps)
+  return {
+    deadlineMs: STS_DEADLINE_MS,
     fetch: (caller, { role, sessionName }, endsAtMs, own) =>
       identity.show(caller, own, ({ token }) =>
         assumeRole({ roleArn: role, sessionName, token, onBehalfOf: onBehalfOf(caller), endsAtMs }),
       ),
-    onRecovered: (listener) => void (recovered = listener),
-    close: () => outbound.close(),
+  }
+}
+
+/** The proxy vouches for who the caller is, with an identity of its own. */
+function withIdentity(
+  { spec }: CloudStsAuth,
+  deps: CloudStsDeps,
+  sts: Omit<SignedAssumeRoleDeps, 'identity' | 'asked'>,
+): Fetching {
+  const { source = { type: 'callerToken' }, externalId } = spec
+  const assumeRole = createSignedAssumeRole(spec, {
+    ...sts,
+    identity: identityFor(spec, source, deps),
+    asked: 'caller',
+  })
+  return {
+    // The identity may have to be got first, through its own hop.
+    deadlineMs: STS_DEADLINE_MS * (source.through === undefined ? 2 : 3),
+    async fetch(caller, { role, sessionName }, endsAtMs) {
+      const by = { onBehalfOf: onBehalfOf(caller), endsAtMs }
+      const keys = await assumeRole({ roleArn: role, sessionName, externalId, ...by })
+      return { credential: credentialWith(keys, spec), expiresAtMs: keys.expiresAtMs }
+    },
   }
 }
 

@@ -25,6 +25,30 @@ const CODES: Readonly<Record<string, FailureCode>> = {
   RequestTimeout: 'sts_unavailable',
 }
 
+/** The same where the request is signed with an identity of the process: what ended or is not known is that one. */
+const SIGNED: Readonly<Record<string, FailureCode>> = {
+  ...CODES,
+  ExpiredToken: 'aws_identity_unavailable',
+  InvalidClientTokenId: 'aws_identity_unavailable',
+  UnrecognizedClient: 'aws_identity_unavailable',
+  SignatureDoesNotMatch: 'config_error',
+}
+/** The same where nobody calls: the process gets its own identity or the role of its first hop. */
+const OWN: Readonly<Record<string, FailureCode>> = {
+  ...SIGNED,
+  InvalidIdentityToken: 'aws_identity_unavailable',
+  IDPRejectedClaim: 'aws_identity_unavailable',
+  AccessDenied: 'config_error',
+}
+
+/** Who is refused: a caller whose own token was shown, a caller for whom the process asked, or the process itself. */
+export type RefusedParty = 'caller token' | 'caller' | 'process'
+const TABLES: Readonly<Record<RefusedParty, Readonly<Record<string, FailureCode>>>> = {
+  'caller token': CODES,
+  caller: SIGNED,
+  process: OWN,
+}
+
 const STS: ServiceFailures = {
   what: 'STS',
   unavailable: 'sts_unavailable',
@@ -43,20 +67,21 @@ interface SdkError {
 }
 
 /** The failure that a failed call of STS stands for. Its detail has words and codes of our own tables only. */
-export function stsFailure(error: unknown, nowMs: number): Failure {
+export function stsFailure(error: unknown, nowMs: number, asked: RefusedParty = 'caller token'): Failure {
   if (error instanceof Failure || error instanceof OutboundError) return outboundFailure(error, STS)
   const sdk: SdkError = typeof error === 'object' && error !== null ? error : {}
   const status = numberOf(sdk.$metadata?.httpStatusCode) ?? numberOf(sdk.$response?.statusCode)
-  const known = [sdk.Code, sdk.name].map(codeOf).find((code) => code !== undefined)
+  const codes = TABLES[asked]
+  const known = [sdk.Code, sdk.name].map((code) => codeOf(code, codes)).find((code) => code !== undefined)
   const headers = headersOf(sdk)
   if (known === undefined && status !== undefined) {
     const busy = busyFailure({ status, headers }, STS, nowMs)
     if (busy !== undefined) return busy
   }
   const isWithoutKey = known === INVALID_TOKEN && isAboutKeys(sdk.message)
-  const code = isWithoutKey ? 'identity_provider_unavailable' : known ? CODES[known] : codeOfRefusal(status, sdk)
+  const code = isWithoutKey ? 'identity_provider_unavailable' : known ? codes[known] : codeOfRefusal(status, sdk)
   return new Failure(code ?? 'sts_failed', {
-    detail: `STS answered ${status ?? 'something'}${known === undefined ? '' : ` ${known}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}`,
+    detail: `STS answered ${status ?? 'something'}${known === undefined ? '' : ` ${known}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}${asked === 'caller token' ? '' : hintOf(known, sdk.message)}`,
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code !== undefined && WAITS.has(code)
@@ -72,18 +97,51 @@ export function isInvalidIdentityToken(error: unknown): boolean {
   if (error instanceof Failure || error instanceof OutboundError || typeof error !== 'object' || error === null)
     return false
   const { Code, name }: SdkError = error
-  return codeOf(Code) === INVALID_TOKEN || codeOf(name) === INVALID_TOKEN
+  return codeOf(Code, CODES) === INVALID_TOKEN || codeOf(name, CODES) === INVALID_TOKEN
+}
+
+const KEYS_REFUSED: ReadonlySet<string | undefined> = new Set([
+  'ExpiredToken',
+  'InvalidClientTokenId',
+  'UnrecognizedClient',
+])
+
+/** Whether STS does not take the keys that a request was signed with, or no longer. */
+export function areKeysRefused(error: unknown): boolean {
+  if (error instanceof Failure || error instanceof OutboundError || typeof error !== 'object' || error === null)
+    return false
+  const { Code, name }: SdkError = error
+  return KEYS_REFUSED.has(codeOf(Code, SIGNED)) || KEYS_REFUSED.has(codeOf(name, SIGNED))
+}
+
+/** What of a refusal's text says what to do, in our own words: its text names principals and roles. */
+function hintOf(code: string | undefined, message: unknown): string {
+  const text = typeof message === 'string' ? message.slice(0, 2_000) : ''
+  if (code === 'AccessDenied') {
+    const action = /\bsts:(?:AssumeRole|TagSession|SetSourceIdentity)\b/.exec(text)?.[0]
+    return action === undefined
+      ? ''
+      : `: ${action} is not allowed, by the trust policy of the role or the policy of who assumes it`
+  }
+  if (code === 'ValidationError' && /role chaining/i.test(text))
+    return ': a role that is assumed by a role lasts one hour at most, see sessionDuration'
+  return ''
 }
 
 /** "Couldn't retrieve verification key from your identity provider": the issuer can't be reached from STS. */
 const isAboutKeys = (message: unknown): boolean =>
   typeof message === 'string' && /retrieve verification key/i.test(message.slice(0, 1_000))
 
-const WAITS = new Set<FailureCode>(['sts_throttled', 'sts_unavailable', 'identity_provider_unavailable'])
+const WAITS = new Set<FailureCode>([
+  'sts_throttled',
+  'sts_unavailable',
+  'identity_provider_unavailable',
+  'aws_identity_unavailable',
+])
 
-function codeOf(value: unknown): string | undefined {
+function codeOf(value: unknown, codes: Readonly<Record<string, FailureCode>>): string | undefined {
   const code = typeof value === 'string' ? value.replace(/Exception$/, '') : ''
-  return Object.hasOwn(CODES, code) ? code : undefined
+  return Object.hasOwn(codes, code) ? code : undefined
 }
 
 /** A refusal in STS's own shape that has no row above: a request that STS does not take as it is configured. */

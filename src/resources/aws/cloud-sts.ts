@@ -13,6 +13,7 @@ import { awsHostMismatches, REGION } from './aws-hosts.ts'
 import { ARN_PARTITIONS, partitionOf } from './aws-partitions.ts'
 import { matcherProblem, matcherRemarks, MOST_MAPPINGS } from './matcher-verdicts.ts'
 import { ACCOUNT_PLACEHOLDER_CEL, hasAccountPlaceholder, roleArn, roleArnTemplate } from './role-arn.ts'
+import { externalIdField, showsCallerToken, signsAsService, SOURCE_RULES, stsSource } from './sts-source.ts'
 import { subjectProviderName } from '../upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from '../type-record.ts'
 
@@ -127,6 +128,10 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
         .max(256)
         .default('sub')
         .describe('Claim used as the role session name; a claim of that name first, else a path with dots.'),
+      source: stsSource()
+        .optional()
+        .describe('Whose identity goes to STS; the JWT of the caller when absent. Extends the specification.'),
+      externalId: externalIdField(),
       subjectProviderName: subjectProviderName().describe(
         'Upstream provider whose ID token is the web identity; the token of the caller when empty. Extends the specification.',
       ),
@@ -149,18 +154,7 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
         .describe('CA certificates that replace the system roots for STS. Extends the specification.'),
     }),
     [
-      {
-        message: 'expected "fallbackRoleArn" or at least one entry in "roleMappings"',
-        holds: (value) =>
-          value.fallbackRoleArn !== undefined || (Array.isArray(value.roleMappings) && value.roleMappings.length > 0),
-        cel: 'has(self.fallbackRoleArn) || (has(self.roleMappings) && size(self.roleMappings) > 0)',
-        json: {
-          anyOf: [
-            { required: ['fallbackRoleArn'] },
-            { required: ['roleMappings'], properties: { roleMappings: { minItems: 1 } } },
-          ],
-        },
-      },
+      ...SOURCE_RULES,
       {
         message: 'expected a policy as JSON: an object with "Statement"',
         at: 'sessionPolicy',
@@ -205,8 +199,8 @@ export const cloudStsRecord = {
     },
   },
   runsOn: 'route',
-  credentialOf: 'caller',
-  asks: 'role',
+  credentialOf: (spec) => (signsAsService(spec) ? 'proxy' : 'caller'),
+  asks: (spec) => (signsAsService(spec) ? 'credential' : 'role'),
   init: { secrets: {}, callersHave: 'token' },
   urls: ({ stsEndpoint, caCertPath }) =>
     stsEndpoint === undefined
@@ -219,12 +213,10 @@ export const cloudStsRecord = {
     { name: 'x-amz-security-token' },
     { name: 'x-amz-content-sha256' },
   ],
-  upstreamToken: ({ subjectProviderName: provider }) => ({
-    field: 'subjectProviderName',
-    provider,
-    kind: 'id_token',
-    ownTokenDoes: true,
-  }),
+  upstreamToken: ({ subjectProviderName: provider, source }) =>
+    showsCallerToken({ source })
+      ? { field: 'subjectProviderName', provider, kind: 'id_token', ownTokenDoes: true }
+      : undefined,
   signsBody: true,
   remarks: (spec) => [...rolesElsewhere(spec), ...doubtfulMatchers(spec)],
   remarksOnTarget: ({ service, region }, hostname) => awsHostMismatches(hostname, { service, region }),

@@ -66,7 +66,7 @@ describe('AssumeRoleWithWebIdentity', () => {
       region: 'us-gov-west-1',
       service: 'bedrock-agentcore',
     })
-    expect([aws.secretAccessKey.reveal(), aws.sessionToken.reveal()]).toEqual(['secret/+=', 'tok&en'])
+    expect([aws.secretAccessKey.reveal(), aws.sessionToken?.reveal()]).toEqual(['secret/+=', 'tok&en'])
     expect(expiresAtMs).toBe(Date.parse('2029-06-01T01:00:00Z'))
     expect(aws.signing).toEqual({ day: '', key: undefined })
   })

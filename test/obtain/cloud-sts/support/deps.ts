@@ -9,6 +9,7 @@ import {
   type Metrics,
 } from '../../../../src/core/index.ts'
 import { createOutbound } from '../../../../src/net/index.ts'
+import { createIdentityPool } from '../../../../src/obtain/cloud-sts/index.ts'
 import type { CloudStsAuth, CloudStsDeps } from '../../../../src/obtain/cloud-sts/source.ts'
 import type { CloudSts } from '../../../../src/resources/index.ts'
 import { seconds } from '../../../../src/fields/index.ts'
@@ -91,5 +92,7 @@ export function depsOf(endpoint: string | undefined, rest: Partial<CloudStsDeps>
     createOutbound({ ...options, clock, metrics, breaker: false, ...(deadlineMs === undefined ? {} : { deadlineMs }) })
   const sts = endpoint === undefined ? {} : { sts: { endpoint } }
   const caCertificate = () => () => undefined
-  return { deps: { clock, log, metrics, outbound, caCertificate, cache, ...sts, ...others }, clock, counts, lines }
+  const identities = createIdentityPool().hold()
+  const ports = { clock, log, metrics, outbound, caCertificate, cache, identities, env: {} }
+  return { deps: { ...ports, ...sts, ...others }, clock, counts, lines, identities }
 }

@@ -28,14 +28,17 @@ export function credentialsXml(options: {
   readonly secretAccessKey?: string
   readonly sessionToken?: string
   readonly expiration?: string
+  /** Default AssumeRoleWithWebIdentity. */
+  readonly action?: string
 }): string {
   const { accessKeyId = 'ASIATESTTESTTEST0001', secretAccessKey = 'secret/+=', sessionToken = 'session/+=' } = options
   const expiration = options.expiration ?? '2029-06-01T01:00:00Z'
-  return `<AssumeRoleWithWebIdentityResponse xmlns="${NAMESPACE}"><AssumeRoleWithWebIdentityResult>
+  const { action = 'AssumeRoleWithWebIdentity' } = options
+  return `<${action}Response xmlns="${NAMESPACE}"><${action}Result>
     <AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>A:s</AssumedRoleId></AssumedRoleUser>
     <Credentials><AccessKeyId>${accessKeyId}</AccessKeyId><SecretAccessKey>${secretAccessKey}</SecretAccessKey>
     <SessionToken>${sessionToken}</SessionToken><Expiration>${expiration}</Expiration></Credentials>
-    </AssumeRoleWithWebIdentityResult><ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></AssumeRoleWithWebIdentityResponse>`
+    </${action}Result><ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></${action}Response>`
 }
 
 /** The query protocol's error document. */

@@ -1,0 +1,81 @@
+import type { Clock, OnBehalf, Outbound } from '../../core/index.ts'
+import type { SmithyCallOptions } from '../../net/index.ts'
+import { toAwsPartition } from './endpoint.ts'
+import type { AwsIdentity, AwsKeys } from './identity/keys.ts'
+import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
+import { areKeysRefused, stsFailure } from './sts-failure.ts'
+
+export interface SignedAssumeRoleSpec {
+  readonly region: string
+  /** Seconds. */
+  readonly sessionDuration: number
+  readonly sessionPolicy?: string | undefined
+  readonly policyArns?: readonly string[] | undefined
+}
+
+export interface SignedAssumeRoleDeps {
+  readonly clock: Clock
+  readonly outbound: Outbound
+  readonly endpoint: string
+  /** ARNs go there as they are written: the endpoint was named and may be another cloud's. */
+  readonly writesArns: boolean
+  /** Who assumes. */
+  readonly identity: AwsIdentity
+  /** For whom: whose fault a refusal is. */
+  readonly asked: 'caller' | 'process'
+}
+
+export interface SignedAssumeRoleRequest {
+  readonly roleArn: string
+  readonly sessionName: string
+  readonly externalId?: string | undefined
+  readonly onBehalfOf?: OnBehalf
+  /** Nothing is waited for after this (`performance.now()`). */
+  readonly endsAtMs?: number
+}
+
+/**
+ * `AssumeRole` with an identity of the process's own. Keys that STS does not take any more are renewed, and it is asked once
+ * more. Throws `Failure` (decisions §5).
+ */
+export function createSignedAssumeRole(
+  spec: SignedAssumeRoleSpec,
+  { clock, outbound, endpoint, writesArns, identity, asked }: SignedAssumeRoleDeps,
+): (request: SignedAssumeRoleRequest) => Promise<AwsKeys> {
+  const keys = async () => {
+    const { accessKeyId, secretAccessKey, sessionToken } = await identity.current()
+    const token = sessionToken === undefined ? {} : { sessionToken: sessionToken.reveal() }
+    return { accessKeyId, secretAccessKey: secretAccessKey.reveal(), ...token }
+  }
+  const client = createStsClient({ region: spec.region, endpoint, outbound, keys })
+  const { AssumeRoleCommand } = loadSts()
+  const arn = writesArns ? (text: string) => text : toAwsPartition
+  const policies = {
+    ...(spec.sessionPolicy === undefined ? {} : { Policy: spec.sessionPolicy }),
+    ...(spec.policyArns === undefined ? {} : { PolicyArns: spec.policyArns.map((text) => ({ arn: arn(text) })) }),
+  }
+
+  return async ({ roleArn, sessionName, externalId, onBehalfOf, endsAtMs }) => {
+    const command = new AssumeRoleCommand({
+      RoleArn: arn(roleArn),
+      RoleSessionName: sessionName,
+      DurationSeconds: spec.sessionDuration,
+      ...(externalId === undefined ? {} : { ExternalId: externalId }),
+      ...policies,
+    })
+    const options: SmithyCallOptions = {
+      ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
+      ...(endsAtMs === undefined ? {} : { endsAtMs }),
+    }
+    const send = async () => keysOfSession((await client.send(command, options)).Credentials, clock.now())
+    const used = await identity.current()
+    try {
+      return await send().catch(async (error: unknown) => {
+        if (!areKeysRefused(error) || !(await identity.reject(used))) throw error
+        return send()
+      })
+    } catch (error) {
+      throw stsFailure(error, clock.now(), asked)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { canonicalJson, type AmbientSpec, type CloudSts, type StsSource } from '../../../resources/index.ts'
+import type { ObtainDeps } from '../../deps.ts'
+import { createSignedAssumeRole } from '../assume-role-signed.ts'
+import { namedStsEndpoint, stsEndpoint } from '../endpoint.ts'
+import { createAmbient } from './ambient.ts'
+import { createKeptIdentity } from './kept.ts'
+import type { OpenIdentity } from './pool.ts'
+import { createRoleAssumers } from './role-assumers.ts'
+
+export type IdentityDeps = Pick<
+  ObtainDeps,
+  'clock' | 'log' | 'outbound' | 'caCertificate' | 'sts' | 'env' | 'identities'
+>
+type IdentitySpec = Pick<CloudSts, 'region' | 'stsEndpoint' | 'caCertPath' | 'source'>
+
+/** All of an exchange with STS, connecting included (decisions §3.5). */
+export const STS_DEADLINE_MS = 5_000
+/** An answer of STS has a few kilobytes. */
+export const MOST_STS_BYTES = 256 * 1024
+/** A role that is assumed by a role lasts no longer. */
+const HOP_SECONDS = 3_600
+/** Who assumes the role of the first hop: the proxy, for nobody in particular. */
+const HOP_SESSION = 'mcp-extauth'
+
+/** What the connections to the STS of a config are called and bounded by. */
+export function stsOutbound(
+  { region, stsEndpoint: own, caCertPath }: Omit<IdentitySpec, 'source'>,
+  { sts, caCertificate }: Pick<ObtainDeps, 'sts' | 'caCertificate'>,
+) {
+  const named = namedStsEndpoint({ stsEndpoint: own }, sts)
+  const endpoint = named ?? stsEndpoint(region)
+  return {
+    named,
+    endpoint,
+    options: {
+      service: JSON.stringify(['STS', endpoint, caCertPath ?? '']),
+      deadlineMs: STS_DEADLINE_MS,
+      maxBytes: MOST_STS_BYTES,
+      ...(caCertPath === undefined ? {} : { caCert: caCertificate(caCertPath) }),
+    },
+  }
+}
+
+/** The identity that a config signs with, or assumes roles from; shared with other configs that have the same. */
+export function identityFor(spec: IdentitySpec, source: StsSource, deps: IdentityDeps): OpenIdentity {
+  const { region, caCertPath } = spec
+  const { endpoint } = stsOutbound(spec, deps)
+  const key = (what: unknown): string => canonicalJson([what, region, endpoint, caCertPath ?? null])
+  const ambientOf = ({ chain, profile }: AmbientSpec): OpenIdentity =>
+    deps.identities.get(key({ chain, profile }), () => openAmbient(spec, { chain, profile }, deps))
+  const { through } = source
+  if (through === undefined) return ambientOf(source)
+  return deps.identities.get(key(through), () => openHop(spec, through, ambientOf(through.source), deps))
+}
+
+const NAME = 'aws-identity'
+
+function openAmbient(spec: IdentitySpec, place: AmbientSpec, deps: IdentityDeps): OpenIdentity {
+  const { region } = spec
+  const { endpoint, options } = stsOutbound(spec, deps)
+  const outbound = deps.outbound({ name: NAME, ...options })
+  const assumers = createRoleAssumers({ region, endpoint, outbound }, () => deps.clock.now())
+  const ambient = createAmbient(place, { env: deps.env, assumers })
+  const kept = createKeptIdentity(() => ambient.fetch(), { ...deps, name: 'the identity of the process' })
+  return { ...kept, ambient, hop: undefined, close: () => outbound.close() }
+}
+
+function openHop(
+  spec: IdentitySpec,
+  { roleArn, externalId }: NonNullable<StsSource['through']>,
+  from: OpenIdentity,
+  deps: IdentityDeps,
+): OpenIdentity {
+  const { region } = spec
+  const { endpoint, named, options } = stsOutbound(spec, deps)
+  const outbound = deps.outbound({ name: NAME, ...options })
+  const assumeRole = createSignedAssumeRole(
+    { region, sessionDuration: HOP_SECONDS },
+    { clock: deps.clock, outbound, endpoint, writesArns: named !== undefined, identity: from, asked: 'process' },
+  )
+  const kept = createKeptIdentity(() => assumeRole({ roleArn, sessionName: HOP_SESSION, externalId }), {
+    ...deps,
+    name: roleArn,
+  })
+  return { ...kept, ambient: from.ambient, hop: roleArn, close: () => outbound.close() }
+}

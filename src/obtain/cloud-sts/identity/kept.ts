@@ -1,0 +1,86 @@
+import { asFailure, Failure, type Clock, type Log } from '../../../core/index.ts'
+import type { AwsIdentity, AwsKeys } from './keys.ts'
+
+/** Keys are renewed this long before their end, or at half of a shorter life. */
+const AHEAD_MS = 5 * 60_000
+/** Nobody asks again so soon after a failure; doubled with each that follows, up to the longest. */
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 30_000
+/** Keys that were fetched this recently are not refused for being old. */
+const NEW_MS = 1_000
+
+export interface KeptDeps {
+  readonly clock: Clock
+  readonly log: Log
+  /** What the identity is, for the log. */
+  readonly name: string
+}
+
+/**
+ * Keeps the keys that `fetch` gives: asked ahead of their end, once for all who wait, and never again while a failure is
+ * fresh. While nothing new is to be had the last ones are good until their end; after it `current` throws the failure.
+ */
+export function createKeptIdentity(fetch: () => Promise<AwsKeys>, { clock, log, name }: KeptDeps): AwsIdentity {
+  let keys: AwsKeys | undefined
+  let obtainedAtMs = -Infinity
+  let refreshAtMs = Infinity
+  let flight: Promise<AwsKeys> | undefined
+  let failure: Failure | undefined
+  let pausedUntilMs = -Infinity
+  let pauseMs = FIRST_PAUSE_MS
+
+  const take = (fetched: AwsKeys): AwsKeys => {
+    const nowMs = clock.now()
+    if (!(fetched.expiresAtMs > nowMs))
+      throw new Failure('aws_identity_unavailable', { detail: `${name} gave credentials that are over already` })
+    keys = fetched
+    obtainedAtMs = nowMs
+    // What has no end may be other keys by then: files are written anew.
+    refreshAtMs = Number.isFinite(fetched.expiresAtMs)
+      ? fetched.expiresAtMs - Math.min(AHEAD_MS, (fetched.expiresAtMs - nowMs) / 2)
+      : nowMs + AHEAD_MS
+    failure = undefined
+    pausedUntilMs = -Infinity
+    pauseMs = FIRST_PAUSE_MS
+    return fetched
+  }
+  const fail = (error: unknown): never => {
+    failure = asFailure(error)
+    pausedUntilMs = clock.now() + pauseMs
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+    log.warn({ identity: name, reason: failure.code, detail: failure.detail }, 'no new AWS credentials')
+    throw failure
+  }
+  const renew = (): Promise<AwsKeys> => {
+    flight ??= fetch()
+      .then(take)
+      .catch(fail)
+      .finally(() => (flight = undefined))
+    return flight
+  }
+
+  return {
+    current() {
+      const nowMs = clock.now()
+      if (keys !== undefined && nowMs < keys.expiresAtMs) {
+        // A failure is logged, and these are still good.
+        if (nowMs >= refreshAtMs && nowMs >= pausedUntilMs && flight === undefined) renew().catch(() => undefined)
+        return keys
+      }
+      if (flight === undefined && failure !== undefined && nowMs < pausedUntilMs)
+        throw again(failure, pausedUntilMs - nowMs)
+      return renew()
+    },
+    async reject(refused) {
+      if (keys !== undefined && keys.accessKeyId !== refused.accessKeyId) return true
+      const nowMs = clock.now()
+      if (flight === undefined && (nowMs < pausedUntilMs || nowMs < obtainedAtMs + NEW_MS)) return false
+      const renewed = await renew().catch(() => undefined)
+      return renewed !== undefined && renewed.accessKeyId !== refused.accessKeyId
+    },
+  }
+}
+
+/** A failure that is remembered, with the time until somebody looks again. */
+const again = ({ code, detail }: Failure, inMs: number): Failure =>
+  new Failure(code, { ...(detail === undefined ? {} : { detail }), retryAfterSeconds: Math.ceil(inMs / 1000) })

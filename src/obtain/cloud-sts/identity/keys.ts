@@ -1,0 +1,34 @@
+import type { AwsCredential, Secret } from '../../../core/index.ts'
+import type { CloudSts } from '../../../resources/index.ts'
+
+/** What AWS knows somebody by. */
+export interface AwsKeys {
+  readonly accessKeyId: string
+  readonly secretAccessKey: Secret
+  /** Absent for the keys of a user, which have no end. */
+  readonly sessionToken: Secret | undefined
+  /** Milliseconds since the epoch; Infinity for what has no end. */
+  readonly expiresAtMs: number
+}
+
+/** Keys as a request to a backend is signed with them. */
+export const credentialWith = (
+  { accessKeyId, secretAccessKey, sessionToken }: AwsKeys,
+  { region, service }: Pick<CloudSts, 'region' | 'service'>,
+): AwsCredential => ({
+  kind: 'aws',
+  accessKeyId,
+  secretAccessKey,
+  sessionToken,
+  region,
+  service,
+  signing: { day: '', key: undefined },
+})
+
+/** An identity of the process's own: its keys, kept fresh. */
+export interface AwsIdentity {
+  /** At once where they are at hand. Throws `aws_identity_unavailable` and `config_error`. */
+  current(): AwsKeys | Promise<AwsKeys>
+  /** AWS does not take these keys: gets others, and says whether they are. */
+  reject(refused: AwsKeys): Promise<boolean>
+}

@@ -1,0 +1,35 @@
+import type { AwsCredential, Credential } from '../../core/index.ts'
+import type { ResolvedAuthOf } from '../../resources/index.ts'
+import type { Source } from '../source.ts'
+import { type IdentityDeps, identityFor } from './identity/identities.ts'
+import { type AwsKeys, credentialWith } from './identity/keys.ts'
+
+/**
+ * Type `cloudSts` with `signAs: service`: requests are signed with the identity of the process as it is, the same for every
+ * caller. It keeps itself fresh, and is at hand without a look into the cache. `obtain` throws `aws_identity_unavailable`.
+ */
+export function createServiceSource({ spec }: Pick<ResolvedAuthOf<'cloudSts'>, 'spec'>, deps: IdentityDeps): Source {
+  const identity = identityFor(spec, spec.source ?? { type: 'ambient' }, deps)
+  let given: { readonly keys: AwsKeys; readonly credential: AwsCredential } | undefined
+  const keysOf = new WeakMap<Credential, AwsKeys>()
+
+  const credentialFor = (keys: AwsKeys): AwsCredential => {
+    // The signing key lives in the credential, so that the same keys are one credential.
+    if (given?.keys === keys) return given.credential
+    const credential = credentialWith(keys, spec)
+    given = { keys, credential }
+    keysOf.set(credential, keys)
+    return credential
+  }
+
+  return {
+    obtain() {
+      const keys = identity.current()
+      return keys instanceof Promise ? keys.then(credentialFor) : credentialFor(keys)
+    },
+    reject: (_caller, refused) => {
+      const keys = keysOf.get(refused)
+      return keys !== undefined && identity.reject(keys)
+    },
+  }
+}

@@ -1,0 +1,186 @@
+import { fromNodeProviderChain } from '@aws-sdk/credential-providers'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createOutbound } from '../../../../src/net/index.ts'
+import { createAmbient } from '../../../../src/obtain/cloud-sts/identity/ambient.ts'
+import { createRoleAssumers } from '../../../../src/obtain/cloud-sts/identity/role-assumers.ts'
+import type { AmbientSpec } from '../../../../src/resources/index.ts'
+import { countingMetrics } from '../support/deps.ts'
+import { errorXml } from '../support/sts-double.ts'
+import { FROM, type Rig, startRig } from './rig.ts'
+
+let rig: Rig
+let answer: Rig['sts']['answer']
+beforeAll(async () => {
+  rig = await startRig()
+  answer = rig.sts.answer
+})
+afterAll(() => rig.close())
+afterEach(() => {
+  rig.sts.answer = answer
+  rig.metadata.fault = 'none'
+  rig.metadata.asked.length = 0
+})
+
+const clock = { now: () => Date.now() }
+const nothing = () => undefined
+const QUIET = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+function ambient(spec: AmbientSpec, env: Readonly<Record<string, string>>) {
+  const { metrics } = countingMetrics()
+  const outbound = createOutbound({ name: 'test', clock, metrics, breaker: false })
+  const assumers = createRoleAssumers({ region: 'eu-central-1', endpoint: rig.sts.url, outbound }, clock.now)
+  return createAmbient(spec, { env, assumers })
+}
+const keyOf = (spec: AmbientSpec, env: Readonly<Record<string, string>>) =>
+  ambient(spec, env)
+    .fetch()
+    .then(({ accessKeyId }) => accessKeyId)
+
+const ENVIRONMENT = { AWS_ACCESS_KEY_ID: FROM.environment, AWS_SECRET_ACCESS_KEY: 'secret' }
+const webIdentity = () => ({ AWS_WEB_IDENTITY_TOKEN_FILE: rig.file('token'), AWS_ROLE_ARN: 'arn:aws:iam::1:role/pod' })
+const container = (token = 'pod-token') => ({
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: `${rig.metadata.url}/v1/credentials`,
+  AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: rig.file(token),
+})
+
+describe('an identity of the process', () => {
+  test('comes from the place that is named', async () => {
+    const env = rig.environment({ ...ENVIRONMENT, ...webIdentity(), ...container() })
+    expect(await keyOf({ chain: ['environment'] }, env)).toBe(FROM.environment)
+    expect(await keyOf({ chain: ['webIdentityFile'] }, env)).toBe(FROM.webIdentity)
+    expect(await keyOf({ chain: ['podIdentity'] }, env)).toBe(FROM.container)
+    expect(await keyOf({ chain: ['container'] }, env)).toBe(FROM.container)
+    expect(await keyOf({ chain: ['instance'] }, env)).toBe(FROM.container)
+    expect(await keyOf({ chain: ['profile'], profile: 'static' }, env)).toBe(FROM.profile)
+    expect(await keyOf({ chain: ['profile'], profile: 'chained' }, env)).toBe(FROM.assumed)
+    expect(await keyOf({ chain: ['profile'], profile: 'with-token' }, env)).toBe(FROM.webIdentity)
+  })
+
+  test('comes from the first of the chain that is there, and from no place that is not named', async () => {
+    const env = rig.environment({ ...webIdentity(), ...container() })
+    expect(await keyOf({ chain: ['environment', 'podIdentity', 'webIdentityFile'] }, env)).toBe(FROM.container)
+    expect(await keyOf({}, env)).toBe(FROM.webIdentity)
+    await expect(keyOf({ chain: ['environment'] }, env)).rejects.toMatchObject({
+      code: 'aws_identity_unavailable',
+      detail: 'none of environment has credentials',
+    })
+  })
+
+  test('speaks version 2 of the metadata service only', async () => {
+    const env = rig.environment({})
+    await keyOf({ chain: ['instance'] }, env)
+    expect(rig.metadata.asked).toEqual([
+      'PUT /latest/api/token 200',
+      'GET /latest/meta-data/iam/security-credentials/ 200',
+      'GET /latest/meta-data/iam/security-credentials/node 200',
+    ])
+  })
+
+  test.each(['throttled', 'broken', 'silent'] as const)(
+    'a metadata service that is %s gives none, and is asked as before when it is well',
+    async (fault) => {
+      const one = ambient({ chain: ['instance'] }, rig.environment({}))
+      rig.metadata.fault = fault
+      await expect(one.fetch()).rejects.toMatchObject({ code: 'aws_identity_unavailable' })
+      rig.metadata.fault = 'none'
+      rig.metadata.asked.length = 0
+      expect((await one.fetch()).accessKeyId).toBe(FROM.container)
+      expect(rig.metadata.asked[0]).toBe('PUT /latest/api/token 200')
+    },
+  )
+
+  test('a place that is pointed to and fails ends the search: what is behind is somebody else', async () => {
+    const env = rig.environment({ ...webIdentity(), ...container('wrong-token') })
+    await expect(keyOf({ chain: ['container', 'instance'] }, env)).rejects.toMatchObject({
+      code: 'aws_identity_unavailable',
+      detail: /^container: /,
+    })
+    rig.sts.answer = () => ({ status: 403, body: errorXml('AccessDenied') })
+    await expect(keyOf({ chain: ['webIdentityFile', 'instance'] }, env)).rejects.toMatchObject({ code: 'config_error' })
+    const gone = { ...env, AWS_WEB_IDENTITY_TOKEN_FILE: rig.file('nothing') }
+    rig.environment(gone)
+    await expect(keyOf({ chain: ['webIdentityFile', 'instance'] }, gone)).rejects.toMatchObject({
+      code: 'aws_identity_unavailable',
+      detail: /ENOENT/,
+    })
+    expect(rig.metadata.asked.filter((line) => line.includes('meta-data'))).toEqual([])
+  })
+
+  test('a place that has answered is the only one after', async () => {
+    const one = ambient({ chain: ['instance', 'profile'], profile: 'static' }, rig.environment({}))
+    expect((await one.fetch()).accessKeyId).toBe(FROM.container)
+    expect(one.answered).toBe('instance')
+    rig.metadata.fault = 'broken'
+    await expect(one.fetch()).rejects.toMatchObject({ detail: /^instance: / })
+  })
+
+  test.each(['sso', 'session', 'over-sso'])('the profile %s, which needs a browser, is none', async (profile) => {
+    await expect(keyOf({ chain: ['profile'], profile }, rig.environment({}))).rejects.toMatchObject({
+      code: 'aws_identity_unavailable',
+      detail: /needs a login in the browser/,
+    })
+  })
+
+  test('an instance without metadata service is not asked', async () => {
+    const env = rig.environment({ AWS_EC2_METADATA_DISABLED: 'true' })
+    await expect(keyOf({ chain: ['instance'] }, env)).rejects.toMatchObject({
+      detail: 'none of instance has credentials',
+    })
+    expect(rig.metadata.asked).toEqual([])
+  })
+
+  test('no failure says a key, a token or a text of the service', async () => {
+    const env = rig.environment({ ...container('wrong-token') })
+    const error: unknown = await keyOf({ chain: ['podIdentity'] }, env).catch((thrown: unknown) => thrown)
+    expect(String(error)).not.toMatch(/another|AccessDenied|the-token/)
+  })
+})
+
+describe('the same as the chain of the AWS SDK', () => {
+  type Env = Readonly<Record<string, string>>
+  const keys: Readonly<Record<string, Env>> = {
+    'no keys': {},
+    'half a pair': { AWS_ACCESS_KEY_ID: FROM.environment },
+    keys: ENVIRONMENT,
+    'keys with a token': { ...ENVIRONMENT, AWS_SESSION_TOKEN: 'token' },
+  }
+  const profiles: Readonly<Record<string, Env>> = {
+    'no profile': {},
+    'a static profile': { AWS_PROFILE: 'static' },
+    'a profile with a role': { AWS_PROFILE: 'chained' },
+    'a profile that is not there': { AWS_PROFILE: 'nobody' },
+    'a profile without credentials': { AWS_PROFILE: 'empty' },
+  }
+  const tokens: Readonly<Record<string, () => Env>> = {
+    'no token file': () => ({}),
+    'a token file': webIdentity,
+    'a token file that is gone': () => ({ ...webIdentity(), AWS_WEB_IDENTITY_TOKEN_FILE: rig.file('gone') }),
+    'a token file without role': () => ({ AWS_WEB_IDENTITY_TOKEN_FILE: rig.file('token') }),
+  }
+  const remotes: Readonly<Record<string, () => Env>> = {
+    'no metadata': () => ({ AWS_EC2_METADATA_DISABLED: 'true' }),
+    'an instance': () => ({}),
+    'a container': container,
+  }
+  const rows = Object.entries(keys).flatMap(([a, one]) =>
+    Object.entries(profiles).flatMap(([b, two]) =>
+      Object.entries(tokens).flatMap(([c, three]) =>
+        Object.entries(remotes).map(([d, four]) => [`${a}, ${b}, ${c}, ${d}`, one, two, three, four] as const),
+      ),
+    ),
+  )
+
+  test.each(rows)('%s', async (_name, one, two, three, four) => {
+    const env = rig.environment({ ...one, ...two, ...three(), ...four() })
+    const sdk = await fromNodeProviderChain({ timeout: 1_000, maxRetries: 0, logger: QUIET })()
+      .then(({ accessKeyId }) => accessKeyId)
+      .catch(() => 'none')
+    // A profile that is asked for by name goes before the variables.
+    const first = env['AWS_PROFILE'] === undefined ? (['environment', 'profile'] as const) : (['profile'] as const)
+    const ours = await keyOf({ chain: [...first, 'webIdentityFile', 'container', 'instance'] }, env).catch(() => 'none')
+    expect(ours).toBe(sdk)
+  })
+
+  test('is asked in at least 60 environments', () => {
+    expect(rows.length).toBeGreaterThanOrEqual(60)
+  })
+})

@@ -1,0 +1,164 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { Failure, Secret } from '../../../../src/core/index.ts'
+import { createKeptIdentity } from '../../../../src/obtain/cloud-sts/identity/kept.ts'
+import type { AwsKeys } from '../../../../src/obtain/cloud-sts/identity/keys.ts'
+import { collectingLog } from '../support/deps.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+let nowMs: number
+let made: number
+let waiting: { resolve: (keys: AwsKeys) => void; reject: (error: unknown) => void }[]
+beforeEach(() => {
+  nowMs = Date.UTC(2029, 5, 1)
+  made = 0
+  waiting = []
+})
+
+const keysUntil = (expiresAtMs: number): AwsKeys => ({
+  accessKeyId: `ASIAKEPTKEPTKEPT${String(++made).padStart(4, '0')}`,
+  secretAccessKey: new Secret('secret'),
+  sessionToken: new Secret('token'),
+  expiresAtMs,
+})
+const unavailable = () => new Failure('aws_identity_unavailable', { detail: 'instance: gone' })
+
+function kept() {
+  const { log, lines } = collectingLog()
+  const identity = createKeptIdentity(() => new Promise((resolve, reject) => waiting.push({ resolve, reject })), {
+    clock: { now: () => nowMs },
+    log,
+    name: 'test',
+  })
+  return { identity, lines }
+}
+
+/** Lets what was answered arrive. */
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+async function started(lifeMs = HOUR) {
+  const { identity, lines } = kept()
+  const first = identity.current()
+  const keys = keysUntil(nowMs + lifeMs)
+  waiting.shift()?.resolve(keys)
+  expect(await first).toBe(keys)
+  return { identity, keys, lines }
+}
+
+describe('an identity that is kept', () => {
+  test('is fetched once for all who wait', async () => {
+    const { identity } = kept()
+    const all = [identity.current(), identity.current(), identity.current()]
+    expect(waiting).toHaveLength(1)
+    const keys = keysUntil(nowMs + HOUR)
+    waiting[0]?.resolve(keys)
+    for (const each of all) expect(await each).toBe(keys)
+  })
+
+  test('is at hand until five minutes before its end, then renewed once while the old one serves on', async () => {
+    const { identity, keys } = await started()
+    nowMs += 55 * MINUTE - 1
+    expect(identity.current()).toBe(keys)
+    expect(waiting).toHaveLength(0)
+    nowMs += 1
+    expect([identity.current(), identity.current()]).toEqual([keys, keys])
+    expect(waiting).toHaveLength(1)
+    const next = keysUntil(nowMs + HOUR)
+    waiting[0]?.resolve(next)
+    await settle()
+    expect(identity.current()).toBe(next)
+  })
+
+  test('of a short life is renewed at its half', async () => {
+    const { identity, keys } = await started(4 * MINUTE)
+    nowMs += 2 * MINUTE - 1
+    expect(identity.current()).toBe(keys)
+    expect(waiting).toHaveLength(0)
+    nowMs += 1
+    expect(identity.current()).toBe(keys)
+    expect(waiting).toHaveLength(1)
+  })
+
+  test('without an end is looked at again after five minutes', async () => {
+    const { identity, keys } = await started(Infinity)
+    nowMs += 5 * MINUTE
+    expect(identity.current()).toBe(keys)
+    expect(waiting).toHaveLength(1)
+  })
+
+  test('that can not be renewed is good until its end, then 503', async () => {
+    const { identity, keys, lines } = await started()
+    nowMs += 56 * MINUTE
+    expect(identity.current()).toBe(keys)
+    waiting.shift()?.reject(unavailable())
+    await settle()
+    expect(identity.current()).toBe(keys)
+    // A failure is fresh: nobody asks again at once.
+    expect(waiting).toHaveLength(0)
+    expect(lines).toMatchObject([{ reason: 'aws_identity_unavailable', detail: 'instance: gone' }])
+    nowMs += 4 * MINUTE - 1
+    expect(identity.current()).toBe(keys)
+    waiting.shift()?.reject(unavailable())
+    await settle()
+    nowMs += 1
+    expect(() => identity.current()).toThrow(
+      expect.objectContaining({ code: 'aws_identity_unavailable', status: 503, retryAfterSeconds: 2 }),
+    )
+  })
+
+  test('is asked for again after a pause that grows', async () => {
+    const { identity } = kept()
+    const pauses: number[] = []
+    for (let round = 0; round < 8; round++) {
+      const asked = identity.current()
+      waiting.shift()?.reject(unavailable())
+      await expect(asked).rejects.toMatchObject({ code: 'aws_identity_unavailable' })
+      const failedAt = nowMs
+      for (;;) {
+        try {
+          const next = identity.current()
+          expect(next).toBeInstanceOf(Promise)
+          waiting.shift()?.reject(unavailable())
+          await expect(next).rejects.toMatchObject({ code: 'aws_identity_unavailable' })
+          break
+        } catch {
+          nowMs += 500
+        }
+      }
+      pauses.push(nowMs - failedAt)
+      nowMs += 30_000
+    }
+    expect(pauses[0]).toBe(1_000)
+    expect(Math.max(...pauses)).toBe(30_000)
+  })
+
+  test('that is over when it comes is none', async () => {
+    const { identity } = kept()
+    const asked = identity.current()
+    waiting.shift()?.resolve(keysUntil(nowMs))
+    await expect(asked).rejects.toMatchObject({ code: 'aws_identity_unavailable' })
+  })
+
+  test('that AWS refuses is renewed, once for all who were refused', async () => {
+    const { identity, keys } = await started()
+    nowMs += MINUTE
+    const all = [identity.reject(keys), identity.reject(keys)]
+    expect(waiting).toHaveLength(1)
+    const next = keysUntil(nowMs + HOUR)
+    waiting.shift()?.resolve(next)
+    expect(await Promise.all(all)).toEqual([true, true])
+    expect(identity.current()).toBe(next)
+    expect(await identity.reject(keys)).toBe(true)
+    expect(waiting).toHaveLength(0)
+  })
+
+  test('that AWS refuses at once, or that comes back the same, is not asked for in a loop', async () => {
+    const { identity, keys } = await started()
+    expect(await identity.reject(keys)).toBe(false)
+    nowMs += MINUTE
+    const again = identity.reject(keys)
+    waiting.shift()?.resolve(keys)
+    expect(await again).toBe(false)
+    expect(await identity.reject(keys)).toBe(false)
+    expect(waiting).toHaveLength(0)
+  })
+})
