@@ -36,9 +36,30 @@ export const CREDENTIALS: readonly Mutation[] = [
   {
     rule: 'who can have no role by a template gets no other role',
     file: 'src/obtain/cloud-sts/role-mapper.ts',
-    find: "return { roleArn: undefined, by: undefined, refusal: 'role_denied', reason: mapped.reason }",
-    replace: 'return undefined',
+    find: "if (outcome === 'matched') return session()",
+    replace: "if (outcome === 'matched') return session().refusal === undefined ? session() : undefined",
     tests: ['test/obtain/cloud-sts/role-template.test.ts'],
+  },
+  {
+    rule: 'tags, source identity and policies are in the key of a credential',
+    file: 'src/obtain/cloud-sts/key-parts.ts',
+    find: 'canonicalJson(attributes ?? {})',
+    replace: "''",
+    tests: ['test/obtain/cloud-sts/attribute-keys.test.ts'],
+  },
+  {
+    rule: 'a claim can not make a session policy wider',
+    file: 'src/obtain/cloud-sts/session-attributes.ts',
+    find: 'const WIDE = /[*?$\\p{C}]/u',
+    replace: 'const WIDE = /[\\p{C}]/u',
+    tests: ['test/obtain/cloud-sts/session-attributes.test.ts'],
+  },
+  {
+    rule: 'a missing claim drops no tag in silence',
+    file: 'src/obtain/cloud-sts/session-attributes.ts',
+    find: 'else if (!(optional && value.isMissing))',
+    replace: 'else if (!value.isMissing)',
+    tests: ['test/obtain/cloud-sts/session-attributes.test.ts'],
   },
   {
     rule: 'what is behind a place that fails is somebody else',

@@ -24,7 +24,7 @@ const MAX_UINT = 2n ** 64n - 1n
 
 /**
  * Checks a parsed expression, and writes the metering of macros and the exact index into it. Refuses unknown variables
- * and functions, a result that can't be a bool, and what is over a limit. Returns the nodes by id. Throws `MatcherError`.
+ * and functions, a result that can't be what is wanted, and what is over a limit. Returns the nodes by id. Throws `MatcherError`.
  */
 export function checkExpression(
   text: string,
@@ -32,13 +32,14 @@ export function checkExpression(
   env: CelEnv,
   patterns: Patterns,
   variables: readonly string[],
+  wanted: 'bool' | 'string' = 'bool',
 ): ReadonlyMap<number, Node> {
   const checker = new Checker(text, parsed, env, patterns)
   checker.visit(parsed.expr, { variables: new Set(variables), depth: 0, macros: 0 })
   const kinds = kindsOf(parsed.expr, env, new Map([['claims', new Set(['map'])]]))
-  if (kinds !== undefined && !kinds.has('bool')) {
+  if (kinds !== undefined && !kinds.has(wanted)) {
     const found = [...kinds].join(' or ')
-    throw new MatcherError(`the result must be a bool, but this is always ${found}`, { line: 1, column: 1 })
+    throw new MatcherError(`the result must be a ${wanted}, but this is always ${found}`, { line: 1, column: 1 })
   }
   return checker.nodes
 }

@@ -1,4 +1,4 @@
 export { LIMITS as MATCHER_LIMITS } from './limits.ts'
-export { compileMatcher, type Matcher, type MatcherResult } from './matcher.ts'
+export { compileMatcher, compileText, type Matcher, type MatcherResult, type TextExpression } from './matcher.ts'
 export { remarksOnMatcher, type MatcherRemark } from './remarks.ts'
 export { MatcherError, type Position } from './parse.ts'

@@ -42,6 +42,8 @@ export {
   signsAsService,
   type StsSource,
 } from './aws/sts-source.ts'
+export type { SessionPolicy } from './aws/session-fields.ts'
+export { fillPolicy, LONGEST_POLICY, parsedTemplate } from './aws/session-policy.ts'
 export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { type EmbeddedAuthServer, RESERVED_CLAIMS } from './embedded-auth-server.ts'

@@ -34,6 +34,7 @@ const chained = (more: object = {}) => ({
   type: 'role',
   through: { roleArn: arn, source: { type: 'ambient' }, ...more },
 })
+const mapped = (more: object) => from({ type: 'ambient' }, { roleMappings: [{ roleArn: arn, claim: 'a', ...more }] })
 const accounts = { allowedAccounts: ['111111111111'] }
 
 // prettier-ignore
@@ -159,4 +160,24 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'a chained role of two hours', spec: from(chained(), { fallbackRoleArn: arn, sessionDuration: 7200 }), problem: 'one hour at most', unseenBy: ['json schema'] },
   { name: 'a role of an instance of two hours', spec: from({ type: 'ambient', chain: ['instance', 'podIdentity'] }, { fallbackRoleArn: arn, sessionDuration: 7200 }), problem: 'one hour at most', unseenBy: ['json schema'] },
   { name: 'a role of a user of two hours', spec: from({ type: 'ambient', chain: ['environment'] }, { fallbackRoleArn: arn, sessionDuration: 7200 }) },
+
+  { name: 'tags, source identity and policies', spec: mapped({ sessionTags: [{ key: 'Team', value: 'claims.team' }, { key: 'cost center/1', value: '"a" + claims.b', transitive: true, optional: true }], sourceIdentity: 'claims.email', sessionPolicy: { document: { Statement: [] } }, policyArns: ['arn:aws:iam::aws:policy/ReadOnlyAccess'] }) },
+  { name: 'tags and source identity of all roles', spec: from({ type: 'ambient' }, { fallbackRoleArn: arn, sessionTags: [{ key: 'Team', value: 'claims.team' }], sourceIdentity: 'claims.sub' }) },
+  { name: 'a policy by template', spec: role({ claim: 'a', sessionPolicy: { template: '{"Statement":[{"Resource":"a/{claims.team}"}]}' } }) },
+  { name: 'tags of a token', spec: sts({ fallbackRoleArn: arn, sessionTags: [{ key: 'Team', value: 'claims.team' }] }), problem: 'let the identity provider put them into its tokens', unseenBy: ['json schema'] },
+  { name: 'a source identity of a token', spec: sts({ fallbackRoleArn: arn, sourceIdentity: 'claims.sub' }), problem: 'use "source: { type: ambient }" or "role"', unseenBy: ['json schema'] },
+  { name: 'tags of a mapping with a token', spec: role({ claim: 'a', sessionTags: [{ key: 'Team', value: 'claims.team' }] }), problem: '"sessionTags" of "roleMappings"', unseenBy: ['json schema'] },
+  { name: 'a source identity of a mapping with a token', spec: role({ claim: 'a', sourceIdentity: 'claims.sub' }), problem: '"sourceIdentity" of "roleMappings"', unseenBy: ['json schema'] },
+  { name: 'tags of a service', spec: from({ type: 'ambient' }, { sessionTags: [{ key: 'Team', value: 'claims.team' }] }), problem: 'sessionTags', unseenBy: ['json schema'] },
+  ...['aws:team', 'AWS:x', '', 'x'.repeat(129), 'a*', 'a<b'].map((key) => ({ name: `no key of a tag: ${key.slice(0, 8)}`, spec: mapped({ sessionTags: [{ key, value: 'claims.team' }] }), problem: 'sessionTags[0].key' })),
+  { name: 'a tag twice, in another case', spec: mapped({ sessionTags: [{ key: 'Team', value: 'claims.a' }, { key: 'team', value: 'claims.b' }] }), problem: 'this tag is there already', unseenBy: nobodyElse },
+  { name: '51 tags', spec: mapped({ sessionTags: Array.from({ length: 51 }, (_, index) => ({ key: `t${index}`, value: 'claims.a' })) }), problem: 'sessionTags' },
+  { name: 'a tag without value', spec: mapped({ sessionTags: [{ key: 'Team' }] }), problem: 'sessionTags[0].value  missing' },
+  ...['claims.a ==', 'team', 'claims.a == "b"'].map((value) => ({ name: `no value of a tag: ${value}`, spec: mapped({ sessionTags: [{ key: 'Team', value }] }), problem: 'line 1, column', unseenBy: nobodyElse })),
+  { name: 'a source identity that does not parse', spec: mapped({ sourceIdentity: 'claims.' }), problem: 'line 1, column', unseenBy: nobodyElse },
+  { name: 'a policy that is both', spec: role({ claim: 'a', sessionPolicy: { document: { Statement: [] }, template: '{"Statement":[]}' } }), problem: 'expected either "document" or "template"' },
+  { name: 'a policy that is neither', spec: role({ claim: 'a', sessionPolicy: {} }), problem: 'expected either "document" or "template"' },
+  { name: 'a document that is no policy', spec: role({ claim: 'a', sessionPolicy: { document: { a: 1 } } }), problem: 'expected a policy', unseenBy: nobodyElse },
+  { name: 'a document that is too long', spec: role({ claim: 'a', sessionPolicy: { document: { Statement: ['x'.repeat(2048)] } } }), problem: 'at most 2048 characters', unseenBy: nobodyElse },
+  ...['{', '[]', '{"Statement":{claims.team}}', '{"Statement":[{"Action":"s3:{claims.a}"}]}', '{"Statement":[{"Action":["a","{claims.a}"]}]}', '{"Statement":[{"NotAction":"{claims.a}"}]}', '{"Statement":[{"Effect":"{claims.a}"}]}', '{"Statement":[{"{claims.a}":"b"}]}'].map((text) => ({ name: `no template of a policy: ${text}`, spec: role({ claim: 'a', sessionPolicy: { template: text } }), problem: 'sessionPolicy', unseenBy: nobodyElse })),
 ]

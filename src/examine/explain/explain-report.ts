@@ -169,6 +169,7 @@ function callerParts(
 
 function roleParts({ choice, session, refusal }: Decision, { claims }: ExplainedCaller) {
   if (refusal !== undefined || choice.roleArn === undefined || session === undefined) return undefined
-  const [role = '', sessionName = '', judged = ''] = keyParts(choice.roleArn, session.name, claims)
-  return { role, sessionName, claims: judged }
+  const { roleArn, attributes } = choice
+  const [role = '', sessionName = '', judged = '', made = ''] = keyParts(roleArn, session.name, claims, attributes)
+  return { role, sessionName, claims: judged, ...(attributes === undefined ? {} : { attributes: made }) }
 }

@@ -50,7 +50,19 @@ export function decisionLines({ choice, session, sessionNameClaim, refusal }: De
     ),
     `role          ${role}`,
     `session name  ${sessionLine(session, sessionNameClaim)}`,
+    ...attributeLines(choice.attributes),
     ...(refusal === undefined ? [] : [`refused       ${refusal}`]),
+  ]
+}
+
+function attributeLines(attributes: Decision['choice']['attributes']): string[] {
+  if (attributes === undefined) return []
+  const { tags, sourceIdentity, policy, policyArns } = attributes
+  return [
+    ...tags.map(({ key, value, transitive }) => `tag           ${key} = ${value}${transitive ? ' (transitive)' : ''}`),
+    ...(sourceIdentity === undefined ? [] : [`source id     ${sourceIdentity}`]),
+    ...(policy === undefined ? [] : [`policy        ${policy}`]),
+    ...policyArns.map((arn) => `policy        ${arn}`),
   ]
 }
 

@@ -71,6 +71,21 @@ const OUTCOMES = {
   not_evaluated: 'not reached',
 }
 
+/** Tags, source identity and policies of the session; values with --show-claims only. */
+function Attributes({ of: { tags, sourceIdentity, policy, writtenPolicy, policyArns } }) {
+  const shownPolicy = policy ?? writtenPolicy
+  return html`${tags.map(
+    (tag) =>
+      html`<${Fact} key=${tag.key} name=${`Tag ${tag.key}`}>
+          ${tag.value === undefined ? html`<span class="hint">shown with --show-claims</span>` : html`<${Text} of=${tag.value} />`}
+          ${tag.transitive ? ' (transitive)' : ''}
+        <//>`,
+  )}
+    ${sourceIdentity === undefined ? null : html`<${Fact} name="Source identity"><${Text} of=${sourceIdentity} /><//>`}
+    ${shownPolicy === undefined ? null : html`<${Fact} name="Session policy"><code><${Text} of=${shownPolicy} /></code><//>`}
+    ${policyArns.map((arn) => html`<${Fact} key=${arn} name="Session policy"><${Text} of=${arn} /><//>`)}`
+}
+
 function Decision({ decision }) {
   const { choice, session, sessionNameClaim, refusal, config } = decision
   return html`<div class="decision">
@@ -81,6 +96,7 @@ function Decision({ decision }) {
       <${Fact} name="Session name">
         ${session?.name ? html`<${Text} of=${session.name} />` : html`<span class="hint">from the claim ${sessionNameClaim}; shown with --show-claims</span>`}
       <//>
+      ${choice.attributes ? html`<${Attributes} of=${choice.attributes} />` : null}
       <${Fact} name="Configuration"><${Text} of=${config} /><//>
     </dl>
     <div class="scroll" tabindex="0" role="region" aria-label="Role mappings">

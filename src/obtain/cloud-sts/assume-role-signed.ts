@@ -2,6 +2,7 @@ import type { Clock, OnBehalf, Outbound } from '../../core/index.ts'
 import type { SmithyCallOptions } from '../../net/index.ts'
 import { toAwsPartition } from './endpoint.ts'
 import type { AwsIdentity, AwsKeys } from './identity/keys.ts'
+import { policiesOf, type SessionAttributes, tagsOf } from './session-attributes.ts'
 import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
 import { areKeysRefused, stsFailure } from './sts-failure.ts'
 
@@ -9,8 +10,6 @@ export interface SignedAssumeRoleSpec {
   readonly region: string
   /** Seconds. */
   readonly sessionDuration: number
-  readonly sessionPolicy?: string | undefined
-  readonly policyArns?: readonly string[] | undefined
 }
 
 export interface SignedAssumeRoleDeps {
@@ -28,6 +27,7 @@ export interface SignedAssumeRoleDeps {
 export interface SignedAssumeRoleRequest {
   readonly roleArn: string
   readonly sessionName: string
+  readonly attributes?: SessionAttributes | undefined
   readonly externalId?: string | undefined
   readonly onBehalfOf?: OnBehalf
   /** Nothing is waited for after this (`performance.now()`). */
@@ -50,18 +50,15 @@ export function createSignedAssumeRole(
   const client = createStsClient({ region: spec.region, endpoint, outbound, keys })
   const { AssumeRoleCommand } = loadSts()
   const arn = writesArns ? (text: string) => text : toAwsPartition
-  const policies = {
-    ...(spec.sessionPolicy === undefined ? {} : { Policy: spec.sessionPolicy }),
-    ...(spec.policyArns === undefined ? {} : { PolicyArns: spec.policyArns.map((text) => ({ arn: arn(text) })) }),
-  }
 
-  return async ({ roleArn, sessionName, externalId, onBehalfOf, endsAtMs }) => {
+  return async ({ roleArn, sessionName, attributes, externalId, onBehalfOf, endsAtMs }) => {
     const command = new AssumeRoleCommand({
       RoleArn: arn(roleArn),
       RoleSessionName: sessionName,
       DurationSeconds: spec.sessionDuration,
       ...(externalId === undefined ? {} : { ExternalId: externalId }),
-      ...policies,
+      ...policiesOf(attributes, arn),
+      ...tagsOf(attributes),
     })
     const options: SmithyCallOptions = {
       ...(onBehalfOf === undefined ? {} : { onBehalfOf }),

@@ -4,10 +4,11 @@ import type { CloudSts } from '../../resources/index.ts'
 import type { Fetched } from '../source.ts'
 import { stsEndpoint, toAwsPartition } from './endpoint.ts'
 import { credentialWith } from './identity/keys.ts'
+import { policiesOf, type SessionAttributes } from './session-attributes.ts'
 import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
 import { isInvalidIdentityToken, stsFailure } from './sts-failure.ts'
 
-export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'service' | 'sessionDuration' | 'sessionPolicy' | 'policyArns'>
+export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'service' | 'sessionDuration'>
 
 export interface AssumeRoleDeps {
   readonly clock: Clock
@@ -19,6 +20,7 @@ export interface AssumeRoleDeps {
 export interface AssumeRoleRequest {
   readonly roleArn: string
   readonly sessionName: string
+  readonly attributes?: SessionAttributes | undefined
   /** The caller's own token: a JWT that STS verifies again. */
   readonly token: Secret
   readonly onBehalfOf?: OnBehalf
@@ -37,18 +39,13 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
   const client = createStsClient({ region: spec.region, endpoint: endpoint ?? stsEndpoint(spec.region), outbound })
   const { AssumeRoleWithWebIdentityCommand } = loadSts()
   const arn = endpoint === undefined ? toAwsPartition : (text: string) => text
-  const policy = spec.sessionPolicy === undefined ? {} : { Policy: spec.sessionPolicy }
-  const policies =
-    spec.policyArns === undefined ? {} : { PolicyArns: spec.policyArns.map((text) => ({ arn: arn(text) })) }
-
-  return async ({ roleArn, sessionName, token, onBehalfOf, endsAtMs }) => {
+  return async ({ roleArn, sessionName, attributes, token, onBehalfOf, endsAtMs }) => {
     const command = new AssumeRoleWithWebIdentityCommand({
       RoleArn: arn(roleArn),
       RoleSessionName: sessionName,
       WebIdentityToken: token.reveal(),
       DurationSeconds: spec.sessionDuration,
-      ...policy,
-      ...policies,
+      ...policiesOf(attributes, arn),
     })
     const options: SmithyCallOptions = {
       ...(onBehalfOf === undefined ? {} : { onBehalfOf }),

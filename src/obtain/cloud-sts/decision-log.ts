@@ -1,10 +1,17 @@
 import type { AuthenticatedCaller, Claims, Clock, Known, Obtain } from '../../core/index.ts'
 import type { Decision } from './decision.ts'
+import type { RoleChoice } from './role-mapper.ts'
+import type { SessionAttributes, Tag } from './session-attributes.ts'
 import type { SessionName } from './session-name.ts'
 
-/** A decision as it is shown: the session name is made of a claim, so it is there only when claims are. */
-export type ShownDecision = Omit<Decision, 'session'> & {
+/** A decision as it is shown: session name, tags and policy are made of claims, so their values are there only when claims are. */
+export type ShownDecision = Omit<Decision, 'session' | 'choice'> & {
   readonly session: SessionName | Pick<SessionName, 'changes'> | undefined
+  readonly choice: Omit<RoleChoice, 'attributes'> & { readonly attributes?: SessionAttributes | ValuelessAttributes }
+}
+
+type ValuelessAttributes = Pick<SessionAttributes, 'writtenPolicy' | 'policyArns'> & {
+  readonly tags: readonly Omit<Tag, 'value'>[]
 }
 
 /** One request and the decision that it ran under; the decision may be older than the request. */
@@ -41,15 +48,27 @@ export interface DecisionLogOptions {
   readonly showClaims?: boolean
 }
 
+const withoutValues = ({ tags, writtenPolicy, policyArns }: SessionAttributes): ValuelessAttributes => ({
+  tags: tags.map(({ key, transitive }) => ({ key, transitive })),
+  writtenPolicy,
+  policyArns,
+})
+
 /** A ring of the last requests with their decisions, for `GET /decisions` of the admin listener. */
 export function createDecisionLog({ clock, capacity = 200, showClaims = false }: DecisionLogOptions): DecisionLog {
   const ring: DecisionRecord[] = []
   let next = 0
 
-  const shown = ({ session, ...decision }: Decision): ShownDecision => ({
-    ...decision,
-    session: session === undefined || showClaims ? session : { changes: session.changes },
-  })
+  const shown = (decision: Decision): ShownDecision => {
+    if (showClaims) return decision
+    const { session, choice } = decision
+    const { attributes, ...rest } = choice
+    return {
+      ...decision,
+      session: session === undefined ? undefined : { changes: session.changes },
+      choice: attributes === undefined ? rest : { ...rest, attributes: withoutValues(attributes) },
+    }
+  }
 
   const record = (route: string, { matched, caller }: Known, decision: ShownDecision) => {
     const claims = showClaims && caller.kind === 'authenticated' ? { claims: caller.claims } : {}

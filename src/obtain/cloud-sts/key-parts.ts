@@ -1,5 +1,6 @@
 import type { Claims } from '../../core/index.ts'
 import { canonicalJson } from '../../resources/index.ts'
+import type { SessionAttributes } from './session-attributes.ts'
 
 /** Claims that differ from one token of a login to the next and say nothing about what the caller may do. */
 const VOLATILE: ReadonlySet<string> = new Set(
@@ -9,9 +10,15 @@ const VOLATILE: ReadonlySet<string> = new Set(
 /**
  * What tells credentials of one caller apart (decisions §4): the role, the session name, and as canonical JSON every claim
  * but the volatile ones. Trust policies judge claims of many issuers and sessions are tagged with them, so a token with
- * another claim never gets what an earlier one got.
+ * another claim never gets what an earlier one got. Tags, source identity and policies are a part of their own: they may be
+ * made of claims that are volatile.
  */
-export function keyParts(roleArn: string, sessionName: string, claims: Claims): readonly string[] {
+export function keyParts(
+  roleArn: string,
+  sessionName: string,
+  claims: Claims,
+  attributes?: SessionAttributes,
+): readonly string[] {
   const lasting = Object.fromEntries(Object.entries(claims).filter(([name]) => !VOLATILE.has(name)))
-  return [roleArn, sessionName, canonicalJson(lasting)]
+  return [roleArn, sessionName, canonicalJson(lasting), canonicalJson(attributes ?? {})]
 }

@@ -2,7 +2,13 @@ import { compileMatcher, MatcherError, type MatcherResult, type Position } from 
 import { Failure, type Claims, type FailureCode } from '../../core/index.ts'
 import type { CloudSts, RoleMapping } from '../../resources/index.ts'
 import { roleValues } from './claim-values.ts'
-import { createRoleTemplate, type MappedRole } from './role-template.ts'
+import { createRoleTemplate } from './role-template.ts'
+import {
+  attributeFieldsOf,
+  type AttributeProblem,
+  createAttributes,
+  type SessionAttributes,
+} from './session-attributes.ts'
 
 /** What became of one mapping. Nothing in it comes from the claims; `rule` and `missingKey` are words of the config. */
 export interface MappingStep {
@@ -27,8 +33,10 @@ export interface RoleChoice {
   readonly by: 'mapping' | 'fallback' | undefined
   /** Why there is no role. */
   readonly refusal: Extract<FailureCode, 'no_role' | 'rule_limit' | 'matcher_error' | 'role_denied'> | undefined
-  /** Why the template of the mapping that matched gives this caller no role; nothing in it comes from the claims. */
+  /** Why the mapping that matched gives this caller no role or no session; nothing in it comes from the claims. */
   readonly reason?: string
+  /** What the session of the role is made of besides. */
+  readonly attributes?: SessionAttributes
 }
 
 export interface RoleMapper {
@@ -41,8 +49,17 @@ type Evaluate = (claims: Claims, values: ReadonlySet<string>) => MatcherResult
 interface Rule {
   readonly step: Omit<MappingStep, 'outcome'>
   readonly evaluate: Evaluate
-  readonly role: (claims: Claims) => MappedRole
+  readonly session: Session
 }
+
+type Chosen = Omit<RoleChoice, 'steps'>
+/** The role of a mapping with its session, or why there is none. */
+type Session = (claims: Claims) => Chosen
+
+export type RoleMapperSpec = Pick<
+  CloudSts,
+  'roleClaim' | 'roleMappings' | 'fallbackRoleArn' | 'sessionTags' | 'sourceIdentity' | 'sessionPolicy' | 'policyArns'
+>
 
 export interface RoleMapperOptions {
   /** What a matcher that can't be evaluated means: no match (default), or no role at all. */
@@ -54,51 +71,45 @@ export interface RoleMapperOptions {
  * the config; the first match wins; a reached limit refuses whatever would follow. Throws `config_error` for a matcher
  * that can't be compiled.
  */
-export function createRoleMapper(
-  spec: Pick<CloudSts, 'roleClaim' | 'roleMappings' | 'fallbackRoleArn'>,
-  options: RoleMapperOptions = {},
-): RoleMapper {
+export function createRoleMapper(spec: RoleMapperSpec, options: RoleMapperOptions = {}): RoleMapper {
   const rules = (spec.roleMappings ?? [])
-    .map(compileRule)
+    .map((mapping, index) => compileRule(spec, mapping, index))
     .toSorted(
       (a, b) => (a.step.priority ?? Infinity) - (b.step.priority ?? Infinity) || a.step.mapping - b.step.mapping,
     )
   const denies = options.onMatcherError === 'deny'
-  const fallback = spec.fallbackRoleArn
+  const fallback = fallbackOf(spec)
 
   return {
     choose(claims, { all = false } = {}) {
       const values = roleValues(claims, spec.roleClaim)
       const steps: MappingStep[] = []
-      let decided: Omit<RoleChoice, 'steps'> | undefined
-      for (const { step, evaluate, role } of rules) {
+      let decided: Chosen | undefined
+      for (const { step, evaluate, session } of rules) {
         if (decided !== undefined && !all) {
           steps.push({ ...step, outcome: 'not_evaluated' })
           continue
         }
         const result = evaluate(claims, values)
         steps.push({ ...step, ...traceOf(result) })
-        decided ??= decisionOf(result, () => role(claims), denies)
+        decided ??= decisionOf(result, () => session(claims), denies)
       }
-      decided ??=
-        fallback === undefined
-          ? { roleArn: undefined, by: undefined, refusal: 'no_role' }
-          : { roleArn: fallback, by: 'fallback', refusal: undefined }
+      decided ??= fallback(claims)
       return { steps, ...decided }
     },
   }
 }
 
-function compileRule(mapping: RoleMapping, index: number): Rule {
+function compileRule(spec: RoleMapperSpec, mapping: RoleMapping, index: number): Rule {
   const { roleArn, roleArnTemplate = '', priority, claim, matcher } = mapping
   const common = { mapping: index + 1, priority, roleArn: roleArn ?? roleArnTemplate }
-  const role = createRoleTemplate(mapping)
+  const session = sessionOf(spec, mapping)
   if (matcher === undefined) {
     const wanted = claim ?? ''
     return {
       step: { ...common, kind: 'claim', rule: wanted },
       evaluate: (_claims, values) => ({ outcome: values.has(wanted) ? 'matched' : 'not_matched' }),
-      role,
+      session,
     }
   }
   try {
@@ -106,7 +117,7 @@ function compileRule(mapping: RoleMapping, index: number): Rule {
     return {
       step: { ...common, kind: 'matcher', rule: matcher },
       evaluate: (claims) => compiled.evaluate(claims),
-      role,
+      session,
     }
   } catch (error) {
     if (!(error instanceof MatcherError)) throw error
@@ -115,17 +126,43 @@ function compileRule(mapping: RoleMapping, index: number): Rule {
   }
 }
 
-function decisionOf(
-  { outcome }: MatcherResult,
-  role: () => MappedRole,
-  denies: boolean,
-): Omit<RoleChoice, 'steps'> | undefined {
-  if (outcome === 'matched') {
-    const mapped = role()
-    // Never the next rule or the fallback: nobody gets to another role by the value of a claim.
-    if ('reason' in mapped) return { roleArn: undefined, by: undefined, refusal: 'role_denied', reason: mapped.reason }
-    return { roleArn: mapped.roleArn, by: 'mapping', refusal: undefined }
+/** Which role a mapping gives, and what its sessions are made of. */
+function sessionOf(spec: RoleMapperSpec, mapping: RoleMapping): Session {
+  const role = createRoleTemplate(mapping)
+  const attributes = createAttributes(attributeFieldsOf(spec, mapping))
+  return (claims) => {
+    const mapped = role(claims)
+    if ('reason' in mapped) return refused({ refusal: 'role_denied', reason: mapped.reason })
+    return chosen(mapped.roleArn, 'mapping', attributes(claims))
   }
+}
+
+function fallbackOf(spec: RoleMapperSpec): Session {
+  const { fallbackRoleArn } = spec
+  if (fallbackRoleArn === undefined) return () => ({ roleArn: undefined, by: undefined, refusal: 'no_role' })
+  const attributes = createAttributes(attributeFieldsOf(spec))
+  return (claims) => chosen(fallbackRoleArn, 'fallback', attributes(claims))
+}
+
+function chosen(
+  roleArn: string,
+  by: 'mapping' | 'fallback',
+  made: SessionAttributes | AttributeProblem | undefined,
+): Chosen {
+  if (made === undefined) return { roleArn, by, refusal: undefined }
+  return 'reason' in made ? refused(made) : { roleArn, by, refusal: undefined, attributes: made }
+}
+
+const refused = ({ refusal, reason }: AttributeProblem): Chosen => ({
+  roleArn: undefined,
+  by: undefined,
+  refusal,
+  reason,
+})
+
+function decisionOf({ outcome }: MatcherResult, session: () => Chosen, denies: boolean): Chosen | undefined {
+  // Also what is refused there is decided: nobody gets to another role by the value of a claim.
+  if (outcome === 'matched') return session()
   // Never the next rule: nobody gets to another role by making one cost too much.
   if (outcome === 'limit') return { roleArn: undefined, by: undefined, refusal: 'rule_limit' }
   if (outcome === 'error' && denies) return { roleArn: undefined, by: undefined, refusal: 'matcher_error' }

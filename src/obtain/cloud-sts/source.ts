@@ -11,11 +11,13 @@ import { credentialWith } from './identity/keys.ts'
 import { keyParts } from './key-parts.ts'
 import { createReport } from './report.ts'
 import { createRoleMapper } from './role-mapper.ts'
+import type { SessionAttributes } from './session-attributes.ts'
 
 /** Which role a caller assumes under which name. */
 export interface CloudStsPlan extends Plan {
   readonly role: string
   readonly sessionName: string
+  readonly attributes: SessionAttributes | undefined
 }
 
 export type CloudStsDeps = Pick<
@@ -75,9 +77,9 @@ function withCallerToken({ spec }: CloudStsAuth, identity: TokenToShow, deps: As
   const assumeRole = createAssumeRole(spec, deps)
   return {
     deadlineMs: STS_DEADLINE_MS,
-    fetch: (caller, { role, sessionName }, endsAtMs, own) =>
+    fetch: (caller, { role, sessionName, attributes }, endsAtMs, own) =>
       identity.show(caller, own, ({ token }) =>
-        assumeRole({ roleArn: role, sessionName, token, onBehalfOf: onBehalfOf(caller), endsAtMs }),
+        assumeRole({ roleArn: role, sessionName, attributes, token, onBehalfOf: onBehalfOf(caller), endsAtMs }),
       ),
   }
 }
@@ -97,9 +99,9 @@ function withIdentity(
   return {
     // The identity may have to be got first, through its own hop.
     deadlineMs: STS_DEADLINE_MS * (source.through === undefined ? 2 : 3),
-    async fetch(caller, { role, sessionName }, endsAtMs) {
+    async fetch(caller, { role, sessionName, attributes }, endsAtMs) {
       const by = { onBehalfOf: onBehalfOf(caller), endsAtMs }
-      const keys = await assumeRole({ roleArn: role, sessionName, externalId, ...by })
+      const keys = await assumeRole({ roleArn: role, sessionName, attributes, externalId, ...by })
       return { credential: credentialWith(keys, spec), expiresAtMs: keys.expiresAtMs }
     },
   }
@@ -116,6 +118,7 @@ function planOf(
   return {
     role: choice.roleArn,
     sessionName: session.name,
-    keyParts: [...keyParts(choice.roleArn, session.name, caller.claims), ...shown],
+    attributes: choice.attributes,
+    keyParts: [...keyParts(choice.roleArn, session.name, caller.claims, choice.attributes), ...shown],
   }
 }

@@ -10,14 +10,22 @@ import {
   withRules,
 } from '../../fields/index.ts'
 import { awsHostMismatches, REGION } from './aws-hosts.ts'
-import { ARN_PARTITIONS, partitionOf } from './aws-partitions.ts'
+import { partitionOf } from './aws-partitions.ts'
 import { matcherProblem, matcherRemarks, MOST_MAPPINGS } from './matcher-verdicts.ts'
 import { ACCOUNT_PLACEHOLDER_CEL, hasAccountPlaceholder, roleArn, roleArnTemplate } from './role-arn.ts'
-import { externalIdField, showsCallerToken, signsAsService, SOURCE_RULES, stsSource } from './sts-source.ts'
+import { attributeFields, attributeRules, mappingFields, policyArns } from './session-fields.ts'
+import {
+  ASSUMES_ROLES_CEL,
+  assumesRoles,
+  externalIdField,
+  showsCallerToken,
+  signsAsService,
+  SOURCE_RULES,
+  stsSource,
+} from './sts-source.ts'
 import { subjectProviderName } from '../upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from '../type-record.ts'
 
-const POLICY_ARN = new RegExp(`^arn:(${ARN_PARTITIONS}):iam::(\\d{12}|aws):policy\\/[\\w+=,.@\\-_/]+$`)
 /** Goes into the scope of signatures, between slashes. */
 const SERVICE = /^[A-Za-z0-9._-]+$/
 
@@ -58,6 +66,7 @@ const roleMapping = () =>
       priority: int32(0, MAX_INT32)
         .optional()
         .describe('Lower is evaluated first; absent is last, in the order of the configuration.'),
+      ...mappingFields(),
     }),
     [
       exclusive('roleArn', 'roleArnTemplate'),
@@ -141,11 +150,8 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
         .max(2048)
         .optional()
         .describe('Inline session policy (JSON) that narrows the role. Extends the specification.'),
-      policyArns: z
-        .array(z.string().max(2048).regex(POLICY_ARN, { error: 'expected the ARN of a policy' }))
-        .max(10)
-        .optional()
-        .describe('Managed session policies that narrow the role. Extends the specification.'),
+      policyArns: policyArns().describe('Managed session policies that narrow the role. Extends the specification.'),
+      ...attributeFields(),
       stsEndpoint: httpUrl()
         .optional()
         .describe('STS endpoint instead of the one of the region. Extends the specification.'),
@@ -155,6 +161,7 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
     }),
     [
       ...SOURCE_RULES,
+      ...attributeRules(assumesRoles, ASSUMES_ROLES_CEL),
       {
         message: 'expected a policy as JSON: an object with "Statement"',
         at: 'sessionPolicy',

@@ -1,4 +1,4 @@
-import { compileMatcher, MatcherError, type MatcherRemark, remarksOnMatcher } from '../../cel/index.ts'
+import { compileMatcher, compileText, MatcherError, type MatcherRemark, remarksOnMatcher } from '../../cel/index.ts'
 
 interface Verdict {
   readonly problem: string | undefined
@@ -7,6 +7,8 @@ interface Verdict {
 
 /** Entries of `roleMappings`: more are no longer read by anybody, and each costs every new caller. */
 export const MOST_MAPPINGS = 500
+/** Session tags of one session (AWS STS). */
+export const MOST_TAGS = 50
 /** What was found of matchers, the latest last: an operator reads the same config at each of its changes. */
 const known = new Map<string, Verdict>()
 /** Characters of all texts in it. */
@@ -22,9 +24,15 @@ export const matcherProblem = (text: string): string | undefined => verdictOn(te
 /** What a matcher that can be evaluated hardly means, with the places in its text. */
 export const matcherRemarks = (text: string): readonly string[] => verdictOn(text).remarks
 
-function verdictOn(text: string): Verdict {
+/** The same of an expression that gives a text. */
+export const textProblem = (text: string): string | undefined => verdictOn(text, TEXT).problem
+
+const TEXT = 'text:'
+
+function verdictOn(expression: string, kind: '' | typeof TEXT = ''): Verdict {
+  const text = kind + expression
   const isKnown = known.has(text)
-  const verdict = known.get(text) ?? judge(text)
+  const verdict = known.get(text) ?? judge(expression, kind)
   known.delete(text)
   known.set(text, verdict)
   if (!isKnown) kept += text.length
@@ -36,8 +44,12 @@ function verdictOn(text: string): Verdict {
   return verdict
 }
 
-function judge(text: string): Verdict {
+function judge(text: string, kind: '' | typeof TEXT): Verdict {
   try {
+    if (kind === TEXT) {
+      compileText(text)
+      return { problem: undefined, remarks: [] }
+    }
     compileMatcher(text)
     return { problem: undefined, remarks: remarksOnMatcher(text).map(placed) }
   } catch (error) {
@@ -67,9 +79,9 @@ export type Judged = 'judged' | 'too_long' | 'gone'
 export async function judgeMatchers(object: unknown, { signal, mostMs }: Patience): Promise<Judged> {
   let startedMs = performance.now()
   let workedMs = 0
-  for (const matcher of matchersOf(object)) {
+  for (const judgeOne of expressionsOf(object)) {
     if (workedMs + (performance.now() - startedMs) > mostMs) return 'too_long'
-    matcherProblem(matcher)
+    judgeOne()
     if (performance.now() - startedMs < SLICE_MS) continue
     workedMs += performance.now() - startedMs
     await new Promise((resolve) => setImmediate(resolve))
@@ -79,14 +91,28 @@ export async function judgeMatchers(object: unknown, { signal, mostMs }: Patienc
   return 'judged'
 }
 
-function matchersOf(object: unknown): string[] {
+/** What compiles each matcher, and each expression of session tags and source identities. */
+function* expressionsOf(object: unknown): Generator<() => void> {
   const spec = member(object, 'spec')
-  return ['cloudSts', 'awsSts'].flatMap((type) => {
-    const mappings = member(member(spec, type), 'roleMappings')
+  for (const type of ['cloudSts', 'awsSts']) {
+    const config = member(spec, type)
+    const mappings = member(config, 'roleMappings')
+    yield* textsOf(config)
     // A longer list is refused without a look at them.
-    if (!Array.isArray(mappings) || mappings.length > MOST_MAPPINGS) return []
-    return mappings.map((mapping) => member(mapping, 'matcher')).filter((text) => typeof text === 'string')
-  })
+    if (!Array.isArray(mappings) || mappings.length > MOST_MAPPINGS) continue
+    for (const mapping of mappings) {
+      const matcher = member(mapping, 'matcher')
+      if (typeof matcher === 'string') yield () => matcherProblem(matcher)
+      yield* textsOf(mapping)
+    }
+  }
+}
+
+function* textsOf(holder: unknown): Generator<() => void> {
+  const tags = member(holder, 'sessionTags')
+  const values = Array.isArray(tags) && tags.length <= MOST_TAGS ? tags.map((tag) => member(tag, 'value')) : []
+  for (const text of [...values, member(holder, 'sourceIdentity')])
+    if (typeof text === 'string') yield () => textProblem(text)
 }
 
 const member = (value: unknown, name: string): unknown =>

@@ -153,6 +153,11 @@ const isService = (value: Readonly<Record<string, unknown>>): boolean =>
 const isCallers = ({ source }: Readonly<Record<string, unknown>>): boolean =>
   source === undefined || !isRecord(source) || source.type === 'callerToken'
 
+/** Whether roles are assumed with an identity of the process's own; of a spec that may be half valid. */
+export const assumesRoles = (value: Readonly<Record<string, unknown>>): boolean =>
+  !isCallers(value) && !isService(value)
+export const ASSUMES_ROLES_CEL = `!(${CALLER_CEL} || ${SERVICE_CEL})`
+
 /** Rules between the source and the rest of `cloudSts`. */
 export const SOURCE_RULES: readonly Rule[] = [
   {

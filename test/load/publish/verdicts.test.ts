@@ -7,7 +7,10 @@ import { openRecord } from './verdicts/recorded.ts'
 /** Problems that neither a structural schema nor CEL in it can find: the webhook does. */
 const BEYOND_CEL = [
   /: line \d+, column \d+ of the expression: /,
-  /: expected a policy as JSON: an object with "Statement"$/,
+  /: expected a policy(?: as JSON)?(?:, with placeholders in texts only)?: an object with "Statement"$/,
+  /: a session policy has at most 2048 characters, this has \d+$/,
+  /: no placeholder may stand in /,
+  /: this tag is there already; case does not count$/,
   // Rules of a NetworkPolicy are anything to the definition, and CEL in it knows no networks.
   /: missing, expected peers: without any it is everybody, metadata services included$/,
   // A host that is a number and no address: names of hosts may be anything to Go.

@@ -1,0 +1,173 @@
+import { compileText, MatcherError, type TextExpression } from '../../cel/index.ts'
+import { Failure, type Claims, type FailureCode } from '../../core/index.ts'
+import {
+  type CloudSts,
+  fillPolicy,
+  LONGEST_POLICY,
+  parsedTemplate,
+  type RoleMapping,
+  type SessionPolicy,
+} from '../../resources/index.ts'
+import { claimAt } from './claim-values.ts'
+
+/** A tag of a session. */
+export interface Tag {
+  readonly key: string
+  readonly value: string
+  readonly transitive: boolean
+}
+
+/** What STS is asked for besides role and name: all of it made of the caller's claims, and all of it in the cache key. */
+export interface SessionAttributes {
+  readonly tags: readonly Tag[]
+  readonly sourceIdentity: string | undefined
+  /** JSON. */
+  readonly policy: string | undefined
+  /** The same as the config writes it: with placeholders where it is a template. */
+  readonly writtenPolicy: string | undefined
+  readonly policyArns: readonly string[]
+}
+
+/** Why a caller can have no such session: words of the config, never a value of a claim. */
+export interface AttributeProblem {
+  readonly refusal: Extract<FailureCode, 'role_denied' | 'rule_limit'>
+  readonly reason: string
+}
+
+type Fields = Pick<RoleMapping, 'sessionTags' | 'sourceIdentity' | 'policyArns'> & {
+  readonly sessionPolicy?: string | SessionPolicy | undefined
+}
+
+/** Characters of a tag's value (AWS STS, `Tag`). */
+const TAG_VALUE = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]{0,256}$/u
+const SOURCE_IDENTITY = /^[A-Za-z0-9_+=,.@-]{2,64}$/
+/** Stands for other things in a policy: a claim may say what it is about, and not how wide it is. */
+const WIDE = /[*?$\p{C}]/u
+const LONGEST_VALUE = 256
+
+/** What of a mapping holds for its sessions: its own fields, and those of the config that it does not have. */
+export const attributeFieldsOf = (
+  { sessionTags, sourceIdentity, sessionPolicy, policyArns }: Pick<CloudSts, keyof Fields>,
+  mapping: Partial<RoleMapping> = {},
+): Fields => ({
+  sessionTags: mapping.sessionTags ?? sessionTags,
+  sourceIdentity: mapping.sourceIdentity ?? sourceIdentity,
+  sessionPolicy: mapping.sessionPolicy ?? sessionPolicy,
+  policyArns: mapping.policyArns ?? policyArns,
+})
+
+/**
+ * Compiles the attributes of the sessions of one role. A claim that is missing drops no tag in silence: unless that is
+ * `optional`, the caller is refused, as for every value that STS does not take. Undefined where there are none. Throws `config_error` for an expression that
+ * does not compile.
+ */
+export function createAttributes({
+  sessionTags = [],
+  sourceIdentity,
+  sessionPolicy,
+  policyArns = [],
+}: Fields): (claims: Claims) => SessionAttributes | AttributeProblem | undefined {
+  const isPlain =
+    sessionTags.length === 0 && sourceIdentity === undefined && sessionPolicy === undefined && policyArns.length === 0
+  if (isPlain) return () => undefined
+  const tags = sessionTags.map((tag) => ({ ...tag, expression: compiled(tag.value, `session tag "${tag.key}"`) }))
+  const identity = sourceIdentity === undefined ? undefined : compiled(sourceIdentity, 'source identity')
+  const policyFor = policyMaker(sessionPolicy)
+  const writtenPolicy = written(sessionPolicy)
+
+  return (claims) => {
+    const made: Tag[] = []
+    for (const { key, optional = false, transitive = false, expression } of tags) {
+      const what = `the session tag ${JSON.stringify(key)}`
+      const value = textOf(expression, claims, what, TAG_VALUE)
+      if (typeof value === 'string') made.push({ key, value, transitive })
+      else if (!(optional && value.isMissing)) return { refusal: value.refusal, reason: value.reason }
+    }
+    const who = identity && textOf(identity, claims, 'the source identity', SOURCE_IDENTITY)
+    if (typeof who === 'object') return { refusal: who.refusal, reason: who.reason }
+    const policy = policyFor(claims)
+    if (typeof policy === 'object') return policy
+    return { tags: made, sourceIdentity: who, policy, writtenPolicy, policyArns }
+  }
+}
+
+function compiled(expression: string, what: string): TextExpression {
+  try {
+    return compileText(expression)
+  } catch (error) {
+    if (!(error instanceof MatcherError)) throw error
+    const place = `line ${error.line}, column ${error.column}`
+    throw new Failure('config_error', { detail: `${what}, ${place}: ${error.message}` })
+  }
+}
+
+function textOf(
+  expression: TextExpression,
+  claims: Claims,
+  what: string,
+  form: RegExp,
+): string | (AttributeProblem & { readonly isMissing: boolean }) {
+  const result = expression.evaluate(claims)
+  if (result.outcome === 'limit')
+    return { refusal: 'rule_limit', reason: `${what} costs too much to work out`, isMissing: false }
+  if (result.outcome === 'error') {
+    const key = result.missingKey === undefined ? '' : ` ${JSON.stringify(result.missingKey)}`
+    const isMissing = result.reason === MISSING
+    return { refusal: 'role_denied', reason: `${what}: ${result.reason}${isMissing ? key : ''}`, isMissing }
+  }
+  if (form.test(result.text)) return result.text
+  return {
+    refusal: 'role_denied',
+    reason: `${what} would have characters or a length that STS does not take`,
+    isMissing: false,
+  }
+}
+
+/** What CEL says of a key that is not there. */
+const MISSING = 'there is no such key'
+
+function written(policy: Fields['sessionPolicy']): string | undefined {
+  if (policy === undefined || typeof policy === 'string') return policy
+  return policy.document === undefined ? policy.template : JSON.stringify(policy.document)
+}
+
+function policyMaker(policy: Fields['sessionPolicy']): (claims: Claims) => string | undefined | AttributeProblem {
+  if (policy === undefined || typeof policy === 'string') return () => policy
+  const { document, template = '' } = policy
+  if (document !== undefined) {
+    const text = JSON.stringify(document)
+    return () => text
+  }
+  const parsed = parsedTemplate(template) ?? {}
+  return (claims) => {
+    let reason: string | undefined
+    const text = fillPolicy(parsed, (claim) => {
+      const value = claimAt(claims, claim)
+      if (typeof value === 'string' && value !== '' && value.length <= LONGEST_VALUE && !WIDE.test(value)) return value
+      const why = value === undefined ? 'is missing' : 'is no text that may stand there'
+      reason ??= `the session policy: the claim ${JSON.stringify(claim)} ${why}`
+      return ''
+    })
+    if (text.length > LONGEST_POLICY) reason ??= `the session policy would have more than ${LONGEST_POLICY} characters`
+    return reason === undefined ? text : { refusal: 'role_denied', reason }
+  }
+}
+
+/** The policies of a session as STS takes them. */
+export const policiesOf = (attributes: SessionAttributes | undefined, arn: (text: string) => string) => ({
+  ...(attributes?.policy === undefined ? {} : { Policy: attributes.policy }),
+  ...(attributes === undefined || attributes.policyArns.length === 0
+    ? {}
+    : { PolicyArns: attributes.policyArns.map((text) => ({ arn: arn(text) })) }),
+})
+
+/** Its tags and source identity, which only `AssumeRole` takes. */
+export function tagsOf(attributes: SessionAttributes | undefined) {
+  const { tags = [], sourceIdentity } = attributes ?? {}
+  const transitive = tags.filter((tag) => tag.transitive).map(({ key }) => key)
+  return {
+    ...(tags.length === 0 ? {} : { Tags: tags.map(({ key, value }) => ({ Key: key, Value: value })) }),
+    ...(transitive.length === 0 ? {} : { TransitiveTagKeys: transitive }),
+    ...(sourceIdentity === undefined ? {} : { SourceIdentity: sourceIdentity }),
+  }
+}

@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import { isRecord, type Rule, withRules } from '../../fields/index.ts'
+import { MOST_TAGS, textProblem } from './matcher-verdicts.ts'
+import { policyProblem } from './session-policy.ts'
+import { ARN_PARTITIONS } from './aws-partitions.ts'
+
+const POLICY_ARN = new RegExp(`^arn:(${ARN_PARTITIONS}):iam::(\\d{12}|aws):policy\\/[\\w+=,.@\\-_/]+$`)
+/** Characters of a tag's key (AWS STS, `Tag`), in a form that RE2 knows too. */
+const TAG_KEY = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]+$/u
+/** Characters of an expression; longer ones belong into the identity provider. */
+const LONGEST_EXPRESSION = 1024
+
+/** CEL over the claims that gives a text. */
+const textExpression = () =>
+  z
+    .string()
+    .min(1)
+    .max(LONGEST_EXPRESSION)
+    .superRefine((text, context) => {
+      const message = text === '' ? undefined : textProblem(text)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    })
+
+const sessionTag = () =>
+  withRules(
+    z.strictObject({
+      key: z
+        .string()
+        .min(1)
+        .max(128)
+        .regex(TAG_KEY, { error: 'expected letters, digits, spaces and _.:/=+-@' })
+        .describe('Key of the tag; aws: is reserved.'),
+      value: textExpression().describe('CEL over the variable claims that gives a text of at most 256 characters.'),
+      transitive: z.boolean().optional().describe('Stays with the session when it assumes further roles.'),
+      optional: z
+        .boolean()
+        .optional()
+        .describe('A caller without the claim has a session without the tag, and is not refused.'),
+    }),
+    [
+      {
+        message: 'keys that begin with "aws:" are reserved',
+        at: 'key',
+        holds: ({ key }) => typeof key !== 'string' || !/^aws:/i.test(key),
+        cel: "!self.key.lowerAscii().startsWith('aws:')",
+        json: { properties: { key: { not: { pattern: '^[aA][wW][sS]:' } } } },
+      },
+    ],
+  )
+
+const sessionPolicy = () =>
+  withRules(
+    z.strictObject({
+      document: z.record(z.string(), z.unknown()).optional().describe('The policy, as it is.'),
+      template: z
+        .string()
+        .min(1)
+        .max(4096)
+        .optional()
+        .describe('The policy as JSON with {claims.PATH} in texts, though not in Action, Effect or names.'),
+    }),
+    [
+      {
+        message: 'expected either "document" or "template"',
+        holds: ({ document, template }) => (document === undefined) !== (template === undefined),
+        cel: 'has(self.document) != has(self.template)',
+        json: { oneOf: [{ required: ['document'] }, { required: ['template'] }] },
+      },
+      {
+        message: 'expected a policy',
+        explain: (value) => policyProblem(value) ?? '',
+        holds: (value) => policyProblem(value) === undefined,
+      },
+    ],
+  )
+
+/** Managed policies that narrow a session. */
+export const policyArns = () =>
+  z
+    .array(z.string().max(2048).regex(POLICY_ARN, { error: 'expected the ARN of a policy' }))
+    .max(10)
+    .optional()
+
+const tags = () =>
+  z
+    .array(sessionTag())
+    .max(MOST_TAGS)
+    .superRefine((list, context) => {
+      const seen = new Set<string>()
+      for (const [index, tag] of list.entries()) {
+        const key = isRecord(tag) && typeof tag.key === 'string' ? tag.key.toLowerCase() : `${index}`
+        if (seen.has(key))
+          context.addIssue({
+            code: 'custom',
+            message: 'this tag is there already; case does not count',
+            path: [index, 'key'],
+          })
+        seen.add(key)
+      }
+    })
+    .optional()
+
+/** What a session is made of besides its role: in a mapping, or for all roles of a config that have none of their own. */
+export const attributeFields = () => ({
+  sessionTags: tags().describe('Session tags, with a source of type ambient or role. Extends the specification.'),
+  sourceIdentity: textExpression()
+    .optional()
+    .describe(
+      'CEL over the variable claims that gives 2 to 64 letters, digits and _+=,.@-: who CloudTrail says it was, through all roles. With a source of type ambient or role. Extends the specification.',
+    ),
+})
+
+/** The same of one mapping. */
+export const mappingFields = () => ({
+  ...attributeFields(),
+  sessionPolicy: sessionPolicy()
+    .optional()
+    .describe('Session policy that narrows the role, instead of that of the config. Extends the specification.'),
+  policyArns: policyArns().describe(
+    'Managed session policies that narrow the role, instead of those of the config. Extends the specification.',
+  ),
+})
+
+export type SessionTag = z.output<ReturnType<typeof sessionTag>>
+export type SessionPolicy = z.output<ReturnType<typeof sessionPolicy>>
+
+const HOW =
+  'AssumeRoleWithWebIdentity takes none from the proxy: let the identity provider put them into its tokens (claims "https://aws.amazon.com/tags" and "https://aws.amazon.com/source_identity"), or use "source: { type: ambient }" or "role"'
+
+/** Tags and source identity are for sources that STS takes them from. */
+export const attributeRules = (
+  isForRoles: (value: Readonly<Record<string, unknown>>) => boolean,
+  isForRolesCel: string,
+): readonly Rule[] =>
+  (['sessionTags', 'sourceIdentity'] as const).flatMap((name): Rule[] => [
+    {
+      message: `"${name}": ${HOW}`,
+      at: name,
+      holds: (value) => value[name] === undefined || isForRoles(value),
+      cel: `!has(self.${name}) || ${isForRolesCel}`,
+    },
+    {
+      message: `"${name}" of "roleMappings": ${HOW}`,
+      at: 'roleMappings',
+      holds: (value) =>
+        isForRoles(value) ||
+        !Array.isArray(value.roleMappings) ||
+        !value.roleMappings.some((mapping) => isRecord(mapping) && mapping[name] !== undefined),
+      cel: `${isForRolesCel} || !has(self.roleMappings) || !self.roleMappings.exists(m, has(m.${name}))`,
+    },
+  ])
