@@ -7,6 +7,7 @@ import { mutatingConfiguration, NAMES, ownTypes, podKeys, validatingConfiguratio
 import { combinedSchema, type CrdKind, CRD_KINDS, jsonSchema, JSON_SCHEMA_NAMES } from '../src/load/publish/index.ts'
 import { DEFAULT_API_GROUP } from '../src/load/index.ts'
 import { CHART, chartTemplates } from './chart.ts'
+import { manifestsPage } from './manifests-page.ts'
 import { referencePage } from './reference-page.ts'
 
 // Writes what derives from the schemas and from the error table; with --check it compares, names what differs and fails.
@@ -25,6 +26,7 @@ const files = new Map<string, string>([
   [`${OPERATOR}/webhooks.yaml`, webhooks()],
   ['docs/errors.md', errorsPage()],
   ['docs/reference.md', referencePage()],
+  ['docs/manifests.md', manifestsPage()],
 ])
 
 const manifestsIn = (folder: string): string[] =>

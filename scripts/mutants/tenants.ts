@@ -180,7 +180,7 @@ export const TENANTS: readonly Mutation[] = [
   {
     rule: 'secrets in headers are not left out in silence',
     file: 'src/resources/workloads/workloads.ts',
-    find: '      ...NOT_CARRIED,\n',
+    find: '      ...refusals(table),\n',
     replace: '',
     tests: ['test/load/documents/not-carried.test.ts'],
   },

@@ -13,6 +13,7 @@ import {
   secretRef,
   parseGoDuration,
 } from '../fields/index.ts'
+import { AUTH_SERVER_FIELDS, type FieldTable, refusals, tabledFields } from './manifest-fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
 import { upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
 
@@ -93,6 +94,11 @@ const noReservedClaims: Rule = {
   json: { properties: { forwardClaims: { items: { not: { enum: [...RESERVED_CLAIMS] } } } } },
 }
 
+/** Fields of others' manifests that are refused by name; those of its parts are refused there. */
+const OWN_FIELDS: FieldTable = Object.fromEntries(
+  Object.entries(AUTH_SERVER_FIELDS).filter(([path]) => !path.includes('.')),
+)
+
 /** `spec.embeddedAuthServer`. */
 export const embeddedAuthServer = () =>
   withRules(
@@ -127,8 +133,10 @@ export const embeddedAuthServer = () =>
         .max(50)
         .optional()
         .describe('More claims of the first upstream that our tokens carry. Extends the specification.'),
+      ...tabledFields(OWN_FIELDS, '', []),
     }),
     [
+      ...refusals(OWN_FIELDS),
       httpOnlyOnLocalhost('issuer'),
       httpOnlyOnLocalhost('authorizationEndpointBaseUrl'),
       {

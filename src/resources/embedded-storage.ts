@@ -12,6 +12,8 @@ import {
   withRules,
 } from '../fields/index.ts'
 
+import { AUTH_SERVER_FIELDS, refusals, tabledFields } from './manifest-fields/index.ts'
+
 const duration = (fallback: string) => goDuration().prefault(fallback)
 
 const storeTls = () =>
@@ -54,23 +56,29 @@ const sentinelConfig = () =>
   )
 
 const kvstore = () =>
-  z.strictObject({
-    aclUserConfig: z
-      .strictObject({
-        usernameSecretRef: secretRef().describe('Access-control username.'),
-        passwordSecretRef: secretRef().describe('Access-control password.'),
-      })
-      .describe('User of the store.'),
-    sentinelConfig: sentinelConfig().describe('How the master is found.'),
-    tls: storeTls().optional().describe('TLS toward the master; presence enables it.'),
-    sentinelTls: storeTls().optional().describe('TLS toward the sentinels; presence enables it.'),
-    dialTimeout: duration('5s').describe('Connection timeout.'),
-    readTimeout: duration('3s').describe('Socket read timeout.'),
-    writeTimeout: duration('3s').describe('Socket write timeout.'),
-    waitReplicas: int32(0, 16)
-      .default(0)
-      .describe('Replicas that must have a code, a rotation or a session before it counts. Extends the specification.'),
-  })
+  withRules(
+    z.strictObject({
+      aclUserConfig: z
+        .strictObject({
+          usernameSecretRef: secretRef().describe('Access-control username.'),
+          passwordSecretRef: secretRef().describe('Access-control password.'),
+        })
+        .describe('User of the store.'),
+      sentinelConfig: sentinelConfig().describe('How the master is found.'),
+      tls: storeTls().optional().describe('TLS toward the master; presence enables it.'),
+      sentinelTls: storeTls().optional().describe('TLS toward the sentinels; presence enables it.'),
+      dialTimeout: duration('5s').describe('Connection timeout.'),
+      readTimeout: duration('3s').describe('Socket read timeout.'),
+      writeTimeout: duration('3s').describe('Socket write timeout.'),
+      waitReplicas: int32(0, 16)
+        .default(0)
+        .describe(
+          'Replicas that must have a code, a rotation or a session before it counts. Extends the specification.',
+        ),
+      ...tabledFields(AUTH_SERVER_FIELDS, 'storage.redis', []),
+    }),
+    refusals(AUTH_SERVER_FIELDS, 'storage.redis'),
+  )
 export type KvStore = z.output<ReturnType<typeof kvstore>>
 
 const STORAGE_TYPES = ['memory', 'kvstore', 'redis'] as const

@@ -45,6 +45,7 @@ export {
 export type { SessionPolicy } from './aws/session-fields.ts'
 export { fillPolicy, LONGEST_POLICY, parsedTemplate } from './aws/session-policy.ts'
 export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
+export { AUTH_SERVER_FIELDS, type FieldTable, WORKLOAD_FIELDS } from './manifest-fields/index.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { type EmbeddedAuthServer, RESERVED_CLAIMS } from './embedded-auth-server.ts'
 export type { Storage } from './embedded-storage.ts'
@@ -87,8 +88,9 @@ export {
   workload,
   type Workload,
   WORKLOAD_KINDS,
+  whyNotRead,
   workloadFields,
   type WorkloadKind,
 } from './workloads/workloads.ts'
-export { referringStatus } from './workloads/remote-proxy.ts'
+export { type ResourceOverrides, referringStatus } from './workloads/remote-proxy.ts'
 export type { SecretRef } from '../fields/index.ts'

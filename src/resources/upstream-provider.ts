@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { reservedNames, stringMap } from './client-fields.ts'
+import { AUTH_SERVER_FIELDS, refusals, tabledFields } from './manifest-fields/index.ts'
 import {
   celPattern,
   HEADER_NAME,
@@ -74,6 +75,10 @@ const clientFields = () => ({
 const ISSUER_URL =
   'an https URL, on this machine too (caBundleRef trusts an own CA; plain http is for loopback endpoints of type oauth2),'
 
+/** Where the fields of an upstream are in the table of manifests. */
+const OIDC = 'upstreamProviders[].oidcConfig'
+const OAUTH2 = 'upstreamProviders[].oauth2Config'
+
 const oidcConfig = () =>
   withRules(
     z.strictObject({
@@ -84,8 +89,12 @@ const oidcConfig = () =>
       toleranceSeconds: int32(0, 60)
         .default(5)
         .describe('Clock difference that is allowed for ID tokens, in seconds. Extends the specification.'),
+      ...tabledFields(AUTH_SERVER_FIELDS, OIDC, []),
     }),
-    [reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server')],
+    [
+      ...refusals(AUTH_SERVER_FIELDS, OIDC),
+      reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
+    ],
   )
 export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
 
@@ -108,8 +117,12 @@ const oauth2Config = () =>
         .optional()
         .describe('Where a non-standard token response has its fields.'),
       userInfo: userInfo().describe('How to fetch the identity of the user.'),
+      ...tabledFields(AUTH_SERVER_FIELDS, OAUTH2, []),
     }),
-    [reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server')],
+    [
+      ...refusals(AUTH_SERVER_FIELDS, OAUTH2),
+      reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
+    ],
   )
 export type OAuth2Config = z.output<ReturnType<typeof oauth2Config>>
 

@@ -68,6 +68,12 @@ async function useAll(namespace: string, from = 0): Promise<void> {
     replicas: 2,
   }
   await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, namespace))
+  const callers = { type: 'inline', inline: spec.oidcConfig.inline }
+  const { audience: _perReference, ...inline } = callers.inline
+  await client.apply(types.MCPOIDCConfig, workload('MCPOIDCConfig', 'o', { ...callers, inline }, namespace))
+  await eventually(async () =>
+    expect((await client.get(types.MCPOIDCConfig, namespace, 'o')).status).toHaveProperty('configHash'),
+  )
   const ref = { externalAuthConfigRef: { name: 'c' } }
   const others = {
     MCPServer: ref,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { KubeClient, KubeObject } from '../../src/kube/index.ts'
-import { CLUSTER_TYPES, NAMES, podKeys } from '../../src/operator/index.ts'
+import { CLUSTER_TYPES, NAMES, ownTypes, podKeys } from '../../src/operator/index.ts'
 import { problemsAlone } from '../../src/operator/remote-proxy/snapshot.ts'
 import { wordsOf } from '../../src/operator/webhook/validate.ts'
 import { parseObjects } from '../../src/load/index.ts'
@@ -16,6 +16,7 @@ interface Hook {
   readonly clientConfig: { readonly caBundle?: string }
 }
 const verdictOf = openRecord()
+const versionOf = ({ apiVersion }: KubeObject): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 const nameOf = (object: Readonly<Record<string, unknown>>): string =>
   (object['metadata'] as { name?: string } | undefined)?.name ?? ''
 const cluster = useCluster({ webhook: true }, async ({ client: admin }) => {
@@ -83,7 +84,7 @@ describe('validation', () => {
       const sent = { ...object, metadata: { ...metadata, namespace: 'default' } } as KubeObject
       const alone = kind === 'MCPRemoteProxy' ? problemsAlone(sent, SETTINGS) : []
       const expected = [...parseObjects([object]).problems.map(wordsOf), ...alone]
-      const said = await client.create(types[kind], sent, { dryRun: true }).then(
+      const said = await client.create(ownTypes(GROUP, versionOf(sent))[kind], sent, { dryRun: true }).then(
         () => '',
         (error: unknown) => (error as Error).message,
       )

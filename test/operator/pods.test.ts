@@ -22,6 +22,8 @@ const proxy = (more: Partial<RemoteProxy> = {}): RemoteProxy => ({
   resources: undefined,
   podTemplateSpec: undefined,
   serviceAccountName: undefined,
+  sessionAffinity: undefined,
+  overrides: {},
   metricsFrom: [],
   egress: [],
   manifest: OBJECT,

@@ -21,6 +21,18 @@ export const OUR_KINDS = [
 ] as const
 export type DocumentKind = (typeof OUR_KINDS)[number]
 
+/** Kinds beside ours, in the groups that have them; fields that refer to one say what becomes of it. */
+const NEIGHBOURS: ReadonlySet<string> = new Set([
+  'EmbeddingServer',
+  'MCPAuthzConfig',
+  'MCPGroup',
+  'MCPRegistry',
+  'MCPTelemetryConfig',
+  'MCPToolConfig',
+  'MCPWebhookConfig',
+  'VirtualMCPCompositeToolDefinition',
+])
+
 export type Sorted =
   | { readonly is: 'ours'; readonly kind: DocumentKind }
   /** Somebody else's document; `warning` where it looks like a misspelled one of ours. */
@@ -67,6 +79,7 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
       message: `unknown version, expected ${API_VERSIONS.map((known) => `"${group}/${known}"`).join(' or ')}`,
     }
   }
+  if (!isOurGroup && NEIGHBOURS.has(kind)) return { is: 'foreign', kind, warning: undefined }
   const meant = nearest(kind, OUR_KINDS)
   if (meant !== undefined)
     return { is: 'wrong', path: ['kind'], message: `"${kind}" is not known, did you mean "${meant}"?` }

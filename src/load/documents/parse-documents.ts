@@ -12,6 +12,7 @@ import {
   FOREIGN_FIELDS,
   toWorkload,
   workload,
+  whyNotRead,
   workloadFields,
   WORKLOAD_KINDS,
   type WorkloadKind,
@@ -259,10 +260,15 @@ function warnAboutUnused(
   for (const key of Object.keys(value.spec)) {
     if (known.includes(key)) continue
     const isLookedAt = key.length > 6 && !FOREIGN_FIELDS.includes(key) && looks++ < MOST_SUGGESTIONS
-    const meant = isLookedAt ? nearest(key, known) : undefined
+    const why = whyNotRead(kind, key)
+    const meant = isLookedAt && why === undefined ? nearest(key, known) : undefined
     const isMisspelled = meant !== undefined && value.spec[meant] === undefined
     const list = isMisspelled ? reader.loading.warnings : reader.loading.unused
-    const message = isMisspelled ? unknownField(key, known) : 'not read here'
+    const message = isMisspelled
+      ? unknownField(key, known)
+      : why === undefined
+        ? 'not read here'
+        : `not read here: ${why}`
     list.push(place.problem(['spec', key], message, { at: 'key' }))
   }
 }

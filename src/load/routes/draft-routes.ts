@@ -36,6 +36,8 @@ export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
   const isOnly = manifests.flatMap(({ document }) => document.backends).length === 1
   const elsewhere = callersElsewhere(overrides, proxy)
   const ofManifests = manifests.flatMap((manifest) => {
+    if (manifest.document.backends.length > 0)
+      for (const { path, says } of manifest.document.refused) problems.push(manifest.problem(path, says, { at: 'key' }))
     const callers = callersOfManifest(manifest, loaded, elsewhere, secretsDirectory, inputs)
     return manifest.document.backends.map((backend) => routeOfManifest(manifest, backend, isOnly, callers))
   })

@@ -44,24 +44,37 @@ const serviceAccountOf = (proxy: RemoteProxy): KubeObject =>
 
 /** Nothing of the configuration is in it: another one reaches the pods by the mount, and the Deployment keeps its generation. */
 const deploymentOf = (proxy: RemoteProxy): KubeObject =>
-  owned(proxy, 'apps/v1', 'Deployment', {
-    spec: {
-      ...(proxy.replicas === undefined ? {} : { replicas: proxy.replicas }),
-      revisionHistoryLimit: 5,
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-      selector: { matchLabels: selectorLabels(proxy) },
-      template: strategicMerge(podTemplateOf(proxy), proxy.podTemplateSpec),
+  owned(
+    proxy,
+    'apps/v1',
+    'Deployment',
+    {
+      spec: {
+        ...(proxy.replicas === undefined ? {} : { replicas: proxy.replicas }),
+        revisionHistoryLimit: 5,
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+        selector: { matchLabels: selectorLabels(proxy) },
+        template: strategicMerge(podTemplateOf(proxy), proxy.podTemplateSpec),
+      },
     },
-  })
+    proxy.overrides.proxyDeployment,
+  )
 
 const serviceOf = (proxy: RemoteProxy): KubeObject =>
-  owned(proxy, 'v1', 'Service', {
-    spec: {
-      type: 'ClusterIP',
-      selector: selectorLabels(proxy),
-      ports: [{ name: 'mcp', port: proxy.port, targetPort: 'mcp', protocol: 'TCP', appProtocol: 'http' }],
+  owned(
+    proxy,
+    'v1',
+    'Service',
+    {
+      spec: {
+        type: 'ClusterIP',
+        ...(proxy.sessionAffinity === undefined ? {} : { sessionAffinity: proxy.sessionAffinity }),
+        selector: selectorLabels(proxy),
+        ports: [{ name: 'mcp', port: proxy.port, targetPort: 'mcp', protocol: 'TCP', appProtocol: 'http' }],
+      },
     },
-  })
+    proxy.overrides.proxyService,
+  )
 
 const budgetOf = (proxy: RemoteProxy): KubeObject =>
   owned(proxy, 'policy/v1', 'PodDisruptionBudget', {

@@ -29,18 +29,24 @@ export interface Mount {
 /** The pod template of a proxy, before `podTemplateSpec` is merged into it. */
 export function podTemplateOf(proxy: RemoteProxy): object {
   const mounts = mountsOf(proxy)
+  const { imagePullSecrets, podTemplateMetadataOverrides: more = {} } = proxy.overrides.proxyDeployment ?? {}
+  const annotations = {
+    ...more.annotations,
+    // Where the policy lets nobody read metrics, a scrape would only fail.
+    ...(proxy.metricsFrom.length === 0
+      ? {}
+      : { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(adminPortOf(proxy)) }),
+  }
   return {
     metadata: {
-      labels: { ...selectorLabels(proxy), 'app.kubernetes.io/component': 'mcp-remote-proxy' },
-      // Where the policy lets nobody read metrics, a scrape would only fail.
-      ...(proxy.metricsFrom.length === 0
-        ? {}
-        : { annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(adminPortOf(proxy)) } }),
+      labels: { ...more.labels, ...selectorLabels(proxy), 'app.kubernetes.io/component': 'mcp-remote-proxy' },
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     spec: {
       serviceAccountName: proxy.serviceAccountName ?? ownedName(proxy.name),
       automountServiceAccountToken: false,
       enableServiceLinks: false,
+      ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
       terminationGracePeriodSeconds: PRE_STOP_SECONDS + DRAIN_SECONDS + MARGIN_SECONDS,
       topologySpreadConstraints: [
         {
@@ -65,9 +71,11 @@ export function podTemplateOf(proxy: RemoteProxy): object {
 
 function containerOf(proxy: RemoteProxy, mounts: readonly Mount[]): object {
   const probe = (path: string) => ({ httpGet: { path, port: 'admin' } })
+  const { env } = proxy.overrides.proxyDeployment ?? {}
   return {
     name: 'extauth',
     image: proxy.image,
+    ...(env === undefined || env.length === 0 ? {} : { env }),
     args: ['proxy', '--config', PATHS.config, '--namespace', proxy.namespace, '--drain-grace', `${DRAIN_SECONDS}s`],
     ports: [
       { name: 'mcp', containerPort: proxy.port },

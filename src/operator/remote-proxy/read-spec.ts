@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
+import type { ResourceOverrides } from '../../resources/index.ts'
 import { type Keys, keyRefsIn } from '../key-refs.ts'
 import { PATHS } from './remote-proxy.ts'
 
@@ -14,6 +15,8 @@ export interface RemoteProxySpec {
   readonly resources: object | undefined
   readonly podTemplateSpec: object | undefined
   readonly serviceAccountName: string | undefined
+  readonly sessionAffinity: string | undefined
+  readonly overrides: ResourceOverrides
   readonly metricsFrom: readonly object[]
   readonly egress: readonly object[]
   readonly allowedOrigins: readonly string[]
@@ -36,10 +39,14 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
   'resources',
   'podTemplateSpec',
   'serviceAccountName',
+  'serviceAccount',
+  'sessionAffinity',
+  'resourceOverrides',
   'metricsFrom',
   'egress',
   'allowedOrigins',
   'port',
+  'proxyPort',
 ])
 export const API_SERVER = 'https://kubernetes.default.svc'
 
@@ -47,6 +54,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 const objectIn = (value: unknown): object | undefined => (isObject(value) ? value : undefined)
+const numberIn = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
 const textIn = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
@@ -57,18 +65,20 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   // `kubernetes` is the type of a section that names none (decisions §1).
   const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
   return {
-    port: typeof spec['port'] === 'number' ? spec['port'] : DEFAULT_PORT,
+    port: numberIn(spec['port']) ?? numberIn(spec['proxyPort']) ?? DEFAULT_PORT,
     externalAuth: isObject(spec['externalAuthConfigRef']) ? textIn(spec['externalAuthConfigRef']['name']) : undefined,
     authServer:
       authServer === undefined
         ? undefined
         : { kind: textIn(authServer['kind']) ?? 'MCPExternalAuthConfig', name: textIn(authServer['name']) ?? '' },
     oidcConfig: isObject(spec['oidcConfigRef']) ? textIn(spec['oidcConfigRef']['name']) : undefined,
-    replicas: typeof spec['replicas'] === 'number' ? spec['replicas'] : undefined,
+    replicas: numberIn(spec['replicas']),
     image: textIn(spec['image']),
     resources: objectIn(spec['resources']),
     podTemplateSpec: objectIn(spec['podTemplateSpec']),
-    serviceAccountName: textIn(spec['serviceAccountName']),
+    serviceAccountName: textIn(spec['serviceAccountName']) ?? textIn(spec['serviceAccount']),
+    sessionAffinity: textIn(spec['sessionAffinity']),
+    overrides: isObject(spec['resourceOverrides']) ? spec['resourceOverrides'] : {},
     metricsFrom: listIn(spec['metricsFrom']).filter(isObject),
     egress: listIn(spec['egress']).filter(isObject),
     allowedOrigins: listIn(spec['allowedOrigins']).filter((origin) => typeof origin === 'string'),

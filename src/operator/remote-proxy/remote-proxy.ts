@@ -1,4 +1,5 @@
 import type { KubeObject, OwnerReference } from '../../kube/index.ts'
+import type { ResourceOverrides } from '../../resources/index.ts'
 import { ownedName } from '../names.ts'
 import type { PodSettings } from '../pod-settings.ts'
 
@@ -15,6 +16,10 @@ export interface RemoteProxy {
   readonly resources: object | undefined
   readonly podTemplateSpec: object | undefined
   readonly serviceAccountName: string | undefined
+  /** Whether the Service sends one client to one pod. Absent: it does not. */
+  readonly sessionAffinity: string | undefined
+  /** More of what is made. */
+  readonly overrides: ResourceOverrides
   /** Who may read metrics: peers of a NetworkPolicy. */
   readonly metricsFrom: readonly object[]
   /** More egress rules of the NetworkPolicy. */
@@ -73,14 +78,27 @@ export function ownerOf({ object }: RemoteProxy): OwnerReference {
   }
 }
 
-/** An object that belongs to a proxy. */
-export const owned = (proxy: RemoteProxy, apiVersion: string, kind: string, fields: object): KubeObject => ({
+/** Labels and annotations that somebody adds. */
+interface More {
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  readonly annotations?: Readonly<Record<string, string>> | undefined
+}
+
+/** An object that belongs to a proxy; of labels that are added ours stay. */
+export const owned = (
+  proxy: RemoteProxy,
+  apiVersion: string,
+  kind: string,
+  fields: object,
+  { labels, annotations }: More = {},
+): KubeObject => ({
   apiVersion,
   kind,
   metadata: {
     name: ownedName(proxy.name),
     namespace: proxy.namespace,
-    labels: ownedLabels(proxy),
+    labels: { ...labels, ...ownedLabels(proxy) },
+    ...(annotations === undefined ? {} : { annotations }),
     ownerReferences: [ownerOf(proxy)],
   },
   ...fields,

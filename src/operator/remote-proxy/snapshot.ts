@@ -113,14 +113,21 @@ function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
 }
 
 /** Who sets one of these can run what they like, as whom they like, or let it reach what they like. */
-const RESTRICTED_FIELDS = ['podTemplateSpec', 'serviceAccountName', 'image', 'egress'] as const
+const RESTRICTED_FIELDS = ['podTemplateSpec', 'serviceAccountName', 'image', 'egress', 'resourceOverrides'] as const
 
 /** What an MCPRemoteProxy says about its pods that an operator with `--restrict-pod-template` refuses. */
 export function restrictedFields(object: KubeObject): string[] {
   const spec = readRemoteProxySpec(object)
-  const used = RESTRICTED_FIELDS.filter((field) =>
-    field === 'egress' ? spec.egress.length > 0 : spec[field] !== undefined,
-  )
+  const { env = [], imagePullSecrets = [] } = spec.overrides.proxyDeployment ?? {}
+  const isUsed = {
+    podTemplateSpec: spec.podTemplateSpec !== undefined,
+    serviceAccountName: spec.serviceAccountName !== undefined,
+    image: spec.image !== undefined,
+    egress: spec.egress.length > 0,
+    // Labels and annotations may be anybody's; a variable can be an option of the proxy.
+    resourceOverrides: env.length > 0 || imagePullSecrets.length > 0,
+  }
+  const used = RESTRICTED_FIELDS.filter((field) => isUsed[field])
   return used.map((field) => `spec.${field}: the operator runs with --restrict-pod-template, so it may not be set`)
 }
 
@@ -198,6 +205,8 @@ function proxyOf(
     resources: spec.resources,
     podTemplateSpec: spec.podTemplateSpec,
     serviceAccountName: spec.serviceAccountName,
+    sessionAffinity: spec.sessionAffinity,
+    overrides: spec.overrides,
     metricsFrom: spec.metricsFrom,
     egress: spec.egress,
     manifest: { ...bare(object), spec: spec.routeFields },

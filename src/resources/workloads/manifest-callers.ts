@@ -1,5 +1,6 @@
 import { PROXY_DEFAULTS, authSection, type ManifestProvider, type ManifestSection } from '../auth-section.ts'
 import { once, isRecord } from '../../fields/index.ts'
+import { fieldsBelow, WORKLOAD_FIELDS } from '../manifest-fields/index.ts'
 import type { MCPOIDCConfig } from './mcp-oidc-config.ts'
 import {
   oidcConfig,
@@ -36,11 +37,9 @@ export interface ManifestCallers {
 }
 
 /** Fields of manifests that restrict callers in ways that nothing here can; each by its name. */
-export const DISHONOURED_FIELDS: Readonly<Record<string, string>> = {
-  authzConfig: 'holds policies that are not evaluated here',
-  authzConfigRef: 'refers to policies that are not evaluated here',
-  toolConfigRef: 'filters tools, which is not done here',
-}
+const DISHONOURED_FIELDS = fieldsBelow(WORKLOAD_FIELDS.MCPRemoteProxy, '', 'refused').filter(
+  ([, { hasWaysOut }]) => hasWaysOut === true,
+)
 
 /** What ToolHive's operator takes where a manifest names no audience. */
 const CLUSTER_AUDIENCE = 'toolhive'
@@ -61,8 +60,8 @@ interface Written {
  * refers to.
  */
 export function manifestCallers(written: Written, base: Path, namespace: string): ManifestCallers {
-  const dishonoured: Dishonoured[] = Object.entries(DISHONOURED_FIELDS).flatMap(([field, reason]) =>
-    written[field] === undefined ? [] : [{ path: [...base, field], reason }],
+  const dishonoured: Dishonoured[] = DISHONOURED_FIELDS.flatMap(([field, { says }]) =>
+    written[field] === undefined ? [] : [{ path: [...base, field], reason: says }],
   )
   const { auth, oidcConfig: oidc, oidcConfigRef: reference } = written
   if (auth === undefined && oidc === undefined && reference !== undefined) {

@@ -1,7 +1,55 @@
 import { z } from 'zod'
 import { conditions, generation, OBSERVED_GENERATION } from '../external-auth-status.ts'
 import { metadataEgress } from './metadata-access.ts'
-import { int32, objectName, origins } from '../../fields/index.ts'
+import { int32, objectName, origins, withCel } from '../../fields/index.ts'
+
+const labels = (description: string) =>
+  withCel(
+    z.record(z.string().min(1).max(317), z.string().max(4096)).meta({ maxProperties: 100 }),
+    'self.all(name, size(name) >= 1 && size(name) <= 317)',
+    'expected names of at most 317 characters',
+  )
+    .refine((map) => Object.keys(map).length <= 100, { error: 'expected at most 100 entries' })
+    .optional()
+    .describe(description)
+const metadataOf = (what: string) => ({
+  annotations: labels(`More annotations of ${what}; none of ours.`),
+  labels: labels(`More labels of ${what}; none of ours.`),
+})
+
+/** What is added to the objects that the operator makes; what it sets itself stays. */
+const resourceOverrides = () =>
+  z.strictObject({
+    proxyDeployment: z
+      .strictObject({
+        ...metadataOf('the Deployment'),
+        podTemplateMetadataOverrides: z.strictObject(metadataOf('its pods')).optional().describe('Of the pods.'),
+        env: z
+          .array(
+            z.strictObject({
+              name: z
+                .string()
+                .min(1)
+                .max(253)
+                .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'expected the name of a variable' })
+                .describe('Its name.'),
+              value: z.string().max(32_768).describe('Its value.'),
+            }),
+          )
+          .max(100)
+          .optional()
+          .describe('Variables of the proxy.'),
+        imagePullSecrets: z
+          .array(z.strictObject({ name: objectName().describe('Name of a Secret.') }))
+          .max(16)
+          .optional()
+          .describe('With which its image is pulled.'),
+      })
+      .optional()
+      .describe('Of the Deployment.'),
+    proxyService: z.strictObject(metadataOf('the Service')).optional().describe('Of the Service.'),
+  })
+export type ResourceOverrides = z.output<ReturnType<typeof resourceOverrides>>
 
 /** An object of Kubernetes itself, which the API server judges when it is applied. */
 const anything = (description: string) => z.record(z.string(), z.unknown()).describe(description)
@@ -22,6 +70,12 @@ export const podFields = () => ({
   resources: anything('Requests and limits of the container.').optional(),
   podTemplateSpec: anything('Merged into the pod template (strategic merge).').optional(),
   serviceAccountName: objectName().optional().describe('Instead of one that the operator makes.'),
+  serviceAccount: objectName().optional().describe('The same as serviceAccountName.'),
+  sessionAffinity: z
+    .enum(['ClientIP', 'None'])
+    .optional()
+    .describe('Whether the Service sends one client to one pod. Default None.'),
+  resourceOverrides: resourceOverrides().optional().describe('More labels, annotations and variables of what is made.'),
   metricsFrom: z.array(anything('A peer of a NetworkPolicy.')).max(64).optional().describe('Who may read metrics.'),
   egress: z
     .array(

@@ -7,14 +7,21 @@ import {
   metadata,
   type Metadata,
   exclusive,
-  isRecord,
   withRules,
   type Rule,
   httpUrl,
   int32,
   timerDuration,
 } from '../../fields/index.ts'
-import { DISHONOURED_FIELDS, manifestCallers, type ManifestCallers } from './manifest-callers.ts'
+import {
+  asksFor,
+  fieldsBelow,
+  type FieldTable,
+  refusals,
+  tabledFields,
+  WORKLOAD_FIELDS,
+} from '../manifest-fields/index.ts'
+import { manifestCallers, type ManifestCallers } from './manifest-callers.ts'
 import { noMetadataTarget } from './metadata-access.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
 import { limits, timeouts } from '../proxy-config.ts'
@@ -43,44 +50,12 @@ const oneRemoteUrl: Rule = {
   json: { anyOf: [{ required: ['remoteUrl'] }, { required: ['remoteURL'] }] },
 }
 
-/** Who may call a remote server through us (decisions §1); the last fields are not honoured, and kept to be told about. */
+/** Who may call a remote server through us (decisions §1). */
 const callerFields = () => ({
   auth: manifestSection().optional().describe('Who may call. Extends the specification.'),
   oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
   oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
-  ...Object.fromEntries(
-    Object.keys(DISHONOURED_FIELDS).map((name) => [
-      name,
-      z.unknown().optional().describe('Not honoured here, which is told.'),
-    ]),
-  ),
 })
-
-/** What carries a credential or an authority, and is not brought into requests here: it must not be left out in silence. */
-const NOT_CARRIED = [
-  {
-    message:
-      'secrets in headers are not sent here; expected none, and an MCPExternalAuthConfig of type "headerInjection"',
-    at: 'headerForward',
-    holds: ({ headerForward }: Readonly<Record<string, unknown>>) => {
-      const named = isRecord(headerForward) ? headerForward['addHeadersFromSecret'] : undefined
-      return named === undefined || named === null || (Array.isArray(named) && named.length === 0)
-    },
-  },
-  {
-    message: 'headers are not added here; expected none, and an MCPExternalAuthConfig of type "headerInjection"',
-    at: 'headerForward',
-    holds: ({ headerForward }: Readonly<Record<string, unknown>>) => {
-      const added = isRecord(headerForward) ? headerForward['addPlaintextHeaders'] : undefined
-      return added === undefined || added === null || (isRecord(added) && Object.keys(added).length === 0)
-    },
-  },
-  {
-    message: 'authorities of the remote server are not read here; expected none, and a server that the system trusts',
-    at: 'caBundleRef',
-    holds: ({ caBundleRef }: Readonly<Record<string, unknown>>) => caBundleRef === undefined || caBundleRef === null,
-  },
-] satisfies readonly Rule[]
 
 /** How a remote server is reached, as on a route of a ProxyConfig. */
 const routeFields = () => ({
@@ -89,13 +64,12 @@ const routeFields = () => ({
   sseKeepAlive: timerDuration().optional().describe('Interval of SSE keep-alive comments. Extends the specification.'),
 })
 
-const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+const remote = <Shape extends z.core.$ZodLooseShape>(table: FieldTable, shape: Shape, rules: readonly Rule[] = []) =>
   withRules(
     z.looseObject({
+      ...tabledFields(table, '', [...Object.keys(shape), 'remoteUrl', 'remoteURL']),
       remoteUrl: httpUrl().optional().describe('URL of the remote MCP server.'),
       remoteURL: httpUrl().optional().describe('The same as remoteUrl.'),
-      headerForward: z.unknown().optional().describe('Refused with secrets in it, which are not sent here.'),
-      caBundleRef: z.unknown().optional().describe('Refused: authorities of a remote server are not read here.'),
       ...shape,
     }),
     [
@@ -103,7 +77,8 @@ const remote = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
       oneRemoteUrl,
       noMetadataTarget('remoteUrl'),
       noMetadataTarget('remoteURL'),
-      ...NOT_CARRIED,
+      ...refusals(table),
+      ...rules,
       exclusive('auth', 'oidcConfig'),
       exclusive('auth', 'oidcConfigRef'),
       exclusive('oidcConfig', 'oidcConfigRef'),
@@ -126,21 +101,39 @@ const SPECS = {
       oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
     }),
   MCPRemoteProxy: () =>
-    remote({
-      port: port(),
-      resourceUrl: resourceUrl(),
-      ...authReferences(),
-      ...callerFields(),
-      ...routeFields(),
-      ...podFields(),
-    }),
+    remote(
+      WORKLOAD_FIELDS.MCPRemoteProxy,
+      {
+        port: port(),
+        proxyPort: port().describe('The same as port.'),
+        resourceUrl: resourceUrl(),
+        ...authReferences(),
+        ...callerFields(),
+        ...routeFields(),
+        ...podFields(),
+      },
+      [exclusive('port', 'proxyPort'), exclusive('serviceAccountName', 'serviceAccount')],
+    ),
   MCPServerEntry: () =>
-    remote({ externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH), ...callerFields() }),
+    remote(WORKLOAD_FIELDS.MCPServerEntry, {
+      externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH),
+      ...callerFields(),
+    }),
   VirtualMCPServer: virtualServerSpec,
 } satisfies Record<WorkloadKind, () => z.ZodType>
 
 /** Fields of `spec` that are read, by kind; the others are listed by `validate --verbose` only (decisions §1). */
-export const workloadFields = (kind: WorkloadKind): readonly string[] => FIELDS[kind]()
+export const workloadFields = (kind: WorkloadKind): readonly string[] => {
+  const isTold = (name: string): boolean => whyNotRead(kind, name) !== undefined
+  return FIELDS[kind]().filter((name) => !isTold(name))
+}
+
+/** Why a field of `spec` is not read, where somebody else's manifests have it; undefined for one that nobody knows. */
+export function whyNotRead(kind: WorkloadKind, field: string): string | undefined {
+  const table: FieldTable = WORKLOAD_FIELDS[kind]
+  const row = Object.hasOwn(table, field) ? table[field] : undefined
+  return row?.is === 'told' ? row.says : undefined
+}
 
 const FIELDS: Readonly<Record<WorkloadKind, () => readonly string[]>> = {
   MCPServer: once(() => Object.keys(SPECS.MCPServer().shape)),
@@ -185,6 +178,8 @@ export interface Workload {
   readonly callers: ManifestCallers | undefined
   /** Settings of its routes that are not the defaults. */
   readonly settings: RouteSettings
+  /** Fields that are refused where it becomes routes: they restrict what nothing here does. */
+  readonly refused: readonly { readonly path: readonly string[]; readonly says: string }[]
   /** The authorization server that is part of a VirtualMCPServer. */
   readonly ownAuthServer: EmbeddedAuthServer | undefined
 }
@@ -208,6 +203,9 @@ export function toWorkload(kind: WorkloadKind, parsed: z.output<ReturnType<typeo
           ? undefined
           : manifestCallers(spec.incomingAuth, ['spec', 'incomingAuth'], named.namespace),
       settings: {},
+      refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'refused')
+        .filter(([path, { asks, hasWaysOut }]) => hasWaysOut !== true && asksFor(spec, path, asks))
+        .map(([path, { says }]) => ({ path: ['spec', ...path.split('.')], says })),
       ownAuthServer: spec.authServerConfig,
     }
   }
@@ -220,11 +218,13 @@ export function toWorkload(kind: WorkloadKind, parsed: z.output<ReturnType<typeo
     kind,
     metadata: named,
     backends: url === undefined ? [] : [{ name: named.name, url, urlPath: ['spec', field], externalAuth }],
-    port: spec.port,
+    port: spec.port ?? spec.proxyPort,
     resourceUrl: spec.resourceUrl,
     callers: kind === 'MCPServer' ? undefined : manifestCallers(spec, ['spec'], named.namespace),
     settings: { timeouts: spec.timeouts, limits: spec.limits, sseKeepAlive: spec.sseKeepAlive },
     authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
+    // The schema has refused it.
+    refused: [],
     ownAuthServer: undefined,
   }
 }

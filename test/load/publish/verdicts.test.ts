@@ -1,8 +1,22 @@
 import { describe, expect, test } from 'vitest'
 import { type CrdKind, CRD_KINDS } from '../../../src/load/publish/index.ts'
 import { parseObjects } from '../../../src/load/index.ts'
+import { AUTH_SERVER_FIELDS, type FieldTable, WORKLOAD_FIELDS } from '../../../src/resources/index.ts'
 import { type JudgedObject, judgedObjects } from './verdicts/objects.ts'
 import { openRecord } from './verdicts/recorded.ts'
+
+const TABLES: readonly FieldTable[] = [
+  AUTH_SERVER_FIELDS,
+  WORKLOAD_FIELDS.MCPRemoteProxy,
+  WORKLOAD_FIELDS.MCPServerEntry,
+]
+const REFUSED_SENTENCES = [
+  ...new Set(
+    TABLES.flatMap((table) =>
+      Object.values(table).flatMap((row) => (row.is === 'refused' && row.hasWaysOut !== true ? [row.says] : [])),
+    ),
+  ),
+]
 
 /** Problems that neither a structural schema nor CEL in it can find: the webhook does. */
 const BEYOND_CEL = [
@@ -15,6 +29,10 @@ const BEYOND_CEL = [
   /: missing, expected peers: without any it is everybody, metadata services included$/,
   // A host that is a number and no address: names of hosts may be anything to Go.
   /"https:\/\/(256\.1\.1\.1|1\.2\.3\.4\.5)": expected /,
+  // Fields of others' manifests that are refused: the definition has them so that the webhook can say why.
+  ...REFUSED_SENTENCES.map(
+    (sentence) => new RegExp(`: ${sentence.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`),
+  ),
 ]
 /** Kinds that other controllers add fields to: here those are listed, a server prunes them or warns. */
 const OPEN_KINDS: ReadonlySet<CrdKind> = new Set(['MCPRemoteProxy', 'MCPServerEntry'])

@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseAllDocuments } from 'yaml'
 import type { CrdKind } from '../../../../src/load/publish/index.ts'
 import { EMBEDDED_EXAMPLES } from '../../../resources/examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from '../../../resources/examples-outgoing.ts'
@@ -23,6 +26,21 @@ const judged = (kind: CrdKind, what: string, object: unknown): JudgedObject => (
   object: JSON.parse(JSON.stringify(object)) as Json,
 })
 
+/** The manifests of test/fixtures, as objects of our group. */
+function corpus(): JudgedObject[] {
+  const folder = path.join(import.meta.dirname, '../../../fixtures/manifests')
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) =>
+      parseAllDocuments(readFileSync(path.join(folder, name), 'utf8')).map((document, index) => {
+        const object = document.toJS() as Json
+        const kind = object['kind'] as CrdKind
+        const { status: _status, ...rest } = object
+        return judged(kind, `${name} ${index}`, { ...rest, apiVersion: 'extauth.dev/v1beta1' })
+      }),
+    )
+}
+
 const inVersion = ({ kind, what, object }: JudgedObject, apiVersion: string): JudgedObject => ({
   kind,
   what,
@@ -46,6 +64,7 @@ export function judgedObjects(): JudgedObject[] {
     ...spoiled,
     ...FORMS.map(([what, spec]) => judged('MCPExternalAuthConfig', what, document(spec))),
     ...PROXY_FORMS.map(([what, spec]) => judged('MCPRemoteProxy', what, document(spec, 'MCPRemoteProxy'))),
+    ...corpus(),
     ...METADATA.map((metadata, index) =>
       judged('MCPExternalAuthConfig', `metadata ${index} ${JSON.stringify(metadata).slice(0, 80)}`, {
         ...document({ type: 'unauthenticated' }),

@@ -203,7 +203,26 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
       },
     },
   ],
-  ['MCPRemoteProxy', { remoteUrl: 'https://api.example.com/mcp', oidcConfigRef }],
+  [
+    'MCPRemoteProxy',
+    {
+      remoteUrl: 'https://api.example.com/mcp',
+      oidcConfigRef,
+      proxyPort: 8080,
+      serviceAccount: 'own',
+      sessionAffinity: 'ClientIP',
+      resourceOverrides: {
+        proxyDeployment: {
+          annotations: { a: 'b' },
+          labels: { a: 'b' },
+          env: [{ name: 'TZ', value: 'UTC' }],
+          imagePullSecrets: [{ name: 'registry' }],
+          podTemplateMetadataOverrides: { annotations: { a: 'b' }, labels: { a: 'b' } },
+        },
+        proxyService: { annotations: { a: 'b' }, labels: { a: 'b' } },
+      },
+    },
+  ],
   ['MCPServerEntry', { remoteUrl: 'https://api.example.com/mcp', oidcConfigRef }],
   ['MCPServer', { image: 'x', oidcConfigRef }],
   ['VirtualMCPServer', { incomingAuth: { type: 'oidc', oidcConfigRef } }],
