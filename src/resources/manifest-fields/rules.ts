@@ -10,7 +10,7 @@ const isWritten = (value: unknown): boolean => {
 }
 
 /** The value at a dot path. */
-export const valueAt = (value: unknown, path: string): unknown =>
+const valueAt = (value: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((part, name) => (isRecord(part) ? part[name] : undefined), value)
 
 /** Whether a document asks for a field that is refused. */
