@@ -32,7 +32,7 @@ export {
   upstreamTokenOf,
   urlsCalledBy,
 } from './auth-types.ts'
-export { dnsSuffixOf } from './aws/aws-partitions.ts'
+export { stsHost } from './aws/aws-partitions.ts'
 export type { CloudSts, RoleMapping } from './aws/cloud-sts.ts'
 export {
   type AmbientName,

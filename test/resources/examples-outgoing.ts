@@ -180,4 +180,8 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'a document that is no policy', spec: role({ claim: 'a', sessionPolicy: { document: { a: 1 } } }), problem: 'expected a policy', unseenBy: nobodyElse },
   { name: 'a document that is too long', spec: role({ claim: 'a', sessionPolicy: { document: { Statement: ['x'.repeat(2048)] } } }), problem: 'at most 2048 characters', unseenBy: nobodyElse },
   ...['{', '[]', '{"Statement":{claims.team}}', '{"Statement":[{"Action":"s3:{claims.a}"}]}', '{"Statement":[{"Action":["a","{claims.a}"]}]}', '{"Statement":[{"NotAction":"{claims.a}"}]}', '{"Statement":[{"Effect":"{claims.a}"}]}', '{"Statement":[{"{claims.a}":"b"}]}'].map((text) => ({ name: `no template of a policy: ${text}`, spec: role({ claim: 'a', sessionPolicy: { template: text } }), problem: 'sessionPolicy', unseenBy: nobodyElse })),
+
+  { name: 'endpoints with FIPS and dual stack', spec: sts({ fallbackRoleArn: arn, fips: true, dualStack: true }) },
+  ...['fips', 'dualStack'].map((name) => ({ name: `${name} beside an endpoint`, spec: sts({ fallbackRoleArn: arn, [name]: true, stsEndpoint: 'https://sts.example.com' }), problem: 'expected only one of them' })),
+  ...['fips', 'dualStack'].map((name) => ({ name: `no ${name}`, spec: sts({ fallbackRoleArn: arn, [name]: 'yes' }), problem: `spec.cloudSts.${name}` })),
 ]

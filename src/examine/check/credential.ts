@@ -16,11 +16,13 @@ import {
   type ResolvedAuthOf,
   type ResolvedRoute,
   type RoleType,
+  signsAsService,
   upstreamTokenOf,
   urlsCalledBy,
 } from '../../resources/index.ts'
 import { decideFor } from '../explain/explain-report.ts'
 import { nobody, NOBODYS_TOKEN } from './caller.ts'
+import { checkIdentity } from './aws.ts'
 import { checkConnection, type Service } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { checkFile } from './files.ts'
@@ -44,6 +46,7 @@ export function checkCredential(
   context: CheckContext,
 ): Promise<CheckedCredential> {
   const { auth } = route
+  if (auth.type === 'cloudSts' && signsAsService(auth.spec)) return checkService(auth, context)
   if (hasRoles(auth)) return checkSts(auth, route.onMatcherError, caller, context)
   const asks = asksOf(auth)
   if (asks === 'session') return Promise.resolve({ lines: [], credential: undefined })
@@ -150,6 +153,17 @@ const withOwnToken = (auth: ResolvedAuth): ResolvedAuth => {
   } as ResolvedAuth
 }
 
+/** The identity of the process, with which requests are signed as it is. */
+async function checkService(auth: ResolvedAuthOf<'cloudSts'>, context: CheckContext): Promise<CheckedCredential> {
+  const { spec } = auth
+  const endpoint = namedStsEndpoint(spec, context.obtain.sts) ?? stsEndpoint(spec)
+  const { lines, stands } = await reach('sts', endpoint, spec.caCertPath, context)
+  if (stands) lines.push(await askSts(auth, endpoint, context))
+  const { lines: found, identity } = await checkIdentity(auth, context)
+  lines.push(...found)
+  return { lines, credential: identity && (await obtain(auth, ANONYMOUS, context)) }
+}
+
 async function checkSts(
   auth: ResolvedAuthOf<RoleType>,
   onMatcherError: ResolvedRoute['onMatcherError'],
@@ -157,9 +171,11 @@ async function checkSts(
   context: CheckContext,
 ): Promise<CheckedCredential> {
   const { spec } = auth
-  const endpoint = namedStsEndpoint(spec, context.obtain.sts) ?? stsEndpoint(spec.region)
+  const endpoint = namedStsEndpoint(spec, context.obtain.sts) ?? stsEndpoint(spec)
   const { lines, stands } = await reach('sts', endpoint, spec.caCertPath, context)
   if (stands) lines.push(await askSts(auth, endpoint, context))
+  const { lines: found, identity } = stands ? await checkIdentity(auth, context) : { lines: [], identity: undefined }
+  lines.push(...found)
   if (caller === undefined || auth.upstream !== undefined) {
     lines.push(about('role', auth.name).skipped('which role a caller gets needs --token-file with its token'))
     return { lines, credential: undefined }
@@ -172,7 +188,7 @@ async function checkSts(
   )
   const role = about('role', auth.name)
   if (refusal !== undefined || choice.roleArn === undefined) {
-    const failure = new Failure(refusal ?? 'no_role')
+    const failure = new Failure(refusal ?? 'no_role', choice.reason === undefined ? {} : { detail: choice.reason })
     lines.push(
       role.failed(failureText(failure), `${FAILURES[failure.code].remedy} extauth explain shows each mapping.`),
     )
@@ -185,7 +201,13 @@ async function checkSts(
   if (!stands) return { lines: [...lines, assume.skipped('there is no connection')], credential: undefined }
   try {
     const credential = await obtain(auth, caller, context, context.token)
-    return { lines: [...lines, assume.ok('STS gave credentials')], credential }
+    const who = identity === undefined || credential.kind !== 'aws' ? undefined : await identity.who(credential)
+    const tags = choice.attributes?.tags.map(({ key }) => key) ?? []
+    const accepted = tags.length === 0 ? '' : `, with tags ${tags.join(', ')}`
+    return {
+      lines: [...lines, assume.ok(`STS gave credentials${who === undefined ? '' : ` of ${who}`}${accepted}`)],
+      credential,
+    }
   } catch (error) {
     return { lines: [...lines, assume.thrown(error)], credential: undefined }
   }

@@ -25,6 +25,8 @@ export type CheckName =
   | 'sts.connection'
   | 'sts.tls'
   | 'sts'
+  | 'identity'
+  | 'hub'
   | 'role'
   | 'assume-role'
   | 'upstream.name'

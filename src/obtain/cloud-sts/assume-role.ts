@@ -8,7 +8,7 @@ import { policiesOf, type SessionAttributes } from './session-attributes.ts'
 import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
 import { isInvalidIdentityToken, stsFailure } from './sts-failure.ts'
 
-export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'service' | 'sessionDuration'>
+export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'fips' | 'dualStack' | 'service' | 'sessionDuration'>
 
 export interface AssumeRoleDeps {
   readonly clock: Clock
@@ -36,7 +36,7 @@ export type AssumeRole = (request: AssumeRoleRequest) => Promise<Fetched>
 
 /** `AssumeRoleWithWebIdentity` for one config. */
 export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoint }: AssumeRoleDeps): AssumeRole {
-  const client = createStsClient({ region: spec.region, endpoint: endpoint ?? stsEndpoint(spec.region), outbound })
+  const client = createStsClient({ region: spec.region, endpoint: endpoint ?? stsEndpoint(spec), outbound })
   const { AssumeRoleWithWebIdentityCommand } = loadSts()
   const arn = endpoint === undefined ? toAwsPartition : (text: string) => text
   return async ({ roleArn, sessionName, attributes, token, onBehalfOf, endsAtMs }) => {

@@ -1,7 +1,8 @@
-import { dnsSuffixOf, type CloudSts } from '../../resources/index.ts'
+import { stsHost, type CloudSts } from '../../resources/index.ts'
 
-/** The STS endpoint of a region: always the regional one, whichever partition it is in. */
-export const stsEndpoint = (region: string): string => `https://sts.${region}.${dnsSuffixOf(region)}`
+/** The STS endpoint of a region: always the regional one, whichever partition it is in, with FIPS or dual stack where a config wants that. */
+export const stsEndpoint = ({ region, fips, dualStack }: Pick<CloudSts, 'region' | 'fips' | 'dualStack'>): string =>
+  `https://${stsHost(region, { fips: fips ?? false, dualStack: dualStack ?? false })}`
 
 /** An ARN as the real STS knows it: partition `cloud…` of the specification is `aws…` there (decisions §1). */
 export const toAwsPartition = (arn: string): string => arn.replace(/^arn:cloud(?=[-:])/, 'arn:aws')

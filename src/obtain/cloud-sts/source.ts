@@ -6,6 +6,7 @@ import { createTokenToShow, type TokenToShow } from '../token-to-show.ts'
 import { type AssumeRoleDeps, createAssumeRole } from './assume-role.ts'
 import { createSignedAssumeRole, type SignedAssumeRoleDeps } from './assume-role-signed.ts'
 import { decide, type Decision } from './decision.ts'
+import { createHopMetrics } from './identity/hop-metrics.ts'
 import { identityFor, STS_DEADLINE_MS, stsOutbound } from './identity/identities.ts'
 import { credentialWith } from './identity/keys.ts'
 import { keyParts } from './key-parts.ts'
@@ -91,6 +92,7 @@ function withIdentity(
   sts: Omit<SignedAssumeRoleDeps, 'identity' | 'asked'>,
 ): Fetching {
   const { source = { type: 'callerToken' }, externalId } = spec
+  const hops = createHopMetrics(deps.metrics, 'role')
   const assumeRole = createSignedAssumeRole(spec, {
     ...sts,
     identity: identityFor(spec, source, deps),
@@ -101,7 +103,7 @@ function withIdentity(
     deadlineMs: STS_DEADLINE_MS * (source.through === undefined ? 2 : 3),
     async fetch(caller, { role, sessionName, attributes }, endsAtMs) {
       const by = { onBehalfOf: onBehalfOf(caller), endsAtMs }
-      const keys = await assumeRole({ roleArn: role, sessionName, attributes, externalId, ...by })
+      const keys = await hops.counted(assumeRole({ roleArn: role, sessionName, attributes, externalId, ...by }))
       return { credential: credentialWith(keys, spec), expiresAtMs: keys.expiresAtMs }
     },
   }

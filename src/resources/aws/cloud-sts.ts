@@ -155,12 +155,21 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
       stsEndpoint: httpUrl()
         .optional()
         .describe('STS endpoint instead of the one of the region. Extends the specification.'),
+      fips: z.boolean().optional().describe('STS endpoint with FIPS 140. Extends the specification.'),
+      dualStack: z.boolean().optional().describe('STS endpoint with IPv4 and IPv6. Extends the specification.'),
       caCertPath: filePath('certificates')
         .optional()
         .describe('CA certificates that replace the system roots for STS. Extends the specification.'),
     }),
     [
       ...SOURCE_RULES,
+      ...(['fips', 'dualStack'] as const).map((name) => ({
+        message: `"${name}" chooses the endpoint of the region, and "stsEndpoint" names another; expected only one of them`,
+        at: name,
+        holds: (value: Readonly<Record<string, unknown>>) => value[name] !== true || value.stsEndpoint === undefined,
+        cel: `!has(self.${name}) || !self.${name} || !has(self.stsEndpoint)`,
+        json: { not: { required: [name, 'stsEndpoint'], properties: { [name]: { const: true } } } },
+      })),
       ...attributeRules(assumesRoles, ASSUMES_ROLES_CEL),
       {
         message: 'expected a policy as JSON: an object with "Statement"',

@@ -194,7 +194,7 @@ describe('where STS is', () => {
   ])("%s is where the SDK's own rules say", (region) => {
     const { endpointProvider } = new STSClient({ region }).config
     const rules = { Region: region, UseFIPS: false, UseDualStack: false, UseGlobalEndpoint: false }
-    expect(`${stsEndpoint(region)}/`).toBe(endpointProvider(rules).url.href)
+    expect(`${stsEndpoint({ region })}/`).toBe(endpointProvider(rules).url.href)
   })
 
   test.each([

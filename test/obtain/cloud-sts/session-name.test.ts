@@ -132,4 +132,4 @@ test.each([
   ['us-isof-south-1', 'sts.us-isof-south-1.csp.hci.ic.gov'],
   ['eu-isoe-west-1', 'sts.eu-isoe-west-1.cloud.adc-e.uk'],
   ['eusc-de-east-1', 'sts.eusc-de-east-1.amazonaws.eu'],
-])('STS of %s is at %s', (region, host) => expect(stsEndpoint(region)).toBe(`https://${host}`))
+])('STS of %s is at %s', (region, host) => expect(stsEndpoint({ region })).toBe(`https://${host}`))

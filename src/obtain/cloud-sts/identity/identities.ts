@@ -3,15 +3,18 @@ import type { ObtainDeps } from '../../deps.ts'
 import { createSignedAssumeRole } from '../assume-role-signed.ts'
 import { namedStsEndpoint, stsEndpoint } from '../endpoint.ts'
 import { createAmbient } from './ambient.ts'
+import { callerIdentity } from './caller-identity.ts'
+import { createHopMetrics } from './hop-metrics.ts'
 import { createKeptIdentity } from './kept.ts'
+import type { KeysOnly } from './keys.ts'
 import type { OpenIdentity } from './pool.ts'
 import { createRoleAssumers } from './role-assumers.ts'
 
 export type IdentityDeps = Pick<
   ObtainDeps,
-  'clock' | 'log' | 'outbound' | 'caCertificate' | 'sts' | 'env' | 'identities'
+  'clock' | 'log' | 'metrics' | 'outbound' | 'caCertificate' | 'sts' | 'env' | 'identities'
 >
-type IdentitySpec = Pick<CloudSts, 'region' | 'stsEndpoint' | 'caCertPath' | 'source'>
+type IdentitySpec = Pick<CloudSts, 'region' | 'fips' | 'dualStack' | 'stsEndpoint' | 'caCertPath' | 'source'>
 
 /** All of an exchange with STS, connecting included (decisions §3.5). */
 export const STS_DEADLINE_MS = 5_000
@@ -24,11 +27,12 @@ const HOP_SESSION = 'mcp-extauth'
 
 /** What the connections to the STS of a config are called and bounded by. */
 export function stsOutbound(
-  { region, stsEndpoint: own, caCertPath }: Omit<IdentitySpec, 'source'>,
+  spec: Omit<IdentitySpec, 'source'>,
   { sts, caCertificate }: Pick<ObtainDeps, 'sts' | 'caCertificate'>,
 ) {
-  const named = namedStsEndpoint({ stsEndpoint: own }, sts)
-  const endpoint = named ?? stsEndpoint(region)
+  const { caCertPath } = spec
+  const named = namedStsEndpoint(spec, sts)
+  const endpoint = named ?? stsEndpoint(spec)
   return {
     named,
     endpoint,
@@ -61,8 +65,13 @@ function openAmbient(spec: IdentitySpec, place: AmbientSpec, deps: IdentityDeps)
   const outbound = deps.outbound({ name: NAME, ...options })
   const assumers = createRoleAssumers({ region, endpoint, outbound }, () => deps.clock.now())
   const ambient = createAmbient(place, { env: deps.env, assumers })
-  const kept = createKeptIdentity(() => ambient.fetch(), { ...deps, name: 'the identity of the process' })
-  return { ...kept, ambient, hop: undefined, close: () => outbound.close() }
+  const kept = createKeptIdentity(() => ambient.fetch(), {
+    ...deps,
+    name: 'the identity of the process',
+    metrics: createHopMetrics(deps.metrics, 'process'),
+  })
+  const who = (keys: KeysOnly) => callerIdentity({ region, endpoint, outbound }, keys, deps.clock.now())
+  return { ...kept, ambient, from: undefined, who, close: () => outbound.close() }
 }
 
 function openHop(
@@ -81,6 +90,7 @@ function openHop(
   const kept = createKeptIdentity(() => assumeRole({ roleArn, sessionName: HOP_SESSION, externalId }), {
     ...deps,
     name: roleArn,
+    metrics: createHopMetrics(deps.metrics, 'hub'),
   })
-  return { ...kept, ambient: from.ambient, hop: roleArn, close: () => outbound.close() }
+  return { ...kept, ambient: from.ambient, from, who: from.who, close: () => outbound.close() }
 }

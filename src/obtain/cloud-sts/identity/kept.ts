@@ -1,4 +1,5 @@
 import { asFailure, Failure, type Clock, type Log } from '../../../core/index.ts'
+import type { HopMetrics } from './hop-metrics.ts'
 import type { AwsIdentity, AwsKeys } from './keys.ts'
 
 /** Keys are renewed this long before their end, or at half of a shorter life. */
@@ -14,13 +15,17 @@ export interface KeptDeps {
   readonly log: Log
   /** What the identity is, for the log. */
   readonly name: string
+  readonly metrics: HopMetrics
 }
 
 /**
  * Keeps the keys that `fetch` gives: asked ahead of their end, once for all who wait, and never again while a failure is
  * fresh. While nothing new is to be had the last ones are good until their end; after it `current` throws the failure.
  */
-export function createKeptIdentity(fetch: () => Promise<AwsKeys>, { clock, log, name }: KeptDeps): AwsIdentity {
+export function createKeptIdentity(
+  fetch: () => Promise<AwsKeys>,
+  { clock, log, name, metrics }: KeptDeps,
+): AwsIdentity {
   let keys: AwsKeys | undefined
   let obtainedAtMs = -Infinity
   let refreshAtMs = Infinity
@@ -35,6 +40,7 @@ export function createKeptIdentity(fetch: () => Promise<AwsKeys>, { clock, log, 
       throw new Failure('aws_identity_unavailable', { detail: `${name} gave credentials that are over already` })
     keys = fetched
     obtainedAtMs = nowMs
+    metrics.show(fetched, nowMs)
     // What has no end may be other keys by then: files are written anew.
     refreshAtMs = Number.isFinite(fetched.expiresAtMs)
       ? fetched.expiresAtMs - Math.min(AHEAD_MS, (fetched.expiresAtMs - nowMs) / 2)
@@ -52,8 +58,8 @@ export function createKeptIdentity(fetch: () => Promise<AwsKeys>, { clock, log, 
     throw failure
   }
   const renew = (): Promise<AwsKeys> => {
-    flight ??= fetch()
-      .then(take)
+    flight ??= metrics
+      .counted(fetch().then(take))
       .catch(fail)
       .finally(() => (flight = undefined))
     return flight

@@ -11,9 +11,12 @@ export interface AwsKeys {
   readonly expiresAtMs: number
 }
 
+/** Keys, whatever their end. */
+export type KeysOnly = Omit<AwsKeys, 'expiresAtMs'>
+
 /** Keys as a request to a backend is signed with them. */
 export const credentialWith = (
-  { accessKeyId, secretAccessKey, sessionToken }: AwsKeys,
+  { accessKeyId, secretAccessKey, sessionToken }: KeysOnly,
   { region, service }: Pick<CloudSts, 'region' | 'service'>,
 ): AwsCredential => ({
   kind: 'aws',

@@ -1,13 +1,15 @@
 import { type Hold, RefCountedPool } from '../../../core/index.ts'
 import type { Ambient } from './ambient.ts'
-import type { AwsIdentity } from './keys.ts'
+import type { AwsIdentity, KeysOnly } from './keys.ts'
 
 /** An identity with its way to STS. */
 export interface OpenIdentity extends AwsIdentity {
   /** Where it comes from, for `check`. */
   readonly ambient: Pick<Ambient, 'answered'>
-  /** The role of the first hop, where there is one. */
-  readonly hop: string | undefined
+  /** The identity before the first hop, where there is one. */
+  readonly from: OpenIdentity | undefined
+  /** Whom AWS takes the holder of these keys for (`GetCallerIdentity`): an ARN. Throws what STS says. */
+  readonly who: (keys: KeysOnly) => Promise<string>
   close(): Promise<void>
 }
 

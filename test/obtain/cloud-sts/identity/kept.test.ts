@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { Failure, Secret } from '../../../../src/core/index.ts'
 import { createKeptIdentity } from '../../../../src/obtain/cloud-sts/identity/kept.ts'
 import type { AwsKeys } from '../../../../src/obtain/cloud-sts/identity/keys.ts'
-import { collectingLog } from '../support/deps.ts'
+import { createHopMetrics } from '../../../../src/obtain/cloud-sts/identity/hop-metrics.ts'
+import { collectingLog, countingMetrics } from '../support/deps.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -25,23 +26,25 @@ const unavailable = () => new Failure('aws_identity_unavailable', { detail: 'ins
 
 function kept() {
   const { log, lines } = collectingLog()
+  const { metrics, counts } = countingMetrics()
   const identity = createKeptIdentity(() => new Promise((resolve, reject) => waiting.push({ resolve, reject })), {
     clock: { now: () => nowMs },
     log,
     name: 'test',
+    metrics: createHopMetrics(metrics, 'process'),
   })
-  return { identity, lines }
+  return { identity, lines, counts }
 }
 
 /** Lets what was answered arrive. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 async function started(lifeMs = HOUR) {
-  const { identity, lines } = kept()
+  const { identity, lines, counts } = kept()
   const first = identity.current()
   const keys = keysUntil(nowMs + lifeMs)
   waiting.shift()?.resolve(keys)
   expect(await first).toBe(keys)
-  return { identity, keys, lines }
+  return { identity, keys, lines, counts }
 }
 
 describe('an identity that is kept', () => {
@@ -86,7 +89,9 @@ describe('an identity that is kept', () => {
   })
 
   test('that can not be renewed is good until its end, then 503', async () => {
-    const { identity, keys, lines } = await started()
+    const { identity, keys, lines, counts } = await started()
+    expect(counts.get('extauth_aws_identity_ends_seconds process')).toBe(keys.expiresAtMs / 1000)
+    expect(counts.get('extauth_aws_identity_obtained_seconds process')).toBe(nowMs / 1000)
     nowMs += 56 * MINUTE
     expect(identity.current()).toBe(keys)
     waiting.shift()?.reject(unavailable())
@@ -94,6 +99,8 @@ describe('an identity that is kept', () => {
     expect(identity.current()).toBe(keys)
     // A failure is fresh: nobody asks again at once.
     expect(waiting).toHaveLength(0)
+    expect(counts.get('extauth_aws_hops_total process ok')).toBe(1)
+    expect(counts.get('extauth_aws_hops_total process aws_identity_unavailable')).toBe(1)
     expect(lines).toMatchObject([{ reason: 'aws_identity_unavailable', detail: 'instance: gone' }])
     nowMs += 4 * MINUTE - 1
     expect(identity.current()).toBe(keys)

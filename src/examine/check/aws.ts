@@ -1,0 +1,38 @@
+import { identityFor, type OpenIdentity } from '../../obtain/cloud-sts/index.ts'
+import type { ResolvedAuthOf } from '../../resources/index.ts'
+import type { CheckContext } from './context.ts'
+import { about, type CheckResult } from './result.ts'
+
+/** An identity of the process's own, as it was found. */
+export interface CheckedIdentity {
+  readonly lines: readonly CheckResult[]
+  /** Undefined where it could not be got. */
+  readonly identity: OpenIdentity | undefined
+}
+
+/** Gets the identity of a config, and asks AWS whose it is, before and after its first hop. */
+export async function checkIdentity(
+  { spec }: ResolvedAuthOf<'cloudSts'>,
+  context: CheckContext,
+): Promise<CheckedIdentity> {
+  const { source } = spec
+  if (source === undefined || source.type === 'callerToken') return { lines: [], identity: undefined }
+  const identity = identityFor(spec, source, context.obtain)
+  const lines: CheckResult[] = []
+  for (const each of identity.from === undefined ? [identity] : [identity.from, identity]) {
+    const isHub = each.from !== undefined
+    const line = about(isHub ? 'hub' : 'identity', isHub ? (source.through?.roleArn ?? '') : 'of the process')
+    try {
+      const keys = await each.current()
+      const life = lifeOf(keys.expiresAtMs, context.clock.now())
+      const place = isHub ? '' : `${each.ambient.answered}: `
+      lines.push(line.ok(`${place}${await each.who(keys)}, ${life}`))
+    } catch (error) {
+      return { lines: [...lines, line.thrown(error)], identity: undefined }
+    }
+  }
+  return { lines, identity }
+}
+
+const lifeOf = (endMs: number, nowMs: number): string =>
+  Number.isFinite(endMs) ? `good for ${Math.max(0, Math.round((endMs - nowMs) / 60_000))} min` : 'without an end'
