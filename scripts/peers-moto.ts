@@ -136,7 +136,8 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-async function untilListening(port: number): Promise<void> {
+/** Waits for a server of moto. */
+export async function untilListening(port: number): Promise<void> {
   for (let attempt = 0; attempt < 150; attempt++) {
     try {
       await fetch(`http://127.0.0.1:${port}/moto-api/`)

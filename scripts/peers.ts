@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { askAws } from './peers-aws.ts'
 import { editorPeer } from './peers-editor.ts'
 import { askKeycloak, missingKeycloak, startKeycloak } from './peers-keycloak.ts'
 import { askPythonClient } from './peers-login.ts'
@@ -48,6 +49,18 @@ const moto: Peer = {
     const wrong = await askMoto(fromPyPI())
     const what = 'AssumeRoleWithWebIdentity, and S3 that verifies signatures'
     say(`moto ran: ${what}: ${wrong.length === 0 ? 'right' : wrong.join(', ')}`)
+    return wrong.length === 0
+  },
+}
+
+/** The identity of the process, and roles that it assumes. */
+const aws: Peer = {
+  name: 'botocore and moto, own identity',
+  missing: () => noPyPI,
+  async run() {
+    const { wrong, places } = await askAws(fromPyPI())
+    const what = `the identity of the process in ${places} environments, and AssumeRole with tags, policies and external id`
+    say(`botocore and moto ran: ${what}: ${wrong.length === 0 ? 'right' : wrong.join('; ')}`)
     return wrong.length === 0
   },
 }
@@ -113,7 +126,7 @@ const keycloak: Peer = {
 
 try {
   process.exitCode = await runPeers(
-    [botocore, moto, mcp, login, otlp, editorPeer(say), shellPeer('zsh', say), shellPeer('fish', say), keycloak],
+    [botocore, moto, aws, mcp, login, otlp, editorPeer(say), shellPeer('zsh', say), shellPeer('fish', say), keycloak],
     say,
   )
 } finally {
