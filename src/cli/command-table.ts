@@ -63,6 +63,10 @@ export const COMMANDS: Commands = {
     summary: 'Checks files and lists every problem with its place.',
     load: async () => (await import('./validate.ts')).runValidate,
   },
+  convert: {
+    summary: 'Rewrites manifests of ToolHive as documents of ours, and says what can not be kept.',
+    load: async () => (await import('./convert.ts')).runConvert,
+  },
   schema: {
     summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
     load: async () => (await import('./schema.ts')).runSchema,

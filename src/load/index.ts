@@ -1,7 +1,7 @@
 export { type ConfigPart, ConfigPlaces } from './documents/config-places.ts'
 export { API_VERSIONS, DEFAULT_API_GROUP, NEWEST_VERSION, OUR_KINDS } from './documents/document-kinds.ts'
 export { splitExternalAuth } from './documents/external-auth-option.ts'
-export { loadFiles, STDIN } from './documents/load-files.ts'
+export { loadFiles, readTexts, STDIN } from './documents/load-files.ts'
 export { loadCallersFile, loadRegistryFile, readCallersText } from './documents/load-single.ts'
 export type { Loaded, LocatedAuth } from './documents/loaded.ts'
 export type { MarkedPod } from './documents/marked-pod.ts'

@@ -24,6 +24,17 @@ export async function loadFiles(
   paths: readonly string[],
   { stdin, ...options }: ParseOptions & { readonly stdin?: string | undefined } = {},
 ): Promise<Loaded> {
+  const { texts, problems } = await readTexts(paths, stdin)
+  if (texts.length === 0) return { ...nothingLoaded(), problems }
+  const loaded = parseDocuments(texts, options)
+  return { ...loaded, problems: [...problems, ...loaded.problems] }
+}
+
+/** The same files and directories as texts that nobody has read yet. */
+export async function readTexts(
+  paths: readonly string[],
+  stdin: string | undefined,
+): Promise<{ readonly texts: readonly SourceText[]; readonly problems: readonly Problem[] }> {
   const problems: Problem[] = []
   const texts: SourceText[] = []
   let total = 0
@@ -42,9 +53,7 @@ export async function loadFiles(
       texts.push({ path: isStdin ? STDIN_NAME : file, text })
     }
   }
-  if (texts.length === 0) return { ...nothingLoaded(), problems }
-  const loaded = parseDocuments(texts, options)
-  return { ...loaded, problems: [...problems, ...loaded.problems] }
+  return { texts, problems }
 }
 
 const bounded = (text: string): string | Problem =>

@@ -1,0 +1,105 @@
+import { Document, isMap, isSeq, parseAllDocuments } from 'yaml'
+import { DEFAULT_API_GROUP, OUR_KINDS, parseDocuments, type Problem, resolveProxy } from '../../load/index.ts'
+import { rewrite } from './rewrite.ts'
+
+/** One file as text. */
+interface Text {
+  readonly path: string
+  readonly text: string
+}
+
+/** What became of manifests. */
+export interface Converted {
+  /** Documents of ours as YAML, each with what was changed as comments above it. */
+  readonly output: string
+  /** What did something there and does not here, with what to do. */
+  readonly refused: readonly { readonly where: string; readonly what: string }[]
+}
+
+/** Kinds whose documents are of no use without the controller that they were written for. */
+const SERVER = 'MCPServer'
+const NO_SERVER =
+  'nothing here runs servers: leave it with the controller that does, and put the proxy before it as a sidecar, or as an MCPRemoteProxy whose remoteUrl is its Service'
+
+/**
+ * Manifests of other groups as documents of ours. The texts have been read by `parseDocuments` before, whose bounds hold for
+ * them. Nothing is left out that restricts callers, tools or traffic: what can't be kept is in `refused` and in the output.
+ */
+export function convert(texts: readonly Text[]): Converted {
+  const refused: Converted['refused'][number][] = []
+  const files = texts.map(({ path, text }) => {
+    const documents = parseAllDocuments(text)
+    const parts = (Array.isArray(documents) ? documents : [])
+      .flatMap((document) => itemsOf(document as Document))
+      .flatMap((document) => convertOne(document, path, refused))
+    return { path, text: parts.join('---\n') }
+  })
+  refused.push(...problemsOf(files).map((problem) => ({ where: placeOf(problem), what: problem.message })))
+  return {
+    output: files
+      .map(({ text }) => text)
+      .filter((text) => text !== '')
+      .join('---\n'),
+    refused,
+  }
+}
+
+/** The documents that a list holds, as `kubectl get -o yaml` prints them; any other is one itself. */
+function itemsOf(document: Document): Document[] {
+  const items = document.get('items')
+  if (!String(document.get('kind')).endsWith('List') || !isSeq(items)) return [document]
+  return items.items.filter(isMap).map((item) => {
+    // Metadata of the server and status are not what people wrote.
+    const { status, metadata, ...written } = item.toJS(document, { maxAliasCount: 1_000 }) as {
+      readonly status?: { readonly discoveredBackends?: unknown }
+      readonly metadata?: Readonly<Record<string, unknown>>
+      readonly [field: string]: unknown
+    }
+    const { name, namespace, labels } = metadata ?? {}
+    const backends = status?.discoveredBackends
+    return new Document(
+      JSON.parse(
+        JSON.stringify({
+          ...written,
+          metadata: { name, namespace, labels },
+          ...(backends === undefined ? {} : { status: { discoveredBackends: backends } }),
+        }),
+      ),
+    )
+  })
+}
+
+function convertOne(document: Document, path: string, refused: Converted['refused'][number][]): string[] {
+  const written = document.toJS({ maxAliasCount: 1_000 }) as { kind?: unknown; metadata?: { name?: unknown } } | null
+  if (written === null || typeof written !== 'object') return []
+  const { kind, metadata } = written
+  const name = `${String(kind)}/${String(metadata?.name)}`
+  const group = String(document.get('apiVersion')).split('/')[0] ?? ''
+  const isTheirs = group !== '' && group.endsWith('.stacklok.dev')
+  if (kind === SERVER && isTheirs) {
+    refused.push({ where: `${path}  ${name}`, what: NO_SERVER })
+    return [comment([`${name} is left out: ${NO_SERVER}`])]
+  }
+  if (!OUR_KINDS.some((known) => known === kind))
+    return isTheirs ? [comment([`${name} is left out: it belongs to another controller`])] : [String(document)]
+  if (!isTheirs && group !== DEFAULT_API_GROUP) return [String(document)]
+  const changes = rewrite(document, String(kind))
+  const before = document.commentBefore
+  document.commentBefore = null
+  const head = [...(before ?? '').split('\n').filter((line) => line.trim() !== ''), ...changes.map((one) => ` ${one}`)]
+  return [`${head.map((line) => `#${line}\n`).join('')}${document.toString({ lineWidth: 0, directives: false })}`]
+}
+
+const comment = (lines: readonly string[]): string => lines.map((line) => `# ${line}\n`).join('')
+
+/** What a proxy would refuse of the documents, one namespace after the other. */
+function problemsOf(files: readonly Text[]): readonly Problem[] {
+  const loaded = parseDocuments(files)
+  const namespaces = new Set(loaded.workloads.map(({ document }) => document.metadata.namespace))
+  const ofRoutes = [...namespaces].flatMap((namespace) => resolveProxy(loaded, { namespace }).problems ?? [])
+  const all = [...loaded.problems, ...ofRoutes.filter(({ kind }) => kind !== '')]
+  return [...new Map(all.map((problem) => [`${placeOf(problem)} ${problem.message}`, problem])).values()]
+}
+
+const placeOf = ({ file, kind, name, path }: Problem): string =>
+  `${file}  ${kind === '' ? '' : `${kind}/${name}  `}${path}`.trimEnd()

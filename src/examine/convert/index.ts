@@ -1,0 +1,1 @@
+export { convert, type Converted } from './convert.ts'

@@ -1,0 +1,83 @@
+import { type Document, isMap, isScalar, type YAMLMap } from 'yaml'
+import { DEFAULT_API_GROUP, NEWEST_VERSION } from '../../load/index.ts'
+import { WORKLOAD_KINDS, type WorkloadKind, whyNotRead } from '../../resources/index.ts'
+
+/** A field of others that has another name here. */
+interface Renamed {
+  readonly kind: string
+  /** Below `spec`; `*` is every item of a list. */
+  readonly path: readonly string[]
+  readonly to: string
+  /** What it had there without being written. */
+  readonly preset?: readonly [field: string, value: string]
+}
+
+const AUTH_SERVERS: readonly (readonly [kind: string, path: readonly string[]])[] = [
+  ['MCPExternalAuthConfig', ['embeddedAuthServer']],
+  ['VirtualMCPServer', ['authServerConfig']],
+]
+const RENAMED: readonly Renamed[] = [
+  { kind: 'MCPRemoteProxy', path: ['proxyPort'], to: 'port' },
+  { kind: 'MCPRemoteProxy', path: ['serviceAccount'], to: 'serviceAccountName' },
+  { kind: 'MCPRemoteProxy', path: ['remoteURL'], to: 'remoteUrl' },
+  { kind: 'MCPServerEntry', path: ['remoteURL'], to: 'remoteUrl' },
+  { kind: 'MCPExternalAuthConfig', path: ['awsSts'], to: 'cloudSts', preset: ['service', 'aws-mcp'] },
+  ...AUTH_SERVERS.map(([kind, path]) => ({ kind, path: [...path, 'storage', 'redis'], to: 'kvstore' })),
+]
+/** Values that have another name here. */
+const REVALUED = [
+  { kind: 'MCPExternalAuthConfig', path: ['type'], from: 'awsSts', to: 'cloudSts' },
+  ...AUTH_SERVERS.map(([kind, path]) => ({ kind, path: [...path, 'storage', 'type'], from: 'redis', to: 'kvstore' })),
+]
+
+/**
+ * Makes a document of ours of one that was written for another group, in place, and gives what was changed, a sentence each.
+ * What restricts stays as it is written, so that it is refused by name and not lost.
+ */
+export function rewrite(document: Document, kind: string): string[] {
+  const changes: string[] = []
+  const version = `${DEFAULT_API_GROUP}/${NEWEST_VERSION}`
+  const before = document.get('apiVersion')
+  if (before !== version) {
+    document.set('apiVersion', version)
+    changes.push(`apiVersion was ${String(before)}`)
+  }
+  const spec = document.get('spec')
+  if (!isMap(spec)) return changes
+  for (const { path, from, to } of REVALUED.filter((one) => one.kind === kind)) {
+    if (document.getIn(['spec', ...path]) !== from) continue
+    document.setIn(['spec', ...path], to)
+    changes.push(`spec.${path.join('.')} was ${from}`)
+  }
+  for (const renamed of RENAMED.filter((one) => one.kind === kind)) changes.push(...rename(document, renamed))
+  const workload = WORKLOAD_KINDS.find((one) => one === kind)
+  if (workload !== undefined) changes.push(...leaveOut(spec, workload))
+  return changes
+}
+
+function rename(document: Document, { path, to, preset }: Renamed): string[] {
+  const parent = document.getIn(['spec', ...path.slice(0, -1)])
+  const name = path.at(-1) ?? ''
+  if (!isMap(parent) || !parent.has(name) || parent.has(to)) return []
+  const pair = parent.items.find(({ key }) => isScalar(key) && key.value === name)
+  if (pair === undefined || !isScalar(pair.key)) return []
+  pair.key.value = to
+  const changes = [`spec.${[...path.slice(0, -1), to].join('.')} was ${name}`]
+  if (preset !== undefined && isMap(pair.value) && !pair.value.has(preset[0])) {
+    pair.value.set(preset[0], preset[1])
+    changes.push(`spec.${to}.${preset[0]} is what it was without being written`)
+  }
+  return changes
+}
+
+/** Takes away what nothing here reads; a status that others wrote is not ours to bring. */
+function leaveOut(spec: YAMLMap, kind: WorkloadKind): string[] {
+  const names = spec.items.flatMap(({ key }) => (isScalar(key) && typeof key.value === 'string' ? [key.value] : []))
+  return names.flatMap((name) => {
+    const why = whyNotRead(kind, name)
+    // Part of it may be refused.
+    if (why === undefined || (name === 'config' && kind === 'VirtualMCPServer')) return []
+    spec.delete(name)
+    return [`spec.${name} is left out: ${why}`]
+  })
+}

@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { convert } from '../../../src/examine/convert/index.ts'
+import { parseDocuments, resolveProxy } from '../../../src/load/index.ts'
+
+const FOLDER = path.join(import.meta.dirname, '../../fixtures/manifests')
+const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'))
+const textOf = (file: string): string => readFileSync(path.join(FOLDER, file), 'utf8')
+
+function routesOf(text: string): unknown {
+  const loaded = parseDocuments([{ path: 'a.yaml', text }])
+  const { config, problems = [] } = resolveProxy(loaded, { listen: '127.0.0.1:0' })
+  if (config === undefined) return problems.map(({ path: at, message }) => `${at}  ${message}`).toSorted()
+  return config.routes.map(({ auth: { source: _place, ...auth }, authServer, ...route }) => ({
+    ...route,
+    auth,
+    server: authServer?.server.configHash,
+  }))
+}
+
+describe('every manifest of another group', () => {
+  // What servers are left out for, others refer to.
+  const kept = FILES.filter((file) => !textOf(file).includes('kind: MCPServer\n'))
+
+  test.each(kept)('%s says the same after it', (file) => {
+    const { output } = convert([{ path: file, text: textOf(file) }])
+    expect(output).not.toMatch(/^apiVersion: .*stacklok/m)
+    const [before, after] = [routesOf(textOf(file)), routesOf(output)]
+    const renamed = (said: unknown): unknown =>
+      JSON.parse(JSON.stringify(said).replaceAll('storage.redis', 'storage.kvstore'))
+    expect(renamed(after)).toEqual(renamed(before))
+  })
+
+  test.each(FILES)('%s is refused where something of it can not be kept', (file) => {
+    const { refused } = convert([{ path: file, text: textOf(file) }])
+    const { problems } = parseDocuments([{ path: file, text: textOf(file) }])
+    for (const { message } of problems) expect(refused.map(({ what }) => what)).toContain(message)
+    if (problems.length === 0 && kept.includes(file) && Array.isArray(routesOf(textOf(file))))
+      expect(refused.filter(({ what }) => what.includes('unknown'))).toEqual([])
+  })
+})
+
+const issues = `apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPRemoteProxy
+metadata: { name: issues }
+spec:
+  # The one that people use.
+  remoteUrl: https://issues.example.com/mcp
+  proxyPort: 8081
+  groupRef: { name: work }
+`
+
+test('each change is a comment above the document, and comments of people stay', () => {
+  expect(convert([{ path: 'a.yaml', text: issues }])).toEqual({
+    refused: [],
+    output: `# apiVersion was toolhive.stacklok.dev/v1beta1
+# spec.port was proxyPort
+# spec.groupRef is left out: groups belong to another controller
+apiVersion: extauth.dev/v1beta1
+kind: MCPRemoteProxy
+metadata: { name: issues }
+spec:
+  # The one that people use.
+  remoteUrl: https://issues.example.com/mcp
+  port: 8081
+`,
+  })
+})
+
+test('what restricts stays in the output, and is told with what to do', () => {
+  const { output, refused } = convert([{ path: 'a.yaml', text: `${issues}  toolConfigRef: { name: few }\n` }])
+  expect(output).toContain('toolConfigRef: { name: few }')
+  expect(refused).toEqual([
+    {
+      where: 'a.yaml  MCPRemoteProxy/issues  spec.toolConfigRef',
+      what: expect.stringContaining('filters tools') as string,
+    },
+  ])
+})
+
+test('a server is left to the controller that runs it, documents of others stay, and kinds beside ours go', () => {
+  const text = [
+    'apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPServer\nmetadata: { name: s }\nspec: { image: x }\n',
+    'apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPGroup\nmetadata: { name: g }\n',
+    'apiVersion: v1\nkind: Secret\nmetadata: { name: k }\n',
+  ].join('---\n')
+  const { output, refused } = convert([{ path: 'a.yaml', text }])
+  expect(refused.map(({ where }) => where)).toEqual(['a.yaml  MCPServer/s'])
+  expect(output).toContain('# MCPServer/s is left out: nothing here runs servers')
+  expect(output).toContain('# MCPGroup/g is left out: it belongs to another controller')
+  expect(output).toContain('kind: Secret')
+})
+
+test('a list of a cluster is its items, without what the server added', () => {
+  const item = {
+    apiVersion: 'toolhive.stacklok.dev/v1beta1',
+    kind: 'MCPOIDCConfig',
+    metadata: { name: 'o', namespace: 'n', uid: 'u', resourceVersion: '7', managedFields: [] },
+    spec: { type: 'inline', inline: { issuer: 'https://idp.example.com' } },
+    status: { conditions: [] },
+  }
+  const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [item, { ...item, metadata: { name: 'p' } }] })
+  const { output, refused } = convert([{ path: '-', text }])
+  expect(refused).toEqual([])
+  expect(output.split('---\n')).toHaveLength(2)
+  expect(output).not.toMatch(/resourceVersion|managedFields|status/)
+  expect(parseDocuments([{ path: 'a.yaml', text: output }]).oidcConfigs).toHaveLength(2)
+})
+
+test('the default that a name of others brings along is written out', () => {
+  const text =
+    'apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPExternalAuthConfig\nmetadata: { name: a }\nspec:\n  type: awsSts\n  awsSts: { region: eu-central-1, fallbackRoleArn: "arn:aws:iam::123456789012:role/a" }\n'
+  expect(convert([{ path: 'a.yaml', text }]).output).toContain('service: aws-mcp')
+})
