@@ -31,6 +31,8 @@ export type Requirement =
       readonly region: string
       readonly service: string
       readonly lookup: (accessKeyId: string) => IssuedCredentials | undefined
+      /** The one role that may call; absent: each. */
+      readonly roleArn?: string
     }
 
 /** Let in (with what was found out about the sender), or the answer that refuses. */
@@ -126,12 +128,25 @@ function sigv4Verdict(
   const { region, service, lookup } = requirement
   const verdict = verifySigv4(request, { region, service, lookup, nowMs: clock.now() })
   if (verdict.ok) {
-    const { roleArn, sessionName, subject, accessKeyId } = verdict.credentials
-    return accepted({ roleArn, sessionName, subject, accessKeyId })
+    const { roleArn, sessionName, subject, accessKeyId, tags, sourceIdentity } = verdict.credentials
+    if (requirement.roleArn !== undefined && requirement.roleArn !== roleArn)
+      return denied(403, 'AccessDeniedException', 'This role may not call here')
+    const more = {
+      ...(tags === undefined ? {} : { tags }),
+      ...(sourceIdentity === undefined ? {} : { sourceIdentity }),
+    }
+    return accepted({ roleArn, sessionName, subject, accessKeyId, ...more })
   }
   const { status, type, message } = verdict
-  return { ok: false, status, headers: { 'x-amzn-errortype': type }, body: { __type: type, message } }
+  return denied(status, type, message)
 }
+
+const denied = (status: number, type: string, message: string): Verdict => ({
+  ok: false,
+  status,
+  headers: { 'x-amzn-errortype': type },
+  body: { __type: type, message },
+})
 
 /** All values of a header, in order; `name` is lower-case. */
 export function valuesOf(headers: readonly string[], name: string): string[] {

@@ -9,6 +9,9 @@ export interface IssuedCredentials {
   readonly roleArn: string
   readonly sessionName: string
   readonly subject: string
+  /** Session tags by key. */
+  readonly tags?: Readonly<Record<string, string>>
+  readonly sourceIdentity?: string
 }
 
 export interface Sigv4Request {

@@ -8,7 +8,7 @@ import type { Python } from './peers-python.ts'
 const ROUTES = ['unauthenticated', 'header-injection', 'bearer-token', 'token-exchange', 'cloud-sts']
 /** As the client calls the eras: with a handshake, and whatever both can. */
 const MODES = ['legacy', 'auto']
-const ANY = { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0 }
+const ANY = { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0, metadata: 0 }
 const BIN = path.join(import.meta.dirname, '..', 'bin', 'extauth.cjs')
 const LIMIT_MS = 300_000
 

@@ -7,7 +7,7 @@ import { startChromium } from '../test/support/chromium.ts'
 
 // Takes the pictures of docs/inspector.md in a real Chromium, of a lab on free ports: npm run screenshots.
 const IMAGES = path.join(import.meta.dirname, '../docs/images')
-const ANY = { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0 }
+const ANY = { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0, metadata: 0 }
 
 /** Tries `tool` at a route as a user of the lab, from the page, as a person does. */
 async function tryTool(page: Page, route: string, user: string, tool: string): Promise<void> {

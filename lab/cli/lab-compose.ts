@@ -9,9 +9,9 @@ import {
   type LabBackend,
   type LabClient,
   type LabIdentityProvider,
+  type LabMetadata,
   type LabRedis,
   type LabRedisPorts,
-  type LabRole,
   type LabSts,
   type LabWorkspace,
   startLabBackend,
@@ -22,6 +22,7 @@ import {
 } from '../index.ts'
 import type { InspectorMode } from '../../src/resources/index.ts'
 import { CommandFailed, LAB_CONFIG } from '../../src/cli/index.ts'
+import { AUDIENCE, POD_TOKEN, ROLES, SERVICE_ROLE, startAws } from './lab-aws.ts'
 import { LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { labTryUsers } from './lab-try.ts'
 import { shareState } from './lab-replicas.ts'
@@ -42,6 +43,9 @@ export interface Lab {
   readonly identity: LabIdentityProvider
   readonly sts: LabSts
   readonly workspace: LabWorkspace
+  readonly metadata: LabMetadata
+  /** Where the proxy finds its own AWS identity; for other commands with the same configuration. */
+  readonly env: Readonly<Record<string, string>>
   readonly backend: LabBackend
   /** The folder that the proxy reads: config/lab, or a copy of it with other ports. */
   readonly configDirectory: string
@@ -77,17 +81,9 @@ export interface LabReplicas {
 /** Somebody who presses Ctrl-C does not want to wait for a stream to end. */
 const DRAIN_GRACE_MS = 1000
 
-const AUDIENCE = 'extauth-lab'
 const BACKEND_AUDIENCE = 'lab-backend'
 const REGION = 'eu-west-1'
 const SERVICE = 'cloud-mcp'
-
-/** The roles that config/lab/cloud-sts.yaml names, and whom they trust. */
-const ROLES: readonly LabRole[] = [
-  { arn: 'arn:cloud:iam::000000000000:role/lab-admin', audiences: [AUDIENCE], groups: ['admins'] },
-  { arn: 'arn:cloud:iam::000000000000:role/lab-developer', audiences: [AUDIENCE], groups: ['dev'] },
-  { arn: 'arn:cloud:iam::000000000000:role/lab-reader', audiences: [AUDIENCE] },
-]
 
 /**
  * Starts the stand-ins and the real proxy in front of them. Throws `PortInUse` for a stand-in's port, and whatever the
@@ -128,6 +124,9 @@ export async function startLab(options: LabOptions): Promise<Lab> {
       redirectUris: [`http://${listen}/upstream/oauth/callback`],
     }
     const workspace = keep(await startLabWorkspace({ port: ports.workspace, client, clock }))
+    const podToken = await secretOf(POD_TOKEN, 'token')
+    const { metadata, env } = await startAws(ports.metadata, podToken, sts)
+    keep(metadata)
     const mounts = await mountsFor(identity, sts, workspace)
     const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
     const redis = options.replicas && keep(await openRedis(options.replicas))
@@ -150,7 +149,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
           admin,
           stsEndpoint: sts.url,
           // Everything is on this machine: no proxy or endpoint of the surroundings may get between.
-          env: {},
+          env,
           drainGraceMs: DRAIN_GRACE_MS,
           inspector: options.inspector ?? 'bodies',
           inspectBytes: options.inspectBytes,
@@ -174,6 +173,8 @@ export async function startLab(options: LabOptions): Promise<Lab> {
       identity,
       sts,
       workspace,
+      metadata,
+      env,
       backend,
       configDirectory: directory,
       reload: () => Promise.all([proxy, ...others].map((one) => one.reload())),
@@ -256,6 +257,8 @@ async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: 
       isRevoked: identity.isRevoked,
     },
     '/cloud-sts': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
+    '/aws-service': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup, roleArn: SERVICE_ROLE },
+    '/aws-chained': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
   } as const
 }
 

@@ -7,6 +7,7 @@ export interface LabPorts {
   readonly backend: number
   readonly sts: number
   readonly workspace: number
+  readonly metadata: number
 }
 
 /** The ports that are written in config/lab. */
@@ -18,4 +19,5 @@ export const LAB_PORTS: LabPorts = {
   sts: 8084,
   identityTls: 8085,
   workspace: 8086,
+  metadata: 8087,
 }

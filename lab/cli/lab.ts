@@ -37,6 +37,7 @@ export const LAB_SPEC: CommandSpec = {
     'backend-port': port('the MCP server', LAB_PORTS.backend),
     'sts-port': port('the STS', LAB_PORTS.sts),
     'workspace-port': port('the OAuth 2.0 provider with nested tokens', LAB_PORTS.workspace),
+    'metadata-port': port('the metadata service of AWS', LAB_PORTS.metadata),
     replicas: {
       type: 'string',
       is: wholeNumber(1, MOST_REPLICAS),
@@ -69,6 +70,7 @@ const OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
   backend: 'backend-port',
   sts: 'sts-port',
   workspace: 'workspace-port',
+  metadata: 'metadata-port',
 }
 
 /** `extauth lab`: runs until it is asked to stop. */
@@ -181,6 +183,12 @@ const ROWS: readonly Row[] = [
   { path: '/cloud-sts', backendSees: 'a signature as role lab-admin', token: '--sub alice --groups admins' },
   { path: '/cloud-sts', backendSees: 'a signature as role lab-developer', token: '--sub bob --groups dev' },
   { path: '/cloud-sts', backendSees: 'a signature as role lab-reader', token: '--sub carol' },
+  { path: '/aws-service', backendSees: "a signature as the proxy's own role", token: '--sub alice' },
+  {
+    path: '/aws-chained',
+    backendSees: 'a signature as role lab-search behind two others, with tags of the caller',
+    token: '--sub alice --claim team=search',
+  },
   { path: '/upstream', backendSees: "the user's own token of the workspace", login: '--route /upstream --user alice' },
   {
     path: '/upstream-exchange',
@@ -215,6 +223,7 @@ function describe(lab: Lab, ports: LabPorts): string {
     `  MCP server         ${backend.url}`,
     `  STS                ${sts.url}`,
     `  workspace          ${lab.workspace.url}`,
+    `  AWS metadata       ${lab.metadata.url}`,
     `  config             ${path.relative('.', lab.configDirectory) || '.'}`,
     '',
     'Routes, what the MCP server behind each gets to see, and a command to try (from this folder):',

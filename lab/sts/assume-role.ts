@@ -10,8 +10,21 @@ export interface LabRole {
   readonly audiences: readonly string[]
   /** One of these groups is needed; absent: none is. */
   readonly groups?: readonly string[]
+  /** Who may assume it by `AssumeRole`: absent, nobody. */
+  readonly trusts?: RoleTrust
   /** Longest session in seconds. Default 3600, as a role has it unless it is changed. */
   readonly maxSessionSeconds?: number
+}
+
+/** What the trust policy of a role says about `AssumeRole`. */
+export interface RoleTrust {
+  /** Roles whose sessions may. */
+  readonly roles: readonly string[]
+  readonly externalId?: string
+  /** Tags that have to be there; with none, `sts:TagSession` is not allowed. */
+  readonly tags?: readonly string[]
+  /** Whether `sts:SetSourceIdentity` is allowed. */
+  readonly allowsSourceIdentity?: boolean
 }
 
 export interface WebIdentityTrust {
@@ -29,7 +42,7 @@ export interface Assumed {
 
 const MIN_SECONDS = 900
 const MAX_SECONDS = 43_200
-const DEFAULT_SECONDS = 3600
+export const DEFAULT_SECONDS = 3600
 const MAX_TOKEN_CHARS = 20_000
 const MAX_POLICY_CHARS = 2048
 
@@ -58,21 +71,29 @@ export async function assumeRole(form: URLSearchParams, trust: WebIdentityTrust,
   if (durationSeconds > (role.maxSessionSeconds ?? DEFAULT_SECONDS)) {
     throw invalid('The requested DurationSeconds exceeds the MaxSessionDuration set for this role.')
   }
-  const credentials: IssuedCredentials = {
-    accessKeyId: `ASIALAB${randomBytes(9).toString('hex').toUpperCase().slice(0, 13)}`,
-    secretAccessKey: randomBytes(30).toString('base64'),
-    sessionToken: randomBytes(180).toString('base64'),
-    expiresAtMs: nowMs + durationSeconds * 1000,
-    roleArn,
-    sessionName,
-    subject: claims.sub ?? '',
-  }
+  const credentials = newCredentials(roleArn, sessionName, claims.sub ?? '', nowMs + durationSeconds * 1000)
   return { credentials, audience, durationSeconds }
 }
 
-const invalid = (message: string) => new StsRefusal(400, 'ValidationError', message)
+/** Credentials of a session that begins now. */
+export const newCredentials = (
+  roleArn: string,
+  sessionName: string,
+  subject: string,
+  expiresAtMs: number,
+): IssuedCredentials => ({
+  accessKeyId: `ASIALAB${randomBytes(9).toString('hex').toUpperCase().slice(0, 13)}`,
+  secretAccessKey: randomBytes(30).toString('base64'),
+  sessionToken: randomBytes(180).toString('base64'),
+  expiresAtMs,
+  roleArn,
+  sessionName,
+  subject,
+})
 
-function parameter(form: URLSearchParams, name: string, pattern: RegExp): string {
+export const invalid = (message: string) => new StsRefusal(400, 'ValidationError', message)
+
+export function parameter(form: URLSearchParams, name: string, pattern: RegExp): string {
   const values = form.getAll(name)
   const [value] = values
   if (value === undefined || value === '') {
@@ -86,7 +107,7 @@ function parameter(form: URLSearchParams, name: string, pattern: RegExp): string
   return value
 }
 
-function durationOf(form: URLSearchParams): number {
+export function durationOf(form: URLSearchParams): number {
   const text = form.get('DurationSeconds')
   if (text === null) return DEFAULT_SECONDS
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
@@ -94,7 +115,7 @@ function durationOf(form: URLSearchParams): number {
   throw invalid("1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint")
 }
 
-function checkPolicy(form: URLSearchParams): void {
+export function checkPolicy(form: URLSearchParams): void {
   const policy = form.get('Policy')
   if (policy === null) return
   if (policy.length > MAX_POLICY_CHARS) throw new StsRefusal(400, 'PackedPolicyTooLarge', 'Packed policy is too large.')

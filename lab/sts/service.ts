@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../src/core/index.ts'
 import { createLabFaults, type LabFaults } from '../faults.ts'
 import { listenOnLoopback } from '../listen.ts'
-import type { IssuedCredentials } from '../sigv4-verify.ts'
-import { type Assumed, assumeRole, type WebIdentityTrust } from './assume-role.ts'
-import { renderError, renderResult, StsRefusal } from './xml.ts'
+import { type IssuedCredentials, verifySigv4 } from '../sigv4-verify.ts'
+import { type Assumed, assumeRole, newCredentials, type WebIdentityTrust } from './assume-role.ts'
+import { assumeRoleSigned } from './assume-role-signed.ts'
+import { type Elements, renderError, renderResult, StsRefusal } from './xml.ts'
 
 export interface LabStsOptions {
   /** Port on loopback; 0 takes a free one. */
@@ -19,6 +20,8 @@ export interface LabStsOptions {
 export interface LabSts {
   readonly url: string
   readonly faults: LabFaults
+  /** Issues credentials of a role to whoever the metadata service knows. */
+  issue(roleArn: string, sessionName: string, seconds: number): IssuedCredentials
   /** Credentials that it issued and has not taken back, for the verifier of signatures. */
   readonly lookup: (accessKeyId: string) => IssuedCredentials | undefined
   /** How many times a role was asked for since the start; of one role where it is named. */
@@ -26,14 +29,17 @@ export interface LabSts {
   close(): Promise<void>
 }
 
-const ACTION = 'AssumeRoleWithWebIdentity'
+const ACTIONS: ReadonlySet<string> = new Set(['AssumeRoleWithWebIdentity', 'AssumeRole', 'GetCallerIdentity'])
+/** The region of everything in the lab. */
+const REGION = 'eu-west-1'
 const VERSION = '2011-06-15'
 const MAX_BODY_BYTES = 64 * 1024
 const MAX_KEPT = 100_000
 
 /**
- * Starts the lab's STS on loopback: AssumeRoleWithWebIdentity in the query protocol, with AWS's XML and error codes. It
- * verifies the web identity token against the lab's issuer and what each role trusts. A stand-in for trying things out.
+ * Starts the lab's STS on loopback: AssumeRoleWithWebIdentity, AssumeRole and GetCallerIdentity in the query protocol, with
+ * AWS's XML and error codes. It verifies the web identity token against the lab's issuer, signatures against what it issued,
+ * and what each role trusts. A stand-in for trying things out.
  * Throws `PortInUse`.
  */
 export async function startLabSts(options: LabStsOptions): Promise<LabSts> {
@@ -50,34 +56,65 @@ export async function startLabSts(options: LabStsOptions): Promise<LabSts> {
     const gone = new AbortController()
     response.once('close', () => gone.abort())
     try {
-      const form = await readForm(request)
-      asked.push(form.get('RoleArn') ?? '')
+      const { form, body } = await readForm(request)
+      const action = form.get('Action') ?? ''
+      if (action !== 'GetCallerIdentity') asked.push(form.get('RoleArn') ?? '')
       await faults.pause('sts', gone.signal)
       if (faults.settings.sts === 'throttled') throw new StsRefusal(400, 'Throttling', 'Rate exceeded')
       if (faults.settings.sts === 'broken')
         throw new StsRefusal(503, 'ServiceUnavailable', 'The service is unavailable.')
-      const assumed = await assumeRole(form, trust, clock.now())
-      issued.set(assumed.credentials.accessKeyId, assumed.credentials)
-      const oldest = issued.size > MAX_KEPT ? issued.keys().next().value : undefined
-      if (oldest !== undefined) issued.delete(oldest)
-      send(response, 200, renderResult(ACTION, resultOf(assumed, trust.issuer), requestId), requestId)
+      const result = await answer(action, form, () => signer(request, body))
+      send(response, 200, renderResult(action, result, requestId), requestId)
     } catch (error) {
       const refusal = error instanceof StsRefusal ? error : new StsRefusal(500, 'InternalFailure', 'Internal failure')
       send(response, refusal.status, renderError(refusal, requestId), requestId)
     }
   }
 
+  const keep = (credentials: IssuedCredentials): IssuedCredentials => {
+    issued.set(credentials.accessKeyId, credentials)
+    const oldest = issued.size > MAX_KEPT ? issued.keys().next().value : undefined
+    if (oldest !== undefined) issued.delete(oldest)
+    return credentials
+  }
+
+  async function answer(action: string, form: URLSearchParams, signedBy: () => IssuedCredentials): Promise<Elements> {
+    if (action === 'AssumeRoleWithWebIdentity') {
+      const assumed = await assumeRole(form, trust, clock.now())
+      keep(assumed.credentials)
+      return resultOf(assumed, trust.issuer)
+    }
+    const caller = signedBy()
+    if (action === 'AssumeRole')
+      return sessionOf(keep(assumeRoleSigned(form, caller, trust.roles, clock.now()).credentials))
+    const { Arn, AssumedRoleId } = assumedRoleUser(caller)
+    return { Arn, UserId: AssumedRoleId, Account: caller.roleArn.split(':')[4] ?? '' }
+  }
+
+  /** Who signed a request, of those who were given credentials here. */
+  function signer(request: IncomingMessage, body: Buffer): IssuedCredentials {
+    const lookup = (accessKeyId: string) => issued.get(accessKeyId)
+    const { method = '', url = '/', rawHeaders } = request
+    const expected = { region: REGION, service: 'sts', nowMs: clock.now(), lookup }
+    const verdict = verifySigv4({ method, target: url, headers: rawHeaders, body }, expected)
+    if (verdict.ok) return verdict.credentials
+    const code = verdict.type.replace(/Exception$/, '').replace('UnrecognizedClient', 'InvalidClientTokenId')
+    throw new StsRefusal(verdict.status, code, verdict.message)
+  }
+
   const server = await listenOnLoopback(options.port, (request, response) => void handle(request, response))
   return {
     url: server.url,
     faults,
+    issue: (roleArn, sessionName, seconds) =>
+      keep(newCredentials(roleArn, sessionName, sessionName, clock.now() + seconds * 1000)),
     lookup: (accessKeyId) => issued.get(accessKeyId),
     calls: (roleArn) => (roleArn === undefined ? asked.length : asked.filter((arn) => arn === roleArn).length),
     close: () => server.close(),
   }
 }
 
-async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+async function readForm(request: IncomingMessage): Promise<{ readonly form: URLSearchParams; readonly body: Buffer }> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -91,30 +128,41 @@ async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
   if (request.headers['content-type']?.split(';', 1)[0]?.trim() !== 'application/x-www-form-urlencoded') {
     throw new StsRefusal(400, 'InvalidParameterValue', 'The body must be application/x-www-form-urlencoded.')
   }
-  const form = new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
-  if (form.get('Action') !== ACTION) throw new StsRefusal(400, 'InvalidAction', 'Could not find this operation.')
+  const body = Buffer.concat(chunks)
+  const form = new URLSearchParams(body.toString('utf8'))
+  if (!ACTIONS.has(form.get('Action') ?? ''))
+    throw new StsRefusal(400, 'InvalidAction', 'Could not find this operation.')
   if (form.get('Version') !== VERSION) throw new StsRefusal(400, 'InvalidAction', 'Could not find this version.')
-  return form
+  return { form, body }
 }
 
-function resultOf({ credentials, audience }: Assumed, issuer: string) {
-  const { roleArn, sessionName, subject, accessKeyId, secretAccessKey, sessionToken, expiresAtMs } = credentials
+const resultOf = ({ credentials, audience }: Assumed, issuer: string): Elements => ({
+  SubjectFromWebIdentityToken: credentials.subject,
+  Audience: audience,
+  ...sessionOf(credentials),
+  Provider: issuer,
+})
+
+function assumedRoleUser({ roleArn, sessionName }: IssuedCredentials) {
   const [, partition, , , account, resource = ''] = roleArn.split(':')
   const roleName = resource.slice(resource.lastIndexOf('/') + 1)
   return {
-    SubjectFromWebIdentityToken: subject,
-    Audience: audience,
-    AssumedRoleUser: {
-      Arn: `arn:${partition}:sts::${account}:assumed-role/${roleName}/${sessionName}`,
-      AssumedRoleId: `AROALABLABLABLABLABLA:${sessionName}`,
-    },
+    Arn: `arn:${partition}:sts::${account}:assumed-role/${roleName}/${sessionName}`,
+    AssumedRoleId: `AROALABLABLABLABLABLA:${sessionName}`,
+  }
+}
+
+function sessionOf(credentials: IssuedCredentials) {
+  const { accessKeyId, secretAccessKey, sessionToken, expiresAtMs, sourceIdentity } = credentials
+  return {
+    AssumedRoleUser: assumedRoleUser(credentials),
     Credentials: {
       AccessKeyId: accessKeyId,
       SecretAccessKey: secretAccessKey,
       SessionToken: sessionToken,
       Expiration: new Date(expiresAtMs).toISOString().replace(/\.\d{3}Z$/, 'Z'),
     },
-    Provider: issuer,
+    ...(sourceIdentity === undefined ? {} : { SourceIdentity: sourceIdentity }),
   }
 }
 

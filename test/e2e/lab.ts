@@ -21,6 +21,7 @@ export interface TestLab extends Lab {
     opaque?: boolean
     ttlSeconds?: number
     aud?: string[]
+    claims?: Record<string, string>
   }): Promise<string>
 }
 
@@ -28,7 +29,7 @@ export interface TestLab extends Lab {
 export async function openLab(options: Partial<Parameters<typeof startLab>[0]> = {}): Promise<TestLab> {
   const log = recordLog()
   const lab = await startLab({
-    ports: { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0 },
+    ports: { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0, metadata: 0 },
     log,
     ...options,
   })

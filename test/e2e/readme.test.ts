@@ -35,6 +35,7 @@ const PORTS = {
   'sts-port': 8084,
   'idp-tls-port': 8085,
   'workspace-port': 8086,
+  'metadata-port': 8087,
 }
 /** Port in the README → port here: the same, unless something else on this machine has one of them. */
 const ports = new Map<number, number>(Object.values(PORTS).map((port) => [port, port]))
@@ -169,7 +170,7 @@ describe('the registry as the README starts it', () => {
 describe("the lab's own commands", () => {
   it('work as they are printed', async () => {
     const commands = lab.stdout().match(/^ {4}curl .*$/gm) ?? []
-    expect(commands).toHaveLength(10)
+    expect(commands).toHaveLength(12)
     for (const command of commands) {
       const { code, stdout } = await bash(command)
       expect([command, code]).toEqual([command, 0])

@@ -34,13 +34,13 @@ describe('extauth lab', () => {
 
   test('says that it is a stand-in, and where everything is', () => {
     expect(lab.output.stdout).toContain('stand-in for trying things out')
-    expect(lab.output.stdout.match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(7)
+    expect(lab.output.stdout.match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(8)
     expect(lab.output.stderr).toBe('')
   })
 
   test('each command that it prints works as it stands', async () => {
     const commands = lab.output.stdout.split('\n').filter((line) => line.startsWith('    curl '))
-    expect(commands).toHaveLength(10)
+    expect(commands).toHaveLength(12)
     for (const command of commands) {
       const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT })
       expect(stdout).toMatch(

@@ -3,7 +3,7 @@ import { openLog } from '../../src/report/logging.ts'
 import type { Clock } from '../../src/core/index.ts'
 import type { RecordedRequest } from '../../lab/index.ts'
 
-const ANY = { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0 }
+const ANY = { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 0, workspace: 0, metadata: 0 }
 
 /** The lab as `extauth lab` runs it, on free ports. */
 export const startTestLab = (options: { clock?: Clock; backendClock?: Clock } = {}): Promise<Lab> =>

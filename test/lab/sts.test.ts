@@ -136,7 +136,9 @@ describe('the query protocol', () => {
     })
 
   test.each([
-    ['another action', 'Action=AssumeRole&Version=2011-06-15', {}, 400, 'InvalidAction'],
+    ['another action', 'Action=GetSessionToken&Version=2011-06-15', {}, 400, 'InvalidAction'],
+    ['a role for nobody who signed', 'Action=AssumeRole&Version=2011-06-15', {}, 403, 'MissingAuthenticationToken'],
+    ['a question of nobody', 'Action=GetCallerIdentity&Version=2011-06-15', {}, 403, 'MissingAuthenticationToken'],
     ['no version', 'Action=AssumeRoleWithWebIdentity', {}, 400, 'InvalidAction'],
     ['no parameters', 'Action=AssumeRoleWithWebIdentity&Version=2011-06-15', {}, 400, 'ValidationError'],
     ['a JSON body', '{}', { 'content-type': 'application/json' }, 400, 'InvalidParameterValue'],

@@ -21,7 +21,7 @@ async function check(token: string | undefined, ...more: readonly string[]) {
   const code = await main(argv, {
     stdout: (text) => void (out += text),
     stderr: (text) => void (err += text),
-    env: {},
+    env: lab.env,
     stdin: () => Promise.resolve(token ?? ''),
     stop: new Promise(() => {}),
     onReload: () => undefined,
@@ -31,7 +31,7 @@ async function check(token: string | undefined, ...more: readonly string[]) {
 
 describe('extauth check in the lab', () => {
   it('finds everything in order, with a token as well, and prints no credential', async () => {
-    const token = await lab.token({ sub: 'alice', groups: ['admins'] })
+    const token = await lab.token({ sub: 'alice', groups: ['admins'], claims: { team: 'search' } })
     const { code, out, err } = await check(token)
     expect(err).toBe('')
     expect(out.split('\n').filter((line) => /^ {2}[!✗]/.test(line))).toEqual([])
@@ -44,13 +44,16 @@ describe('extauth check in the lab', () => {
       /✓ exchange +lab-client-credentials: the proxy was given its token/,
       /✓ role +lab-cloud-sts: \S+role\/lab-admin as alice/,
       /✓ assume-role +\S+: STS gave credentials/,
+      /✓ identity +of the process: podIdentity: arn:cloud:sts::000000000000:assumed-role\/lab-service\/lab-proxy, good for 60 min/,
+      /✓ hub +\S+lab-hub: \S+assumed-role\/lab-hub\/mcp-extauth, good for 60 min/,
+      /✓ assume-role +\S+lab-search: STS gave credentials of \S+assumed-role\/lab-search\/alice, with tags Team, User/,
       /✓ upstream\.tls +\S+: TLSv1\.3/,
       /✓ upstream +workspace: users are sent to/,
       /✓ clock +clock: .*STS/,
     ])
       expect(out).toMatch(done)
     // Those without a login: the others need the session of a person.
-    expect(out.match(/✓ mcp +\S+ extauth-lab \S+ answers initialize/g)).toHaveLength(6)
+    expect(out.match(/✓ mcp +\S+ extauth-lab \S+ answers initialize/g)).toHaveLength(8)
     const secrets = ['lab-bearer-token-that-is-no-secret', token, token.slice(-40)]
     for (const secret of secrets) expect(out).not.toContain(secret)
     expect(lab.backend.sessions()).toEqual([])

@@ -34,6 +34,18 @@ interface Place {
 const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
 const nextDoor = { timeout: NEXT_DOOR_MS, maxRetries: 1, logger: quiet }
 
+/** Where a container asks, and what it shows. */
+function endpointOf(env: Env): Parameters<typeof Providers.fromHttp>[0] {
+  const option = (name: string, variable: string) => (env[variable] ? { [name]: env[variable] } : {})
+  return {
+    ...nextDoor,
+    ...option('awsContainerCredentialsRelativeUri', 'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'),
+    ...option('awsContainerCredentialsFullUri', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'),
+    ...option('awsContainerAuthorizationToken', 'AWS_CONTAINER_AUTHORIZATION_TOKEN'),
+    ...option('awsContainerAuthorizationTokenFile', 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'),
+  }
+}
+
 const PLACES: Readonly<Record<AmbientName, Place>> = {
   environment: {
     isSet: (env) => Boolean(env['AWS_ACCESS_KEY_ID']) && Boolean(env['AWS_SECRET_ACCESS_KEY']),
@@ -49,12 +61,12 @@ const PLACES: Readonly<Record<AmbientName, Place>> = {
       Boolean(env['AWS_CONTAINER_CREDENTIALS_FULL_URI']) &&
       Boolean(env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']) &&
       !env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'],
-    ask: ({ fromHttp }) => fromHttp(nextDoor)(),
+    ask: ({ fromHttp }, { env }) => fromHttp(endpointOf(env))(),
   },
   container: {
     isSet: (env) =>
       Boolean(env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI']) || Boolean(env['AWS_CONTAINER_CREDENTIALS_FULL_URI']),
-    ask: ({ fromHttp }) => fromHttp(nextDoor)(),
+    ask: ({ fromHttp }, { env }) => fromHttp(endpointOf(env))(),
   },
   instance: {
     isSet: (env) => (isTrue(env['AWS_EC2_METADATA_DISABLED']) ? false : undefined),

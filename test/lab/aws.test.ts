@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Lab } from '../../lab/cli/lab-compose.ts'
+import { CONTAINER_PATH } from '../../lab/index.ts'
+import { callerHeaders, callTool, reasonOf, startTestLab } from './proxied.ts'
+
+let lab: Lab
+beforeAll(async () => {
+  lab = await startTestLab()
+})
+afterAll(() => lab.close())
+beforeEach(() => {
+  lab.backend.forget()
+  lab.metadata.fault = 'none'
+})
+
+const ROLE = (name: string) => `arn:cloud:iam::000000000000:role/lab-${name}`
+
+describe('the identity of the proxy', () => {
+  test('signs requests as it is, for opaque tokens too', async () => {
+    for (const opaque of [false, true]) {
+      const { status, seen } = await callTool(lab, '/aws-service', await callerHeaders(lab, { sub: 'alice', opaque }))
+      expect(status).toBe(200)
+      expect(seen?.verified).toMatchObject({ roleArn: ROLE('service'), sessionName: 'lab-proxy' })
+    }
+    expect(lab.metadata.asked).toEqual([`GET ${CONTAINER_PATH} 200`])
+  })
+
+  test('is renewed when the backend does not take it any more', async () => {
+    const headers = await callerHeaders(lab, { sub: 'alice' })
+    await callTool(lab, '/aws-service', headers)
+    // Keys that were obtained a moment ago are not asked for again.
+    await expect
+      .poll(
+        async () => {
+          lab.sts.faults.set({ sts: 'revoking' })
+          lab.sts.faults.set({ sts: 'none' })
+          return (await callTool(lab, '/aws-service', headers)).status
+        },
+        { timeout: 15_000, interval: 500 },
+      )
+      .toBe(200)
+  })
+})
+
+describe('a role behind the hub', () => {
+  test.each(['search', 'payments'])(
+    'is that of the team %s, with tags, source identity and policy of the caller',
+    async (team) => {
+      const { status, seen } = await callTool(
+        lab,
+        '/aws-chained',
+        await callerHeaders(lab, { sub: `user-${team}`, claims: { team } }),
+      )
+      expect(status).toBe(200)
+      expect(seen?.verified).toMatchObject({
+        roleArn: ROLE(team),
+        sessionName: `user-${team}`,
+        tags: { Team: team, User: `user-${team}` },
+        sourceIdentity: `user-${team}`,
+      })
+      expect(lab.sts.calls(ROLE('hub'))).toBe(1)
+    },
+  )
+
+  test('is the fallback, with its own tags, for a caller of no team', async () => {
+    const { seen } = await callTool(lab, '/aws-chained', await callerHeaders(lab, { sub: 'dave' }))
+    expect(seen?.verified).toMatchObject({ roleArn: ROLE('guest'), tags: { User: 'dave' } })
+  })
+
+  test.each([
+    ['of a team without a role', { team: 'others' }],
+    ['of a team that is a path', { team: 'search/../hub' }],
+    ['of the hub’s name', { team: 'hub' }],
+    ['of a list of teams', { team: ['search'] }],
+  ])('is none for a caller %s: 403, and the backend sees nothing', async (_text, claims) => {
+    const { status, body, seen } = await callTool(lab, '/aws-chained', await callerHeaders(lab, { sub: 'eve', claims }))
+    expect([status, reasonOf(body), seen]).toEqual([403, 'role_denied', undefined])
+  })
+})
