@@ -31,6 +31,7 @@ const proxy = (more: Partial<RemoteProxy> = {}): RemoteProxy => ({
   secretKeys: new Map([['github', new Set(['token', 'old'])]]),
   caBundleKeys: new Map(),
   needsClusterToken: false,
+  needsPodIdentity: false,
   urls: ['https://api.example.com/mcp', 'http://idp.example.com', 'https://sts.example.com:8443/'],
   storePorts: [26379],
   pods: DEFAULT_POD_SETTINGS,
@@ -53,6 +54,22 @@ const policy = (more?: Partial<RemoteProxy>) =>
   }
 
 describe('the network policy of a proxy', () => {
+  test('lets nobody reach the agent of pod identity but who needs it, and nobody the metadata service of the node', () => {
+    const linkLocal = (more?: Partial<RemoteProxy>) =>
+      policy(more)
+        .egress.flatMap(({ to = [], ports }) => to.map(({ ipBlock }) => [ipBlock?.cidr ?? '', ports] as const))
+        .filter(
+          ([cidr]) =>
+            cidr.startsWith('169.254.170.') || cidr.startsWith('fd00:ec2:') || cidr.startsWith('169.254.169.'),
+        )
+    expect(linkLocal()).toEqual([])
+    const agent = [{ port: 80, protocol: 'TCP' }]
+    expect(linkLocal({ needsPodIdentity: true })).toEqual([
+      ['169.254.170.23/32', agent],
+      ['fd00:ec2::23/128', agent],
+    ])
+  })
+
   test('is for its pods alone, and bounds both directions', () => {
     expect(policy()).toMatchObject({
       podSelector: { matchLabels: { 'app.kubernetes.io/name': 'mcp-extauth', 'app.kubernetes.io/instance': 'p' } },

@@ -24,6 +24,7 @@ function made(spec: object, kind: string): unknown {
     manifest,
     storePorts: [],
     pods: DEFAULT_POD_SETTINGS,
+    needsPodIdentity: false,
     documents: [],
   }
   return ownedObjects(proxy).find(({ type }) => type.kind === kind)?.object

@@ -1,10 +1,12 @@
 import type { KubeObject } from '../../kube/index.ts'
 import {
+  chainOf,
   type ExternalAuthSpec,
   type Judged,
   judgeMatchers,
   type Patience,
   secretsNamedBy,
+  stsHost,
   typedSpec,
   urlsCalledBy,
 } from '../../resources/index.ts'
@@ -25,6 +27,8 @@ export interface ValidConfig {
   readonly urls: readonly string[]
   /** Ports of the store and its sentinels, where it has one. */
   readonly storePorts: readonly number[]
+  /** It takes the identity that EKS gives to pods, from an agent at a link-local address. */
+  readonly needsPodIdentity: boolean
 }
 
 export interface KnownConfigs {
@@ -71,7 +75,7 @@ function judge(object: KubeObject, apiGroup: string): KnownConfig {
   const secretKeys = new Map<string, Set<string>>()
   for (const { value: ref } of secretsNamedBy(typed))
     secretKeys.set(ref.name, (secretKeys.get(ref.name) ?? new Set()).add(ref.key))
-  const urls = urlsCalledBy(typed).map(({ url }) => url)
+  const urls = [...urlsCalledBy(typed).map(({ url }) => url), ...regionalSts(auth.document.spec)]
   return {
     problems: [],
     valid: {
@@ -80,8 +84,22 @@ function judge(object: KubeObject, apiGroup: string): KnownConfig {
       secretKeys,
       urls,
       storePorts: storePortsOf(auth.document.spec),
+      needsPodIdentity: needsPodIdentity(auth.document.spec),
     },
   }
+}
+
+/** STS where no config names it: in its region. */
+const regionalSts = (spec: ExternalAuthSpec): string[] =>
+  spec.type === 'cloudSts' && spec.cloudSts.stsEndpoint === undefined
+    ? [`https://${stsHost(spec.cloudSts.region, {})}`]
+    : []
+
+function needsPodIdentity(spec: ExternalAuthSpec): boolean {
+  if (spec.type !== 'cloudSts') return false
+  const { source } = spec.cloudSts
+  const ambient = source?.type === 'ambient' ? source : source?.through?.source
+  return ambient !== undefined && chainOf(ambient).includes('podIdentity')
 }
 
 const SENTINEL_PORT = 26_379

@@ -1,10 +1,11 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { EVERYWHERE } from '../pod-settings.ts'
+import { type EgressRule, EVERYWHERE } from '../pod-settings.ts'
 import { adminPortOf, owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
 /**
  * Who may talk to the pods and where they may go: the port from everywhere, metrics from where `metricsFrom` says; out to DNS,
- * to the ports of the configured URLs and of the store, never to link-local addresses (metadata services) but DNS.
+ * to the ports of the configured URLs and of the store, never to link-local addresses (metadata services) but DNS
+ * and, where a config takes the pod's identity at AWS, its agent.
  */
 export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
   const ports = portsOf(proxy)
@@ -29,10 +30,20 @@ export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
               },
             ]),
         ...(proxy.needsClusterToken && proxy.pods.apiServer !== undefined ? [proxy.pods.apiServer] : []),
+        ...(proxy.needsPodIdentity ? [POD_IDENTITY_AGENT] : []),
         ...proxy.egress,
       ],
     },
   })
+}
+
+/**
+ * The agent of EKS pod identity, which gives a pod the role that an administrator has associated with its service account,
+ * and no other. The metadata service of the node, which gives the node's, is never let through.
+ */
+const POD_IDENTITY_AGENT: EgressRule = {
+  to: [{ ipBlock: { cidr: '169.254.170.23/32' } }, { ipBlock: { cidr: 'fd00:ec2::23/128' } }],
+  ports: [{ port: 80, protocol: 'TCP' }],
 }
 
 /** Policies are judged where the API server itself listens: behind its Service, usually here. */

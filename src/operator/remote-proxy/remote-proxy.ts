@@ -33,6 +33,8 @@ export interface RemoteProxy {
   readonly caBundleKeys: ReadonlyMap<string, ReadonlySet<string>>
   /** The pods need a token of their service account (a provider that is the cluster itself). */
   readonly needsClusterToken: boolean
+  /** The pods take the AWS identity that EKS gives them, from its agent on the node. */
+  readonly needsPodIdentity: boolean
   /** URLs that the pods connect to, for the NetworkPolicy. */
   readonly urls: readonly string[]
   /** `host:port` of sentinels, and the port of the store. */

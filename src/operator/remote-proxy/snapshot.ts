@@ -55,6 +55,7 @@ interface Needs {
   readonly urls: readonly string[]
   readonly storePorts?: readonly number[]
   readonly needsClusterToken?: boolean
+  readonly needsPodIdentity?: boolean
 }
 
 /** Everything that is known about one proxy. */
@@ -214,6 +215,7 @@ function proxyOf(
     secretKeys,
     caBundleKeys,
     needsClusterToken: spec.needsClusterToken || valid.some((one) => one.needsClusterToken === true),
+    needsPodIdentity: valid.some((one) => one.needsPodIdentity === true),
     urls: [...spec.urls, ...valid.flatMap(({ urls }) => urls)],
     storePorts: valid.flatMap(({ storePorts = [] }) => storePorts),
     pods: settings.pods ?? DEFAULT_POD_SETTINGS,
