@@ -107,4 +107,11 @@ export const COMMANDS: readonly Mutation[] = [
     replace: 'if (problem !== undefined && handle.version < 1)',
     tests: ['test/compose/readiness.test.ts'],
   },
+  {
+    rule: 'a client of a wrong resourceUrl is warned for',
+    file: 'src/examine/check/resource.ts',
+    find: 'if (resource === resourceUrl) return',
+    replace: "if (typeof resource === 'string') return",
+    tests: ['test/examine/check/resource.test.ts'],
+  },
 ]

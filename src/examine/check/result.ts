@@ -17,6 +17,7 @@ export type CheckName =
   | 'keys'
   | 'introspection'
   | 'token'
+  | 'resource'
   | 'exchange.name'
   | 'exchange.connection'
   | 'exchange.tls'

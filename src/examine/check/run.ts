@@ -66,6 +66,8 @@ export async function runChecks(
   }
   try {
     const listenUrl = config.listen.address.startsWith('unix:') ? 'http://localhost' : urlOf(config)
+    // Where a proxy with this configuration would be, if it runs on this machine.
+    const reachable = /^unix:|:0$/.test(config.listen.address) ? undefined : listenUrl
     const routes = config.routes.filter(({ name }) => options.route === undefined || name === options.route)
     const used = new Set(routes.map(({ authServer }) => authServer?.server.name))
     const servers = authServerSections(
@@ -77,7 +79,10 @@ export async function runChecks(
       processSection(context, services),
       ...servers,
       ...routes.map((route) =>
-        routeSection(route, { ...context, obtain: { ...context.obtain, onMatcherError: route.onMatcherError } }),
+        routeSection(route, reachable, {
+          ...context,
+          obtain: { ...context.obtain, onMatcherError: route.onMatcherError },
+        }),
       ),
     ]
     const limit = createLimit(MOST_AT_ONCE)

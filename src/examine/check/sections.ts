@@ -7,6 +7,7 @@ import { type CheckContext, STEP_MS } from './context.ts'
 import { checkCredential } from './credential.ts'
 import { checkFile, checkPair } from './files.ts'
 import { providerTasks } from './providers.ts'
+import { checkResource } from './resource.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
 import { checkMcp, checkTarget } from './target.ts'
@@ -20,7 +21,7 @@ export interface Section {
 }
 
 /** What one route needs. */
-export function routeSection(route: ResolvedRoute, context: CheckContext): Section {
+export function routeSection(route: ResolvedRoute, listenUrl: string | undefined, context: CheckContext): Section {
   const { name, auth, target, callers } = route
   return {
     // The query of a target may hold a key.
@@ -32,6 +33,7 @@ export function routeSection(route: ResolvedRoute, context: CheckContext): Secti
       ),
       ...(callers.mode === 'oauth' ? providerTasks(callers, context) : []),
       async () => (await checkCaller(route, context)).lines,
+      () => checkResource(route, listenUrl, context),
       () => backendLines(route, context),
     ],
   }
