@@ -41,6 +41,13 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/obtain/cloud-sts/role-template.test.ts'],
   },
   {
+    rule: 'values of tags and policies are shown with claims only',
+    file: 'src/obtain/cloud-sts/decision-log.ts',
+    find: 'choice: attributes === undefined ? rest : { ...rest, attributes: withoutValues(attributes) },',
+    replace: 'choice,',
+    tests: ['test/obtain/cloud-sts/attribute-decisions.test.ts'],
+  },
+  {
     rule: 'tags, source identity and policies are in the key of a credential',
     file: 'src/obtain/cloud-sts/key-parts.ts',
     find: 'canonicalJson(attributes ?? {})',

@@ -119,7 +119,14 @@ describe('the built program', { timeout: 120_000 }, () => {
       portOf(address('identity provider')),
     ]
     const token = (await program.run(sub)).stdout.trim()
-    for (const route of ['bearer-token', 'client-credentials', 'token-exchange', 'cloud-sts'])
+    for (const route of [
+      'bearer-token',
+      'client-credentials',
+      'token-exchange',
+      'cloud-sts',
+      'aws-service',
+      'aws-chained',
+    ])
       expect([route, await status(`${proxy}/${route}`, token)]).toEqual([route, 200])
     const login = await program.run([
       'lab',

@@ -4,7 +4,7 @@ import type { CloudSts } from '../../resources/index.ts'
 import type { Fetched } from '../source.ts'
 import { stsEndpoint, toAwsPartition } from './endpoint.ts'
 import { credentialWith } from './identity/keys.ts'
-import { policiesOf, type SessionAttributes } from './session-attributes.ts'
+import { policiesOf, type SessionAttributes, varyByCaller } from './session-attributes.ts'
 import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
 import { isInvalidIdentityToken, stsFailure } from './sts-failure.ts'
 
@@ -63,7 +63,7 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
         return send()
       })
     } catch (error) {
-      throw stsFailure(error, clock.now())
+      throw stsFailure(error, clock.now(), 'caller token', { variesByCaller: varyByCaller(attributes) })
     }
   }
 }

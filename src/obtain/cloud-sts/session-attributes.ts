@@ -171,3 +171,7 @@ export function tagsOf(attributes: SessionAttributes | undefined) {
     ...(sourceIdentity === undefined ? {} : { SourceIdentity: sourceIdentity }),
   }
 }
+
+/** Whether the size of a session's policies and tags is a matter of the caller, and not of the configuration alone. */
+export const varyByCaller = (attributes: SessionAttributes | undefined): boolean =>
+  attributes !== undefined && (attributes.tags.length > 0 || attributes.policy !== attributes.writtenPolicy)

@@ -66,8 +66,16 @@ interface SdkError {
   readonly $response?: { readonly statusCode?: unknown; readonly headers?: Readonly<Record<string, unknown>> }
 }
 
-/** The failure that a failed call of STS stands for. Its detail has words and codes of our own tables only. */
-export function stsFailure(error: unknown, nowMs: number, asked: RefusedParty = 'caller token'): Failure {
+/**
+ * The failure that a failed call of STS stands for. `variesByCaller`: policies and tags are made of claims, so that too many
+ * of them are a matter of the caller. Its detail has words and codes of our own tables only.
+ */
+export function stsFailure(
+  error: unknown,
+  nowMs: number,
+  asked: RefusedParty = 'caller token',
+  { variesByCaller = false }: { readonly variesByCaller?: boolean } = {},
+): Failure {
   if (error instanceof Failure || error instanceof OutboundError) return outboundFailure(error, STS)
   const sdk: SdkError = typeof error === 'object' && error !== null ? error : {}
   const status = numberOf(sdk.$metadata?.httpStatusCode) ?? numberOf(sdk.$response?.statusCode)
@@ -79,7 +87,14 @@ export function stsFailure(error: unknown, nowMs: number, asked: RefusedParty = 
     if (busy !== undefined) return busy
   }
   const isWithoutKey = known === INVALID_TOKEN && isAboutKeys(sdk.message)
-  const code = isWithoutKey ? 'identity_provider_unavailable' : known ? codes[known] : codeOfRefusal(status, sdk)
+  const isTooMuch = variesByCaller && known === 'PackedPolicyTooLarge'
+  const code = isWithoutKey
+    ? 'identity_provider_unavailable'
+    : isTooMuch
+      ? 'role_denied'
+      : known
+        ? codes[known]
+        : codeOfRefusal(status, sdk)
   return new Failure(code ?? 'sts_failed', {
     detail: `STS answered ${status ?? 'something'}${known === undefined ? '' : ` ${known}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}${asked === 'caller token' ? '' : hintOf(known, sdk.message)}`,
     cause: error,

@@ -247,7 +247,7 @@ const doubtfulMatchers = ({ roleMappings = [] }: CloudSts): Remark[] =>
   )
 
 /** Roles that STS of this region can't give. */
-function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [] }: CloudSts): Remark[] {
+function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [], source }: CloudSts): Remark[] {
   const arns: (readonly [Remark['path'], string])[] = roleMappings.map(
     ({ roleArn: arn, roleArnTemplate: template = '' }, index) =>
       arn === undefined
@@ -255,6 +255,7 @@ function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [] }: CloudSts
         : [['roleMappings', index, 'roleArn'], arn],
   )
   if (fallbackRoleArn !== undefined) arns.push([['fallbackRoleArn'], fallbackRoleArn])
+  if (source?.through !== undefined) arns.push([['source', 'through', 'roleArn'], source.through.roleArn])
   const expected = partitionOf(region)
   return arns
     .filter(([, arn]) => arn.split(':')[1]?.replace(/^cloud/, 'aws') !== expected)

@@ -143,6 +143,18 @@ describe('a role that the identity of the process assumes for a caller', () => {
   })
 })
 
+test('too much for STS is the caller’s matter where claims are in it, else the configuration’s', async () => {
+  rig.sts.answer = () => ({ status: 400, body: errorXml('PackedPolicyTooLarge') })
+  const plain = sourceOf({ source: AMBIENT, fallbackRoleArn: ROLE, policyArns: ['arn:aws:iam::aws:policy/A'] })
+  await expect(given(plain.source)).rejects.toMatchObject({ code: 'config_error' })
+  const sessionTags = [{ key: 'Who', value: 'claims.sub' }]
+  const tagged = sourceOf({ source: AMBIENT, fallbackRoleArn: ROLE, sessionTags })
+  await expect(given(tagged.source)).rejects.toMatchObject({
+    code: 'role_denied',
+    detail: 'STS answered 400 PackedPolicyTooLarge',
+  })
+})
+
 describe('a role behind another', () => {
   test('is assumed from the role of the first hop, which is assumed once for all callers', async () => {
     answers()
