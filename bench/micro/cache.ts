@@ -95,6 +95,7 @@ function createStages(clock: Clock) {
     caCertificate: () => () => undefined,
     env: {},
     identities: createIdentityPool().hold(),
+    tokenFile: () => handle,
   }
   const clientSecretRef = { name: 'a', key: 'b' }
   const tokenUrl = 'https://id.example.com/token'

@@ -113,6 +113,7 @@ function createStages(upstreamTokens: UpstreamSessions) {
     caCertificate: () => () => undefined,
     env: {},
     identities: createIdentityPool().hold(),
+    tokenFile: () => handle,
     upstreamTokens,
   }
   const named = { namespace: 'default', source: { file: 'bench.yaml', line: 1 }, configHash: 'h' }

@@ -1,15 +1,19 @@
 import type { AuthServer } from '../authserver/index.ts'
-import { asFailure, headerSecretProblem, type Secrets } from '../core/index.ts'
+import { asFailure, type Clock, headerSecretProblem, type SecretHandle, type Secrets } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
-import { filesNamedBy, type ResolvedRoute, secretsNamedBy } from '../resources/index.ts'
+import { clientsOf, filesNamedBy, type ResolvedRoute, secretsNamedBy } from '../resources/index.ts'
 import { isHeaderForm } from '../fields/index.ts'
 import type { ResolvedProxy } from '../load/index.ts'
+import { endingCredentials, overdue } from './client-credentials.ts'
 
 /** What a configuration has opened, as far as readiness looks at it. */
 export interface Resources {
+  readonly clock: Clock
   readonly secrets: Secrets
   /** The content of a CA file; undefined while it has never been readable. */
   readonly certificate: (path: string) => () => Buffer | undefined
+  /** The token in a file; undefined: the file that the environment names. */
+  readonly tokenFile: (path: string | undefined) => SecretHandle
   /** Names of identity providers whose keys were asked for and never came. */
   readonly providersWithoutKeys: () => readonly string[]
   /** What should be otherwise with the stores that it uses. */
@@ -27,7 +31,7 @@ interface Missing {
 
 /**
  * Ready as long as it does not drain and at least one route has all the secrets and files that its type names; degraded
- * while another lacks one, while the keys of an identity provider never came, while a store evicts or has lost what was in it,
+ * while another lacks one, while a certificate or token of ours should have been renewed, while the keys of an identity provider never came, while a store evicts or has lost what was in it,
  * and while nobody can log in at an authorization server; none of these makes it unready: restarting this process would
  * not mend it. What holds for one replica only is said.
  */
@@ -46,12 +50,19 @@ export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: 
   })
   const authServers = servers.filter(({ remarks }) => remarks.length > 0)
   const stores = [...new Set(held.storeRemarks?.() ?? [])]
+  const expiring = overdue(endingCredentials(config, held), held.clock).map(({ config: name, kind, endsAtMs }) => ({
+    config: name,
+    kind,
+    expires: new Date(endsAtMs).toISOString(),
+  }))
   const degraded =
-    unusable.length + providersWithoutKeys.length + stores.length > 0 || servers.some(({ isReady }) => !isReady)
+    unusable.length + providersWithoutKeys.length + stores.length + expiring.length > 0 ||
+    servers.some(({ isReady }) => !isReady)
   const detail = {
     ...(unusable.length === 0 ? {} : { unusable }),
     ...(providersWithoutKeys.length === 0 ? {} : { providersWithoutKeys }),
     ...(stores.length === 0 ? {} : { stores }),
+    ...(expiring.length === 0 ? {} : { expiring }),
     ...(authServers.length === 0 ? {} : { authServers }),
   }
   return {
@@ -65,7 +76,10 @@ export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: 
 const CURRENT_KEYS: ReadonlySet<string> = new Set(['hmacSecretRefs.0', 'signingKeySecretRefs.0'])
 
 /** The first thing without which a route can answer nothing but 500, by the record of its type. */
-function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }: Resources): Missing | undefined {
+function missingOf(
+  { auth, authServer }: ResolvedRoute,
+  { secrets, certificate, tokenFile }: Resources,
+): Missing | undefined {
   const { spec } = authServer?.server ?? {}
   const server = spec === undefined ? [] : secretsNamedBy({ type: 'embeddedAuthServer' as const, spec })
   const needed = server.filter(({ path }) => CURRENT_KEYS.has(path.join('.')))
@@ -80,6 +94,11 @@ function missingOf({ auth, authServer }: ResolvedRoute, { secrets, certificate }
       return { reason: asFailure(error).code, field: path.join('.') }
     }
   }
-  const file = filesNamedBy(auth).find(({ value }) => certificate(value)() === undefined)
+  const token = clientsOf(auth).find(
+    (client) => client?.method === 'tokenFile' && tokenFile(client.tokenFile?.path).version === 0,
+  )
+  if (token !== undefined) return { reason: 'secret_unavailable', field: 'clientAuth.tokenFile' }
+  const authorities = filesNamedBy(auth).filter(({ holds }) => holds === 'certificates')
+  const file = authorities.find(({ value }) => certificate(value)() === undefined)
   return file === undefined ? undefined : { reason: 'config_error', field: file.path.join('.') }
 }

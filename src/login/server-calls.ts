@@ -9,7 +9,7 @@ import {
   Secret,
   type SecretHandle,
 } from '../core/index.ts'
-import { askTokenEndpoint, type ClientAuthMethod, createClientAuthentication } from '../oauth/index.ts'
+import { askTokenEndpoint, type ClientSettings, createClientAuthentication } from '../oauth/index.ts'
 import type { LoginRecord } from './store.ts'
 
 /** True for what may be asked or shown to a browser: https, or plain http on this machine. */
@@ -38,10 +38,13 @@ export async function askAs(
 ): Promise<OutboundResponse> {
   if (!isSafeUrl(url)) throw loginRefusal('an endpoint of the authorization server has no https address')
   const { client_id: clientId, client_secret: value, token_endpoint_auth_method: registered } = client
-  const secret = value === undefined || registered === 'none' ? undefined : fixed(value)
-  const method: ClientAuthMethod = registered === 'client_secret_post' ? registered : 'client_secret_basic'
-  const authenticate = createClientAuthentication({ clientId, secret, method, clock: Date })
-  return askTokenEndpoint({ outbound, authenticate, secret }, { url, form: Object.entries(form) })
+  const method = registered === 'client_secret_post' ? 'clientSecretPost' : 'clientSecretBasic'
+  const settings: ClientSettings =
+    value === undefined || registered === 'none'
+      ? { method: 'none', clientId }
+      : { method, clientId, secret: fixed(value) }
+  const shown = createClientAuthentication(settings, Date)
+  return askTokenEndpoint({ outbound, client: shown }, { url, form: Object.entries(form) })
 }
 
 /**

@@ -8,7 +8,7 @@ export {
 export { type EgressProxy, egressProxyFor } from './egress.ts'
 export { busyFailure, outboundFailure, retryAfterSeconds, type ServiceFailures } from './failure.ts'
 export type { GuardOptions, Resolver } from './guard.ts'
-export { createOutbound, type OutboundOptions } from './outbound.ts'
+export { type ClientCertificate, createOutbound, type OutboundOptions } from './outbound.ts'
 export type { BreakerOptions } from './circuit.ts'
 export { createProtections, type Protections } from './protections.ts'
 export {

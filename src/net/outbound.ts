@@ -6,6 +6,7 @@ import {
   OutboundError,
   type OutboundRequest,
   type OutboundResponse,
+  type Secret,
 } from '../core/index.ts'
 import { parseRetryAfter } from '../http/index.ts'
 import { asConnector, promised } from './connector.ts'
@@ -35,6 +36,11 @@ export interface OutboundOptions {
    * returns undefined nothing is sent.
    */
   readonly caCert?: () => Buffer | undefined
+  /**
+   * What is shown to a server that asks for a certificate, read before each request; a change gives new connections. While it
+   * returns undefined nothing is sent.
+   */
+  readonly clientCertificate?: (() => ClientCertificate | undefined) | undefined
   /** Which addresses may be connected to. Absent: the operator's own choice, anything. */
   readonly guard?: GuardOptions
   /**
@@ -68,6 +74,17 @@ export interface OutboundOptions {
   readonly egressProxy?: EgressProxy
 }
 
+/** A certificate with its chain and its key, PEM; the same object as long as it is the same. */
+export interface ClientCertificate {
+  readonly cert: Buffer
+  readonly key: Secret
+}
+
+interface TlsMaterial {
+  readonly ca: Buffer | undefined
+  readonly client: ClientCertificate | undefined
+}
+
 const DEFAULT_DEADLINE_MS = 5000
 const DEFAULT_MAX_BYTES = 1024 * 1024
 const DEFAULT_MAX_CONCURRENT = 64
@@ -77,9 +94,14 @@ const RETRY_JITTER_MS = 150
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
 /** One set of connections: all with the same roots, the same guard and the same way out. */
-const createConnections = (options: OutboundOptions, deadlineMs: number, ca: Buffer | undefined): Dispatcher => {
+const createConnections = (options: OutboundOptions, deadlineMs: number, { ca, client }: TlsMaterial): Dispatcher => {
   const proxyFor = (url: URL): URL | undefined => egressProxyFor(url, options.egressProxy)
-  const tls = buildConnector({ timeout: deadlineMs, allowH2: false, ...(ca === undefined ? {} : { ca }) })
+  const tls = buildConnector({
+    timeout: deadlineMs,
+    allowH2: false,
+    ...(ca === undefined ? {} : { ca }),
+    ...(client === undefined ? {} : { cert: client.cert, key: client.key.reveal() }),
+  })
   const plain = promised(tls)
   const direct =
     options.guard === undefined && options.resolver === undefined
@@ -126,6 +148,17 @@ const createProxiedCheck = (options: OutboundOptions): ((url: string) => Promise
   }
 }
 
+/** What TLS is to use now. Throws `OutboundError`: nothing stands in for what was configured. */
+const materialOf = ({ caCert, clientCertificate }: OutboundOptions): TlsMaterial => {
+  const [ca, client] = [caCert?.(), clientCertificate?.()]
+  const lacks = (caCert !== undefined && ca === undefined) || (clientCertificate !== undefined && client === undefined)
+  if (lacks) throw new OutboundError('unreachable')
+  return { ca, client }
+}
+
+const isSame = (one: TlsMaterial, other: TlsMaterial): boolean =>
+  one.client === other.client && (one.ca === other.ca || (one.ca !== undefined && other.ca?.equals(one.ca) === true))
+
 /** Rejects with `OutboundError` timeout when `work` has not ended then, by `performance.now()`. */
 async function within<T>(work: Promise<T>, endsAtMs: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
@@ -158,19 +191,17 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     },
   )
   const checkProxied = createProxiedCheck(options)
-  let ca = options.caCert?.()
-  let connections = createConnections(options, deadlineMs, ca)
+  let material: TlsMaterial = { ca: options.caCert?.(), client: options.clientCertificate?.() }
+  let connections = createConnections(options, deadlineMs, material)
   let isClosed = false
 
   const current = (): Dispatcher => {
     if (isClosed) throw new OutboundError('closed')
-    if (options.caCert === undefined) return connections
-    const now = options.caCert()
-    // Fail closed: the system roots must not stand in for the ones that were configured.
-    if (now === undefined) throw new OutboundError('unreachable')
-    if (ca === undefined || (now !== ca && !now.equals(ca))) {
+    if (options.caCert === undefined && options.clientCertificate === undefined) return connections
+    const now = materialOf(options)
+    if (!isSame(material, now)) {
       const old = connections
-      ca = now
+      material = now
       connections = createConnections(options, deadlineMs, now)
       // Ends when its last round trip has ended; nothing new goes to it.
       void old.close()

@@ -1,53 +1,100 @@
-import { Failure, type Clock, type SecretHandle } from '../core/index.ts'
+import { type Clock, Failure, type SecretHandle } from '../core/index.ts'
 import { createClientAssertion } from './client-assertion.ts'
+import { createCertificatePair } from './client-certificate.ts'
+import type { ClientEndpoint, ClientSettings, OAuthClient } from './client-settings.ts'
 import { basicCredentials } from './form-post.ts'
+import { shapeOf } from './token-shape.ts'
 
-/** RFC 6749 §2.3.1, RFC 7523 §2.2, in the words of RFC 7591 §2. */
-export type ClientAuthMethod = 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+const ASSERTION_TYPES = {
+  'jwt-bearer': 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+  'jwt-spiffe': 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe',
+} as const
 
-/** What authenticating the client adds to a token request. */
-export interface ClientAuthentication {
-  readonly form: readonly (readonly [name: string, value: string])[]
-  readonly headers: Readonly<Record<string, string>>
+const idOf = (clientId: string | undefined): (readonly [string, string])[] =>
+  clientId === undefined ? [] : [['client_id', clientId]]
+
+/** When a JWT ends, in milliseconds since the epoch; undefined for one that does not say, and for anything else. */
+export function jwtEndMs(token: string): number | undefined {
+  const shape = shapeOf(token)
+  const exp = shape.kind === 'jwt' ? shape.jwt.payload['exp'] : undefined
+  return typeof exp === 'number' ? exp * 1_000 : undefined
 }
 
-export interface ClientSettings {
-  readonly clientId: string | undefined
-  /** The client secret, or the private key for `private_key_jwt`. */
-  readonly secret: SecretHandle | undefined
-  /** Only meaningful with a secret. */
-  readonly method: ClientAuthMethod
-  readonly clock: Clock
+/** The token in a file; one whose time is over is looked for once more, since who renews it may be slow. */
+async function tokenNow(handle: SecretHandle, clock: Clock): Promise<string> {
+  const hasEnded = (text: string): boolean => (jwtEndMs(text) ?? Infinity) <= clock.now()
+  const text = handle.current().reveal()
+  if (!hasEnded(text)) return text
+  await handle.refresh()
+  const again = handle.current().reveal()
+  if (!hasEnded(again)) return again
+  throw new Failure('secret_unavailable', { detail: `the token in ${handle.label} has expired` })
 }
 
-const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+function audienceAt({ url, issuer }: ClientEndpoint, wanted: string | undefined): string {
+  if (wanted === 'tokenEndpoint') return url
+  if (wanted === undefined) return issuer ?? url
+  if (wanted !== 'issuer') return wanted
+  if (issuer !== undefined) return issuer
+  throw new Failure('config_error', { detail: 'assertionAudience "issuer" needs an issuer that was discovered' })
+}
 
 /**
- * How one client authenticates at a token endpoint: HTTP Basic with id and secret (RFC 6749 §2.3.1), both in the body,
- * a signed assertion (RFC 7523 §2.2), or without a secret `client_id` in the body (a public client), or nothing at all.
- * The function it gives takes the URL of the endpoint, reads the secret each time, and throws `secret_unavailable` and
- * `config_error`.
+ * How one client authenticates: HTTP Basic with id and secret (RFC 6749 §2.3.1), both in the body, an assertion that it signs
+ * (RFC 7523 §2.2) or that stands in a file (a projected token, a JWT-SVID), a certificate in TLS (RFC 8705 §2), or `client_id`
+ * alone. What has expired or can't be read is `secret_unavailable`, and no other method is tried.
  */
-export function createClientAuthentication(
-  settings: ClientSettings,
-): (endpointUrl: string) => Promise<ClientAuthentication> {
-  const { clientId, secret, method, clock } = settings
-  if (secret === undefined) {
-    if (method === 'private_key_jwt') throw new Failure('config_error', { detail: 'private_key_jwt needs a key' })
-    const fixed = { form: clientId === undefined ? [] : [['client_id', clientId] as const], headers: {} }
-    return () => Promise.resolve(fixed)
+export function createClientAuthentication(settings: ClientSettings, clock: Clock): OAuthClient {
+  const { clientId } = settings
+  const client = (
+    authenticate: OAuthClient['authenticate'],
+    secrets: readonly SecretHandle[],
+    more: Partial<OAuthClient> = {},
+  ): OAuthClient => ({ authenticate, secrets, lasting: secrets, certificate: undefined, ...more })
+
+  switch (settings.method) {
+    case 'none': {
+      const fixed = { form: idOf(clientId), headers: {} }
+      return client(() => Promise.resolve(fixed), [])
+    }
+    case 'clientSecretBasic': {
+      const { secret } = settings
+      const basic = () => basicCredentials(settings.clientId, secret.current())
+      return client(async () => ({ form: [], headers: { authorization: basic() } }), [secret])
+    }
+    case 'clientSecretPost': {
+      const { secret } = settings
+      const form = () => [...idOf(clientId), ['client_secret', secret.current().reveal()] as const]
+      return client(async () => ({ form: form(), headers: {} }), [secret])
+    }
+    case 'privateKeyJwt': {
+      const { key, audience } = settings
+      const assertion = createClientAssertion(settings.clientId, key, clock)
+      return client(
+        async (endpoint) => asserted(clientId, 'jwt-bearer', await assertion(audienceAt(endpoint, audience))),
+        key.certificate === undefined ? [key.secret] : [key.secret, key.certificate],
+      )
+    }
+    case 'tokenFile': {
+      const { token, type } = settings
+      return client(async () => asserted(clientId, type, await tokenNow(token, clock)), [token], { lasting: [] })
+    }
+    default: {
+      const pair = createCertificatePair(settings.certificate, settings.key, clock)
+      const authenticate = async () => {
+        pair.check()
+        return { form: idOf(clientId), headers: {} }
+      }
+      return client(authenticate, [settings.certificate, settings.key], { certificate: () => pair.current() })
+    }
   }
-  if (clientId === undefined) throw new Failure('config_error', { detail: 'a client secret needs a clientId' })
-  const id = ['client_id', clientId] as const
-  if (method === 'client_secret_basic') {
-    return async () => ({ form: [], headers: { authorization: basicCredentials(clientId, secret.current()) } })
-  }
-  if (method === 'client_secret_post') {
-    return async () => ({ form: [id, ['client_secret', secret.current().reveal()]], headers: {} })
-  }
-  const assertion = createClientAssertion(clientId, secret, clock)
-  return async (endpointUrl) => ({
-    form: [id, ['client_assertion_type', ASSERTION_TYPE], ['client_assertion', await assertion(endpointUrl)]],
-    headers: {},
-  })
 }
+
+const asserted = (clientId: string | undefined, type: keyof typeof ASSERTION_TYPES, assertion: string) => ({
+  form: [
+    ...idOf(clientId),
+    ['client_assertion_type', ASSERTION_TYPES[type]] as const,
+    ['client_assertion', assertion] as const,
+  ],
+  headers: {},
+})

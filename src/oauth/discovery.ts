@@ -119,3 +119,28 @@ export function createKeyDiscovery(issuerUrl: string, documents: Documents, cloc
   const { metadata, forget } = createDiscovery({ issuerUrl, documents, clock, read })
   return { jwksUri: metadata, forget }
 }
+
+/**
+ * Discovery for who needs a token endpoint alone (RFC 8414 §2); with TLS client certificates the alias that is meant for them,
+ * where there is one (RFC 8705 §5).
+ */
+export function createTokenEndpointDiscovery(
+  issuerUrl: string,
+  options: { readonly documents: Documents; readonly clock: Clock; readonly isMutualTls: boolean },
+): Discovery<{ readonly url: string; readonly issuer: string }> {
+  const { documents, clock, isMutualTls } = options
+  const read = (document: Claims) => {
+    const url = endpointOf(isMutualTls ? withAliases(document) : document, 'token_endpoint', issuerUrl)
+    return { url, issuer: issuerUrl }
+  }
+  return createDiscovery({ issuerUrl, documents, clock, read })
+}
+
+/** The metadata as a client sees them that shows a certificate. */
+export function withAliases(document: Claims): Claims {
+  const aliases = document['mtls_endpoint_aliases']
+  return isClaims(aliases) ? { ...document, ...aliases } : document
+}
+
+const isClaims = (value: ClaimValue | undefined): value is Claims =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,9 +1,13 @@
 export { readCallback } from './callback.ts'
 export { isClientKey } from './client-assertion.ts'
-export { type ClientAuthMethod, createClientAuthentication } from './client-authentication.ts'
+export { type ClientCredentialEnd, clientEnds } from './client-ends.ts'
+export { createClientAuthentication } from './client-authentication.ts'
+export type { ClientEndpoint, ClientSettings, OAuthClient } from './client-settings.ts'
+export { type ClientDeps, openClient } from './open-client.ts'
 export {
   createDiscovery,
   createKeyDiscovery,
+  createTokenEndpointDiscovery,
   type Discovery,
   discoveryUrls,
   endpointOf,

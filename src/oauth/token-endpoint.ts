@@ -1,15 +1,12 @@
-import type { Outbound, OutboundRequest, OutboundResponse, SecretHandle } from '../core/index.ts'
-import type { ClientAuthentication } from './client-authentication.ts'
+import type { Outbound, OutboundRequest, OutboundResponse } from '../core/index.ts'
+import type { ClientEndpoint, OAuthClient } from './client-settings.ts'
 import { type FormPost, formRequest } from './form-post.ts'
 import { errorOf, refusesClient } from './refusals.ts'
 
 /** One client at a token endpoint or its like. */
 export interface TokenEndpointClient {
   readonly outbound: Outbound
-  /** See `createClientAuthentication`. */
-  readonly authenticate: (endpointUrl: string) => Promise<ClientAuthentication>
-  /** What it authenticates with; undefined for a public client. */
-  readonly secret: SecretHandle | undefined
+  readonly client: Pick<OAuthClient, 'authenticate' | 'secrets'>
 }
 
 /** True when an answer is about our client id or secret; a 401 without a word is (RFC 6749 §5.2). */
@@ -25,26 +22,27 @@ export const isNoTokenEndpoint = ({ status }: Pick<OutboundResponse, 'status'>):
   NO_TOKEN_ENDPOINT.has(status)
 
 /**
- * Asks a token endpoint (RFC 6749 §3.2) as one client; an answer with any status is returned. A secret that is refused is
- * read again, and when it has changed, the request is repeated once. Authentication is made anew for whatever is sent
- * again: a client assertion is good for one use. Throws `OutboundError`, and what `authenticate` throws.
+ * Asks a token endpoint (RFC 6749 §3.2) as one client; an answer with any status is returned. What it authenticates with is
+ * read again when it is refused, and when it has changed, the request is repeated once. Authentication is made anew for
+ * whatever is sent again: a client assertion is good for one use. Throws `OutboundError`, and what `authenticate` throws.
  */
 export async function askTokenEndpoint(
-  { outbound, authenticate, secret }: TokenEndpointClient,
-  post: FormPost & { readonly form: readonly (readonly [string, string])[] },
+  { outbound, client }: TokenEndpointClient,
+  post: FormPost & Pick<ClientEndpoint, 'issuer'> & { readonly form: readonly (readonly [string, string])[] },
 ): Promise<OutboundResponse> {
   const build = async (): Promise<OutboundRequest> => {
-    const client = await authenticate(post.url)
+    const shown = await client.authenticate(post)
     return formRequest({
       ...post,
-      form: [...post.form, ...client.form],
-      headers: { ...post.headers, ...client.headers },
+      form: [...post.form, ...shown.form],
+      headers: { ...post.headers, ...shown.headers },
     })
   }
   const send = async () => outbound.request({ ...(await build()), again: build })
-  const used = secret?.current()
+  const used = client.secrets.map((secret) => secret.current())
   const response = await send()
-  if (secret === undefined || used === undefined || !isClientRefused(response)) return response
-  await secret.refresh()
-  return secret.current().equals(used) ? response : send()
+  if (used.length === 0 || !isClientRefused(response)) return response
+  await Promise.all(client.secrets.map((secret) => secret.refresh()))
+  const isSame = client.secrets.every((secret, index) => used[index]?.equals(secret.current()) === true)
+  return isSame ? response : send()
 }

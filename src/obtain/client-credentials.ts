@@ -30,20 +30,21 @@ export function createClientCredentialsSource(
   deps: ObtainDeps,
 ): OwnSource {
   const { clock } = deps
+  const tokenUrl = spec.tokenUrl ?? spec.issuerUrl ?? ''
   const client = createTokenClient(name, spec, deps)
   const form = formOf(spec)
   const header = spec.externalTokenHeaderName?.toLowerCase() ?? 'authorization'
-  const logFailure = createTokenLog('token request', name, spec.tokenUrl, deps.log)
+  const logFailure = createTokenLog('token request', name, tokenUrl, deps.log)
 
   return {
-    secrets: client.secret === undefined ? [] : [client.secret],
+    secrets: client.secrets,
     deadlineMs: TOKEN_DEADLINE_MS,
     async fetch(endsAtMs) {
       try {
         // The lifetime counts from here: the answer's way back is part of it.
         const sentAtMs = clock.now()
         const response = await client.post({ form, endsAtMs })
-        const { token, expiresAtMs } = readOwnToken(response, { tokenUrl: spec.tokenUrl, sentAtMs, nowMs: clock.now() })
+        const { token, expiresAtMs } = readOwnToken(response, { tokenUrl, sentAtMs, nowMs: clock.now() })
         const lifetimeMs = expiresAtMs - sentAtMs
         return {
           credential: { kind: 'header', name: header, value: new Secret(`Bearer ${token.reveal()}`) },

@@ -1,5 +1,5 @@
 import type { CredentialCache } from '../cache/index.ts'
-import type { Clock, Credential, Log, Metrics, Outbound, Secrets, UpstreamTokens } from '../core/index.ts'
+import type { Clock, Credential, Log, Metrics, Outbound, SecretHandle, Secrets, UpstreamTokens } from '../core/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
 import type { RouteDecisions } from './cloud-sts/decision-log.ts'
 import type { StsEndpoints } from './cloud-sts/endpoint.ts'
@@ -23,6 +23,8 @@ export interface ObtainDeps {
   readonly outbound: (options: SourceOutboundOptions) => Outbound
   /** The current content of a CA file (PEM) that a config names, kept current; undefined while it can't be read. */
   readonly caCertificate: (path: string) => () => Buffer | undefined
+  /** The token in a file that a config names, kept current; undefined: the file that the environment names. */
+  readonly tokenFile: (path: string | undefined) => SecretHandle
   /** Where STS is, when not where the region says: before a config's own `stsEndpoint`, and after it. */
   readonly sts?: StsEndpoints
   /** The environment that AWS identities of the process are looked for in; that of the SDK is `process.env`. */

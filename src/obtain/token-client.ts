@@ -7,15 +7,25 @@ import {
   type SecretHandle,
 } from '../core/index.ts'
 import { shownUrl } from '../http/index.ts'
-import { askTokenEndpoint, createClientAuthentication } from '../oauth/index.ts'
-import type { TokenExchange } from '../resources/index.ts'
+import { outboundFailure } from '../net/index.ts'
+import {
+  askTokenEndpoint,
+  type ClientEndpoint,
+  createDocuments,
+  createTokenEndpointDiscovery,
+  openClient,
+  serviceOf,
+} from '../oauth/index.ts'
+import { clientAuthOf, type FlatClient } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 
 /** The fields of a type that say where its token endpoint is, and who we are there. */
-export type TokenClientSpec = Pick<
-  TokenExchange,
-  'tokenUrl' | 'clientId' | 'clientSecretRef' | 'clientAuthMethod' | 'clientKeySecretRef' | 'caCertPath'
->
+export interface TokenClientSpec extends FlatClient {
+  /** Undefined where `issuerUrl` leads to it. */
+  readonly tokenUrl?: string | undefined
+  readonly issuerUrl?: string | undefined
+  readonly caCertPath?: string | undefined
+}
 
 /** What differs from one token request to the next. */
 export interface TokenRequest {
@@ -28,53 +38,60 @@ export interface TokenRequest {
 
 /** One client at one token endpoint. */
 export interface TokenClient {
-  /** Whatever the answer's status; throws `OutboundError`, `secret_unavailable` and `config_error`. */
+  /** Whatever the answer's status; throws `OutboundError`, `secret_unavailable`, `config_error`, and what discovery throws. */
   post(request: TokenRequest): Promise<OutboundResponse>
-  /** What it authenticates with; undefined for a public client. */
-  readonly secret: SecretHandle | undefined
+  /** What a change of makes another client: what was got before is retired then. */
+  readonly secrets: readonly SecretHandle[]
   onRecovered(listener: () => void): void
   close(): Promise<void>
 }
 
 /** Milliseconds for one token, retries included. */
 export const TOKEN_DEADLINE_MS = 10_000
+const DISCOVERY_DEADLINE_MS = 5_000
 const MAX_BYTES = 1024 * 1024
 
 /**
  * The client of a config at its token endpoint: 10 s, 1 MiB, one retry, a circuit for all who go there with the same roots
- * (decisions §3.4).
+ * (decisions §3.4). Throws `config_error` for a client that lacks what it authenticates with.
  */
-export function createTokenClient(
-  name: string,
-  spec: TokenClientSpec,
-  { clock, secrets, outbound: open, caCertificate }: ObtainDeps,
-): TokenClient {
-  const isAssertion = spec.clientAuthMethod === 'private_key_jwt'
-  const ref = isAssertion ? spec.clientKeySecretRef : spec.clientSecretRef
-  const secret = ref === undefined ? undefined : secrets.handle(ref)
-  const authenticate = createClientAuthentication({
-    clientId: spec.clientId,
-    secret,
-    method: spec.clientAuthMethod,
-    clock,
-  })
-  let recovered: (() => void) | undefined
-  const outbound = open({
-    name,
-    // With other roots it can fail where others reach it.
-    service: JSON.stringify(['token endpoint', spec.tokenUrl, spec.caCertPath ?? '']),
-    onRecovered: () => recovered?.(),
-    deadlineMs: TOKEN_DEADLINE_MS,
-    maxBytes: MAX_BYTES,
-    retry: true,
-    ...(spec.caCertPath === undefined ? {} : { caCert: caCertificate(spec.caCertPath) }),
-  })
-  const client = { outbound, authenticate, secret }
+export function createTokenClient(name: string, spec: TokenClientSpec, deps: ObtainDeps): TokenClient {
+  const { caCertPath, tokenUrl, issuerUrl = '' } = spec
+  const auth = clientAuthOf(spec)
+  const client = openClient(auth, deps)
+  const shown = auth?.tls?.certificateSecretRef
+  const recovered: (() => void)[] = []
+  const open = (what: string, deadlineMs: number) =>
+    deps.outbound({
+      name,
+      // With other roots, or another certificate, it can fail where others reach it.
+      service: JSON.stringify([what, tokenUrl ?? issuerUrl, caCertPath ?? '', ...(shown === undefined ? [] : [shown])]),
+      onRecovered: () => recovered.forEach((tell) => tell()),
+      deadlineMs,
+      maxBytes: MAX_BYTES,
+      retry: true,
+      clientCertificate: client.certificate,
+      ...(caCertPath === undefined ? {} : { caCert: deps.caCertificate(caCertPath) }),
+    })
+  const outbound = open('token endpoint', TOKEN_DEADLINE_MS)
+  const documents = tokenUrl === undefined ? open('authorization server metadata', DISCOVERY_DEADLINE_MS) : undefined
+  const endpoint = ((): (() => Promise<ClientEndpoint>) => {
+    if (documents === undefined) return () => Promise.resolve({ url: tokenUrl ?? '' })
+    const failureOf = (error: unknown, what: string) => outboundFailure(error, serviceOf(what))
+    const { metadata } = createTokenEndpointDiscovery(issuerUrl, {
+      documents: createDocuments(documents, deps.clock, failureOf),
+      clock: deps.clock,
+      isMutualTls: auth?.method === 'tlsClient',
+    })
+    return metadata
+  })()
   return {
-    post: (request) => askTokenEndpoint(client, { ...request, url: spec.tokenUrl }),
-    secret,
-    onRecovered: (listener) => void (recovered = listener),
-    close: () => outbound.close(),
+    post: async (request) => askTokenEndpoint({ outbound, client }, { ...request, ...(await endpoint()) }),
+    secrets: client.lasting,
+    onRecovered: (listener) => void recovered.push(listener),
+    close: async () => {
+      await Promise.all([outbound.close(), documents?.close()])
+    },
   }
 }
 

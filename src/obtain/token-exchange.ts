@@ -76,7 +76,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   }
 
   return {
-    secrets: [client.secret, actorToken].filter((secret) => secret !== undefined),
+    secrets: actorToken === undefined ? client.secrets : [...client.secrets, actorToken],
     isKeyedByToken: auth.upstream === undefined,
     // Plain literals: spreads would leave twice the memory with every caller.
     plan: (caller): Plan => {

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { ClientAuth } from './client-auth.ts'
 import { clientCredentialsRecord } from './client-credentials.ts'
 import { cloudStsRecord } from './aws/cloud-sts.ts'
 import { embeddedAuthServerRecord } from './embedded-auth-server.ts'
@@ -9,7 +10,7 @@ import {
   upstreamInjectRecord,
 } from './static-types.ts'
 import { tokenExchangeRecord } from './token-exchange.ts'
-import type { Found, FoundContent, SecretRef } from '../fields/index.ts'
+import type { FoundContent, SecretRef } from '../fields/index.ts'
 import type { Asks, CalledUrl, CredentialOf, Remark, SetHeader, TypeRecord, UpstreamTokenUse } from './type-record.ts'
 
 /** All types of external auth, in the order of the specification. */
@@ -82,12 +83,16 @@ export const secretsNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>)
   TYPE_RECORDS[type].secrets(spec)
 
 /** Every file that a config names. */
-export const filesNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Found<string>[] =>
+export const filesNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly FoundContent<string>[] =>
   TYPE_RECORDS[type].files(spec)
 
 /** Every URL of a config that this product calls. */
 export const urlsCalledBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly CalledUrl[] =>
   TYPE_RECORDS[type].urls(spec)
+
+/** Who we are at the authorization servers that a config names; undefined where we don't say. */
+export const clientsOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly (ClientAuth | undefined)[] =>
+  TYPE_RECORDS[type].clients(spec)
 
 /** The token of an upstream provider that a config may use in place of the caller's. */
 export const upstreamTokenOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): UpstreamTokenUse | undefined =>

@@ -1,6 +1,25 @@
 import { z } from 'zod'
-import { absoluteUri, httpUrl, injectable, scopes, secretRef, timerDuration, withRules } from '../fields/index.ts'
-import { clientFields, keyForAssertions, reservedNames, stringMap, tokenHeaderName } from './client-fields.ts'
+import {
+  absoluteUri,
+  httpUrl,
+  injectable,
+  isRecord,
+  needs,
+  type Rule,
+  scopes,
+  secretRef,
+  timerDuration,
+  withRules,
+} from '../fields/index.ts'
+import { clientAuthOf } from './client-auth.ts'
+import {
+  clientFields,
+  keyForAssertions,
+  oneWayToSayWhoWeAre,
+  reservedNames,
+  stringMap,
+  tokenHeaderName,
+} from './client-fields.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 
 /** Parameters of a token request that are said by other fields, or by how the client authenticates. */
@@ -15,12 +34,57 @@ const RESERVED_TOKEN_PARAMS = [
   'resource',
 ] as const
 
+const onePlace: Rule = {
+  message: 'expected exactly one of "tokenUrl" and "issuerUrl"',
+  at: 'tokenUrl',
+  holds: (value) => (value['tokenUrl'] === undefined) !== (value['issuerUrl'] === undefined),
+  cel: 'has(self.tokenUrl) != has(self.issuerUrl)',
+  json: { oneOf: [{ required: ['tokenUrl'] }, { required: ['issuerUrl'] }] },
+}
+
+/** Written flat or as a record; a public client can't have this grant. */
+const isAuthenticated: readonly Rule[] = [
+  {
+    message: 'missing, needed where there is no "clientAuth"',
+    at: 'clientId',
+    holds: (value) => value['clientId'] !== undefined || value['clientAuth'] !== undefined,
+    cel: 'has(self.clientId) || has(self.clientAuth)',
+    json: { anyOf: [{ required: ['clientId'] }, { required: ['clientAuth'] }] },
+  },
+  {
+    message: 'missing, needed for this "clientAuthMethod"',
+    at: 'clientSecretRef',
+    holds: (value) =>
+      value['clientAuth'] !== undefined ||
+      value['clientAuthMethod'] === 'private_key_jwt' ||
+      value['clientSecretRef'] !== undefined,
+    cel: "has(self.clientAuth) || (has(self.clientAuthMethod) && self.clientAuthMethod == 'private_key_jwt') || has(self.clientSecretRef)",
+    json: {
+      anyOf: [
+        { required: ['clientAuth'] },
+        { properties: { clientAuthMethod: { const: 'private_key_jwt' } }, required: ['clientAuthMethod'] },
+        { required: ['clientSecretRef'] },
+      ],
+    },
+  },
+  {
+    message: 'expected another method than "none": only a client that authenticates gets a token of its own',
+    at: 'clientAuth',
+    holds: ({ clientAuth }) => !isRecord(clientAuth) || clientAuth['method'] !== 'none',
+    cel: "!has(self.clientAuth) || self.clientAuth.method != 'none'",
+    json: { properties: { clientAuth: { properties: { method: { not: { const: 'none' } } } } } },
+  },
+]
+
 /** `spec.clientCredentials` (RFC 6749 §4.4): only a client that authenticates may use this grant. */
 export const clientCredentials = () =>
   withRules(
     z.strictObject({
-      tokenUrl: httpUrl().describe('Token endpoint.'),
-      clientId: z.string().min(1).max(2048).describe('OAuth 2.0 client identifier of the proxy.'),
+      tokenUrl: httpUrl().optional().describe('Token endpoint.'),
+      issuerUrl: httpUrl()
+        .optional()
+        .describe('Authorization server whose metadata name the token endpoint (RFC 8414).'),
+      clientId: z.string().min(1).max(2048).optional().describe('OAuth 2.0 client identifier of the proxy.'),
       clientSecretRef: secretRef().optional().describe('Client secret.'),
       scopes: scopes().optional().describe('Scopes requested for the token.'),
       audience: z.string().min(1).max(2048).optional().describe('Target audience of the token.'),
@@ -35,18 +99,10 @@ export const clientCredentials = () =>
     [
       injectable('externalTokenHeaderName'),
       keyForAssertions,
-      {
-        message: 'missing, needed for this "clientAuthMethod"',
-        at: 'clientSecretRef',
-        holds: (value) => value.clientAuthMethod === 'private_key_jwt' || value.clientSecretRef !== undefined,
-        cel: "(has(self.clientAuthMethod) && self.clientAuthMethod == 'private_key_jwt') || has(self.clientSecretRef)",
-        json: {
-          anyOf: [
-            { properties: { clientAuthMethod: { const: 'private_key_jwt' } }, required: ['clientAuthMethod'] },
-            { required: ['clientSecretRef'] },
-          ],
-        },
-      },
+      needs('clientSecretRef', 'clientId'),
+      onePlace,
+      oneWayToSayWhoWeAre,
+      ...isAuthenticated,
       reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),
     ],
   )
@@ -62,9 +118,11 @@ export const clientCredentialsRecord = {
   credentialOf: () => 'proxy',
   asks: () => 'credential',
   init: { secrets: { 'backend/client-secret': { ofLab: 'lab-proxy/client-secret' } }, callersHave: 'nothing' },
-  urls: ({ tokenUrl, insecureAllowHttp, caCertPath }) => [
-    { path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp, caCertPath },
-  ],
+  urls: ({ tokenUrl, issuerUrl, insecureAllowHttp, caCertPath }) =>
+    Object.entries({ tokenUrl, issuerUrl }).flatMap(([field, url]) =>
+      url === undefined ? [] : [{ path: [field], url, insecureAllowHttp, caCertPath }],
+    ),
+  clients: (spec) => [clientAuthOf(spec)],
   cacheKey: () => ({}),
   sets: ({ externalTokenHeaderName = 'authorization' }) => [
     { name: externalTokenHeaderName.toLowerCase(), shown: "Bearer (the proxy's own token)" },

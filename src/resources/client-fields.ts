@@ -1,11 +1,15 @@
 import { z } from 'zod'
 import { filePath, secretRef, withCel, type Rule } from '../fields/index.ts'
+import { clientAuth, oneClient } from './client-auth.ts'
 
 /** How the client authenticates at the token endpoint (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
 /** The fields of a type that is a client of a token endpoint, beside its URL, its client identifier and secret. */
 export const clientFields = () => ({
+  clientAuth: clientAuth()
+    .optional()
+    .describe('How we authenticate, in place of the fields for it beside. Extends the specification.'),
   clientAuthMethod: z
     .enum(CLIENT_AUTH_METHODS)
     .default('client_secret_basic')
@@ -30,6 +34,11 @@ export const tokenHeaderName = () =>
     .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]*$/, { error: 'expected a header name (RFC 9110 §5.1)' })
     .optional()
     .transform((name) => (name === '' ? undefined : name))
+
+/** The record or the flat fields; `clientAuthMethod` may say what it is when nothing does. */
+export const oneWayToSayWhoWeAre: Rule = oneClient(['clientId', 'clientSecretRef', 'clientKeySecretRef'], {
+  defaults: { clientAuthMethod: 'client_secret_basic' },
+})
 
 /** `private_key_jwt` has a client and a key. */
 export const keyForAssertions: Rule = {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { absoluteUri, httpUrl, scopes, secretRef, injectable, needs, withRules } from '../fields/index.ts'
-import { clientFields, keyForAssertions, tokenHeaderName } from './client-fields.ts'
+import { clientAuthOf } from './client-auth.ts'
+import { clientFields, keyForAssertions, oneWayToSayWhoWeAre, tokenHeaderName } from './client-fields.ts'
 import { subjectProviderName } from './upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 
@@ -52,6 +53,7 @@ export const tokenExchange = () =>
       needs('clientKeySecretRef', 'clientId'),
       needs('actorTokenType', 'actorTokenSecretRef'),
       keyForAssertions,
+      oneWayToSayWhoWeAre,
     ],
   )
 
@@ -69,6 +71,7 @@ export const tokenExchangeRecord = {
   urls: ({ tokenUrl, insecureAllowHttp, caCertPath }) => [
     { path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp, caCertPath },
   ],
+  clients: (spec) => [clientAuthOf(spec)],
   cacheKey: ({ audience, scopes = [] }) => ({ audience, scopes: scopes.join(' ') }),
   sets: ({ externalTokenHeaderName = 'authorization' }) => [
     { name: externalTokenHeaderName.toLowerCase(), shown: 'Bearer (the exchanged token)' },

@@ -1,15 +1,7 @@
 import type { z } from 'zod'
 import type { FailureCode } from '../core/index.ts'
-import {
-  once,
-  FILE_PATHS,
-  marked,
-  markedContents,
-  SECRET_REFS,
-  type Found,
-  type FoundContent,
-  type SecretRef,
-} from '../fields/index.ts'
+import { once, FILE_PATHS, markedContents, SECRET_REFS, type FoundContent, type SecretRef } from '../fields/index.ts'
+import type { ClientAuth } from './client-auth.ts'
 
 /** A header that a type sets on requests. */
 export interface SetHeader {
@@ -100,8 +92,10 @@ export interface TypeRecord<Spec> {
   /** Every secret that a spec names. */
   secrets(spec: Spec): readonly FoundContent<SecretRef>[]
   /** Every file that a spec names. */
-  files(spec: Spec): readonly Found<string>[]
+  files(spec: Spec): readonly FoundContent<string>[]
   urls(spec: Spec): readonly CalledUrl[]
+  /** Who we are at the authorization servers that a spec names; undefined where we don't say. */
+  clients(spec: Spec): readonly (ClientAuth | undefined)[]
   /** The headers that the credential is put into; caller-sent copies are dropped. */
   sets(spec: Spec): readonly SetHeader[]
   /** The token of an upstream provider that may be used in place of the caller's; undefined for types that use none. */
@@ -128,7 +122,7 @@ export function named<S extends z.ZodType>(
   return {
     schema,
     secrets: (spec) => markedContents<SecretRef>(shared(), spec, SECRET_REFS),
-    files: (spec) => marked<string>(shared(), spec, FILE_PATHS),
+    files: (spec) => markedContents<string>(shared(), spec, FILE_PATHS),
   }
 }
 
@@ -145,6 +139,7 @@ export const FIRST_LOGIN: FirstConfig = {
 /** What most types have nothing of. */
 export const ORDINARY = {
   urls: () => [],
+  clients: () => [],
   sets: () => [],
   upstreamToken: () => undefined,
   cacheKey: () => undefined,

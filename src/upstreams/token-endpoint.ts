@@ -2,7 +2,6 @@ import { Failure, type Clock, type Outbound, type OutboundResponse, type Secrets
 import type { SecretRef } from '../fields/index.ts'
 import {
   askTokenEndpoint,
-  type ClientAuthMethod,
   createClientAuthentication,
   readTokenResponse,
   type Step,
@@ -44,14 +43,14 @@ export function createClientPost(
   { where, clock, secrets }: { readonly where: string; readonly clock: Clock; readonly secrets: Secrets },
 ): ClientPost {
   const secret = clientSecretRef === undefined ? undefined : secrets.handle(clientSecretRef)
-  const authenticateBy = (method: ClientAuthMethod) => createClientAuthentication({ clientId, secret, method, clock })
-  const [basic, inBody] = [authenticateBy('client_secret_basic'), authenticateBy('client_secret_post')]
+  const clientWith = (method: 'clientSecretBasic' | 'clientSecretPost') =>
+    createClientAuthentication(secret === undefined ? { method: 'none', clientId } : { method, clientId, secret }, clock)
+  const [basic, inBody] = [clientWith('clientSecretBasic'), clientWith('clientSecretPost')]
 
   return async ({ url, form, secretInBody }) => {
-    const authenticate = secretInBody === true ? inBody : basic
+    const client = secretInBody === true ? inBody : basic
     try {
-      const client = { outbound, authenticate, secret }
-      return await askTokenEndpoint(client, { url, form, headers: { 'user-agent': 'mcp-extauth' } })
+      return await askTokenEndpoint({ outbound, client }, { url, form, headers: { 'user-agent': 'mcp-extauth' } })
     } catch (error) {
       throw unanswered(error, where)
     }

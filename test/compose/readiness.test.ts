@@ -4,6 +4,8 @@ import { Failure, Secret, type Secrets } from '../../src/core/index.ts'
 import { resolveProxy, type ResolvedProxy } from '../../src/load/index.ts'
 import { externalAuth, load, OAUTH, proxy, route, SPECS } from '../load/documents/build.ts'
 
+const NOW = Date.UTC(2026, 10, 23)
+
 const exchange = {
   type: 'tokenExchange',
   tokenExchange: {
@@ -42,7 +44,9 @@ function without(...missing: readonly string[]) {
     }),
   }
   const certificate = (path: string) => () => (missing.includes(path) ? undefined : Buffer.from(''))
-  return { secrets, certificate, providersWithoutKeys: () => missing.filter((name) => name.startsWith('provider ')) }
+  const tokenFile = (path = '') => secrets.handle({ name: 'file', key: path })
+  const providersWithoutKeys = () => missing.filter((name) => name.startsWith('provider '))
+  return { clock: { now: () => NOW }, secrets, certificate, tokenFile, providersWithoutKeys }
 }
 
 describe('readiness', () => {

@@ -72,6 +72,7 @@ export interface RigOptions {
   readonly clock?: Clock & Partial<ManualClock>
   readonly upstreamTokens?: UpstreamTokens
   readonly caCertificate?: ObtainDeps['caCertificate']
+  readonly tokenFile?: ObtainDeps['tokenFile']
 }
 
 /** Everything around `createObtain`: the real cache, the real outgoing connections, and ports that record. */
@@ -93,6 +94,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
     caCertificate: options.caCertificate ?? (() => () => undefined),
     env: {},
     identities: createIdentityPool().hold(),
+    tokenFile: options.tokenFile ?? (() => createTestSecrets({}).handle({ name: 'no', key: 'file' })),
     ...(options.upstreamTokens === undefined ? {} : { upstreamTokens: options.upstreamTokens }),
   }
 

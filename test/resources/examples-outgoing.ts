@@ -42,6 +42,39 @@ const WRONG_CREDENTIALS: readonly (readonly [name: string, value: unknown])[] = 
   ['tokenUrl', 'a/b'], ['tokenUrl', 'https://a/b#c'], ['clientId', ''], ['clientId', 7], ['clientSecretRef', 'text'], ['audience', ''], ['audience', ['a', 'b']], ['resource', 'backend'], ['resource', 'urn:a#b'], ['scopes', 'read'], ['additionalParams', { tenant: 1 }], ['additionalParams', ['a']], ['additionalParams', { '': 'a' }], ['externalTokenHeaderName', 'Host'], ['externalTokenHeaderName', 'a b'], ['cacheSkew', '5'], ['cacheSkew', '-5s'], ['cacheSkew', 30], ['clientAuthMethod', 'none'], ['insecureAllowHttp', 'yes'], ['subjectTokenType', 'jwt'],
 ]
 
+const tls = { certificateSecretRef: secret, keySecretRef: secret }
+// prettier-ignore
+const CLIENTS: readonly (readonly [name: string, clientAuth: { readonly method: string }])[] = [
+  ['a secret by Basic', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret }],
+  ['a secret in the body', { method: 'clientSecretPost', clientId: 'us', secretRef: secret }],
+  ['a key', { method: 'privateKeyJwt', clientId: 'us', key: { secretRef: secret } }],
+  ['a key and all that can be said of it', { method: 'privateKeyJwt', clientId: 'us', assertionAudience: 'issuer', key: { secretRef: secret, algorithm: 'PS256', kid: 'a', certificateSecretRef: secret, legacyThumbprint: true, x5c: true } }],
+  ['a projected token', { method: 'tokenFile', clientId: 'us', tokenFile: { path: '/var/run/token', type: 'jwt-bearer' } }],
+  ['the token file of Azure', { method: 'tokenFile', clientId: 'us', tokenFile: {} }],
+  ['a JWT-SVID', { method: 'tokenFile', tokenFile: { path: '/run/svid', type: 'jwt-spiffe' } }],
+  ['a certificate in TLS', { method: 'tlsClient', clientId: 'us', tls }],
+  ['nothing', { method: 'none', clientId: 'us' }],
+]
+// prettier-ignore
+const WRONG_CLIENTS: readonly (readonly [name: string, clientAuth: unknown, problem: string])[] = [
+  ['no method', { clientId: 'us' }, '.method  missing'],
+  ['an unknown method', { method: 'client_secret_basic', clientId: 'us' }, '.method'],
+  ['an unknown field', { method: 'none', clientId: 'us', secret: 'a' }, '.secret'],
+  ['text', 'none', ''],
+  ...['clientSecretBasic', 'clientSecretPost'].map((method) => [`${method} without secret`, { method, clientId: 'us' }, '.secretRef'] as const),
+  ['privateKeyJwt without key', { method: 'privateKeyJwt', clientId: 'us' }, '.key'],
+  ['a key without secret', { method: 'privateKeyJwt', clientId: 'us', key: {} }, '.key.secretRef  missing'],
+  ['an algorithm with a shared secret', { method: 'privateKeyJwt', clientId: 'us', key: { secretRef: secret, algorithm: 'HS256' } }, '.key.algorithm'],
+  ['tokenFile without file', { method: 'tokenFile', clientId: 'us' }, '.tokenFile'],
+  ['a token of another kind', { method: 'tokenFile', clientId: 'us', tokenFile: { type: 'saml2-bearer' } }, '.tokenFile.type'],
+  ['tlsClient without certificate', { method: 'tlsClient', clientId: 'us' }, '.tls'],
+  ['a certificate without key', { method: 'tlsClient', clientId: 'us', tls: { certificateSecretRef: secret } }, '.tls.keySecretRef  missing'],
+  ['none with a secret', { method: 'none', clientId: 'us', secretRef: secret }, '.secretRef'],
+  ['a secret with a certificate', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret, tls }, '.tls'],
+  ['a secret with an audience', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret, assertionAudience: 'issuer' }, '.assertionAudience'],
+  ...['none', 'clientSecretBasic', 'privateKeyJwt', 'tlsClient'].map((method) => [`${method} without id`, { method, secretRef: secret, key: { secretRef: secret }, tls }, '.clientId  missing'] as const),
+]
+
 // prettier-ignore
 export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'unauthenticated', spec: { type: 'unauthenticated' } },
@@ -90,13 +123,22 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'client credentials with everything', spec: credentials({ audience: 'backend', resource: 'urn:example:api', scopes: ['read'], additionalParams: { tenant: 'a', claims: '{}' }, externalTokenHeaderName: 'X-Token', cacheSkew: '1m30s', clientAuthMethod: 'client_secret_post', caCertPath: './ca.pem', insecureAllowHttp: true }) },
   { name: 'client credentials with a key', spec: credentials({ clientSecretRef: undefined, clientAuthMethod: 'private_key_jwt', clientKeySecretRef: secret }) },
   { name: 'client credentials without their object', spec: { type: 'clientCredentials' }, problem: 'missing, "clientCredentials" is required' },
-  ...['tokenUrl', 'clientId'].map((name) => ({ name: `client credentials without ${name}`, spec: credentials({ [name]: undefined }), problem: `spec.clientCredentials.${name}  missing` })),
+  { name: 'client credentials without tokenUrl', spec: credentials({ tokenUrl: undefined }), problem: 'expected exactly one of "tokenUrl" and "issuerUrl"' },
+  { name: 'client credentials with both places', spec: credentials({ issuerUrl: 'https://idp.example.com' }), problem: 'expected exactly one of "tokenUrl" and "issuerUrl"' },
+  { name: 'client credentials by discovery', spec: credentials({ tokenUrl: undefined, issuerUrl: 'https://idp.example.com/realms/a' }) },
+  { name: 'client credentials without clientId', spec: credentials({ clientId: undefined }), problem: 'spec.clientCredentials.clientId  missing' },
+  { name: 'client credentials of a public client', spec: credentials({ clientId: undefined, clientSecretRef: undefined, clientAuth: { method: 'none', clientId: 'us' } }), problem: 'another method than "none"' },
   { name: 'client credentials without a secret', spec: credentials({ clientSecretRef: undefined }), problem: 'spec.clientCredentials.clientSecretRef  missing, needed for this "clientAuthMethod"' },
   { name: 'client credentials with a key that nothing uses instead of the secret', spec: credentials({ clientSecretRef: undefined, clientKeySecretRef: secret }), problem: 'clientSecretRef  missing' },
   { name: 'client credentials without a key', spec: credentials({ clientAuthMethod: 'private_key_jwt' }), problem: 'needs "clientId" and "clientKeySecretRef"' },
   ...WRONG_CREDENTIALS.map(([name, value]) => ({ name: `no ${name} of client credentials: ${JSON.stringify(value)}`, spec: credentials({ [name]: value }), problem: `spec.clientCredentials.${name}` })),
   { name: 'a cacheSkew that is longer than timers', spec: credentials({ cacheSkew: '597h' }), problem: 'at most 596h', unseenBy: ['json schema'] },
   ...['grant_type', 'client_id', 'client_secret', 'client_assertion', 'client_assertion_type', 'scope', 'audience', 'resource'].map((name) => ({ name: `the reserved parameter ${name}`, spec: credentials({ additionalParams: { [name]: 'a' } }), problem: 'expected none of the parameters that the proxy sets itself' })),
+
+  ...CLIENTS.map(([name, clientAuth]) => ({ name: `a client with ${name}`, spec: exchange({ clientAuth }) })),
+  ...CLIENTS.filter(([, { method }]) => method !== 'none').map(([name, clientAuth]) => ({ name: `a client of its own with ${name}`, spec: credentials({ clientId: undefined, clientSecretRef: undefined, clientAuth }) })),
+  ...WRONG_CLIENTS.map(([name, clientAuth, problem]) => ({ name: `no client: ${name}`, spec: exchange({ clientAuth }), problem: `spec.tokenExchange.clientAuth${problem}` })),
+  ...[{ clientId: 'us' }, { clientId: 'us', clientSecretRef: secret }, { clientId: 'us', clientKeySecretRef: secret }, { clientAuthMethod: 'client_secret_post' }].map((flat) => ({ name: `a client said twice: ${Object.keys(flat).join(', ')}`, spec: exchange({ ...flat, clientAuth: { method: 'none', clientId: 'us' } }), problem: 'expected only one of the two ways' })),
 
   { name: 'a fallback role', spec: sts({ fallbackRoleArn: arn }) },
   { name: 'the alias awsSts', spec: sts({ fallbackRoleArn: arn }, 'awsSts') },

@@ -37,18 +37,19 @@ export function buildCandidate(
   services.stores.use(rooms)
   const { clock, log, decisions, egressProxy } = services
   const secrets = services.secrets.hold()
-  const caFiles = services.caFiles.hold()
+  const files = services.namedFiles.hold()
   const authenticators = services.authenticators.hold()
   const identities = services.identities.hold()
-  const certificate: Resources['certificate'] = (path) => caFiles.certificate(path)
-  const obtain = { ...services.obtain, secrets, caCertificate: certificate, identities }
+  const certificate: Resources['certificate'] = (path) => files.certificate(path)
+  const tokenFile: Resources['tokenFile'] = (path) => files.token(path)
+  const obtain = { ...services.obtain, secrets, caCertificate: certificate, tokenFile, identities }
   const opened: { close(): Promise<void> }[] = []
   const close = async (): Promise<void> => {
     try {
       await Promise.all(opened.map((part) => part.close()))
     } finally {
       secrets.release()
-      caFiles.release()
+      files.release()
       await Promise.all([authenticators.release(), identities.release()])
     }
   }
@@ -79,7 +80,15 @@ export function buildCandidate(
     const runtime = { routes, localHandlers, close }
     const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
     const storeRemarks = () => services.stores.states().flatMap(({ remarks }) => remarks)
-    const held = { secrets, certificate, providersWithoutKeys, storeRemarks, authServers: authServers.all }
+    const held = {
+      clock,
+      secrets,
+      certificate,
+      tokenFile,
+      providersWithoutKeys,
+      storeRemarks,
+      authServers: authServers.all,
+    }
     const prepared = () => atMost(PREPARE_MS, Promise.all(authServers.all.map((server) => server.opened())))
     const adopt = (): void => {
       authenticators.start()

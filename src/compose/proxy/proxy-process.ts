@@ -20,6 +20,7 @@ import { loadRooms } from './late-rooms.ts'
 import type { ReportingLog, OpenMetrics } from '../../report/index.ts'
 import { type MemoryOptions, type MemoryShares, memorySharesOf } from '../memory-limit.ts'
 import { createServices, type Services } from './proxy-services.ts'
+import { endingCredentials, noteEnds } from '../client-credentials.ts'
 import { readinessOf } from '../readiness.ts'
 import { createReloader } from './reloader.ts'
 import { observersOf } from '../observers.ts'
@@ -149,6 +150,10 @@ export async function startProxy(
       metrics,
     }),
   )
+  const told = (): OpenMetrics => {
+    noteEnds(endingCredentials(current.config, current.held), metrics)
+    return metrics
+  }
   const running: ProxyProcess = {
     url: proxy.url,
     connect: () => proxy.connect(),
@@ -156,10 +161,10 @@ export async function startProxy(
     first,
     memory,
     inspector,
-    openMetrics: metrics,
+    openMetrics: { ...metrics, snapshot: () => told().snapshot() },
     config: () => current.config,
     readiness: () => readinessOf(current.config, current.held, isDraining),
-    metrics: () => metrics.render(),
+    metrics: () => told().render(),
     cache: () => cache.list(),
     async purge(filter) {
       const { purged, told } = cache.purge(filter)

@@ -8,7 +8,7 @@ import { openSecrets, type OpenSecrets } from '../../secrets/index.ts'
 import type { Stores } from '../../storage/index.ts'
 import { type AuthServers, createAuthServers } from './auth-servers.ts'
 import { type Authenticators, createAuthenticators } from './authenticators.ts'
-import { type CaFiles, openCaFiles } from '../ca-files.ts'
+import { type NamedFiles, openNamedFiles } from '../named-files.ts'
 import { describeEgress, egressFrom } from '../egress.ts'
 import { type LateStores, lateStores } from './late-stores.ts'
 import type { Telemetry } from '../../telemetry/index.ts'
@@ -24,7 +24,7 @@ export interface Services {
   readonly metrics: OpenMetrics
   readonly egressProxy: EgressProxy | undefined
   readonly secrets: OpenSecrets
-  readonly caFiles: CaFiles
+  readonly namedFiles: NamedFiles
   readonly authenticators: Authenticators
   readonly authServers: AuthServers
   readonly cache: CredentialCache<Credential>
@@ -35,7 +35,10 @@ export interface Services {
   /** Identities of the process at AWS, held by the configurations that use them. */
   readonly identities: ReturnType<typeof createIdentityPool>
   /** For the sources of credentials, without what each configuration holds for itself. */
-  readonly obtain: Omit<ObtainDeps, 'secrets' | 'caCertificate' | 'identities' | 'decisions' | 'onMatcherError'>
+  readonly obtain: Omit<
+    ObtainDeps,
+    'secrets' | 'caCertificate' | 'tokenFile' | 'identities' | 'decisions' | 'onMatcherError'
+  >
 }
 
 export interface ServicesOptions {
@@ -87,7 +90,7 @@ export function createServices(options: ServicesOptions): Services {
     metrics,
     egressProxy,
     secrets,
-    caFiles: openCaFiles(log),
+    namedFiles: openNamedFiles(log, env),
     authenticators: createAuthenticators({ clock, log, metrics, outbound, series }),
     authServers: createAuthServers({
       clock,

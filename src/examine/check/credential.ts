@@ -11,6 +11,7 @@ import { createSource } from '../../obtain/index.ts'
 import { namedStsEndpoint, stsEndpoint } from '../../obtain/cloud-sts/index.ts'
 import {
   asksOf,
+  clientsOf,
   hasRoles,
   type ResolvedAuth,
   type ResolvedAuthOf,
@@ -134,8 +135,8 @@ async function checkExchange(
     return { lines: [...lines, line.failed('a made-up token was exchanged', remedy)], credential: undefined }
   } catch (error) {
     if (!isReal && error instanceof Failure && REFUSALS_OF_A_TOKEN.has(error.code)) {
-      const client =
-        'clientId' in auth.spec && auth.spec.clientId !== undefined ? `the client ${auth.spec.clientId}` : 'us'
+      const [clientId] = clientsOf(auth).flatMap((client) => client?.clientId ?? [])
+      const client = clientId === undefined ? 'us' : `the client ${clientId}`
       lines.push(line.ok(`takes ${client} and refuses a made-up token; a real exchange needs --token-file`))
     } else lines.push(line.thrown(error))
     return { lines, credential: undefined }

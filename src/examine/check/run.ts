@@ -46,16 +46,17 @@ export async function runChecks(
   })
   services.stores.use(await loadRooms(config))
   const secrets = services.secrets.hold()
-  const caFiles = services.caFiles.hold()
+  const files = services.namedFiles.hold()
   const authenticators = services.authenticators.hold()
   const identities = services.identities.hold()
-  const caCertificate = (path: string) => caFiles.certificate(path)
+  const caCertificate = (path: string) => files.certificate(path)
+  const tokenFile = (path: string | undefined) => files.token(path)
   const times = createClockNotes()
   const context: CheckContext = {
     config,
     clock,
     secrets,
-    obtain: { ...services.obtain, secrets, caCertificate, identities },
+    obtain: { ...services.obtain, secrets, caCertificate, tokenFile, identities },
     authenticators,
     egressProxy: services.egressProxy,
     token: options.token,
@@ -101,7 +102,7 @@ export async function runChecks(
     return checked
   } finally {
     secrets.release()
-    caFiles.release()
+    files.release()
     await Promise.all([authenticators.release(), identities.release()])
     await services.stores.close()
   }

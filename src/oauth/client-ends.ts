@@ -1,0 +1,50 @@
+import { X509Certificate } from 'node:crypto'
+import type { SecretHandle } from '../core/index.ts'
+import type { ClientAuth } from '../resources/index.ts'
+import type { ClientDeps } from './open-client.ts'
+import { shapeOf } from './token-shape.ts'
+
+const DAY_MS = 86_400_000
+/** A token that lives for less than ten days is renewed by whoever made it well before this part of its life. */
+const LAST_PART = 0.1
+
+/** Something that a client authenticates with, and when its time is over. */
+export interface ClientCredentialEnd {
+  readonly kind: 'certificate' | 'token'
+  /** `NAME/KEY` of the secret, or the path of the file. */
+  readonly label: string
+  readonly endsAtMs: number
+  /** When it should have been renewed: a day before its end, or in the last tenth of a shorter life. */
+  readonly renewByMs: number
+}
+
+const END_OF = {
+  certificate: (text: string) => {
+    const { validFromDate, validToDate } = new X509Certificate(text)
+    return [validFromDate.getTime(), validToDate.getTime()] as const
+  },
+  token: (text: string) => {
+    const shape = shapeOf(text)
+    const { iat, exp } = shape.kind === 'jwt' ? shape.jwt.payload : {}
+    if (typeof exp !== 'number') throw new TypeError('a token without end')
+    return [typeof iat === 'number' ? iat * 1_000 : undefined, exp * 1_000] as const
+  },
+}
+
+/** When what a client authenticates with ends; what is missing, can't be read or does not end is left out. */
+export function clientEnds(auth: ClientAuth | undefined, deps: Omit<ClientDeps, 'clock'>): ClientCredentialEnd[] {
+  const ends: ClientCredentialEnd[] = []
+  const note = (kind: ClientCredentialEnd['kind'], handle: SecretHandle): void => {
+    try {
+      const [beganAtMs, endsAtMs] = END_OF[kind](handle.current().reveal())
+      const lastPartMs = beganAtMs === undefined ? DAY_MS : (endsAtMs - beganAtMs) * LAST_PART
+      ends.push({ kind, label: handle.label, endsAtMs, renewByMs: endsAtMs - Math.min(DAY_MS, lastPartMs) })
+    } catch {
+      // Whoever uses it says why it can't be used.
+    }
+  }
+  const chain = auth?.tls?.certificateSecretRef ?? auth?.key?.certificateSecretRef
+  if (chain !== undefined) note('certificate', deps.secrets.handle(chain))
+  if (auth?.method === 'tokenFile') note('token', deps.tokenFile(auth.tokenFile?.path))
+  return ends
+}

@@ -1,0 +1,172 @@
+import { z } from 'zod'
+import { filePath, type Rule, secretRef, type SecretRef, withRules } from '../fields/index.ts'
+
+/** How a client authenticates at a token endpoint (RFC 6749 §2.3, RFC 7523 §2.2, RFC 8705 §2). */
+const METHODS = ['clientSecretBasic', 'clientSecretPost', 'privateKeyJwt', 'tokenFile', 'tlsClient', 'none'] as const
+type Method = (typeof METHODS)[number]
+
+/** What signs client assertions. */
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+] as const
+
+const assertionKey = () =>
+  z.strictObject({
+    secretRef: secretRef('client key').describe('Private key (JWK or PEM) that signs client assertions.'),
+    algorithm: z
+      .enum(ALGORITHMS)
+      .optional()
+      .describe('Default: that of the key; PS256 for an RSA key with a certificate, RS256 without.'),
+    kid: z.string().min(1).max(256).optional().describe('Key identifier in the header; default that of the JWK.'),
+    certificateSecretRef: secretRef('certificate chain')
+      .optional()
+      .describe('Certificate of the key (PEM); its SHA-256 thumbprint goes into the header as x5t#S256.'),
+    legacyThumbprint: z.boolean().default(false).describe('Put the SHA-1 thumbprint into the header too, as x5t.'),
+    x5c: z.boolean().default(false).describe('Put the certificate and its chain into the header.'),
+  })
+
+const tokenFile = () =>
+  z.strictObject({
+    path: filePath('token')
+      .optional()
+      .describe('File with the token, read again when it changes. Default: the one AZURE_FEDERATED_TOKEN_FILE names.'),
+    type: z
+      .enum(['jwt-bearer', 'jwt-spiffe'])
+      .default('jwt-bearer')
+      .describe('What the token is: of an issuer that is trusted for this client, or a JWT-SVID of SPIFFE.'),
+  })
+
+/** The part is there exactly with these methods. */
+function goesWith(part: string, methods: readonly Method[]): Rule {
+  const isOne = (method: unknown): boolean => methods.some((name) => name === method)
+  const names = methods.map((name) => `"${name}"`).join(' or ')
+  return {
+    message: `"${part}" is required with method ${names}, and must be absent otherwise`,
+    at: part,
+    holds: (value) =>
+      !METHODS.some((name) => name === value['method']) || isOne(value['method']) === (value[part] !== undefined),
+    cel: `(self.method in [${methods.map((name) => `'${name}'`).join(', ')}]) == has(self.${part})`,
+    json: {
+      anyOf: [
+        { properties: { method: { enum: [...methods] } }, required: ['method', part] },
+        { properties: { method: { not: { enum: [...methods] } } }, not: { required: [part] } },
+      ],
+    },
+  }
+}
+
+/** The record `clientAuth`: who we are to an authorization server, and how we show it (decisions §3.9). */
+export const clientAuth = () =>
+  withRules(
+    z.strictObject({
+      method: z.enum(METHODS).describe('How the client authenticates.'),
+      clientId: z.string().min(1).max(2048).optional().describe('Client identifier; only a tokenFile needs none.'),
+      secretRef: secretRef().optional().describe('Client secret.'),
+      key: assertionKey().optional().describe('Only with method privateKeyJwt.'),
+      assertionAudience: z
+        .string()
+        .min(1)
+        .max(2048)
+        .optional()
+        .describe(
+          'Audience of assertions: tokenEndpoint, issuer, or a text. Default: the issuer where it was discovered, else the token endpoint.',
+        ),
+      tokenFile: tokenFile().optional().describe('Only with method tokenFile.'),
+      tls: z
+        .strictObject({
+          certificateSecretRef: secretRef('certificate chain').describe(
+            'Certificate of the client with its chain (PEM).',
+          ),
+          keySecretRef: secretRef('key of certificate').describe('Its private key (PEM).'),
+        })
+        .optional()
+        .describe('Only with method tlsClient (RFC 8705).'),
+    }),
+    [
+      {
+        message: 'missing, only method "tokenFile" needs no "clientId"',
+        at: 'clientId',
+        holds: (value) => value['method'] === 'tokenFile' || value['clientId'] !== undefined,
+        cel: "self.method == 'tokenFile' || has(self.clientId)",
+        json: { anyOf: [{ properties: { method: { const: 'tokenFile' } } }, { required: ['clientId'] }] },
+      },
+      goesWith('secretRef', ['clientSecretBasic', 'clientSecretPost']),
+      goesWith('key', ['privateKeyJwt']),
+      goesWith('tokenFile', ['tokenFile']),
+      goesWith('tls', ['tlsClient']),
+      {
+        message: 'only method "privateKeyJwt" has an "assertionAudience"',
+        at: 'assertionAudience',
+        holds: (value) => value['assertionAudience'] === undefined || value['method'] === 'privateKeyJwt',
+        cel: "!has(self.assertionAudience) || self.method == 'privateKeyJwt'",
+        json: {
+          anyOf: [{ properties: { method: { const: 'privateKeyJwt' } } }, { not: { required: ['assertionAudience'] } }],
+        },
+      },
+    ],
+  )
+export type ClientAuth = z.output<ReturnType<typeof clientAuth>>
+
+/** The same said by fields beside each other, as the specification has it. */
+export interface FlatClient {
+  readonly clientAuth?: ClientAuth | undefined
+  readonly clientId?: string | undefined
+  readonly clientSecretRef?: SecretRef | undefined
+  readonly clientAuthMethod?: 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt' | undefined
+  readonly clientKeySecretRef?: SecretRef | undefined
+}
+
+/** The record that a spec stands for, written as one or by flat fields; undefined where we are no client at all. */
+export function clientAuthOf(spec: FlatClient): ClientAuth | undefined {
+  const { clientId, clientSecretRef, clientKeySecretRef } = spec
+  if (spec.clientAuth !== undefined) return spec.clientAuth
+  if (clientId === undefined) return undefined
+  if (spec.clientAuthMethod === 'private_key_jwt' && clientKeySecretRef !== undefined)
+    return {
+      method: 'privateKeyJwt',
+      clientId,
+      key: { secretRef: clientKeySecretRef, legacyThumbprint: false, x5c: false },
+    }
+  if (clientSecretRef === undefined) return { method: 'none', clientId }
+  const method = spec.clientAuthMethod === 'client_secret_post' ? 'clientSecretPost' : 'clientSecretBasic'
+  return { method, clientId, secretRef: clientSecretRef }
+}
+
+/** `record` is another way to say what the flat fields say: only one of the ways. Those of `defaults` may say their default. */
+export function oneClient(
+  flat: readonly string[],
+  { record = 'clientAuth', defaults = {} }: { record?: string; defaults?: Readonly<Record<string, string>> } = {},
+): Rule {
+  const all = Object.entries(defaults)
+  const names = [...flat, ...Object.keys(defaults)].map((name) => `"${name}"`).join(', ')
+  const absent = flat.map((name) => `!has(self.${name})`)
+  const usual = all.map(([name, value]) => `(!has(self.${name}) || self.${name} == '${value}')`)
+  return {
+    message: `"${record}" stands for ${names}: expected only one of the two ways`,
+    at: record,
+    holds: (value) =>
+      value[record] === undefined ||
+      (flat.every((name) => value[name] === undefined) &&
+        all.every(([name, usualValue]) => value[name] === undefined || value[name] === usualValue)),
+    cel: `!has(self.${record}) || (${[...absent, ...usual].join(' && ')})`,
+    json: {
+      anyOf: [
+        { not: { required: [record] } },
+        {
+          not: { anyOf: flat.map((name) => ({ required: [name] })) },
+          properties: Object.fromEntries(all.map(([name, value]) => [name, { const: value }])),
+        },
+      ],
+    },
+  }
+}

@@ -1,0 +1,171 @@
+import { rmSync } from 'node:fs'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import { decodeJwt, UnsecuredJWT } from 'jose'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openNamedFiles } from '../../src/compose/named-files.ts'
+import { asFailure } from '../../src/core/index.ts'
+import { createCaller, createRecordingLog, START_MS } from '../support/ports.ts'
+import { createSockets } from '../support/sockets.ts'
+import { TLS } from '../support/tls.ts'
+import { createRig, GRANTS, issued, json, type RigOptions, startEndpoint } from './harness.ts'
+
+const sockets = createSockets()
+let folder: string
+let endpoint: Awaited<ReturnType<typeof startEndpoint>>
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'extauth-client-auth-'))
+  endpoint = await startEndpoint(sockets, json(issued('issued')))
+})
+afterEach(async () => {
+  await sockets.closeAll()
+  rmSync(folder, { recursive: true })
+})
+
+const ref = (key: string) => ({ name: 'idp', key })
+const SECRETS = {
+  'idp/secret': 's3cret',
+  'idp/cert': TLS.client.cert.toString(),
+  'idp/cert-key': TLS.client.key.toString(),
+}
+const until = (seconds: number, more: object = {}) =>
+  new UnsecuredJWT({ exp: START_MS / 1_000 + seconds, ...more }).encode().replace(/\.$/, '.c2ln')
+
+describe.each(GRANTS)('%s', (grant) => {
+  const open = (clientAuth: object, more: object = {}, options: RigOptions = {}) => {
+    const rig = createRig(sockets, { secrets: SECRETS, outbound: { random: () => 0 }, ...options })
+    const { header } = rig[grant]({ tokenUrl: endpoint.url, audience: 'a', clientAuth, ...more })
+    return { rig, header: () => header(createCaller()) }
+  }
+
+  test.each<[string, object, readonly (readonly [string, string])[], string | undefined]>([
+    [
+      'an id with a secret by Basic',
+      { method: 'clientSecretBasic', secretRef: ref('secret') },
+      [],
+      `Basic ${Buffer.from('us:s3cret').toString('base64')}`,
+    ],
+    [
+      'both in the body',
+      { method: 'clientSecretPost', secretRef: ref('secret') },
+      [
+        ['client_id', 'us'],
+        ['client_secret', 's3cret'],
+      ],
+      undefined,
+    ],
+  ])('shows %s', async (_what, how, form, authorization) => {
+    const { rig, header } = open({ clientId: 'us', ...how })
+    expect(await header()).toBe('authorization: Bearer issued')
+    const [request] = endpoint.received
+    expect(request?.headers.authorization).toBe(authorization)
+    expect(request?.form.filter(([name]) => name.startsWith('client_'))).toEqual(form)
+    expect(rig.output()).not.toContain('s3cret')
+  })
+
+  test('shows the token in a file, and its successor once the old one is refused', async () => {
+    const file = path.join(folder, 'token')
+    const [first, second] = [until(600), until(1_200)]
+    await writeFile(file, first)
+    const files = openNamedFiles(createRecordingLog(), { AZURE_FEDERATED_TOKEN_FILE: file }).hold()
+    const shown: (string | undefined)[] = []
+    endpoint.answer = async (request, response) => {
+      shown.push(new Map(request.form).get('client_assertion'))
+      if (shown.length === 1) await writeFile(file, second)
+      json(shown.length === 1 ? { error: 'invalid_client' } : issued('issued'), shown.length === 1 ? 401 : 200)(
+        request,
+        response,
+      )
+    }
+    const { header, rig } = open(
+      { method: 'tokenFile', clientId: 'us', tokenFile: {} },
+      {},
+      { tokenFile: (named) => files.token(named) },
+    )
+    expect(await header()).toBe('authorization: Bearer issued')
+    expect(shown).toEqual([first, second])
+    expect(rig.output()).not.toContain(first)
+    files.release()
+  })
+
+  test.each([
+    ['it has ended', until(-1)],
+    ['it is no token', 'not a token'],
+    ['it is not there', undefined],
+  ])('sends nothing where the token is of no use: %s', async (_what, text) => {
+    const file = path.join(folder, 'token')
+    if (text !== undefined) await writeFile(file, text)
+    const files = openNamedFiles(createRecordingLog(), {}).hold()
+    const { header } = open(
+      { method: 'tokenFile', clientId: 'us', tokenFile: { path: file } },
+      {},
+      { tokenFile: (named) => files.token(named) },
+    )
+    expect(await header().catch((error: unknown) => asFailure(error).code)).toBe('secret_unavailable')
+    expect(endpoint.received).toHaveLength(0)
+    files.release()
+  })
+
+  test('signs with a certificate’s key, for the audience that is asked for', async () => {
+    const key = { secretRef: ref('cert-key'), certificateSecretRef: ref('cert'), legacyThumbprint: true }
+    const { header } = open({ method: 'privateKeyJwt', clientId: 'us', key, assertionAudience: 'urn:idp' })
+    await header()
+    const assertion = new Map(endpoint.received[0]?.form).get('client_assertion') ?? ''
+    expect(decodeJwt(assertion).aud).toBe('urn:idp')
+  })
+
+  test('shows a certificate in TLS to a server that asks for one', async () => {
+    const seen: (string | undefined)[] = []
+    const listener = (request: IncomingMessage, response: ServerResponse) => {
+      const { socket } = request
+      seen.push((socket as TLSSocket).getPeerCertificate().subject?.CN?.toString())
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(issued('issued')))
+    }
+    const asks = { requestCert: true, rejectUnauthorized: true, ca: TLS.ca, ...TLS.server }
+    const tokenUrl = `${await sockets.https(asks, listener)}/token`
+    const tls = { certificateSecretRef: ref('cert'), keySecretRef: ref('cert-key') }
+    const trusted = { caCertificate: () => () => TLS.ca }
+    const { header } = open({ method: 'tlsClient', clientId: 'us', tls }, { tokenUrl, caCertPath: '/ca.pem' }, trusted)
+    expect(await header()).toBe('authorization: Bearer issued')
+    expect(seen).toEqual(['client'])
+    if (grant !== 'exchange') return
+    const without = open({ method: 'none', clientId: 'us' }, { tokenUrl, caCertPath: '/ca.pem' }, trusted)
+
+    await expect(without.header()).rejects.toMatchObject({ code: 'identity_provider_unavailable' })
+  })
+})
+
+describe('clientCredentials with issuerUrl', () => {
+  const discovering = (document: (base: string) => object) => {
+    endpoint.answer = (request, response) =>
+      request.path.startsWith('/.well-known')
+        ? json(document(endpoint.url.replace(/\/token$/, '')))(request, response)
+        : json(issued('issued'))(request, response)
+    const rig = createRig(sockets, { secrets: SECRETS })
+    const issuerUrl = endpoint.url.replace(/\/token$/, '')
+    const key = { secretRef: ref('cert-key') }
+    const client = { method: 'privateKeyJwt', clientId: 'us', key }
+    return { issuerUrl, header: () => rig.clientCredentials({ issuerUrl, clientAuth: client }).header(createCaller()) }
+  }
+
+  test('finds the token endpoint once, and says the issuer in assertions', async () => {
+    const { header, issuerUrl } = discovering((base) => ({ issuer: base, token_endpoint: `${base}/elsewhere` }))
+    expect(await header()).toBe('authorization: Bearer issued')
+    expect(endpoint.received.map(({ path: at }) => at)).toEqual(['/.well-known/openid-configuration', '/elsewhere'])
+    const assertion = new Map(endpoint.received[1]?.form).get('client_assertion') ?? ''
+    expect(decodeJwt(assertion).aud).toBe(issuerUrl)
+  })
+
+  test.each<[string, (base: string) => object]>([
+    ['is for another issuer', () => ({ issuer: 'https://other', token_endpoint: 'https://a/b' })],
+    ['names no token endpoint', (base) => ({ issuer: base })],
+  ])('asks for nothing where the document %s', async (_what, document) => {
+    const { header } = discovering(document)
+    await expect(header()).rejects.toMatchObject({ code: 'identity_provider_error' })
+    expect(endpoint.received.every(({ path: at }) => at.startsWith('/.well-known'))).toBe(true)
+  })
+})
