@@ -1,6 +1,7 @@
 import { BOUNDARIES } from './boundaries.ts'
 import { BRIDGE } from './bridge.ts'
 import { CALLERS } from './callers.ts'
+import { CLIENTS } from './clients.ts'
 import { CLUSTER } from './cluster.ts'
 import { COMMANDS } from './commands.ts'
 import { CREDENTIALS } from './credentials.ts'
@@ -30,6 +31,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CALLERS,
   ...GUARDS,
   ...CREDENTIALS,
+  ...CLIENTS,
   ...LOGINS,
   ...LOGIN_GUARDS,
   ...ISSUING,

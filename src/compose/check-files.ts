@@ -115,7 +115,9 @@ export async function judgeSecret(
       return unusable(`the secret ${label} in ${directory} is no text in UTF-8; ${WAITING}`, holds)
     const text = content.toString('utf8').replace(/\r?\n$/, '')
     if (text.trim() === '') return unusable(`the secret ${label} in ${directory} is blank; ${WAITING}`, holds)
-    if (holds === 'certificates') return judgeValidity(readCertificates(content), name, holds, nowMs)
+    if (holds === 'certificates' || holds === 'certificate chain')
+      return judgeValidity(readCertificates(content), name, holds, nowMs)
+    if (holds === 'key of certificate') readPrivateKey(content)
     const problem = isHeaderForm(holds) ? headerSecretProblem(text, holds) : undefined
     if (problem !== undefined)
       return unusable(

@@ -1,7 +1,10 @@
+import { X509Certificate } from 'node:crypto'
+import { UnsecuredJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { readinessOf } from '../../src/compose/readiness.ts'
 import { Failure, Secret, type Secrets } from '../../src/core/index.ts'
 import { resolveProxy, type ResolvedProxy } from '../../src/load/index.ts'
+import { TLS } from '../support/tls.ts'
 import { externalAuth, load, OAUTH, proxy, route, SPECS } from '../load/documents/build.ts'
 
 const NOW = Date.UTC(2026, 10, 23)
@@ -74,6 +77,52 @@ describe('readiness', () => {
       ok: true,
       degraded: true,
       detail: { unusable: [{ route: 'x', reason, field }] },
+    })
+  })
+
+  const clientAuthOf = (clientAuth: object) =>
+    configOf(
+      externalAuth({ type: 'tokenExchange', tokenExchange: { ...SPECS.tokenExchange.tokenExchange, clientAuth } }),
+      proxy({ auth: OAUTH, routes: [route({ resourceUrl: 'https://mcp.example.com/a' })] }),
+    )
+  const projected = clientAuthOf({ method: 'tokenFile', clientId: 'us', tokenFile: { path: '/run/token' } })
+  const tokenFor = (seconds: number, left: number) => {
+    const exp = NOW / 1_000 + left
+    const text = new UnsecuredJWT({ iat: exp - seconds, exp }).encode()
+    const current = () => new Secret(text)
+    return () => ({ label: '/run/token', version: 1, current, refresh: () => Promise.resolve(false) })
+  }
+
+  test.each([
+    ['an hour, a third of it left', 3_600, 1_200, false],
+    ['an hour, in its last tenth', 3_600, 360, true],
+    ['a month, two days left', 2_592_000, 172_800, false],
+    ['a month, a day left', 2_592_000, 86_400, true],
+    ['ended', 3_600, -1, true],
+  ])('a token of ours that lives for %s', (_what, seconds, left, isOverdue) => {
+    const held = { ...without(), tokenFile: tokenFor(seconds, left) }
+    const expires = new Date(NOW + left * 1_000).toISOString()
+    const detail = { expiring: [{ config: 'token', kind: 'token', expires }] }
+    expect(readinessOf(projected, held, false)).toEqual(isOverdue ? { ok: true, degraded: true, detail } : { ok: true })
+  })
+
+  test('a certificate of ours that ends within a day', () => {
+    const tls = { certificateSecretRef: { name: 'tls', key: 'cert' }, keySecretRef: { name: 'tls', key: 'key' } }
+    const config = clientAuthOf({ method: 'tlsClient', clientId: 'us', tls })
+    const handle = without().secrets.handle({ name: 'tls', key: 'cert' })
+    const secrets: Secrets = { handle: () => ({ ...handle, current: () => new Secret(TLS.client.cert.toString()) }) }
+    const endMs = new X509Certificate(TLS.client.cert).validToDate.getTime()
+    const at = (now: number) => readinessOf(config, { ...without(), secrets, clock: { now: () => now } }, false)
+    expect(at(endMs - 86_400_001).degraded).toBeUndefined()
+    expect(at(endMs - 86_400_000)).toMatchObject({ degraded: true, detail: { expiring: [{ kind: 'certificate' }] } })
+  })
+
+  test('a token of ours that cannot be read', () => {
+    const held = without()
+    const tokenFile = () => ({ ...held.tokenFile(), version: 0 })
+    expect(readinessOf(projected, { ...held, tokenFile }, false)).toMatchObject({
+      ok: false,
+      detail: { unusable: [{ reason: 'secret_unavailable', field: 'clientAuth.tokenFile' }] },
     })
   })
 

@@ -172,7 +172,7 @@ test.each<[string, string, KeyObject, string, string | undefined]>([
     currentDate: new Date(START_MS),
     requiredClaims: ['jti', 'iat', 'exp'],
   })
-  expect((verified.payload.exp ?? 0) - (verified.payload.iat ?? 0)).toBe(60)
+  expect((verified.payload.exp ?? 0) - (verified.payload.iat ?? 0)).toBe(70)
   expect(decodeProtectedHeader(assertions[0] ?? '')).toEqual({ alg, ...(kid === undefined ? {} : { kid }) })
   expect(new Set(assertions).size).toBe(2)
 })

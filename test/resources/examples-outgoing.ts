@@ -44,7 +44,7 @@ const WRONG_CREDENTIALS: readonly (readonly [name: string, value: unknown])[] = 
 
 const tls = { certificateSecretRef: secret, keySecretRef: secret }
 // prettier-ignore
-const CLIENTS: readonly (readonly [name: string, clientAuth: { readonly method: string }])[] = [
+const CLIENTS: readonly (readonly [name: string, clientAuth: Readonly<Record<string, unknown>>])[] = [
   ['a secret by Basic', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret }],
   ['a secret in the body', { method: 'clientSecretPost', clientId: 'us', secretRef: secret }],
   ['a key', { method: 'privateKeyJwt', clientId: 'us', key: { secretRef: secret } }],

@@ -3,6 +3,7 @@ import type { Services } from '../../compose/proxy/index.ts'
 import { storageConfig } from '../../compose/index.ts'
 import { authServerTasks } from './auth-server.ts'
 import { checkCaller } from './caller.ts'
+import { checkClients } from './clients.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { checkCredential } from './credential.ts'
 import { checkFile, checkPair } from './files.ts'
@@ -31,6 +32,7 @@ export function routeSection(route: ResolvedRoute, listenUrl: string | undefined
       ...secretsNamedBy(auth).map(
         (secret) => () => checkSecret(secret, `${auth.name} ${secret.path.join('.')}`, context),
       ),
+      () => Promise.resolve(checkClients(auth, context)),
       ...(callers.mode === 'oauth' ? providerTasks(callers, context) : []),
       async () => (await checkCaller(route, context)).lines,
       () => checkResource(route, listenUrl, context),

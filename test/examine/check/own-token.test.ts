@@ -1,4 +1,6 @@
+import { UnsecuredJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TLS } from '../../support/tls.ts'
 import {
   ANONYMOUS,
   type Answering,
@@ -72,6 +74,24 @@ describe('extauth check names what is wrong with a token of the proxy’s own', 
   it('its secret is not there', async () => {
     const { failed } = await failedOf(ownToken(`${idp.url}/token`, { clientSecretRef: { name: 'no', key: 'such' } }))
     expect(failed.map(({ check }) => check)).toEqual(['secret'])
+  })
+
+  it('what it authenticates with has ended, or is not there', async () => {
+    const clientOf = (clientAuth: object) =>
+      ownToken(`${idp.url}/token`, { clientId: undefined, clientSecretRef: undefined, clientAuth })
+    const jwt = new UnsecuredJWT({ exp: 1_000_000_000 }).encode().replace(/\.$/, '.c2ln')
+    await folder.write('token', jwt)
+    const ended = clientOf({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'token' } })
+    expect((await failedOf(ended)).failed).toMatchObject([{ check: 'file', detail: 'ended on 2001-09-09T01:46:40.000Z' }])
+    const nowhere = clientOf({ method: 'tokenFile', clientId: 'me', tokenFile: {} })
+    expect((await failedOf(nowhere)).failed).toMatchObject([
+      { check: 'file', detail: 'tokenFile has no path, and AZURE_FEDERATED_TOKEN_FILE is not set' },
+    ])
+    await folder.write('secrets/tls/cert', TLS.client.cert.toString())
+    await folder.write('secrets/tls/key', TLS.client.key.toString())
+    const tls = { certificateSecretRef: { name: 'tls', key: 'cert' }, keySecretRef: { name: 'tls', key: 'key' } }
+    const { checks } = await failedOf(clientOf({ method: 'tlsClient', clientId: 'me', tls }))
+    expect(checks).toContainEqual(expect.objectContaining({ subject: 'tls/cert', status: 'ok' }))
   })
 
   it('all is well: shows it to the backend, without a caller', async () => {

@@ -1,0 +1,43 @@
+import type { Mutation } from './mutation.ts'
+
+const ASSERTIONS = 'src/oauth/client-authentication.ts'
+const TESTS = ['test/oauth/client-authentication.test.ts']
+
+/** How the proxy authenticates at authorization servers. */
+export const CLIENTS: readonly Mutation[] = [
+  {
+    rule: 'a token of ours whose time is over is not shown',
+    file: ASSERTIONS,
+    find: 'if (!hasEnded(again)) return again',
+    replace: 'return again',
+    tests: TESTS,
+  },
+  {
+    rule: 'a certificate of ours whose time is over is not shown',
+    file: 'src/oauth/client-certificate.ts',
+    find: 'if (certificate.validToDate.getTime() > clock.now()) return',
+    replace: 'if (certificate.validToDate.getTime() > 0) return',
+    tests: TESTS,
+  },
+  {
+    rule: 'a certificate belongs to the key that signs',
+    file: 'src/oauth/client-certificate.ts',
+    find: 'if (certificate.checkPrivateKey(key)) return',
+    replace: 'if (certificate.publicKey !== undefined) return',
+    tests: TESTS,
+  },
+  {
+    rule: 'a newer token of ours retires no credentials',
+    file: ASSERTIONS,
+    find: '{ lasting: [] }',
+    replace: '{}',
+    tests: TESTS,
+  },
+  {
+    rule: 'without its certificate a client sends nothing',
+    file: 'src/net/outbound.ts',
+    find: '(clientCertificate !== undefined && client === undefined)',
+    replace: 'false',
+    tests: ['test/net/outbound-certificate.test.ts'],
+  },
+]
