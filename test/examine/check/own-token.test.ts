@@ -82,11 +82,15 @@ describe('extauth check names what is wrong with a token of the proxy’s own', 
     const jwt = new UnsecuredJWT({ exp: 1_000_000_000 }).encode().replace(/\.$/, '.c2ln')
     await folder.write('token', jwt)
     const ended = clientOf({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'token' } })
-    expect((await failedOf(ended)).failed).toMatchObject([{ check: 'file', detail: 'ended on 2001-09-09T01:46:40.000Z' }])
+    expect((await failedOf(ended)).failed[0]).toMatchObject({
+      check: 'file',
+      detail: 'ended on 2001-09-09T01:46:40.000Z',
+    })
     const nowhere = clientOf({ method: 'tokenFile', clientId: 'me', tokenFile: {} })
-    expect((await failedOf(nowhere)).failed).toMatchObject([
-      { check: 'file', detail: 'tokenFile has no path, and AZURE_FEDERATED_TOKEN_FILE is not set' },
-    ])
+    expect((await failedOf(nowhere)).failed[0]).toMatchObject({
+      check: 'file',
+      detail: 'tokenFile has no path, and AZURE_FEDERATED_TOKEN_FILE is not set',
+    })
     await folder.write('secrets/tls/cert', TLS.client.cert.toString())
     await folder.write('secrets/tls/key', TLS.client.key.toString())
     const tls = { certificateSecretRef: { name: 'tls', key: 'cert' }, keySecretRef: { name: 'tls', key: 'key' } }
