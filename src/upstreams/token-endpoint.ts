@@ -44,7 +44,10 @@ export function createClientPost(
 ): ClientPost {
   const secret = clientSecretRef === undefined ? undefined : secrets.handle(clientSecretRef)
   const clientWith = (method: 'clientSecretBasic' | 'clientSecretPost') =>
-    createClientAuthentication(secret === undefined ? { method: 'none', clientId } : { method, clientId, secret }, clock)
+    createClientAuthentication(
+      secret === undefined ? { method: 'none', clientId } : { method, clientId, secret },
+      clock,
+    )
   const [basic, inBody] = [clientWith('clientSecretBasic'), clientWith('clientSecretPost')]
 
   return async ({ url, form, secretInBody }) => {

@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { endingCredentials, noteEnds } from '../../src/compose/client-credentials.ts'
-import { resolveProxy } from '../../src/load/index.ts'
-import { externalAuth, load, OAUTH, proxy, route, SPECS } from '../load/documents/build.ts'
-import { createRecordingMetrics, createTestSecrets } from '../support/ports.ts'
-import { TLS } from '../support/tls.ts'
+import { endingCredentials, noteEnds } from '../../../src/compose/proxy/client-credentials.ts'
+import { resolveProxy } from '../../../src/load/index.ts'
+import { externalAuth, load, OAUTH, proxy, route, SPECS } from '../../load/documents/build.ts'
+import { createRecordingMetrics, createTestSecrets } from '../../support/ports.ts'
+import { TLS } from '../../support/tls.ts'
 
 test('the figures say when what a config authenticates with ends, once for all of its routes', () => {
   const key = { secretRef: { name: 'tls', key: 'key' }, certificateSecretRef: { name: 'tls', key: 'cert' } }

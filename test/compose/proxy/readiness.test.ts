@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto'
 import { UnsecuredJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { readinessOf } from '../../src/compose/readiness.ts'
-import { Failure, Secret, type Secrets } from '../../src/core/index.ts'
-import { resolveProxy, type ResolvedProxy } from '../../src/load/index.ts'
-import { TLS } from '../support/tls.ts'
-import { externalAuth, load, OAUTH, proxy, route, SPECS } from '../load/documents/build.ts'
+import { readinessOf } from '../../../src/compose/proxy/readiness.ts'
+import { Failure, Secret, type Secrets } from '../../../src/core/index.ts'
+import { resolveProxy, type ResolvedProxy } from '../../../src/load/index.ts'
+import { TLS } from '../../support/tls.ts'
+import { externalAuth, load, OAUTH, proxy, route, SPECS } from '../../load/documents/build.ts'
 
 const NOW = Date.UTC(2026, 10, 23)
 

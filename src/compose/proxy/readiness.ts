@@ -1,9 +1,9 @@
-import type { AuthServer } from '../authserver/index.ts'
-import { asFailure, type Clock, headerSecretProblem, type SecretHandle, type Secrets } from '../core/index.ts'
-import type { Readiness } from '../ops/index.ts'
-import { clientsOf, filesNamedBy, type ResolvedRoute, secretsNamedBy } from '../resources/index.ts'
-import { isHeaderForm } from '../fields/index.ts'
-import type { ResolvedProxy } from '../load/index.ts'
+import type { AuthServer } from '../../authserver/index.ts'
+import { asFailure, type Clock, headerSecretProblem, type SecretHandle, type Secrets } from '../../core/index.ts'
+import type { Readiness } from '../../ops/index.ts'
+import { clientsOf, filesNamedBy, type ResolvedRoute, secretsNamedBy } from '../../resources/index.ts'
+import { isHeaderForm } from '../../fields/index.ts'
+import type { ResolvedProxy } from '../../load/index.ts'
 import { endingCredentials, overdue } from './client-credentials.ts'
 
 /** What a configuration has opened, as far as readiness looks at it. */

@@ -1,7 +1,7 @@
-import type { Clock, Metrics } from '../core/index.ts'
-import { type ClientCredentialEnd, type ClientDeps, clientEnds } from '../oauth/index.ts'
-import { clientsOf } from '../resources/index.ts'
-import type { ResolvedProxy } from '../load/index.ts'
+import type { Clock, Metrics } from '../../core/index.ts'
+import { type ClientCredentialEnd, type ClientDeps, clientEnds } from '../../oauth/index.ts'
+import { clientsOf } from '../../resources/index.ts'
+import type { ResolvedProxy } from '../../load/index.ts'
 
 /** What a config authenticates with at authorization servers, and when it ends. */
 export interface EndingCredential extends ClientCredentialEnd {
