@@ -102,10 +102,10 @@ export const COMMANDS: readonly Mutation[] = [
   },
   {
     rule: 'a secret that cannot be a header makes its route unusable',
-    file: 'src/compose/readiness.ts',
+    file: 'src/compose/proxy/readiness.ts',
     find: 'if (problem !== undefined && handle.version <= 1)',
     replace: 'if (problem !== undefined && handle.version < 1)',
-    tests: ['test/compose/readiness.test.ts'],
+    tests: ['test/compose/proxy/readiness.test.ts'],
   },
   {
     rule: 'a client of a wrong resourceUrl is warned for',

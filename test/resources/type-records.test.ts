@@ -52,7 +52,9 @@ describe('the record of a type', () => {
     expect(TYPE_RECORDS.tokenExchange.secrets(tokenExchange)).toEqual([
       { path: ['clientKeySecretRef'], value: { name: 'keys', key: 'pem' }, holds: 'client key' },
     ])
-    expect(TYPE_RECORDS.tokenExchange.files(tokenExchange)).toEqual([{ path: ['caCertPath'], value: 'ca.pem' }])
+    expect(TYPE_RECORDS.tokenExchange.files(tokenExchange)).toEqual([
+      { path: ['caCertPath'], value: 'ca.pem', holds: 'certificates' },
+    ])
   })
 
   it('knows every field whose name says that it holds a secret or a file', () => {

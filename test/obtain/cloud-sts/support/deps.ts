@@ -92,7 +92,10 @@ export function depsOf(endpoint: string | undefined, rest: Partial<CloudStsDeps>
     createOutbound({ ...options, clock, metrics, breaker: false, ...(deadlineMs === undefined ? {} : { deadlineMs }) })
   const sts = endpoint === undefined ? {} : { sts: { endpoint } }
   const caCertificate = () => () => undefined
+  const tokenFile = (): never => {
+    throw new Error('no file')
+  }
   const identities = createIdentityPool().hold()
-  const ports = { clock, log, metrics, outbound, caCertificate, cache, identities, env: {} }
+  const ports = { clock, log, metrics, outbound, caCertificate, tokenFile, cache, identities, env: {} }
   return { deps: { ...ports, ...sts, ...others }, clock, counts, lines, identities }
 }
