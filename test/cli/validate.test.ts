@@ -117,8 +117,8 @@ describe('extauth validate', () => {
   test('--verbose also lists what is not read', async () => {
     expect((await run(runValidate, ...at('workload.yaml', 'good.yaml'))).stdout).toBe('')
     expect((await run(runValidate, '--verbose', ...at('workload.yaml', 'good.yaml'))).stdout.split('\n')).toEqual([
-      'workload.yaml:4:9  MCPServer/w  spec.image  not read here',
-      'workload.yaml:4:19  MCPServer/w  spec.transport  not read here',
+      'workload.yaml:4:9  MCPServer/w  spec.image  not read here: another controller runs the server and reads it',
+      'workload.yaml:4:19  MCPServer/w  spec.transport  not read here: another controller runs the server and reads it',
       'good.yaml:6:1  ConfigMap  skipped',
       '',
     ])
