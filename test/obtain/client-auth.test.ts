@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -73,9 +73,9 @@ describe.each(GRANTS)('%s', (grant) => {
     await writeFile(file, first)
     const files = openNamedFiles(createRecordingLog(), { AZURE_FEDERATED_TOKEN_FILE: file }).hold()
     const shown: (string | undefined)[] = []
-    endpoint.answer = async (request, response) => {
+    endpoint.answer = (request, response) => {
       shown.push(new Map(request.form).get('client_assertion'))
-      if (shown.length === 1) await writeFile(file, second)
+      if (shown.length === 1) writeFileSync(file, second)
       json(shown.length === 1 ? { error: 'invalid_client' } : issued('issued'), shown.length === 1 ? 401 : 200)(
         request,
         response,

@@ -15,14 +15,18 @@ export function endingCredentials(
   held: Omit<ClientDeps, 'clock'>,
 ): EndingCredential[] {
   const auths = new Map(routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth]))
-  return [...auths.values()].flatMap((auth) =>
-    clientsOf(auth).flatMap((client) => clientEnds(client, held).map((end) => ({ config: auth.name, ...end }))),
-  )
+  const ending: EndingCredential[] = []
+  for (const auth of auths.values()) {
+    for (const client of clientsOf(auth)) {
+      for (const end of clientEnds(client, held)) ending.push({ config: auth.name, ...end })
+    }
+  }
+  return ending
 }
 
 /** Those that should have been renewed by now. */
-export const overdue = (ending: readonly EndingCredential[], { now }: Clock): EndingCredential[] =>
-  ending.filter(({ renewByMs }) => renewByMs <= now())
+export const overdue = (ending: readonly EndingCredential[], clock: Clock): EndingCredential[] =>
+  ending.filter(({ renewByMs }) => renewByMs <= clock.now())
 
 /**
  * Keeps the gauge of when client credentials end; called when somebody asks for the figures. Its series go with the connections
