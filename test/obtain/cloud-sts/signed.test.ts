@@ -138,7 +138,7 @@ describe('a role that the identity of the process assumes for a caller', () => {
     rig.sts.answer = () => ({ status: 403, body: errorXml(code, message) })
     const { source } = sourceOf({ source: AMBIENT, fallbackRoleArn: ROLE })
     const error = await given(source).catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ code: failure, detail })
+    expect(error).toMatchObject({ code: failure, detail: expect.stringMatching(detail) })
     expect(String(error)).not.toMatch(/user\/x|is not authorized/)
   })
 })
@@ -181,7 +181,10 @@ describe('a role behind another', () => {
       body: errorXml('AccessDenied', 'not authorized to perform: sts:AssumeRole'),
     })
     const { source } = sourceOf({ source: CHAINED, fallbackRoleArn: ROLE })
-    await expect(given(source)).rejects.toMatchObject({ code: 'config_error', detail: /sts:AssumeRole/ })
+    await expect(given(source)).rejects.toMatchObject({
+      code: 'config_error',
+      detail: expect.stringMatching(/sts:AssumeRole/),
+    })
   })
 
   test('keys of the hop that STS does not take any more are renewed, and it is asked once more', async () => {

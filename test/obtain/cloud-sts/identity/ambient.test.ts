@@ -1,4 +1,6 @@
 import { fromNodeProviderChain } from '@aws-sdk/credential-providers'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createOutbound } from '../../../../src/net/index.ts'
 import { createAmbient } from '../../../../src/obtain/cloud-sts/identity/ambient.ts'
@@ -75,6 +77,24 @@ describe('an identity of the process', () => {
     ])
   })
 
+  test('a metadata service that knows the old version only is none', async () => {
+    const asked: string[] = []
+    const old = createServer(({ method, url = '' }, response) => {
+      asked.push(`${method} ${url}`)
+      const isCredentials = url.endsWith('/node')
+      const keys = { AccessKeyId: FROM.container, SecretAccessKey: 's', Token: 't', Expiration: '2039-01-01T00:00:00Z' }
+      response
+        .writeHead(method === 'PUT' ? 404 : 200)
+        .end(isCredentials ? JSON.stringify({ Code: 'Success', ...keys }) : 'node')
+    })
+    await new Promise<void>((resolve) => old.listen(0, '127.0.0.1', resolve))
+    const { port } = old.address() as AddressInfo
+    const env = rig.environment({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://127.0.0.1:${port}` })
+    await expect(keyOf({ chain: ['instance'] }, env)).rejects.toMatchObject({ code: 'aws_identity_unavailable' })
+    expect(asked).toEqual(['PUT /latest/api/token'])
+    await new Promise((resolve) => old.close(resolve))
+  })
+
   test.each(['throttled', 'broken', 'silent'] as const)(
     'a metadata service that is %s gives none, and is asked as before when it is well',
     async (fault) => {
@@ -92,7 +112,7 @@ describe('an identity of the process', () => {
     const env = rig.environment({ ...webIdentity(), ...container('wrong-token') })
     await expect(keyOf({ chain: ['container', 'instance'] }, env)).rejects.toMatchObject({
       code: 'aws_identity_unavailable',
-      detail: /^container: /,
+      detail: expect.stringMatching(/^container: /),
     })
     rig.sts.answer = () => ({ status: 403, body: errorXml('AccessDenied') })
     await expect(keyOf({ chain: ['webIdentityFile', 'instance'] }, env)).rejects.toMatchObject({ code: 'config_error' })
@@ -100,7 +120,7 @@ describe('an identity of the process', () => {
     rig.environment(gone)
     await expect(keyOf({ chain: ['webIdentityFile', 'instance'] }, gone)).rejects.toMatchObject({
       code: 'aws_identity_unavailable',
-      detail: /ENOENT/,
+      detail: expect.stringMatching(/ENOENT/),
     })
     expect(rig.metadata.asked.filter((line) => line.includes('meta-data'))).toEqual([])
   })
@@ -110,13 +130,13 @@ describe('an identity of the process', () => {
     expect((await one.fetch()).accessKeyId).toBe(FROM.container)
     expect(one.answered).toBe('instance')
     rig.metadata.fault = 'broken'
-    await expect(one.fetch()).rejects.toMatchObject({ detail: /^instance: / })
+    await expect(one.fetch()).rejects.toMatchObject({ detail: expect.stringMatching(/^instance: /) })
   })
 
   test.each(['sso', 'session', 'over-sso'])('the profile %s, which needs a browser, is none', async (profile) => {
     await expect(keyOf({ chain: ['profile'], profile }, rig.environment({}))).rejects.toMatchObject({
       code: 'aws_identity_unavailable',
-      detail: /needs a login in the browser/,
+      detail: expect.stringMatching(/needs a login in the browser/),
     })
   })
 
