@@ -71,6 +71,19 @@ describe('the list', () => {
     await close()
   }, 60_000)
 
+  it('shows the tags of a session by name, and what its policy says', async () => {
+    const { page, troubles, close } = await open()
+    const token = await lab.token({ sub: 'alice', claims: { team: 'search' } })
+    expect((await callTool(lab, '/aws-chained', { authorization: `Bearer ${token}` })).status).toBe(200)
+    await page.locator('tr.row', { hasText: 'aws-chained' }).first().locator('a[data-row]').click()
+    const credential = page.getByRole('region', { name: 'Credential', exact: true })
+    await credential.getByText('arn:cloud:iam::000000000000:role/lab-search (by mapping)').waitFor()
+    expect(await credential.innerText()).toMatch(/Tag Team\s+shown with --show-claims[^]*Tag User[^]*transitive/i)
+    await credential.getByText('arn:cloud:mcp:::{claims.team}/*').waitFor()
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+
   it('opens a request from anywhere on its line, and has its filters after a reload', async () => {
     const { page, troubles, close } = await open()
     expect((await callTool(lab, '/unauthenticated', {})).status).toBe(200)

@@ -42,6 +42,12 @@ const first = (documents: readonly object[], overrides: ProxyOverrides = {}) => 
 const problemsOf = (...documents: readonly object[]): string =>
   (resolveProxy(load(...documents)).problems ?? []).map(renderProblem).join('\n')
 
+test('a role that the identity of the proxy assumes needs no token of an upstream', () => {
+  const documents = [sts({ source: { type: 'ambient' } }), server(), proxy({ ...login, routes: [at()] })]
+  expect(first(documents).auth.upstream).toBeUndefined()
+  expect(first([sts(), ...documents.slice(1)]).auth.upstream).toMatchObject({ kind: 'id_token' })
+})
+
 describe('who logs callers in (authserver.md §2.3)', () => {
   test('the default, for routes that have no auth of their own', () => {
     const routes = [at(), at({ name: 'b', path: '/b', auth: OAUTH })]

@@ -37,6 +37,18 @@ describe('anonymous callers (decisions §2.1)', () => {
     },
   )
 
+  test('get the AWS identity of the proxy as a static credential, and no role that it assumes for callers', () => {
+    const service = { type: 'cloudSts', cloudSts: { region: 'eu-central-1', source: { type: 'ambient' } } }
+    expect(judge({ spec: service, auth: ANONYMOUS }).problems).toBe('')
+    const open = { spec: service, auth: ANONYMOUS, address: '0.0.0.0:80' }
+    expect(judge(open).problems).toContain('anyone on the network could use this credential')
+    expect(judge({ ...open, more: { insecureAllowAnonymous: true } }).problems).toBe('')
+    const roles = { ...service.cloudSts, fallbackRoleArn: 'arn:aws:iam::123456789012:role/reader' }
+    const assumed = { type: 'cloudSts', cloudSts: roles }
+    expect(judge({ spec: assumed, auth: ANONYMOUS }).problems).toContain('type "cloudSts" needs to know the caller')
+    expect(judge({ spec: assumed }).problems).toBe('')
+  })
+
   test.each([
     '0.0.0.0:80',
     ':80',
