@@ -68,10 +68,15 @@ export const MCP = {
   'mcp-name': 'test_simple_text',
 }
 
+interface WorldOptions extends Partial<RunProxyOptions> {
+  readonly clock?: Clock
+  /** The URL of what stands before a token endpoint, or before STS. Default: nothing does. */
+  readonly before?: (url: string) => Promise<string>
+}
+
 /** Starts all of it on free ports; `clock` is everybody's. */
-export async function openCredentialsWorld(
-  options: Partial<RunProxyOptions> & { readonly clock?: Clock } = {},
-): Promise<CredentialsWorld> {
+export async function openCredentialsWorld(given: WorldOptions = {}): Promise<CredentialsWorld> {
+  const { before = (url) => Promise.resolve(url), ...options } = given
   const { clock = { now: () => Date.now() } } = options
   const identity = await startLabIdentityProvider({
     port: 0,
@@ -93,10 +98,11 @@ export async function openCredentialsWorld(
       '/aws': { kind: 'sigv4', region: 'eu-west-1', service: 'aws-mcp', lookup: sts.lookup },
     },
   })
+  const tokenUrl = await before(`${identity.url}/token`)
   const proxy = await run(
     {
-      'one.json': exchangeConfig('one', `${identity.url}/token`),
-      'two.json': exchangeConfig('two', `${identity.url}/token`),
+      'one.json': exchangeConfig('one', tokenUrl),
+      'two.json': exchangeConfig('two', tokenUrl),
       'aws.json': authConfig('aws', {
         type: 'awsSts',
         awsSts: {
@@ -126,7 +132,12 @@ export async function openCredentialsWorld(
       ...Object.fromEntries(NAMES.map((name) => [`secrets/${name}/secret`, `${SECRET}${name}`])),
     },
     // Whoever moves one clock moves both.
-    { stsEndpoint: sts.url, ...options, clock, ...(options.clock === undefined ? {} : { steadyClock: clock }) },
+    {
+      stsEndpoint: await before(sts.url),
+      ...options,
+      clock,
+      ...(options.clock === undefined ? {} : { steadyClock: clock }),
+    },
   )
   const call = async (route: string, headers: Record<string, string>): Promise<Response> => {
     const response = await post(`${proxy.url}/${route}`, CALL, { ...MCP, ...headers })
