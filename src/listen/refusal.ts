@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Failure, type FailureCode } from '../core/index.ts'
 
 // Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
-const { STATUS_CODES } = process.getBuiltinModule('node:http')
+const { METHODS, STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** What a client gets that no response object can answer: header lines beside framing, and a body. */
 export interface Refusal {
@@ -25,14 +25,17 @@ function failureCode(code: string | undefined): FailureCode {
   return 'bad_request'
 }
 
+/** Of the others the parser takes those of RTSP, with that protocol's name, and the source of a stream (ICE). */
+const METHODS_OF_HTTP: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== 'SOURCE'))
+
 /**
  * The failure for a request that Node's parser lets pass although it is not HTTP/1.1 or 1.0: another version or none (RFC
- * 9112 §2.3), the source of a stream, or a length that nobody can count to.
+ * 9112 §2.3), a method of another protocol, or a length that nobody can count to.
  */
 export function notUnderstood(request: IncomingMessage): Failure | undefined {
   if (request.httpVersionMajor !== 1 || request.httpVersionMinor > 1)
     return bad('a version of HTTP that is not 1.1 or 1.0')
-  if (request.method === 'SOURCE') return bad('no method of HTTP')
+  if (!METHODS_OF_HTTP.has(request.method)) return bad('no method of HTTP')
   const length = request.headers['content-length']
   return length !== undefined && Number(length) > Number.MAX_SAFE_INTEGER
     ? bad('a Content-Length beyond 2^53')

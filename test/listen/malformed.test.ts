@@ -27,6 +27,8 @@ describe('a request that is not HTTP/1.1 or 1.0 as it should be written', () => 
     ['HTTP/2.0 in text', 'GET / HTTP/2.0\r\nHost: h\r\n\r\n'],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['ICE', 'SOURCE / ICE/1.0\r\nHost: h\r\n\r\n'],
+    ['RTSP', 'DESCRIBE rtsp://h/a RTSP/1.0\r\nHost: h\r\n\r\n'],
+    ['RTSP in form of HTTP', 'SETUP / RTSP/1.1\r\nHost: h\r\n\r\n'],
     ['a length beyond 2^53', 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9007199254740993\r\n\r\n'],
     ['a length of 20 digits', 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n'],
     ['a length with a sign', 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\na'],
