@@ -1,5 +1,6 @@
 import { causeOf } from './failure.ts'
 import type { Fault } from './failures.ts'
+import { limitIn, withLimit } from './limit.ts'
 
 /** What is known more exactly than by the failure's code. */
 export interface Known {
@@ -51,14 +52,12 @@ const BY_CODE: Readonly<Record<string, Known>> = {
     'the host does not answer',
     'Check firewalls, network policies, HTTPS_PROXY and NO_PROXY: packets get lost.',
   ),
-  UND_ERR_CONNECT_TIMEOUT: known(
-    'no connection in time',
-    'Check firewalls and network policies; `timeouts.connect` is how long is waited.',
-  ),
+  UND_ERR_CONNECT_TIMEOUT: known('no connection in time', 'Check firewalls and network policies.'),
   UND_ERR_HEADERS_TIMEOUT: known(
     'there is a connection, and no answer in time',
-    'Look at the log of the server; `timeouts.firstByte` is how long is waited.',
+    'Look at the load and the log of the server.',
   ),
+  UND_ERR_BODY_TIMEOUT: known('it fell silent within its answer', 'Look at the load and the log of the server.'),
   UND_ERR_HEADERS_OVERFLOW: known('the headers of the answer are too large', 'Make the server send less.'),
   SELF_SIGNED_CERT_IN_CHAIN: known(
     'the certificate is of an authority that is not known here',
@@ -130,7 +129,13 @@ const BY_CODE: Readonly<Record<string, Known>> = {
 }
 
 /** How a connection failed, by the code or kind of what was thrown or of what is beneath it; undefined for anything else. */
-export function explainConnection(error: unknown): Known | undefined {
+export function knownOfConnection(error: unknown): Known | undefined {
   const { code = '', kind = '' } = causeOf(error)
   return BY_CODE[code] ?? BY_CODE[kind]
+}
+
+/** The same with the limit that was reached, where the error names one. */
+export function explainConnection(error: unknown): Known | undefined {
+  const found = knownOfConnection(error)
+  return found && withLimit(found, limitIn(error))
 }

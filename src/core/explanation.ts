@@ -1,6 +1,7 @@
-import { explainConnection, known, type Known } from './explained-connection.ts'
+import { known, knownOfConnection, type Known } from './explained-connection.ts'
 import { causeOf, type Compared, type Failure } from './failure.ts'
 import { FAILURES, type Fault } from './failures.ts'
+import { limitIn, withLimit } from './limit.ts'
 
 /** Why a request failed, for whoever has to do something about it: page, log, `extauth check` and `extauth stdio` say the same. */
 export interface Explanation {
@@ -145,6 +146,12 @@ const BY_DETAIL: Readonly<Record<string, Known>> = {
     'Wait some seconds: they are fetched again.',
     'identity_provider',
   ),
+  'the client does not take its answer': known(
+    'the client does not take its answer: it reads less than 240 bytes a second',
+    'Look at the client, and at what lies between.',
+  ),
+  'the body did not arrive in time': known('the body did not arrive in time', 'The client sent it too slowly.'),
+  'nothing more of the body came': known('nothing more of the body came', 'The client stopped sending.'),
   'the answer is no JWKS': known(
     'what the key address answers is no set of keys',
     'Set `jwksUrl` to `jwks_uri` of the discovery document.',
@@ -158,16 +165,17 @@ export function explain(failure: Failure): Explanation {
   const row = FAILURES[code]
   const beneath = causeOf(cause)
   const rule = detail === undefined ? undefined : BY_DETAIL[detail]
-  const network = explainConnection(cause)
+  const network = knownOfConnection(cause)
   const found = rule ?? network
   const own = detail ?? row.sentence.replace(/\.$/, '')
   const said =
     rule?.cause ?? (network === undefined ? own : detail === undefined ? network.cause : `${detail}: ${network.cause}`)
-  return {
+  const told = {
     reason: code,
     who: WHO[found?.who ?? row.fault],
     cause: beneath.code === undefined || said.includes(beneath.code) ? said : `${said} (${beneath.code})`,
     remedy: found?.remedy ?? row.remedy,
     compared,
   }
+  return withLimit(told, failure.limit ?? limitIn(cause))
 }

@@ -1,4 +1,5 @@
 import { FAILURES, type FailureCode } from './failures.ts'
+import type { Limit } from './limit.ts'
 
 /** What a challenge adds to a failure of the caller's token (RFC 6750 §3). */
 export interface ChallengeHint {
@@ -25,8 +26,8 @@ export interface FailureOptions {
   readonly compared?: Compared | undefined
   /** The secret that is in the way, as `NAME/KEY`: whoever builds a configuration finds the place of the reference by it. */
   readonly secret?: string | undefined
-  /** Bytes that were the most; the answer names them. */
-  readonly limitBytes?: number
+  /** What was reached; answers to bodies that are too large name it. */
+  readonly limit?: Limit | undefined
 }
 
 /**
@@ -40,7 +41,7 @@ export class Failure extends Error {
   readonly challenge: ChallengeHint | undefined
   readonly compared: Compared | undefined
   readonly secret: string | undefined
-  readonly limitBytes: number | undefined
+  readonly limit: Limit | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     super(options.detail === undefined ? code : `${code}: ${options.detail}`, { cause: options.cause })
@@ -51,13 +52,15 @@ export class Failure extends Error {
     this.challenge = options.challenge
     this.compared = options.compared
     this.secret = options.secret
-    this.limitBytes = options.limitBytes
+    this.limit = options.limit
   }
 
   /** What a client is told: the table's sentence, and the limit where there is one. */
   get sentence(): string {
     const { sentence } = FAILURES[this.code]
-    return this.limitBytes === undefined ? sentence : `${sentence} The limit is ${this.limitBytes} bytes.`
+    return this.code === 'body_too_large' && this.limit !== undefined
+      ? `${sentence} The limit is ${this.limit.amount} bytes.`
+      : sentence
   }
 
   /** HTTP status of this failure, from the table. */

@@ -1,3 +1,5 @@
+import type { Limit } from './limit.ts'
+
 /** Whose request to a service it is, so that nobody's requests keep others' away. */
 export interface OnBehalf {
   /** Issuer and identity of a caller; for one who is not known yet, the network of the peer. */
@@ -55,16 +57,24 @@ export class OutboundError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** For `timeout` and `unreachable`: a connection stood, and the request was sent or begun to be. */
   readonly isSent: boolean
+  /** What was reached, for `timeout`, `too_large` and `overloaded`, where whoever threw it knows. */
+  readonly limit: Limit | undefined
 
   constructor(
     kind: OutboundErrorKind,
-    options: { cause?: unknown; retryAfterSeconds?: number; isSent?: boolean } = {},
+    options: {
+      cause?: unknown
+      retryAfterSeconds?: number | undefined
+      isSent?: boolean
+      limit?: Limit | undefined
+    } = {},
   ) {
     super(kind, { cause: options.cause })
     this.name = 'OutboundError'
     this.kind = kind
     this.retryAfterSeconds = options.retryAfterSeconds
     this.isSent = options.isSent ?? false
+    this.limit = options.limit
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthenticatedCaller, Caller } from './caller.ts'
 import type { Credential } from './credential.ts'
 import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
+import type { Failure } from './failure.ts'
 import type { FailureCode } from './failures.ts'
 
 declare const stage: unique symbol
@@ -94,7 +95,13 @@ export type Again =
 
 /** What became of a sealed request. */
 export type Outcome =
-  | { readonly done: true; readonly status: number; readonly firstByteAtMs: number; readonly aborted: boolean }
+  | {
+      readonly done: true
+      readonly status: number
+      readonly firstByteAtMs: number
+      readonly aborted: boolean
+      /** Why an aborted answer is not whole, unless its client left. */ readonly torn?: Failure | undefined
+    }
   | { readonly done: false; readonly again: Again }
 
 /** Which try this is; `final` when no repeat may follow. */

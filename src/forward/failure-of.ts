@@ -1,5 +1,6 @@
 import errors from 'undici/lib/core/errors.js'
 import { Failure, type FailureCode } from '../core/index.ts'
+import { limitOfBackend, type Timeouts } from '../net/index.ts'
 
 /** Methods that may be sent again without anybody noticing (RFC 9110 §9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
@@ -43,5 +44,17 @@ const failureCode = (error: unknown): FailureCode => {
  * The failure for an error that came before the answer began: backend_timeout (504) for a slow first byte, backend_error
  * (502) for a malformed answer, backend_unreachable (502) for everything between us and the backend.
  */
-export const failureOf = (error: unknown): Failure =>
-  error instanceof Failure ? error : new Failure(failureCode(error), { cause: error })
+export const failureOf = (error: unknown, timeouts: Timeouts): Failure =>
+  error instanceof Failure
+    ? error
+    : new Failure(failureCode(error), { cause: error, limit: limitOfBackend(error, timeouts) })
+
+/** The failure for an error that came when the answer had begun. */
+export const tornBy = (error: unknown, timeouts: Timeouts): Failure =>
+  error instanceof Failure
+    ? error
+    : new Failure(codeOf(error) === 'UND_ERR_BODY_TIMEOUT' ? 'backend_timeout' : 'backend_error', {
+        detail: 'the answer broke off',
+        cause: error,
+        limit: limitOfBackend(error, timeouts),
+      })

@@ -24,7 +24,15 @@ export const createForward = (options: ForwardOptions, deps: ForwardDeps): Forwa
   const { backend, clock } = deps
   const { path, exactTarget, target, sseKeepAlive } = options
   const responsePolicy = createResponsePolicy()
-  const route: ForwardRoute = { path, exactTarget, target, sseKeepAlive, responsePolicy, clock }
+  const route: ForwardRoute = {
+    path,
+    exactTarget,
+    target,
+    sseKeepAlive,
+    timeouts: backend.timeouts,
+    responsePolicy,
+    clock,
+  }
   return {
     forward: (sealed) =>
       new Promise<Outcome>((resolve, reject) => {

@@ -4,7 +4,7 @@ import { type Again, Failure, type Inbound, type Outcome, type Sealed } from '..
 import { isEventStream, type ParsedHeaders, type ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
-import { failureOf, isConnectionLost, isIdempotent } from './failure-of.ts'
+import { failureOf, isConnectionLost, isIdempotent, tornBy } from './failure-of.ts'
 import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
@@ -126,16 +126,16 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.#isStreaming) {
       // Not a clean end: the client must be able to tell a whole answer from a torn one.
       this.response.destroy()
-      return this.#done(true)
+      return this.#done(true, tornBy(error, this.route.timeouts))
     }
-    if (this.#status !== 0) return this.#fail(new Failure('backend_error', { cause: error }))
+    if (this.#status !== 0) return this.#fail(tornBy(error, this.route.timeouts))
     // Nothing was received. A connection that failed to stand is not lost, and trying it again would not help.
     const { body, final, method } = this.sealed
     const mayRepeat = !final && body.kind !== 'stream' && isIdempotent(method)
     if (this.#controller !== undefined && mayRepeat && isConnectionLost(error)) {
       return this.#again({ reason: 'connection_lost', cause: error })
     }
-    this.#fail(failureOf(error))
+    this.#fail(failureOf(error, this.route.timeouts))
   }
 
   /** Answers with `status` and these headers from here on; `settle` comes later. Ours go last. */
@@ -275,11 +275,11 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#keepAlive?.stop()
   }
 
-  #done(aborted: boolean): void {
+  #done(aborted: boolean, torn?: Failure): void {
     // The response is over as well, so its listener costs nothing more and may stay.
     this.#isSettled = true
     this.#keepAlive?.stop()
-    this.#resolve({ done: true, status: this.#status, firstByteAtMs: this.#firstByteAtMs, aborted })
+    this.#resolve({ done: true, status: this.#status, firstByteAtMs: this.#firstByteAtMs, aborted, torn })
   }
 
   #again(again: Again): void {

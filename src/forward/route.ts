@@ -1,5 +1,6 @@
 import type { Clock } from '../core/index.ts'
 import type { createResponsePolicy, PathMapping } from '../http/index.ts'
+import type { Timeouts } from '../net/index.ts'
 
 /** What of a route concerns the way back from its backend. */
 export interface ForwardOptions extends PathMapping {
@@ -13,6 +14,7 @@ export interface ForwardOptions extends PathMapping {
 
 /** What every request of one route shares, worked out at load. */
 export interface ForwardRoute extends ForwardOptions {
+  readonly timeouts: Timeouts
   readonly responsePolicy: ReturnType<typeof createResponsePolicy>
   readonly clock: Clock
 }

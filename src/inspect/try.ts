@@ -131,7 +131,8 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   let length = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > MAX_BODY_BYTES) throw new Failure('body_too_large', { limitBytes: MAX_BODY_BYTES })
+    if (length > MAX_BODY_BYTES)
+      throw new Failure('body_too_large', { limit: { amount: MAX_BODY_BYTES, unit: 'bytes' } })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -1,7 +1,7 @@
 import type { TrustedProxies } from './client.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { causeOf, Failure, type Log } from '../core/index.ts'
+import { causeOf, explain, Failure, type Limit, type Log } from '../core/index.ts'
 import { Peer } from './peer.ts'
 import type { RequestKind } from './request-kind.ts'
 import { notUnderstood, parserFailure, renderRefusal, type Refusal } from './refusal.ts'
@@ -98,7 +98,9 @@ export class Connection<T = unknown> {
 
   /** Node's parser gave up, or a deadline of its passed. */
   onParserError(error: Error): void {
-    const failure = parserFailure(error)
+    const { limits } = this.#rules
+    const isInBody = this.isBusy && this.#request?.complete === false
+    const failure = parserFailure(error, { headers: limits.headers, time: isInBody ? limits.request : limits.header })
     if (failure === undefined) {
       this.socket.destroy()
       return
@@ -129,11 +131,11 @@ export class Connection<T = unknown> {
     const served = isBusy ? this.served : undefined
     const refusal = this.#rules.refusal(failure, served)
     // What belongs to a request is in that request's line.
-    if (served === undefined)
-      this.#rules.log.info(
-        { status: failure.status, reason: failure.code, cause: causeOf(failure.cause) },
-        'connection refused',
-      )
+    if (served === undefined) {
+      const { cause: why, remedy } = explain(failure)
+      const cause = causeOf(failure.cause)
+      this.#rules.log.info({ status: failure.status, reason: failure.code, cause, why, remedy }, 'connection refused')
+    }
     this.#isOver = true
     this.#waiting.length = 0
     if (!socket.writable || (isBusy && this.#response?.headersSent === true)) {
@@ -178,7 +180,7 @@ export class Connection<T = unknown> {
   cut(reason: CutReason | undefined): void {
     const { socket } = this
     if (socket.destroyed) return
-    if (reason !== undefined) this.#rules.onCut(reason)
+    if (reason !== undefined) this.#rules.onCut(reason, this.isBusy ? this.served : undefined)
     this.#isOver = true
     this.#waiting.length = 0
     // Where an answer ends with its connection (HTTP/1.0), only a reset shows that it is torn.
@@ -286,6 +288,14 @@ export class Connection<T = unknown> {
   }
 }
 
+/** What clients are held to before there is a request, as it is told them. */
+export interface ConnectionLimits {
+  /** Bytes of a header section, and how long it and a whole request may take. */
+  readonly headers: Limit
+  readonly header: Limit
+  readonly request: Limit
+}
+
 /** What all connections of one listener have in common. */
 export interface ConnectionRules<T> {
   readonly log: Log
@@ -296,5 +306,6 @@ export interface ConnectionRules<T> {
   readonly patience: Patience
   serve(request: IncomingMessage, response: ServerResponse, connection: Connection<T>, kind: RequestKind): void
   refusal(failure: Failure, served: T | undefined): Refusal
-  onCut(reason: CutReason): void
+  onCut(reason: CutReason, served: T | undefined): void
+  readonly limits: ConnectionLimits
 }

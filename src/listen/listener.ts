@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type Clock, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
+import { type Clock, Failure, type Limit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
 import type { ListenAddress } from './address.ts'
 import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
 import { createHttpServer } from './http-server.ts'
+import type { CutReason } from './stuck.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
 import { followCertificate, type TlsMaterial } from './tls.ts'
@@ -56,6 +57,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   /** Permissions of a Unix socket; see `bind`. */
   readonly socketMode?: number
   readonly headerLimitBytes: number
+  /** Where that is changed; undefined where it is fixed. */
+  readonly headerLimitSetting?: Limit['setting']
   readonly deadlines?: Partial<ListenerDeadlines>
   /** Most connections at once. Default 10,000, fewer where the process has too few file descriptors. */
   readonly maxConnections?: number
@@ -67,10 +70,24 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly trustedProxies?: readonly string[]
   /** Which upgrade requests are served; others are answered as if they asked for none. Default: none is. */
   readonly servesUpgrade?: (request: IncomingMessage) => boolean
+  /** A client was cut off in the middle of the answer to this. */
+  readonly onCut?: (failure: Failure, served: T) => void
   /** Of all deadlines. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
   readonly log: Log
   readonly metrics?: Metrics
+}
+
+/** Why a client that was being answered was cut off. */
+function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, unreadBytes: number): Failure {
+  if (reason === 'crowded') {
+    const setting = { name: 'the memory limit', of: 'the process' }
+    const detail = 'answers that wait for their clients take too much memory together'
+    return new Failure('overloaded', { detail, limit: { amount: unreadBytes, unit: 'bytes', setting } })
+  }
+  if (reason === 'pipelining') return new Failure('bad_request', { detail: 'too many requests wait for their turn' })
+  const limit: Limit = { amount: unreadAnswerMs, unit: 'ms' }
+  return new Failure('request_timeout', { detail: 'the client does not take its answer', limit })
 }
 
 /** A listener of the product: what every one of them needs beside answering requests. */
@@ -100,6 +117,7 @@ export interface Listener {
 export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
   const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
+  const unreadBytes = options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES
   const cuts = metrics?.counter('extauth_connections_cut_total', 'Client connections ended because they were stuck.', [
     'reason',
   ])
@@ -122,7 +140,15 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     },
     serve,
     refusal,
-    onCut: (reason) => cuts?.with(reason).add(),
+    onCut(reason, served) {
+      cuts?.with(reason).add()
+      if (served !== undefined) options.onCut?.(cutFailure(reason, deadlines, unreadBytes), served)
+    },
+    limits: {
+      headers: { amount: options.headerLimitBytes, unit: 'bytes', setting: options.headerLimitSetting },
+      header: { amount: deadlines.headersMs, unit: 'ms' },
+      request: { amount: deadlines.requestMs || deadlines.headersMs, unit: 'ms' },
+    },
   }
   const connections = new IntrusiveSet<Connection<T>>()
   const bySocket = new WeakMap<Duplex, Connection<T>>()
@@ -179,7 +205,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     limit.look(count())
   }, SWEEP_MS)
   sweep.unref()
-  const unread = new UnreadBudget(options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES, log, metrics)
+  const unread = new UnreadBudget(unreadBytes, log, metrics)
   const counting = setInterval(() => unread.look(connections), COUNT_MS)
   counting.unref()
   const closed = new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Failure, type FailureCode } from '../core/index.ts'
+import { Failure, type FailureCode, type Limit } from '../core/index.ts'
 
 // Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
 const { METHODS, STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -14,9 +14,18 @@ export interface Refusal {
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
 
 /** The failure for an error of Node's HTTP parser or of its deadlines; undefined when the client has merely left. */
-export function parserFailure(error: Error): Failure | undefined {
+export function parserFailure(error: Error, limits: ParserLimits): Failure | undefined {
   const { code } = error as NodeJS.ErrnoException
-  return code !== undefined && GONE.has(code) ? undefined : new Failure(failureCode(code), { cause: error })
+  if (code !== undefined && GONE.has(code)) return undefined
+  const failed = failureCode(code)
+  const limit = failed === 'headers_too_large' ? limits.headers : failed === 'request_timeout' ? limits.time : undefined
+  return new Failure(failed, { cause: error, limit })
+}
+
+/** What Node's parser was held to. */
+export interface ParserLimits {
+  readonly headers: Limit
+  readonly time: Limit
 }
 
 function failureCode(code: string | undefined): FailureCode {

@@ -5,18 +5,20 @@ import { createTargetConnect, type TargetTls } from './target-tls.ts'
 import { Pool } from './undici.ts'
 import { correctStreams } from './undici-gaps.ts'
 
+/** How long a backend may take, in milliseconds (`timeouts` of a route). */
+export interface Timeouts {
+  /** Until a connection must stand, TLS included. */
+  readonly connect: number
+  /** Until the header section of the answer must be there; 0 = no bound. */
+  readonly firstByte: number
+  /** Longest silence within an answer's body; 0 = no bound. */
+  readonly idle: number
+}
+
 export interface BackendOptions {
   /** `https://host[:port]`. */
   readonly origin: string
-  /** Milliseconds. */
-  readonly timeouts: {
-    /** Until a connection must stand, TLS included. */
-    readonly connect: number
-    /** Until the header section of the answer must be there; 0 = no bound. */
-    readonly firstByte: number
-    /** Longest silence within an answer's body; 0 = no bound. */
-    readonly idle: number
-  }
+  readonly timeouts: Timeouts
   /** Offers HTTP/2 by ALPN. */
   readonly http2: boolean
   readonly targetTls?: TargetTls | undefined
@@ -26,6 +28,8 @@ export interface BackendOptions {
 /** The connections to one backend. */
 export interface Backend {
   readonly dispatcher: Dispatcher
+  /** Those that its connections are made with. */
+  readonly timeouts: Timeouts
   /** The same without HTTP/2, which has no `Upgrade`. */
   readonly upgrades: Dispatcher
   /** Waits for the exchanges that are running; nothing new is sent. */
@@ -70,6 +74,7 @@ export const createBackend = (options: BackendOptions): Backend => {
   const upgrades = options.http2 ? createPool(options, false) : dispatcher
   return {
     dispatcher,
+    timeouts: options.timeouts,
     upgrades,
     close: async () => {
       await Promise.all([dispatcher.close(), upgrades === dispatcher ? undefined : upgrades.close()])

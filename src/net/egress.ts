@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import { OutboundError } from '../core/index.ts'
 import type { Connect } from './connector.ts'
+import { late } from './limits.ts'
 
 // Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
 const { request } = process.getBuiltinModule('node:http')
@@ -72,7 +73,7 @@ export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promi
       agent: false,
       headers: { host: target, ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }) },
     })
-    const timer = setTimeout(() => connect.destroy(new OutboundError('timeout')), timeoutMs)
+    const timer = setTimeout(() => connect.destroy(late(timeoutMs)), timeoutMs)
     connect.once('connect', (response, socket) => {
       clearTimeout(timer)
       if (response.statusCode === 200) return resolve(socket)

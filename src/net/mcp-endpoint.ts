@@ -28,16 +28,16 @@ const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_
 
 /** An MCP server at a URL; it may move within its origin. Throws `Failure` config_error when the file with authorities can't be read. */
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
-  const { url, caCertPath, egressProxy } = options
+  const { url, caCertPath, egressProxy, connectMs = DEFAULT_CONNECT_MS } = options
   const backend = createBackend({
     origin: url.origin,
-    timeouts: { connect: options.connectMs ?? DEFAULT_CONNECT_MS, firstByte: NO_BOUND, idle: NO_BOUND },
+    timeouts: { connect: connectMs, firstByte: NO_BOUND, idle: NO_BOUND },
     http2: false,
     ...(caCertPath === undefined ? {} : { targetTls: { caCertPath } }),
     egressProxy,
   })
   let path = url.pathname + url.search
-  const endpoint = endpointOver(backend.dispatcher, () => path)
+  const endpoint = endpointOver(backend.dispatcher, () => path, connectMs)
   const send = async (request: EndpointRequest): Promise<EndpointAnswer> => {
     for (let hops = 0; ; hops++) {
       const answer = await endpoint.send(request)
@@ -70,7 +70,7 @@ export function createMemoryEndpoint(connect: () => Duplex, path: () => string):
   return endpointOver(pool, path)
 }
 
-function endpointOver(dispatcher: Dispatcher, path: () => string): McpEndpoint {
+function endpointOver(dispatcher: Dispatcher, path: () => string, connectMs?: number): McpEndpoint {
   const send = async ({ method, headers, body, signal, path: other }: EndpointRequest): Promise<EndpointAnswer> => {
     try {
       const answer = await dispatcher.request({ method, path: other ?? path(), headers, body: body ?? null, signal })
@@ -81,7 +81,9 @@ function endpointOver(dispatcher: Dispatcher, path: () => string): McpEndpoint {
       if (signal.aborted) throw signal.reason
       if (cause instanceof OutboundError) throw cause
       const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-      throw new OutboundError(TIMEOUTS.has(code) ? 'timeout' : 'unreachable', { cause, isSent: LOST.has(code) })
+      const isLate = TIMEOUTS.has(code)
+      const limit = isLate && connectMs !== undefined ? ({ amount: connectMs, unit: 'ms' } as const) : undefined
+      throw new OutboundError(isLate ? 'timeout' : 'unreachable', { cause, isSent: LOST.has(code), limit })
     }
   }
   return { send, close: () => dispatcher.destroy() }

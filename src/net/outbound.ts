@@ -11,6 +11,7 @@ import {
 import { parseRetryAfter } from '../http/index.ts'
 import { asConnector, promised } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy, urlOf } from './egress.ts'
+import { limited } from './limits.ts'
 import { roundTrip } from './round-trip.ts'
 import {
   createAddressCheck,
@@ -177,6 +178,7 @@ async function within<T>(work: Promise<T>, endsAtMs: number): Promise<T> {
 export const createOutbound = (options: OutboundOptions): Outbound => {
   const deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
+  const maxConcurrent = options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT
   const random = options.random ?? Math.random
   const { service, clock, steadyClock, metrics } = options
   const shared = service === undefined ? undefined : options.protections
@@ -186,7 +188,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     client,
     {
       breaker: options.breaker ?? {},
-      maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
+      maxConcurrent,
       maxQueued: options.maxQueued ?? DEFAULT_MAX_QUEUED,
     },
   )
@@ -254,7 +256,8 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
           run: async (isAgain) => attempts((isAgain ? await request.again?.() : undefined) ?? request, endsAtMs),
         })
       } catch (error) {
-        throw error instanceof OutboundError ? error : new OutboundError('unreachable', { cause: error })
+        if (!(error instanceof OutboundError)) throw new OutboundError('unreachable', { cause: error })
+        throw limited(error, { ms: deadlineMs, bytes: maxBytes, atOnce: maxConcurrent })
       }
     },
     close: async () => {

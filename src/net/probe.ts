@@ -1,8 +1,9 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
-import { OutboundError } from '../core/index.ts'
+import { type Limit, OutboundError } from '../core/index.ts'
 import { egressProxyFor, type EgressProxy, openTunnel } from './egress.ts'
 import { createAddressCheck, type GuardOptions, type Resolver, systemResolver } from './guard.ts'
+import { late } from './limits.ts'
 
 /** One certificate of a chain; names are those that it gives itself. */
 export interface ProbedCertificate {
@@ -21,7 +22,14 @@ export interface ConnectionProbe {
   /** Undefined for plain http, and when there was no handshake. */
   readonly tls: { readonly protocol: string; readonly chain: readonly ProbedCertificate[] } | undefined
   /** The first step that failed: `address` is the address guard, `code` the system's, TLS's or our own word. */
-  readonly failed: { readonly step: 'name' | 'address' | 'connection' | 'tls'; readonly code: string } | undefined
+  readonly failed:
+    | {
+        readonly step: 'name' | 'address' | 'connection' | 'tls'
+        readonly code: string
+        /** That was reached, for `timeout`. */
+        readonly limit?: Limit | undefined
+      }
+    | undefined
 }
 
 export interface ProbeOptions {
@@ -93,12 +101,13 @@ const portOf = (url: URL): number => Number(url.port) || (url.protocol === 'http
 async function step<T, S extends string>(
   name: S,
   work: Promise<T>,
-): Promise<{ readonly value: T } | { readonly step: S; readonly code: string }> {
+): Promise<{ readonly value: T } | { readonly step: S; readonly code: string; readonly limit?: Limit | undefined }> {
   try {
     return { value: await work }
   } catch (error) {
     const { code } = (error instanceof OutboundError ? (error.cause ?? {}) : error) as { code?: unknown }
-    if (error instanceof OutboundError && typeof code !== 'string') return { step: name, code: error.kind }
+    if (error instanceof OutboundError && typeof code !== 'string')
+      return { step: name, code: error.kind, limit: error.limit }
     return { step: name, code: typeof code === 'string' ? code : 'failed' }
   }
 }
@@ -108,10 +117,10 @@ async function lookUp(
   { resolver = systemResolver, deadlineMs }: ProbeOptions,
 ): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host]
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new OutboundError('timeout')), deadlineMs)
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(late(deadlineMs)), deadlineMs)
   try {
-    return await Promise.race([resolver(host), late])
+    return await Promise.race([resolver(host), over])
   } finally {
     clearTimeout(timer)
   }
@@ -133,7 +142,7 @@ async function connectToAny(hosts: readonly string[], port: number, deadlineMs: 
 /** Resolves at the event; rejects with the socket's error or at the deadline, and the socket is gone then. */
 function settled<S extends Socket>(socket: S, event: string, deadlineMs: number): Promise<S> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => socket.destroy(new OutboundError('timeout')), deadlineMs)
+    const timer = setTimeout(() => socket.destroy(late(deadlineMs)), deadlineMs)
     socket.once(event, () => {
       clearTimeout(timer)
       resolve(socket)

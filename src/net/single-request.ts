@@ -1,5 +1,6 @@
-import type { OutboundRequest, OutboundResponse } from '../core/index.ts'
+import { OutboundError, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
 import { type BackendOptions, createBackend } from './backend.ts'
+import { limited, limitOfBackend } from './limits.ts'
 import { roundTrip, type RoundTripBounds } from './round-trip.ts'
 
 /**
@@ -14,6 +15,12 @@ export async function requestOnce(
   const backend = createBackend(options)
   try {
     return await roundTrip(backend.dispatcher, request, bounds)
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error
+    const { kind, cause, isSent } = error
+    const ofConnection = cause === undefined ? undefined : limitOfBackend(cause, options.timeouts)
+    if (ofConnection !== undefined) throw new OutboundError(kind, { cause, isSent, limit: ofConnection })
+    throw limited(error, { ms: bounds.deadlineMs, bytes: bounds.maxBytes, atOnce: 1 })
   } finally {
     await backend.destroy()
   }

@@ -14,7 +14,8 @@ export async function readJsonBody(request: IncomingMessage): Promise<unknown> {
   for await (const chunk of request) {
     const bytes = chunk as Buffer
     length += bytes.length
-    if (length > MAX_BODY_BYTES) throw new Failure('body_too_large', { limitBytes: MAX_BODY_BYTES })
+    if (length > MAX_BODY_BYTES)
+      throw new Failure('body_too_large', { limit: { amount: MAX_BODY_BYTES, unit: 'bytes' } })
     chunks.push(bytes)
   }
   if (length === 0) return undefined

@@ -5,16 +5,17 @@ export interface BodyHolder {
 
 /** Memory for bodies that are kept, of all requests together. */
 export class BodyBudget {
-  readonly #limitBytes: number
+  /** Most that may be kept. */
+  readonly limitBytes: number
   #heldBytes = 0
 
   constructor(limitBytes: number) {
-    this.#limitBytes = limitBytes
+    this.limitBytes = limitBytes
   }
 
   /** Whether `bytes` more could be kept now. One that nothing else is kept beside always can. */
   hasRoom(holder: BodyHolder, bytes: number): boolean {
-    return this.#heldBytes + bytes <= this.#limitBytes || this.#heldBytes === holder.keptBytes
+    return this.#heldBytes + bytes <= this.limitBytes || this.#heldBytes === holder.keptBytes
   }
 
   /** Notes that `bytes` more are kept; false, and nothing noted, when there is no room. */

@@ -1,4 +1,4 @@
-import { Failure, type Clock } from '../core/index.ts'
+import { Failure, type Clock, type Limit } from '../core/index.ts'
 import type { IntrusiveSet } from '../listen/index.ts'
 import { BodyBudget } from './body-budget.ts'
 import type { InboundRequest } from './inbound-request.ts'
@@ -9,7 +9,7 @@ export interface BodyWatch {
   /** Room for those that are kept. */
   readonly budget: BodyBudget
   /** `onLate` is called once when a body that is kept is not complete in time, until `inbound.onBodyLate` is cleared. */
-  kept(inbound: InboundRequest, onLate: () => void): void
+  kept(inbound: InboundRequest, onLate: (limit: Limit) => void): void
   /** The same for a body of unknown length, which is waited for only a moment before it is streamed; gives what cancels it. */
   unannounced(onLate: () => void): () => void
   /** The connection ends with 408 when nothing arrives for too long although somebody wants to read. */
@@ -33,7 +33,12 @@ export function createBodyWatch(
       if (isMoving(inbound)) inbound.bodyUntilMs = now + deadlines.bodyIdleMs
       else if (now >= inbound.bodyUntilMs) {
         inbound.streamedBytes = undefined
-        inbound.connection.refuse(new Failure('request_timeout'))
+        inbound.connection.refuse(
+          new Failure('request_timeout', {
+            detail: 'nothing more of the body came',
+            limit: { amount: deadlines.bodyIdleMs, unit: 'ms' },
+          }),
+        )
       }
     }
   }
@@ -43,13 +48,13 @@ export function createBodyWatch(
   }, SWEEP_MS)
   timer.unref()
 
-  const wait = (inbound: InboundRequest, onLate: () => void, ms: number): void => {
-    inbound.bodyUntilMs = clock.now() + ms
-    inbound.onBodyLate = onLate
-  }
   return {
     budget: new BodyBudget(limitBytes),
-    kept: (inbound, onLate) => wait(inbound, onLate, deadlines.keptBodyMs),
+    kept(inbound, onLate) {
+      const { keptBodyMs } = deadlines
+      inbound.bodyUntilMs = clock.now() + keptBodyMs
+      inbound.onBodyLate = () => onLate({ amount: keptBodyMs, unit: 'ms' })
+    },
     unannounced(onLate) {
       const timer = setTimeout(onLate, deadlines.unannouncedBodyMs)
       return () => clearTimeout(timer)

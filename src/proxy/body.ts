@@ -1,10 +1,11 @@
-import { Failure, type Body } from '../core/index.ts'
+import { Failure, type Body, type Limit } from '../core/index.ts'
 import type { BodyWatch } from './body-watch.ts'
 import { Gathered } from './gathered.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
 /** A body of up to this many bytes is kept so that it can be sent again (decisions §4). */
 export const KEPT_BYTES = 1024 * 1024
+const ALL_BODIES = { name: 'listen.bufferedBodiesLimit', of: 'the ProxyConfig' }
 /** When to come back, in seconds, after there was no room to keep a body. */
 const FULL_RETRY_SECONDS = 2
 
@@ -13,6 +14,8 @@ export interface BodyOptions {
   readonly mustKeep: boolean
   /** Bytes of a body that must be kept; larger is `body_too_large`. */
   readonly limitBytes: number
+  /** Where that is changed; undefined where it is fixed. */
+  readonly limitSetting?: Limit['setting']
   readonly watch: BodyWatch
 }
 
@@ -32,9 +35,9 @@ export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | 
   const length = announced === undefined ? undefined : Number(announced)
   // After an upgrade request comes the other protocol, not a body.
   if (inbound.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
-  if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge(options.limitBytes)
+  if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge(options)
   const hasRoom = watch.budget.hasRoom(inbound, length ?? 0)
-  if (mustKeep && !hasRoom) throw full()
+  if (mustKeep && !hasRoom) throw full(watch)
   if (inbound.expectsContinue) inbound.response.writeContinue()
   if (mustKeep || (hasRoom && (length ?? 0) <= KEPT_BYTES)) return collect(inbound, options, length)
   watch.streamed(inbound)
@@ -73,10 +76,10 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
     const onData = (chunk: Buffer): void => {
       if (isSettled) return
       if (gathered.length + chunk.length > limitBytes) {
-        if (mustKeep) fail(tooLarge(limitBytes))
+        if (mustKeep) fail(tooLarge(options))
         else stream(chunk)
       } else if (!watch.budget.take(inbound, gathered.costOf(chunk))) {
-        if (mustKeep) fail(full())
+        if (mustKeep) fail(full(watch))
         else stream(chunk)
       } else gathered.add(chunk)
     }
@@ -89,16 +92,22 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
       if (!isSettled) fail(new Failure('bad_request', { detail: 'the body broke off' }))
     }
     if (mustKeep || length !== undefined)
-      watch.kept(inbound, () => fail(new Failure('request_timeout', { detail: 'the body did not arrive in time' })))
+      watch.kept(inbound, (limit) =>
+        fail(new Failure('request_timeout', { detail: 'the body did not arrive in time', limit })),
+      )
     else cancel = watch.unannounced(() => stream())
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
 }
 
-const tooLarge = (limitBytes: number): Failure =>
-  new Failure('body_too_large', { detail: `the body must be kept and is larger than ${limitBytes} bytes`, limitBytes })
-const full = (): Failure =>
+const tooLarge = ({ limitBytes, limitSetting }: BodyOptions): Failure =>
+  new Failure('body_too_large', {
+    detail: 'the body must be kept and is too large',
+    limit: { amount: limitBytes, unit: 'bytes', setting: limitSetting },
+  })
+const full = ({ budget }: BodyWatch): Failure =>
   new Failure('overloaded', {
-    detail: 'no room to keep another body (listen.bufferedBodiesLimit)',
+    detail: 'no room to keep another body, with those that are kept now',
+    limit: { amount: budget.limitBytes, unit: 'bytes', setting: ALL_BODIES },
     retryAfterSeconds: FULL_RETRY_SECONDS,
   })

@@ -1,4 +1,4 @@
-import type { Log } from '../core/index.ts'
+import { Failure, type Log } from '../core/index.ts'
 import type { IntrusiveSet, Listener } from '../listen/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import type { Handler } from './handler.ts'
@@ -31,6 +31,11 @@ export async function drainProxy({ listener, handler, active, log, graceMs }: Dr
   }
   if (requests + streams > 0) log.info({ requests, endedStreams: streams, graceMs }, 'waiting for answers under way')
   await listener.emptied(graceMs)
+  for (const inbound of active)
+    inbound.cutFor ??= new Failure('draining', {
+      detail: 'the proxy stopped before the answer was whole',
+      limit: { amount: graceMs, unit: 'ms' },
+    })
   tellCut([...active], log)
   await listener.close()
 }

@@ -131,8 +131,13 @@ const answered = (status: number): RequestResult => ({
 function resultOf(inbound: InboundRequest, outcome: Answered | undefined): RequestResult {
   if (outcome === undefined || inbound.refusal !== undefined || outcome.status === CLIENT_GONE_STATUS)
     return gone(inbound)
-  const { status, firstByteAtMs, aborted } = outcome
-  return { status, reason: aborted ? 'aborted' : '', firstByteAtMs, failure: undefined }
+  const { status, firstByteAtMs, aborted, torn } = outcome
+  return {
+    status,
+    reason: aborted ? 'aborted' : '',
+    firstByteAtMs,
+    failure: aborted ? (inbound.cutFor ?? torn) : undefined,
+  }
 }
 
 async function fail(inbound: InboundRequest, failure: Failure, closes: boolean): Promise<RequestResult> {
@@ -144,8 +149,8 @@ async function fail(inbound: InboundRequest, failure: Failure, closes: boolean):
   return { status: failure.status, reason: failure.code, firstByteAtMs: undefined, failure }
 }
 
-function gone({ refusal }: InboundRequest): RequestResult {
+function gone({ refusal, cutFor }: InboundRequest): RequestResult {
   return refusal === undefined
-    ? { status: CLIENT_GONE_STATUS, reason: 'client_gone', firstByteAtMs: undefined, failure: undefined }
+    ? { status: CLIENT_GONE_STATUS, reason: 'client_gone', firstByteAtMs: undefined, failure: cutFor }
     : { status: refusal.status, reason: refusal.code, firstByteAtMs: undefined, failure: refusal }
 }

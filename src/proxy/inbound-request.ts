@@ -49,6 +49,8 @@ export class InboundRequest implements Inbound {
   slot = -1
   /** The failure that was written straight to the connection, past the response. */
   refusal: Failure | undefined = undefined
+  /** Why we ended its connection in the middle of the answer. */
+  cutFor: Failure | undefined = undefined
   /** What is kept of its body, in bytes. */
   keptBytes = 0
   /** For the watch over slow bodies: when the patience ends, what then, and how much of a stream had arrived. */

@@ -11,6 +11,8 @@ export interface PipelineTools {
   readonly bodyWatch: BodyWatch
 }
 
+const BUFFERED_BODY = { name: 'limits.bufferedBody', of: 'the route' }
+
 /** What an answer that went out was like. */
 export type Answered = Extract<Outcome, { done: true }>
 
@@ -70,7 +72,12 @@ const send = ({ isUpgrade }: InboundRequest, sealed: Sealed): Promise<Outcome> =
 
 function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): Body | Promise<Body> {
   route.apply.admit(inbound)
-  return takeBody(inbound, { mustKeep: route.apply.needsBody, limitBytes: route.limits.bufferedBody, watch })
+  return takeBody(inbound, {
+    mustKeep: route.apply.needsBody,
+    limitBytes: route.limits.bufferedBody,
+    limitSetting: BUFFERED_BODY,
+    watch,
+  })
 }
 
 function requireUpgradable({ route, inbound }: Matched): void {

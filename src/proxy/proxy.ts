@@ -50,6 +50,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     tls,
     acceptedAt: options.listen.acceptedAt,
     headerLimitBytes,
+    headerLimitSetting: { name: 'listen.headerLimit', of: 'the ProxyConfig' },
     deadlines,
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(connectionLimit === undefined ? {} : { maxConnections: connectionLimit }),
@@ -63,6 +64,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       if (inbound !== undefined) inbound.refusal ??= failure
       return { headers: { 'content-type': 'application/json' }, body: mcpFailureBody(failure, inbound?.id ?? '') }
     },
+    onCut: (failure, inbound) => (inbound.cutFor ??= failure),
     steadyClock,
     log,
     metrics,

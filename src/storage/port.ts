@@ -1,4 +1,4 @@
-import type { Secret } from '../core/index.ts'
+import type { Limit, Secret } from '../core/index.ts'
 
 /** One stored value with the version that compare-and-set goes by. */
 export interface StoredValue {
@@ -121,6 +121,7 @@ export interface StoreHealth {
   readonly detail: string | undefined
   /** Where it is: for logs. */
   readonly endpoint?: { readonly host: string; readonly port: number } | undefined
+  readonly limit?: Limit | undefined
 }
 
 /**
@@ -137,6 +138,8 @@ export class StoreError extends Error {
   readonly code: string | undefined
   /** Which server was asked, where one was: for logs. */
   readonly endpoint: { readonly host: string; readonly port: number } | undefined
+  /** How long was waited, for `timeout`. */
+  readonly limit: Limit | undefined
 
   constructor(kind: StoreErrorKind, options: StoreErrorOptions = {}) {
     super(`store ${kind}`, { cause: options.cause })
@@ -144,6 +147,7 @@ export class StoreError extends Error {
     this.kind = kind
     this.code = options.code
     this.endpoint = options.endpoint
+    this.limit = options.limit
   }
 }
 
@@ -151,6 +155,7 @@ export interface StoreErrorOptions {
   readonly cause?: unknown
   readonly code?: string | undefined
   readonly endpoint?: { readonly host: string; readonly port: number } | undefined
+  readonly limit?: Limit | undefined
 }
 
 /** Secrets that seal and open what is stored: the first seals, all open (authserver.md §5). */

@@ -114,7 +114,7 @@ export class RequestSpans implements RequestTrace {
   responded(): void {}
   body(): void {}
 
-  finished({ status, reason, failure }: RequestResult): void {
+  finished({ status, reason }: RequestResult): void {
     const server = this.#server
     if (reason !== '') {
       markFailed(this.#stage, reason)
@@ -125,8 +125,7 @@ export class RequestSpans implements RequestTrace {
     server.setAttribute('http.response.status_code', status)
     if (reason !== '') server.setAttribute('error.type', reason)
     // What is the caller's fault is no error of the server (semantic conventions for HTTP).
-    if (status >= 500 || (failure === undefined && reason === 'aborted'))
-      server.setStatus({ code: SpanStatusCode.ERROR })
+    if (status >= 500 || reason === 'aborted') server.setStatus({ code: SpanStatusCode.ERROR })
     if (this.#attempt > 1) server.setAttribute('extauth.attempts', this.#attempt)
     server.end()
   }

@@ -73,7 +73,7 @@ describe('an exchange', () => {
       socket.on('data', () => answer(socket)).on('end', () => closed.push('closed'))
     })
     const error = await failure(outbound({ deadlineMs: 80 }).request({ method: 'GET', url }))
-    expect(error.kind).toBe('timeout')
+    expect(error).toMatchObject({ kind: 'timeout', limit: { amount: 80, unit: 'ms' } })
     await expect.poll(() => closed).toEqual(['closed'])
   })
 
@@ -82,7 +82,10 @@ describe('an exchange', () => {
     ['not announced', {}],
   ])('stops reading an answer over the size bound, %s', async (_name, headers) => {
     const url = await sockets.http((_request, response) => response.writeHead(200, headers).end('x'.repeat(2000)))
-    expect((await failure(outbound({ maxBytes: 1999 }).request({ method: 'GET', url }))).kind).toBe('too_large')
+    expect(await failure(outbound({ maxBytes: 1999 }).request({ method: 'GET', url }))).toMatchObject({
+      kind: 'too_large',
+      limit: { amount: 1999, unit: 'bytes' },
+    })
     expect((await outbound({ maxBytes: 2000 }).request({ method: 'GET', url })).body.length).toBe(2000)
   })
 

@@ -143,6 +143,10 @@ describe('a store that hangs', () => {
     await replica.store.put('a', bytes('1'), 60_000)
     node.pause()
     try {
+      await expect(replica.store.get('a')).rejects.toMatchObject({
+        kind: 'timeout',
+        limit: { unit: 'ms', setting: { of: 'the storage' } },
+      })
       const startedAt = performance.now()
       const outcomes = await atOnce(2_100, () => replica.store.get('a').catch((error: StoreError) => error.kind))
       expect(performance.now() - startedAt).toBeLessThan(5_000)

@@ -13,6 +13,8 @@ const load = createRequire(import.meta.url)
 /** How often a connection is looked at: does it answer, does it take what is sent. */
 const LIVENESS_MS = 1_000
 
+const READ_TIMEOUT = { name: 'readTimeout', of: 'the storage' }
+
 export type Argument = string | Buffer | number
 export type Command = readonly [name: string, ...args: Argument[]]
 
@@ -85,6 +87,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
   }
 
   const call = async (command: Command, timeoutMs = readTimeoutMs): Promise<unknown> => {
+    const setting = timeoutMs === readTimeoutMs ? READ_TIMEOUT : undefined
     if (!isOpen) throw new StoreError('unavailable', { endpoint })
     const [name, ...args] = command
     waiting += 1
@@ -92,7 +95,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
       const reply = await withDeadline(
         redis.callBuffer(name, ...args),
         timeoutMs,
-        () => new StoreError('timeout', { endpoint }),
+        () => new StoreError('timeout', { endpoint, limit: { amount: timeoutMs, unit: 'ms', setting } }),
       )
       lastReplyAt = performance.now()
       return reply

@@ -16,6 +16,8 @@ const PATIENCE_MS = 10_000
 /** So many operations of one link wait for an answer or a connection at most. */
 const MOST_WAITING = 2_000
 
+const BOTH_TIMEOUTS = { name: 'readTimeout or writeTimeout', of: 'the storage' }
+
 /** Runs a write where it lasts as long as it was configured to. */
 export type LastingWrite = (work: (connection: Connection) => Promise<unknown>, options: UseOptions) => Promise<unknown>
 
@@ -141,12 +143,15 @@ export function createLink(options: LinkOptions): Link {
     async use(work, { isRepeatable }) {
       if (waiting >= MOST_WAITING) throw new StoreError('overloaded')
       waiting += 1
-      const untilMs = performance.now() + config.readTimeoutMs + config.writeTimeoutMs
+      const amount = config.readTimeoutMs + config.writeTimeoutMs
+      const untilMs = performance.now() + amount
+      const late = (): StoreError =>
+        new StoreError('timeout', { limit: { amount, unit: 'ms', setting: BOTH_TIMEOUTS } })
       try {
         for (let isRepeated = false; ; isRepeated = true) {
           const current = await arrived(untilMs)
           try {
-            return await withDeadline(work(current), untilMs - performance.now(), () => new StoreError('timeout'))
+            return await withDeadline(work(current), untilMs - performance.now(), late)
           } catch (error) {
             if (error instanceof ReplyError && error.isElsewhere) current.destroy()
             const isUndone = error instanceof ReplyError && error.kind === 'unavailable'

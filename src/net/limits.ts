@@ -1,0 +1,44 @@
+import { causeOf, type Limit, OutboundError, type OutboundErrorKind } from '../core/index.ts'
+import type { Timeouts } from './backend.ts'
+
+/** What a call was held to. */
+export interface CallLimits {
+  readonly ms: number
+  readonly bytes: number
+  readonly atOnce: number
+}
+
+/** Time was up: `ms` was all there was. */
+export const late = (ms: number): OutboundError => new OutboundError('timeout', { limit: { amount: ms, unit: 'ms' } })
+
+/** The same error with the limit that was reached, where it is about one. */
+export function limited(error: OutboundError, { ms, bytes, atOnce }: CallLimits): OutboundError {
+  const { kind, cause, retryAfterSeconds, isSent } = error
+  const limits: Partial<Record<OutboundErrorKind, Limit>> = {
+    timeout: { amount: ms, unit: 'ms' },
+    too_large: { amount: bytes, unit: 'bytes' },
+    overloaded: { amount: atOnce, unit: 'at once' },
+  }
+  const limit = limits[kind]
+  if (limit === undefined || error.limit !== undefined) return error
+  return new OutboundError(kind, { cause, retryAfterSeconds, isSent, limit })
+}
+
+/** The timeout of a route that an error of its backend is about; undefined for any other error. */
+export function limitOfBackend(error: unknown, { connect, firstByte, idle }: Timeouts): Limit | undefined {
+  const { code, kind } = causeOf(error)
+  switch (code ?? kind) {
+    // A tunnel through the egress proxy.
+    case 'timeout':
+    case 'UND_ERR_CONNECT_TIMEOUT':
+      return ofRoute(connect, 'timeouts.connect')
+    case 'UND_ERR_HEADERS_TIMEOUT':
+      return ofRoute(firstByte, 'timeouts.firstByte')
+    case 'UND_ERR_BODY_TIMEOUT':
+      return ofRoute(idle, 'timeouts.idle')
+    default:
+      return undefined
+  }
+}
+
+const ofRoute = (amount: number, name: string): Limit => ({ amount, unit: 'ms', setting: { name, of: 'the route' } })
