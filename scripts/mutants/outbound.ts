@@ -112,8 +112,8 @@ export const OUTBOUND: readonly Mutation[] = [
   {
     rule: 'an answer that broke off does not end cleanly',
     file: 'src/forward/relay.ts',
-    find: '      this.response.destroy()\n      return this.#done(true)',
-    replace: '      this.response.end()\n      return this.#done(true)',
+    find: '      this.response.destroy()\n      return this.#done(true, tornBy(',
+    replace: '      this.response.end()\n      return this.#done(true, tornBy(',
     tests: ['test/forward/torn-answers.test.ts'],
   },
   {

@@ -1,10 +1,10 @@
 import type { TrustedProxies } from './client.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { causeOf, explain, Failure, type Limit, type Log } from '../core/index.ts'
+import { Failure, type Log } from '../core/index.ts'
 import { Peer } from './peer.ts'
 import type { RequestKind } from './request-kind.ts'
-import { notUnderstood, parserFailure, renderRefusal, type Refusal } from './refusal.ts'
+import { type ConnectionLimits, notUnderstood, parserFailure, renderRefusal, type Refusal, toldOf } from './refusal.ts'
 import { StuckWatch, type CutReason, type StuckReason, type Patience } from './stuck.ts'
 
 /** Requests of one connection that may be unanswered before it is read no further. */
@@ -98,9 +98,8 @@ export class Connection<T = unknown> {
 
   /** Node's parser gave up, or a deadline of its passed. */
   onParserError(error: Error): void {
-    const { limits } = this.#rules
     const isInBody = this.isBusy && this.#request?.complete === false
-    const failure = parserFailure(error, { headers: limits.headers, time: isInBody ? limits.request : limits.header })
+    const failure = parserFailure(error, this.#rules.limits, isInBody)
     if (failure === undefined) {
       this.socket.destroy()
       return
@@ -131,11 +130,7 @@ export class Connection<T = unknown> {
     const served = isBusy ? this.served : undefined
     const refusal = this.#rules.refusal(failure, served)
     // What belongs to a request is in that request's line.
-    if (served === undefined) {
-      const { cause: why, remedy } = explain(failure)
-      const cause = causeOf(failure.cause)
-      this.#rules.log.info({ status: failure.status, reason: failure.code, cause, why, remedy }, 'connection refused')
-    }
+    if (served === undefined) this.#rules.log.info(toldOf(failure), 'connection refused')
     this.#isOver = true
     this.#waiting.length = 0
     if (!socket.writable || (isBusy && this.#response?.headersSent === true)) {
@@ -286,14 +281,6 @@ export class Connection<T = unknown> {
     if (stuck === 'unread_body') return this.socket.bytesRead
     return this.#started
   }
-}
-
-/** What clients are held to before there is a request, as it is told them. */
-export interface ConnectionLimits {
-  /** Bytes of a header section, and how long it and a whole request may take. */
-  readonly headers: Limit
-  readonly header: Limit
-  readonly request: Limit
 }
 
 /** What all connections of one listener have in common. */

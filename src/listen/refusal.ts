@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Failure, type FailureCode, type Limit } from '../core/index.ts'
+import { causeOf, explain, Failure, type FailureCode, type Limit } from '../core/index.ts'
 
 // Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
 const { METHODS, STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -11,21 +11,30 @@ export interface Refusal {
 }
 
 /** Codes of a connection that the client has broken off. */
+/** What clients are held to before there is a request, as it is told them. */
+export interface ConnectionLimits {
+  /** Bytes of a header section, and how long it and a whole request may take. */
+  readonly headers: Limit
+  readonly header: Limit
+  readonly request: Limit
+}
+
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
 
 /** The failure for an error of Node's HTTP parser or of its deadlines; undefined when the client has merely left. */
-export function parserFailure(error: Error, limits: ParserLimits): Failure | undefined {
+export function parserFailure(error: Error, limits: ConnectionLimits, isInBody: boolean): Failure | undefined {
   const { code } = error as NodeJS.ErrnoException
   if (code !== undefined && GONE.has(code)) return undefined
   const failed = failureCode(code)
-  const limit = failed === 'headers_too_large' ? limits.headers : failed === 'request_timeout' ? limits.time : undefined
+  const time = isInBody ? limits.request : limits.header
+  const limit = failed === 'headers_too_large' ? limits.headers : failed === 'request_timeout' ? time : undefined
   return new Failure(failed, { cause: error, limit })
 }
 
-/** What Node's parser was held to. */
-export interface ParserLimits {
-  readonly headers: Limit
-  readonly time: Limit
+/** What the log says of a connection that was refused before there was a request. */
+export function toldOf(failure: Failure): object {
+  const { cause: why, remedy } = explain(failure)
+  return { status: failure.status, reason: failure.code, cause: causeOf(failure.cause), why, remedy }
 }
 
 function failureCode(code: string | undefined): FailureCode {

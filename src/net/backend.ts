@@ -2,18 +2,9 @@ import type { Dispatcher } from 'undici'
 import { asConnector } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy } from './egress.ts'
 import { createTargetConnect, type TargetTls } from './target-tls.ts'
+import type { Timeouts } from './limits.ts'
 import { Pool } from './undici.ts'
 import { correctStreams } from './undici-gaps.ts'
-
-/** How long a backend may take, in milliseconds (`timeouts` of a route). */
-export interface Timeouts {
-  /** Until a connection must stand, TLS included. */
-  readonly connect: number
-  /** Until the header section of the answer must be there; 0 = no bound. */
-  readonly firstByte: number
-  /** Longest silence within an answer's body; 0 = no bound. */
-  readonly idle: number
-}
 
 export interface BackendOptions {
   /** `https://host[:port]`. */

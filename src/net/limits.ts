@@ -1,5 +1,14 @@
 import { causeOf, type Limit, OutboundError, type OutboundErrorKind } from '../core/index.ts'
-import type { Timeouts } from './backend.ts'
+
+/** How long a backend may take, in milliseconds (`timeouts` of a route). */
+export interface Timeouts {
+  /** Until a connection must stand, TLS included. */
+  readonly connect: number
+  /** Until the header section of the answer must be there; 0 = no bound. */
+  readonly firstByte: number
+  /** Longest silence within an answer's body; 0 = no bound. */
+  readonly idle: number
+}
 
 /** What a call was held to. */
 export interface CallLimits {

@@ -23,8 +23,8 @@ async function start(route: object, spec: object = {}) {
   const over = async (message: 'request' | 'connection refused' = 'request') => {
     const found = await vi.waitFor(() => {
       const line = proxy.log.lines.find((one) => one.endsWith(`} ${message}`) && one.includes('"why"'))
-      expect(line, proxy.log.lines.join('\n')).toBeDefined()
-      return line ?? ''
+      if (line === undefined) throw new Error(proxy.log.lines.join('\n'))
+      return line
     })
     const { why, remedy, requestId } = JSON.parse(found.slice(0, -` ${message}`.length)) as Record<string, string>
     return { why, remedy, requestId }

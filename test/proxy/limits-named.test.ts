@@ -26,7 +26,7 @@ async function whyOf(proxy: Started): Promise<string> {
     return await vi.waitFor(
       () => {
         const [, why] = /"why":"([^"]*)"/.exec(proxy.log.lines.join('\n')) ?? []
-        expect(why, proxy.log.lines.join('\n')).toBeDefined()
+        if (why === undefined) throw new Error(proxy.log.lines.join('\n'))
         return why ?? ''
       },
       { timeout: 20_000, interval: 50 },
