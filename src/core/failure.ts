@@ -1,5 +1,5 @@
 import { FAILURES, type FailureCode } from './failures.ts'
-import type { Limit } from './limit.ts'
+import type { ReachedLimit } from './limit.ts'
 
 /** What a challenge adds to a failure of the caller's token (RFC 6750 §3). */
 export interface ChallengeHint {
@@ -27,7 +27,7 @@ export interface FailureOptions {
   /** The secret that is in the way, as `NAME/KEY`: whoever builds a configuration finds the place of the reference by it. */
   readonly secret?: string | undefined
   /** What was reached; answers to bodies that are too large name it. */
-  readonly limit?: Limit | undefined
+  readonly limit?: ReachedLimit | undefined
 }
 
 /**
@@ -41,7 +41,7 @@ export class Failure extends Error {
   readonly challenge: ChallengeHint | undefined
   readonly compared: Compared | undefined
   readonly secret: string | undefined
-  readonly limit: Limit | undefined
+  readonly limit: ReachedLimit | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     super(options.detail === undefined ? code : `${code}: ${options.detail}`, { cause: options.cause })

@@ -1,5 +1,5 @@
 /** The time or amount that was all there was: how much, and where that is changed. */
-export interface Limit {
+export interface ReachedLimit {
   readonly amount: number
   readonly unit: 'ms' | 'bytes' | 'at once'
   /** The setting, and what has it: `timeouts.firstByte` of `the route`. Undefined where it is fixed. */
@@ -12,7 +12,7 @@ const SIZES = [
 ] as const
 
 /** How much it was, for people: `60 s`, `10 MiB`. */
-export function amountOf({ amount, unit }: Limit): string {
+export function amountOf({ amount, unit }: ReachedLimit): string {
   if (unit === 'at once') return `${amount} at once`
   if (unit === 'ms') return amount < 1000 ? `${Math.round(amount)} ms` : `${Math.round(amount / 100) / 10} s`
   const size = SIZES.find(([bytes]) => amount >= bytes && amount % bytes === 0)
@@ -22,7 +22,7 @@ export function amountOf({ amount, unit }: Limit): string {
 /** What happened and what to do, with the limit that was reached. */
 export function withLimit<T extends { readonly cause: string; readonly remedy: string }>(
   told: T,
-  limit: Limit | undefined,
+  limit: ReachedLimit | undefined,
 ): T {
   if (limit === undefined) return told
   const { setting } = limit
@@ -33,11 +33,11 @@ export function withLimit<T extends { readonly cause: string; readonly remedy: s
 }
 
 /** The limit that an error names, or one beneath it. */
-export function limitIn(error: unknown): Limit | undefined {
+export function limitIn(error: unknown): ReachedLimit | undefined {
   if (typeof error !== 'object' || error === null) return undefined
-  const { limit, cause } = error as { limit?: Limit; cause?: unknown }
+  const { limit, cause } = error as { limit?: ReachedLimit; cause?: unknown }
   return isLimit(limit) ? limit : limitIn(cause)
 }
 
-const isLimit = (value: unknown): value is Limit =>
+const isLimit = (value: unknown): value is ReachedLimit =>
   typeof value === 'object' && value !== null && 'amount' in value && 'unit' in value

@@ -1,4 +1,4 @@
-import type { Limit } from './limit.ts'
+import type { ReachedLimit } from './limit.ts'
 
 /** Whose request to a service it is, so that nobody's requests keep others' away. */
 export interface OnBehalf {
@@ -58,7 +58,7 @@ export class OutboundError extends Error {
   /** For `timeout` and `unreachable`: a connection stood, and the request was sent or begun to be. */
   readonly isSent: boolean
   /** What was reached, for `timeout`, `too_large` and `overloaded`, where whoever threw it knows. */
-  readonly limit: Limit | undefined
+  readonly limit: ReachedLimit | undefined
 
   constructor(
     kind: OutboundErrorKind,
@@ -66,7 +66,7 @@ export class OutboundError extends Error {
       cause?: unknown
       retryAfterSeconds?: number | undefined
       isSent?: boolean
-      limit?: Limit | undefined
+      limit?: ReachedLimit | undefined
     } = {},
   ) {
     super(kind, { cause: options.cause })

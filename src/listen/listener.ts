@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type Clock, Failure, type Limit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
+import { type Clock, Failure, type ReachedLimit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
 import type { ListenAddress } from './address.ts'
 import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
 import { createHttpServer } from './http-server.ts'
+import type { ConnectionLimits } from './refusal.ts'
 import type { CutReason } from './stuck.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
@@ -58,7 +59,7 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly socketMode?: number
   readonly headerLimitBytes: number
   /** Where that is changed; undefined where it is fixed. */
-  readonly headerLimitSetting?: Limit['setting']
+  readonly headerLimitSetting?: ReachedLimit['setting']
   readonly deadlines?: Partial<ListenerDeadlines>
   /** Most connections at once. Default 10,000, fewer where the process has too few file descriptors. */
   readonly maxConnections?: number
@@ -78,6 +79,19 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly metrics?: Metrics
 }
 
+/** What clients are held to, as it is told them. */
+const limitsOf = (
+  { headerLimitBytes, headerLimitSetting }: Pick<ListenerOptions<unknown>, 'headerLimitBytes' | 'headerLimitSetting'>,
+  { headersMs, requestMs }: ListenerDeadlines,
+): ConnectionLimits => ({
+  headers: { amount: headerLimitBytes, unit: 'bytes', setting: headerLimitSetting },
+  header: { amount: headersMs, unit: 'ms' },
+  request: { amount: requestMs || headersMs, unit: 'ms' },
+})
+
+const cutCounter = (metrics: Metrics) =>
+  metrics.counter('extauth_connections_cut_total', 'Client connections ended because they were stuck.', ['reason'])
+
 /** Why a client that was being answered was cut off. */
 function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, unreadBytes: number): Failure {
   if (reason === 'crowded') {
@@ -86,7 +100,7 @@ function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, un
     return new Failure('overloaded', { detail, limit: { amount: unreadBytes, unit: 'bytes', setting } })
   }
   if (reason === 'pipelining') return new Failure('bad_request', { detail: 'too many requests wait for their turn' })
-  const limit: Limit = { amount: unreadAnswerMs, unit: 'ms' }
+  const limit: ReachedLimit = { amount: unreadAnswerMs, unit: 'ms' }
   return new Failure('request_timeout', { detail: 'the client does not take its answer', limit })
 }
 
@@ -118,9 +132,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const unreadBytes = options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES
-  const cuts = metrics?.counter('extauth_connections_cut_total', 'Client connections ended because they were stuck.', [
-    'reason',
-  ])
+  const cuts = metrics && cutCounter(metrics)
   const refusals = metrics?.counter('extauth_connections_refused_total', 'Client connections that were not accepted.', [
     'reason',
   ])
@@ -144,11 +156,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       cuts?.with(reason).add()
       if (served !== undefined) options.onCut?.(cutFailure(reason, deadlines, unreadBytes), served)
     },
-    limits: {
-      headers: { amount: options.headerLimitBytes, unit: 'bytes', setting: options.headerLimitSetting },
-      header: { amount: deadlines.headersMs, unit: 'ms' },
-      request: { amount: deadlines.requestMs || deadlines.headersMs, unit: 'ms' },
-    },
+    limits: limitsOf(options, deadlines),
   }
   const connections = new IntrusiveSet<Connection<T>>()
   const bySocket = new WeakMap<Duplex, Connection<T>>()

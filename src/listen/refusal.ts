@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { causeOf, explain, Failure, type FailureCode, type Limit } from '../core/index.ts'
+import { causeOf, explain, Failure, type FailureCode, type ReachedLimit } from '../core/index.ts'
 
 // Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
 const { METHODS, STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -14,9 +14,9 @@ export interface Refusal {
 /** What clients are held to before there is a request, as it is told them. */
 export interface ConnectionLimits {
   /** Bytes of a header section, and how long it and a whole request may take. */
-  readonly headers: Limit
-  readonly header: Limit
-  readonly request: Limit
+  readonly headers: ReachedLimit
+  readonly header: ReachedLimit
+  readonly request: ReachedLimit
 }
 
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])

@@ -1,4 +1,4 @@
-import { causeOf, type Limit, OutboundError, type OutboundErrorKind } from '../core/index.ts'
+import { causeOf, type ReachedLimit, OutboundError, type OutboundErrorKind } from '../core/index.ts'
 
 /** How long a backend may take, in milliseconds (`timeouts` of a route). */
 export interface Timeouts {
@@ -23,7 +23,7 @@ export const late = (ms: number): OutboundError => new OutboundError('timeout', 
 /** The same error with the limit that was reached, where it is about one. */
 export function limited(error: OutboundError, { ms, bytes, atOnce }: CallLimits): OutboundError {
   const { kind, cause, retryAfterSeconds, isSent } = error
-  const limits: Partial<Record<OutboundErrorKind, Limit>> = {
+  const limits: Partial<Record<OutboundErrorKind, ReachedLimit>> = {
     timeout: { amount: ms, unit: 'ms' },
     too_large: { amount: bytes, unit: 'bytes' },
     overloaded: { amount: atOnce, unit: 'at once' },
@@ -34,7 +34,7 @@ export function limited(error: OutboundError, { ms, bytes, atOnce }: CallLimits)
 }
 
 /** The timeout of a route that an error of its backend is about; undefined for any other error. */
-export function limitOfBackend(error: unknown, { connect, firstByte, idle }: Timeouts): Limit | undefined {
+export function limitOfBackend(error: unknown, { connect, firstByte, idle }: Timeouts): ReachedLimit | undefined {
   const { code, kind } = causeOf(error)
   switch (code ?? kind) {
     // A tunnel through the egress proxy.
@@ -50,4 +50,8 @@ export function limitOfBackend(error: unknown, { connect, firstByte, idle }: Tim
   }
 }
 
-const ofRoute = (amount: number, name: string): Limit => ({ amount, unit: 'ms', setting: { name, of: 'the route' } })
+const ofRoute = (amount: number, name: string): ReachedLimit => ({
+  amount,
+  unit: 'ms',
+  setting: { name, of: 'the route' },
+})

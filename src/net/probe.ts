@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
-import { type Limit, OutboundError } from '../core/index.ts'
+import { type ReachedLimit, OutboundError } from '../core/index.ts'
 import { egressProxyFor, type EgressProxy, openTunnel } from './egress.ts'
 import { createAddressCheck, type GuardOptions, type Resolver, systemResolver } from './guard.ts'
 import { late } from './limits.ts'
@@ -27,7 +27,7 @@ export interface ConnectionProbe {
         readonly step: 'name' | 'address' | 'connection' | 'tls'
         readonly code: string
         /** That was reached, for `timeout`. */
-        readonly limit?: Limit | undefined
+        readonly limit?: ReachedLimit | undefined
       }
     | undefined
 }
@@ -101,7 +101,9 @@ const portOf = (url: URL): number => Number(url.port) || (url.protocol === 'http
 async function step<T, S extends string>(
   name: S,
   work: Promise<T>,
-): Promise<{ readonly value: T } | { readonly step: S; readonly code: string; readonly limit?: Limit | undefined }> {
+): Promise<
+  { readonly value: T } | { readonly step: S; readonly code: string; readonly limit?: ReachedLimit | undefined }
+> {
   try {
     return { value: await work }
   } catch (error) {

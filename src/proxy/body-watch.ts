@@ -1,4 +1,4 @@
-import { Failure, type Clock, type Limit } from '../core/index.ts'
+import { Failure, type Clock, type ReachedLimit } from '../core/index.ts'
 import type { IntrusiveSet } from '../listen/index.ts'
 import { BodyBudget } from './body-budget.ts'
 import type { InboundRequest } from './inbound-request.ts'
@@ -9,7 +9,7 @@ export interface BodyWatch {
   /** Room for those that are kept. */
   readonly budget: BodyBudget
   /** `onLate` is called once when a body that is kept is not complete in time, until `inbound.onBodyLate` is cleared. */
-  kept(inbound: InboundRequest, onLate: (limit: Limit) => void): void
+  kept(inbound: InboundRequest, onLate: (limit: ReachedLimit) => void): void
   /** The same for a body of unknown length, which is waited for only a moment before it is streamed; gives what cancels it. */
   unannounced(onLate: () => void): () => void
   /** The connection ends with 408 when nothing arrives for too long although somebody wants to read. */

@@ -1,4 +1,4 @@
-import { Failure, type Body, type Limit } from '../core/index.ts'
+import { Failure, type Body, type ReachedLimit } from '../core/index.ts'
 import type { BodyWatch } from './body-watch.ts'
 import { Gathered } from './gathered.ts'
 import type { InboundRequest } from './inbound-request.ts'
@@ -15,7 +15,7 @@ export interface BodyOptions {
   /** Bytes of a body that must be kept; larger is `body_too_large`. */
   readonly limitBytes: number
   /** Where that is changed; undefined where it is fixed. */
-  readonly limitSetting?: Limit['setting']
+  readonly limitSetting?: ReachedLimit['setting']
   readonly watch: BodyWatch
 }
 

@@ -1,4 +1,4 @@
-import type { Limit, Secret } from '../core/index.ts'
+import type { ReachedLimit, Secret } from '../core/index.ts'
 
 /** One stored value with the version that compare-and-set goes by. */
 export interface StoredValue {
@@ -121,7 +121,7 @@ export interface StoreHealth {
   readonly detail: string | undefined
   /** Where it is: for logs. */
   readonly endpoint?: { readonly host: string; readonly port: number } | undefined
-  readonly limit?: Limit | undefined
+  readonly limit?: ReachedLimit | undefined
 }
 
 /**
@@ -139,7 +139,7 @@ export class StoreError extends Error {
   /** Which server was asked, where one was: for logs. */
   readonly endpoint: { readonly host: string; readonly port: number } | undefined
   /** How long was waited, for `timeout`. */
-  readonly limit: Limit | undefined
+  readonly limit: ReachedLimit | undefined
 
   constructor(kind: StoreErrorKind, options: StoreErrorOptions = {}) {
     super(`store ${kind}`, { cause: options.cause })
@@ -155,7 +155,7 @@ export interface StoreErrorOptions {
   readonly cause?: unknown
   readonly code?: string | undefined
   readonly endpoint?: { readonly host: string; readonly port: number } | undefined
-  readonly limit?: Limit | undefined
+  readonly limit?: ReachedLimit | undefined
 }
 
 /** Secrets that seal and open what is stored: the first seals, all open (authserver.md §5). */

@@ -1,6 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { wayResponse } from '../../src/bridge/way-error.ts'
-import { amountOf, explain, explainConnection, Failure, type Limit, OutboundError } from '../../src/core/index.ts'
+import {
+  amountOf,
+  explain,
+  explainConnection,
+  Failure,
+  type ReachedLimit,
+  OutboundError,
+} from '../../src/core/index.ts'
 import { StoreError } from '../../src/storage/index.ts'
 import { probeConnection, requestOnce } from '../../src/net/index.ts'
 import { createSockets } from '../support/sockets.ts'
@@ -8,11 +15,11 @@ import { createSockets } from '../support/sockets.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-const limit: Limit = { amount: 5000, unit: 'ms' }
+const limit: ReachedLimit = { amount: 5000, unit: 'ms' }
 const late = new OutboundError('timeout', { limit })
 
 describe('a limit that was reached', () => {
-  it.each<[Limit, string]>([
+  it.each<[ReachedLimit, string]>([
     [{ amount: 250, unit: 'ms' }, '250 ms'],
     [{ amount: 4321, unit: 'ms' }, '4.3 s'],
     [{ amount: 60_000, unit: 'ms' }, '60 s'],
