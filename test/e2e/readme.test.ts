@@ -114,7 +114,7 @@ describe("the README's tour, run word for word against npm start's lab", () => {
     expect(exchanged).toContain('"type":"tokenExchange"')
     expect(role).toContain('AWS4-HMAC-SHA256')
     expect(role).toContain('role/lab-admin')
-    expect(rules).toContain('4 passed, 0 failed')
+    expect(rules).toContain('7 passed, 0 failed')
     expect(rules).toContain('STS gave credentials')
     expect(login).toContain('workspaceUser')
     expect(login).toContain('lab-backend')
