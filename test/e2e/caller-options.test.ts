@@ -26,8 +26,9 @@ async function edited(name: string, edit: (text: string) => string, body: () => 
   }
 }
 
-/** Adds lines to the route `cloud-sts`, which is the last of the file. */
-const withRoute = (lines: string) => (text: string) => `${text.trimEnd()}\n${lines}\n`
+/** Adds lines to the route `cloud-sts`. */
+const withRoute = (lines: string) => (text: string) =>
+  text.replace(/^( +externalAuthConfigRef: \{ name: lab-cloud-sts \})$/m, `$1\n${lines}`)
 const call = async (body: unknown, headers = caller): Promise<[number, string | undefined]> => {
   const response = await post(`${lab.url}/cloud-sts`, body, headers)
   const answer = response.headers.get('content-type')?.startsWith('application/json') === true
