@@ -5,6 +5,13 @@ const bearer = ['test/http/challenge.test.ts']
 /** What callers may send, and what of it goes on: `http`. */
 export const INBOUND: readonly Mutation[] = [
   {
+    rule: 'what is read beyond the header limit is for pages of the login alone',
+    file: 'src/proxy/admission.ts',
+    find: 'if (inbound.hasLongHeaders && local?.refuseHeaders === undefined)',
+    replace: 'if (local?.refuseHeaders !== undefined)',
+    tests: ['test/proxy/ambiguous.test.ts'],
+  },
+  {
     rule: 'two Authorization lines are refused',
     file: 'src/http/bearer.ts',
     find: 'if (values.length > 1)',

@@ -232,8 +232,8 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   {
     rule: 'pages of a login have a rate',
     file: 'src/authserver/endpoints.ts',
-    find: '        limits.authorize(request.client.address)\n',
-    replace: '',
+    find: 'limits.authorize(request.client.address)\n',
+    replace: '\n',
     tests: ['test/authserver/guards.test.ts'],
   },
   {

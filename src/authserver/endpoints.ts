@@ -98,6 +98,18 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
   const ownOrigins = [
     ...new Set([new URL(addresses.authorizeUrl).origin, ...addresses.callbacks.map(({ origin }) => origin)]),
   ]
+  const reply = async (request: LocalRequest, answer: () => Promise<Reply>): Promise<void> => {
+    try {
+      limits.authorize(request.client.address)
+      sendReply(request, await answer())
+    } catch (error) {
+      const failure = asFailure(storeFailure(error))
+      // Somebody looks at a browser.
+      const { code: reason, detail } = failure
+      log.warn({ reason, detail, request: request.id }, 'a page of the login could not be shown')
+      sendReply(request, failurePage(failure, request.id))
+    }
+  }
   const browser = (
     path: string,
     work: (request: LocalRequest, visit: Visit) => Promise<Reply>,
@@ -107,19 +119,12 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
     ...accepts,
     cors: 'allowed_origins',
     ownOrigins,
-    async handle(request) {
-      const visit: Visit = { requestId: request.id, cookies: readCookies(request.request.headers.cookie) }
-      try {
-        limits.authorize(request.client.address)
-        sendReply(request, await asker.run(request.client.address, () => work(request, visit)))
-      } catch (error) {
-        const failure = asFailure(storeFailure(error))
-        // Somebody looks at a browser.
-        const { code: reason, detail } = failure
-        log.warn({ reason, detail, request: request.id }, 'a page of the login could not be shown')
-        sendReply(request, failurePage(failure, request.id))
-      }
-    },
+    handle: (request) =>
+      reply(request, () => {
+        const visit: Visit = { requestId: request.id, cookies: readCookies(request.request.headers.cookie) }
+        return asker.run(request.client.address, () => work(request, visit))
+      }),
+    refuseHeaders: (request) => reply(request, () => Promise.reject(new Failure('headers_too_large'))),
   })
   const byPath = (pathOf: (callback: Callback) => string): [string, readonly Callback[]][] => [
     ...Map.groupBy(addresses.callbacks, pathOf),

@@ -46,4 +46,6 @@ export interface LocalHandler {
    * §5, RFC 6749 §5.2) as long as no head was sent.
    */
   handle(request: LocalRequest): void | Promise<void>
+  /** As `handle`, for a header section beyond `listen.headerLimit`, up to 64 KiB beyond it. Absent: 431 as everywhere. */
+  refuseHeaders?(request: LocalRequest): void | Promise<void>
 }

@@ -60,6 +60,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly headerLimitBytes: number
   /** Where that is changed; undefined where it is fixed. */
   readonly headerLimitSetting?: ReachedLimit['setting']
+  /** Bytes beyond that limit that are read all the same, for an owner who judges by path. Default 0. */
+  readonly readBeyondBytes?: number
   readonly deadlines?: Partial<ListenerDeadlines>
   /** Most connections at once. Default 10,000, fewer where the process has too few file descriptors. */
   readonly maxConnections?: number
@@ -178,7 +180,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   }
   const server = createHttpServer({
     tls,
-    headerLimitBytes: options.headerLimitBytes,
+    headerLimitBytes: options.headerLimitBytes + (options.readBeyondBytes ?? 0),
     deadlines,
     servesUpgrade: options.servesUpgrade ?? (() => false),
     connectionOf,

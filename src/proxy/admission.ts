@@ -6,6 +6,18 @@ import { isWellKnown } from './documents.ts'
 import type { LocalHandlers } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
 
+/** How far beyond `listen.headerLimit` a header section is read at all: by then it is known whom it is for. */
+export const READ_BEYOND_BYTES = 64 * 1024
+
+/** What the header limit is called. */
+export const HEADER_LIMIT = { name: 'listen.headerLimit', of: 'the ProxyConfig' }
+
+/** What the checks need to know. */
+export interface AdmissionRules {
+  readonly origins: OriginRules
+  readonly headerLimitBytes: number
+}
+
 /** What browsers may read of an answer beside the usual. */
 const EXPOSED = 'Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After'
 
@@ -13,9 +25,13 @@ const EXPOSED = 'Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After'
  * The checks that need no route: framing and targets that two parties could read differently, `Host` against DNS
  * rebinding, `Origin` against foreign pages. Sets path, query and local handler of the request and its CORS headers. What Node's
  * parser refuses by itself (Content-Length with Transfer-Encoding, obs-fold, NUL) never gets here. Throws `bad_request`,
- * `bad_origin`, `method_not_allowed`.
+ * `bad_origin`, `method_not_allowed`, `headers_too_large`.
  */
-export function admit(inbound: InboundRequest, rules: OriginRules, localHandlers: LocalHandlers): void {
+export function admit(
+  inbound: InboundRequest,
+  { origins: rules, headerLimitBytes }: AdmissionRules,
+  localHandlers: LocalHandlers,
+): void {
   const { request } = inbound
   const { headers } = request
   checkFraming(request)
@@ -33,6 +49,11 @@ export function admit(inbound: InboundRequest, rules: OriginRules, localHandlers
   const { origin } = headers
   const local = localHandlers.find(path, query)
   inbound.localHandler = local
+  inbound.hasLongHeaders = headerBytes(request) >= headerLimitBytes
+  if (inbound.hasLongHeaders && local?.refuseHeaders === undefined) {
+    const limit = { amount: headerLimitBytes, unit: 'bytes', setting: HEADER_LIMIT } as const
+    throw new Failure('headers_too_large', { limit })
+  }
   // What is not there is open as well: clients look for documents at several addresses.
   const isOpen = local === undefined ? isWellKnown(path) : local.cors === 'everybody'
   if (isOpen) inbound.responseHeaders.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
@@ -65,6 +86,13 @@ function checkFraming(request: IncomingMessage): void {
     if (encoding.toLowerCase() !== 'chunked') throw refused('a transfer coding other than chunked')
     if (request.headers['content-length'] !== undefined) throw refused('Content-Length and Transfer-Encoding')
   }
+}
+
+/** As Node's parser counts: without what stands between names and values. */
+function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
+  let bytes = url.length
+  for (const text of rawHeaders) bytes += text.length
+  return bytes
 }
 
 const refused = (detail: string): Failure => new Failure('bad_request', { detail })

@@ -9,14 +9,13 @@ import {
 } from '../core/index.ts'
 import { CLIENT_GONE_STATUS } from '../forward/index.ts'
 import type { Connection, IntrusiveSet, RequestKind } from '../listen/index.ts'
-import { admit } from './admission.ts'
+import { admit, type AdmissionRules } from './admission.ts'
 import { answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
 import { isWellKnown } from './documents.ts'
 import { InboundRequest } from './inbound-request.ts'
 import type { RequestRecorder } from './request-recorder.ts'
 import { runLocalHandler } from './local-handlers.ts'
-import type { OriginRules } from './origins.ts'
 import { rpcIdOf } from './rpc-id.ts'
 import { runPipeline, type Answered } from './pipeline.ts'
 import type { Runtimes } from './runtimes.ts'
@@ -25,7 +24,7 @@ import type { Sessions } from './sessions.ts'
 export interface HandlerOptions {
   /** The requests that are being answered; the handler adds and removes. */
   readonly active: IntrusiveSet<InboundRequest>
-  readonly rules: OriginRules
+  readonly rules: AdmissionRules
   readonly runtimes: Runtimes
   readonly sessions: Sessions
   readonly bodyWatch: BodyWatch

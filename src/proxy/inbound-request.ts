@@ -32,6 +32,8 @@ export class InboundRequest implements Inbound {
   path = ''
   query = ''
   hasEmptyQuery = false
+  /** Beyond `listen.headerLimit`, for an endpoint that says so itself. */
+  hasLongHeaders = false
   readonly responseHeaders: string[]
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean

@@ -1,4 +1,4 @@
-import { Failure, type LocalHandler } from '../core/index.ts'
+import { Failure, type LocalHandler, type LocalRequest } from '../core/index.ts'
 import { takeBody } from './body.ts'
 import type { BodyWatch } from './body-watch.ts'
 import type { InboundRequest } from './inbound-request.ts'
@@ -51,7 +51,7 @@ export async function runLocalHandler(inbound: InboundRequest, handler: LocalHan
   const { responseHeaders } = inbound
   for (let index = 0; index + 1 < responseHeaders.length; index += 2)
     response.setHeader(responseHeaders[index] ?? '', responseHeaders[index + 1] ?? '')
-  await handler.handle({
+  const local: LocalRequest = {
     request,
     response,
     id: inbound.id,
@@ -60,7 +60,8 @@ export async function runLocalHandler(inbound: InboundRequest, handler: LocalHan
     query: inbound.query,
     body: body.kind === 'kept' && handler.bodyLimitBytes > 0 ? body.bytes : NO_BYTES,
     client: inbound.connection.peer.clientOf(request),
-  })
+  }
+  await (inbound.hasLongHeaders ? handler.refuseHeaders?.(local) : handler.handle(local))
   if (!response.writableEnded && !response.destroyed)
     throw new Failure('internal_error', { detail: 'an endpoint of our own did not end its answer' })
 }

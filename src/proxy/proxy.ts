@@ -1,6 +1,7 @@
 import { STEADY_CLOCK } from '../core/index.ts'
 import { mcpFailureBody } from '../http/index.ts'
 import { IntrusiveSet, openListener, parseListenAddress } from '../listen/index.ts'
+import { HEADER_LIMIT, READ_BEYOND_BYTES } from './admission.ts'
 import { createBodyWatch } from './body-watch.ts'
 import { drainProxy } from './drain.ts'
 import { createHandler } from './handler.ts'
@@ -34,7 +35,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const revokedStreams = watchRevoked(active)
   const handler = createHandler({
     active,
-    rules: createOriginRules({ address, allowedOrigins, allowedHosts }),
+    rules: { origins: createOriginRules({ address, allowedOrigins, allowedHosts }), headerLimitBytes },
     runtimes,
     sessions: createSessions(options.sessionKey),
     bodyWatch,
@@ -50,7 +51,8 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     tls,
     acceptedAt: options.listen.acceptedAt,
     headerLimitBytes,
-    headerLimitSetting: { name: 'listen.headerLimit', of: 'the ProxyConfig' },
+    headerLimitSetting: HEADER_LIMIT,
+    readBeyondBytes: READ_BEYOND_BYTES,
     deadlines,
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(connectionLimit === undefined ? {} : { maxConnections: connectionLimit }),

@@ -40,6 +40,11 @@ export function wordsFor(failure: Failure): { readonly title: string; readonly t
       title: 'Too many attempts',
       text: 'There were too many requests from your address. Wait a moment, then start again in the application.',
     }
+  if (failure.code === 'headers_too_large')
+    return {
+      title: 'Too much came with your browser',
+      text: 'The address that you were sent to, together with the cookies of this site, is larger than is taken here. Delete the cookies of this site, then start again in the application.',
+    }
   if (failure.status === 503)
     return {
       title: 'Sign-in is not available now',
