@@ -28,10 +28,15 @@ it('one at a time, each in its turn, and what fails lets go of it too', async ()
 })
 
 it('waits no longer than it should, and not for another name', async () => {
+  const holds = Promise.withResolvers<void>()
   const { promise, resolve } = Promise.withResolvers<void>()
-  const held = withLock(directory, 'b', 1000, () => promise)
+  const held = withLock(directory, 'b', 20_000, () => {
+    holds.resolve()
+    return promise
+  })
+  await holds.promise
   await expect(withLock(directory, 'b', 100, () => Promise.resolve())).rejects.toMatchObject({ name: 'LockTimeout' })
-  expect(await withLock(directory, 'c', 100, () => Promise.resolve('free'))).toBe('free')
+  expect(await withLock(directory, 'c', 20_000, () => Promise.resolve('free'))).toBe('free')
   resolve()
   await held
 })
