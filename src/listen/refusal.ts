@@ -10,7 +10,6 @@ export interface Refusal {
   readonly body: string
 }
 
-/** Codes of a connection that the client has broken off. */
 /** What clients are held to before there is a request, as it is told them. */
 export interface ConnectionLimits {
   /** Bytes of a header section, and how long it and a whole request may take. */
@@ -19,6 +18,7 @@ export interface ConnectionLimits {
   readonly request: ReachedLimit
 }
 
+/** Codes of a connection that the client has broken off. */
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
 
 /** The failure for an error of Node's HTTP parser or of its deadlines; undefined when the client has merely left. */
