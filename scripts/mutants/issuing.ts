@@ -82,7 +82,7 @@ export const ISSUING: readonly Mutation[] = [
   {
     rule: 'a token ends with its family',
     file: 'src/authserver/tokens/token-service.ts',
-    find: 'Math.max(1_000, Math.min(lifespans.accessMs, grant.endsAtMs - nowMs))',
+    find: 'Math.max(1_000, Math.min(lifespans.accessMs, grant.endsAtMs - clock.now()))',
     replace: 'lifespans.accessMs',
     tests: ['test/authserver/redeem.test.ts', 'test/authserver/refresh.test.ts'],
   },

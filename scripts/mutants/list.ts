@@ -23,6 +23,7 @@ import { SHARED_CACHE } from './shared-cache.ts'
 import { STORE } from './store.ts'
 import { TENANTS } from './tenants.ts'
 import { VERDICTS } from './verdicts.ts'
+import { WITHOUT_LOGIN } from './without-login.ts'
 
 /** Everything that `npm run mutants` plants, in the order of a request; then what is beside requests. */
 export const MUTATIONS: readonly Mutation[] = [
@@ -35,6 +36,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...LOGINS,
   ...LOGIN_GUARDS,
   ...ISSUING,
+  ...WITHOUT_LOGIN,
   ...OUTBOUND,
   ...CLUSTER,
   ...BOUNDARIES,

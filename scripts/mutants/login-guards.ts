@@ -127,8 +127,8 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   {
     rule: 'a token of ours has a session',
     file: 'src/authserver/own-issuer.ts',
-    find: "typeof tsid !== 'string' || sessions.isEnded(tsid)",
-    replace: "typeof tsid === 'string' && sessions.isEnded(tsid)",
+    find: "!isWithoutLogin(claims) && (typeof claims.tsid !== 'string' || sessions.isEnded(claims.tsid))",
+    replace: "typeof claims.tsid === 'string' && sessions.isEnded(claims.tsid)",
     tests: ['test/e2e/authserver/own-tokens.test.ts'],
   },
   {

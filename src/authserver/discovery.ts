@@ -1,10 +1,23 @@
 import type { Addresses } from './addresses.ts'
-import { ASSERTION_ALGORITHMS, AUTH_METHODS, GRANT_TYPES } from './clients/client.ts'
+import { ASSERTION_ALGORITHMS, AUTH_METHODS, type GrantType } from './clients/client.ts'
 import type { SigningKey } from './keys/signing-key.ts'
 import type { ResourceNames } from './resource-names.ts'
 
+/** What a server gives tokens for. */
+export interface Offers {
+  readonly grantTypes: readonly GrantType[]
+  /** Profiles of RFC 7523 (draft-ietf-oauth-identity-assertion-authz-grant §6). */
+  readonly grantProfiles: readonly string[]
+}
+
+export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
+
 /** The authorization server metadata (RFC 8414 §2): what is served here, and nothing else. */
-export function serverMetadata(addresses: Addresses, resources: ResourceNames): Record<string, unknown> {
+export function serverMetadata(
+  addresses: Addresses,
+  resources: ResourceNames,
+  { grantTypes, grantProfiles }: Offers,
+): Record<string, unknown> {
   const authMethods = {
     token_endpoint_auth_methods_supported: AUTH_METHODS,
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
@@ -21,7 +34,8 @@ export function serverMetadata(addresses: Addresses, resources: ResourceNames): 
     scopes_supported: [...resources.scopes],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    grant_types_supported: GRANT_TYPES,
+    grant_types_supported: grantTypes,
+    ...(grantProfiles.length === 0 ? {} : { authorization_grant_profiles_supported: grantProfiles }),
     code_challenge_methods_supported: ['S256'],
     ...authMethods,
     authorization_response_iss_parameter_supported: true,

@@ -3,7 +3,7 @@ import type { Addresses, Callback } from './addresses.ts'
 import type { Asker } from './asker.ts'
 import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
 import type { ClientDirectory } from './clients/directory.ts'
-import { openidConfiguration, serverMetadata } from './discovery.ts'
+import { type Offers, openidConfiguration, serverMetadata } from './discovery.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import type { LibraryCall } from './library/call.ts'
 import type { Authorize } from './login/authorize.ts'
@@ -24,6 +24,7 @@ const TOKEN_FORM_BYTES = 56 * 1024
 export interface EndpointParts {
   readonly addresses: Addresses
   readonly resources: ResourceNames
+  readonly offers: Offers
   readonly clients: ClientDirectory
   readonly ring: KeyRing
   readonly library: LibraryCall
@@ -41,7 +42,7 @@ export function createEndpoints(parts: EndpointParts): readonly LocalHandler[] {
   return [...documentEndpoints(parts), ...clientEndpoints(parts), ...browserEndpoints(parts)]
 }
 
-function documentEndpoints({ addresses, resources, ring }: EndpointParts): LocalHandler[] {
+function documentEndpoints({ addresses, resources, offers, ring }: EndpointParts): LocalHandler[] {
   const document = (path: string, render: () => Buffer): LocalHandler => ({
     path,
     methods: ['GET'],
@@ -49,7 +50,7 @@ function documentEndpoints({ addresses, resources, ring }: EndpointParts): Local
     cors: 'everybody',
     handle: (request) => sendDocument(request, render()),
   })
-  const metadata = serverMetadata(addresses, resources)
+  const metadata = serverMetadata(addresses, resources, offers)
   const rendered = Buffer.from(JSON.stringify(metadata))
   const openid = (): Buffer => Buffer.from(JSON.stringify(openidConfiguration(metadata, ring.keys())))
   return [
@@ -60,7 +61,8 @@ function documentEndpoints({ addresses, resources, ring }: EndpointParts): Local
 }
 
 function clientEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, asker, library, limits, clients, resources } = parts
+  const { addresses, asker, library, limits, clients, resources, offers } = parts
+  const known = { scopes: resources.scopes, grantTypes: offers.grantTypes }
   const post = (url: string, bodyLimitBytes: number, limit: Limit, work: LocalHandler['handle']): LocalHandler => ({
     path: new URL(url).pathname,
     methods: ['POST'],
@@ -87,7 +89,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
     post(addresses.revokeUrl, TOKEN_FORM_BYTES, limits.token, viaLibrary),
     post(addresses.registerUrl, REGISTRATION_BYTES, limits.registration, async (request) => {
       const contentType = request.request.headers['content-type']
-      const answer = await registerClient({ contentType, body: request.body }, { clients, scopes: resources.scopes })
+      const answer = await registerClient({ contentType, body: request.body }, { clients, known })
       sendJson(request, 201, answer)
     }),
   ]

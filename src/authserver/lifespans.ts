@@ -9,6 +9,12 @@ export interface Lifespans {
   readonly refreshMs: number
 }
 
+/** By how much the clocks of clients and issuers of assertions may differ from ours. */
+export const TOLERANCE_SECONDS = 5
+
+/** Nothing ends a token that no login stands behind before its time. */
+export const WITHOUT_LOGIN_MS = 3_600_000
+
 /** From pressing the first button to the code: what a login may take. */
 export const LOGIN_MS = 10 * 60_000
 

@@ -1,4 +1,4 @@
-import type { Clock, InProcessIssuer } from '../core/index.ts'
+import { type Claims, type Clock, holderWithoutLogin, type InProcessIssuer } from '../core/index.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import type { UpstreamSessions } from './sessions/session.ts'
 
@@ -11,12 +11,18 @@ export function createOwnIssuer(
   return {
     issuer,
     keys: () => ring.keys(),
-    // A token of ours without a session never existed.
-    isRevoked: ({ tsid }) => typeof tsid !== 'string' || sessions.isEnded(tsid),
-    async hasSession({ tsid, iat }) {
+    // A token of ours that names neither a session nor what it came of without one never existed.
+    isRevoked: (claims) =>
+      !isWithoutLogin(claims) && (typeof claims.tsid !== 'string' || sessions.isEnded(claims.tsid)),
+    async hasSession(claims) {
+      // Nothing ended it: it lives an hour at most.
+      if (isWithoutLogin(claims)) return true
+      const { tsid, iat } = claims
       // What ended before is forgotten with a store in memory, and whoever writes another can take it away.
       if (typeof iat === 'number' && iat * 1000 > openedAtMs) return true
       return typeof tsid === 'string' && (await sessions.isKept(tsid))
     },
   }
 }
+
+const isWithoutLogin = (claims: Claims): boolean => holderWithoutLogin(claims) !== undefined

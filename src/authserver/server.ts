@@ -6,14 +6,17 @@ import {
   type SecretHandle,
   type UpstreamTokens,
 } from '../core/index.ts'
-import { createSeal, type Seal } from '../storage/index.ts'
+import { createSeal } from '../storage/index.ts'
 import { addressesOf, type Addresses } from './addresses.ts'
-import { createAsker } from './asker.ts'
-import { createClientDirectory } from './clients/directory.ts'
-import { createClientDocuments, DOCUMENT_DEADLINE_MS } from './clients/documents.ts'
+import { grantTypesOf } from './clients/client.ts'
+import type { ClientDirectory } from './clients/directory.ts'
+import { openClients } from './clients/open-clients.ts'
 import type { AuthServerConfig } from './config.ts'
 import type { AuthServerDeps } from './deps.ts'
+import { ID_JAG_PROFILE } from './discovery.ts'
 import { createEndpoints } from './endpoints.ts'
+import { createIdentityAssertions, type IdentityAssertions } from './grants/identity-assertions.ts'
+import { createGrantsWithoutLogin } from './grants/without-login.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { createSealingSecrets } from './keys/sealing-secrets.ts'
 import { createLibraryCall } from './library/call.ts'
@@ -28,11 +31,12 @@ import { createRememberedConsents } from './login/remembered.ts'
 import { createTickets } from './login/tickets.ts'
 import { createOwnIssuer } from './own-issuer.ts'
 import { createLimit } from './rates.ts'
-import { resourceNamesOf } from './resource-names.ts'
+import { type ResourceNames, resourceNamesOf } from './resource-names.ts'
 import { createUpstreamSessions } from './sessions/sessions.ts'
 import { claimNames } from './tokens/claims.ts'
 import { createCodes } from './tokens/codes.ts'
 import { createFamilies } from './tokens/families.ts'
+import { createIssueToken } from './tokens/issue.ts'
 import { createTokenService } from './tokens/token-service.ts'
 import { createUpstream } from '../upstreams/index.ts'
 
@@ -88,22 +92,17 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     seal,
     ...runtime,
   })
-  const { outbound, asker, clients } = openClients(config, deps, seal, resources.scopes)
+  const grantTypes = grantTypesOf(spec)
+  const { outbound, asker, clients } = openClients(config, deps, seal, { resources, grantTypes })
   const codes = createCodes(store, seal, { clock, lifespanMs: lifespans.codeMs })
   const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
   const state = { resources, clients, codes }
-  const tokens = createTokenService({
-    issuer: spec.issuer,
-    ...runtime,
-    lifespans,
-    forwardClaims,
-    resources,
-    ring,
-    codes,
-    families,
-    sessions,
-  })
-  const called = { outbound, asker, clients, tokens, store }
+  const issue = createIssueToken({ issuer: spec.issuer, ...runtime, forwardClaims, ring })
+  const issued = { ...runtime, lifespans, resources, issue }
+  const tokens = createTokenService({ ...issued, codes, families, sessions })
+  const identityAssertions = openIdentityAssertions(spec, resources, deps)
+  const withoutLogin = createGrantsWithoutLogin({ issuer: spec.issuer, ...issued, identityAssertions })
+  const called = { outbound, asker, clients, grantTypes, tokens, withoutLogin, store }
   const library = createLibraryCall({ issuer: spec.issuer, clock, paths: PATHS, ...called })
   const steps = stepsOf({
     ...runtime,
@@ -118,6 +117,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const handlers = createEndpoints({
     addresses,
     resources,
+    offers: { grantTypes, grantProfiles: identityAssertions === undefined ? [] : [ID_JAG_PROFILE] },
     clients,
     ring,
     library,
@@ -141,7 +141,11 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
       readinessOf([() => ring.keys(), () => secrets.current(), ...upstreamLooks], { store, clients, isAlone }),
     async close() {
       await sessions.close()
-      await Promise.all([outbound.close(), ...[...upstreams.values()].map((upstream) => upstream.close())])
+      await Promise.all([
+        outbound.close(),
+        identityAssertions?.close(),
+        ...[...upstreams.values()].map((upstream) => upstream.close()),
+      ])
     },
   }
 }
@@ -156,27 +160,18 @@ function openKeys({ spec }: AuthServerConfig, { clock, log, ephemeral, secrets: 
   return { handlesOf, ring, secrets, seal: createSeal(secrets, clock) }
 }
 
-/** The clients of a server, and how what they name is fetched. */
-function openClients(config: AuthServerConfig, deps: AuthServerDeps, seal: Seal, scopes: ReadonlySet<string>) {
-  const { clock, log, metrics, store } = deps
-  const outbound = openClientOutbound(config, deps)
-  const asker = createAsker()
-  const documents = createClientDocuments({ outbound, asker, scopes, clock, log })
-  const most = config.spec.limits?.registeredClients
-  const clients = createClientDirectory({
-    store,
-    seal,
-    documents,
-    clock,
-    metrics,
-    server: config.name,
-    ...(most === undefined ? {} : { most }),
-  })
-  return { outbound, asker, clients }
+/** Undefined for a server that takes none. */
+function openIdentityAssertions(
+  { issuer, identityAssertions }: AuthServerConfig['spec'],
+  resources: ResourceNames,
+  deps: AuthServerDeps,
+): IdentityAssertions | undefined {
+  if (identityAssertions === undefined) return undefined
+  return createIdentityAssertions(identityAssertions.issuers, { issuer, resources, clock: deps.clock, deps })
 }
 
 interface ReadinessParts extends Pick<AuthServerDeps, 'store'> {
-  readonly clients: ReturnType<typeof createClientDirectory>
+  readonly clients: ClientDirectory
   readonly isAlone: boolean
 }
 
@@ -232,9 +227,6 @@ const PATHS = { token: '/oauth/token', revocation: '/oauth/revoke' }
 const ONE_REPLICA =
   'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
 
-/** Largest answer that is read of what a client names: a key set; documents have a bound of their own. */
-const CLIENT_BYTES = 64 * 1024
-
 const DEFAULT_LIMITS = {
   registration: { perSecond: 1, burst: 10 },
   authorize: { perSecond: 5, burst: 50 },
@@ -258,25 +250,4 @@ function problemOf(look: () => unknown): string[] {
     const { code, detail } = asFailure(error)
     return [detail ?? code]
   }
-}
-
-/** The way to what clients name: their metadata documents and key sets, through the address guard (authserver.md §3). */
-function openClientOutbound({ name, spec }: AuthServerConfig, { outbound, secrets }: AuthServerDeps) {
-  const { allowPrivateIP = false, caBundleRef } = spec.clientMetadata ?? {}
-  const bundle = caBundleRef === undefined ? undefined : secrets.handle(caBundleRef)
-  let pem: { readonly version: number; readonly bytes: Buffer } | undefined
-  const caCert = (): Buffer | undefined => {
-    if (bundle !== undefined && bundle.version !== 0 && bundle.version !== pem?.version)
-      pem = { version: bundle.version, bytes: Buffer.from(bundle.current().reveal()) }
-    return pem?.bytes
-  }
-  return outbound({
-    name: `clients of ${name}`,
-    deadlineMs: DOCUMENT_DEADLINE_MS,
-    maxBytes: CLIENT_BYTES,
-    // One client whose host is down says nothing about the others.
-    breaker: false,
-    guard: { allowPrivateIP, configuredUrls: allowPrivateIP ? ['https://localhost/'] : [] },
-    ...(bundle === undefined ? {} : { caCert }),
-  })
 }

@@ -2,6 +2,8 @@ import {
   asFailure,
   Failure,
   FAILURES,
+  GRANT_CLAIM,
+  holderWithoutLogin,
   type AuthenticatedCaller,
   type Secret,
   type UpstreamToken,
@@ -38,9 +40,18 @@ const OWN: TokenToShow = {
   show: (_caller, own, use) => use({ token: own, expiresAtMs: Infinity }),
 }
 
-/** Whether callers of this issuer have a token there. Throws `no_session` where the config wants one and they can't. */
-export function hasUpstreamToken({ issuer }: AuthenticatedCaller, upstream: UpstreamUse): boolean {
-  if (issuer === upstream.issuer) return true
+/**
+ * Whether callers of this issuer have a token there. Throws `no_session` where the config wants one and they can't, and
+ * `no_upstream_session` or `no_user` for callers of that server whom no login brings one: no 401, which makes clients log in again.
+ */
+export function hasUpstreamToken({ issuer, claims }: AuthenticatedCaller, upstream: UpstreamUse): boolean {
+  if (issuer === upstream.issuer) {
+    const holder = holderWithoutLogin(claims)
+    if (holder === undefined) return true
+    throw new Failure(holder === 'person' ? 'no_upstream_session' : 'no_user', {
+      detail: `the token came of the grant ${JSON.stringify(claims[GRANT_CLAIM])}, the upstream ${upstream.provider} was never visited`,
+    })
+  }
   if (!upstream.isExplicit) return false
   throw noSession('the caller did not log in at the authorization server of this route')
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { storage } from './embedded-storage.ts'
+import { configuredClient, identityAssertions, unique } from './grants-without-login.ts'
 import {
   celPattern,
   ISSUER,
@@ -83,7 +84,9 @@ const limits = () =>
 
 /** Claims that the server makes itself, or that would say something else in a token of ours: no upstream's are taken over. */
 export const RESERVED_CLAIMS: readonly string[] =
-  'iss sub aud exp nbf iat jti client_id scope auth_time tsid azp cnf act may_act nonce at_hash c_hash sid'.split(' ')
+  'iss sub aud exp nbf iat jti client_id scope auth_time tsid gty azp cnf act may_act nonce at_hash c_hash sid'.split(
+    ' ',
+  )
 
 const noReservedClaims: Rule = {
   message: `expected none of the claims that the server makes itself: ${RESERVED_CLAIMS.join(', ')}`,
@@ -128,6 +131,15 @@ export const embeddedAuthServer = () =>
         })
         .optional()
         .describe('How client ID metadata documents are fetched. Extends the specification.'),
+      identityAssertions: identityAssertions()
+        .optional()
+        .describe('Identity assertions (ID-JAG) that are taken for tokens. Extends the specification.'),
+      clients: z
+        .array(configuredClient())
+        .min(1)
+        .max(64)
+        .optional()
+        .describe('Clients that need no login. Extends the specification.'),
       forwardClaims: z
         .array(z.string().min(1).max(256))
         .max(50)
@@ -150,6 +162,7 @@ export const embeddedAuthServer = () =>
         },
         cel: 'self.upstreamProviders.all(p, self.upstreamProviders.exists_one(q, q.name == p.name))',
       },
+      unique('clients', 'clientId'),
       noReservedClaims,
     ],
   )

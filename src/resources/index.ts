@@ -49,6 +49,12 @@ export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
 export { AUTH_SERVER_FIELDS, type FieldTable, WORKLOAD_FIELDS } from './manifest-fields/index.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { type EmbeddedAuthServer, RESERVED_CLAIMS } from './embedded-auth-server.ts'
+export {
+  type ConfiguredClient,
+  type IdentityAssertionIssuer,
+  JWT_BEARER,
+  type TrustedIssuer,
+} from './grants-without-login.ts'
 export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export { anchorAuthSection, anchored, anchorSpec, besides } from './file-paths.ts'

@@ -25,13 +25,13 @@ export interface Connections {
   close(): Promise<void>
 }
 
-const DOCUMENT_DEADLINE_MS = 5000
+export const DOCUMENT_DEADLINE_MS = 5000
 const DEADLINE_MS = 10_000
 /** Nobody waits for it but the end of the process. */
 const REVOCATION_DEADLINE_MS = 5000
 
 /** PEM roots from a secret, in one buffer per value so that connections live as long as it does. */
-function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => Buffer | undefined {
+export function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => Buffer | undefined {
   const secret = secrets.handle(ref)
   let version = 0
   let pem: Buffer | undefined

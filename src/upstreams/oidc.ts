@@ -1,11 +1,12 @@
-import { asFailure, type Claims, type ClaimValue, Failure, type Log } from '../core/index.ts'
-import { createKeyStore, type KeyStoreOptions, readCallback, type TokenResponse } from '../oauth/index.ts'
+import { asFailure, type Claims, type ClaimValue, Failure } from '../core/index.ts'
+import { createKeyStore, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
 import { createConnections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createOidcDiscovery, type OidcMetadata } from './discovery.ts'
 import { verifyIdToken, type VerifiedIdToken } from './id-token.ts'
+import { noteKeys } from './key-notes.ts'
 import { createRevocation } from './revocation.ts'
 import { createTokenEndpoint } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
@@ -37,17 +38,6 @@ function merge(signed: Claims, told: Claims): Claims {
   return Object.freeze(merged)
 }
 
-/** One line when the keys of an upstream can't be renewed, while the last ones serve, and one when they are again. */
-function noteKeys(upstream: string, log: Log): KeyStoreOptions['onFetched'] {
-  let isFailing = false
-  return (count, failure) => {
-    if (failure !== undefined && !isFailing)
-      log.warn({ upstream, reason: failure.code, detail: failure.detail, keys: count }, 'no new keys for ID tokens')
-    else if (failure === undefined && isFailing) log.info({ upstream, keys: count }, 'there are new keys for ID tokens')
-    isFailing = failure !== undefined
-  }
-}
-
 /** An upstream of type `oidc` (OpenID Connect Core §3.1, §12; authserver.md §4.4). */
 export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfig, deps: UpstreamDeps): Upstream {
   const { name } = provider
@@ -60,7 +50,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     clock,
     documents: connections.documents,
     location: { jwksUri: async () => (await discover()).jwksUri, forget },
-    onFetched: noteKeys(name, log),
+    onFetched: noteKeys({ upstream: name }, 'ID tokens', log),
   })
   const revoke = createRevocation(config, connections, deps)
   const ask = createTokenEndpoint(config, undefined, connections, deps)

@@ -31,7 +31,13 @@ async function open(maxQueued?: number) {
   })
   sockets.closing(outbound)
   const asker = createAsker()
-  const documents = createClientDocuments({ outbound, asker, scopes: new Set(), clock, log: createRecordingLog() })
+  const documents = createClientDocuments({
+    outbound,
+    asker,
+    known: { grantTypes: ['authorization_code'], scopes: new Set() },
+    clock,
+    log: createRecordingLog(),
+  })
   const find = (address: string, path: string) => asker.run(address, () => documents.find(`${host}${path}`))
   /** Networks that ask for more slow documents than there are places. */
   const flood = (networks: number, each: number) =>

@@ -30,7 +30,7 @@ export const SECRETS = { 'idp/secret': 'of us', 'idp/ca': TLS.ca.toString(), 'as
 
 export interface RigOptions {
   /** Put over the spec of a server with one OIDC upstream. */
-  readonly spec?: Readonly<Record<string, unknown>>
+  readonly spec?: Readonly<Record<string, unknown>> | ((idp: Idp) => Readonly<Record<string, unknown>>)
   /** In the place of one OIDC upstream. */
   readonly upstreams?: (idp: Idp) => readonly object[]
   /** Path of the issuer. */
@@ -66,7 +66,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     issuer,
     upstreamProviders: options.upstreams?.(idp) ?? [upstreamOf(idp)],
     hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
-    ...options.spec,
+    ...(typeof options.spec === 'function' ? options.spec(idp) : options.spec),
   })
   const resources = options.resources?.(url) ?? [
     { url: `${url}/mcp`, scopes: ['mcp:read', 'mcp:write'], providers: [] },

@@ -31,6 +31,12 @@ const store = (sentinelConfig: unknown, more: object = {}, type = 'kvstore') =>
     },
   })
 
+const trusts = (...issuers: readonly unknown[]) => server({ identityAssertions: { issuers } })
+const issuer = { issuerUrl: 'https://id.example.com' }
+const job = { clientId: 'job', clientSecretRef: secret }
+const PUBLIC =
+  '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n'
+
 // prettier-ignore
 export const EMBEDDED_EXAMPLES: readonly Example[] = [
   { name: 'an embedded server', spec: server({}) },
@@ -77,4 +83,17 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   { name: 'no sentinels', spec: store({ masterName: 'm' }), problem: 'expected "sentinelAddrs" or "sentinelService"' },
   { name: 'a sentinel without port', spec: store({ masterName: 'm', sentinelAddrs: ['redis'] }), problem: 'expected host:port' },
   { name: 'kvstore without users', spec: server({ storage: { type: 'kvstore', kvstore: { sentinelConfig: sentinel } } }), problem: 'aclUserConfig  missing' },
+  { name: 'issuers of identity assertions', spec: trusts(issuer, { issuerUrl: 'https://b.example.com', jwksUrl: 'https://b.example.com/keys', caBundleRef: secret, allowPrivateIP: true, clients: [{ clientId: 'x', at: 'job' }, { clientId: 'y' }] }) },
+  { name: 'no issuer of identity assertions', spec: trusts(), problem: 'too short' },
+  { name: 'an issuer of identity assertions twice', spec: trusts(issuer, issuer), problem: 'expected each issuerUrl once', unseenBy: ['json schema'] },
+  { name: 'an http issuer of identity assertions', spec: trusts({ issuerUrl: 'http://id.example.com' }), problem: 'expected an https URL' },
+  { name: 'an issuer for no client', spec: trusts({ ...issuer, clients: [] }), problem: 'too short' },
+  { name: 'a client with everything', spec: server({ clients: [{ ...job, grantTypes: ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer'], resources: ['https://mcp.example.com/mcp'], scopes: ['mcp:read'], lifetime: '5m' }, { clientId: 'ci', jwksUrl: 'https://ci.example.com/keys' }, { clientId: 'cd', publicKeys: [PUBLIC] }] }) },
+  { name: 'a client twice', spec: server({ clients: [job, job] }), problem: 'expected each clientId once', unseenBy: ['json schema'] },
+  { name: 'a client without credential', spec: server({ clients: [{ clientId: 'job' }] }), problem: 'a client needs one of' },
+  { name: 'a client with two credentials', spec: server({ clients: [{ ...job, jwksUrl: 'https://ci.example.com/keys' }] }), problem: 'mutually exclusive' },
+  { name: 'a client with a private key', spec: server({ clients: [{ clientId: 'ci', publicKeys: ['-----BEGIN PRIVATE KEY-----\nx'] }] }), problem: 'expected a public key' },
+  { name: 'a client with a grant of logins', spec: server({ clients: [{ ...job, grantTypes: ['authorization_code'] }] }), problem: 'is not known' },
+  ...['59s', '61m'].map((lifetime) => ({ name: `a client with tokens for ${lifetime}`, spec: server({ clients: [{ ...job, lifetime }] }), problem: 'expected 1m to 1h', unseenBy: ['json schema' as const] })),
+  ...['', 'a:b', 'https://a.example/client'].map((clientId) => ({ name: `no identifier of a client: ${clientId}`, spec: server({ clients: [{ ...job, clientId }] }), problem: 'clients[0].clientId' })),
 ]

@@ -1,10 +1,18 @@
 import type { Claims } from '../../core/index.ts'
+import { type EmbeddedAuthServer, JWT_BEARER } from '../../resources/index.ts'
 
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 export type AuthMethod = (typeof AUTH_METHODS)[number]
 
-export const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', JWT_BEARER, 'client_credentials'] as const
 export type GrantType = (typeof GRANT_TYPES)[number]
+
+/** The grants of a server: what comes of logins, and what its configuration adds. */
+export const grantTypesOf = ({ identityAssertions, clients = [] }: EmbeddedAuthServer): readonly GrantType[] =>
+  GRANT_TYPES.filter((type) => {
+    if (type === JWT_BEARER) return identityAssertions !== undefined
+    return type !== 'client_credentials' || clients.some(({ grantTypes }) => grantTypes.includes(type))
+  })
 
 /** How a client may sign its assertions (RFC 7523): asymmetric algorithms only. */
 export const ASSERTION_ALGORITHMS = [
@@ -39,10 +47,24 @@ export interface ClientMetadata {
 /** A client that we know: registered here, or known by its metadata document (CIMD). */
 export interface Client extends ClientMetadata {
   readonly id: string
-  /** `registered`: anybody can claim any name. `document`: its identifier is the URL at which it publishes itself. */
-  readonly kind: 'registered' | 'document'
+  /**
+   * `registered`: anybody can claim any name. `document`: its identifier is the URL at which it publishes itself. `configured`: the
+   * operator made it.
+   */
+  readonly kind: 'registered' | 'document' | 'configured'
   /** SHA-256 of its secret, base64url; the secret has 256 random bits, so that no slow hash is needed. */
   readonly secretHash: string | undefined
   /** Seconds since the epoch. */
   readonly issuedAt: number
+  /** What tokens without a login may be for; only of a configured one. */
+  readonly bounds?: ClientBounds
+}
+
+/** What tokens of a caller without a login may be for. */
+export interface ClientBounds {
+  /** Names of resources; undefined: all. */
+  readonly resources: readonly string[] | undefined
+  /** Undefined: none for itself, and no bound of its own beside an assertion's. */
+  readonly scopes: readonly string[] | undefined
+  readonly lifetimeMs: number | undefined
 }

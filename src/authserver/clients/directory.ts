@@ -5,6 +5,7 @@ import { StoreError, type Admission, type Bound, type Seal, type Store } from '.
 import { OAuthError } from '../oauth-error.ts'
 import { storeFailure } from '../store-failure.ts'
 import type { Client, ClientMetadata } from './client.ts'
+import type { ConfiguredClients } from './configured.ts'
 import { isDocumentId, type ClientDocuments } from './documents.ts'
 import { readClient, writeClient } from './records.ts'
 
@@ -45,6 +46,7 @@ export function createClientDirectory(options: {
   /** Nothing in a record is secret, but nobody else may write one: redirect addresses decide where codes go. */
   readonly seal: Seal
   readonly documents: ClientDocuments
+  readonly configured: ConfiguredClients
   readonly clock: Clock
   readonly metrics: Metrics
   /** Name of the server, for metrics. */
@@ -52,7 +54,7 @@ export function createClientDirectory(options: {
   /** Registered clients that are kept. Default 10,000. */
   readonly most?: number
 }): ClientDirectory {
-  const { store, seal, documents, clock, most = MOST_CLIENTS } = options
+  const { store, seal, documents, configured, clock, most = MOST_CLIENTS } = options
   const bound = boundOf(most, store)
   const registrations = createRegistrationMetrics(options.metrics, options.server)
   let isFull = false
@@ -80,7 +82,7 @@ export function createClientDirectory(options: {
   }
 
   return {
-    find: async (id) => (isDocumentId(id) ? documents.find(id) : findRegistered(id)),
+    find: async (id) => configured.find(id) ?? (isDocumentId(id) ? documents.find(id) : findRegistered(id)),
     async register(metadata) {
       const hasSecret = metadata.authMethod.startsWith('client_secret')
       const secret = hasSecret ? new Secret(randomBytes(32).toString('base64url')) : undefined
@@ -111,7 +113,7 @@ export function createClientDirectory(options: {
       return { client, secret }
     },
     async noteUse({ id, kind }) {
-      if (kind === 'document' || noted.get(id) === true) return
+      if (kind !== 'registered' || noted.get(id) === true) return
       try {
         await store.touch(COLLECTION, keyOf(id), CLIENT_MS)
       } catch (error) {

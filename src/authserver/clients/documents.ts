@@ -12,7 +12,7 @@ import { readJsonObject } from '../../http/index.ts'
 import type { Asker } from '../asker.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
-import { readClientMetadata } from './metadata.ts'
+import { type Known, readClientMetadata } from './metadata.ts'
 
 const MOST_ID = 2_048
 const MOST_CACHED = 1_000
@@ -51,7 +51,7 @@ type Kept = { readonly client: Client } | { readonly error: OAuthError }
 
 export function createClientDocuments(options: {
   readonly outbound: Outbound
-  readonly scopes: ReadonlySet<string>
+  readonly known: Known
   readonly asker: Asker
   readonly clock: Clock
   readonly log: Log
@@ -68,7 +68,7 @@ export function createClientDocuments(options: {
         headers: { accept: 'application/json' },
         onBehalfOf: asker.onBehalf(id),
       })
-      const client = readDocument(id, response, options.scopes)
+      const client = readDocument(id, response, options.known)
       kept.set(id, { client }, clock.now() + freshMs(response.headers, clock.now()))
       return client
     } catch (error) {
@@ -103,7 +103,7 @@ const unreachable = (cause: unknown): OAuthError =>
 
 const refused = (description: string): OAuthError => new OAuthError('invalid_client', description)
 
-function readDocument(id: string, response: OutboundResponse, scopes: ReadonlySet<string>): Client {
+function readDocument(id: string, response: OutboundResponse, known: Known): Client {
   if (response.status !== 200) throw refused('the client metadata document cannot be fetched')
   if (response.body.length > DOCUMENT_BYTES) throw refused('the client metadata document is too large')
   const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
@@ -114,7 +114,7 @@ function readDocument(id: string, response: OutboundResponse, scopes: ReadonlySe
   if (document.client_id !== id) throw refused('client_id of the client metadata document is not its URL')
   if (document.client_secret !== undefined || document.client_secret_expires_at !== undefined)
     throw refused('the client metadata document has a secret')
-  const metadata = readClientMetadata(document, { from: 'document', scopes })
+  const metadata = readClientMetadata(document, { from: 'document', ...known })
   return { ...metadata, id, kind: 'document', secretHash: undefined, issuedAt: 0 }
 }
 

@@ -1,13 +1,7 @@
 import type { ClaimValue, Claims } from '../../core/index.ts'
+import { JWT_BEARER } from '../../resources/index.ts'
 import { OAuthError } from '../oauth-error.ts'
-import {
-  ASSERTION_ALGORITHMS,
-  AUTH_METHODS,
-  GRANT_TYPES,
-  type AuthMethod,
-  type ClientMetadata,
-  type GrantType,
-} from './client.ts'
+import { ASSERTION_ALGORITHMS, AUTH_METHODS, type AuthMethod, type ClientMetadata, type GrantType } from './client.ts'
 import { redirectKind } from './redirect-uri.ts'
 
 const MOST_REDIRECT_URIS = 10
@@ -19,6 +13,13 @@ const MOST_LIST = 32
 /** Members that would make us call somebody, or rely on what we don't do. */
 const REFUSED = ['sector_identifier_uri', 'request_uris'] as const
 
+/** What clients may say that they want. */
+export interface Known {
+  readonly scopes: ReadonlySet<string>
+  /** The grants of the server. */
+  readonly grantTypes: readonly GrantType[]
+}
+
 /**
  * What of a client's metadata is kept (RFC 7591 §2, authserver.md §3). Grants, response types and scopes that we don't have are
  * left out, so that the answer says what was registered; everything else that we can't honour is refused. `from` is where it
@@ -27,16 +28,17 @@ const REFUSED = ['sector_identifier_uri', 'request_uris'] as const
  */
 export function readClientMetadata(
   document: Claims,
-  { from, scopes }: { readonly from: 'registration' | 'document'; readonly scopes: ReadonlySet<string> },
+  { from, scopes, grantTypes: offered }: Known & { readonly from: 'registration' | 'document' },
 ): ClientMetadata {
   for (const name of REFUSED) if (given(document, name) !== undefined) throw invalid(`${name} is not supported`)
-  const redirectUris = readRedirectUris(document, from)
+  const grantTypes = readGrantTypes(document, offered)
+  const redirectUris = readRedirectUris(document, from, grantTypes.includes('authorization_code'))
   const authMethod = readAuthMethod(document, from)
   return {
     name: readName(document),
     redirectUris,
     authMethod,
-    grantTypes: readGrantTypes(document),
+    grantTypes,
     scope: readScope(document, scopes),
     applicationType: readApplicationType(document),
     ...readKeys(document, authMethod),
@@ -48,12 +50,13 @@ const given = (document: Claims, name: string): ClaimValue | undefined => docume
 
 const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
 
-function readRedirectUris(document: Claims, from: 'registration' | 'document'): readonly string[] {
-  const value = given(document, 'redirect_uris')
+/** A client that nobody logs in through needs none. */
+function readRedirectUris(document: Claims, from: 'registration' | 'document', isNeeded: boolean): readonly string[] {
+  const value = given(document, 'redirect_uris') ?? (isNeeded ? undefined : [])
   const refuse = (why: string) => new OAuthError('invalid_redirect_uri', `redirect_uris ${why}`)
   if (!Array.isArray(value)) throw refuse('must be an array')
   const uris = [...new Set(value as readonly ClaimValue[])]
-  if (uris.length === 0 || uris.length > MOST_REDIRECT_URIS)
+  if ((isNeeded && uris.length === 0) || uris.length > MOST_REDIRECT_URIS)
     throw refuse(`must have 1 to ${MOST_REDIRECT_URIS} members`)
   return uris.map((uri) => {
     const kind = typeof uri === 'string' ? redirectKind(uri) : undefined
@@ -92,10 +95,14 @@ function readList(document: Claims, name: string): readonly string[] | undefined
   return texts
 }
 
-function readGrantTypes(document: Claims): readonly GrantType[] {
+function readGrantTypes(document: Claims, offered: readonly GrantType[]): readonly GrantType[] {
   const asked = readList(document, 'grant_types') ?? ['authorization_code']
-  const kept = GRANT_TYPES.filter((type) => asked.includes(type))
-  if (!kept.includes('authorization_code')) throw invalid('grant_types must have authorization_code')
+  // A token of its own is for clients that the operator made.
+  const kept = offered.filter((type) => asked.includes(type) && type !== 'client_credentials')
+  if (!kept.includes('authorization_code')) {
+    if (kept.includes(JWT_BEARER)) return [JWT_BEARER]
+    throw invalid('grant_types must have authorization_code')
+  }
   const responses = readList(document, 'response_types') ?? ['code']
   if (!responses.includes('code')) throw invalid('response_types must have code')
   return kept

@@ -2,7 +2,7 @@ import { readJsonObject } from '../../http/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
 import type { ClientDirectory } from './directory.ts'
-import { readClientMetadata } from './metadata.ts'
+import { type Known, readClientMetadata } from './metadata.ts'
 
 /** Largest registration request, in bytes. */
 export const REGISTRATION_BYTES = 64 * 1024
@@ -13,14 +13,14 @@ export const REGISTRATION_BYTES = 64 * 1024
  */
 export async function registerClient(
   request: { readonly contentType: string | undefined; readonly body: Buffer },
-  { clients, scopes }: { readonly clients: ClientDirectory; readonly scopes: ReadonlySet<string> },
+  { clients, known }: { readonly clients: ClientDirectory; readonly known: Known },
 ): Promise<object> {
   const type = request.contentType?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') throw new OAuthError('invalid_request', 'the content type must be application/json')
   const document = readJsonObject(request.body)
   if (document === undefined)
     throw new OAuthError('invalid_client_metadata', 'the body must be a JSON object with distinct names')
-  const { client, secret } = await clients.register(readClientMetadata(document, { from: 'registration', scopes }))
+  const { client, secret } = await clients.register(readClientMetadata(document, { from: 'registration', ...known }))
   return {
     ...publicMetadata(client),
     ...(secret === undefined ? {} : { client_secret: secret.reveal(), client_secret_expires_at: 0 }),
@@ -36,7 +36,7 @@ export function publicMetadata(client: Client): Record<string, unknown> {
     ...(name === undefined ? {} : { client_name: name }),
     redirect_uris: client.redirectUris,
     grant_types: client.grantTypes,
-    response_types: ['code'],
+    response_types: client.grantTypes.includes('authorization_code') ? ['code'] : [],
     token_endpoint_auth_method: client.authMethod,
     application_type: client.applicationType,
     ...(scope === undefined ? {} : { scope }),

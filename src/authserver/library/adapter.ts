@@ -1,9 +1,10 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider'
 import { hashKey } from '../../cache/index.ts'
 import type { Store } from '../../storage/index.ts'
-import { GRANT_TYPES, type Client } from '../clients/client.ts'
+import type { Client, GrantType } from '../clients/client.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
 import { publicMetadata } from '../clients/registration.ts'
+import { TOLERANCE_SECONDS } from '../lifespans.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { TokenService } from '../tokens/token-service.ts'
 
@@ -11,6 +12,8 @@ export interface AdapterParts {
   readonly clients: ClientDirectory
   readonly tokens: TokenService
   readonly store: Store
+  /** The grants of this server. */
+  readonly grantTypes: readonly GrantType[]
 }
 
 /**
@@ -28,17 +31,20 @@ export function createAdapter(model: string, parts: AdapterParts): Adapter {
     destroy: () => Promise.resolve(),
     revokeByGrantId: () => Promise.resolve(),
   }
-  if (model === 'Client') return { ...none, find: (id) => findClient(id, parts.clients) }
+  if (model === 'Client') return { ...none, find: (id) => findClient(id, parts) }
   if (model === 'RefreshToken') return { ...none, ...refreshTokens(parts.tokens) }
   if (model === 'ReplayDetection') return { ...none, upsert: (id) => useOnce(id, parts.store) }
   return none
 }
 
-async function findClient(id: string, clients: ClientDirectory): Promise<AdapterPayload | undefined> {
+async function findClient(
+  id: string,
+  { clients, grantTypes }: Pick<AdapterParts, 'clients' | 'grantTypes'>,
+): Promise<AdapterPayload | undefined> {
   try {
     const client = await clients.find(id)
     // Which grants it has is judged by our handlers: `unauthorized_client` is what RFC 6749 §5.2 calls it.
-    const grants = { grant_types: [...GRANT_TYPES] }
+    const grants = { grant_types: [...grantTypes] }
     if (client === undefined) return undefined
     // Scopes are ours to judge, too. The library knows none, and refuses a client whole that has registered one.
     const { scope: _scope, ...metadata } = publicMetadata(client)
@@ -70,8 +76,6 @@ function refreshTokens(tokens: TokenService): Pick<Adapter, 'find' | 'destroy'> 
 
 /** Longest life of a client assertion, seconds: as long as its identifier is remembered. */
 export const MOST_ASSERTION_SECONDS = 3_600
-/** By how much the clocks of clients may differ from ours. */
-export const TOLERANCE_SECONDS = 5
 
 /** RFC 7523 §3, `jti`: the first one with this identifier passes, for as long as any assertion may live. */
 async function useOnce(id: string, store: Store): Promise<void> {

@@ -1,12 +1,16 @@
 import { createHash, generateKeyPairSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { errors, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
 import { type Clock, Failure, type Outbound } from '../../core/index.ts'
+import { JWT_BEARER } from '../../resources/index.ts'
 import type { Asker } from '../asker.ts'
 import { ASSERTION_ALGORITHMS, AUTH_METHODS, type Client, type GrantType } from '../clients/client.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
+import type { GrantsWithoutLogin } from '../grants/without-login.ts'
+import { TOLERANCE_SECONDS } from '../lifespans.ts'
 import { OAuthError } from '../oauth-error.ts'
-import type { TokenAnswer, TokenParameters } from '../tokens/token-service.ts'
-import { createAdapter, MOST_ASSERTION_SECONDS, TOLERANCE_SECONDS, type AdapterParts } from './adapter.ts'
+import type { TokenAnswer } from '../tokens/issue.ts'
+import type { TokenParameters } from '../tokens/token-service.ts'
+import { createAdapter, MOST_ASSERTION_SECONDS, type AdapterParts } from './adapter.ts'
 
 export interface ProviderParts extends AdapterParts {
   readonly clock: Clock
@@ -16,6 +20,7 @@ export interface ProviderParts extends AdapterParts {
   /** For the `jwks_uri` of clients: through the address guard. */
   readonly outbound: Outbound
   readonly asker: Asker
+  readonly withoutLogin: GrantsWithoutLogin
 }
 
 /** The library knows only the process's clock: it is told to tolerate everything, and the times are judged by ours. */
@@ -47,7 +52,7 @@ export function createProvider(parts: ProviderParts): Provider {
   const { Schema } = provider.Client as unknown as { readonly Schema: { readonly prototype: object } }
   Object.defineProperty(Schema.prototype, 'redirectUris', { value: () => {} })
   Object.defineProperty(provider.Client.prototype, 'compareClientSecret', { value: compareHashed })
-  const { tokens, clients } = parts
+  const { tokens, clients, withoutLogin } = parts
   registerGrant(
     provider,
     clients,
@@ -58,6 +63,14 @@ export function createProvider(parts: ProviderParts): Provider {
   registerGrant(provider, clients, 'refresh_token', ['refresh_token', 'scope'], (client, parameters) =>
     tokens.refresh(client, parameters),
   )
+  if (parts.grantTypes.includes(JWT_BEARER))
+    registerGrant(provider, clients, JWT_BEARER, ['assertion', 'scope'], (client, parameters) =>
+      withoutLogin.assertion(client, parameters),
+    )
+  if (parts.grantTypes.includes('client_credentials'))
+    registerGrant(provider, clients, 'client_credentials', ['scope'], (client, parameters) =>
+      withoutLogin.clientCredentials(client, parameters),
+    )
   return provider
 }
 

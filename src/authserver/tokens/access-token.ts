@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
-import type { Claims } from '../../core/index.ts'
+import { type Claims, GRANT_CLAIM, type GrantWithoutLogin } from '../../core/index.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 
 /** What an access token says (RFC 9068 §2.2, authserver.md §4.7). */
@@ -11,9 +11,11 @@ export interface AccessTokenInput {
   readonly audience: string
   readonly clientId: string
   readonly scope: readonly string[]
-  /** When the user logged in, milliseconds since the epoch. */
-  readonly authenticatedAtMs: number
-  readonly tsid: string
+  /** When the user logged in, milliseconds since the epoch; undefined where nobody says, or nobody did. */
+  readonly authenticatedAtMs: number | undefined
+  /** The session that stands behind it, or the grant that it came of without one. */
+  readonly tsid?: string
+  readonly grant?: GrantWithoutLogin
   readonly claims: Claims
   readonly nowMs: number
   readonly lifespanMs: number
@@ -33,8 +35,9 @@ export async function signAccessToken(input: AccessTokenInput, key: SigningKey):
     jti: randomBytes(16).toString('base64url'),
     client_id: input.clientId,
     ...(scope.length === 0 ? {} : { scope: scope.join(' ') }),
-    auth_time: seconds(input.authenticatedAtMs),
-    tsid: input.tsid,
+    ...(input.authenticatedAtMs === undefined ? {} : { auth_time: seconds(input.authenticatedAtMs) }),
+    ...(input.tsid === undefined ? {} : { tsid: input.tsid }),
+    ...(input.grant === undefined ? {} : { [GRANT_CLAIM]: input.grant }),
   })
     .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: 'at+jwt' })
     .sign(key.privateKey)

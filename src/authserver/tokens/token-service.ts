@@ -1,15 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { asFailure, type Claims, type Clock, type Log, type Metrics } from '../../core/index.ts'
 import type { Client } from '../clients/client.ts'
-import type { KeyRing } from '../keys/key-ring.ts'
 import { FAMILY_MS, type Lifespans } from '../lifespans.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { ResourceNames } from '../resource-names.ts'
 import type { UpstreamSessions } from '../sessions/session.ts'
-import { signAccessToken } from './access-token.ts'
-import { selectClaims } from './claims.ts'
 import type { CodeGrant, Codes, FoundCode } from './codes.ts'
 import type { Families, FamilyGrant } from './families.ts'
+import { createTokenCounter } from './counter.ts'
+import type { IssueToken, TokenAnswer } from './issue.ts'
 import { loginOf } from './stored-login.ts'
 
 /** The parameters of a token request that count, each at most once but `resource`. */
@@ -18,28 +17,18 @@ export interface TokenParameters {
   readonly code_verifier?: string | undefined
   readonly redirect_uri?: string | undefined
   readonly refresh_token?: string | undefined
+  readonly assertion?: string | undefined
   readonly scope?: string | undefined
   readonly resource?: string | readonly string[] | undefined
 }
 
-/** RFC 6749 §5.1. */
-export interface TokenAnswer {
-  readonly access_token: string
-  readonly token_type: 'Bearer'
-  readonly expires_in: number
-  readonly scope?: string
-  readonly refresh_token?: string
-}
-
 export interface TokenServiceOptions {
-  readonly issuer: string
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
   readonly lifespans: Lifespans
-  readonly forwardClaims: readonly string[]
   readonly resources: ResourceNames
-  readonly ring: KeyRing
+  readonly issue: IssueToken
   readonly codes: Codes
   readonly families: Families
   readonly sessions: UpstreamSessions
@@ -58,11 +47,8 @@ export interface TokenService {
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/
 
 export function createTokenService(options: TokenServiceOptions): TokenService {
-  const { clock, log, lifespans, resources, codes, families, sessions } = options
-  const issued = options.metrics.counter('extauth_authserver_tokens_total', 'Token requests, by grant and outcome.', [
-    'grant',
-    'outcome',
-  ])
+  const { clock, log, lifespans, resources, issue, codes, families, sessions } = options
+  const counted = createTokenCounter(options.metrics)
   const replays = options.metrics.counter(
     'extauth_authserver_replays_total',
     'Codes and refresh tokens that were shown again after their time; the login they belong to was ended.',
@@ -86,30 +72,14 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     throw new OAuthError('invalid_grant', 'the code was redeemed before')
   }
 
-  const accessToken = async (
+  const accessToken = (
     grant: Pick<FamilyGrant, 'tsid' | 'clientId' | 'subject' | 'authenticatedAtMs' | 'resource' | 'endsAtMs'>,
     scope: readonly string[],
     claims: Claims,
   ): Promise<TokenAnswer> => {
-    const nowMs = clock.now()
-    const selected = selectClaims(claims, options.forwardClaims)
-    if (selected.left.length > 0)
-      log.warn({ claims: selected.left }, 'claims of the identity provider are too large for our tokens and left out')
-    const lifespanMs = Math.max(1_000, Math.min(lifespans.accessMs, grant.endsAtMs - nowMs))
     const { tsid, clientId, subject, authenticatedAtMs } = grant
-    const input = { tsid, clientId, subject, authenticatedAtMs, scope, nowMs, lifespanMs }
-    const [key] = options.ring.keys()
-    if (key === undefined) throw new OAuthError('server_error', 'there is no signing key')
-    const token = await signAccessToken(
-      { ...input, issuer: options.issuer, audience: grant.resource, claims: selected.claims },
-      key,
-    )
-    return {
-      access_token: token,
-      token_type: 'Bearer',
-      expires_in: Math.floor(lifespanMs / 1000),
-      ...(scope.length === 0 ? {} : { scope: scope.join(' ') }),
-    }
+    const lifespanMs = Math.max(1_000, Math.min(lifespans.accessMs, grant.endsAtMs - clock.now()))
+    return issue({ tsid, clientId, subject, authenticatedAtMs, scope, lifespanMs, claims, audience: grant.resource })
   }
 
   const begin = async (client: Client, code: CodeGrant, scope: readonly string[]): Promise<TokenAnswer> => {
@@ -177,19 +147,6 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     if (next === undefined) throw new OAuthError('invalid_grant', 'the refresh token is not valid any more')
     return { ...(await accessToken(family, scope, renewed.claims)), refresh_token: next }
   }
-
-  const counted =
-    (name: string, work: TokenService['redeem']): TokenService['redeem'] =>
-    async (client, parameters) => {
-      try {
-        const answer = await work(client, parameters)
-        issued.with(name, 'issued').add()
-        return answer
-      } catch (error) {
-        issued.with(name, error instanceof OAuthError ? error.error : 'failed').add()
-        throw error
-      }
-    }
 
   return {
     redeem: counted('authorization_code', redeem),

@@ -1,0 +1,64 @@
+import type { Seal } from '../../storage/index.ts'
+import { createAsker } from '../asker.ts'
+import type { AuthServerConfig } from '../config.ts'
+import type { AuthServerDeps } from '../deps.ts'
+import type { ResourceNames } from '../resource-names.ts'
+import type { GrantType } from './client.ts'
+import { createConfiguredClients } from './configured.ts'
+import { createClientDirectory } from './directory.ts'
+import { createClientDocuments, DOCUMENT_DEADLINE_MS } from './documents.ts'
+
+/** Largest answer that is read of what a client names: a key set; documents have a bound of their own. */
+const CLIENT_BYTES = 64 * 1024
+
+/** The clients of a server, and how what they name is fetched. */
+export function openClients(
+  config: AuthServerConfig,
+  deps: AuthServerDeps,
+  seal: Seal,
+  { resources, grantTypes }: { readonly resources: ResourceNames; readonly grantTypes: readonly GrantType[] },
+) {
+  const { clock, log, metrics, store } = deps
+  const outbound = openClientOutbound(config, deps)
+  const asker = createAsker()
+  const documents = createClientDocuments({
+    outbound,
+    asker,
+    known: { scopes: resources.scopes, grantTypes },
+    clock,
+    log,
+  })
+  const most = config.spec.limits?.registeredClients
+  const clients = createClientDirectory({
+    store,
+    seal,
+    documents,
+    configured: createConfiguredClients(config.spec.clients ?? [], { resources, secrets: deps.secrets }),
+    clock,
+    metrics,
+    server: config.name,
+    ...(most === undefined ? {} : { most }),
+  })
+  return { outbound, asker, clients }
+}
+
+/** The way to what clients name: their metadata documents and key sets, through the address guard (authserver.md §3). */
+function openClientOutbound({ name, spec }: AuthServerConfig, { outbound, secrets }: AuthServerDeps) {
+  const { allowPrivateIP = false, caBundleRef } = spec.clientMetadata ?? {}
+  const bundle = caBundleRef === undefined ? undefined : secrets.handle(caBundleRef)
+  let pem: { readonly version: number; readonly bytes: Buffer } | undefined
+  const caCert = (): Buffer | undefined => {
+    if (bundle !== undefined && bundle.version !== 0 && bundle.version !== pem?.version)
+      pem = { version: bundle.version, bytes: Buffer.from(bundle.current().reveal()) }
+    return pem?.bytes
+  }
+  return outbound({
+    name: `clients of ${name}`,
+    deadlineMs: DOCUMENT_DEADLINE_MS,
+    maxBytes: CLIENT_BYTES,
+    // One client whose host is down says nothing about the others.
+    breaker: false,
+    guard: { allowPrivateIP, configuredUrls: allowPrivateIP ? ['https://localhost/'] : [] },
+    ...(bundle === undefined ? {} : { caCert }),
+  })
+}

@@ -1,0 +1,130 @@
+import type { Clock } from '../../core/index.ts'
+import type { IdentityAssertionIssuer } from '../../resources/index.ts'
+import { createTrustedKeys, type TrustedKeys, type UpstreamDeps } from '../../upstreams/index.ts'
+import type { AuthServerResource } from '../config.ts'
+import type { Client } from '../clients/client.ts'
+import type { ResourceNames } from '../resource-names.ts'
+import type { TokenParameters } from '../tokens/token-service.ts'
+import { subjectOf } from '../tokens/subject.ts'
+import {
+  type Assertion,
+  checkAudience,
+  checkIdentifier,
+  checkSigned,
+  checkTimes,
+  checkUnbound,
+  subjectIn,
+} from './assertion.ts'
+import type { Granted } from './granted.ts'
+import { RefusedAssertion } from './refused-assertion.ts'
+import { assertedTarget, grantedScope, targetOf } from './targets.ts'
+
+/** `typ` of an identity assertion (draft-ietf-oauth-identity-assertion-authz-grant §3.1). */
+export const ID_JAG = 'oauth-id-jag+jwt'
+
+/** How far ahead an identity assertion may end. */
+const MOST_AHEAD_MS = 10 * 60_000
+
+/** Identity assertions of trusted issuers (clientauth.md §3). */
+export interface IdentityAssertions {
+  /** What an assertion gives its client. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while there are no keys. */
+  accept(client: Client, assertion: Assertion, parameters: TokenParameters): Promise<Granted>
+  close(): Promise<void>
+}
+
+interface Trusted {
+  readonly issuer: IdentityAssertionIssuer
+  readonly keys: TrustedKeys
+}
+
+export function createIdentityAssertions(
+  issuers: readonly IdentityAssertionIssuer[],
+  options: {
+    readonly issuer: string
+    readonly resources: ResourceNames
+    readonly clock: Clock
+    readonly deps: UpstreamDeps
+  },
+): IdentityAssertions {
+  const { resources, clock, deps } = options
+  const trusted = new Map<string, Trusted>(
+    issuers.map((issuer) => [issuer.issuerUrl, { issuer, keys: createTrustedKeys(issuer, deps) }]),
+  )
+
+  return {
+    async accept(client, assertion, parameters) {
+      const { claims, type } = assertion
+      if (type !== ID_JAG) throw new RefusedAssertion(`typ is not ${ID_JAG}`)
+      checkClient(client)
+      const known = typeof claims.iss === 'string' ? trusted.get(claims.iss) : undefined
+      if (known === undefined) throw new RefusedAssertion('iss is not among identityAssertions.issuers')
+      checkAudience(claims, options.issuer)
+      checkClientId(claims.client_id, client, known.issuer)
+      if (claims.iat === undefined) throw new RefusedAssertion('iat is missing')
+      checkTimes(claims, clock.now(), MOST_AHEAD_MS)
+      checkIdentifier(claims)
+      checkUnbound(claims)
+      const subject = subjectIn(claims)
+      const asserted = scopesIn(claims.scope)
+      const named = resourceIn(claims.resource, client, resources)
+      await checkSigned(assertion, known.keys.keys)
+      // Waiting for keys took time.
+      checkTimes(claims, clock.now(), MOST_AHEAD_MS)
+      const resource = agreed(named, parameters, client, resources)
+      return {
+        grant: 'id-jag',
+        clientId: client.id,
+        subject: subjectOf(known.issuer.issuerUrl, subject),
+        resource: resource.url,
+        scope: grantedScope(parameters.scope, resource, [asserted, client.bounds?.scopes]),
+        claims,
+        lifetimeMs: client.bounds?.lifetimeMs,
+      }
+    },
+    async close() {
+      await Promise.all([...trusted.values()].map(({ keys }) => keys.close()))
+    },
+  }
+}
+
+/** Anybody can say that they are a public client; and a registration is worth nothing without a secret or key of its own. */
+function checkClient({ kind, authMethod }: Client): void {
+  const isConfidential = kind === 'document' ? authMethod === 'private_key_jwt' : authMethod !== 'none'
+  if (!isConfidential) throw new RefusedAssertion('the client is a public one')
+}
+
+/** The client that it was made for is the one that shows it. */
+function checkClientId(given: unknown, client: Client, { clients }: IdentityAssertionIssuer): void {
+  const { clientId, at = clientId } = clients?.find((entry) => entry.clientId === given) ?? {}
+  if (client.id !== (clients === undefined ? given : at))
+    throw new RefusedAssertion('client_id is not the client that shows it')
+}
+
+/** RFC 6749 §3.3; undefined where the issuer leaves it to us. */
+function scopesIn(scope: unknown): readonly string[] | undefined {
+  if (scope === undefined) return undefined
+  if (typeof scope !== 'string') throw new RefusedAssertion('scope is no text')
+  return scope.split(' ')
+}
+
+/** `resource` is one of ours, as text or as an array of one; undefined when absent. */
+function resourceIn(given: unknown, { bounds }: Client, names: ResourceNames): AuthServerResource | undefined {
+  if (given === undefined) return undefined
+  const name: unknown = Array.isArray(given) && given.length === 1 ? (given as readonly unknown[])[0] : given
+  const resource = typeof name === 'string' ? assertedTarget(name, names, bounds) : undefined
+  if (resource === undefined) throw new RefusedAssertion('resource is none of ours, or not for this client')
+  return resource
+}
+
+/** The request may repeat what the assertion names, and names it where that does not. */
+function agreed(
+  named: AuthServerResource | undefined,
+  { resource }: TokenParameters,
+  { bounds }: Client,
+  names: ResourceNames,
+): AuthServerResource {
+  if (named === undefined) return targetOf(resource, names, bounds)
+  const asked = resource === undefined ? named : targetOf(resource, names, bounds)
+  if (asked.url !== named.url) throw new RefusedAssertion('the request names another resource')
+  return named
+}

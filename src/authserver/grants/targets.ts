@@ -1,0 +1,71 @@
+import type { AuthServerResource } from '../config.ts'
+import type { ClientBounds } from '../clients/client.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { ResourceNames } from '../resource-names.ts'
+
+const one = (given: string | readonly string[] | undefined): string | undefined => {
+  if (given === undefined || typeof given === 'string') return given || undefined
+  if (given.length > 1) throw new OAuthError('invalid_target', 'resource may be there once')
+  return given[0] || undefined
+}
+
+/** Whether the bounds of a caller take in a resource; without bounds all. */
+const takesIn = (
+  bounds: Pick<ClientBounds, 'resources'> | undefined,
+  { url }: AuthServerResource,
+  names: ResourceNames,
+) => bounds?.resources === undefined || bounds.resources.some((name) => names.find(name)?.url === url)
+
+/**
+ * The resource that a request without a login is for: the one that it names (RFC 8707), else the only one that there is for it.
+ * Throws `OAuthError` `invalid_target`.
+ */
+export function targetOf(
+  given: string | readonly string[] | undefined,
+  names: ResourceNames,
+  bounds: Pick<ClientBounds, 'resources'> | undefined,
+): AuthServerResource {
+  const named = one(given)
+  if (named !== undefined) {
+    const resource = names.find(named)
+    if (resource === undefined || !takesIn(bounds, resource, names))
+      throw new OAuthError(
+        'invalid_target',
+        'resource is not served with this authorization server, or not for this client',
+      )
+    return resource
+  }
+  const [only, ...others] = bounds?.resources ?? []
+  const resource =
+    bounds?.resources === undefined ? names.only : others.length === 0 ? names.find(only ?? '') : undefined
+  if (resource === undefined) throw new OAuthError('invalid_target', 'resource is missing')
+  return resource
+}
+
+/** The same for a resource that a trusted assertion names: undefined where it is none of ours, or not for this client. */
+export function assertedTarget(
+  name: string,
+  names: ResourceNames,
+  bounds: Pick<ClientBounds, 'resources'> | undefined,
+): AuthServerResource | undefined {
+  const resource = names.find(name)
+  return resource !== undefined && takesIn(bounds, resource, names) ? resource : undefined
+}
+
+/**
+ * What is granted: of what is asked for (else of everything) whatever all of `limits` and the resource have. Throws `OAuthError`
+ * `invalid_scope` when something is asked for and nothing of it is left.
+ */
+export function grantedScope(
+  asked: string | undefined,
+  { scopes }: AuthServerResource,
+  limits: readonly ClientBounds['scopes'][],
+): readonly string[] {
+  const wanted = asked === undefined || asked === '' ? scopes : [...new Set(asked.split(' '))]
+  const granted = wanted.filter(
+    (scope) => scopes.includes(scope) && limits.every((limit) => limit === undefined || limit.includes(scope)),
+  )
+  if (granted.length === 0 && asked !== undefined && asked !== '')
+    throw new OAuthError('invalid_scope', 'nothing of scope may be granted here')
+  return granted
+}

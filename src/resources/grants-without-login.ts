@@ -1,0 +1,183 @@
+import { createPublicKey } from 'node:crypto'
+import { z } from 'zod'
+import {
+  exclusive,
+  goDuration,
+  HTTP_URL,
+  httpsUrl,
+  isRecord,
+  parseGoDuration,
+  type Rule,
+  scopes,
+  secretRef,
+  withRules,
+} from '../fields/index.ts'
+
+/** Tokens that no login stands behind can't be ended before their time: they live an hour at most. */
+export const MOST_LIFETIME = '1h'
+const LEAST_LIFETIME = '1m'
+
+/** RFC 7523 §2.1. */
+export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const CLIENT_CREDENTIALS = 'client_credentials'
+
+/** An identifier that is no URL of a metadata document, in RFC 6749's characters without space and colon (Basic splits there). */
+const clientId = (what: string) =>
+  z
+    .string()
+    .min(1)
+    .max(128)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]*$/, { error: 'expected letters, digits, ".", "_", "~" and "-"' })
+    .describe(what)
+
+/** Each entry of a list has another value of the property. */
+export const unique = (list: string, name: string): Rule => ({
+  message: `expected each ${name} once`,
+  at: list,
+  holds: ({ [list]: entries }) => {
+    const values = Array.isArray(entries)
+      ? entries.flatMap((entry: unknown) => (isRecord(entry) && entry[name] !== undefined ? [entry[name]] : []))
+      : []
+    return new Set(values).size === values.length
+  },
+  cel: `!has(self.${list}) || self.${list}.all(p, self.${list}.exists_one(q, q.${name} == p.${name}))`,
+})
+
+/** For a list in a list, where it would cost the API server too much. */
+const withoutCel = ({ cel: _cel, ...rule }: Rule): Rule => rule
+
+const shortLifetime: Rule = {
+  message: `expected ${LEAST_LIFETIME} to ${MOST_LIFETIME}`,
+  at: 'lifetime',
+  holds: ({ lifetime }) => {
+    const ms = typeof lifetime === 'string' ? parseGoDuration(lifetime) : undefined
+    // What is no duration is a problem of its own.
+    return ms === undefined || (ms >= 60_000 && ms <= 3_600_000)
+  },
+  cel: `!has(self.lifetime) || (duration(self.lifetime) >= duration('${LEAST_LIFETIME}') && duration(self.lifetime) <= duration('${MOST_LIFETIME}'))`,
+}
+
+/** Where the keys of somebody are who makes assertions for us. */
+const trustedIssuer = () => ({
+  issuerUrl: httpsUrl().describe('`iss` of the assertions, byte for byte; where discovery starts without `jwksUrl`.'),
+  jwksUrl: httpsUrl().optional().describe('Where its keys are; by discovery when absent.'),
+  caBundleRef: secretRef('certificates').optional().describe('CA certificates (PEM) that replace the system roots.'),
+  allowPrivateIP: z.boolean().default(false).describe('Allow private addresses.'),
+})
+
+/** What tokens of a caller without a login may be for. */
+const bounds = () => ({
+  resources: z
+    .array(z.string().max(2048).regex(HTTP_URL, { error: 'expected an http or https URL' }))
+    .min(1)
+    .max(16)
+    .optional()
+    .describe('The `resourceUrl` of routes that its tokens may be for; all that use this server when absent.'),
+  scopes: scopes()
+    .optional()
+    .describe('The scopes that it may get; absent: none for itself, with an identity assertion what that grants.'),
+  lifetime: goDuration()
+    .optional()
+    .describe('Of its access tokens, 1m to 1h; `accessTokenLifespan`, an hour at most, when absent.'),
+})
+
+/** `identityAssertions` (clientauth.md §3, ID-JAG). */
+export const identityAssertions = () =>
+  withRules(
+    z.strictObject({
+      issuers: z
+        .array(
+          withRules(
+            z.strictObject({
+              ...trustedIssuer(),
+              clients: z
+                .array(
+                  z.strictObject({
+                    clientId: z.string().min(1).max(2048).describe('`client_id` in its assertions.'),
+                    at: z
+                      .string()
+                      .min(1)
+                      .max(2048)
+                      .optional()
+                      .describe('Identifier of that client at this server; the same when absent.'),
+                  }),
+                )
+                .min(1)
+                .max(64)
+                .optional()
+                .describe(
+                  'Clients that it may make assertions for; every confidential one by its own identifier when absent.',
+                ),
+            }),
+            [withoutCel(unique('clients', 'clientId'))],
+          ),
+        )
+        .min(1)
+        .max(16)
+        .describe('Identity providers whose assertions count.'),
+    }),
+    [unique('issuers', 'issuerUrl')],
+  )
+
+/** RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519: what the algorithms of assertions are made with. */
+function isClientKey(pem: string): boolean {
+  try {
+    const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPublicKey(pem)
+    if (type === 'rsa') return (details?.modulusLength ?? 0) >= 2048 && (details?.modulusLength ?? 0) <= 8192
+    return type === 'ed25519' || (type === 'ec' && CURVES.has(details?.namedCurve ?? ''))
+  } catch {
+    return false
+  }
+}
+const CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1'])
+
+/** A private key in this place is refused: it would lie open. */
+const publicKey = () =>
+  z
+    .string()
+    .max(8192)
+    .regex(/^-----BEGIN PUBLIC KEY-----\n/, { error: 'expected a public key in PEM ("-----BEGIN PUBLIC KEY-----")' })
+    .refine(isClientKey, { error: 'expected an RSA (2048 to 8192 bits), P-256, P-384, P-521 or Ed25519 key' })
+
+/** One entry of `clients`: a client that the operator made, which needs nobody to log in. */
+export const configuredClient = () =>
+  withRules(
+    z.strictObject({
+      clientId: clientId('Identifier of the client.'),
+      clientSecretRef: secretRef().optional().describe('Its secret (client_secret_basic or client_secret_post).'),
+      jwksUrl: httpsUrl().optional().describe('Where its public keys are (private_key_jwt).'),
+      publicKeys: z
+        .array(publicKey())
+        .min(1)
+        .max(8)
+        .optional()
+        .describe('Its public keys as PEM (private_key_jwt); several while they are changed.'),
+      grantTypes: z
+        .array(z.enum([CLIENT_CREDENTIALS, JWT_BEARER]))
+        .min(1)
+        .max(2)
+        .default([CLIENT_CREDENTIALS])
+        .describe('`client_credentials` for itself, the other one for identity assertions.'),
+      ...bounds(),
+    }),
+    [
+      exclusive('clientSecretRef', 'jwksUrl'),
+      exclusive('clientSecretRef', 'publicKeys'),
+      exclusive('jwksUrl', 'publicKeys'),
+      {
+        message: 'a client needs one of "clientSecretRef", "jwksUrl" and "publicKeys"',
+        holds: (value) =>
+          value.clientSecretRef !== undefined || value.jwksUrl !== undefined || value.publicKeys !== undefined,
+        cel: 'has(self.clientSecretRef) || has(self.jwksUrl) || has(self.publicKeys)',
+        json: {
+          anyOf: [{ required: ['clientSecretRef'] }, { required: ['jwksUrl'] }, { required: ['publicKeys'] }],
+        },
+      },
+      shortLifetime,
+    ],
+  )
+
+/** Whose assertions count, and how their keys are had. */
+export type TrustedIssuer = Pick<IdentityAssertionIssuer, keyof ReturnType<typeof trustedIssuer>>
+export type IdentityAssertionIssuer = z.output<ReturnType<typeof identityAssertions>>['issuers'][number]
+export type ConfiguredClient = z.output<ReturnType<typeof configuredClient>>
