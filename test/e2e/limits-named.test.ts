@@ -20,13 +20,13 @@ async function start(route: object, spec: object = {}) {
   })
   sockets.closing(proxy)
   /** The log's line of what is over, and what the page says of it. */
-  const over = async (message: 'request' | 'connection refused' = 'request') => {
+  const over = async () => {
     const found = await vi.waitFor(() => {
-      const line = proxy.log.lines.find((one) => one.endsWith(`} ${message}`) && one.includes('"why"'))
+      const line = proxy.log.lines.find((one) => one.endsWith('} request') && one.includes('"why"'))
       if (line === undefined) throw new Error(proxy.log.lines.join('\n'))
       return line
     })
-    const { why, remedy, requestId } = JSON.parse(found.slice(0, -` ${message}`.length)) as Record<string, string>
+    const { why, remedy, requestId } = JSON.parse(found.slice(0, -' request'.length)) as Record<string, string>
     return { why, remedy, requestId }
   }
   const onPage = async (requestId: string | undefined) => {
@@ -81,7 +81,7 @@ describe('what ended a request is named with its value and the place where it is
     const client = rawConnect(proxy.url, `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(9000)}\r\n\r\n`)
     expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 431 /)
     client.socket.destroy()
-    const { why, remedy } = await over('connection refused')
+    const { why, remedy } = await over()
     expect(why).toMatch(/; the limit is 8 KiB \(listen\.headerLimit of the ProxyConfig\)$/)
     expect(remedy).toMatch(/listen\.headerLimit/)
   })
