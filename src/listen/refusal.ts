@@ -45,7 +45,7 @@ function failureCode(code: string | undefined): FailureCode {
 
 /** Of the others the parser takes those of RTSP, with that protocol's name, and the source of a stream (ICE). */
 const METHODS_OF_HTTP: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== 'SOURCE'))
-/** The usual ones are compared first: the look into the set was measured at 15 µs of a request. */
+/** The usual ones are compared first. */
 const isMethodOfHttp = (method: string | undefined): boolean =>
   method === 'POST' || method === 'GET' || method === 'DELETE' || method === 'OPTIONS' || METHODS_OF_HTTP.has(method)
 
