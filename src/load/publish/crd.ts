@@ -23,36 +23,30 @@ const conditionColumn = (name: string, more: Json = {}): Json =>
 const REASON = column('Reason', '.status.conditions[?(@.type=="Ready")].reason')
 const AGE = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
 const CONFIG = column('Config', '.spec.externalAuthConfigRef.name')
+/** Of a kind that workloads refer to. */
+const CONFIG_COLUMNS = [
+  column('Type', '.spec.type'),
+  conditionColumn('Valid'),
+  conditionColumn('Ready'),
+  REASON,
+  column('References', '.status.referenceCount', { type: 'integer' }),
+  column('Hash', '.status.configHash', { priority: 1 }),
+  AGE,
+]
 
 const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
   MCPExternalAuthConfig: {
     plural: 'mcpexternalauthconfigs',
     shortNames: ['extauth', 'mcpextauth'],
     description: 'How an MCP server or proxy authenticates to an external service.',
-    columns: [
-      column('Type', '.spec.type'),
-      conditionColumn('Valid'),
-      conditionColumn('Ready'),
-      REASON,
-      column('References', '.status.referenceCount', { type: 'integer' }),
-      column('Hash', '.status.configHash', { priority: 1 }),
-      AGE,
-    ],
+    columns: CONFIG_COLUMNS,
     isForeign: false,
   },
   MCPOIDCConfig: {
     plural: 'mcpoidcconfigs',
     shortNames: ['mcpoidc'],
     description: 'Who may call the MCP servers and proxies that refer to it.',
-    columns: [
-      column('Type', '.spec.type'),
-      conditionColumn('Valid'),
-      conditionColumn('Ready'),
-      REASON,
-      column('References', '.status.referenceCount', { type: 'integer' }),
-      column('Hash', '.status.configHash', { priority: 1 }),
-      AGE,
-    ],
+    columns: CONFIG_COLUMNS,
     isForeign: false,
   },
   MCPRemoteProxy: {
