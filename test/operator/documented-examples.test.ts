@@ -13,13 +13,15 @@ import { createFakeCluster } from './fake-cluster.ts'
 
 const PAGE = readFileSync(path.join(import.meta.dirname, '../../docs/kubernetes.md'), 'utf8')
 const SECTION = /^### An example of each type\n([\s\S]*?)^#{2,3} /m.exec(PAGE)?.[1] ?? ''
-const EXAMPLES = [...SECTION.matchAll(/^\*\*(.*)\n\n```yaml\n([\s\S]*?)^```/gm)].map(([, about = '', text = '']) => ({
-  title: about.slice(0, about.indexOf(':')).replaceAll('*', ''),
-  objects: parseAllDocuments(text).map((document) => {
-    expect(document.errors).toEqual([])
-    return document.toJS() as KubeObject
+const EXAMPLES = [...SECTION.matchAll(/^\*\*((?:.+\n)+)\n```yaml\n([\s\S]*?)^```/gm)].map(
+  ([, about = '', text = '']) => ({
+    title: about.slice(0, about.indexOf(':')).replaceAll('*', ''),
+    objects: parseAllDocuments(text).map((document) => {
+      expect(document.errors).toEqual([])
+      return document.toJS() as KubeObject
+    }),
   }),
-}))
+)
 
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
