@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -9,9 +9,12 @@ const BIN = path.join(import.meta.dirname, '../../bin')
 const directory = mkdtempSync(path.join(tmpdir(), 'extauth-old-node-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
-/** Preloaded, it makes a Node say that it is an old one; one that it starts is what it is. */
+/** Preloaded, it makes a Node say that it is an old one; one that it starts is what it is. npm reads the other place. */
 const OLD = path.join(directory, 'old.cjs')
-writeFileSync(OLD, "Object.defineProperty(process.versions, 'node', { value: '18.19.0' })\n")
+writeFileSync(
+  OLD,
+  "Object.defineProperty(process.versions, 'node', { value: '18.19.0' })\nObject.defineProperty(process, 'version', { value: 'v18.19.0' })\n",
+)
 /** … and that it brought no other along. */
 const ALONE = path.join(directory, 'alone.cjs')
 writeFileSync(ALONE, `require(${JSON.stringify(OLD)})\nObject.defineProperty(process, 'arch', { value: 'sparc' })\n`)
@@ -51,6 +54,24 @@ describe('on a Node that is too old', () => {
     expect(await ended).toEqual([0, null])
     expect(output.stdout).toMatch(/^mcp-extauth \S+ \(Node 24\./)
   })
+
+  it('npm installs without a word about each package that wants a newer one', async () => {
+    const folder = path.join(directory, 'install')
+    for (const name of ['package.json', 'package-lock.json', '.npmrc'])
+      cpSync(path.join(BIN, '..', name), path.join(folder, name))
+    const npm = spawn('npm', ['ci', '--dry-run', '--offline', '--ignore-scripts'], {
+      cwd: folder,
+      // What npm itself was told by whoever runs the tests is none of this.
+      env: {
+        ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
+        NODE_OPTIONS: `--require ${OLD}`,
+      },
+    })
+    let said = ''
+    npm.stderr.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+    expect(await once(npm, 'close')).toEqual([0, null])
+    expect(said).toBe('')
+  }, 60_000)
 
   it('its exit codes are those of the other one', async () => {
     expect(await start(OLD, 'extauth.cjs', 'nothing').ended).toEqual([2, null])
