@@ -217,16 +217,16 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   },
   {
     rule: 'a document is fetched in the line of whoever names it',
-    file: 'src/authserver/clients/documents.ts',
-    find: '        onBehalfOf: asker.onBehalf(id),\n',
+    file: 'src/authserver/clients/fetched.ts',
+    find: '        onBehalfOf: asker.onBehalf(url),\n',
     replace: '',
     tests: ['test/authserver/documents.test.ts'],
   },
   {
     rule: 'and nobody waits for it in the line of another',
-    file: 'src/authserver/clients/documents.ts',
-    find: 'hashKey([asker.network, id])',
-    replace: 'id',
+    file: 'src/authserver/clients/fetched.ts',
+    find: 'hashKey([asker.network, url])',
+    replace: 'url',
     tests: ['test/authserver/documents.test.ts'],
   },
   {

@@ -2,7 +2,7 @@ import type { Mutation } from './mutation.ts'
 
 const refreshed = ['test/authserver/refresh.test.ts']
 const sessions = ['test/authserver/sessions/refresh.test.ts']
-const assertions = ['test/authserver/strict-clients.test.ts']
+const assertions = ['test/authserver/client-assertions.test.ts']
 const failures = ['test/upstreams/failures.test.ts']
 
 /** Who is logged in, and who has what of it: `authserver`. */
@@ -94,52 +94,93 @@ export const LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'nobody revokes the login of another client',
-    file: 'src/authserver/library/provider.ts',
-    find: 'allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId',
-    replace: 'allowedPolicy: () => true',
+    file: 'src/authserver/token-endpoint.ts',
+    find: 'if (family !== undefined && family.clientId === client.id)',
+    replace: 'if (family !== undefined)',
     tests: refreshed,
   },
   {
+    rule: 'an assertion is the client’s own',
+    file: 'src/authserver/clients/assertion.ts',
+    find: 'if (iss !== client.id) throw refused(',
+    replace: "if (iss === '') throw refused(",
+    tests: assertions,
+  },
+  {
+    rule: 'an assertion is signed by its client',
+    file: 'src/authserver/clients/assertion.ts',
+    find: "!== 'good') throw refused",
+    replace: "=== 'unknown_key') throw refused",
+    tests: assertions,
+  },
+  {
+    rule: 'an assertion counts once',
+    file: 'src/authserver/clients/assertion.ts',
+    find: 'if (!(await store.putIfAbsent(',
+    replace: 'if ((await store.putIfAbsent(',
+    tests: assertions,
+  },
+  {
+    rule: 'an assertion lives an hour at most',
+    file: 'src/authserver/clients/assertion.ts',
+    find: 'return exp > nowSeconds + MOST_ASSERTION_SECONDS ?',
+    replace: 'return exp === 0 ?',
+    tests: assertions,
+  },
+  {
+    rule: 'an assertion is of the algorithm that its client registered',
+    file: 'src/authserver/clients/assertion.ts',
+    find: 'assertionAlgorithm === undefined ? ASSERTION_ALGORITHMS : [assertionAlgorithm]',
+    replace: 'ASSERTION_ALGORITHMS',
+    tests: assertions,
+  },
+  {
+    rule: 'a client with a secret shows it',
+    file: 'src/authserver/clients/authentication.ts',
+    find: 'if (!isSecretOf(client, shown.secret)) throw',
+    replace: "if (shown.secret === '') throw",
+    tests: ['test/authserver/token-parameters.test.ts'],
+  },
+  {
+    rule: 'keys of a client serve on where they cannot be had anew',
+    file: 'src/authserver/clients/fetched.ts',
+    find: "if (known !== undefined && 'value' in known) kept.set(url, { ...known, lookedAtMs }, known.untilMs)\n      else kept.set",
+    replace: 'kept.set',
+    tests: assertions,
+  },
+  {
+    rule: 'a made-up key has those of its client looked for every 15 s at most',
+    file: 'src/authserver/clients/fetched.ts',
+    find: 'isOld && clock.now() >= known.lookedAtMs + REFUSED_MS ?',
+    replace: 'isOld ?',
+    tests: assertions,
+  },
+  {
     rule: 'an assertion ends',
-    file: 'src/authserver/library/provider.ts',
+    file: 'src/authserver/clients/assertion.ts',
     find: "if (nowSeconds - TOLERANCE_SECONDS >= exp) return 'the assertion has expired'",
     replace: '',
     tests: assertions,
   },
   {
     rule: 'an assertion is not valid before its time',
-    file: 'src/authserver/library/provider.ts',
+    file: 'src/authserver/clients/assertion.ts',
     find: "if (Math.max(nbf, iat) > nowSeconds + TOLERANCE_SECONDS) return 'the assertion is not valid yet'",
     replace: '',
     tests: assertions,
   },
   {
-    rule: 'an assertion lives no longer than it is remembered',
-    file: 'src/authserver/library/provider.ts',
-    find: "return exp > nowSeconds + MOST_ASSERTION_SECONDS ? 'the assertion lives too long' : undefined",
-    replace: 'return undefined',
-    tests: assertions,
-  },
-  {
-    rule: 'an assertion to us is used once',
-    file: 'src/authserver/library/adapter.ts',
-    find: 'if (!(await store.putIfAbsent(`assertion:${hashKey([id])}`, Buffer.alloc(0), ttlMs)))',
-    replace:
-      'if (!(await store.putIfAbsent(`assertion:${hashKey([id, String(Math.random())])}`, Buffer.alloc(0), ttlMs)))',
-    tests: assertions,
-  },
-  {
     rule: 'it is remembered for as long as it may live',
-    file: 'src/authserver/library/adapter.ts',
+    file: 'src/authserver/clients/assertion.ts',
     find: '(MOST_ASSERTION_SECONDS + TOLERANCE_SECONDS) * 1_000',
     replace: '(MOST_ASSERTION_SECONDS / 60 + TOLERANCE_SECONDS) * 1_000',
     tests: assertions,
   },
   {
     rule: 'an assertion is for this server alone',
-    file: 'src/authserver/library/provider.ts',
-    find: 'if (!audiences.every((audience) => own.has(audience)))',
-    replace: 'if (!audiences.some((audience) => own.has(audience)))',
+    file: 'src/authserver/clients/assertion.ts',
+    find: "if (named.length === 0 || !named.every((one) => typeof one === 'string' && audiences.has(one)))",
+    replace: "if (!named.some((one) => typeof one === 'string' && audiences.has(one)))",
     tests: assertions,
   },
   {

@@ -4,8 +4,8 @@ import type { OnBehalf } from '../core/index.ts'
 import { hashKey } from '../cache/index.ts'
 
 /**
- * Whose request is being answered. What a client names is fetched on behalf of the network that named it, also where the library
- * stands in between, so that slow addresses hold up whoever names them and nobody else (decisions §2.10).
+ * Whose request is being answered. What a client names is fetched on behalf of the network that named it, so that slow addresses
+ * hold up whoever names them and nobody else (decisions §2.10).
  */
 export interface Asker {
   /** Does the work for a request from this address. */

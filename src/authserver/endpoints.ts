@@ -2,10 +2,8 @@ import { asFailure, Failure, type Clock, type LocalHandler, type LocalRequest, t
 import type { Addresses, Callback } from './addresses.ts'
 import type { Asker } from './asker.ts'
 import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
-import type { ClientDirectory } from './clients/directory.ts'
 import { type Offers, openidConfiguration, serverMetadata } from './discovery.ts'
 import type { KeyRing } from './keys/key-ring.ts'
-import type { LibraryCall } from './library/call.ts'
 import type { Authorize } from './login/authorize.ts'
 import { readCookies } from './login/browser.ts'
 import { CONSENT_FORM_BYTES, type ConsentStep } from './login/consent.ts'
@@ -17,17 +15,16 @@ import type { Limit } from './rates.ts'
 import { sendDocument, sendJson, sendReply, type Reply } from './reply.ts'
 import type { ResourceNames } from './resource-names.ts'
 import { storeFailure } from './store-failure.ts'
+import { createTokenEndpoint, type TokenEndpointParts } from './token-endpoint.ts'
 
-/** Largest form at the token and revocation endpoints, in bytes; the library's own bound is not below it. */
+/** Largest form at the token and revocation endpoints, in bytes. */
 const TOKEN_FORM_BYTES = 56 * 1024
 
-export interface EndpointParts {
+export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'grantTypes'> {
   readonly addresses: Addresses
   readonly resources: ResourceNames
   readonly offers: Offers
-  readonly clients: ClientDirectory
   readonly ring: KeyRing
-  readonly library: LibraryCall
   readonly authorize: Authorize
   readonly consent: ConsentStep
   readonly legs: Legs
@@ -61,8 +58,9 @@ function documentEndpoints({ addresses, resources, offers, ring }: EndpointParts
 }
 
 function clientEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, asker, library, limits, clients, resources, offers } = parts
+  const { addresses, asker, limits, clients, resources, offers } = parts
   const known = { scopes: resources.scopes, grantTypes: offers.grantTypes }
+  const { token, revoke } = createTokenEndpoint({ ...parts, issuer: addresses.issuer, grantTypes: offers.grantTypes })
   const post = (url: string, bodyLimitBytes: number, limit: Limit, work: LocalHandler['handle']): LocalHandler => ({
     path: new URL(url).pathname,
     methods: ['POST'],
@@ -78,15 +76,9 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
       }
     },
   })
-  const viaLibrary = async (request: LocalRequest): Promise<void> => {
-    const { authorization, 'content-type': contentType } = request.request.headers
-    const path = request.path.slice(new URL(addresses.issuer).pathname.replace(/\/$/, '').length)
-    const { status, body, challenge } = await library({ path, contentType, authorization, body: request.body })
-    sendJson(request, status, body, challenge === undefined ? {} : { 'www-authenticate': challenge })
-  }
   return [
-    post(addresses.tokenUrl, TOKEN_FORM_BYTES, limits.token, viaLibrary),
-    post(addresses.revokeUrl, TOKEN_FORM_BYTES, limits.token, viaLibrary),
+    post(addresses.tokenUrl, TOKEN_FORM_BYTES, limits.token, token),
+    post(addresses.revokeUrl, TOKEN_FORM_BYTES, limits.token, revoke),
     post(addresses.registerUrl, REGISTRATION_BYTES, limits.registration, async (request) => {
       const contentType = request.request.headers['content-type']
       const answer = await registerClient({ contentType, body: request.body }, { clients, known })

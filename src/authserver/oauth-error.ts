@@ -16,7 +16,9 @@ const STATUSES = {
   server_error: 500,
   temporarily_unavailable: 503,
   unauthorized_client: 400,
+  unsupported_grant_type: 400,
   unsupported_response_type: 400,
+  unsupported_token_type: 400,
 } as const satisfies Record<string, number>
 
 export type OAuthErrorCode = keyof typeof STATUSES

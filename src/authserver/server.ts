@@ -8,6 +8,8 @@ import {
 } from '../core/index.ts'
 import { createSeal } from '../storage/index.ts'
 import { addressesOf, type Addresses } from './addresses.ts'
+import { createTakeAssertion } from './clients/assertion.ts'
+import { createAuthenticateClient } from './clients/authentication.ts'
 import { grantTypesOf } from './clients/client.ts'
 import type { ClientDirectory } from './clients/directory.ts'
 import { openClients } from './clients/open-clients.ts'
@@ -19,7 +21,6 @@ import { createIdentityAssertions, type IdentityAssertions } from './grants/iden
 import { createGrantsWithoutLogin } from './grants/without-login.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { createSealingSecrets } from './keys/sealing-secrets.ts'
-import { createLibraryCall } from './library/call.ts'
 import { lifespansOf } from './lifespans.ts'
 import { createAuthorize } from './login/authorize.ts'
 import { createConclude } from './login/conclude.ts'
@@ -102,8 +103,8 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const tokens = createTokenService({ ...issued, codes, families, sessions })
   const identityAssertions = openIdentityAssertions(spec, resources, deps)
   const withoutLogin = createGrantsWithoutLogin({ issuer: spec.issuer, ...issued, identityAssertions })
-  const called = { outbound, asker, clients, grantTypes, tokens, withoutLogin, store }
-  const library = createLibraryCall({ issuer: spec.issuer, clock, paths: PATHS, ...called })
+  const audiences = new Set([spec.issuer, addresses.tokenUrl, addresses.revokeUrl])
+  const takeAssertion = createTakeAssertion({ audiences, store, outbound, asker, clock, log })
   const steps = stepsOf({
     ...runtime,
     ...state,
@@ -119,8 +120,10 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     resources,
     offers: { grantTypes, grantProfiles: identityAssertions === undefined ? [] : [ID_JAG_PROFILE] },
     clients,
+    tokens,
+    withoutLogin,
+    authenticateClient: createAuthenticateClient(clients, takeAssertion),
     ring,
-    library,
     ...steps,
     asker,
     limits,
@@ -223,7 +226,6 @@ function tellKind(server: string, { store, metrics }: AuthServerDeps) {
   return kind
 }
 
-const PATHS = { token: '/oauth/token', revocation: '/oauth/revoke' }
 const ONE_REPLICA =
   'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
 

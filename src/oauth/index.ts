@@ -16,7 +16,7 @@ export {
 export { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from './documents.ts'
 export { valueAt } from './dot-path.ts'
 export { postForm } from './form-post.ts'
-export { readKeys } from './key-set.ts'
+export { readKeys, readKeySet, type VerificationKey } from './key-set.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'

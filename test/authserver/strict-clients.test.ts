@@ -1,21 +1,9 @@
-import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
 import { Browser, textOf } from './browser.ts'
-import {
-  atUpstream,
-  authorizeUrl,
-  LIMITS,
-  makePkce,
-  postForm,
-  REDIRECT,
-  redeem,
-  register,
-  startRig,
-  type Rig,
-} from './rig.ts'
+import { atUpstream, authorizeUrl, LIMITS, makePkce, REDIRECT, redeem, startRig, type Rig } from './rig.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
@@ -140,80 +128,3 @@ describe('a client that is known by its metadata document', () => {
     expect(client.asked()).toBe(0)
   })
 })
-
-describe('a client that signs assertions (private_key_jwt)', () => {
-  it('is let in once per assertion, with ours as only audience', async () => {
-    const { rig, ask, assertion } = await startSigner()
-    const good = await assertion({ jti: 'one' })
-    expect(await ask(good)).toBe('invalid_grant')
-    expect(await ask(good)).toBe('invalid_client')
-    expect(await ask(await assertion({ aud: `${rig.issuer}/oauth/token`, jti: 'two' }))).toBe('invalid_grant')
-    expect(await ask(await assertion({ aud: 'https://other.example', jti: 'three' }))).toBe('invalid_client')
-    expect(await ask(await assertion({ aud: [rig.issuer, 'https://other.example'], jti: 'four' }))).toBe(
-      'invalid_client',
-    )
-    const same = await assertion({ jti: 'five' })
-    const errors = await Promise.all(Array.from({ length: 20 }, () => ask(same)))
-    expect(errors.filter((error) => error === 'invalid_grant')).toHaveLength(1)
-    const [early, late] = [await assertion({ jti: 'six' }), await assertion({ jti: 'seven' })]
-    rig.clock.advance(64_000)
-    expect(await ask(early)).toBe('invalid_grant')
-    rig.clock.advance(1_000)
-    expect(await ask(late)).toBe('invalid_client')
-    expect(await ask(good)).toBe('invalid_client')
-    const future = await assertion({ jti: 'eight' })
-    rig.clock.advance(-6_000)
-    expect(await ask(future)).toBe('invalid_client')
-  })
-
-  it('is not let in by one that outlives what is remembered of it, nor by one without a name', async () => {
-    const { rig, ask, assertion } = await startSigner()
-    expect(await ask(await assertion({ jti: 'too-long', lifeSeconds: 3_601 }))).toBe('invalid_client')
-    const longest = await assertion({ jti: 'longest', lifeSeconds: 3_600 })
-    expect(await ask(longest)).toBe('invalid_grant')
-    // Its last second: it is remembered still.
-    rig.clock.advance(3_604_000)
-    expect(await ask(longest)).toBe('invalid_client')
-    expect(await ask(await assertion({}))).toBe('invalid_client')
-    expect(await ask(await assertion({ jti: '' }))).toBe('invalid_client')
-  })
-})
-
-interface Said {
-  readonly jti?: string
-  /** Default: the issuer. */
-  readonly aud?: string | string[]
-  /** Default 60. */
-  readonly lifeSeconds?: number
-}
-
-/** A client that is registered with a key; what the server says to a refresh with an assertion of it. */
-async function startSigner() {
-  const rig = await startRig(sockets, { spec: { limits: LIMITS } })
-  const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
-  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] }
-  const client = await register(rig, { token_endpoint_auth_method: 'private_key_jwt', jwks })
-  // The clock of the server, which is not this machine's.
-  const seconds = () => Math.floor(rig.clock.now() / 1_000)
-  return {
-    rig,
-    assertion: ({ jti, aud = rig.issuer, lifeSeconds = 60 }: Said) =>
-      new SignJWT(jti === undefined ? {} : { jti })
-        .setProtectedHeader({ alg: 'ES256', kid: 'k' })
-        .setIssuer(client.id)
-        .setSubject(client.id)
-        .setAudience(aud)
-        .setIssuedAt(seconds())
-        .setExpirationTime(seconds() + lifeSeconds)
-        .sign(privateKey),
-    ask: async (signed: string) => {
-      const form = {
-        grant_type: 'refresh_token',
-        refresh_token: 'x',
-        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-        client_assertion: signed,
-      }
-      return ((await (await postForm(`${rig.issuer}/oauth/token`, form)).json()) as { error: string }).error
-    },
-  }
-}

@@ -11,7 +11,6 @@ const INSIDE = /from '((?:@[^/']+\/)?[^./@'][^/']*)\/(?:lib|dist|src|build)\//g
 const PRIVATE: readonly (readonly [string, RegExp])[] = [
   ['zod', /\._zod\b/],
   ['@bufbuild/cel', /Symbol\.for\('@bufbuild\/cel/],
-  ['oidc-provider', /Client\.prototype/],
 ]
 
 describe('the page of what is relied on', () => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { checkLibrary } from '../../src/authserver/library/provider.ts'
 import { checkHttpClient } from '../../src/net/index.ts'
 
 test('an HTTP client in which nothing was put right is refused at the start, with what to do', async () => {
@@ -11,14 +10,4 @@ test('an HTTP client in which nothing was put right is refused at the start, wit
 
 test('the HTTP client that came along is the one that is put right', async () => {
   await expect(checkHttpClient()).resolves.toBeUndefined()
-})
-
-test('an authorization server library without the parts that are replaced is refused, with what to do', () => {
-  const Client = Object.assign(() => undefined, { prototype: {} })
-  expect(() => checkLibrary({ Client } as unknown as Parameters<typeof checkLibrary>[0])).toThrow(
-    expect.objectContaining({
-      code: 'config_error',
-      detail: expect.stringMatching(/oidc-provider.*npm ci/) as unknown,
-    }),
-  )
 })

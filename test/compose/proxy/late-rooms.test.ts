@@ -83,7 +83,6 @@ spec:
       '/undici/lib/web/',
       '/prom-client/lib/pushgateway',
       '/fastify/',
-      '/oidc-provider/',
       '/ioredis/',
       '/client-sts/',
       '/@bufbuild/cel/',

@@ -1,0 +1,96 @@
+import { hashKey } from '../../cache/index.ts'
+import type { Claims, Clock, Log, Outbound } from '../../core/index.ts'
+import { readJsonObject } from '../../http/index.ts'
+import {
+  lookAtSignature,
+  readKeySet,
+  type SignatureHeader,
+  type UnverifiedJwt,
+  type VerificationKey,
+} from '../../oauth/index.ts'
+import type { Store } from '../../storage/index.ts'
+import type { Asker } from '../asker.ts'
+import { TOLERANCE_SECONDS } from '../lifespans.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { ASSERTION_ALGORITHMS, type Client } from './client.ts'
+import { createFetched } from './fetched.ts'
+
+/** Longest life of a client assertion, seconds: as long as its identifier is remembered. */
+const MOST_ASSERTION_SECONDS = 3_600
+const MOST_KEY_SETS = 200
+
+export interface AssertionParts {
+  /** Whom an assertion may be for (RFC 7523 §3): the issuer and its endpoints. */
+  readonly audiences: ReadonlySet<string>
+  readonly store: Store
+  /** For the `jwks_uri` of clients: through the address guard. */
+  readonly outbound: Outbound
+  readonly asker: Asker
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * Takes the assertion of a client (RFC 7523 §3, `private_key_jwt`), once. Throws `OAuthError` `invalid_client`, `StoreError`, and
+ * `overloaded` where its keys cannot be fetched now.
+ */
+export type TakeAssertion = (client: Client, assertion: string, jwt: UnverifiedJwt) => Promise<void>
+
+export function createTakeAssertion(parts: AssertionParts): TakeAssertion {
+  const { audiences, store, clock } = parts
+  const keySets = createFetched({
+    ...parts,
+    what: 'client key set',
+    accept: 'application/json, application/jwk-set+json',
+    most: MOST_KEY_SETS,
+    read: (_url, { body }) => keysOf(readJsonObject(body)),
+  })
+
+  const check = async (client: Client, assertion: string, header: SignatureHeader) => {
+    const { jwks, jwksUri } = client
+    if (jwksUri === undefined) return (await lookAtSignature(assertion, header, keysOf(jwks))).check
+    const look = await lookAtSignature(assertion, header, await keySets.find(jwksUri))
+    if (look.check !== 'unknown_key') return look.check
+    return (await lookAtSignature(assertion, header, await keySets.newerThan(jwksUri, look.keys))).check
+  }
+
+  return async (client, assertion, { header, payload }) => {
+    const signature = headerOf(header, client)
+    const { iss, aud, jti } = payload
+    if (iss !== client.id) throw refused('iss of the assertion is not the client')
+    if (typeof jti !== 'string' || jti === '') throw refused('jti of the assertion is missing')
+    const named = [aud].flat()
+    if (named.length === 0 || !named.every((one) => typeof one === 'string' && audiences.has(one)))
+      throw refused('the assertion is not for this server alone')
+    if ((await check(client, assertion, signature)) !== 'good') throw refused('no key of the client made the assertion')
+    const problem = timeProblem(payload, clock.now() / 1_000)
+    if (problem !== undefined) throw refused(problem)
+    const ttlMs = (MOST_ASSERTION_SECONDS + TOLERANCE_SECONDS) * 1_000
+    if (!(await store.putIfAbsent(`assertion:${hashKey([client.id, jti])}`, Buffer.alloc(0), ttlMs)))
+      throw refused('the assertion was used before')
+  }
+}
+
+const refused = (why: string): OAuthError => new OAuthError('invalid_client', why)
+
+function keysOf(document: Claims | undefined): readonly VerificationKey[] {
+  const keys = document && readKeySet(document)
+  if (keys === undefined) throw refused('the client key set is none')
+  return keys
+}
+
+function headerOf({ alg, kid }: Claims, { assertionAlgorithm }: Client): SignatureHeader {
+  const allowed: readonly string[] = assertionAlgorithm === undefined ? ASSERTION_ALGORITHMS : [assertionAlgorithm]
+  if (typeof alg !== 'string' || !allowed.includes(alg)) throw refused('alg of the assertion is not one of the client')
+  if (kid !== undefined && typeof kid !== 'string') throw refused('kid of the assertion is no text')
+  return { alg, kid }
+}
+
+/** RFC 7523 §3: `exp` is required, `nbf` and `iat` may be there; 5 s of tolerance. */
+function timeProblem({ exp, nbf = 0, iat = 0 }: Claims, nowSeconds: number): string | undefined {
+  if (typeof exp !== 'number' || typeof nbf !== 'number' || typeof iat !== 'number')
+    return 'exp, nbf and iat are numbers'
+  if (nowSeconds - TOLERANCE_SECONDS >= exp) return 'the assertion has expired'
+  if (Math.max(nbf, iat) > nowSeconds + TOLERANCE_SECONDS) return 'the assertion is not valid yet'
+  return exp > nowSeconds + MOST_ASSERTION_SECONDS ? 'the assertion lives too long' : undefined
+}

@@ -1,0 +1,105 @@
+import { createTtlLru, hashKey } from '../../cache/index.ts'
+import { Failure, OutboundError, type Clock, type Log, type Outbound, type OutboundResponse } from '../../core/index.ts'
+import type { Asker } from '../asker.ts'
+import { OAuthError } from '../oauth-error.ts'
+
+const LEAST_KEPT_MS = 5 * 60_000
+const MOST_KEPT_MS = 24 * 3_600_000
+/** What can't be had is not asked for again at once: anybody may name any URL. */
+const REFUSED_MS = 15_000
+
+/** What clients publish at URLs that anybody may name. */
+export interface Fetched<T> {
+  /**
+   * What is at a URL, fetched through the address guard or remembered for 5 minutes to 24 hours as its cache headers say. Throws
+   * `OAuthError` `invalid_client` or what `read` throws, `overloaded` when whoever asks has too many being fetched.
+   */
+  find(url: string): Promise<T>
+  /** The same where `old` is of no use any more; fetched again at most every 15 s. */
+  newerThan(url: string, old: T): Promise<T>
+}
+
+export interface FetchedOptions<T> {
+  /** In our words: `client metadata document`. */
+  readonly what: string
+  readonly accept: string
+  readonly most: number
+  /** Throws `OAuthError` for an answer that is none. */
+  readonly read: (url: string, response: OutboundResponse) => T
+  readonly outbound: Outbound
+  readonly asker: Asker
+  readonly clock: Clock
+  readonly log: Log
+}
+
+type Kept<T> =
+  { readonly value: T; readonly untilMs: number; readonly lookedAtMs: number } | { readonly error: OAuthError }
+
+export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
+  const { what, outbound, asker, clock, log } = options
+  const kept = createTtlLru<Kept<T>>({ clock, maxEntries: options.most })
+  const flights = new Map<string, Promise<T>>()
+
+  const fetchOnce = async (url: string): Promise<T> => {
+    try {
+      const response = await outbound.request({
+        method: 'GET',
+        url,
+        headers: { accept: options.accept },
+        onBehalfOf: asker.onBehalf(url),
+      })
+      if (response.status !== 200) throw unreachable(what)
+      const value = options.read(url, response)
+      const lookedAtMs = clock.now()
+      const untilMs = lookedAtMs + freshMs(response.headers, lookedAtMs)
+      kept.set(url, { value, untilMs, lookedAtMs }, untilMs)
+      return value
+    } catch (error) {
+      // It was never asked for: that says nothing about the client, and must not make it forget its registration.
+      if (error instanceof OutboundError && error.kind === 'overloaded')
+        throw new Failure('overloaded', { detail: `${what}s`, retryAfterSeconds: 1, cause: error })
+      const refusal = error instanceof OAuthError ? error : unreachable(what, error)
+      log.info({ problem: refusal.description, host: new URL(url).host }, `${what} refused`)
+      const lookedAtMs = clock.now()
+      const known = kept.get(url)
+      // What is known serves on: it takes no more than a made-up key to have it looked for anew.
+      if (known !== undefined && 'value' in known) kept.set(url, { ...known, lookedAtMs }, known.untilMs)
+      else kept.set(url, { error: refusal }, lookedAtMs + REFUSED_MS)
+      throw refusal
+    }
+  }
+
+  const flightTo = (url: string): Promise<T> => {
+    // One flight for each network: who joined another's would wait in that one's line.
+    const key = hashKey([asker.network, url])
+    const flight = flights.get(key) ?? fetchOnce(url).finally(() => flights.delete(key))
+    flights.set(key, flight)
+    return flight
+  }
+
+  const find = async (url: string): Promise<T> => {
+    const known = kept.get(url)
+    if (known === undefined) return flightTo(url)
+    if ('error' in known) throw known.error
+    return known.value
+  }
+
+  return {
+    find,
+    async newerThan(url, old) {
+      const known = kept.get(url)
+      const isOld = known !== undefined && 'value' in known && known.value === old
+      return isOld && clock.now() >= known.lookedAtMs + REFUSED_MS ? flightTo(url) : find(url)
+    },
+  }
+}
+
+const unreachable = (what: string, cause?: unknown): OAuthError =>
+  new OAuthError('invalid_client', `the ${what} cannot be fetched`, { cause })
+
+/** How long a document may be used without another look (RFC 9111 §4.2.1), within our bounds. */
+function freshMs(headers: OutboundResponse['headers'], nowMs: number): number {
+  const maxAge = /(?:^|,)\s*max-age\s*=\s*"?(\d{1,10})/i.exec(headers['cache-control'] ?? '')?.[1]
+  const told = maxAge === undefined ? Date.parse(headers.expires ?? '') - nowMs : Number(maxAge) * 1_000
+  return Number.isFinite(told) ? Math.min(MOST_KEPT_MS, Math.max(LEAST_KEPT_MS, told)) : LEAST_KEPT_MS
+}
