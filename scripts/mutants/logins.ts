@@ -130,8 +130,8 @@ export const LOGINS: readonly Mutation[] = [
   {
     rule: 'an assertion is of the algorithm that its client registered',
     file: 'src/authserver/clients/assertion.ts',
-    find: 'assertionAlgorithm === undefined ? ASSERTION_ALGORITHMS : [assertionAlgorithm]',
-    replace: 'ASSERTION_ALGORITHMS',
+    find: 'assertionAlgorithm === undefined ? SIGNATURE_ALGORITHMS : [assertionAlgorithm]',
+    replace: 'SIGNATURE_ALGORITHMS',
     tests: assertions,
   },
   {

@@ -1,5 +1,6 @@
+import { SIGNATURE_ALGORITHMS } from '../resources/index.ts'
 import type { Addresses } from './addresses.ts'
-import { ASSERTION_ALGORITHMS, AUTH_METHODS, type GrantType } from './clients/client.ts'
+import { AUTH_METHODS, type GrantType } from './clients/client.ts'
 import type { SigningKey } from './keys/signing-key.ts'
 import type { ResourceNames } from './resource-names.ts'
 
@@ -20,9 +21,9 @@ export function serverMetadata(
 ): Record<string, unknown> {
   const authMethods = {
     token_endpoint_auth_methods_supported: AUTH_METHODS,
-    token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    token_endpoint_auth_signing_alg_values_supported: SIGNATURE_ALGORITHMS,
     revocation_endpoint_auth_methods_supported: AUTH_METHODS,
-    revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    revocation_endpoint_auth_signing_alg_values_supported: SIGNATURE_ALGORITHMS,
   }
   return {
     issuer: addresses.issuer,

@@ -4,6 +4,7 @@ import { Failure, type Clock } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
 import { assertionCertificate, type AssertionCertificate, refuseEnded, refuseStranger } from './client-certificate.ts'
 import type { AssertionKey } from './client-settings.ts'
+import { ALGORITHMS } from './signature.ts'
 
 const LIFETIME_SECONDS = 60
 /** Servers whose clock is behind ours would take an assertion for one of the future. */
@@ -13,7 +14,6 @@ const CURVE_ALGORITHMS: ReadonlyMap<unknown, string> = new Map([
   ['secp384r1', 'ES384'],
   ['secp521r1', 'ES512'],
 ])
-const ALGORITHMS = /^(?:RS|PS|ES)(?:256|384|512)$|^EdDSA$|^Ed25519$/
 
 interface SigningKey {
   readonly key: CryptoKey | KeyObject
@@ -43,7 +43,7 @@ async function importKey(text: string, wanted?: string, hasCertificate = false):
   if (typeof jwk.d !== 'string') throw new Error('not a private key')
   const object = createPrivateKey({ key: { ...jwk }, format: 'jwk' })
   const alg = wanted ?? jwk.alg ?? algorithmOf(object, hasCertificate)
-  if (alg === undefined || !ALGORITHMS.test(alg)) throw new Error('no algorithm for this key')
+  if (alg === undefined || !ALGORITHMS.has(alg)) throw new Error('no algorithm for this key')
   const { importJWK } = await import('jose')
   const key = await importJWK({ ...jwk, alg }, alg)
   if (key instanceof Uint8Array) throw new Error('not a private key')

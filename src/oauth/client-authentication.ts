@@ -3,7 +3,7 @@ import { createClientAssertion } from './client-assertion.ts'
 import { createCertificatePair } from './client-certificate.ts'
 import type { ClientEndpoint, ClientSettings, OAuthClient } from './client-settings.ts'
 import { basicCredentials } from './form-post.ts'
-import { shapeOf } from './token-shape.ts'
+import { jwtEndMs } from './token-shape.ts'
 
 const ASSERTION_TYPES = {
   'jwt-bearer': 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
@@ -12,13 +12,6 @@ const ASSERTION_TYPES = {
 
 const idOf = (clientId: string | undefined): (readonly [string, string])[] =>
   clientId === undefined ? [] : [['client_id', clientId]]
-
-/** When a JWT ends, in milliseconds since the epoch; undefined for one that does not say, and for anything else. */
-export function jwtEndMs(token: string): number | undefined {
-  const shape = shapeOf(token)
-  const exp = shape.kind === 'jwt' ? shape.jwt.payload['exp'] : undefined
-  return typeof exp === 'number' ? exp * 1_000 : undefined
-}
 
 /** The token in a file; one whose time is over is looked for once more, since who renews it may be slow. */
 async function tokenNow(handle: SecretHandle, clock: Clock): Promise<string> {

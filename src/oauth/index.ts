@@ -29,6 +29,7 @@ export {
   type SignatureLook,
   verifySignature,
 } from './signature.ts'
-export { shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
+export { jwtEndMs, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
 export { askTokenEndpoint, isNoTokenEndpoint } from './token-endpoint.ts'
+export { MAX_LIFETIME_MS, readLifetimeMs, readTokenValue } from './token-values.ts'
 export { readTokenResponse, type TokenResponse, type TokenResponseMapping } from './token-response.ts'

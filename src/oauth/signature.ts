@@ -1,13 +1,9 @@
+import { SIGNATURE_ALGORITHMS } from '../resources/index.ts'
 import { findKey, MAX_RSA_BITS, MIN_RSA_BITS, type VerificationKey } from './key-set.ts'
 import type { KeyStore } from './key-store.ts'
 
-/**
- * The algorithms that are accepted (decisions §2.3). `none` and HMAC are not in it and never will be: a shared secret
- * cannot be published in a JWKS. `EdDSA` means Ed25519; jose has no Ed448.
- */
-export const ALGORITHMS: ReadonlySet<string> = new Set(
-  'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' '),
-)
+/** The algorithms that are accepted, as a set. */
+export const ALGORITHMS: ReadonlySet<string> = new Set(SIGNATURE_ALGORITHMS)
 
 /** What a JWT's header says about its signature, after the checks that need no key. */
 export interface SignatureHeader {

@@ -1,4 +1,4 @@
-import { type Claims, type ClaimValue, Failure, type OutboundResponse, Secret } from '../core/index.ts'
+import { type Claims, type ClaimValue, Failure, type OutboundResponse, type Secret } from '../core/index.ts'
 import { readJsonObject, shownUrl } from '../http/index.ts'
 import { busyFailure, retryAfterSeconds } from '../net/index.ts'
 import type { OAuth2Config } from '../resources/index.ts'
@@ -6,6 +6,7 @@ import { serviceOf } from './documents.ts'
 import { valueAt } from './dot-path.ts'
 import { errorOf, refusal, type Step } from './refusals.ts'
 import { isNoTokenEndpoint } from './token-endpoint.ts'
+import { readLifetimeMs, readTokenValue } from './token-values.ts'
 
 export type TokenResponseMapping = NonNullable<OAuth2Config['tokenResponseMapping']>
 
@@ -34,16 +35,9 @@ export interface ReadOptions {
 
 const WHERE = 'token endpoint'
 const SERVICE = serviceOf(WHERE)
-const MAX_TOKEN_LENGTH = 16 * 1024
 /** An ID token never goes into a header of ours, and group lists make it long. */
 const MAX_ID_TOKEN_LENGTH = 64 * 1024
 const MAX_SCOPES_LENGTH = 8 * 1024
-/** Visible ASCII (RFC 6749 appendix A.12): anything else can't be sent in a header or would end the value early. */
-const TOKEN = /^[\x21-\x7e]+$/
-const NUMERIC = /^\d{1,12}(?:\.\d{1,9})?$/
-/** A wrong unit must not make a token eternal. */
-const MAX_LIFETIME_MS = 366 * 86_400_000
-
 const STANDARD: TokenResponseMapping = {
   accessTokenPath: 'access_token',
   expiresInPath: 'expires_in',
@@ -57,20 +51,11 @@ const unusable = (detail: string): Failure => new Failure('identity_provider_err
 const isAbsent = (value: ClaimValue | undefined): value is null | undefined | '' =>
   value === undefined || value === null || value === ''
 
-function tokenOf(value: ClaimValue | undefined, name: string, max: number): Secret {
-  if (typeof value !== 'string') throw unusable(`${WHERE}: the ${name} is not a string`)
-  if (value.length > max) throw unusable(`${WHERE}: the ${name} is longer than ${max / 1024} KiB`)
-  if (!TOKEN.test(value)) throw unusable(`${WHERE}: the ${name} has characters that no header can carry`)
-  return new Secret(value)
-}
-
-function lifetimeMs(value: ClaimValue | undefined): number | undefined {
-  if (isAbsent(value)) return undefined
-  const seconds = typeof value === 'string' && NUMERIC.test(value) ? Number(value) : value
-  if (typeof seconds !== 'number') throw unusable(`${WHERE}: the lifetime is not a number`)
-  if (seconds <= 0) throw unusable(`${WHERE}: the lifetime is not positive`)
-  return Math.min(seconds * 1000, MAX_LIFETIME_MS)
-}
+/** `what` in our words. */
+const because =
+  (what: string) =>
+  (why: string): Failure =>
+    unusable(`${WHERE}: the ${what} ${why}`)
 
 /** RFC 6749 §3.3 has spaces; GitHub and Slack have commas, others a list. */
 function scopesOf(value: ClaimValue | undefined): readonly string[] | undefined {
@@ -111,14 +96,15 @@ export function readTokenResponse(response: OutboundResponse, options: ReadOptio
   const at = (path: string) => (mapping === undefined ? members[path] : valueAt(members, path))
   const access = at(paths.accessTokenPath)
   if (isAbsent(access)) throw unusable(`${WHERE}: there is no access token in the answer`)
-  const accessToken = tokenOf(access, 'access token', MAX_TOKEN_LENGTH)
+  const accessToken = readTokenValue(access, because('access token'))
   if (mapping === undefined && !isBearer(members['token_type'])) throw unusable(`${WHERE}: token_type is not Bearer`)
   const [refresh, id] = [at(paths.refreshTokenPath), members['id_token']]
-  const lifetime = lifetimeMs(at(paths.expiresInPath))
+  const expiresIn = at(paths.expiresInPath)
+  const lifetime = isAbsent(expiresIn) ? undefined : readLifetimeMs(expiresIn, because('lifetime'))
   return {
     accessToken,
-    refreshToken: isAbsent(refresh) ? undefined : tokenOf(refresh, 'refresh token', MAX_TOKEN_LENGTH),
-    idToken: isAbsent(id) ? undefined : tokenOf(id, 'ID token', MAX_ID_TOKEN_LENGTH),
+    refreshToken: isAbsent(refresh) ? undefined : readTokenValue(refresh, because('refresh token')),
+    idToken: isAbsent(id) ? undefined : readTokenValue(id, because('ID token'), MAX_ID_TOKEN_LENGTH),
     expiresAtMs: lifetime === undefined ? undefined : sentAtMs + lifetime,
     scopes: scopesOf(at(paths.scopePath)),
   }

@@ -56,3 +56,10 @@ export function shapeOf(token: string): TokenShape {
     return MALFORMED
   }
 }
+
+/** When a JWT ends, in milliseconds since the epoch; undefined for one that does not say, and for anything else. */
+export function jwtEndMs(token: string): number | undefined {
+  const shape = shapeOf(token)
+  const exp = shape.kind === 'jwt' ? shape.jwt.payload['exp'] : undefined
+  return typeof exp === 'number' ? exp * 1_000 : undefined
+}

@@ -1,18 +1,21 @@
-import { Failure, Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
+import { Failure, type Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject, shownUrl } from '../http/index.ts'
-import { errorOf, exchangeFailure, isNoTokenEndpoint, ownTokenFailure } from '../oauth/index.ts'
+import {
+  errorOf,
+  exchangeFailure,
+  isNoTokenEndpoint,
+  jwtEndMs,
+  MAX_LIFETIME_MS,
+  ownTokenFailure,
+  readLifetimeMs,
+  readTokenValue,
+} from '../oauth/index.ts'
 import { busyFailure, retryAfterSeconds, type ServiceFailures } from '../net/index.ts'
 
 const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
 
-const MAX_TOKEN_LENGTH = 16 * 1024
-/** Visible ASCII: anything else can't be sent in a header or would end the value early. */
-const TOKEN = /^[\x21-\x7e]+$/
-const NUMERIC = /^\d{1,12}(?:\.\d{1,9})?$/
 const DEFAULT_LIFETIME_MS = 5 * 60_000
-/** Nobody keeps a token for longer, and a wrong unit must not make it eternal. */
-const MAX_LIFETIME_MS = 366 * 86_400_000
 
 /** What goes wrong at a token endpoint, in the words of the error table. */
 export const TOKEN_ENDPOINT: ServiceFailures = {
@@ -38,22 +41,6 @@ const malformed = (detail: string) => new Failure('exchange_failed', { detail: `
 function isJson(response: OutboundResponse): boolean {
   const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
   return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json'))
-}
-
-/** `exp` of a JWT in milliseconds since the epoch, unverified: it only says how long the token is worth keeping. */
-function jwtExpiryMs(token: string): number | undefined {
-  const [, payload, signature, rest] = token.split('.')
-  if (payload === undefined || signature === undefined || rest !== undefined) return undefined
-  const exp = readJsonObject(Buffer.from(payload, 'base64url'))?.['exp']
-  return typeof exp === 'number' ? exp * 1_000 : undefined
-}
-
-function lifetimeMs(expiresIn: unknown): number | undefined {
-  if (expiresIn === undefined || expiresIn === null) return undefined
-  const seconds = typeof expiresIn === 'string' && NUMERIC.test(expiresIn) ? Number(expiresIn) : expiresIn
-  if (typeof seconds !== 'number' || !Number.isFinite(seconds)) throw malformed('expires_in is not a number')
-  if (seconds <= 0) throw malformed('expires_in is not positive')
-  return Math.min(seconds * 1_000, MAX_LIFETIME_MS)
 }
 
 /** What a response is judged by. */
@@ -149,11 +136,10 @@ function readToken(
   if ('error' in members) throw malformed('a 200 answer has an error')
   const token = members['access_token']
   if (typeof token !== 'string' || token === '') throw malformed('access_token is missing')
-  if (token.length > MAX_TOKEN_LENGTH) throw malformed('access_token is longer than 16 KiB')
-  if (!TOKEN.test(token)) throw malformed('access_token has characters that no header can carry')
-  const lifetime = lifetimeMs(members['expires_in'])
-  const expiresAtMs =
-    lifetime === undefined ? (jwtExpiryMs(token) ?? sentAtMs + DEFAULT_LIFETIME_MS) : sentAtMs + lifetime
+  const secret = readTokenValue(token, (why) => malformed(`access_token ${why}`))
+  const lifetime = readLifetimeMs(members['expires_in'], (why) => malformed(`expires_in ${why}`))
+  // Unverified: it only says how long the token is worth keeping.
+  const expiresAtMs = lifetime === undefined ? (jwtEndMs(token) ?? sentAtMs + DEFAULT_LIFETIME_MS) : sentAtMs + lifetime
   if (!(expiresAtMs > nowMs)) throw malformed('the token had expired when it arrived')
-  return { members, token: new Secret(token), expiresAtMs: Math.min(expiresAtMs, sentAtMs + MAX_LIFETIME_MS) }
+  return { members, token: secret, expiresAtMs: Math.min(expiresAtMs, sentAtMs + MAX_LIFETIME_MS) }
 }

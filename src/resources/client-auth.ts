@@ -5,8 +5,11 @@ import { filePath, type Rule, secretRef, type SecretRef, withRules } from '../fi
 const METHODS = ['clientSecretBasic', 'clientSecretPost', 'privateKeyJwt', 'tokenFile', 'tlsClient', 'none'] as const
 type Method = (typeof METHODS)[number]
 
-/** What signs client assertions. */
-const ALGORITHMS = [
+/**
+ * The algorithms of signatures (decisions §2.3). `none` and HMAC are not in it and never will be: a shared secret cannot be
+ * published in a key set. `EdDSA` means Ed25519.
+ */
+export const SIGNATURE_ALGORITHMS = [
   'RS256',
   'RS384',
   'RS512',
@@ -24,7 +27,7 @@ const assertionKey = () =>
   z.strictObject({
     secretRef: secretRef('client key').describe('Private key (JWK or PEM) that signs client assertions.'),
     algorithm: z
-      .enum(ALGORITHMS)
+      .enum(SIGNATURE_ALGORITHMS)
       .optional()
       .describe('Default: that of the key; PS256 for an RSA key with a certificate, RS256 without.'),
     kid: z.string().min(1).max(256).optional().describe('Key identifier in the header; default that of the JWK.'),

@@ -81,7 +81,7 @@ export type {
 } from './resolved.ts'
 export { remarksOnResource } from './resource-remarks.ts'
 export { ROLE_REFUSALS, type RoleCase, roleTest, type RoleTest } from './role-test.ts'
-export { type ClientAuth, clientAuthOf, type FlatClient } from './client-auth.ts'
+export { type ClientAuth, clientAuthOf, type FlatClient, SIGNATURE_ALGORITHMS } from './client-auth.ts'
 export type { ClientCredentials } from './client-credentials.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export type { CalledUrl, FirstSecret } from './type-record.ts'

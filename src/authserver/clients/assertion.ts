@@ -8,11 +8,12 @@ import {
   type UnverifiedJwt,
   type VerificationKey,
 } from '../../oauth/index.ts'
+import { SIGNATURE_ALGORITHMS } from '../../resources/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { Asker } from '../asker.ts'
 import { TOLERANCE_SECONDS } from '../lifespans.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { ASSERTION_ALGORITHMS, type Client } from './client.ts'
+import type { Client } from './client.ts'
 import { createFetched } from './fetched.ts'
 
 /** Longest life of a client assertion, seconds: as long as its identifier is remembered. */
@@ -80,7 +81,7 @@ function keysOf(document: Claims | undefined): readonly VerificationKey[] {
 }
 
 function headerOf({ alg, kid }: Claims, { assertionAlgorithm }: Client): SignatureHeader {
-  const allowed: readonly string[] = assertionAlgorithm === undefined ? ASSERTION_ALGORITHMS : [assertionAlgorithm]
+  const allowed: readonly string[] = assertionAlgorithm === undefined ? SIGNATURE_ALGORITHMS : [assertionAlgorithm]
   if (typeof alg !== 'string' || !allowed.includes(alg)) throw refused('alg of the assertion is not one of the client')
   if (kid !== undefined && typeof kid !== 'string') throw refused('kid of the assertion is no text')
   return { alg, kid }

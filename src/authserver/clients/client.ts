@@ -14,21 +14,6 @@ export const grantTypesOf = ({ identityAssertions, clients = [] }: EmbeddedAuthS
     return type !== 'client_credentials' || clients.some(({ grantTypes }) => grantTypes.includes(type))
   })
 
-/** How a client may sign its assertions (RFC 7523): asymmetric algorithms only. */
-export const ASSERTION_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'Ed25519',
-  'EdDSA',
-] as const
-
 /** What a client says of itself, after our rules: the members of RFC 7591 §2 that are kept. */
 export interface ClientMetadata {
   readonly name: string | undefined

@@ -1,7 +1,7 @@
 import type { ClaimValue, Claims } from '../../core/index.ts'
-import { JWT_BEARER } from '../../resources/index.ts'
+import { JWT_BEARER, SIGNATURE_ALGORITHMS } from '../../resources/index.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { ASSERTION_ALGORITHMS, AUTH_METHODS, type AuthMethod, type ClientMetadata, type GrantType } from './client.ts'
+import { AUTH_METHODS, type AuthMethod, type ClientMetadata, type GrantType } from './client.ts'
 import { redirectKind } from './redirect-uri.ts'
 
 const MOST_REDIRECT_URIS = 10
@@ -134,7 +134,7 @@ function readKeys(document: Claims, authMethod: AuthMethod): Keys {
   if (jwks !== undefined && !isKeySet(jwks)) throw invalid(`jwks must be a set of 1 to ${MOST_KEYS} public keys`)
   if (jwksUri !== undefined && !isHttpsUrl(jwksUri)) throw invalid('jwks_uri must be an https URL')
   const algorithm = given(document, 'token_endpoint_auth_signing_alg')
-  if (algorithm !== undefined && !ASSERTION_ALGORITHMS.some((one) => one === algorithm))
+  if (algorithm !== undefined && !SIGNATURE_ALGORITHMS.some((one) => one === algorithm))
     throw invalid('token_endpoint_auth_signing_alg must be an asymmetric algorithm')
   return {
     jwks: jwks as Claims | undefined,
