@@ -139,3 +139,39 @@ export function explainConnection(error: unknown): Known | undefined {
   const found = knownOfConnection(error)
   return found && withLimit(found, limitIn(error))
 }
+
+/** Of an error, what says where a connection was to go. */
+interface Placed {
+  readonly at?: unknown
+  readonly address?: unknown
+  readonly port?: unknown
+  readonly errors?: unknown
+  readonly cause?: unknown
+}
+
+const MOST_PLACES = 4
+const DEEPEST_CAUSE = 8
+
+/**
+ * Where a connection was to go that failed: its origin, and the addresses that were tried for it, `http://mcp:8080,
+ * 10.0.0.1:8080`; through an egress proxy these are the addresses of that. Undefined where the error does not say.
+ */
+export function placeIn(error: unknown): string | undefined {
+  const found = new Set<string>()
+  collect(error, found, DEEPEST_CAUSE)
+  return found.size === 0 ? undefined : [...found].slice(0, MOST_PLACES).join(', ')
+}
+
+function collect(error: unknown, found: Set<string>, depth: number): void {
+  if (typeof error !== 'object' || error === null || depth === 0) return
+  const { at, address, port, errors, cause } = error as Placed
+  if (typeof at === 'string') found.add(at)
+  if (typeof address === 'string' && typeof port === 'number') {
+    const place = `${address.includes(':') ? `[${address}]` : address}:${port}`
+    // An origin may be the address itself.
+    if (![...found].some((known) => known.endsWith(`//${place}`))) found.add(place)
+  }
+  // One name may have several addresses, each of which failed.
+  if (Array.isArray(errors)) for (const one of errors.slice(0, MOST_PLACES)) collect(one, found, depth - 1)
+  collect(cause, found, depth - 1)
+}

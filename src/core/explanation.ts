@@ -1,4 +1,4 @@
-import { known, knownOfConnection, type Known } from './explained-connection.ts'
+import { known, knownOfConnection, type Known, placeIn } from './explained-connection.ts'
 import { causeOf, type Compared, type Failure } from './failure.ts'
 import { FAILURES, type Fault } from './failures.ts'
 import { limitIn, withLimit } from './limit.ts'
@@ -168,8 +168,7 @@ export function explain(failure: Failure): Explanation {
   const network = knownOfConnection(cause)
   const found = rule ?? network
   const own = detail ?? row.sentence.replace(/\.$/, '')
-  const said =
-    rule?.cause ?? (network === undefined ? own : detail === undefined ? network.cause : `${detail}: ${network.cause}`)
+  const said = rule?.cause ?? (network === undefined ? own : ofConnection(network, failure))
   const told = {
     reason: code,
     who: WHO[found?.who ?? row.fault],
@@ -178,4 +177,10 @@ export function explain(failure: Failure): Explanation {
     compared,
   }
   return withLimit(told, failure.limit ?? limitIn(cause))
+}
+
+/** How a connection failed, and which: the name of a route does not tell where it leads. */
+function ofConnection({ cause }: Known, failure: Failure): string {
+  const place = placeIn(failure)
+  return [failure.detail, cause, place].filter((part) => part !== undefined).join(': ')
 }

@@ -28,6 +28,8 @@ export interface FailureOptions {
   readonly secret?: string | undefined
   /** What was reached; answers to bodies that are too large name it. */
   readonly limit?: ReachedLimit | undefined
+  /** Where a request was to go that did not get there: an origin. */
+  readonly at?: string | undefined
 }
 
 /**
@@ -42,6 +44,7 @@ export class Failure extends Error {
   readonly compared: Compared | undefined
   readonly secret: string | undefined
   readonly limit: ReachedLimit | undefined
+  readonly at: string | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     super(options.detail === undefined ? code : `${code}: ${options.detail}`, { cause: options.cause })
@@ -53,6 +56,7 @@ export class Failure extends Error {
     this.compared = options.compared
     this.secret = options.secret
     this.limit = options.limit
+    this.at = options.at
   }
 
   /** What a client is told: the table's sentence, and the limit where there is one. */

@@ -59,6 +59,8 @@ export class OutboundError extends Error {
   readonly isSent: boolean
   /** What was reached, for `timeout`, `too_large` and `overloaded`, where whoever threw it knows. */
   readonly limit: ReachedLimit | undefined
+  /** Where it was to go: an origin, never a path or query. */
+  readonly at: string | undefined
 
   constructor(
     kind: OutboundErrorKind,
@@ -67,6 +69,7 @@ export class OutboundError extends Error {
       retryAfterSeconds?: number | undefined
       isSent?: boolean
       limit?: ReachedLimit | undefined
+      at?: string | undefined
     } = {},
   ) {
     super(kind, { cause: options.cause })
@@ -75,6 +78,7 @@ export class OutboundError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.isSent = options.isSent ?? false
     this.limit = options.limit
+    this.at = options.at
   }
 }
 

@@ -44,17 +44,18 @@ const failureCode = (error: unknown): FailureCode => {
  * The failure for an error that came before the answer began: backend_timeout (504) for a slow first byte, backend_error
  * (502) for a malformed answer, backend_unreachable (502) for everything between us and the backend.
  */
-export const failureOf = (error: unknown, timeouts: Timeouts): Failure =>
+export const failureOf = (error: unknown, timeouts: Timeouts, at: string): Failure =>
   error instanceof Failure
     ? error
-    : new Failure(failureCode(error), { cause: error, limit: limitOfBackend(error, timeouts) })
+    : new Failure(failureCode(error), { cause: error, limit: limitOfBackend(error, timeouts), at })
 
 /** The failure for an error that came when the answer had begun. */
-export const tornBy = (error: unknown, timeouts: Timeouts): Failure =>
+export const tornBy = (error: unknown, timeouts: Timeouts, at: string): Failure =>
   error instanceof Failure
     ? error
     : new Failure(codeOf(error) === 'UND_ERR_BODY_TIMEOUT' ? 'backend_timeout' : 'backend_error', {
         detail: 'the answer broke off',
         cause: error,
         limit: limitOfBackend(error, timeouts),
+        at,
       })

@@ -126,16 +126,16 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.#isStreaming) {
       // Not a clean end: the client must be able to tell a whole answer from a torn one.
       this.response.destroy()
-      return this.#done(true, tornBy(error, this.route.timeouts))
+      return this.#done(true, tornBy(error, this.route.timeouts, this.route.target.origin))
     }
-    if (this.#status !== 0) return this.#fail(tornBy(error, this.route.timeouts))
+    if (this.#status !== 0) return this.#fail(tornBy(error, this.route.timeouts, this.route.target.origin))
     // Nothing was received. A connection that failed to stand is not lost, and trying it again would not help.
     const { body, final, method } = this.sealed
     const mayRepeat = !final && body.kind !== 'stream' && isIdempotent(method)
     if (this.#controller !== undefined && mayRepeat && isConnectionLost(error)) {
       return this.#again({ reason: 'connection_lost', cause: error })
     }
-    this.#fail(failureOf(error, this.route.timeouts))
+    this.#fail(failureOf(error, this.route.timeouts, this.route.target.origin))
   }
 
   /** Answers with `status` and these headers from here on; `settle` comes later. Ours go last. */

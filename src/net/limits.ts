@@ -20,17 +20,17 @@ export interface CallLimits {
 /** Time was up: `ms` was all there was. */
 export const late = (ms: number): OutboundError => new OutboundError('timeout', { limit: { amount: ms, unit: 'ms' } })
 
-/** The same error with the limit that was reached, where it is about one. */
-export function limited(error: OutboundError, { ms, bytes, atOnce }: CallLimits): OutboundError {
+/** The same error with where it was to go, and the limit that was reached where it is about one. */
+export function placed(error: OutboundError, url: string, { ms, bytes, atOnce }: CallLimits): OutboundError {
   const { kind, cause, retryAfterSeconds, isSent } = error
   const limits: Partial<Record<OutboundErrorKind, ReachedLimit>> = {
     timeout: { amount: ms, unit: 'ms' },
     too_large: { amount: bytes, unit: 'bytes' },
     overloaded: { amount: atOnce, unit: 'at once' },
   }
-  const limit = limits[kind]
-  if (limit === undefined || error.limit !== undefined) return error
-  return new OutboundError(kind, { cause, retryAfterSeconds, isSent, limit })
+  const limit = error.limit ?? limits[kind]
+  const at = error.at ?? (URL.canParse(url) ? new URL(url).origin : undefined)
+  return new OutboundError(kind, { cause, retryAfterSeconds, isSent, limit, at })
 }
 
 /** The timeout of a route that an error of its backend is about; undefined for any other error. */

@@ -11,7 +11,7 @@ import {
 import { parseRetryAfter } from '../http/index.ts'
 import { asConnector, promised } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy, urlOf } from './egress.ts'
-import { limited } from './limits.ts'
+import { placed } from './limits.ts'
 import { roundTrip } from './round-trip.ts'
 import {
   createAddressCheck,
@@ -256,8 +256,8 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
           run: async (isAgain) => attempts((isAgain ? await request.again?.() : undefined) ?? request, endsAtMs),
         })
       } catch (error) {
-        if (!(error instanceof OutboundError)) throw new OutboundError('unreachable', { cause: error })
-        throw limited(error, { ms: deadlineMs, bytes: maxBytes, atOnce: maxConcurrent })
+        const failed = error instanceof OutboundError ? error : new OutboundError('unreachable', { cause: error })
+        throw placed(failed, request.url, { ms: deadlineMs, bytes: maxBytes, atOnce: maxConcurrent })
       }
     },
     close: async () => {

@@ -1,6 +1,6 @@
 import { OutboundError, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
 import { type BackendOptions, createBackend } from './backend.ts'
-import { limited, limitOfBackend } from './limits.ts'
+import { limitOfBackend, placed } from './limits.ts'
 import { roundTrip, type RoundTripBounds } from './round-trip.ts'
 
 /**
@@ -19,8 +19,8 @@ export async function requestOnce(
     if (!(error instanceof OutboundError)) throw error
     const { kind, cause, isSent } = error
     const ofConnection = cause === undefined ? undefined : limitOfBackend(cause, options.timeouts)
-    if (ofConnection !== undefined) throw new OutboundError(kind, { cause, isSent, limit: ofConnection })
-    throw limited(error, { ms: bounds.deadlineMs, bytes: bounds.maxBytes, atOnce: 1 })
+    const failed = ofConnection === undefined ? error : new OutboundError(kind, { cause, isSent, limit: ofConnection })
+    throw placed(failed, request.url, { ms: bounds.deadlineMs, bytes: bounds.maxBytes, atOnce: 1 })
   } finally {
     await backend.destroy()
   }

@@ -61,6 +61,24 @@ describe('one vocabulary', () => {
     },
   )
 
+  it('names where a connection was to go, and the addresses that were tried, each once', () => {
+    const tried = (address: string) => Object.assign(new Error('x'), { code: 'ECONNREFUSED', address, port: 9 })
+    const both = Object.assign(new AggregateError([tried('::1'), tried('127.0.0.1')]), { code: 'ECONNREFUSED' })
+    const at = 'http://localhost:9'
+    expect(explain(new Failure('backend_unreachable', { cause: both, at })).cause).toBe(
+      'nothing listens at this host and port: http://localhost:9, [::1]:9, 127.0.0.1:9 (ECONNREFUSED)',
+    )
+    const cause = new OutboundError('unreachable', { cause: tried('127.0.0.1'), at: 'http://127.0.0.1:9' })
+    expect(explain(new Failure('sts_unavailable', { detail: 'STS: unreachable', cause })).cause).toBe(
+      'STS: unreachable: nothing listens at this host and port: http://127.0.0.1:9 (ECONNREFUSED)',
+    )
+    // Through an egress proxy, whose address this is.
+    const proxied = new OutboundError('unreachable', { cause: tried('10.0.0.1'), at: 'https://mcp.example.com' })
+    expect(explain(new Failure('backend_unreachable', { cause: proxied })).cause).toContain(
+      ': https://mcp.example.com, 10.0.0.1:9 (',
+    )
+  })
+
   it('names the limit that was reached', () => {
     const detail = 'more than 60 requests a minute from one network (embeddedAuthServer.limits)'
     expect(explain(new Failure('rate_limited', { detail })).cause).toBe(detail)

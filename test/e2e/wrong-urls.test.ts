@@ -1,8 +1,8 @@
 import { generateKeyPair, SignJWT } from 'jose'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
-import { extauth } from './process.ts'
-import { authConfig, configFolder, proxyConfig } from './run.ts'
+import { extauth, type Running } from './process.ts'
+import { authConfig, configFolder, freePort, proxyConfig } from './run.ts'
 import { startWith } from './stopping/held.ts'
 import { alone } from './workers.ts'
 
@@ -45,6 +45,14 @@ async function setup() {
   }
 }
 
+const linesOf = (running: Running): Record<string, unknown>[] =>
+  running
+    .stderr()
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter((line) => line['msg'] === 'request')
+
 const WHERE = ['--config', '{dir}', '--secrets-dir', '{dir}/secrets']
 
 describe('a wrong address of an identity provider', () => {
@@ -54,13 +62,7 @@ describe('a wrong address of an identity provider', () => {
     const args = ['proxy', ...WHERE, ...listen]
     const running = await startWith(sockets, files, args)
     const { url } = (await running.line('listening')) as { url: string }
-    const lineOf = (route: string): Record<string, unknown> | undefined =>
-      running
-        .stderr()
-        .split('\n')
-        .filter((line) => line.startsWith('{') && line.endsWith('}'))
-        .map((line) => JSON.parse(line) as Record<string, unknown>)
-        .find((line) => line['msg'] === 'request' && line['route'] === route)
+    const lineOf = (route: string) => linesOf(running).find((line) => line['route'] === route)
 
     const found = async (route: string) => {
       await vi.waitFor(() => expect(lineOf(route)).toBeDefined(), { timeout: 30_000 })
@@ -84,6 +86,46 @@ describe('a wrong address of an identity provider', () => {
     expect(guarded).toMatchObject({ level: 40, reason: 'identity_provider_error' })
     expect(guarded?.['why']).toContain(`answered 404 at ${issuerUrl}/.well-known/openid-configuration`)
     expect(running.stderr()).not.toContain('not-for-a-log')
+  }, 60_000)
+
+  it('where nobody listens is named in the line of the request, a backend’s too', async () => {
+    const clientSecretRef = { name: 'client', key: 'secret' }
+    const [dead, silent] = [`http://127.0.0.1:${await freePort()}`, `http://127.0.0.1:${await freePort()}`]
+    const target = (host: string) => `${host}/mcp?key=not-for-a-log`
+    const route = (name: string, at: string, type = name) => ({
+      name,
+      path: `/${name}`,
+      target: target(at),
+      externalAuthConfigRef: { name: type },
+    })
+    const clientCredentials = { tokenUrl: `${dead}/token`, clientId: 'me', clientSecretRef }
+    const files = {
+      'own.json': authConfig('own', { type: 'clientCredentials', clientCredentials }),
+      'none.json': authConfig('none', { type: 'unauthenticated' }),
+      'proxy.json': proxyConfig({
+        auth: { mode: 'anonymous' },
+        routes: [route('own', 'http://127.0.0.1:9'), route('gone', silent, 'none')],
+      }),
+      'secrets/client/secret': 'a-secret',
+    }
+    const listen = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--log-format', 'json']
+    const running = await startWith(sockets, files, ['proxy', ...WHERE, ...listen])
+    const { url } = (await running.line('listening')) as { url: string }
+    const whyOf = async (name: string) => {
+      expect((await alone(`${url}/${name}`, { body: {} })).status).toBeGreaterThanOrEqual(502)
+      const line = () => (linesOf(running).find(({ route: of }) => of === name)?.['why'] ?? '') as string
+      await vi.waitFor(() => expect(line()).not.toBe(''), { timeout: 30_000 })
+      return line()
+    }
+    expect(await whyOf('own')).toContain(`nothing listens at this host and port: ${dead} (ECONNREFUSED)`)
+    expect(await whyOf('gone')).toContain(`nothing listens at this host and port: ${silent} (ECONNREFUSED)`)
+    expect(
+      running
+        .stderr()
+        .split('\n')
+        .filter((line) => line.includes('"request"'))
+        .join(),
+    ).not.toContain('not-for-a-log')
   }, 60_000)
 
   it('is named by check', async () => {
