@@ -6,23 +6,11 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { CONTAINER_PATH, type LabMetadata, startLabMetadata } from '../lab/metadata.ts'
 import { Secret, type AwsCredential } from '../src/core/index.ts'
-import { seconds } from '../src/fields/index.ts'
-import { createOutbound } from '../src/net/index.ts'
-import { createIdentityPool, createServiceSource, createCloudStsSource, identityFor } from '../src/obtain/index.ts'
-import { type AmbientName, chainOf, type CloudSts } from '../src/resources/index.ts'
+import { createServiceSource, createCloudStsSource, identityFor } from '../src/obtain/index.ts'
+import { type AmbientName, chainOf } from '../src/resources/index.ts'
 import { freePort, untilListening } from './peers-moto.ts'
 import type { Python } from './peers-python.ts'
-
-const REGION = 'us-east-1'
-const clock = { now: () => Date.now() }
-const nothing = () => undefined
-const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
-const counter = { add: nothing, set: nothing, observe: nothing }
-const metrics = {
-  counter: () => ({ with: () => counter }),
-  gauge: () => ({ with: () => counter }),
-  histogram: () => ({ with: () => counter }),
-}
+import { callerWith, clock, environmentOnly, portsFor, REGION, specOf } from './peers-sources.ts'
 
 /** Who gave keys, by their ids; what STS gives has others. */
 const KEYS = { environment: 'AKIAENVIRONMENT00001', profile: 'AKIAPROFILE000000001', metadata: 'ASIAMETADATA00000001' }
@@ -151,37 +139,13 @@ async function botocoreKeys({ executable }: Python, rows: readonly Env[]): Promi
   return (JSON.parse(out) as string[]).map(named)
 }
 
-function deps(env: Env, endpoint: string) {
-  const identities = createIdentityPool().hold()
-  return {
-    clock,
-    log,
-    metrics,
-    env,
-    identities,
-    caCertificate: () => nothing,
-    sts: { endpoint },
-    outbound: (options: { readonly name: string }) => createOutbound({ ...options, clock, breaker: false }),
-  }
-}
-
-const spec = (more: Partial<CloudSts>): CloudSts => ({
-  region: REGION,
-  service: 's3',
-  roleClaim: 'groups',
-  sessionNameClaim: 'sub',
-  sessionDuration: seconds(900),
-  ...more,
-})
-
 async function ourKey(env: Env, endpoint: string): Promise<string> {
-  for (const name of Object.keys(process.env).filter((each) => each.startsWith('AWS_'))) delete process.env[name]
-  Object.assign(process.env, env)
+  environmentOnly(env)
   const chain: AmbientName[] = [...chainOf({})]
   chain.splice(1, 0, 'profile')
-  const ports = deps(env, endpoint)
+  const ports = portsFor(env, endpoint)
   try {
-    const source = createServiceSource({ spec: spec({ source: { type: 'ambient', chain } }) }, ports)
+    const source = createServiceSource({ spec: specOf({ source: { type: 'ambient', chain } }) }, ports)
     const credential = (await source.obtain({ kind: 'anonymous' } as never, () => new Secret('none'))) as AwsCredential
     return named(credential.accessKeyId)
   } catch {
@@ -195,9 +159,9 @@ async function ourKey(env: Env, endpoint: string): Promise<string> {
 async function assumed(endpoint: string): Promise<readonly string[]> {
   const env = { AWS_ACCESS_KEY_ID: KEYS.environment, AWS_SECRET_ACCESS_KEY: 'secret' }
   Object.assign(process.env, env)
-  const ports = deps(env, endpoint)
+  const ports = portsFor(env, endpoint)
   const source = { type: 'ambient' as const, chain: ['environment' as const] }
-  const config = spec({
+  const config = specOf({
     source,
     externalId: 'of-us',
     fallbackRoleArn: ROLE,
@@ -207,17 +171,7 @@ async function assumed(endpoint: string): Promise<readonly string[]> {
     policyArns: ['arn:aws:iam::aws:policy/ReadOnlyAccess'],
   })
   const auth = { name: 'a', namespace: 'default', spec: config }
-  const caller = {
-    kind: 'authenticated' as const,
-    provider: 'p',
-    issuer: 'https://issuer.example',
-    subject: 'alice',
-    identity: 'alice',
-    format: 'opaque' as const,
-    claims: { sub: 'alice', team: 'search', email: 'alice@example.com' },
-    expiresAtMs: undefined,
-    tokenDigest: 'digest',
-  }
+  const caller = callerWith({ sub: 'alice', team: 'search', email: 'alice@example.com' })
   const sts = createCloudStsSource(auth, ports)
   try {
     const { credential, expiresAtMs } = await sts.fetch(

@@ -96,14 +96,22 @@ async function makeRole(endpoint: string): Promise<void> {
   }
 }
 
-function signed(port: number, method: string, target: string, body: string, credential: AwsCredential): Draft {
+/** A request to a server on loopback, signed as ours are; a body is that of a form where `form` says so. */
+export function signed(
+  port: number,
+  method: string,
+  target: string,
+  body: string,
+  credential: AwsCredential,
+  form = false,
+): Draft {
   const host = `127.0.0.1:${port}`
   const bytes = Buffer.from(body)
   const draft: Draft = {
     method,
     path: target,
     host,
-    headers: ['host', host],
+    headers: form ? ['host', host, 'content-type', 'application/x-www-form-urlencoded'] : ['host', host],
     body: body === '' ? { kind: 'none' } : { kind: 'kept', bytes },
     nowMs: clock.now(),
   }
@@ -112,7 +120,11 @@ function signed(port: number, method: string, target: string, body: string, cred
 }
 
 /** Sends what was signed, byte for byte. */
-function send(port: number, draft: Draft, body: string): Promise<{ readonly status: number; readonly body: string }> {
+export function send(
+  port: number,
+  draft: Draft,
+  body: string,
+): Promise<{ readonly status: number; readonly body: string }> {
   return new Promise((resolve, reject) => {
     const headers = [...draft.headers, 'content-length', String(Buffer.byteLength(body))]
     const sent = request({ host: '127.0.0.1', port, method: draft.method, path: draft.path, headers }, (response) => {
@@ -136,15 +148,15 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Waits for a server of moto. */
-export async function untilListening(port: number): Promise<void> {
+/** Waits for a server on loopback that answers at `path`. */
+export async function untilListening(port: number, path = '/moto-api/'): Promise<void> {
   for (let attempt = 0; attempt < 150; attempt++) {
     try {
-      await fetch(`http://127.0.0.1:${port}/moto-api/`)
+      await fetch(`http://127.0.0.1:${port}${path}`)
       return
     } catch {
       await new Promise((resolve) => setTimeout(resolve, 200))
     }
   }
-  throw new Error('moto does not start')
+  throw new Error('the server does not start')
 }

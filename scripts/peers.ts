@@ -10,6 +10,7 @@ import { askOtlpReceiver } from './peers-otlp.ts'
 import { botocoreAuthorizations, installPython, missingPyPI, systemPython, type Python } from './peers-python.ts'
 import { runPeers, type Peer } from './peers-run.ts'
 import { shellPeer } from './peers-shells.ts'
+import { askTrust } from './peers-trust.ts'
 import { ourAuthorization, s3SigningCases, signingCases } from './vectors-cases.ts'
 
 // Runs what others wrote against this repository, as far as it can be had here, and says which of it ran. Fails when one of
@@ -18,6 +19,7 @@ const say = (line: string) => process.stdout.write(`peers: ${line}\n`)
 
 const BOTOCORE = 'botocore==1.44.5'
 const MCP = 'mcp==2.3.0'
+const MINISTACK = 'ministack==1.5.33'
 const OTLP = 'opentelemetry-proto==1.45.2'
 const PACKAGES = [BOTOCORE, MCP, OTLP, 'moto[iam,s3,sts,server]==5.2.5']
 
@@ -62,6 +64,23 @@ const aws: Peer = {
     const what = `the identity of the process in ${places} environments, and AssumeRole with tags, policies and external id`
     say(`botocore and moto ran: ${what}: ${wrong.length === 0 ? 'right' : wrong.join('; ')}`)
     return wrong.length === 0
+  },
+}
+
+/** IAM and STS with trust policies; its botocore is another than ours. */
+const trust: Peer = {
+  name: 'MiniStack',
+  missing: () => noPyPI,
+  async run() {
+    const python = installPython([MINISTACK])
+    try {
+      const { wrong, rows } = await askTrust(python)
+      const what = `trust policies of docs/aws.md, external ids, tags, session policies and hubs, ${rows} callers`
+      say(`MiniStack ran: ${what}: ${wrong.length === 0 ? 'right' : wrong.join('; ')}`)
+      return wrong.length === 0
+    } finally {
+      python.close()
+    }
   },
 }
 
@@ -126,7 +145,19 @@ const keycloak: Peer = {
 
 try {
   process.exitCode = await runPeers(
-    [botocore, moto, aws, mcp, login, otlp, editorPeer(say), shellPeer('zsh', say), shellPeer('fish', say), keycloak],
+    [
+      botocore,
+      moto,
+      aws,
+      trust,
+      mcp,
+      login,
+      otlp,
+      editorPeer(say),
+      shellPeer('zsh', say),
+      shellPeer('fish', say),
+      keycloak,
+    ],
     say,
   )
 } finally {

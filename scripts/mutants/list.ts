@@ -1,3 +1,4 @@
+import { AWS } from './aws.ts'
 import { BOUNDARIES } from './boundaries.ts'
 import { BRIDGE } from './bridge.ts'
 import { CALLERS } from './callers.ts'
@@ -32,6 +33,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CALLERS,
   ...GUARDS,
   ...CREDENTIALS,
+  ...AWS,
   ...CLIENTS,
   ...LOGINS,
   ...LOGIN_GUARDS,

@@ -73,6 +73,8 @@ export interface OutboundOptions {
   /** For tests. Default: the operating system. */
   readonly resolver?: Resolver
   readonly egressProxy?: EgressProxy
+  /** The service is on this machine or beside it: it is never asked through an egress proxy. Default false. */
+  readonly isNextDoor?: boolean
 }
 
 /** A certificate with its chain and its key, PEM; the same object as long as it is the same. */
@@ -96,7 +98,8 @@ const RETRIED_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
 /** One set of connections: all with the same roots, the same guard and the same way out. */
 const createConnections = (options: OutboundOptions, deadlineMs: number, { ca, client }: TlsMaterial): Dispatcher => {
-  const proxyFor = (url: URL): URL | undefined => egressProxyFor(url, options.egressProxy)
+  const egressProxy = options.isNextDoor === true ? undefined : options.egressProxy
+  const proxyFor = (url: URL): URL | undefined => egressProxyFor(url, egressProxy)
   const tls = buildConnector({
     timeout: deadlineMs,
     allowH2: false,
@@ -135,8 +138,8 @@ const createConnections = (options: OutboundOptions, deadlineMs: number, { ca, c
  * that only the proxy knows is left to it.
  */
 const createProxiedCheck = (options: OutboundOptions): ((url: string) => Promise<void>) | undefined => {
-  const { guard, egressProxy } = options
-  if (guard === undefined || egressProxy === undefined) return undefined
+  const { guard, egressProxy, isNextDoor = false } = options
+  if (guard === undefined || egressProxy === undefined || isNextDoor) return undefined
   const check = createAddressCheck(guard)
   return async (text) => {
     const url = new URL(text)

@@ -43,7 +43,7 @@ export {
   signsAsService,
   type StsSource,
 } from './aws/sts-source.ts'
-export type { SessionPolicy } from './aws/session-fields.ts'
+export { type SessionPolicy, SOURCE_IDENTITY, TAG_VALUE } from './aws/session-fields.ts'
 export { fillPolicy, LONGEST_POLICY, parsedTemplate } from './aws/session-policy.ts'
 export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
 export { AUTH_SERVER_FIELDS, type FieldTable, WORKLOAD_FIELDS } from './manifest-fields/index.ts'

@@ -57,7 +57,7 @@ describe('npm run peers', () => {
       const script = path.join(import.meta.dirname, '../../scripts/peers.ts')
       const { status, stdout } = spawnSync(process.execPath, [script], { env: { PATH: bin }, encoding: 'utf8' })
       expect(status).toBe(0)
-      for (const name of ['botocore', 'moto', 'yaml-language-server', 'zsh', 'fish', 'Keycloak'])
+      for (const name of ['botocore', 'moto', 'MiniStack', 'yaml-language-server', 'zsh', 'fish', 'Keycloak'])
         expect(stdout).toMatch(new RegExp(`^peers: ${name} did not run: it can't be had here \\(.+\\)$`, 'm'))
     } finally {
       rmSync(bin, { recursive: true, force: true })

@@ -10,6 +10,15 @@ const MAX_BYTES = 32 * 1024 * 1024
 
 const text = () => z.string().max(4096)
 
+/** Tags, source identity and policies as they are recorded with claims; values are missing without. */
+const ATTRIBUTES = z.object({
+  tags: z.array(z.object({ key: text(), value: text(), transitive: z.boolean() })),
+  sourceIdentity: text().optional(),
+  policy: text().optional(),
+  policyArns: z.array(text()),
+  externalId: text().optional(),
+})
+
 /** What of an entry of `GET /decisions` is read; whatever else it has is left alone. */
 const RECORD = z.object({
   atMs: z.number(),
@@ -17,7 +26,11 @@ const RECORD = z.object({
   route: text(),
   decision: z.object({
     config: text(),
-    choice: z.object({ roleArn: text().optional(), by: z.enum(['mapping', 'fallback']).optional() }),
+    choice: z.object({
+      roleArn: text().optional(),
+      by: z.enum(['mapping', 'fallback']).optional(),
+      attributes: ATTRIBUTES.optional().catch(undefined),
+    }),
     session: z.object({ name: text().optional(), changes: z.array(text()) }).optional(),
     refusal: text().optional(),
   }),

@@ -2,6 +2,7 @@ import { hasRoles, type ResolvedRoute } from '../../resources/index.ts'
 import { isSessionNameSteady, type RecordedDecision } from './decisions-file.ts'
 import { callerOfClaimsText } from './explain-input.ts'
 import { decideFor } from './explain-report.ts'
+import { attributeLines, noRoles } from './explain-text.ts'
 
 /** What a caller gets on a route. */
 interface Outcome {
@@ -11,6 +12,8 @@ interface Outcome {
   readonly reason: string | undefined
   /** Undefined also where it can't be told. */
   readonly sessionName: string | undefined
+  /** Tags, source identity, policies and external id, a line for each. */
+  readonly session: readonly string[]
 }
 
 /** A caller who would get something else. */
@@ -32,7 +35,7 @@ export interface Comparison {
 
 /**
  * Decides again for recorded callers: by `routes` if they are given, else as it was recorded, and by `others`. A caller
- * whose role, refusal or session name differs is a change. Throws `config_error` for a matcher that does not compile.
+ * whose role, refusal, session name, tags, source identity, policies or external id differ is a change. Throws `config_error` for a matcher that does not compile.
  */
 export function compare(
   records: readonly RecordedDecision[],
@@ -42,7 +45,12 @@ export function compare(
   return records.flatMap((record) => {
     const before = routes === undefined ? recorded(record) : decideOn(routes, record)
     const after = decideOn(others, record)
-    if (before.role === after.role && before.reason === after.reason && isSameName(before, after)) return []
+    const isSame =
+      before.role === after.role &&
+      before.reason === after.reason &&
+      isSameName(before, after) &&
+      onlyIn(before, after).length + onlyIn(after, before).length === 0
+    if (isSame) return []
     const { claims, route, requestId } = record
     return [{ route, issuer: textOf(claims['iss']), subject: textOf(claims['sub']), requestId, before, after }]
   })
@@ -53,7 +61,9 @@ export function renderComparison({ callers, withoutClaims, changes }: Comparison
   const lines = changes.flatMap(({ route, issuer, subject, before, after }) => [
     `${route}  ${subject || '(no subject)'} of ${issuer || '(no issuer)'}`,
     `    before  ${outcomeText(before)}`,
+    ...onlyIn(before, after).map((line) => `            ${line}`),
     `    after   ${outcomeText(after)}`,
+    ...onlyIn(after, before).map((line) => `            ${line}`),
   ])
   const left = withoutClaims === 0 ? '' : `; ${withoutClaims} recorded without claims and left out`
   lines.push(`${changes.length} of ${callers} ${callers === 1 ? 'caller' : 'callers'} would get something else${left}`)
@@ -63,25 +73,40 @@ export function renderComparison({ callers, withoutClaims, changes }: Comparison
 const outcomeText = ({ role, reason, sessionName }: Outcome): string =>
   `${role}${reason === undefined ? '' : ` (${reason})`}${sessionName === undefined ? '' : ` as ${sessionName}`}`
 
+/** What of the one's session the other does not have. */
+const onlyIn = ({ session }: Outcome, other: Outcome): readonly string[] =>
+  session.filter((line) => !other.session.includes(line))
+
+const none = (reason: string): Outcome => ({ role: 'none', reason, sessionName: undefined, session: [] })
+
 function recorded(record: RecordedDecision): Outcome {
   const { choice, refusal, session } = record.decision
-  if (refusal !== undefined) return { role: 'none', reason: refusal, sessionName: undefined }
+  if (refusal !== undefined) return none(refusal)
   const sessionName = isSessionNameSteady(record) ? session?.name : undefined
-  return { role: choice.roleArn ?? 'none', reason: undefined, sessionName }
+  return {
+    role: choice.roleArn ?? 'none',
+    reason: undefined,
+    sessionName,
+    session: attributeLines(choice.attributes),
+  }
 }
 
 function decideOn(routes: readonly ResolvedRoute[], record: RecordedDecision): Outcome {
-  const none = (reason: string): Outcome => ({ role: 'none', reason, sessionName: undefined })
   const route = routes.find(({ name }) => name === record.route)
   if (route === undefined) return none('there is no such route')
   const { auth, onMatcherError } = route
-  if (!hasRoles(auth)) return none(`type ${auth.type} has no roles`)
+  if (!hasRoles(auth)) return none(noRoles(auth.type))
   const format = record.decision.refusal === 'opaque_token_unsupported' ? 'opaque' : 'jwt'
   const caller = callerOfClaimsText(record.claimsText, 'a decision', format)
   const { choice, refusal, session } = decideFor(auth, onMatcherError, caller, { all: false })
   if (refusal !== undefined) return none(refusal)
   const sessionName = isSessionNameSteady(record) ? session?.name : undefined
-  return { role: choice.roleArn ?? 'none', reason: undefined, sessionName }
+  return {
+    role: choice.roleArn ?? 'none',
+    reason: undefined,
+    sessionName,
+    session: attributeLines(choice.attributes),
+  }
 }
 
 /** A name that hangs on the token itself can't be compared. */

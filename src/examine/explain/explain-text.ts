@@ -16,6 +16,15 @@ const CHANGES: Readonly<Record<SessionName['changes'][number], string>> = {
   looks_derived: 'it ends like a derived name',
 }
 
+/** Why no role is chosen where none is. */
+export const noRoles = (type: string): string =>
+  type === 'cloudSts' ? 'signed with the identity of the process' : `type ${type} has no roles`
+
+/** Of the attributes of a session what STS sees. */
+export type ComparedAttributes = Pick<Attributes, 'tags' | 'policyArns'> &
+  Partial<Pick<Attributes, 'sourceIdentity' | 'policy' | 'externalId'>>
+type Attributes = NonNullable<Decision['choice']['attributes']>
+
 /** The report for people. */
 export function renderReport(report: ExplainReport): string {
   const { config, caller, decision, headers, cacheKey } = report
@@ -25,11 +34,7 @@ export function renderReport(report: ExplainReport): string {
     `caller        issuer ${shown(caller.issuer)}, subject ${shown(caller.subject)}, ${caller.format}`,
     'signature     not checked',
     ...report.notes.map((note) => `note          ${note}`),
-    ...(decision === undefined
-      ? [
-          `role          none: ${config.type === 'cloudSts' ? 'signed with the identity of the process' : `type ${config.type} has no roles`}`,
-        ]
-      : decisionLines(decision)),
+    ...(decision === undefined ? [`role          none: ${noRoles(config.type)}`] : decisionLines(decision)),
     ...headers.added.map((header) => `adds          ${header}`),
     ...headers.removed.map((header) => `removes       ${header}`),
     ...Object.entries(cacheKey ?? {}).map(([part, digest]) => `cache key     ${part.padEnd(12)}${digest}`),
@@ -55,14 +60,16 @@ export function decisionLines({ choice, session, sessionNameClaim, refusal }: De
   ]
 }
 
-function attributeLines(attributes: Decision['choice']['attributes']): string[] {
+/** What a session is made of besides role and name, a line for each. */
+export function attributeLines(attributes: ComparedAttributes | undefined): string[] {
   if (attributes === undefined) return []
-  const { tags, sourceIdentity, policy, policyArns } = attributes
+  const { tags, sourceIdentity, policy, policyArns, externalId } = attributes
   return [
     ...tags.map(({ key, value, transitive }) => `tag           ${key} = ${value}${transitive ? ' (transitive)' : ''}`),
     ...(sourceIdentity === undefined ? [] : [`source id     ${sourceIdentity}`]),
     ...(policy === undefined ? [] : [`policy        ${policy}`]),
     ...policyArns.map((arn) => `policy        ${arn}`),
+    ...(externalId === undefined ? [] : [`external id   ${externalId}`]),
   ]
 }
 

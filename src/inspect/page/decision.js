@@ -72,7 +72,7 @@ const OUTCOMES = {
 }
 
 /** Tags, source identity and policies of the session; values with --show-claims only. */
-function Attributes({ of: { tags, sourceIdentity, policy, writtenPolicy, policyArns } }) {
+function Attributes({ of: { tags, sourceIdentity, policy, writtenPolicy, policyArns, externalId } }) {
   const shownPolicy = policy ?? writtenPolicy
   return html`${tags.map(
     (tag) =>
@@ -83,7 +83,8 @@ function Attributes({ of: { tags, sourceIdentity, policy, writtenPolicy, policyA
   )}
     ${sourceIdentity === undefined ? null : html`<${Fact} name="Source identity"><${Text} of=${sourceIdentity} /><//>`}
     ${shownPolicy === undefined ? null : html`<${Fact} name="Session policy"><code><${Text} of=${shownPolicy} /></code><//>`}
-    ${policyArns.map((arn) => html`<${Fact} key=${arn} name="Session policy"><${Text} of=${arn} /><//>`)}`
+    ${policyArns.map((arn) => html`<${Fact} key=${arn} name="Session policy"><${Text} of=${arn} /><//>`)}
+    ${externalId === undefined ? null : html`<${Fact} name="External id"><${Text} of=${externalId} /><//>`}`
 }
 
 function Decision({ decision }) {

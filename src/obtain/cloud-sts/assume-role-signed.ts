@@ -2,7 +2,7 @@ import type { Clock, OnBehalf, Outbound } from '../../core/index.ts'
 import type { SmithyCallOptions } from '../../net/index.ts'
 import { toAwsPartition } from './endpoint.ts'
 import type { AwsIdentity, AwsKeys } from './identity/keys.ts'
-import { policiesOf, type SessionAttributes, tagsOf, varyByCaller } from './session-attributes.ts'
+import { assumeRoleFieldsOf, policiesOf, type SessionAttributes, varyByCaller } from './session-attributes.ts'
 import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
 import { areKeysRefused, stsFailure } from './sts-failure.ts'
 
@@ -58,7 +58,7 @@ export function createSignedAssumeRole(
       DurationSeconds: spec.sessionDuration,
       ...(externalId === undefined ? {} : { ExternalId: externalId }),
       ...policiesOf(attributes, arn),
-      ...tagsOf(attributes),
+      ...assumeRoleFieldsOf(attributes),
     })
     const options: SmithyCallOptions = {
       ...(onBehalfOf === undefined ? {} : { onBehalfOf }),

@@ -10,7 +10,7 @@ export type ShownDecision = Omit<Decision, 'session' | 'choice'> & {
   readonly choice: Omit<RoleChoice, 'attributes'> & { readonly attributes?: SessionAttributes | ValuelessAttributes }
 }
 
-type ValuelessAttributes = Pick<SessionAttributes, 'writtenPolicy' | 'policyArns'> & {
+type ValuelessAttributes = Pick<SessionAttributes, 'writtenPolicy' | 'policyArns' | 'externalId'> & {
   readonly tags: readonly Omit<Tag, 'value'>[]
 }
 
@@ -48,10 +48,11 @@ export interface DecisionLogOptions {
   readonly showClaims?: boolean
 }
 
-const withoutValues = ({ tags, writtenPolicy, policyArns }: SessionAttributes): ValuelessAttributes => ({
+const withoutValues = ({ tags, writtenPolicy, policyArns, externalId }: SessionAttributes): ValuelessAttributes => ({
   tags: tags.map(({ key, transitive }) => ({ key, transitive })),
   writtenPolicy,
   policyArns,
+  externalId,
 })
 
 /** A ring of the last requests with their decisions, for `GET /decisions` of the admin listener. */

@@ -58,7 +58,14 @@ type Session = (claims: Claims) => Chosen
 
 export type RoleMapperSpec = Pick<
   CloudSts,
-  'roleClaim' | 'roleMappings' | 'fallbackRoleArn' | 'sessionTags' | 'sourceIdentity' | 'sessionPolicy' | 'policyArns'
+  | 'roleClaim'
+  | 'roleMappings'
+  | 'fallbackRoleArn'
+  | 'sessionTags'
+  | 'sourceIdentity'
+  | 'sessionPolicy'
+  | 'policyArns'
+  | 'externalId'
 >
 
 export interface RoleMapperOptions {

@@ -7,6 +7,8 @@ import {
   parsedTemplate,
   type RoleMapping,
   type SessionPolicy,
+  SOURCE_IDENTITY,
+  TAG_VALUE,
 } from '../../resources/index.ts'
 import { claimAt } from './claim-values.ts'
 
@@ -26,6 +28,8 @@ export interface SessionAttributes {
   /** The same as the config writes it: with placeholders where it is a template. */
   readonly writtenPolicy: string | undefined
   readonly policyArns: readonly string[]
+  /** As the config writes it. */
+  readonly externalId: string | undefined
 }
 
 /** Why a caller can have no such session: words of the config, never a value of a claim. */
@@ -34,26 +38,24 @@ export interface AttributeProblem {
   readonly reason: string
 }
 
-type Fields = Pick<RoleMapping, 'sessionTags' | 'sourceIdentity' | 'policyArns'> & {
+type Fields = Pick<RoleMapping, 'sessionTags' | 'sourceIdentity' | 'policyArns' | 'externalId'> & {
   readonly sessionPolicy?: string | SessionPolicy | undefined
 }
 
-/** Characters of a tag's value (AWS STS, `Tag`). */
-const TAG_VALUE = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]{0,256}$/u
-const SOURCE_IDENTITY = /^[A-Za-z0-9_+=,.@-]{2,64}$/
 /** Stands for other things in a policy: a claim may say what it is about, and not how wide it is. */
 const WIDE = /[*?$\p{C}]/u
 const LONGEST_VALUE = 256
 
 /** What of a mapping holds for its sessions: its own fields, and those of the config that it does not have. */
 export const attributeFieldsOf = (
-  { sessionTags, sourceIdentity, sessionPolicy, policyArns }: Pick<CloudSts, keyof Fields>,
+  { sessionTags, sourceIdentity, sessionPolicy, policyArns, externalId }: Pick<CloudSts, keyof Fields>,
   mapping: Partial<RoleMapping> = {},
 ): Fields => ({
   sessionTags: mapping.sessionTags ?? sessionTags,
   sourceIdentity: mapping.sourceIdentity ?? sourceIdentity,
   sessionPolicy: mapping.sessionPolicy ?? sessionPolicy,
   policyArns: mapping.policyArns ?? policyArns,
+  externalId: mapping.externalId ?? externalId,
 })
 
 /**
@@ -66,10 +68,10 @@ export function createAttributes({
   sourceIdentity,
   sessionPolicy,
   policyArns = [],
+  externalId,
 }: Fields): (claims: Claims) => SessionAttributes | AttributeProblem | undefined {
-  const isPlain =
-    sessionTags.length === 0 && sourceIdentity === undefined && sessionPolicy === undefined && policyArns.length === 0
-  if (isPlain) return () => undefined
+  const texts = [sourceIdentity, sessionPolicy, externalId]
+  if (sessionTags.length + policyArns.length === 0 && texts.every((text) => text === undefined)) return () => undefined
   const tags = sessionTags.map((tag) => ({ ...tag, expression: compiled(tag.value, `session tag "${tag.key}"`) }))
   const identity = sourceIdentity === undefined ? undefined : compiled(sourceIdentity, 'source identity')
   const policyFor = policyMaker(sessionPolicy)
@@ -87,7 +89,7 @@ export function createAttributes({
     if (typeof who === 'object') return { refusal: who.refusal, reason: who.reason }
     const policy = policyFor(claims)
     if (typeof policy === 'object') return policy
-    return { tags: made, sourceIdentity: who, policy, writtenPolicy, policyArns }
+    return { tags: made, sourceIdentity: who, policy, writtenPolicy, policyArns, externalId }
   }
 }
 
@@ -161,14 +163,15 @@ export const policiesOf = (attributes: SessionAttributes | undefined, arn: (text
     : { PolicyArns: attributes.policyArns.map((text) => ({ arn: arn(text) })) }),
 })
 
-/** Its tags and source identity, which only `AssumeRole` takes. */
-export function tagsOf(attributes: SessionAttributes | undefined) {
-  const { tags = [], sourceIdentity } = attributes ?? {}
+/** Its tags, source identity and external id, which only `AssumeRole` takes. */
+export function assumeRoleFieldsOf(attributes: SessionAttributes | undefined) {
+  const { tags = [], sourceIdentity, externalId } = attributes ?? {}
   const transitive = tags.filter((tag) => tag.transitive).map(({ key }) => key)
   return {
     ...(tags.length === 0 ? {} : { Tags: tags.map(({ key, value }) => ({ Key: key, Value: value })) }),
     ...(transitive.length === 0 ? {} : { TransitiveTagKeys: transitive }),
     ...(sourceIdentity === undefined ? {} : { SourceIdentity: sourceIdentity }),
+    ...(externalId === undefined ? {} : { ExternalId: externalId }),
   }
 }
 

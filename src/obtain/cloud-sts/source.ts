@@ -91,7 +91,7 @@ function withIdentity(
   deps: CloudStsDeps,
   sts: Omit<SignedAssumeRoleDeps, 'identity' | 'asked'>,
 ): Fetching {
-  const { source = { type: 'callerToken' }, externalId } = spec
+  const { source = { type: 'callerToken' } } = spec
   const hops = createHopMetrics(deps.metrics, 'role')
   const assumeRole = createSignedAssumeRole(spec, {
     ...sts,
@@ -103,7 +103,7 @@ function withIdentity(
     deadlineMs: STS_DEADLINE_MS * (source.through === undefined ? 2 : 3),
     async fetch(caller, { role, sessionName, attributes }, endsAtMs) {
       const by = { onBehalfOf: onBehalfOf(caller), endsAtMs }
-      const keys = await hops.counted(assumeRole({ roleArn: role, sessionName, attributes, externalId, ...by }))
+      const keys = await hops.counted(assumeRole({ roleArn: role, sessionName, attributes, ...by }))
       return { credential: credentialWith(keys, spec), expiresAtMs: keys.expiresAtMs }
     },
   }

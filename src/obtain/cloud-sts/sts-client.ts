@@ -56,7 +56,7 @@ export function createStsClient({ region, endpoint, outbound, keys }: StsClientO
 const LONGEST_SESSION_MS = (12 * 60 + 5) * 60_000
 const ACCESS_KEY_ID = /^\w{16,128}$/
 /** Goes into a header and into a signature. */
-const VISIBLE_ASCII = /^[\x21-\x7e]{1,16384}$/
+export const VISIBLE_ASCII = /^[\x21-\x7e]{1,16384}$/
 
 /** The credentials of an answer of STS. Throws `sts_failed` for what can't be used, or would be good for longer than any role session. */
 export function keysOfSession(credentials: Sts.Credentials | undefined, nowMs: number): AwsKeys {

@@ -1,7 +1,17 @@
-import { compileMatcher, compileText, MatcherError, type MatcherRemark, remarksOnMatcher } from '../../cel/index.ts'
+import {
+  compileMatcher,
+  compileText,
+  MatcherError,
+  type MatcherRemark,
+  remarksOnMatcher,
+  type TextExpression,
+} from '../../cel/index.ts'
+import type { Claims } from '../../core/index.ts'
 
 interface Verdict {
   readonly problem: string | undefined
+  /** What an expression gives that asks for no claim. */
+  readonly constant?: string
   readonly remarks: readonly string[]
 }
 
@@ -24,8 +34,12 @@ export const matcherProblem = (text: string): string | undefined => verdictOn(te
 /** What a matcher that can be evaluated hardly means, with the places in its text. */
 export const matcherRemarks = (text: string): readonly string[] => verdictOn(text).remarks
 
-/** The same of an expression that gives a text. */
-export const textProblem = (text: string): string | undefined => verdictOn(text, TEXT).problem
+/** The same of an expression that gives a text; of one that asks for no claim, also that STS would not take what it gives. */
+export function textProblem(text: string, form?: RegExp): string | undefined {
+  const { problem, constant } = verdictOn(text, TEXT)
+  const isRefused = form !== undefined && constant !== undefined && !form.test(constant)
+  return isRefused ? 'this text has characters or a length that STS does not take' : problem
+}
 
 const TEXT = 'text:'
 
@@ -47,8 +61,7 @@ function verdictOn(expression: string, kind: '' | typeof TEXT = ''): Verdict {
 function judge(text: string, kind: '' | typeof TEXT): Verdict {
   try {
     if (kind === TEXT) {
-      compileText(text)
-      return { problem: undefined, remarks: [] }
+      return { problem: undefined, remarks: [], ...constantOf(text, compileText(text)) }
     }
     compileMatcher(text)
     return { problem: undefined, remarks: remarksOnMatcher(text).map(placed) }
@@ -60,6 +73,12 @@ function judge(text: string, kind: '' | typeof TEXT): Verdict {
 
 const placed = ({ position: { line, column }, message }: MatcherRemark): string =>
   `line ${line}, column ${column} of the expression: ${message}`
+
+function constantOf(text: string, expression: TextExpression): Pick<Verdict, 'constant'> {
+  if (/\bclaims\b/.test(text)) return {}
+  const result = expression.evaluate(Object.create(null) as Claims)
+  return result.outcome === 'text' ? { constant: result.text } : {}
+}
 
 /** How long somebody waits for a judgement. */
 export interface Patience {

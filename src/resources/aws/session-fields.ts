@@ -3,6 +3,7 @@ import { isRecord, type Rule, withRules } from '../../fields/index.ts'
 import { MOST_TAGS, textProblem } from './matcher-verdicts.ts'
 import { policyProblem } from './session-policy.ts'
 import { ARN_PARTITIONS } from './aws-partitions.ts'
+import { externalIdField } from './sts-source.ts'
 
 const POLICY_ARN = new RegExp(`^arn:(${ARN_PARTITIONS}):iam::(\\d{12}|aws):policy\\/[\\w+=,.@\\-_/]+$`)
 /** Characters of a tag's key (AWS STS, `Tag`), in a form that RE2 knows too. */
@@ -10,14 +11,19 @@ const TAG_KEY = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]+$/u
 /** Characters of an expression; longer ones belong into the identity provider. */
 const LONGEST_EXPRESSION = 1024
 
-/** CEL over the claims that gives a text. */
-const textExpression = () =>
+/** Characters of a tag's value (AWS STS, `Tag`). */
+export const TAG_VALUE = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]{0,256}$/u
+/** What STS takes as a source identity. */
+export const SOURCE_IDENTITY = /^[A-Za-z0-9_+=,.@-]{2,64}$/
+
+/** CEL over the claims that gives a text of this form. */
+const textExpression = (form: RegExp) =>
   z
     .string()
     .min(1)
     .max(LONGEST_EXPRESSION)
     .superRefine((text, context) => {
-      const message = text === '' ? undefined : textProblem(text)
+      const message = text === '' ? undefined : textProblem(text, form)
       if (message !== undefined) context.addIssue({ code: 'custom', message })
     })
 
@@ -30,7 +36,9 @@ const sessionTag = () =>
         .max(128)
         .regex(TAG_KEY, { error: 'expected letters, digits, spaces and _.:/=+-@' })
         .describe('Key of the tag; aws: is reserved.'),
-      value: textExpression().describe('CEL over the variable claims that gives a text of at most 256 characters.'),
+      value: textExpression(TAG_VALUE).describe(
+        'CEL over the variable claims that gives a text of at most 256 characters.',
+      ),
       transitive: z.boolean().optional().describe('Stays with the session when it assumes further roles.'),
       optional: z
         .boolean()
@@ -103,7 +111,7 @@ const tags = () =>
 /** What a session is made of besides its role: in a mapping, or for all roles of a config that have none of their own. */
 export const attributeFields = () => ({
   sessionTags: tags().describe('Session tags, with a source of type ambient or role. Extends the specification.'),
-  sourceIdentity: textExpression()
+  sourceIdentity: textExpression(SOURCE_IDENTITY)
     .optional()
     .describe(
       'CEL over the variable claims that gives 2 to 64 letters, digits and _+=,.@-: who CloudTrail says it was, through all roles. With a source of type ambient or role. Extends the specification.',
@@ -113,6 +121,9 @@ export const attributeFields = () => ({
 /** The same of one mapping. */
 export const mappingFields = () => ({
   ...attributeFields(),
+  externalId: externalIdField(
+    'External id that the trust policy of this role asks for, instead of that of the config.',
+  ),
   sessionPolicy: sessionPolicy()
     .optional()
     .describe('Session policy that narrows the role, instead of that of the config. Extends the specification.'),
@@ -127,20 +138,28 @@ export type SessionPolicy = z.output<ReturnType<typeof sessionPolicy>>
 const HOW =
   'AssumeRoleWithWebIdentity takes none from the proxy: let the identity provider put them into its tokens (claims "https://aws.amazon.com/tags" and "https://aws.amazon.com/source_identity"), or use "source: { type: ambient }" or "role"'
 
-/** Tags and source identity are for sources that STS takes them from. */
+/** What only `AssumeRole` takes, and what else to do. */
+const OF_ASSUME_ROLE = {
+  sessionTags: HOW,
+  sourceIdentity: HOW,
+  externalId:
+    'needs roles that are assumed with a source of type ambient or role; AssumeRoleWithWebIdentity takes none',
+} as const
+
+/** Tags, source identity and external id are for sources that STS takes them from. */
 export const attributeRules = (
   isForRoles: (value: Readonly<Record<string, unknown>>) => boolean,
   isForRolesCel: string,
 ): readonly Rule[] =>
-  (['sessionTags', 'sourceIdentity'] as const).flatMap((name): Rule[] => [
+  (['sessionTags', 'sourceIdentity', 'externalId'] as const).flatMap((name): Rule[] => [
     {
-      message: `"${name}": ${HOW}`,
+      message: `"${name}": ${OF_ASSUME_ROLE[name]}`,
       at: name,
       holds: (value) => value[name] === undefined || isForRoles(value),
       cel: `!has(self.${name}) || ${isForRolesCel}`,
     },
     {
-      message: `"${name}" of "roleMappings": ${HOW}`,
+      message: `"${name}" of "roleMappings": ${OF_ASSUME_ROLE[name]}`,
       at: 'roleMappings',
       holds: (value) =>
         isForRoles(value) ||

@@ -21,6 +21,9 @@ export function policyProblem({ document, template }: Readonly<Record<string, un
   const parsed = parsedTemplate(template)
   if (!isRecord(parsed) || !('Statement' in parsed))
     return 'expected a policy as JSON, with placeholders in texts only: an object with "Statement"'
+  const shortest = fillPolicy(parsed, () => 'x').length
+  if (shortest > LONGEST_POLICY)
+    return `a session policy has at most ${LONGEST_POLICY} characters, this would have ${shortest} or more`
   return misplaced(parsed, false)
 }
 

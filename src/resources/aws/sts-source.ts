@@ -75,9 +75,9 @@ const externalId = () =>
     .max(1224)
     .regex(/^[\w+=,.@:/-]+$/, { error: 'expected letters, digits and _+=,.@:/-' })
 
-/** `cloudSts.externalId` and `through.externalId`. */
-export const externalIdField = () =>
-  externalId().optional().describe('External id that the trust policy of the role asks for. Extends the specification.')
+/** `cloudSts.externalId`, that of a mapping, and `through.externalId`. */
+export const externalIdField = (what = 'External id that the trust policy of the role asks for.') =>
+  externalId().optional().describe(`${what} Extends the specification.`)
 
 const through = () =>
   z.strictObject({
@@ -189,12 +189,12 @@ export const SOURCE_RULES: readonly Rule[] = [
     holds: (value) => isCallers(value) || (value.subjectProviderName ?? '') === '',
     cel: `${CALLER_CEL} || !has(self.subjectProviderName) || self.subjectProviderName == ''`,
   },
-  {
-    message: '"externalId" needs a source of type ambient or role: AssumeRoleWithWebIdentity takes none',
-    at: 'externalId',
-    holds: (value) => value.externalId === undefined || !isCallers(value),
-    cel: `!has(self.externalId) || !${CALLER_CEL}`,
-  },
+  ...(['sessionPolicy', 'policyArns'] as const).map((name) => ({
+    message: `"${name}" narrows a role, and with this source none is assumed`,
+    at: name,
+    holds: (value: Readonly<Record<string, unknown>>) => value[name] === undefined || !isService(value),
+    cel: `!has(self.${name}) || !${SERVICE_CEL}`,
+  })),
   {
     message: 'a role that is assumed by a role lasts one hour at most: expected at most 3600 with this source',
     at: 'sessionDuration',

@@ -128,6 +128,42 @@ aws  ada of https://issuer.example
     })
   })
 
+  it('compares tags, source identity, policies and external id too, and says what of them differs', async () => {
+    const spec = (tags: string, more = '') =>
+      CONFIG.replace(
+        'region: eu-central-1',
+        `region: eu-central-1\n    source: { type: ambient }\n    sessionTags: [${tags}]${more}`,
+      )
+    const team = '{ key: Team, value: claims.sub, transitive: true }'
+    await files.write('tagged.txt', spec(team))
+    await files.write(
+      'narrower.txt',
+      spec('{ key: Team, value: claims.sub }', '\n    externalId: of-us\n    sourceIdentity: claims.sub'),
+    )
+    const attributes = { tags: [{ key: 'Team', value: 'ada', transitive: true }], policyArns: [], writtenPolicy: 'x' }
+    const { decision } = record({})
+    await write([record({ decision: { ...decision, choice: { ...decision.choice, attributes } } })])
+    expect(await against('tagged.txt')).toMatchObject({ code: 0 })
+    for (const more of [[], ['--config', file('tagged.txt')]]) {
+      const { code, out } = await against('narrower.txt', ...more)
+      expect(code).toBe(1)
+      expect(out).toBe(`aws  ada of https://issuer.example
+    before  ${ROLE('reader')} as ada
+            tag           Team = ada (transitive)
+    after   ${ROLE('reader')} as ada
+            tag           Team = ada
+            source id     ada
+            external id   of-us
+1 of 1 caller would get something else
+`)
+    }
+    await files.write(
+      'service.txt',
+      CONFIG.replace(/region: eu-central-1[^]*?(?=\n---|$)/, 'region: eu-central-1\n    source: { type: ambient }'),
+    )
+    expect((await against('service.txt')).out).toContain('after   none (signed with the identity of the process)')
+  })
+
   it('exits with 0 when nobody would get something else', async () => {
     await write([record({})])
     expect(await against('proxy.yaml')).toMatchObject({ code: 0, out: '0 of 1 caller would get something else\n' })

@@ -79,6 +79,22 @@ describe('a role that the identity of the process assumes for a caller', () => {
     expect(await given(source)).toBe(credential)
   })
 
+  test('has the external id of its mapping, else that of the config, the fallback too', async () => {
+    answers()
+    const matcher = (name: string) => `claims.sub == "${name}"`
+    const { source } = sourceOf({
+      source: AMBIENT,
+      fallbackRoleArn: ROLE,
+      externalId: 'of-all',
+      roleMappings: [
+        { roleArn: ROLE, matcher: matcher('ada'), externalId: 'of-one' },
+        { roleArn: ROLE, matcher: matcher('bob') },
+      ],
+    })
+    for (const sub of ['ada', 'bob', 'eve']) await given(source, callerOf({ sub }))
+    expect(rig.sts.calls.map((form) => form.get('ExternalId'))).toEqual(['of-one', 'of-all', 'of-all'])
+  })
+
   test('is there for opaque tokens too, and never shows one', async () => {
     answers()
     const { source } = sourceOf({ source: AMBIENT, fallbackRoleArn: ROLE })

@@ -1,84 +1,73 @@
 import { createRequire } from 'node:module'
 import type * as Providers from '@aws-sdk/credential-providers'
 import type { parseKnownFiles } from '@smithy/core/config'
-import { causeOf, Failure, OutboundError, Secret } from '../../../core/index.ts'
+import { causeOf, Failure, type Outbound, Secret } from '../../../core/index.ts'
 import { type AmbientName, type AmbientSpec, chainOf } from '../../../resources/index.ts'
+import { VISIBLE_ASCII } from '../sts-client.ts'
 import type { AwsKeys } from './keys.ts'
+import { containerKeys, instanceEndpoint, instanceKeys, type MetadataKeys, whyNothing } from './metadata.ts'
 import type { RoleAssumers } from './role-assumers.ts'
 
 // Loaded with the first config that needs it.
 const load = createRequire(import.meta.url)
 
-/** Milliseconds for one answer of a metadata service, which is next door. */
-const NEXT_DOOR_MS = 1_000
 /** All of a fetch. */
 const DEADLINE_MS = 5_000
 
 type Env = Readonly<Record<string, string | undefined>>
-type Found = Awaited<ReturnType<ReturnType<typeof Providers.fromEnv>>>
+type Found = Pick<Awaited<ReturnType<ReturnType<typeof Providers.fromEnv>>>, keyof MetadataKeys>
 
 export interface AmbientDeps {
   /** What the SDK's providers read as `process.env`. */
   readonly env: Env
   /** STS for the places that are only a token or a role of a profile. */
   readonly assumers: RoleAssumers
+  /** To metadata services. */
+  readonly metadata: Outbound
 }
 
 interface Place {
   /** Whether the environment points there; undefined where only asking tells. */
   readonly isSet: (env: Env) => boolean | undefined
-  readonly ask: (providers: typeof Providers, context: AmbientDeps & AmbientSpec) => Promise<Found>
+  readonly ask: (context: AmbientDeps & AmbientSpec) => Promise<Found>
 }
 
 /** The SDK says things on the console otherwise. */
 const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
-const nextDoor = { timeout: NEXT_DOOR_MS, maxRetries: 1, logger: quiet }
-
-/** Where a container asks, and what it shows. */
-function endpointOf(env: Env): Parameters<typeof Providers.fromHttp>[0] {
-  const option = (name: string, variable: string) => (env[variable] ? { [name]: env[variable] } : {})
-  return {
-    ...nextDoor,
-    ...option('awsContainerCredentialsRelativeUri', 'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'),
-    ...option('awsContainerCredentialsFullUri', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'),
-    ...option('awsContainerAuthorizationToken', 'AWS_CONTAINER_AUTHORIZATION_TOKEN'),
-    ...option('awsContainerAuthorizationTokenFile', 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'),
-  }
-}
+const providers = () => load('@aws-sdk/credential-providers') as typeof Providers
 
 const PLACES: Readonly<Record<AmbientName, Place>> = {
   environment: {
     isSet: (env) => Boolean(env['AWS_ACCESS_KEY_ID']) && Boolean(env['AWS_SECRET_ACCESS_KEY']),
-    ask: ({ fromEnv }) => fromEnv()(),
+    ask: () => providers().fromEnv()(),
   },
   webIdentityFile: {
     isSet: (env) => Boolean(env['AWS_WEB_IDENTITY_TOKEN_FILE']) && Boolean(env['AWS_ROLE_ARN']),
-    ask: ({ fromTokenFile }, { assumers }) =>
-      fromTokenFile({ roleAssumerWithWebIdentity: assumers.withWebIdentity, logger: quiet })(),
+    ask: ({ assumers }) =>
+      providers().fromTokenFile({ roleAssumerWithWebIdentity: assumers.withWebIdentity, logger: quiet })(),
   },
   podIdentity: {
     isSet: (env) =>
       Boolean(env['AWS_CONTAINER_CREDENTIALS_FULL_URI']) &&
       Boolean(env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']) &&
       !env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'],
-    ask: ({ fromHttp }, { env }) => fromHttp(endpointOf(env))(),
+    ask: ({ env, metadata }) => containerKeys(env, metadata),
   },
   container: {
     isSet: (env) =>
       Boolean(env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI']) || Boolean(env['AWS_CONTAINER_CREDENTIALS_FULL_URI']),
-    ask: ({ fromHttp }, { env }) => fromHttp(endpointOf(env))(),
+    ask: ({ env, metadata }) => containerKeys(env, metadata),
   },
   instance: {
     isSet: (env) => (isTrue(env['AWS_EC2_METADATA_DISABLED']) ? false : undefined),
-    // One of its own each time: the SDK's remembers a token that was late as the old protocol, which is never spoken.
-    ask: ({ fromInstanceMetadata }) => fromInstanceMetadata({ ...nextDoor, ec2MetadataV1Disabled: true })(),
+    ask: async ({ env, metadata }) => instanceKeys(instanceEndpoint(env, await profileNamed(env)), metadata),
   },
   profile: {
     isSet: () => undefined,
-    async ask({ fromIni }, { env, profile, assumers }) {
+    async ask({ env, profile, assumers }) {
       const name = profile ?? (env['AWS_PROFILE'] || 'default')
-      await refuseLogins(name)
-      return fromIni({
+      await refuseUnusable(name)
+      return providers().fromIni({
         profile: name,
         ignoreCache: true,
         roleAssumer: assumers.withKeys,
@@ -99,31 +88,33 @@ export interface Ambient {
 }
 
 /**
- * The identity that the process finds around it (`@aws-sdk/credential-providers`): the places of the chain in their order,
- * and no others. A place that the environment points to and that fails ends the search, as in the SDKs: what comes behind it
- * is somebody else. Once a place has answered it is the only one. `fetch` throws `aws_identity_unavailable`, and what STS
- * says.
+ * The identity that the process finds around it, from the SDK's providers and from metadata services: the places of the
+ * chain in their order, and no others. A place that the environment points to and that fails ends the search, as in the
+ * SDKs: what comes behind it is somebody else. Once a place has answered it is the only one. `fetch` throws
+ * `aws_identity_unavailable`, and what STS says.
  */
 export function createAmbient(spec: AmbientSpec, deps: AmbientDeps): Ambient {
   let answered: AmbientName | undefined
   const context = { ...spec, ...deps }
 
   async function search(): Promise<AwsKeys> {
-    const providers = load('@aws-sdk/credential-providers') as typeof Providers
+    const reasons: string[] = []
     const places = answered === undefined ? chainOf(spec) : [answered]
     for (const name of places) {
       const { isSet, ask } = PLACES[name]
       const set = isSet(deps.env)
       if (set === false) continue
       try {
-        const keys = keysFound(await ask(providers, context), name)
+        const keys = keysFound(await ask(context), name)
         answered = name
         return keys
       } catch (error) {
         if (set === true || name === answered || !isElsewhere(error)) throw failureOf(error, name)
+        const why = whyNothing(error)
+        if (why !== undefined) reasons.push(`; ${name}: ${why}`)
       }
     }
-    throw unavailable(`none of ${places.join(', ')} has credentials`)
+    throw unavailable(`none of ${places.join(', ')} has credentials${reasons.join('')}`)
   }
 
   return {
@@ -137,21 +128,21 @@ export function createAmbient(spec: AmbientSpec, deps: AmbientDeps): Ambient {
 const unavailable = (detail: string, cause?: unknown): Failure =>
   new Failure('aws_identity_unavailable', { detail, ...(cause === undefined ? {} : { cause }) })
 
-/** The SDK's mark of an error after which the next place is asked. */
+/** After these the next place is asked; the SDK has a mark for them. */
 const isElsewhere = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && 'tryNextLink' in error && error.tryNextLink === true
+  whyNothing(error) !== undefined ||
+  (typeof error === 'object' && error !== null && 'tryNextLink' in error && error.tryNextLink === true)
 
 function failureOf(error: unknown, name: AmbientName): Failure {
   if (error instanceof Failure) return error
-  const why = error instanceof OutboundError ? error.kind : causeOf(error)
-  return unavailable(`${name}: ${JSON.stringify(why)}`, error)
+  return unavailable(`${name}: ${whyNothing(error) ?? JSON.stringify(causeOf(error))}`, error)
 }
 
 function keysFound(found: Found, name: AmbientName): AwsKeys {
   const { accessKeyId, secretAccessKey, sessionToken, expiration } = found
-  const expiresAtMs = endOf(found, expiration)
-  if (!accessKeyId || !secretAccessKey || Number.isNaN(expiresAtMs))
-    throw unavailable(`${name} gave no usable credentials`)
+  const expiresAtMs = expiration === undefined ? Infinity : expiration.getTime()
+  const areUsable = [accessKeyId, secretAccessKey, sessionToken || 'none'].every((text) => VISIBLE_ASCII.test(text))
+  if (!areUsable || Number.isNaN(expiresAtMs)) throw unavailable(`${name} gave no usable credentials`)
   return {
     accessKeyId,
     secretAccessKey: new Secret(secretAccessKey),
@@ -160,23 +151,35 @@ function keysFound(found: Found, name: AmbientName): AwsKeys {
   }
 }
 
-/** The SDK goes on with credentials of an instance whose end has passed, and calls another time their end. */
-function endOf(found: object, expiration: Date | undefined): number {
-  const original = 'originalExpiration' in found ? found.originalExpiration : undefined
-  const end = original instanceof Date ? original : expiration
-  return end === undefined ? Infinity : end.getTime()
-}
+type Profile = Readonly<Record<string, string | undefined>>
 
-/** Profiles of somebody who logs in with a browser are no identity of a server. */
-async function refuseLogins(profile: string): Promise<void> {
+/** What the AWS configuration files have, read anew. */
+function knownProfiles(): Promise<Readonly<Record<string, Profile | undefined>>> {
   const config = load('@smithy/core/config') as { parseKnownFiles: typeof parseKnownFiles }
-  const profiles = await config.parseKnownFiles({ ignoreCache: true })
+  return config.parseKnownFiles({ ignoreCache: true })
+}
+const profileNamed = async (env: Env): Promise<Profile> =>
+  (await knownProfiles())[env['AWS_PROFILE'] || 'default'] ?? {}
+
+/** Whom the SDK would ask by itself, without a bound for the answer. */
+const METADATA_SOURCES: ReadonlySet<string | undefined> = new Set(['Ec2InstanceMetadata', 'EcsContainer'])
+
+/**
+ * Profiles of somebody who logs in with a browser are no identity of a server, and keys of a metadata service are got by a
+ * place of their own.
+ */
+async function refuseUnusable(profile: string): Promise<void> {
+  const profiles = await knownProfiles()
   const seen = new Set<string>()
   for (let name: string | undefined = profile; name !== undefined && !seen.has(name);) {
     seen.add(name)
-    const fields: Readonly<Record<string, string | undefined>> = profiles[name] ?? {}
+    const fields: Profile = profiles[name] ?? {}
     if (Object.keys(fields).some((field) => field.startsWith('sso_') || field === 'login_session'))
       throw unavailable(`the profile ${JSON.stringify(name)} needs a login in the browser (SSO), which no server has`)
+    if (METADATA_SOURCES.has(fields['credential_source']))
+      throw unavailable(
+        `the profile ${JSON.stringify(name)} takes keys of a metadata service; expected "instance" or "container" in chain, and its role in a source of type role`,
+      )
     name = fields['source_profile']
   }
 }

@@ -7,6 +7,7 @@ import { callerIdentity } from './caller-identity.ts'
 import { createHopMetrics } from './hop-metrics.ts'
 import { createKeptIdentity } from './kept.ts'
 import type { KeysOnly } from './keys.ts'
+import { MOST_METADATA_BYTES, NEXT_DOOR_MS } from './metadata.ts'
 import type { OpenIdentity } from './pool.ts'
 import { createRoleAssumers } from './role-assumers.ts'
 
@@ -64,14 +65,24 @@ function openAmbient(spec: IdentitySpec, place: AmbientSpec, deps: IdentityDeps)
   const { endpoint, options } = stsOutbound(spec, deps)
   const outbound = deps.outbound({ name: NAME, ...options })
   const assumers = createRoleAssumers({ region, endpoint, outbound }, () => deps.clock.now())
-  const ambient = createAmbient(place, { env: deps.env, assumers })
+  const metadata = deps.outbound({
+    name: 'aws-metadata',
+    isNextDoor: true,
+    deadlineMs: NEXT_DOOR_MS,
+    maxBytes: MOST_METADATA_BYTES,
+    retry: true,
+    // What keeps the identity knows when to ask again.
+    breaker: false,
+  })
+  const ambient = createAmbient(place, { env: deps.env, assumers, metadata })
   const kept = createKeptIdentity(() => ambient.fetch(), {
     ...deps,
     name: 'the identity of the process',
     metrics: createHopMetrics(deps.metrics, 'process'),
   })
   const who = (keys: KeysOnly) => callerIdentity({ region, endpoint, outbound }, keys, deps.clock.now())
-  return { ...kept, ambient, from: undefined, who, close: () => outbound.close() }
+  const close = async () => void (await Promise.all([outbound.close(), metadata.close()]))
+  return { ...kept, ambient, from: undefined, who, close }
 }
 
 function openHop(

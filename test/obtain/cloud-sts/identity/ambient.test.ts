@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createOutbound } from '../../../../src/net/index.ts'
 import { createAmbient } from '../../../../src/obtain/cloud-sts/identity/ambient.ts'
+import { MOST_METADATA_BYTES, NEXT_DOOR_MS } from '../../../../src/obtain/cloud-sts/identity/metadata.ts'
 import { createRoleAssumers } from '../../../../src/obtain/cloud-sts/identity/role-assumers.ts'
 import type { AmbientSpec } from '../../../../src/resources/index.ts'
 import { countingMetrics } from '../support/deps.ts'
@@ -30,7 +31,9 @@ function ambient(spec: AmbientSpec, env: Readonly<Record<string, string>>) {
   const { metrics } = countingMetrics()
   const outbound = createOutbound({ name: 'test', clock, metrics, breaker: false })
   const assumers = createRoleAssumers({ region: 'eu-central-1', endpoint: rig.sts.url, outbound }, clock.now)
-  return createAmbient(spec, { env, assumers })
+  const limits = { deadlineMs: NEXT_DOOR_MS, maxBytes: MOST_METADATA_BYTES }
+  const metadata = createOutbound({ name: 'metadata', clock, metrics, breaker: false, isNextDoor: true, ...limits })
+  return createAmbient(spec, { env, assumers, metadata })
 }
 const keyOf = (spec: AmbientSpec, env: Readonly<Record<string, string>>) =>
   ambient(spec, env)
@@ -139,6 +142,17 @@ describe('an identity of the process', () => {
       detail: expect.stringMatching(/needs a login in the browser/),
     })
   })
+
+  test.each(['of-instance', 'of-container', 'over-instance'])(
+    'the profile %s, whose keys are of a metadata service, is none: these have places of their own',
+    async (profile) => {
+      await expect(keyOf({ chain: ['profile'], profile }, rig.environment({}))).rejects.toMatchObject({
+        code: 'aws_identity_unavailable',
+        detail: expect.stringMatching(/"instance" or "container" in chain/),
+      })
+      expect(rig.metadata.asked).toEqual([])
+    },
+  )
 
   test('an instance without metadata service is not asked', async () => {
     const env = rig.environment({ AWS_EC2_METADATA_DISABLED: 'true' })

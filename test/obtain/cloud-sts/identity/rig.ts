@@ -36,6 +36,15 @@ source_profile = sso
 [profile with-token]
 role_arn = arn:aws:iam::123456789012:role/of-profile
 web_identity_token_file = TOKENFILE
+[profile of-instance]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+credential_source = Ec2InstanceMetadata
+[profile of-container]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+credential_source = EcsContainer
+[profile over-instance]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+source_profile = of-instance
 [profile empty]
 region = eu-central-1
 `
