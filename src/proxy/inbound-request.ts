@@ -1,6 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Body, Caller, Clock, Failure, Inbound, LocalHandler, RequestTrace, Route } from '../core/index.ts'
+import type {
+  Body,
+  Caller,
+  Clock,
+  Failure,
+  Inbound,
+  LocalHandler,
+  ReachedLimit,
+  RequestTrace,
+  Route,
+} from '../core/index.ts'
 import type { Connection, RequestKind } from '../listen/index.ts'
 
 /** Longest delay that a timer takes; later ends are looked at again then. */
@@ -57,7 +67,7 @@ export class InboundRequest implements Inbound {
   keptBytes = 0
   /** For the watch over slow bodies: when the patience ends, what then, and how much of a stream had arrived. */
   bodyUntilMs = 0
-  onBodyLate: (() => void) | undefined = undefined
+  onBodyLate: ((limit: ReachedLimit) => void) | undefined = undefined
   streamedBytes: number | undefined = undefined
 
   readonly #context: ExchangeContext
