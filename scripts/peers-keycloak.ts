@@ -230,10 +230,10 @@ export async function askKeycloak(keycloak: Keycloak, clientId: string): Promise
     expect(claims['email'] === 'alice@example.com' && claims['email_verified'] === true, 'e-mail')
     expect(claims['name'] === 'Alice Example' && claims['preferred_username'] === 'alice', 'name')
     expect((tokens.expiresAtMs ?? 0) > clock.now() && tokens.refreshToken !== undefined, 'tokens')
-    const next = await upstream.refresh(tokens, subject)
+    const next = await upstream.refresh(tokens, subject, performance.now() + 10_000)
     expect(next.claims['sub'] === subject, 'claims after a refresh')
     expect(next.tokens.refreshToken?.equals(tokens.refreshToken ?? '') === false, 'rotation')
-    const spent = await upstream.refresh(tokens, subject).catch((error: unknown) => error)
+    const spent = await upstream.refresh(tokens, subject, performance.now() + 10_000).catch((error: unknown) => error)
     expect(spent instanceof Failure && spent.code === 'no_session', 'a spent refresh token')
   } finally {
     await upstream.close()

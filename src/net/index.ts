@@ -20,7 +20,7 @@ export {
 } from './smithy-handler.ts'
 export { type ConnectionProbe, probeConnection, type ProbedCertificate, type ProbeOptions } from './probe.ts'
 export { requestOnce } from './single-request.ts'
-export { limitOfBackend, type Timeouts } from './limits.ts'
+export { limitOfBackend, type Timeouts, within } from './limits.ts'
 export { type Backend, type BackendOptions, createBackend } from './backend.ts'
 export type { TargetTls } from './target-tls.ts'
 export { createMcpEndpoint, createMemoryEndpoint, type McpEndpointOptions } from './mcp-endpoint.ts'

@@ -55,3 +55,14 @@ const ofRoute = (amount: number, name: string): ReachedLimit => ({
   unit: 'ms',
   setting: { name, of: 'the route' },
 })
+
+/** What `work` gives. Rejects with `OutboundError` timeout when it has not ended then, by `performance.now()`; it goes on unobserved. */
+export async function within<T>(work: Promise<T>, endsAtMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new OutboundError('timeout')), Math.max(0, endsAtMs - performance.now()))
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

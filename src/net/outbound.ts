@@ -11,7 +11,7 @@ import {
 import { parseRetryAfter } from '../http/index.ts'
 import { asConnector, promised } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy, urlOf } from './egress.ts'
-import { placed } from './limits.ts'
+import { placed, within } from './limits.ts'
 import { roundTrip } from './round-trip.ts'
 import {
   createAddressCheck,
@@ -162,17 +162,6 @@ const materialOf = ({ caCert, clientCertificate }: OutboundOptions): TlsMaterial
 
 const isSame = (one: TlsMaterial, other: TlsMaterial): boolean =>
   one.client === other.client && (one.ca === other.ca || (one.ca !== undefined && other.ca?.equals(one.ca) === true))
-
-/** Rejects with `OutboundError` timeout when `work` has not ended then, by `performance.now()`. */
-async function within<T>(work: Promise<T>, endsAtMs: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new OutboundError('timeout')), endsAtMs - performance.now())
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
 
 /**
  * A client for one service that is not a backend: identity provider, token endpoint, STS, registry source. Every bound

@@ -150,7 +150,7 @@ export function createProtection(options: ProtectionOptions): Protect {
     // Before the queue as well, so that an open circuit answers at once.
     check(call.onBehalfOf)
     const place = turns.take(call.onBehalfOf)
-    const timer = setTimeout(() => place.leave(), call.endsAtMs - performance.now())
+    const timer = setTimeout(() => place.leave(), Math.max(0, call.endsAtMs - performance.now()))
     try {
       await place.turn
     } finally {

@@ -86,7 +86,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
     },
     deadlineMs: TOKEN_DEADLINE_MS,
     fetch: (caller, _plan, endsAtMs, token) =>
-      subject.show(caller, token, (shown) => exchange(caller, shown, endsAtMs)),
+      subject.show(caller, token, endsAtMs, (shown) => exchange(caller, shown, endsAtMs)),
     onRecovered: (listener) => client.onRecovered(listener),
     close: () => client.close(),
   }

@@ -9,6 +9,8 @@ import {
   type UpstreamToken,
   type UpstreamTokens,
 } from '../core/index.ts'
+import { outboundFailure, within } from '../net/index.ts'
+import { serviceOf } from '../oauth/index.ts'
 import type { UpstreamUse } from '../resources/index.ts'
 
 /** The token that is shown to a service to get a credential for a caller. */
@@ -29,15 +31,21 @@ export interface TokenToShow {
   keyParts(caller: AuthenticatedCaller): readonly string[]
   /**
    * Runs `use` with the token; `own` is the caller's own. Where a session's token is refused it is refreshed, and `use` runs once more; what is refused
-   * then is `no_session`. Throws what `use` and `UpstreamTokens` throw.
+   * then is `no_session`. The token is waited for until `endsAtMs` (`performance.now()`), which `use` has to hold as well. Throws
+   * what `use` and `UpstreamTokens` throw.
    */
-  show<T>(caller: AuthenticatedCaller, own: Secret, use: (shown: ShownToken) => Promise<T>): Promise<T>
+  show<T>(
+    caller: AuthenticatedCaller,
+    own: Secret,
+    endsAtMs: number,
+    use: (shown: ShownToken) => Promise<T>,
+  ): Promise<T>
 }
 
 /** A caller's own token, of any kind. */
 const OWN: TokenToShow = {
   keyParts: () => [],
-  show: (_caller, own, use) => use({ token: own, expiresAtMs: Infinity }),
+  show: (_caller, own, _endsAtMs, use) => use({ token: own, expiresAtMs: Infinity }),
 }
 
 /**
@@ -79,22 +87,29 @@ export function createTokenToShow(
       if (typeof tsid !== 'string') throw noSession('the caller’s token names no session')
       return ['session', provider, tsid]
     },
-    async show(caller, own, use) {
-      if (!hasUpstreamToken(caller, upstream) || upstreamTokens === undefined) return OWN.show(caller, own, use)
-      const first = await upstreamTokens.current(caller, provider, kind)
+    async show(caller, own, endsAtMs, use) {
+      if (!hasUpstreamToken(caller, upstream) || upstreamTokens === undefined)
+        return OWN.show(caller, own, endsAtMs, use)
+      const first = await inTime(upstreamTokens.current(caller, provider, kind), endsAtMs)
       try {
         return await once(first, use)
       } catch (error) {
         if (!isRefused(error)) throw error
-        if (!(await upstreamTokens.reject(caller, provider, first))) throw overFor(error)
+        if (!(await inTime(upstreamTokens.reject(caller, provider, first), endsAtMs))) throw overFor(error)
       }
-      const second = await upstreamTokens.current(caller, provider, kind)
+      const second = await inTime(upstreamTokens.current(caller, provider, kind), endsAtMs)
       return once(second, use).catch((error: unknown) => {
         throw isRefused(error) ? overFor(error) : error
       })
     },
   }
 }
+
+/** Its refresh may have begun for somebody else, and has a deadline of its own. */
+const inTime = <T>(work: Promise<T>, endsAtMs: number): Promise<T> =>
+  within(work, endsAtMs).catch((error: unknown) => {
+    throw outboundFailure(error, serviceOf('token of the upstream'))
+  })
 
 const isRefused = (error: unknown): boolean => FAILURES[asFailure(error).code].fault === 'caller_token'
 

@@ -8,7 +8,7 @@ import {
 } from '../core/index.ts'
 import { areCertificates } from '../files/index.ts'
 import type { SecretRef } from '../fields/index.ts'
-import { outboundFailure } from '../net/index.ts'
+import { outboundFailure, within } from '../net/index.ts'
 import { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
 import type { UpstreamProvider } from '../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
@@ -103,6 +103,12 @@ export function unanswered(error: unknown, where: string): Failure {
     return new Failure('config_error', { detail: `${where}: ${error.kind}` })
   return outboundFailure(error, serviceOf(where))
 }
+
+/** What `work` gives, or `identity_provider_unavailable` at `endsAtMs` (`performance.now()`). */
+export const inTime = <T>(work: Promise<T>, endsAtMs: number, where: string): Promise<T> =>
+  within(work, endsAtMs).catch((error: unknown) => {
+    throw unanswered(error, where)
+  })
 
 /** What an upstream answered can't be used. */
 export const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })

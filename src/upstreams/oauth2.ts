@@ -48,14 +48,14 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
       if (subject === undefined) throw unusable('user-info endpoint: none of the subject fields has a value')
       return { tokens: tokensOf(read, { refreshToken: undefined, scopes }), subject, claims }
     },
-    async refresh(tokens, subject) {
+    async refresh(tokens, subject, endsAtMs) {
       const { refreshToken } = tokens
       if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} gave no refresh token` })
       const form = [
         ['grant_type', 'refresh_token'],
         ['refresh_token', refreshToken.reveal()],
       ] as const
-      const read = await ask({ url: tokenEndpoint, step: 'refresh', form })
+      const read = await ask({ url: tokenEndpoint, step: 'refresh', form, endsAtMs })
       return { tokens: tokensOf(read, tokens), subject, claims: NO_CLAIMS }
     },
     close: () => connections.close(),

@@ -2,7 +2,7 @@ import { asFailure, type Claims, type ClaimValue, Failure } from '../core/index.
 import { createKeyStore, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
-import { createConnections, unusable } from './connection.ts'
+import { createConnections, inTime, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createOidcDiscovery, type OidcMetadata } from './discovery.ts'
 import { verifyIdToken, type VerifiedIdToken } from './id-token.ts'
@@ -12,6 +12,7 @@ import { createTokenEndpoint } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
 import { fetchUserInfo } from './user-info.ts'
 
+const DISCOVERY = 'discovery document'
 const NO_CLAIMS: Claims = Object.freeze(Object.create(null) as Record<string, never>)
 
 type Kept = Pick<UpstreamTokenSet, 'refreshToken' | 'idToken' | 'idTokenExpiresAtMs' | 'scopes'>
@@ -90,20 +91,21 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
    * At a refresh the old tokens may be spent already, so that what goes wrong after must not lose the new ones: an ID token
    * that can't be verified is left out. One of another user ends the session.
    */
-  const renewed = async (read: TokenResponse, subject: string, tokens: UpstreamTokenSet) => {
+  const renewed = async (read: TokenResponse, subject: string, tokens: UpstreamTokenSet, endsAtMs: number) => {
     if (read.idToken === undefined) return { tokens: tokensOf(read, undefined, tokens), subject, claims: NO_CLAIMS }
     let verified: VerifiedIdToken
     let metadata: OidcMetadata
     try {
-      metadata = await discover()
-      verified = await verify(read, metadata, undefined)
+      metadata = await inTime(discover(), endsAtMs, DISCOVERY)
+      verified = await inTime(verify(read, metadata, undefined), endsAtMs, 'key set')
     } catch (error) {
       leaveOut('the ID token of a refresh is left out')(error)
       return { tokens: tokensOf(read, undefined, tokens), subject, claims: NO_CLAIMS }
     }
     if (verified.subject !== subject)
       throw new Failure('no_session', { detail: 'the refreshed ID token is of another user' })
-    const claims = await claimsOf(verified, read, metadata).catch(leaveOut('user info is left out at a refresh'))
+    const told = inTime(claimsOf(verified, read, metadata), endsAtMs, 'user-info endpoint')
+    const claims = await told.catch(leaveOut('user info is left out at a refresh'))
     return { tokens: tokensOf(read, verified, tokens), subject, claims: claims ?? verified.claims }
   }
 
@@ -125,15 +127,15 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
       const before = { refreshToken: undefined, idToken: undefined, idTokenExpiresAtMs: undefined, scopes }
       return { tokens: tokensOf(read, verified, before), subject: verified.subject, claims }
     },
-    async refresh(tokens, subject) {
+    async refresh(tokens, subject, endsAtMs) {
       const { refreshToken } = tokens
       if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} gave no refresh token` })
-      const { tokenEndpoint: url, secretInBody } = await discover()
+      const { tokenEndpoint: url, secretInBody } = await inTime(discover(), endsAtMs, DISCOVERY)
       const form = [
         ['grant_type', 'refresh_token'],
         ['refresh_token', refreshToken.reveal()],
       ] as const
-      return renewed(await ask({ url, step: 'refresh', form, secretInBody }), subject, tokens)
+      return renewed(await ask({ url, step: 'refresh', form, secretInBody, endsAtMs }), subject, tokens, endsAtMs)
     },
     async revoke(tokens) {
       const { revocationEndpoint: url, secretInBody } = await discover()

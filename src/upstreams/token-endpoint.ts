@@ -25,13 +25,15 @@ export interface Grant {
   readonly form: readonly (readonly [string, string])[]
   /** The endpoint takes id and secret in the body only (its metadata say so). */
   readonly secretInBody?: boolean
+  /** As of an `OutboundRequest`. */
+  readonly endsAtMs?: number
 }
 
 /** Asks a token endpoint. Throws `Failure` (see `refusal` and `readTokenResponse` of `oauth`). */
 export type TokenEndpoint = (grant: Grant) => Promise<TokenResponse>
 
 /** A form for one of the endpoints at which we are a client. */
-export type ClientPost = (post: Pick<Grant, 'url' | 'form' | 'secretInBody'>) => Promise<OutboundResponse>
+export type ClientPost = (post: Pick<Grant, 'url' | 'form' | 'secretInBody' | 'endsAtMs'>) => Promise<OutboundResponse>
 
 /**
  * An endpoint of an upstream as one client sees it: HTTP Basic with id and secret, both in the body where only that
@@ -50,10 +52,12 @@ export function createClientPost(
     )
   const [basic, inBody] = [clientWith('clientSecretBasic'), clientWith('clientSecretPost')]
 
-  return async ({ url, form, secretInBody }) => {
+  return async ({ url, form, secretInBody, endsAtMs }) => {
     const client = secretInBody === true ? inBody : basic
     try {
-      return await askTokenEndpoint({ outbound, client }, { url, form, headers: { 'user-agent': 'mcp-extauth' } })
+      const headers = { 'user-agent': 'mcp-extauth' }
+      const post = { url, form, headers, ...(endsAtMs === undefined ? {} : { endsAtMs }) }
+      return await askTokenEndpoint({ outbound, client }, post)
     } catch (error) {
       throw unanswered(error, where)
     }

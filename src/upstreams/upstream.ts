@@ -56,9 +56,10 @@ export interface Upstream {
   finish(leg: UpstreamLeg, callback: URLSearchParams): Promise<UpstreamLogin>
   /**
    * New tokens for a refresh token; the old refresh token stays where no new one came. With a new ID token its claims, and its
-   * `sub` is the `subject`'s. Throws `no_session` when the upstream refuses the refresh token (`invalid_grant`) or there is none.
+   * `sub` is the `subject`'s. Nothing of the upstream's is waited for after `endsAtMs` (`performance.now()`). Throws
+   * `no_session` when the upstream refuses the refresh token (`invalid_grant`) or there is none.
    */
-  refresh(tokens: UpstreamTokenSet, subject: string): Promise<UpstreamLogin>
+  refresh(tokens: UpstreamTokenSet, subject: string, endsAtMs: number): Promise<UpstreamLogin>
   /**
    * Tells the upstream that these tokens are not needed any more (RFC 7009): the refresh token, which takes the others along, or
    * the access token where there is none. Done where its metadata name an endpoint; 5 s at most. Absent: it has no metadata.

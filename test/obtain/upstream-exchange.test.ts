@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Secret } from '../../src/core/index.ts'
+import { createTokenToShow } from '../../src/obtain/token-to-show.ts'
 import type { UpstreamUse } from '../../src/resources/index.ts'
 import { createCaller, createManualClock } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
@@ -39,6 +41,13 @@ test('the upstream’s access token is exchanged, once for all tokens of a sessi
   expect(await header(loggedIn('one', { token: 'b' }))).toBe(first)
   expect(await header(loggedIn('two', { token: 'c' }))).toBe('authorization: Bearer exchanged-access_token-corp-two-0')
   expect(shown()).toEqual(['access_token-corp-one-0', 'access_token-corp-two-0'])
+})
+
+test('an upstream’s token that does not come is waited for until the deadline, whoever wants it', async () => {
+  const hangs = { current: () => new Promise<never>(() => undefined), reject: () => Promise.resolve(true) }
+  const subject = createTokenToShow({ spec: {}, upstream: use() }, hangs)
+  const shown = subject.show(loggedIn('one'), new Secret('own'), performance.now() + 50, () => Promise.resolve('used'))
+  await expect(shown).rejects.toMatchObject({ code: 'identity_provider_unavailable' })
 })
 
 test('with subject_token_type id_token it is the ID token', async () => {

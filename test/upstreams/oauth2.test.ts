@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { START_MS } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { ACCESS, startIdp, type Idp } from './idp.ts'
-import { createRig, LEG } from './rig.ts'
+import { createRig, IN_TIME, LEG } from './rig.ts'
 
 const sockets = createSockets()
 let idp: Idp
@@ -105,7 +105,7 @@ describe('tokenResponseMapping', () => {
     idp.token = {
       body: { ...NESTED, authed_user: { ...NESTED.authed_user, access_token: 'second', refresh_token: undefined } },
     }
-    const next = await upstream.refresh(tokens, subject)
+    const next = await upstream.refresh(tokens, subject, IN_TIME)
     expect([next.tokens.accessToken.reveal(), next.tokens.refreshToken?.reveal()]).toEqual(['second', 'nested-refresh'])
   })
 

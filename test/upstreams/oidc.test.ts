@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { START_MS } from '../support/ports.ts'
 import { ACCESS, atHash, createKey, REFRESH, startIdp, SUBJECT, type Idp } from './idp.ts'
-import { callback, createRig, LEG, SECRET } from './rig.ts'
+import { callback, createRig, IN_TIME, LEG, SECRET } from './rig.ts'
 
 const sockets = createSockets()
 let idp: Idp
@@ -158,7 +158,7 @@ describe('an OIDC upstream', () => {
     const upstream = oidc(idp)
     const { tokens } = await upstream.finish(LEG, callback(idp))
     idp.claims = { aud: 'somebody' }
-    await upstream.refresh(tokens, SUBJECT)
+    await upstream.refresh(tokens, SUBJECT, IN_TIME)
     const said = log.lines.join('\n')
     expect(said).toContain('aud is not our client id')
     for (const secret of [ACCESS, REFRESH, SECRET, 'code-1', LEG.state, SUBJECT]) expect(said).not.toContain(secret)

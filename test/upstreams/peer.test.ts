@@ -4,6 +4,7 @@ import { createUpstream, type Upstream, type UpstreamLeg } from '../../src/upstr
 import { Secret, type Clock } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
 import { upstreamProvider } from '../../src/resources/upstream-provider.ts'
+import { IN_TIME } from './rig.ts'
 import { createRecordingLog, createTestSecrets } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
@@ -72,13 +73,13 @@ describe('oidc-provider as an upstream', () => {
     expect(subject).toBe('alice')
     expect(claims).toMatchObject({ name: 'Alice', email: 'alice@example.com', email_verified: true, groups: ['dev'] })
     expect(tokens.scopes).toEqual(['openid', 'offline_access', 'profile', 'email'])
-    const next = await upstream.refresh(tokens, subject)
+    const next = await upstream.refresh(tokens, subject, IN_TIME)
     expect(next.tokens.refreshToken?.equals(tokens.refreshToken ?? '')).toBe(false)
     expect(next.tokens.idToken).not.toBe(tokens.idToken)
     expect(next.claims).toMatchObject({ sub: 'alice', name: 'Alice' })
     // The one before is spent: shown again, it ends the family there, and the session here.
-    await expect(upstream.refresh(tokens, subject)).rejects.toMatchObject({ code: 'no_session' })
-    await expect(upstream.refresh(next.tokens, subject)).rejects.toMatchObject({ code: 'no_session' })
+    await expect(upstream.refresh(tokens, subject, IN_TIME)).rejects.toMatchObject({ code: 'no_session' })
+    await expect(upstream.refresh(next.tokens, subject, IN_TIME)).rejects.toMatchObject({ code: 'no_session' })
   })
 
   it('refuses another verifier, and a code that was used', async () => {

@@ -3,7 +3,7 @@ import type { FailureCode } from '../../src/core/index.ts'
 import { START_MS } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { startIdp, SUBJECT, type Answer, type Idp } from './idp.ts'
-import { callback, createRig, LEG, SECRET } from './rig.ts'
+import { callback, createRig, IN_TIME, LEG, SECRET } from './rig.ts'
 
 const sockets = createSockets()
 let idp: Idp
@@ -24,7 +24,7 @@ describe('a refresh at an OIDC upstream', () => {
     const { upstream, tokens } = await loggedIn()
     idp.tokens = { access_token: 'access-2', refresh_token: 'refresh-2', expires_in: 60, scope: 'openid' }
     idp.claims = { at_hash: undefined, groups: ['new'], exp: START_MS / 1000 + 900 }
-    const login = await upstream.refresh(tokens, SUBJECT)
+    const login = await upstream.refresh(tokens, SUBJECT, IN_TIME)
     expect(login).toMatchObject({ subject: SUBJECT, claims: { groups: ['new'] } })
     expect(login.tokens).toMatchObject({
       expiresAtMs: START_MS + 60_000,
@@ -41,7 +41,7 @@ describe('a refresh at an OIDC upstream', () => {
   it('keeps what is not renewed: refresh token, ID token, scopes', async () => {
     const { upstream, tokens } = await loggedIn()
     idp.tokens = { access_token: 'access-2', refresh_token: undefined, id_token: undefined, expires_in: undefined }
-    const login = await upstream.refresh(tokens, SUBJECT)
+    const login = await upstream.refresh(tokens, SUBJECT, IN_TIME)
     expect(login.claims).toEqual({})
     const { refreshToken, idToken, idTokenExpiresAtMs, scopes } = tokens
     expect(login.tokens).toMatchObject({ refreshToken, idToken, idTokenExpiresAtMs, scopes, expiresAtMs: undefined })
@@ -55,23 +55,46 @@ describe('a refresh at an OIDC upstream', () => {
     const { upstream, tokens, log, clock } = await loggedIn()
     clock.advance(3_600_000)
     Object.assign(idp, { tokens: { access_token: 'access-2' } }, values)
-    const login = await upstream.refresh(tokens, SUBJECT)
+    const login = await upstream.refresh(tokens, SUBJECT, IN_TIME)
     expect(login.tokens.accessToken.reveal()).toBe('access-2')
     expect([login.tokens.idToken, login.claims]).toEqual([tokens.idToken, {}])
     expect(log.lines.join('\n')).toContain('the ID token of a refresh is left out')
   })
 
+  it.each(['discovery', 'token'] as const)('waits for a provider whose %s hangs until its deadline', async (part) => {
+    const { upstream, tokens, clock } = await loggedIn()
+    // What was discovered is asked for again.
+    clock.advance(3 * 24 * 3_600_000)
+    idp[part] = { after: new Promise(() => undefined) }
+    const startedAt = performance.now()
+    await expect(upstream.refresh(tokens, SUBJECT, startedAt + 200)).rejects.toMatchObject({
+      code: 'identity_provider_unavailable',
+    })
+    expect(performance.now() - startedAt).toBeLessThan(4_000)
+  })
+
+  it.each(['jwks', 'userInfo'] as const)('does without what hangs beyond its deadline: %s', async (part) => {
+    const { upstream, tokens, clock } = await loggedIn()
+    clock.advance(3 * 24 * 3_600_000)
+    idp.tokens = { access_token: 'access-2' }
+    idp.claims = { at_hash: undefined, name: undefined, exp: clock.now() / 1000 + 900 }
+    idp[part] = { after: new Promise(() => undefined) }
+    const login = await upstream.refresh(tokens, SUBJECT, performance.now() + 1_000)
+    expect(login.tokens.accessToken.reveal()).toBe('access-2')
+    expect(login.claims['name']).toBeUndefined()
+  })
+
   it('is not for another user', async () => {
     const { upstream, tokens } = await loggedIn()
     idp.claims = { sub: 'user-2' }
-    await expect(upstream.refresh(tokens, SUBJECT)).rejects.toMatchObject({ code: 'no_session' })
+    await expect(upstream.refresh(tokens, SUBJECT, IN_TIME)).rejects.toMatchObject({ code: 'no_session' })
   })
 
   it('does without user info that fails', async () => {
     const { upstream, tokens } = await loggedIn()
     idp.claims = { name: undefined }
     idp.userInfo = { status: 500 }
-    const { claims } = await upstream.refresh(tokens, SUBJECT)
+    const { claims } = await upstream.refresh(tokens, SUBJECT, IN_TIME)
     expect(claims).toMatchObject({ email: 'one@example.com' })
   })
 
@@ -97,20 +120,20 @@ describe('a refresh at an OIDC upstream', () => {
   ])('%s', async (_name, answer, code) => {
     const { upstream, tokens } = await loggedIn()
     idp.token = answer
-    await expect(upstream.refresh(tokens, SUBJECT)).rejects.toMatchObject({ code })
+    await expect(upstream.refresh(tokens, SUBJECT, IN_TIME)).rejects.toMatchObject({ code })
   })
 
   it('is nothing without a refresh token', async () => {
     const { upstream, tokens } = await loggedIn()
     const none = { ...tokens, refreshToken: undefined }
-    await expect(upstream.refresh(none, SUBJECT)).rejects.toMatchObject({ code: 'no_session' })
+    await expect(upstream.refresh(none, SUBJECT, IN_TIME)).rejects.toMatchObject({ code: 'no_session' })
   })
 
   it('is not sent twice when its answer is lost: the token may be spent', async () => {
     const { upstream, tokens } = await loggedIn()
     const before = idp.count('/token')
     idp.token = { cut: true }
-    await upstream.refresh(tokens, SUBJECT).catch(() => undefined)
+    await upstream.refresh(tokens, SUBJECT, IN_TIME).catch(() => undefined)
     expect(idp.count('/token')).toBe(before + 1)
   })
 
@@ -122,13 +145,13 @@ describe('a refresh at an OIDC upstream', () => {
         ? { status: 401, body: { error: 'invalid_client' } }
         : { body: { access_token: 'access-2', token_type: 'bearer' } }
     const before = idp.count('/token')
-    await expect(upstream.refresh(tokens, SUBJECT)).rejects.toMatchObject({ code: 'config_error' })
+    await expect(upstream.refresh(tokens, SUBJECT, IN_TIME)).rejects.toMatchObject({ code: 'config_error' })
     expect(idp.count('/token')).toBe(before + 1)
     secrets.get('idp/secret').pending = 'rotated'
-    const login = await upstream.refresh(tokens, SUBJECT)
+    const login = await upstream.refresh(tokens, SUBJECT, IN_TIME)
     expect(login.tokens.accessToken.reveal()).toBe('access-2')
     expect(idp.count('/token')).toBe(before + 3)
-    await upstream.refresh(tokens, SUBJECT)
+    await upstream.refresh(tokens, SUBJECT, IN_TIME)
     expect(idp.count('/token')).toBe(before + 4)
   })
 })

@@ -9,6 +9,9 @@ import type { Idp } from './idp.ts'
 
 export const SECRET = 'client secret: of/us'
 
+/** Later than any test ends. */
+export const IN_TIME = performance.now() + 600_000
+
 export const LEG: UpstreamLeg = {
   state: 'state-of-the-leg',
   nonce: 'nonce-of-the-leg',

@@ -30,6 +30,8 @@ export interface RefreshRequest {
   readonly tsid: string
   readonly upstream: Upstream
   readonly needs: (held: HeldTokens, record: SessionRecord) => boolean
+  /** Nothing of the upstream's is waited for after this (`performance.now()`). */
+  readonly endsAtMs: number
 }
 
 /** Renewed each third of it: the lock outlives a failover of the store, and not for long a replica that died. */
@@ -137,7 +139,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
   }
 
   const underLock = async (request: RefreshRequest, lock: HeldLock): Promise<Refreshed | undefined> => {
-    const { tsid, upstream, needs } = request
+    const { tsid, upstream, needs, endsAtMs } = request
     const loaded = await records.load(tsid)
     const from = loaded?.record.providers.get(upstream.name)
     if (loaded === undefined || from === undefined) return undefined
@@ -148,7 +150,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
     // Sent twice, a refresh token that rotates looks stolen: whoever has the lock by now sends it.
     if (!lock.isHeld)
       throw new Failure('store_unavailable', { detail: 'the lock of a refresh was lost', retryAfterSeconds: 1 })
-    const login = await upstream.refresh(from, from.user)
+    const login = await upstream.refresh(from, from.user, endsAtMs)
     const kept = await keep(request, loaded, from, login, lock.fence)
     count(upstream.name, kept?.isStored === false ? 'not_stored' : 'refreshed')
     return kept

@@ -36,6 +36,8 @@ export interface Renewal {
   settle(): Promise<void>
 }
 
+/** For all of a refresh, the wait for another replica's included: who joins it later waits less. */
+const DEADLINE_MS = 10_000
 const FAILURE_PAUSE_MS = 2000
 const MOST_REMEMBERED = 10_000
 
@@ -57,7 +59,7 @@ export function createRenewal(options: RenewalOptions): Renewal {
     const upstream = upstreams.get(provider)
     if (upstream === undefined) throw new Failure('config_error', { detail: `there is no upstream ${provider}` })
     if (unsaved.get(tsid) === true) throw noSession('the tokens that could not be stored have ended')
-    const result = await refresh({ tsid, upstream, needs })
+    const result = await refresh({ tsid, upstream, needs, endsAtMs: performance.now() + DEADLINE_MS })
     if (result === undefined || ended.has(tsid)) throw noSession('the session has ended meanwhile')
     if (!result.isStored) unsaved.set(tsid, true, result.record.endsAtMs)
     live.keep(tsid, provider, result.held, result.record)

@@ -79,7 +79,7 @@ function withCallerToken({ spec }: CloudStsAuth, identity: TokenToShow, deps: As
   return {
     deadlineMs: STS_DEADLINE_MS,
     fetch: (caller, { role, sessionName, attributes }, endsAtMs, own) =>
-      identity.show(caller, own, ({ token }) =>
+      identity.show(caller, own, endsAtMs, ({ token }) =>
         assumeRole({ roleArn: role, sessionName, attributes, token, onBehalfOf: onBehalfOf(caller), endsAtMs }),
       ),
   }

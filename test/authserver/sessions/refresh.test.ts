@@ -169,6 +169,21 @@ describe('refreshing upstream tokens', () => {
     expect(performance.now() - startedAt).toBeLessThan(6_000)
   })
 
+  it('has one deadline of 10 s, in which it waits for another replica too', async () => {
+    const rig = createRig()
+    const sessions = await rig.replica()
+    await rig.login(sessions)
+    const other = await rig.memory.lock(`refresh:session:${TSID}`, { ttlMs: 60_000, waitMs: 0 })
+    rig.clock.advance(HOUR)
+    const asked = rig.access(sessions)
+    await settle()
+    const releasedAt = performance.now()
+    await other?.release()
+    expect(await asked).toBe('access-1')
+    expect(rig.corp.endsAtMs).toBeLessThan(releasedAt + 10_000)
+    expect(rig.corp.endsAtMs).toBeGreaterThan(releasedAt)
+  })
+
   it('who lost the lock and comes late takes what the next one has stored', async () => {
     const rig = createRig()
     const late = await rig.replica({ ...withoutHolding(rig.memory) })

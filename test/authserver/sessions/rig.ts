@@ -18,6 +18,8 @@ export const HOUR = 3_600_000
 /** An upstream that counts its refreshes and does what a test says. */
 export interface TestUpstream extends Upstream {
   refreshes: number
+  /** Deadline of the last one, by `performance.now()`. */
+  endsAtMs: number
   /** What a refresh does; default: tokens `access-N`, `refresh-N`, good for an hour. */
   onRefresh: (tokens: UpstreamTokenSet, count: number) => Promise<Partial<UpstreamTokenSet> & { claims?: Claims }>
 }
@@ -37,11 +39,13 @@ export function createTestUpstream(name: string, now: () => number): TestUpstrea
     name,
     identityProvider: `https://${name}.example.com`,
     refreshes: 0,
+    endsAtMs: Infinity,
     onRefresh: () => Promise.resolve({}),
     authorizationUrl: () => Promise.reject(new Error('not here')),
     finish: () => Promise.reject(new Error('not here')),
-    async refresh(tokens, subject): Promise<UpstreamLogin> {
+    async refresh(tokens, subject, endsAtMs): Promise<UpstreamLogin> {
       upstream.refreshes += 1
+      upstream.endsAtMs = endsAtMs
       const count = upstream.refreshes
       const { claims = {}, ...values } = await upstream.onRefresh(tokens, count)
       const fresh = {
