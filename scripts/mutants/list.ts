@@ -14,6 +14,7 @@ import { KEPT_LOGINS } from './kept-logins.ts'
 import { KUBE } from './kube.ts'
 import { LISTEN } from './listen.ts'
 import { LOGIN_GUARDS } from './login-guards.ts'
+import { LOGIN_RULES } from './login-rules.ts'
 import { LOGINS } from './logins.ts'
 import type { Mutation } from './mutation.ts'
 import { OUTBOUND } from './outbound.ts'
@@ -37,6 +38,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CLIENTS,
   ...LOGINS,
   ...LOGIN_GUARDS,
+  ...LOGIN_RULES,
   ...ISSUING,
   ...WITHOUT_LOGIN,
   ...OUTBOUND,

@@ -253,7 +253,7 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   {
     rule: 'user info is about the user of the ID token',
     file: 'src/upstreams/oidc.ts',
-    find: 'if (answer.subject !== subject) throw',
+    find: 'if (answer.subject !== sub) throw',
     replace: "if (answer.subject === '') throw",
     tests: ['test/upstreams/failures.test.ts'],
   },

@@ -1,4 +1,5 @@
 import { Failure } from '../core/index.ts'
+import { upstreamsInOrder } from '../resources/index.ts'
 import type { AuthServerConfig } from './config.ts'
 
 /** Where an upstream sends the browser back to, and where the pages of that login are. */
@@ -72,7 +73,7 @@ export function addressesOf({ spec, resources }: AuthServerConfig): Addresses {
 type Spec = AuthServerConfig['spec']
 
 function chainFor(spec: Spec, resource: AuthServerConfig['resources'][number]): readonly ChainLink[] {
-  const chain = spec.upstreamProviders
+  const chain = upstreamsInOrder(spec)
     .filter(({ name }, index) => index === 0 || resource.providers.includes(name))
     .map((provider) => {
       const { redirectUri } = provider.oidcConfig ?? provider.oauth2Config ?? {}

@@ -1,6 +1,6 @@
 import { SIGNATURE_ALGORITHMS } from '../resources/index.ts'
 import type { Addresses } from './addresses.ts'
-import { AUTH_METHODS, type GrantType } from './clients/client.ts'
+import type { AuthMethod, GrantType } from './clients/client.ts'
 import type { SigningKey } from './keys/signing-key.ts'
 import type { ResourceNames } from './resource-names.ts'
 
@@ -9,6 +9,10 @@ export interface Offers {
   readonly grantTypes: readonly GrantType[]
   /** Profiles of RFC 7523 (draft-ietf-oauth-identity-assertion-authz-grant §6). */
   readonly grantProfiles: readonly string[]
+  /** How its clients authenticate. */
+  readonly authMethods: readonly AuthMethod[]
+  /** Whether clients may be known by metadata documents. */
+  readonly readsDocuments: boolean
 }
 
 export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
@@ -17,13 +21,15 @@ export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 export function serverMetadata(
   addresses: Addresses,
   resources: ResourceNames,
-  { grantTypes, grantProfiles }: Offers,
+  { grantTypes, grantProfiles, ...offers }: Offers,
 ): Record<string, unknown> {
+  const algorithms = offers.authMethods.includes('private_key_jwt') ? SIGNATURE_ALGORITHMS : undefined
+  // What is undefined is not in the document.
   const authMethods = {
-    token_endpoint_auth_methods_supported: AUTH_METHODS,
-    token_endpoint_auth_signing_alg_values_supported: SIGNATURE_ALGORITHMS,
-    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
-    revocation_endpoint_auth_signing_alg_values_supported: SIGNATURE_ALGORITHMS,
+    token_endpoint_auth_methods_supported: offers.authMethods,
+    token_endpoint_auth_signing_alg_values_supported: algorithms,
+    revocation_endpoint_auth_methods_supported: offers.authMethods,
+    revocation_endpoint_auth_signing_alg_values_supported: algorithms,
   }
   return {
     issuer: addresses.issuer,
@@ -40,7 +46,7 @@ export function serverMetadata(
     code_challenge_methods_supported: ['S256'],
     ...authMethods,
     authorization_response_iss_parameter_supported: true,
-    client_id_metadata_document_supported: true,
+    client_id_metadata_document_supported: offers.readsDocuments,
   }
 }
 

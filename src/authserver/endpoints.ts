@@ -2,6 +2,7 @@ import { asFailure, Failure, type Clock, type LocalHandler, type LocalRequest, t
 import type { Addresses, Callback } from './addresses.ts'
 import type { Asker } from './asker.ts'
 import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
+import type { Known } from './clients/metadata.ts'
 import { type Offers, openidConfiguration, serverMetadata } from './discovery.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import type { Authorize } from './login/authorize.ts'
@@ -24,6 +25,8 @@ export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'gran
   readonly addresses: Addresses
   readonly resources: ResourceNames
   readonly offers: Offers
+  /** What clients may say that they want. */
+  readonly known: Known
   readonly ring: KeyRing
   readonly authorize: Authorize
   readonly consent: ConsentStep
@@ -58,8 +61,7 @@ function documentEndpoints({ addresses, resources, offers, ring }: EndpointParts
 }
 
 function clientEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, asker, limits, clients, resources, offers } = parts
-  const known = { scopes: resources.scopes, grantTypes: offers.grantTypes }
+  const { addresses, asker, limits, clients, known, offers } = parts
   const { token, revoke } = createTokenEndpoint({ ...parts, issuer: addresses.issuer, grantTypes: offers.grantTypes })
   const post = (url: string, bodyLimitBytes: number, limit: Limit, work: LocalHandler['handle']): LocalHandler => ({
     path: new URL(url).pathname,

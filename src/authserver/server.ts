@@ -10,7 +10,7 @@ import { createSeal } from '../storage/index.ts'
 import { addressesOf, type Addresses } from './addresses.ts'
 import { createTakeAssertion } from './clients/assertion.ts'
 import { createAuthenticateClient } from './clients/authentication.ts'
-import { grantTypesOf } from './clients/client.ts'
+import { authMethodsOf, grantTypesOf, readsDocuments } from './clients/client.ts'
 import type { ClientDirectory } from './clients/directory.ts'
 import { openClients } from './clients/open-clients.ts'
 import type { AuthServerConfig } from './config.ts'
@@ -94,7 +94,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     ...runtime,
   })
   const grantTypes = grantTypesOf(spec)
-  const { outbound, asker, clients } = openClients(config, deps, seal, { resources, grantTypes })
+  const { outbound, asker, clients, known } = openClients(config, deps, seal, { resources, grantTypes })
   const codes = createCodes(store, seal, { clock, lifespanMs: lifespans.codeMs })
   const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
   const state = { resources, clients, codes }
@@ -118,8 +118,14 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const handlers = createEndpoints({
     addresses,
     resources,
-    offers: { grantTypes, grantProfiles: identityAssertions === undefined ? [] : [ID_JAG_PROFILE] },
+    offers: {
+      grantTypes,
+      grantProfiles: identityAssertions === undefined ? [] : [ID_JAG_PROFILE],
+      authMethods: authMethodsOf(spec),
+      readsDocuments: readsDocuments(spec),
+    },
     clients,
+    known,
     tokens,
     withoutLogin,
     authenticateClient: createAuthenticateClient(clients, takeAssertion),
@@ -139,7 +145,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     issuer: createOwnIssuer(spec.issuer, { ring, sessions, clock }),
     upstreamTokens: sessions,
     opened: () => sessions.opened(),
-    warnings: isAlone ? [`authorization server ${config.name}: ${ONE_REPLICA}`] : [],
+    warnings: warningsOf(config, resources, isAlone),
     readiness: () =>
       readinessOf([() => ring.keys(), () => secrets.current(), ...upstreamLooks], { store, clients, isAlone }),
     async close() {
@@ -151,6 +157,17 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
       ])
     },
   }
+}
+
+/** What should be known before somebody relies on a server. */
+function warningsOf({ name, spec }: AuthServerConfig, { scopes }: ResourceNames, isAlone: boolean): readonly string[] {
+  const unknown = (spec.baselineClientScopes ?? []).filter((scope) => !scopes.has(scope))
+  return [
+    ...(isAlone ? [ONE_REPLICA] : []),
+    ...(unknown.length === 0
+      ? []
+      : [`no route has these of "baselineClientScopes", and no client gets them: ${unknown.join(', ')}`]),
+  ].map((warning) => `authorization server ${name}: ${warning}`)
 }
 
 /** The keys and secrets of a server, each looked at once. Throws what no waiting mends. */

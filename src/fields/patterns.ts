@@ -22,6 +22,9 @@ export const ISSUER = /^https?:\/\/[!-"$->@-~]+[!-"$-.0->@-~]$/
 /** An issuer's scheme, host and path: https, or http on this machine. */
 export const ISSUER_PLACE = `^(https://${HOST}|http://(localhost|127[.]0[.]0[.]1|\\[::1\\]))(:${PORT})?(/([!-"$&->@-\\[\\]-~]|%[0-9A-Fa-f]{2})*)?$`
 
+/** The same with http anywhere. */
+export const HTTP_ISSUER_PLACE = `^http://${HOST}(:${PORT})?(/([!-"$&->@-\\[\\]-~]|%[0-9A-Fa-f]{2})*)?$`
+
 /** RFC 9110 §5.1. */
 export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 

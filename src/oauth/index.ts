@@ -32,4 +32,10 @@ export {
 export { jwtEndMs, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
 export { askTokenEndpoint, isNoTokenEndpoint } from './token-endpoint.ts'
 export { MAX_LIFETIME_MS, readLifetimeMs, readTokenValue } from './token-values.ts'
-export { readTokenResponse, type TokenResponse, type TokenResponseMapping } from './token-response.ts'
+export {
+  membersOf,
+  readTokenResponse,
+  tokensIn,
+  type TokenResponse,
+  type TokenResponseMapping,
+} from './token-response.ts'

@@ -67,7 +67,14 @@ function scopesOf(value: ClaimValue | undefined): readonly string[] | undefined 
   return joined.split(/[ ,]+/).filter((scope) => scope !== '')
 }
 
-function membersOf(response: OutboundResponse, { url, step, nowMs }: ReadOptions): Claims {
+/**
+ * The members of a token endpoint's answer, tokens among them: they go nowhere but into `tokensIn` and what looks for a user.
+ * Throws what an error answer stands for, and `identity_provider_error` for what can't be used.
+ */
+export function membersOf(
+  response: OutboundResponse,
+  { url, step, nowMs }: Pick<ReadOptions, 'url' | 'step' | 'nowMs'>,
+): Claims {
   const busy = busyFailure(response, SERVICE, nowMs)
   if (busy !== undefined) throw busy
   const { status } = response
@@ -89,9 +96,14 @@ function membersOf(response: OutboundResponse, { url, step, nowMs }: ReadOptions
  * `token_type` is taken as Bearer whatever it says (specification, `tokenResponseMapping`). Throws what an error answer
  * stands for, and `identity_provider_error` for what can't be used.
  */
-export function readTokenResponse(response: OutboundResponse, options: ReadOptions): TokenResponse {
-  const { mapping, sentAtMs } = options
-  const members = membersOf(response, options)
+export const readTokenResponse = (response: OutboundResponse, options: ReadOptions): TokenResponse =>
+  tokensIn(membersOf(response, options), options)
+
+/** The same of members that have been read. */
+export function tokensIn(
+  members: Claims,
+  { mapping, sentAtMs }: Pick<ReadOptions, 'mapping' | 'sentAtMs'>,
+): TokenResponse {
   const paths = mapping ?? STANDARD
   const at = (path: string) => (mapping === undefined ? members[path] : valueAt(members, path))
   const access = at(paths.accessTokenPath)

@@ -1,10 +1,13 @@
 import { z } from 'zod'
+import { CLIENT_RULES, clientRuleFields } from './client-rules.ts'
 import { storage } from './embedded-storage.ts'
 import { configuredClient, identityAssertions, unique } from './grants-without-login.ts'
 import {
   celPattern,
   ISSUER,
+  HTTP_ISSUER_PLACE,
   ISSUER_PLACE,
+  judgePlainHttp,
   isRecord,
   withCel,
   withRules,
@@ -16,20 +19,32 @@ import {
 } from '../fields/index.ts'
 import { AUTH_SERVER_FIELDS, type FieldTable, refusals, tabledFields } from './manifest-fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
-import { upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
+import { providerName, upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
 
 const issuer = () =>
   z.string().max(2048).regex(ISSUER, { error: 'expected an issuer URL without query, fragment or trailing slash' })
 
+const INSECURE = 'insecureAllowHTTP'
 const httpOnlyOnLocalhost = (name: string): Rule => ({
-  message: 'expected https (http only for localhost) and no user information',
+  message: `expected https (http only for localhost, or with "${INSECURE}") and no user information`,
   at: name,
-  holds: (value) => typeof value[name] !== 'string' || !ISSUER.test(value[name]) || isIssuer(value[name]),
-  cel: `!has(self.${name}) || (self.${name}.matches(${celPattern(ISSUER_PLACE)}) && isURL(self.${name}))`,
-  json: { properties: { [name]: { pattern: ISSUER_PLACE } } },
+  holds: (value) =>
+    typeof value[name] !== 'string' || !ISSUER.test(value[name]) || isIssuer(value[name], value[INSECURE] === true),
+  cel: `!has(self.${name}) || ((self.${name}.matches(${celPattern(ISSUER_PLACE)}) || (has(self.${INSECURE}) && self.${INSECURE} && self.${name}.matches(${celPattern(HTTP_ISSUER_PLACE)}))) && isURL(self.${name}))`,
+  json: {
+    anyOf: [
+      { properties: { [name]: { pattern: ISSUER_PLACE } } },
+      {
+        properties: { [INSECURE]: { const: true }, [name]: { pattern: HTTP_ISSUER_PLACE } },
+        required: [INSECURE],
+      },
+    ],
+  },
 })
 
-const isIssuer = (text: string): boolean => URL.canParse(text) && new RegExp(ISSUER_PLACE).test(text)
+const isIssuer = (text: string, isInsecure: boolean): boolean =>
+  URL.canParse(text) &&
+  [ISSUER_PLACE, ...(isInsecure ? [HTTP_ISSUER_PLACE] : [])].some((place) => new RegExp(place).test(text))
 
 const lifespan = (fallback: string) => goDuration().prefault(fallback)
 
@@ -97,6 +112,16 @@ const noReservedClaims: Rule = {
   json: { properties: { forwardClaims: { items: { not: { enum: [...RESERVED_CLAIMS] } } } } },
 }
 
+const knownPrimary: Rule = {
+  message: 'expected the name of one of "upstreamProviders"',
+  at: 'primaryUpstreamProvider',
+  holds: ({ primaryUpstreamProvider: primary, upstreamProviders: providers }) =>
+    primary === undefined ||
+    !Array.isArray(providers) ||
+    providers.some((provider: unknown) => isRecord(provider) && provider.name === primary),
+  cel: '!has(self.primaryUpstreamProvider) || self.upstreamProviders.exists(p, p.name == self.primaryUpstreamProvider)',
+}
+
 /** Fields of others' manifests that are refused by name; those of its parts are refused there. */
 const OWN_FIELDS: FieldTable = Object.fromEntries(
   Object.entries(AUTH_SERVER_FIELDS).filter(([path]) => !path.includes('.')),
@@ -109,6 +134,11 @@ export const embeddedAuthServer = () =>
       issuer: issuer().describe('Issuer identifier, the iss claim of issued tokens.'),
       authorizationEndpointBaseUrl: issuer().optional().describe('Base of the advertised authorization endpoint.'),
       upstreamProviders: z.array(upstreamProvider()).min(1).max(64).describe('Upstream identity providers.'),
+      primaryUpstreamProvider: providerName()
+        .optional()
+        .describe(
+          'Name of the upstream provider that says who logs in, and is visited first; the first one when absent.',
+        ),
       hmacSecretRefs: z
         .array(secretRef('bytes'))
         .max(16)
@@ -145,9 +175,17 @@ export const embeddedAuthServer = () =>
         .max(50)
         .optional()
         .describe('More claims of the first upstream that our tokens carry. Extends the specification.'),
+      ...clientRuleFields(),
+      disableUpstreamTokenInjection: z
+        .boolean()
+        .optional()
+        .describe(
+          'Callers log in here, and backends get no token of the upstream provider: where this server alone says how one is reached, nothing is added. False when absent.',
+        ),
       ...tabledFields(OWN_FIELDS, '', []),
     }),
     [
+      ...CLIENT_RULES,
       ...refusals(OWN_FIELDS),
       httpOnlyOnLocalhost('issuer'),
       httpOnlyOnLocalhost('authorizationEndpointBaseUrl'),
@@ -162,6 +200,7 @@ export const embeddedAuthServer = () =>
         },
         cel: 'self.upstreamProviders.all(p, self.upstreamProviders.exists_one(q, q.name == p.name))',
       },
+      knownPrimary,
       unique('clients', 'clientId'),
       noReservedClaims,
     ],
@@ -169,6 +208,15 @@ export const embeddedAuthServer = () =>
 
 /** `spec.embeddedAuthServer` with its defaults. */
 export type EmbeddedAuthServer = z.output<ReturnType<typeof embeddedAuthServer>>
+
+/** The upstream providers as a login visits them: the first says who it is (authserver.md §4.5). */
+export function upstreamsInOrder(
+  spec: Pick<EmbeddedAuthServer, 'upstreamProviders' | 'primaryUpstreamProvider'>,
+): readonly UpstreamProvider[] {
+  const isPrimary = ({ name }: UpstreamProvider): boolean => name === spec.primaryUpstreamProvider
+  const { upstreamProviders: all } = spec
+  return [...all.filter(isPrimary), ...all.filter((provider) => !isPrimary(provider))]
+}
 
 export const embeddedAuthServerRecord = {
   ...ORDINARY,
@@ -179,7 +227,7 @@ export const embeddedAuthServerRecord = {
   asks: () => 'session',
   init: FIRST_LOGIN,
   urls: ({ upstreamProviders }) => upstreamProviders.flatMap(upstreamUrls),
-  remarks: ephemeralKeys,
+  remarks: (spec) => [...plainHttp(spec), ...ephemeralKeys(spec)],
 } satisfies TypeRecord<EmbeddedAuthServer>
 
 /** What an upstream is called by, or its users are sent to. */
@@ -189,11 +237,20 @@ function upstreamUrls({ oidcConfig, oauth2Config }: UpstreamProvider, index: num
     [['oidcConfig', 'userInfoOverride', 'endpointUrl'], oidcConfig?.userInfoOverride?.endpointUrl],
     [['oauth2Config', 'authorizationEndpoint'], oauth2Config?.authorizationEndpoint],
     [['oauth2Config', 'tokenEndpoint'], oauth2Config?.tokenEndpoint],
-    [['oauth2Config', 'userInfo', 'endpointUrl'], oauth2Config?.userInfo.endpointUrl],
+    [['oauth2Config', 'userInfo', 'endpointUrl'], oauth2Config?.userInfo?.endpointUrl],
   ]
   return urls.flatMap(([path, url]) =>
     url === undefined ? [] : [{ path: [...base, ...path], url, insecureAllowHttp: undefined }],
   )
+}
+
+function plainHttp(spec: EmbeddedAuthServer): Remark[] {
+  return (['issuer', 'authorizationEndpointBaseUrl'] as const)
+    .filter((name) => spec[name] !== undefined && judgePlainHttp(spec[name], true) !== 'fine')
+    .map((name) => ({
+      path: [name],
+      message: `plain http beyond this machine (${INSECURE}): codes, tokens and cookies are readable on the way`,
+    }))
 }
 
 function ephemeralKeys(spec: EmbeddedAuthServer): Remark[] {

@@ -48,7 +48,8 @@ export { fillPolicy, LONGEST_POLICY, parsedTemplate } from './aws/session-policy
 export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
 export { AUTH_SERVER_FIELDS, type FieldTable, WORKLOAD_FIELDS } from './manifest-fields/index.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
-export { type EmbeddedAuthServer, RESERVED_CLAIMS } from './embedded-auth-server.ts'
+export { CLIENT_PRESETS, withClientPresets } from './client-rules.ts'
+export { type EmbeddedAuthServer, RESERVED_CLAIMS, upstreamsInOrder } from './embedded-auth-server.ts'
 export {
   type ConfiguredClient,
   type IdentityAssertionIssuer,
@@ -85,7 +86,7 @@ export { type ClientAuth, clientAuthOf, type FlatClient, SIGNATURE_ALGORITHMS } 
 export type { ClientCredentials } from './client-credentials.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export type { CalledUrl, FirstSecret } from './type-record.ts'
-export type { OAuth2Config, OidcConfig, UpstreamProvider, UserInfo } from './upstream-provider.ts'
+export type { IdentityFromToken, OAuth2Config, OidcConfig, UpstreamProvider, UserInfo } from './upstream-provider.ts'
 export { type ManifestCallers, describedProvider, referencedCallers } from './workloads/manifest-callers.ts'
 export { mcpOidcConfig, type MCPOIDCConfig } from './workloads/mcp-oidc-config.ts'
 export type { Backend } from './workloads/workload-fields.ts'

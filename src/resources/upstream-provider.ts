@@ -8,6 +8,7 @@ import {
   httpsUrl,
   httpUrl,
   int32,
+  type Rule,
   scopes,
   secretRef,
   goesWithType,
@@ -75,6 +76,9 @@ const clientFields = () => ({
 const ISSUER_URL =
   'an https URL, on this machine too (caBundleRef trusts an own CA; plain http is for loopback endpoints of type oauth2),'
 
+/** A claim at the top of an ID token, as an identifier; empty means the same as absent. */
+const CLAIM_NAME = /^([A-Za-z_][A-Za-z0-9_]*)?$/
+
 /** Where the fields of an upstream are in the table of manifests. */
 const OIDC = 'upstreamProviders[].oidcConfig'
 const OAUTH2 = 'upstreamProviders[].oauth2Config'
@@ -89,6 +93,14 @@ const oidcConfig = () =>
       toleranceSeconds: int32(0, 60)
         .default(5)
         .describe('Clock difference that is allowed for ID tokens, in seconds. Extends the specification.'),
+      subjectClaim: z
+        .string()
+        .max(128)
+        .regex(CLAIM_NAME, { error: 'expected the name of a claim: letters, digits and "_"' })
+        .optional()
+        .describe(
+          'Claim of the ID token that says who it is, where `sub` is another one for each client (`oid` of Entra ID); `sub` when absent. Whoever changes it makes other users of all.',
+        ),
       ...tabledFields(AUTH_SERVER_FIELDS, OIDC, []),
     }),
     [
@@ -99,6 +111,34 @@ const oidcConfig = () =>
 export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
 
 const dotPath = () => z.string().min(1).max(256)
+
+/** Printable ASCII of which no reader of such paths makes a query. */
+const PLAIN_PATH = String.raw`[!-"$-)+->A-\[\]-{}~]+`
+/** A dot path, and one into the payload of the JWT that is there. */
+const IDENTITY_PATH = new RegExp(String.raw`^${PLAIN_PATH}(\|@upstreamjwt\|${PLAIN_PATH})?$`)
+const identityPath = () =>
+  dotPath().regex(IDENTITY_PATH, { error: 'expected a dot path, or two with "|@upstreamjwt|" between them' })
+
+/** Who a token endpoint says it is, in its own answer. */
+const identityFromToken = () =>
+  z.strictObject({
+    subjectPath: identityPath().describe(
+      'Dot-notation path of the subject in the token response; `access_token|@upstreamjwt|sub` looks into a JWT.',
+    ),
+    namePath: identityPath().optional().describe('Path of the name to show.'),
+    emailPath: identityPath().optional().describe('Path of the e-mail address.'),
+  })
+export type IdentityFromToken = z.output<ReturnType<typeof identityFromToken>>
+
+/** A subject that is made from a token is another one with the next token: nobody would be known again. */
+const identitySource: Rule = {
+  message:
+    'nothing says who logged in, and a subject made from a token changes with it; expected "userInfo", "identityFromToken", or a provider of type "oidc"',
+  at: 'userInfo',
+  holds: (value) => value.userInfo !== undefined || value.identityFromToken !== undefined,
+  cel: 'has(self.userInfo) || has(self.identityFromToken)',
+  json: { anyOf: [{ required: ['userInfo'] }, { required: ['identityFromToken'] }] },
+}
 
 const oauth2Config = () =>
   withRules(
@@ -116,10 +156,16 @@ const oauth2Config = () =>
         })
         .optional()
         .describe('Where a non-standard token response has its fields.'),
-      userInfo: userInfo().describe('How to fetch the identity of the user.'),
+      userInfo: userInfo().optional().describe('How to fetch the identity of the user.'),
+      identityFromToken: identityFromToken()
+        .optional()
+        .describe(
+          'Who the user is, in the answer of the token endpoint; user info is not asked for then. Nothing is signed there: it is believed as the connection is.',
+        ),
       ...tabledFields(AUTH_SERVER_FIELDS, OAUTH2, []),
     }),
     [
+      identitySource,
       ...refusals(AUTH_SERVER_FIELDS, OAUTH2),
       reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
     ],

@@ -14,11 +14,15 @@ export interface IdTokenRules {
   /** What the provider signs with. */
   readonly algorithms: ReadonlySet<string>
   readonly nowMs: number
+  /** The claim that says who it is. */
+  readonly subjectClaim: string
   /** How far our clock and the provider's may differ. */
   readonly toleranceSeconds: number
 }
 
 export interface VerifiedIdToken {
+  readonly sub: string
+  /** The value of the claim that says who it is. */
   readonly subject: string
   readonly claims: Claims
   /** Milliseconds since the epoch. */
@@ -70,15 +74,24 @@ function checkTimes({ exp, nbf, iat }: Claims, { nowMs, toleranceSeconds }: IdTo
   return exp * 1000
 }
 
+/** Somebody's name at the provider: a text and nothing else, so that no two claims are one name. */
+function nameIn(claims: Claims, claim: string): string {
+  const name = Object.hasOwn(claims, claim) ? claims[claim] : undefined
+  if (typeof name === 'string' && name.trim() !== '' && name.length <= MAX_SUBJECT_LENGTH) return name
+  throw refused(`${claim} is missing`)
+}
+
 /** Verifies an ID token. Throws `identity_provider_error` with the rule that failed, and what `keys` throw. */
 export async function verifyIdToken(token: Secret, keys: KeyStore, rules: IdTokenRules): Promise<VerifiedIdToken> {
   const { claims, alg } = await verified(token, keys, rules.algorithms)
-  const { iss, sub, nonce, at_hash: hash } = claims
+  const { iss, nonce, at_hash: hash } = claims
   if (iss !== rules.issuer) throw refused('iss is another issuer')
   checkAudience(claims, rules.clientId)
   const expiresAtMs = checkTimes(claims, rules)
   if (rules.nonce !== undefined && nonce !== rules.nonce) throw refused('nonce is not the one that was sent')
   if (hash !== undefined && hash !== halfHash(rules.accessToken, alg)) throw refused('at_hash is of another token')
-  if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) throw refused('sub is missing')
-  return { subject: sub, claims, expiresAtMs }
+  // Required whoever it is said to be (§2), and what user info has to repeat.
+  const own = nameIn(claims, 'sub')
+  const { subjectClaim } = rules
+  return { sub: own, subject: subjectClaim === 'sub' ? own : nameIn(claims, subjectClaim), claims, expiresAtMs }
 }

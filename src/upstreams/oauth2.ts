@@ -1,6 +1,6 @@
 import { Failure } from '../core/index.ts'
 import { readCallback, type TokenResponse } from '../oauth/index.ts'
-import type { OAuth2Config, UpstreamProvider } from '../resources/index.ts'
+import type { OAuth2Config, UpstreamProvider, UserInfo } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
 import { createConnections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
@@ -9,6 +9,13 @@ import type { Upstream, UpstreamTokenSet } from './upstream.ts'
 import { fetchUserInfo } from './user-info.ts'
 
 const NO_CLAIMS = Object.freeze(Object.create(null) as Record<string, never>)
+
+/** The schema refuses an upstream that says nothing of its users. */
+const NOBODY = { subject: undefined, claims: NO_CLAIMS }
+
+/** How user info is asked for; undefined where the token endpoint itself says who it is. */
+export const userInfoOf = ({ identityFromToken, userInfo }: OAuth2Config): UserInfo | undefined =>
+  identityFromToken === undefined ? userInfo : undefined
 
 /** What is missing in a new answer stays as it was. No ID token: nothing says what one from here would have to be. */
 const tokensOf = (
@@ -23,16 +30,18 @@ const tokensOf = (
   scopes: read.scopes ?? before.scopes,
 })
 
-/** An upstream of type `oauth2`: endpoints from the configuration, identity from its user-info endpoint. */
+/** An upstream of type `oauth2`: endpoints from the configuration, identity from its user-info endpoint or from its token endpoint. */
 export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2Config, deps: UpstreamDeps): Upstream {
   const { name } = provider
-  const { authorizationEndpoint, tokenEndpoint, userInfo, scopes = [] } = config
-  const connections = createConnections(provider, [tokenEndpoint, userInfo.endpointUrl], deps)
-  const ask = createTokenEndpoint(config, config.tokenResponseMapping, connections, deps)
+  const { authorizationEndpoint, tokenEndpoint, scopes = [] } = config
+  const userInfo = userInfoOf(config)
+  const identityProvider = userInfo?.endpointUrl ?? tokenEndpoint
+  const connections = createConnections(provider, [...new Set([tokenEndpoint, identityProvider])], deps)
+  const ask = createTokenEndpoint(config, config, connections, deps)
 
   return {
     name,
-    identityProvider: userInfo.endpointUrl,
+    identityProvider,
     authorizationUrl: async (leg) =>
       authorizationUrl(leg, {
         endpoint: authorizationEndpoint,
@@ -44,7 +53,9 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
     async finish(leg, callback) {
       const code = readCallback(callback, { issuer: undefined, announcesIss: false })
       const read = await ask({ url: tokenEndpoint, step: 'code', form: codeForm(code, leg) })
-      const { subject, claims } = await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock)
+      const { subject, claims } =
+        read.identity ??
+        (userInfo === undefined ? NOBODY : await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock))
       if (subject === undefined) throw unusable('user-info endpoint: none of the subject fields has a value')
       return { tokens: tokensOf(read, { refreshToken: undefined, scopes }), subject, claims }
     },

@@ -43,6 +43,7 @@ function merge(signed: Claims, told: Claims): Claims {
 export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfig, deps: UpstreamDeps): Upstream {
   const { name } = provider
   const { issuerUrl: issuer, clientId, scopes, userInfoOverride, toleranceSeconds } = config
+  const subjectClaim = config.subjectClaim || 'sub'
   const { clock, log } = deps
   const configured = userInfoOverride === undefined ? [issuer] : [issuer, userInfoOverride.endpointUrl]
   const connections = createConnections(provider, configured, deps)
@@ -54,13 +55,14 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     onFetched: noteKeys({ upstream: name }, 'ID tokens', log),
   })
   const revoke = createRevocation(config, connections, deps)
-  const ask = createTokenEndpoint(config, undefined, connections, deps)
+  const ask = createTokenEndpoint(config, {}, connections, deps)
 
   const verify = async (read: TokenResponse, metadata: OidcMetadata, nonce: string | undefined) => {
     const { idToken, accessToken } = read
     if (idToken === undefined) throw unusable('token endpoint: there is no id_token in the answer')
     const { algorithms } = metadata
-    const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs: clock.now(), toleranceSeconds }
+    const nowMs = clock.now()
+    const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs, toleranceSeconds, subjectClaim }
     return verifyIdToken(idToken, keys, rules)
   }
 
@@ -74,7 +76,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
    * nobody is kept out because user info could not be had: an access token for another audience (a resource of its own, as at
    * Entra ID) is refused there.
    */
-  const claimsOf = async ({ subject, claims }: VerifiedIdToken, read: TokenResponse, metadata: OidcMetadata) => {
+  const claimsOf = async ({ sub, claims }: VerifiedIdToken, read: TokenResponse, metadata: OidcMetadata) => {
     const { userInfoEndpoint } = metadata
     const request = userInfoOverride ?? (userInfoEndpoint === undefined ? undefined : { endpointUrl: userInfoEndpoint })
     if (request === undefined || !(isMissing(claims['name']) || isMissing(claims['email']))) return claims
@@ -83,7 +85,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     )
     if (answer === undefined) return claims
     // §5.3.2: otherwise it may be about somebody else.
-    if (answer.subject !== subject) throw unusable('user-info endpoint: sub is another than in the ID token')
+    if (answer.subject !== sub) throw unusable('user-info endpoint: sub is another than in the ID token')
     return merge(claims, answer.claims)
   }
 

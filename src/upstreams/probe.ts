@@ -4,6 +4,7 @@ import type { UpstreamProvider } from '../resources/index.ts'
 import { type Connections, createConnections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createOidcDiscovery } from './discovery.ts'
+import { userInfoOf } from './oauth2.ts'
 import { createUpstream } from './upstreams.ts'
 import { askUserInfo, type UserInfoRequest } from './user-info.ts'
 
@@ -60,7 +61,7 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
     async userInfo() {
       const found = (await discovery?.metadata())?.userInfoEndpoint
       const request: UserInfoRequest | undefined =
-        oauth2Config?.userInfo ??
+        (oauth2Config === undefined ? undefined : userInfoOf(oauth2Config)) ??
         oidcConfig?.userInfoOverride ??
         (found === undefined ? undefined : { endpointUrl: found })
       if (request === undefined) return undefined
@@ -80,7 +81,7 @@ function configuredUrls({ oidcConfig, oauth2Config }: UpstreamProvider): string[
     oidcConfig?.userInfoOverride?.endpointUrl,
     oauth2Config?.authorizationEndpoint,
     oauth2Config?.tokenEndpoint,
-    oauth2Config?.userInfo.endpointUrl,
+    oauth2Config === undefined ? undefined : userInfoOf(oauth2Config)?.endpointUrl,
   ]
   return urls.filter((url) => url !== undefined)
 }

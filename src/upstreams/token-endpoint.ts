@@ -3,13 +3,16 @@ import type { SecretRef } from '../fields/index.ts'
 import {
   askTokenEndpoint,
   createClientAuthentication,
-  readTokenResponse,
+  membersOf,
   type Step,
   type TokenResponse,
   type TokenResponseMapping,
+  tokensIn,
 } from '../oauth/index.ts'
+import type { IdentityFromToken } from '../resources/index.ts'
 import { type Connections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
+import { readTokenIdentity, type TokenIdentity } from './token-identity.ts'
 
 /** Us, as a client of the upstream's. */
 export interface UpstreamClient {
@@ -30,7 +33,19 @@ export interface Grant {
 }
 
 /** Asks a token endpoint. Throws `Failure` (see `refusal` and `readTokenResponse` of `oauth`). */
-export type TokenEndpoint = (grant: Grant) => Promise<TokenResponse>
+export type TokenEndpoint = (grant: Grant) => Promise<UpstreamAnswer>
+
+/** What a token endpoint gave, and who it says that it is. */
+export interface UpstreamAnswer extends TokenResponse {
+  /** Of a code, where the configuration says that it is in the answer. */
+  readonly identity: TokenIdentity | undefined
+}
+
+/** Where an answer has what is read of it; absent: RFC 6749 §5.1, and nothing about the user. */
+export interface AnswerPaths {
+  readonly tokenResponseMapping?: TokenResponseMapping | undefined
+  readonly identityFromToken?: IdentityFromToken | undefined
+}
 
 /** A form for one of the endpoints at which we are a client. */
 export type ClientPost = (post: Pick<Grant, 'url' | 'form' | 'secretInBody' | 'endsAtMs'>) => Promise<OutboundResponse>
@@ -67,7 +82,7 @@ export function createClientPost(
 /** The token endpoint of an upstream. */
 export function createTokenEndpoint(
   client: UpstreamClient,
-  mapping: TokenResponseMapping | undefined,
+  { tokenResponseMapping: mapping, identityFromToken }: AnswerPaths,
   connections: Connections,
   { clock, secrets }: UpstreamDeps,
 ): TokenEndpoint {
@@ -76,16 +91,13 @@ export function createTokenEndpoint(
     // Lifetimes count from here: the answer's way back is part of them.
     const sentAtMs = clock.now()
     const response = await ask(grant)
-    const read = readTokenResponse(response, {
-      url: grant.url,
-      step: grant.step,
-      mapping,
-      sentAtMs,
-      nowMs: clock.now(),
-    })
+    const { url, step } = grant
+    const members = membersOf(response, { url, step, nowMs: clock.now() })
+    const read = tokensIn(members, { mapping, sentAtMs })
     if (read.expiresAtMs !== undefined && read.expiresAtMs <= clock.now()) {
       throw new Failure('identity_provider_error', { detail: 'token endpoint: the token had expired when it arrived' })
     }
-    return read
+    const isAsked = identityFromToken !== undefined && step === 'code'
+    return { ...read, identity: isAsked ? readTokenIdentity(members, identityFromToken) : undefined }
   }
 }

@@ -45,7 +45,7 @@ export interface UpstreamLogin {
  */
 export interface Upstream {
   readonly name: string
-  /** OIDC issuer, or the user-info URL for OAuth2: the first part of our `sub` (authserver.md §4.6). */
+  /** OIDC issuer; for OAuth2 the user-info URL, or that of the token endpoint where it says who it is: the first part of our `sub` (authserver.md §4.6). */
   readonly identityProvider: string
   /** Where the browser is sent. */
   authorizationUrl(leg: UpstreamLeg): Promise<URL>

@@ -1,7 +1,8 @@
 import type { Claims, ClaimValue, Clock, OutboundResponse, Secret } from '../core/index.ts'
 import { valueAt } from '../oauth/index.ts'
 import type { UserInfo } from '../resources/index.ts'
-import { type Connections, okJson, send, unusable } from './connection.ts'
+import { type Connections, okJson, send } from './connection.ts'
+import { identityText } from './identity-text.ts'
 
 /** Where and how user info is asked for; `endpointUrl` alone when discovery named it. */
 export type UserInfoRequest = Pick<UserInfo, 'endpointUrl'> & Partial<UserInfo>
@@ -15,20 +16,7 @@ export interface UserInfoAnswer {
 }
 
 const WHERE = 'user-info endpoint'
-const MAX_LENGTH = 1024
 const STANDARD = { subjectFields: ['sub'], nameFields: ['name'], emailFields: ['email'] }
-
-/** A value as text; undefined for what is neither text nor number, and for nothing but spaces. */
-function textOf(value: ClaimValue | undefined): string | undefined {
-  if (typeof value === 'number') {
-    // Beyond 2^53 two numbers are read as one, and two users would be.
-    if (!Number.isSafeInteger(value)) throw unusable(`${WHERE}: a number that can't be told from its neighbours`)
-    return String(value)
-  }
-  if (typeof value !== 'string' || value.trim() === '') return undefined
-  if (value.length > MAX_LENGTH) throw unusable(`${WHERE}: a field is longer than ${MAX_LENGTH} characters`)
-  return value
-}
 
 /** The first of the fields that has a value, with its name (specification, `fieldMapping`). */
 function find(
@@ -36,7 +24,7 @@ function find(
   fields: readonly string[],
 ): { readonly text: string; readonly field: string } | undefined {
   for (const field of fields) {
-    const text = textOf(valueAt(answer, field))
+    const text = identityText(valueAt(answer, field), WHERE)
     if (text !== undefined) return { text, field }
   }
   return undefined

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
 import { createAsker } from '../../src/authserver/asker.ts'
 import { createClientDocuments } from '../../src/authserver/clients/documents.ts'
+import { knownOf } from '../../src/authserver/clients/metadata.ts'
 import { createOutbound } from '../../src/net/index.ts'
 import { createManualClock, createRecordingLog } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
@@ -34,7 +35,7 @@ async function open(maxQueued?: number) {
   const documents = createClientDocuments({
     outbound,
     asker,
-    known: { grantTypes: ['authorization_code'], scopes: new Set() },
+    known: knownOf({}, { grantTypes: ['authorization_code'], scopes: new Set() }),
     clock,
     log: createRecordingLog(),
   })

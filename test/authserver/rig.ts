@@ -41,6 +41,8 @@ export interface RigOptions {
   readonly resolver?: Resolver
   /** The listener's certificate: the issuer is https then. */
   readonly tls?: ProxyOptions['listen']['tls']
+  /** Hosts that the listener takes beside its own. */
+  readonly allowedHosts?: readonly string[]
 }
 
 export const upstreamOf = (idp: Idp, name = 'corp', more: Readonly<Record<string, unknown>> = {}) => ({
@@ -57,7 +59,8 @@ export const parsedUpstream = (idp: Idp, more: Readonly<Record<string, unknown>>
 /** A server on the real listener, with an identity provider that is as a test wants it. */
 export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const idp = await startIdp(sockets)
-  const proxy = await startProxy(sockets, runtimeOf([]), options.tls === undefined ? {} : { tls: options.tls })
+  const { tls, allowedHosts = [] } = options
+  const proxy = await startProxy(sockets, runtimeOf([]), { allowedHosts, ...(tls === undefined ? {} : { tls }) })
   const { clock, log, metrics, url } = proxy
   const secrets = createTestSecrets({ ...SECRETS, ...options.secrets })
   const store = options.store?.({ clock, log }) ?? createMemoryStore({ clock, log })

@@ -64,7 +64,7 @@ describe('the record of a type', () => {
       SPECS.flatMap((typed) => secretsOf(typed).concat(filesOf(typed) as never)).flatMap(({ path }) => path),
     )
     // Paths inside of a token response are no files.
-    const noFiles = /^(accessToken|expiresIn|refreshToken|scope)Path$/
+    const noFiles = /^(accessToken|expiresIn|refreshToken|scope|subject|name|email)Path$/
     expect([...named].filter((name) => name !== undefined && !noFiles.test(name) && !found.has(name))).toEqual([])
   })
 })

@@ -14,6 +14,21 @@ export const grantTypesOf = ({ identityAssertions, clients = [] }: EmbeddedAuthS
     return type !== 'client_credentials' || clients.some(({ grantTypes }) => grantTypes.includes(type))
   })
 
+/** Whether clients are known by metadata documents here. */
+export const readsDocuments = ({ cimd }: Pick<EmbeddedAuthServer, 'cimd'>): boolean => cimd?.enabled !== false
+
+/** How clients of a server may authenticate: those that register, those that are known by a document, those that are configured. */
+export function authMethodsOf(
+  spec: Pick<EmbeddedAuthServer, 'allowConfidentialClientRegistration' | 'cimd' | 'clients'>,
+): readonly AuthMethod[] {
+  const { allowConfidentialClientRegistration, clients = [] } = spec
+  const isConfidential = allowConfidentialClientRegistration !== false
+  const hasSecrets = isConfidential || clients.some(({ clientSecretRef }) => clientSecretRef !== undefined)
+  const hasKeys =
+    isConfidential || readsDocuments(spec) || clients.some(({ clientSecretRef }) => clientSecretRef === undefined)
+  return AUTH_METHODS.filter((method) => method === 'none' || (method === 'private_key_jwt' ? hasKeys : hasSecrets))
+}
+
 /** What a client says of itself, after our rules: the members of RFC 7591 §2 that are kept. */
 export interface ClientMetadata {
   readonly name: string | undefined

@@ -45,7 +45,8 @@ export function createClientDirectory(options: {
   readonly store: Store
   /** Nothing in a record is secret, but nobody else may write one: redirect addresses decide where codes go. */
   readonly seal: Seal
-  readonly documents: ClientDocuments
+  /** Undefined where clients are not known by documents. */
+  readonly documents: ClientDocuments | undefined
   readonly configured: ConfiguredClients
   readonly clock: Clock
   readonly metrics: Metrics
@@ -82,7 +83,8 @@ export function createClientDirectory(options: {
   }
 
   return {
-    find: async (id) => configured.find(id) ?? (isDocumentId(id) ? documents.find(id) : findRegistered(id)),
+    find: async (id) =>
+      configured.find(id) ?? (documents !== undefined && isDocumentId(id) ? documents.find(id) : findRegistered(id)),
     async register(metadata) {
       const hasSecret = metadata.authMethod.startsWith('client_secret')
       const secret = hasSecret ? new Secret(randomBytes(32).toString('base64url')) : undefined

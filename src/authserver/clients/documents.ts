@@ -41,12 +41,16 @@ export function createClientDocuments(options: {
   readonly asker: Asker
   readonly clock: Clock
   readonly log: Log
+  /** Documents that are kept. Default 1,000. */
+  readonly most?: number | undefined
+  /** How long one is kept that does not say so itself, in milliseconds. Default 5 minutes. */
+  readonly fallbackMs?: number | undefined
 }): ClientDocuments {
   return createFetched({
     ...options,
     what: 'client metadata document',
     accept: 'application/json',
-    most: MOST_CACHED,
+    most: options.most ?? MOST_CACHED,
     read: (id, response) => readDocument(id, response, options.known),
   })
 }

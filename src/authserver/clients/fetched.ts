@@ -24,6 +24,8 @@ export interface FetchedOptions<T> {
   readonly what: string
   readonly accept: string
   readonly most: number
+  /** How long what says nothing of it itself is remembered, in milliseconds. Default 5 minutes. */
+  readonly fallbackMs?: number | undefined
   /** Throws `OAuthError` for an answer that is none. */
   readonly read: (url: string, response: OutboundResponse) => T
   readonly outbound: Outbound
@@ -36,7 +38,7 @@ type Kept<T> =
   { readonly value: T; readonly untilMs: number; readonly lookedAtMs: number } | { readonly error: OAuthError }
 
 export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
-  const { what, outbound, asker, clock, log } = options
+  const { what, outbound, asker, clock, log, fallbackMs = LEAST_KEPT_MS } = options
   const kept = createTtlLru<Kept<T>>({ clock, maxEntries: options.most })
   const flights = new Map<string, Promise<T>>()
 
@@ -51,7 +53,7 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
       if (response.status !== 200) throw unreachable(what)
       const value = options.read(url, response)
       const lookedAtMs = clock.now()
-      const untilMs = lookedAtMs + freshMs(response.headers, lookedAtMs)
+      const untilMs = lookedAtMs + freshMs(response.headers, lookedAtMs, fallbackMs)
       kept.set(url, { value, untilMs, lookedAtMs }, untilMs)
       return value
     } catch (error) {
@@ -98,8 +100,8 @@ const unreachable = (what: string, cause?: unknown): OAuthError =>
   new OAuthError('invalid_client', `the ${what} cannot be fetched`, { cause })
 
 /** How long a document may be used without another look (RFC 9111 §4.2.1), within our bounds. */
-function freshMs(headers: OutboundResponse['headers'], nowMs: number): number {
+function freshMs(headers: OutboundResponse['headers'], nowMs: number, fallbackMs: number): number {
   const maxAge = /(?:^|,)\s*max-age\s*=\s*"?(\d{1,10})/i.exec(headers['cache-control'] ?? '')?.[1]
   const told = maxAge === undefined ? Date.parse(headers.expires ?? '') - nowMs : Number(maxAge) * 1_000
-  return Number.isFinite(told) ? Math.min(MOST_KEPT_MS, Math.max(LEAST_KEPT_MS, told)) : LEAST_KEPT_MS
+  return Number.isFinite(told) ? Math.min(MOST_KEPT_MS, Math.max(LEAST_KEPT_MS, told)) : fallbackMs
 }

@@ -1,8 +1,8 @@
 import type { ClaimValue, Claims } from '../../core/index.ts'
-import { JWT_BEARER, SIGNATURE_ALGORITHMS } from '../../resources/index.ts'
+import { type EmbeddedAuthServer, JWT_BEARER, SIGNATURE_ALGORITHMS } from '../../resources/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { AUTH_METHODS, type AuthMethod, type ClientMetadata, type GrantType } from './client.ts'
-import { redirectKind } from './redirect-uri.ts'
+import { isOnOwnDevice, redirectKind } from './redirect-uri.ts'
 
 const MOST_REDIRECT_URIS = 10
 const MOST_NAME = 256
@@ -18,6 +18,29 @@ export interface Known {
   readonly scopes: ReadonlySet<string>
   /** The grants of the server. */
   readonly grantTypes: readonly GrantType[]
+  /** Scopes of ours that every client has beside those that it names. */
+  readonly baseline: readonly string[]
+  /** Whether who registers may be more than a public client. */
+  readonly allowsConfidential: boolean
+  /** Redirect URIs whose clients get a secret though they ask for none. */
+  readonly secretFor: ReadonlySet<string>
+}
+
+/** What clients of a server may say, of its configuration. */
+export function knownOf(
+  spec: Pick<
+    EmbeddedAuthServer,
+    'baselineClientScopes' | 'allowConfidentialClientRegistration' | 'forceConfidentialRedirectUris'
+  >,
+  { scopes, grantTypes }: Pick<Known, 'scopes' | 'grantTypes'>,
+): Known {
+  return {
+    scopes,
+    grantTypes,
+    baseline: (spec.baselineClientScopes ?? []).filter((scope) => scopes.has(scope)),
+    allowsConfidential: spec.allowConfidentialClientRegistration !== false,
+    secretFor: new Set(spec.forceConfidentialRedirectUris),
+  }
 }
 
 /**
@@ -28,18 +51,19 @@ export interface Known {
  */
 export function readClientMetadata(
   document: Claims,
-  { from, scopes, grantTypes: offered }: Known & { readonly from: 'registration' | 'document' },
+  { from, ...known }: Known & { readonly from: 'registration' | 'document' },
 ): ClientMetadata {
   for (const name of REFUSED) if (given(document, name) !== undefined) throw invalid(`${name} is not supported`)
-  const grantTypes = readGrantTypes(document, offered)
+  const grantTypes = readGrantTypes(document, known.grantTypes)
   const redirectUris = readRedirectUris(document, from, grantTypes.includes('authorization_code'))
-  const authMethod = readAuthMethod(document, from)
+  const told = readAuthMethod(document, from)
+  const authMethod = from === 'registration' ? registeredMethod(told, redirectUris, known) : told
   return {
     name: readName(document),
     redirectUris,
     authMethod,
     grantTypes,
-    scope: readScope(document, scopes),
+    scope: readScope(document, known),
     applicationType: readApplicationType(document),
     ...readKeys(document, authMethod),
   }
@@ -85,6 +109,22 @@ function readAuthMethod(document: Claims, from: 'registration' | 'document'): Au
   return known
 }
 
+/**
+ * The method that is registered: that of the client, unless it says that it is a public one and its redirect URI is of those that
+ * get a secret nevertheless (RFC 7591 §3.2.1). Who else registers that URI gets a secret for a client whose codes go there.
+ */
+function registeredMethod(told: AuthMethod, redirectUris: readonly string[], known: Known): AuthMethod {
+  if (told !== 'none') {
+    if (!known.allowsConfidential)
+      throw invalid('token_endpoint_auth_method must be none, only public clients are registered here')
+    return told
+  }
+  if (!redirectUris.some((uri) => known.secretFor.has(uri))) return told
+  if (redirectUris.some(isOnOwnDevice))
+    throw new OAuthError('invalid_redirect_uri', 'redirect_uris of a client with a secret may not be on its own device')
+  return 'client_secret_post'
+}
+
 /** A list of short strings, or undefined when the member is absent. */
 function readList(document: Claims, name: string): readonly string[] | undefined {
   const value = given(document, name)
@@ -108,11 +148,11 @@ function readGrantTypes(document: Claims, offered: readonly GrantType[]): readon
   return kept
 }
 
-function readScope(document: Claims, scopes: ReadonlySet<string>): string | undefined {
+function readScope(document: Claims, { scopes, baseline }: Known): string | undefined {
   const scope = given(document, 'scope')
   if (scope === undefined) return undefined
   if (typeof scope !== 'string') throw invalid('scope must be a string')
-  const kept = [...new Set(scope.split(' '))].filter((one) => scopes.has(one))
+  const kept = [...new Set([...scope.split(' ').filter((one) => scopes.has(one)), ...baseline])]
   return kept.length === 0 ? undefined : kept.join(' ')
 }
 

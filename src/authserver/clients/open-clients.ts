@@ -1,12 +1,14 @@
+import { parseGoDuration } from '../../fields/index.ts'
 import type { Seal } from '../../storage/index.ts'
 import { createAsker } from '../asker.ts'
 import type { AuthServerConfig } from '../config.ts'
 import type { AuthServerDeps } from '../deps.ts'
 import type { ResourceNames } from '../resource-names.ts'
-import type { GrantType } from './client.ts'
+import { type GrantType, readsDocuments } from './client.ts'
 import { createConfiguredClients } from './configured.ts'
 import { createClientDirectory } from './directory.ts'
 import { createClientDocuments, DOCUMENT_DEADLINE_MS } from './documents.ts'
+import { knownOf } from './metadata.ts'
 
 /** Largest answer that is read of what a client names: a key set; documents have a bound of their own. */
 const CLIENT_BYTES = 64 * 1024
@@ -21,13 +23,19 @@ export function openClients(
   const { clock, log, metrics, store } = deps
   const outbound = openClientOutbound(config, deps)
   const asker = createAsker()
-  const documents = createClientDocuments({
-    outbound,
-    asker,
-    known: { scopes: resources.scopes, grantTypes },
-    clock,
-    log,
-  })
+  const { cimd } = config.spec
+  const known = knownOf(config.spec, { scopes: resources.scopes, grantTypes })
+  const documents = readsDocuments(config.spec)
+    ? createClientDocuments({
+        outbound,
+        asker,
+        known,
+        clock,
+        log,
+        most: cimd?.cacheMaxSize,
+        fallbackMs: parseGoDuration(cimd?.cacheFallbackTtl ?? ''),
+      })
+    : undefined
   const most = config.spec.limits?.registeredClients
   const clients = createClientDirectory({
     store,
@@ -39,7 +47,7 @@ export function openClients(
     server: config.name,
     ...(most === undefined ? {} : { most }),
   })
-  return { outbound, asker, clients }
+  return { outbound, asker, clients, known }
 }
 
 /** The way to what clients name: their metadata documents and key sets, through the address guard (authserver.md §3). */

@@ -1,3 +1,5 @@
+import { isLoopbackHost } from '../../core/index.ts'
+
 /** Longest redirect URI that is registered, in characters. */
 export const MOST_REDIRECT_URI = 2_048
 
@@ -27,6 +29,10 @@ export function redirectKind(text: string): RedirectKind | undefined {
   if (!text.startsWith(`${scheme}:`) || /^[^/?]*:\/\/[^/?]*@/.test(text)) return undefined
   return scheme.includes('.') || EDITOR_SCHEMES.has(scheme) ? 'private' : undefined
 }
+
+/** Whether a registered redirect URI leads to a program on the user's device, which can't keep a secret (RFC 8252 §8.5). */
+export const isOnOwnDevice = (uri: string): boolean =>
+  redirectKind(uri) !== 'web' || isLoopbackHost(new URL(uri).hostname)
 
 /**
  * Whether a requested redirect URI is one of those registered: byte for byte, for loopback with any port (RFC 8252 §7.3: same

@@ -39,7 +39,7 @@ async function checkUpstream(
   const line = about('upstream', name)
   const urls =
     oidcConfig === undefined
-      ? [oauth2Config?.authorizationEndpoint, oauth2Config?.tokenEndpoint, oauth2Config?.userInfo.endpointUrl]
+      ? [oauth2Config?.authorizationEndpoint, oauth2Config?.tokenEndpoint, oauth2Config?.userInfo?.endpointUrl]
       : [oidcConfig.issuerUrl]
   const configuredUrls = urls.filter((url) => url !== undefined)
   const lines: CheckResult[] = []

@@ -1,6 +1,6 @@
 import { type Document, isMap, isScalar, type YAMLMap } from 'yaml'
 import { DEFAULT_API_GROUP, NEWEST_VERSION } from '../../load/index.ts'
-import { WORKLOAD_KINDS, type WorkloadKind, whyNotRead } from '../../resources/index.ts'
+import { CLIENT_PRESETS, WORKLOAD_KINDS, type WorkloadKind, whyNotRead } from '../../resources/index.ts'
 
 /** A field of others that has another name here. */
 interface Renamed {
@@ -50,9 +50,26 @@ export function rewrite(document: Document, kind: string): string[] {
     changes.push(`spec.${path.join('.')} was ${from}`)
   }
   for (const renamed of RENAMED.filter((one) => one.kind === kind)) changes.push(...rename(document, renamed))
+  if (isOfOthers(before)) changes.push(...writeOut(document, kind))
   const workload = WORKLOAD_KINDS.find((one) => one === kind)
   if (workload !== undefined) changes.push(...leaveOut(spec, workload))
   return changes
+}
+
+const isOfOthers = (apiVersion: unknown): boolean => String(apiVersion).split('/')[0] !== DEFAULT_API_GROUP
+
+/** Writes out what fields meant there without being written, where they mean something else here. */
+function writeOut(document: Document, kind: string): string[] {
+  return AUTH_SERVERS.flatMap(([its, path]) => {
+    const at = ['spec', ...path]
+    if (its !== kind || !isMap(document.getIn(at))) return []
+    return CLIENT_PRESETS.flatMap(([field, value]) => {
+      const before = document.getIn([...at, ...field])
+      if (before !== undefined && before !== null) return []
+      document.setIn([...at, ...field], value)
+      return [`${[...at, ...field].join('.')} is what it was without being written`]
+    })
+  })
 }
 
 function rename(document: Document, { path, to, preset }: Renamed): string[] {

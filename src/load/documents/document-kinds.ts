@@ -34,7 +34,8 @@ const NEIGHBOURS: ReadonlySet<string> = new Set([
 ])
 
 export type Sorted =
-  | { readonly is: 'ours'; readonly kind: DocumentKind }
+  /** `isOfOthers`: written for another group, where fields that are left out may mean something else. */
+  | { readonly is: 'ours'; readonly kind: DocumentKind; readonly isOfOthers: boolean }
   /** Somebody else's document; `warning` where it looks like a misspelled one of ours. */
   | { readonly is: 'foreign'; readonly kind: string; readonly warning: string | undefined }
   | { readonly is: 'registry' | 'callers' }
@@ -72,7 +73,8 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
     return { is: 'foreign', kind, warning }
   }
   if (isOurKind) {
-    if (API_VERSIONS.some((known) => known === version)) return { is: 'ours', kind }
+    if (API_VERSIONS.some((known) => known === version))
+      return { is: 'ours', kind, isOfOthers: ALSO_LOADED.includes(group) }
     return {
       is: 'wrong',
       path: ['apiVersion'],

@@ -13,6 +13,7 @@ import {
   toWorkload,
   workload,
   whyNotRead,
+  withClientPresets,
   workloadFields,
   WORKLOAD_KINDS,
   type WorkloadKind,
@@ -114,7 +115,7 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
   const sorted = sortDocument(value, reader.context.apiGroup)
   switch (sorted.is) {
     case 'ours':
-      return addOurs(reader, value, prefix, sorted.kind)
+      return addOurs(reader, sorted.isOfOthers ? withPresets(value, sorted.kind) : value, prefix, sorted.kind)
     case 'registry':
       return addRegistry(reader, value, prefix)
     case 'callers':
@@ -198,6 +199,14 @@ function addOurs(
     const typed = { type: 'embeddedAuthServer' as const, spec: found.ownAuthServer }
     loading.warnings.push(...typeWarnings(place, typed, ['spec', 'authServerConfig']))
   }
+}
+
+/** A document of another group with what it means there without saying it. */
+function withPresets(value: Readonly<Record<string, unknown>>, kind: DocumentKind): typeof value {
+  const field = kind === 'VirtualMCPServer' ? 'authServerConfig' : 'embeddedAuthServer'
+  const { spec } = value
+  if (!isRecord(spec) || spec[field] === undefined) return value
+  return { ...value, spec: { ...spec, [field]: withClientPresets(spec[field]) } }
 }
 
 function addOidcConfig(reader: Reader, value: unknown, place: Located<unknown>): void {

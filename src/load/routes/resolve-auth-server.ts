@@ -3,6 +3,7 @@ import {
   authSection,
   PROXY_DEFAULTS,
   type OAuthSection,
+  upstreamsInOrder,
   upstreamTokenOf,
   type ResolvedAuth,
   type ResolvedAuthServer,
@@ -112,7 +113,11 @@ export function upstreamUse(
     if (ownTokenDoes) return { use: { provider: wanted.provider, kind, issuer: undefined, isExplicit: true } }
     return { message: `${label} uses tokens of callers that log in here, expected an "authServerRef" for this route` }
   }
-  const { issuer, upstreamProviders } = server.spec
+  const { issuer, upstreamProviders, disableUpstreamTokenInjection } = server.spec
+  if (disableUpstreamTokenInjection === true)
+    return {
+      message: `${label} sends what comes of callers' logins, and "${server.name}" has "disableUpstreamTokenInjection"; expected one of the two`,
+    }
   const provider = upstreamProviders.find(({ name }, index) =>
     wanted.provider === undefined ? index === 0 : name === wanted.provider,
   )
@@ -132,7 +137,7 @@ export function upstreamUse(
 
 /** The server with the upstreams that a login for this route visits: the first says who it is, the others are those it uses. */
 export function routeAuthServer(server: ResolvedAuthServer, use: UpstreamUse | undefined): RouteAuthServer {
-  const providers = server.spec.upstreamProviders
+  const providers = upstreamsInOrder(server.spec)
     .map(({ name }) => name)
     .filter((name, index) => index === 0 || name === use?.provider)
   return { server, providers }

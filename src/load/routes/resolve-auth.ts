@@ -41,11 +41,13 @@ export function resolveAuth(located: LocatedAuth): AuthResult {
   }
 }
 
-/** An authorization server that says how the backend is reached means the token of its first upstream (authserver.md §2.3). */
+/** An authorization server that says how the backend is reached means the token of its first upstream, or none (authserver.md §2.3). */
 function asRouteType(spec: ExternalAuthSpec): TypedSpec {
   const typed = typedSpec(spec)
   if (spec.type !== 'embeddedAuthServer') return typed
-  const [first] = spec.embeddedAuthServer.upstreamProviders
+  const { upstreamProviders, disableUpstreamTokenInjection } = spec.embeddedAuthServer
+  if (disableUpstreamTokenInjection === true) return { type: 'unauthenticated', spec: {} }
+  const [first] = upstreamProviders
   return { type: 'upstreamInject', spec: { providerName: first?.name ?? '' } }
 }
 

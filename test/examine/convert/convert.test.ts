@@ -110,3 +110,25 @@ test('the default that a name of others brings along is written out', () => {
     'apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPExternalAuthConfig\nmetadata: { name: a }\nspec:\n  type: awsSts\n  awsSts: { region: eu-central-1, fallbackRoleArn: "arn:aws:iam::123456789012:role/a" }\n'
   expect(convert([{ path: 'a.yaml', text }]).output).toContain('service: aws-mcp')
 })
+
+test('what fields of an authorization server meant without being written is written out, where it would mean something else', () => {
+  const login = `apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPExternalAuthConfig
+metadata: { name: login }
+spec:
+  type: embeddedAuthServer
+  embeddedAuthServer:
+    issuer: https://auth.example.com
+    cimd:
+      cacheMaxSize: 10
+    upstreamProviders:
+      - { name: corp, type: oidc, oidcConfig: { issuerUrl: https://id.example.com, clientId: mcp } }
+`
+  const { output } = convert([{ path: 'a.yaml', text: login }])
+  expect(output).toContain('# spec.embeddedAuthServer.cimd.enabled is what it was without being written\n')
+  expect(output).toContain('    allowConfidentialClientRegistration: false\n')
+  expect(output).toMatch(/cacheMaxSize: 10\n {6}enabled: false\n/)
+  // What is ours already means what it means.
+  const ours = login.replace('toolhive.stacklok.dev', 'extauth.dev')
+  expect(convert([{ path: 'a.yaml', text: ours }]).output).not.toContain('allowConfidential')
+})
