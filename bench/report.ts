@@ -62,6 +62,27 @@ export const loginsTable = (rounds: number, { figures, budgets, ...login }: Logi
   ].join('\n\n')
 }
 
+/** The table of requests that are signed with roles. */
+export const awsTable = (
+  rounds: number,
+  figures: LoginFigures['figures'],
+  asked: { readonly callers: number; readonly roles: number; readonly hubs: number },
+  most: number,
+): string => {
+  const rows = [...figures].map(([name, one]) => [
+    name,
+    fixed(one.cpuMicros, 1),
+    fixed(one.perSecond, 0),
+    fixed(one.pairedRatio, 2),
+    fixed(most, 2),
+  ])
+  return [
+    `**Roles at AWS** (POST of 1 KiB each way, 16 connections, ${asked.callers} callers, ${rounds} rounds)`,
+    table(['', 'CPU µs/request', 'requests/s', '× the first', 'at most'], rows),
+    `STS was asked ${asked.roles} times for roles of callers, never twice for the same, and ${asked.hubs} time for the hub.`,
+  ].join('\n\n')
+}
+
 /** One figure of a process beside that of the bare one. */
 export interface ProcessFigure {
   readonly what: string

@@ -26,7 +26,7 @@ export const ROLES: readonly LabRole[] = [
   ...['search', 'payments'].map((team) => ({
     arn: `arn:cloud:iam::000000000000:role/lab-${team}`,
     audiences: [],
-    trusts: { roles: [HUB_ROLE], externalId: 'lab', tags: ['Team', 'User'], allowsSourceIdentity: true },
+    trusts: { roles: [HUB_ROLE], externalId: 'lab-team', tags: ['Team', 'User'], allowsSourceIdentity: true },
   })),
 ]
 

@@ -78,7 +78,9 @@ describe('the list', () => {
     await page.locator('tr.row', { hasText: 'aws-chained' }).first().locator('a[data-row]').click()
     const credential = page.getByRole('region', { name: 'Credential', exact: true })
     await credential.getByText('arn:cloud:iam::000000000000:role/lab-search (by mapping)').waitFor()
-    expect(await credential.innerText()).toMatch(/Tag Team\s+shown with --show-claims[^]*Tag User[^]*transitive/i)
+    expect(await credential.innerText()).toMatch(
+      /Tag Team\s+shown with --show-claims[^]*Tag User[^]*transitive[^]*External id\s+lab-team/i,
+    )
     await credential.getByText('arn:cloud:mcp:::{claims.team}/*').waitFor()
     expect(troubles).toEqual([])
     await close()

@@ -233,6 +233,27 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'a document that is too long', spec: role({ claim: 'a', sessionPolicy: { document: { Statement: ['x'.repeat(2048)] } } }), problem: 'at most 2048 characters', unseenBy: nobodyElse },
   ...['{', '[]', '{"Statement":{claims.team}}', '{"Statement":[{"Action":"s3:{claims.a}"}]}', '{"Statement":[{"Action":["a","{claims.a}"]}]}', '{"Statement":[{"NotAction":"{claims.a}"}]}', '{"Statement":[{"Effect":"{claims.a}"}]}', '{"Statement":[{"{claims.a}":"b"}]}'].map((text) => ({ name: `no template of a policy: ${text}`, spec: role({ claim: 'a', sessionPolicy: { template: text } }), problem: 'sessionPolicy', unseenBy: nobodyElse })),
 
+  ...([
+    ['type', { type: 7 }], ['chain', { type: 'ambient', chain: 'instance' }], ['chain', { type: 'ambient', chain: Array.from({ length: 7 }, () => 'instance') }],
+    ['chain[0]', { type: 'ambient', chain: [7] }], ['signAs', { type: 'ambient', signAs: 'nobody' }], ['profile', { type: 'ambient', chain: ['profile'], profile: '' }],
+    ['profile', { type: 'ambient', chain: ['profile'], profile: 'x'.repeat(257) }], ['through', { type: 'role', through: 'hub' }],
+    ['through.source', { type: 'role', through: { roleArn: arn } }], ['through.source.type', { type: 'role', through: { roleArn: arn, source: {} } }],
+    ['through.roleArn', { type: 'role', through: { source: { type: 'ambient' } } }], ['through.roleArn', chained({ roleArn: 'hub' })],
+    ['through.roleArn', chained({ roleArn: `arn:aws:iam::123456789012:role/${'x'.repeat(2048)}` })], ['through.externalId', chained({ externalId: 'a' })],
+    ['through.externalId', chained({ externalId: 'x'.repeat(1225) })], ['through.source.chain', chained({ source: { type: 'ambient', chain: [] } })],
+  ] as const).map(([field, source], index) => ({ name: `no source (${index + 1}): ${field}`, spec: from(source), problem: `spec.cloudSts.source.${field}` })),
+  ...([
+    ['roleArnTemplate', { roleArnTemplate: `arn:aws:iam::123456789012:role/{claims.team}${'x'.repeat(2048)}`, roleArn: undefined }], ['roleArnTemplate', { roleArnTemplate: 7, roleArn: undefined }],
+    ['allowedAccounts', { roleArn: undefined, roleArnTemplate: 'arn:aws:iam::{claims.account}:role/r', allowedAccounts: Array.from({ length: 1001 }, (_, index) => String(100_000_000_000 + index)) }],
+    ['sessionTags', { sessionTags: {} }], ['sessionTags[0].key', { sessionTags: [{ value: 'claims.a' }] }], ['sessionTags[0].value', { sessionTags: [{ key: 'a', value: '' }] }],
+    ['sessionTags[0].value', { sessionTags: [{ key: 'a', value: `claims.${'x'.repeat(1024)}` }] }], ['sessionTags[0].transitive', { sessionTags: [{ key: 'a', value: 'claims.a', transitive: 'yes' }] }],
+    ['sessionTags[0].optional', { sessionTags: [{ key: 'a', value: 'claims.a', optional: 1 }] }], ['sourceIdentity', { sourceIdentity: '' }], ['sourceIdentity', { sourceIdentity: 7 }],
+    ['sourceIdentity', { sourceIdentity: `claims.${'x'.repeat(1024)}` }], ['sessionPolicy', { sessionPolicy: '{"Statement":[]}' }], ['sessionPolicy.document', { sessionPolicy: { document: 'x' } }],
+    ['sessionPolicy.template', { sessionPolicy: { template: '' } }], ['sessionPolicy.template', { sessionPolicy: { template: `{"Statement":["${'x'.repeat(4096)}"]}` } }],
+    ['policyArns', { policyArns: Array.from({ length: 11 }, (_, index) => `arn:aws:iam::aws:policy/P${index}`) }], ['policyArns', { policyArns: 'arn:aws:iam::aws:policy/A' }],
+    ['policyArns[0]', { policyArns: [arn] }], ['policyArns[0]', { policyArns: [`arn:aws:iam::aws:policy/${'x'.repeat(2048)}`] }], ['externalId', { externalId: 7 }],
+  ] as const).map(([field, more], index) => ({ name: `no mapping (${index + 1}): ${field}`, spec: mapped(more), problem: `spec.cloudSts.roleMappings[0].${field}` })),
+
   { name: 'endpoints with FIPS and dual stack', spec: sts({ fallbackRoleArn: arn, fips: true, dualStack: true }) },
   ...['fips', 'dualStack'].map((name) => ({ name: `${name} beside an endpoint`, spec: sts({ fallbackRoleArn: arn, [name]: true, stsEndpoint: 'https://sts.example.com' }), problem: 'expected only one of them' })),
   ...['fips', 'dualStack'].map((name) => ({ name: `no ${name}`, spec: sts({ fallbackRoleArn: arn, [name]: 'yes' }), problem: `spec.cloudSts.${name}` })),

@@ -1,4 +1,4 @@
-import { identityFor, type OpenIdentity } from '../../obtain/cloud-sts/index.ts'
+import { identityFor, type OpenIdentity, type RoleChoice } from '../../obtain/cloud-sts/index.ts'
 import type { ResolvedAuthOf } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'
@@ -36,3 +36,16 @@ export async function checkIdentity(
 
 const lifeOf = (endMs: number, nowMs: number): string =>
   Number.isFinite(endMs) ? `good for ${Math.max(0, Math.round((endMs - nowMs) / 60_000))} min` : 'without an end'
+
+/** What STS accepted with a session besides its role and name: names, and no values of claims. */
+export function acceptedOf(attributes: RoleChoice['attributes']): string {
+  if (attributes === undefined) return ''
+  const { tags, sourceIdentity, policy, policyArns } = attributes
+  const parts = [
+    ...(tags.length === 0 ? [] : [`tags ${tags.map(({ key }) => key).join(', ')}`]),
+    ...(sourceIdentity === undefined ? [] : ['a source identity']),
+    ...(policy === undefined ? [] : ['a session policy']),
+    ...policyArns,
+  ]
+  return parts.length === 0 ? '' : `, with ${parts.join('; ')}`
+}

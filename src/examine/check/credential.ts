@@ -23,7 +23,7 @@ import {
 } from '../../resources/index.ts'
 import { decideFor } from '../explain/explain-report.ts'
 import { nobody, NOBODYS_TOKEN } from './caller.ts'
-import { checkIdentity } from './aws.ts'
+import { acceptedOf, checkIdentity } from './aws.ts'
 import { checkConnection, type Service } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { checkFile } from './files.ts'
@@ -203,10 +203,10 @@ async function checkSts(
   try {
     const credential = await obtain(auth, caller, context, context.token)
     const who = identity === undefined || credential.kind !== 'aws' ? undefined : await identity.who(credential)
-    const tags = choice.attributes?.tags.map(({ key }) => key) ?? []
-    const accepted = tags.length === 0 ? '' : `, with tags ${tags.join(', ')}`
+    const whose = who === undefined ? '' : ` of ${who}`
+    const life = `for ${Math.round(spec.sessionDuration / 60)} min`
     return {
-      lines: [...lines, assume.ok(`STS gave credentials${who === undefined ? '' : ` of ${who}`}${accepted}`)],
+      lines: [...lines, assume.ok(`STS gave credentials${whose} ${life}${acceptedOf(choice.attributes)}`)],
       credential,
     }
   } catch (error) {

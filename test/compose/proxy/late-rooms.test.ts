@@ -38,11 +38,12 @@ describe('parts of the program that only some configurations need', () => {
     expect(server.storage).toBeDefined()
   })
 
-  it('are not loaded by a proxy that adds a bearer token', async () => {
+  /** What a proxy with such a config has loaded when it listens. */
+  async function modulesOf(spec: string, auth = '{ mode: anonymous }'): Promise<readonly string[]> {
     const yaml = `apiVersion: extauth.dev/v1alpha1
 kind: MCPExternalAuthConfig
-metadata: { name: bearer }
-spec: { type: bearerToken, bearerToken: { tokenSecretRef: { name: s, key: token } } }
+metadata: { name: own }
+spec: ${spec}
 ---
 apiVersion: extauth.dev/v1alpha1
 kind: ProxyConfig
@@ -50,8 +51,8 @@ metadata: { name: p }
 spec:
   listen: { address: "127.0.0.1:0" }
   admin: { address: "127.0.0.1:0" }
-  auth: { mode: anonymous }
-  routes: [{ name: r, path: /, target: "http://127.0.0.1:9/mcp", externalAuthConfigRef: { name: bearer } }]
+  auth: ${auth}
+  routes: [{ name: r, path: /, target: "http://127.0.0.1:9/mcp", externalAuthConfigRef: { name: own } }]
 `
     mkdirSync(path.join(directory, 'secrets/s'), { recursive: true })
     writeFileSync(path.join(directory, 'secrets/s/token'), 'a-token')
@@ -69,7 +70,11 @@ spec:
       out += chunk.toString()
     })
     await ended
-    const modules = out.slice(out.indexOf('LOADED ')).split(' ')
+    return out.slice(out.indexOf('LOADED ')).split(' ')
+  }
+
+  it('are not loaded by a proxy that adds a bearer token', async () => {
+    const modules = await modulesOf('{ type: bearerToken, bearerToken: { tokenSecretRef: { name: s, key: token } } }')
     expect(modules.some((url) => url.includes('/src/proxy/'))).toBe(true)
     for (const part of [
       '/src/authserver/',
@@ -88,6 +93,15 @@ spec:
       '/@bufbuild/cel/',
     ])
       expect(modules.filter((url) => url.includes(part))).toEqual([])
+  }, 30_000)
+
+  it('the places of an AWS identity are not loaded where the token of the caller goes to STS', async () => {
+    const roles = 'region: eu-central-1, fallbackRoleArn: "arn:aws:iam::123456789012:role/r"'
+    const provider = '{ name: p, issuerUrl: "https://issuer.example", audience: a }'
+    const oauth = `{ mode: oauth, oauth: { resourceUrl: "http://127.0.0.1:1", providers: [${provider}] } }`
+    const modules = await modulesOf(`{ type: cloudSts, cloudSts: { ${roles} } }`, oauth)
+    expect(modules.some((url) => url.includes('/client-sts/'))).toBe(true)
+    expect(modules.filter((url) => /\/credential-provider(s|-ini|-imds|-http)\//.test(url))).toEqual([])
   }, 30_000)
 })
 

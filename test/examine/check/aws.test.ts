@@ -88,7 +88,20 @@ describe('extauth check of an identity of the process', () => {
   it('asks before and after each hop, and names the tags that were accepted', async () => {
     const spec = {
       source: { type: 'role', through: { roleArn: HUB, source: AMBIENT } },
-      roleMappings: [{ claim: 'readers', roleArn: ROLE, sessionTags: [{ key: 'Who', value: 'claims.sub' }] }],
+      roleMappings: [
+        {
+          claim: 'readers',
+          roleArn: ROLE,
+          sessionTags: [
+            { key: 'Who', value: 'claims.sub' },
+            { key: 'Kind', value: '"x"' },
+          ],
+          sourceIdentity: '"the-caller"',
+          sessionPolicy: { document: { Statement: [] } },
+          policyArns: ['arn:aws:iam::aws:policy/A'],
+        },
+      ],
+      sessionDuration: 900,
     }
     const { line, code } = await check(spec, { token: await idp.token() })
     expect(line('identity')).toMatchObject({ status: 'ok' })
@@ -98,7 +111,7 @@ describe('extauth check of an identity of the process', () => {
       detail: 'arn:aws:sts::1:is/ASIATHEHUBTHEHUB0001, good for 60 min',
     })
     expect(line('assume-role')?.detail).toBe(
-      'STS gave credentials of arn:aws:sts::1:is/ASIAREADERREADER0001, with tags Who',
+      'STS gave credentials of arn:aws:sts::1:is/ASIAREADERREADER0001 for 15 min, with tags Who, Kind; a source identity; a session policy; arn:aws:iam::aws:policy/A',
     )
     expect(code).toBe(0)
   })

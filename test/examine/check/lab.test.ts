@@ -46,7 +46,7 @@ describe('extauth check in the lab', () => {
       /✓ assume-role +\S+: STS gave credentials/,
       /✓ identity +of the process: podIdentity: arn:cloud:sts::000000000000:assumed-role\/lab-service\/lab-proxy, good for 60 min/,
       /✓ hub +\S+lab-hub: \S+assumed-role\/lab-hub\/mcp-extauth, good for 60 min/,
-      /✓ assume-role +\S+lab-search: STS gave credentials of \S+assumed-role\/lab-search\/alice, with tags Team, User/,
+      /✓ assume-role +\S+lab-search: STS gave credentials of \S+assumed-role\/lab-search\/alice for 15 min, with tags Team, User; a source identity; a session policy/,
       /✓ upstream\.tls +\S+: TLSv1\.3/,
       /✓ upstream +workspace: users are sent to/,
       /✓ clock +clock: .*STS/,

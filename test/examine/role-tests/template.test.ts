@@ -5,11 +5,13 @@ const TEMPLATE = 'arn:aws:iam::{claims.account}:role/mcp-{claims.team}'
 const MADE = 'arn:aws:iam::111111111111:role/mcp-search'
 const claims = { iss: 'https://issuer.example', sub: 'ada', account: '111111111111', team: 'search' }
 
+const MAPPING = `- { matcher: 'has(claims.account)', roleArnTemplate: "${TEMPLATE}", allowedAccounts: ["111111111111"]`
+const SESSION = `sessionTags: [{ key: Team, value: claims.team }], sourceIdentity: 'claims.sub + "@x"', sessionPolicy: { template: '{"Statement":["{claims.team}"]}' }`
+
 let files: Folder
 beforeAll(async () => {
-  const mapping = `- { matcher: 'has(claims.account)', roleArnTemplate: "${TEMPLATE}", allowedAccounts: ["111111111111"] }`
   files = await folder({
-    'proxy.yaml': CONFIG.replace(/- \{ claim: readers.*/, mapping),
+    'proxy.yaml': CONFIG.replace(/- \{ claim: readers.*/, `${MAPPING} }`),
     'claims.json': JSON.stringify(claims),
     'hostile.json': JSON.stringify({ ...claims, team: 'a/b' }),
   })
@@ -53,6 +55,15 @@ describe('a role by template', () => {
     expect(out).toContain('2 passed, 0 failed')
     expect(code).toBe(0)
     const alone = await files.write('cases.json', cases(list[1] ?? {}))
+    const tagged = CONFIG.replace(/- \{ claim: readers.*/, `${MAPPING}, ${SESSION} }`).replace(
+      'region: eu-central-1',
+      'region: eu-central-1\n    source: { type: ambient }',
+    )
+    const other = await files.write('tagged.txt', tagged)
+    const wrong = await files.write('wrong.json', cases({ route: 'aws', claims, expect: { role: 'none' } }))
+    const shown = await extauth(['test', wrong, '--config', other])
+    for (const line of ['tag           Team = search', 'source id     ada@x', 'policy        {"Statement":["search"]}'])
+      expect(shown.out).toContain(line)
     const unreached = await extauth(['test', alone, '--config', `${files.directory}/proxy.yaml`])
     expect(unreached.out).toContain(`→ ${TEMPLATE}`)
   })

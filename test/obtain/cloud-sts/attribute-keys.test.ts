@@ -89,6 +89,34 @@ describe('what STS sees is in the key', () => {
   )
 })
 
+describe('two mappings with the same role', () => {
+  const roleArn = 'arn:aws:iam::111111111111:role/one'
+  const base = { roleArn, sessionTags: [{ key: 'Kind', value: '"x"' }] }
+  const others: readonly (readonly [string, object])[] = [
+    ['external id', { externalId: 'of-one' }],
+    ['source identity', { sourceIdentity: '"ada"' }],
+    ['a tag', { sessionTags: [{ key: 'Kind', value: '"y"' }] }],
+    ['a tag that is passed on', { sessionTags: [{ key: 'Kind', value: '"x"', transitive: true }] }],
+    ['the key of a tag', { sessionTags: [{ key: 'kind', value: '"x"' }] }],
+    ['policy', { sessionPolicy: { document: { Statement: [] } } }],
+    ['managed policies', { policyArns: ['arn:aws:iam::aws:policy/A'] }],
+  ]
+  test.each(others)('share no credential where they differ in %s', async (_what, more) => {
+    // The claim that chooses is none that the key knows.
+    const matcher = (sid: string) => `claims.sid == "${sid}"`
+    const source = sourceOf({
+      ...SPEC,
+      roleMappings: [
+        { ...base, matcher: matcher('s1') },
+        { ...base, ...more, matcher: matcher('s2') },
+      ],
+    })
+    const [one, two] = ['s1', 's2'].map((sid) => ({ sub: 'ada', name: 'ada', sid }))
+    expect(await shown(source, one ?? {})).not.toBe(await shown(source, two ?? {}))
+    expect(source.plan(callerOf(one ?? {})).keyParts).not.toEqual(source.plan(callerOf(two ?? {})).keyParts)
+  })
+})
+
 describe('300 callers with tags and templates, in any order, in a cache that is too small', () => {
   test('each has its own', async () => {
     // What a session was asked for is in its token: whoever has it has that session.

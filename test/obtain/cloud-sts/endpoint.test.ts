@@ -8,17 +8,10 @@ const rows = REGIONS.split(' ').flatMap((region) =>
   [false, true].flatMap((fips) => [false, true].map((dualStack) => ({ region, fips, dualStack }))),
 )
 
-describe('the endpoint of STS is that of the AWS SDK', () => {
+describe('the endpoint of STS is that of the AWS SDK, in every partition', () => {
   test.each(rows)('$region, fips $fips, dualStack $dualStack', ({ region, fips, dualStack }) => {
-    const { endpointProvider } = new STSClient({ region }).config
-    let theirs: string
-    try {
-      const parameters = { Region: region, UseFIPS: fips, UseDualStack: dualStack, UseGlobalEndpoint: false }
-      theirs = endpointProvider(parameters).url.href.replace(/\/$/, '')
-    } catch {
-      // Not every partition has each kind; then there is nothing that could be compared.
-      theirs = stsEndpoint({ region, fips, dualStack })
-    }
-    expect(stsEndpoint({ region, fips, dualStack })).toBe(theirs)
+    const parameters = { Region: region, UseFIPS: fips, UseDualStack: dualStack, UseGlobalEndpoint: false }
+    const theirs = new STSClient({ region }).config.endpointProvider(parameters).url.href
+    expect(stsEndpoint({ region, fips, dualStack })).toBe(theirs.replace(/\/$/, ''))
   })
 })

@@ -4,6 +4,7 @@ import { createRoleMapper } from '../../../src/obtain/cloud-sts/role-mapper.ts'
 import { createCloudStsSource } from '../../../src/obtain/cloud-sts/source.ts'
 import type { RoleMapping } from '../../../src/resources/index.ts'
 import { authOf, callerOf, claimsOf, depsOf } from './support/deps.ts'
+import { HOSTILE } from './support/hostile.ts'
 
 const FALLBACK = 'arn:aws:iam::999999999999:role/guest'
 const TEMPLATE = 'arn:aws:iam::{claims.account}:role/{claims.org.unit}/mcp-{claims.team}'
@@ -19,51 +20,6 @@ const mapperOf = (mapping: Partial<RoleMapping>) =>
       { roleArn: 'arn:aws:iam::999999999999:role/next', matcher: 'true' },
     ],
   })
-
-/** Nothing of these may get into an ARN. */
-const HOSTILE: readonly unknown[] = [
-  '',
-  '*',
-  '**',
-  'a*',
-  '?',
-  'a?b',
-  '/',
-  '../admin',
-  'team/admin',
-  'a:b',
-  ':role/admin',
-  '111111111111:role/admin',
-  '${aws:username}',
-  '${aws:PrincipalTag/team}',
-  '{claims.team}',
-  '"',
-  "'",
-  'a"b',
-  'a\\b',
-  'a b',
-  ' search',
-  'search ',
-  'search\n',
-  '\nsearch',
-  'search\u0000',
-  'sea\u200Brch',
-  'ſearch',
-  'Ä',
-  '团队',
-  'search%2Fadmin',
-  '<search>',
-  'a;b',
-  'a#b',
-  'x'.repeat(65),
-  'x'.repeat(10 * 1024),
-  7,
-  111_111_111_111,
-  true,
-  null,
-  ['search'],
-  { team: 'search' },
-]
 
 describe('a role by template', () => {
   test('is made of the claims at its placeholders', () => {
