@@ -9,7 +9,14 @@ const root = path.join(import.meta.dirname, '..')
 const folder = path.resolve(root, process.argv[2] ?? 'dist')
 
 /** Packages that each start needs; the others stay where they are, and are loaded when they are needed. */
-const BUNDLED: ReadonlySet<string> = new Set(['fastify-type-provider-zod', 'prom-client', 'undici', 'yaml', 'zod'])
+const BUNDLED: ReadonlySet<string> = new Set([
+  'fastify-type-provider-zod',
+  'lru-cache',
+  'prom-client',
+  'undici',
+  'yaml',
+  'zod',
+])
 /** What stays a file of its own because a thread starts with it; by its name below src/. */
 const THREADS = ['registry/parse-worker']
 /** What is served as it is. */

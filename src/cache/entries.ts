@@ -61,6 +61,7 @@ export function createEntries<V>({ clock, maxEntries, maxPerOwner, onCount }: En
 
   /** Takes the least recently used ones of an owner away. */
   const trim = (owner: Entry<V>, excess: number) => {
+    if (excess <= 0) return
     let left = excess
     for (const [, entry] of entries.entries()) {
       if (left <= 0) return

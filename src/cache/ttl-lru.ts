@@ -1,10 +1,11 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/index.ts'
 
 export type RemovalReason = 'expired' | 'capacity' | 'replaced' | 'deleted'
 
 export interface TtlLruOptions<V> {
   readonly clock: Clock
-  /** At most this many entries; the least recently used one goes first (uses count once half of them are taken). */
+  /** At most this many entries; the least recently used one goes first. */
   readonly maxEntries: number
   /** Together with `weigh`: at most this much weight (say, bytes); a value heavier than all of it is not kept. */
   readonly maxWeight?: number
@@ -25,88 +26,82 @@ export interface TtlLru<V> {
   clear(): void
   /** Removes what has ended and nobody asked for since. Takes time in proportion to the size. */
   sweep(): void
-  /** Live entries, least recently used first. Entries may be deleted while it runs. */
+  /** Live entries as they are at its start, least recently used first. Entries may be deleted while it runs. */
   entries(): IterableIterator<[key: string, value: V]>
 }
 
 interface Kept<V> {
   readonly value: V
   readonly endMs: number
-  /** Absent where nothing is weighed: eight bytes of each entry. */
-  readonly weight?: number
 }
 
-/** A bounded cache in which each entry has its own end. All operations take constant time, `sweep` and `entries` aside. */
+/**
+ * A bounded cache in which each entry has its own end, over `lru-cache`: that keeps order and bounds, without room taken
+ * ahead; ends are those of the clock that is handed in. All operations take constant time, `clear`, `sweep` and `entries` aside.
+ */
 export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
-  const { clock, maxEntries, maxWeight = Infinity, weigh, onRemove } = options
-  // A Map iterates in insertion order, so re-inserting on use keeps the least recently used one first.
-  const kept = new Map<string, Kept<V>>()
-  let weight = 0
-  let newest: string | undefined
+  const { clock, maxEntries, maxWeight = Number.MAX_SAFE_INTEGER, weigh, onRemove } = options
+  /** Why an entry is being deleted. */
+  let reason: RemovalReason = 'deleted'
 
-  const remove = (key: string, entry: Kept<V>, reason: RemovalReason) => {
-    kept.delete(key)
-    weight -= entry.weight ?? 0
-    onRemove?.(key, entry.value, reason)
+  const kept = new LRUCache<string, Kept<V>>({
+    maxSize: weigh === undefined ? Math.max(maxEntries, 1) : maxWeight,
+    sizeCalculation: weigh === undefined ? () => 1 : ({ value }, key) => Math.max(Math.ceil(weigh(value, key)), 1),
+    ...(onRemove === undefined
+      ? {}
+      : {
+          // Afterwards, so that whoever hears of it finds the cache without the entry.
+          disposeAfter({ value, endMs }, key, cause) {
+            if (cause === 'set') onRemove(key, value, 'replaced')
+            else if (cause === 'delete') onRemove(key, value, reason)
+            else onRemove(key, value, clock.now() < endMs ? 'capacity' : 'expired')
+          },
+        }),
+  })
+
+  const remove = (key: string, why: RemovalReason): boolean => {
+    reason = why
+    const wasThere = kept.delete(key)
+    reason = 'deleted'
+    return wasThere
   }
 
-  const live = (key: string): Kept<V> | undefined => {
-    const entry = kept.get(key)
+  const live = (key: string, entry: Kept<V> | undefined): V | undefined => {
     if (entry === undefined) return undefined
-    if (clock.now() < entry.endMs) return entry
-    remove(key, entry, 'expired')
+    if (clock.now() < entry.endMs) return entry.value
+    remove(key, 'expired')
     return undefined
-  }
-
-  const makeRoom = () => {
-    for (const [key, entry] of kept) {
-      if (kept.size <= maxEntries && weight <= maxWeight) return
-      remove(key, entry, clock.now() < entry.endMs ? 'capacity' : 'expired')
-    }
   }
 
   return {
     get size() {
       return kept.size
     },
-    get(key) {
-      const entry = live(key)
-      if (entry === undefined) return undefined
-      // While there is room for as much again nobody's place is near its end: the order matters, and is kept, from half on.
-      if (newest !== key && (kept.size * 2 >= maxEntries || weight * 2 >= maxWeight)) {
-        kept.delete(key)
-        kept.set(key, entry)
-        newest = key
-      }
-      return entry.value
-    },
-    peek: (key) => live(key)?.value,
+    get: (key) => live(key, kept.get(key)),
+    peek: (key) => live(key, kept.peek(key)),
     set(key, value, endMs) {
-      const old = kept.get(key)
-      if (old !== undefined) remove(key, old, 'replaced')
-      const entry: Kept<V> = weigh === undefined ? { value, endMs } : { value, endMs, weight: weigh(value, key) }
-      const { weight: own = 0 } = entry
-      if (clock.now() >= endMs || own > maxWeight || maxEntries < 1) return false
-      kept.set(key, entry)
-      weight += own
-      newest = key
-      makeRoom()
-      return true
+      if (clock.now() >= endMs || maxEntries < 1) {
+        remove(key, 'replaced')
+        return false
+      }
+      kept.set(key, { value, endMs })
+      while (kept.size > maxEntries) kept.pop()
+      return kept.has(key)
     },
-    delete(key) {
-      const entry = kept.get(key)
-      if (entry === undefined) return false
-      remove(key, entry, 'deleted')
-      return true
-    },
-    clear() {
-      for (const [key, entry] of kept) remove(key, entry, 'deleted')
-    },
+    delete: (key) => remove(key, 'deleted'),
+    clear: () => kept.clear(),
     sweep() {
-      for (const [key, entry] of kept) if (clock.now() >= entry.endMs) remove(key, entry, 'expired')
+      for (const [key, { endMs }] of allOf(kept)) if (clock.now() >= endMs) remove(key, 'expired')
     },
     *entries() {
-      for (const [key, entry] of kept) if (clock.now() < entry.endMs) yield [key, entry.value]
+      for (const [key, { value, endMs }] of allOf(kept)) if (clock.now() < endMs) yield [key, value]
     },
   }
+}
+
+/** As they are now: the library's own iteration does not bear that the entry that it is at is deleted. */
+function allOf<V>(kept: LRUCache<string, Kept<V>>): [key: string, entry: Kept<V>][] {
+  const all: [string, Kept<V>][] = []
+  kept.rforEach((entry, key) => all.push([key, entry]))
+  return all
 }

@@ -72,6 +72,18 @@ test('whoever keeps an index beside it hears of every removal and why', () => {
   ])
 })
 
+test('entries may be deleted while they are gone through, the first, the last and others', () => {
+  const cache = createTtlLru<number>({ clock: createManualClock(), maxEntries: 10 })
+  for (const key of ['a', 'b', 'c', 'd']) cache.set(key, 1, FOREVER)
+  const seen: string[] = []
+  for (const [key] of cache.entries()) {
+    seen.push(key)
+    if (key !== 'b') cache.delete(key)
+  }
+  expect(seen).toEqual(['a', 'b', 'c', 'd'])
+  expect([...cache.entries()]).toEqual([['b', 1]])
+})
+
 test('it answers like a plain map with ends and an order of use', () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd', 'e', '__proto__')
   const step = fc.oneof(

@@ -99,6 +99,7 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/client-sts': ['obtain'],
   '@bufbuild/cel': ['cel'],
   jose: ['oauth', 'authenticate', 'authserver', 'obtain'],
+  'lru-cache': ['cache'],
   'prom-client': ['report'],
   ioredis: ['storage'],
   fastify: ['registry'],
