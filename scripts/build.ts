@@ -109,6 +109,11 @@ rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
 const chunks = [...(await bundle({ main: 'src/main.ts' }, await loadedWith('src/cli/proxy.ts')))]
 for (const name of THREADS) chunks.push(...(await bundle({ [name]: `src/${name}.ts` })))
-for (const name of PAGES) cpSync(path.join(root, 'src', name), path.join(folder, name), { recursive: true })
+for (const name of PAGES)
+  cpSync(path.join(root, 'src', name), path.join(folder, name), {
+    recursive: true,
+    // What says to the compiler how to read the page is served to nobody.
+    filter: (file) => !file.endsWith('.ts'),
+  })
 writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), licences(chunks))
 writeFileSync(path.join(folder, 'sources.json'), JSON.stringify(made))

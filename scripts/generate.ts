@@ -7,6 +7,7 @@ import { mutatingConfiguration, NAMES, ownTypes, podKeys, validatingConfiguratio
 import { combinedSchema, type CrdKind, CRD_KINDS, jsonSchema, JSON_SCHEMA_NAMES } from '../src/load/publish/index.ts'
 import { DEFAULT_API_GROUP } from '../src/load/index.ts'
 import { CHART, chartTemplates } from './chart.ts'
+import { PROTOCOL, protocolModule } from './protocol-module.ts'
 import { manifestsPage } from './manifests-page.ts'
 import { referencePage } from './reference-page.ts'
 
@@ -27,6 +28,7 @@ const files = new Map<string, string>([
   ['docs/errors.md', errorsPage()],
   ['docs/reference.md', referencePage()],
   ['docs/manifests.md', manifestsPage()],
+  [PROTOCOL, await protocolModule(root)],
 ])
 
 const manifestsIn = (folder: string): string[] =>

@@ -1,6 +1,5 @@
-import { joined } from '../mcp/index.ts'
-
 const NEWLINE = 0x0a
+const EMPTY = Buffer.alloc(0)
 
 /** A line without its end, or one that was too long and was passed over. */
 export type Line = { readonly kind: 'line'; readonly bytes: Buffer } | { readonly kind: 'too_long' }
@@ -18,7 +17,10 @@ export async function* readLines(input: AsyncIterable<Buffer>, maxBytes: number)
     else parts.push(part)
   }
   const line = (): Line => {
-    const found: Line = length > maxBytes ? { kind: 'too_long' } : { kind: 'line', bytes: joined(parts) }
+    const found: Line =
+      length > maxBytes
+        ? { kind: 'too_long' }
+        : { kind: 'line', bytes: parts[1] === undefined ? (parts[0] ?? EMPTY) : Buffer.concat(parts) }
     parts = []
     length = 0
     return found

@@ -74,7 +74,7 @@ export class SseStream {
 
   /** An answer belongs to its request; anything else to a request that runs, so that order is kept, or to who listens. */
   async #take({ type, data }: ServerEvent): Promise<void> {
-    if (type === 'endpoint') return this.#named.resolve(data.toString('utf8'))
+    if (type === 'endpoint') return this.#named.resolve(new TextDecoder().decode(data))
     if (type !== 'message') return
     for (const message of parseMessages(data)) {
       const isAnswer = message.kind === 'response' && message.id !== null

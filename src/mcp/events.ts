@@ -3,7 +3,8 @@ const CR = 0x0d
 const COLON = 0x3a
 const SPACE = 0x20
 const MAX_ID_BYTES = 4096
-const DATA_BREAK = Buffer.from('\n')
+const DATA_BREAK = Uint8Array.of(LF)
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** An event of a stream is larger than what is held of one. */
 export class OversizedEvent extends Error {
@@ -15,21 +16,21 @@ export class OversizedEvent extends Error {
 export interface ServerEvent {
   /** `message` unless the stream says otherwise. */
   readonly type: string
-  readonly data: Buffer
+  readonly data: Uint8Array
 }
 
 /**
- * Reads an event stream as bytes, so that a character or a line may be split anywhere, and holds at most `maxBytes` of an
+ * Reads an event stream as bytes, in Node and in browsers, so that a character or a line may be split anywhere, and holds at most `maxBytes` of an
  * event. Throws `OversizedEvent` beyond that.
  */
 export class EventReader {
   readonly #maxBytes: number
-  #parts: Buffer[] = []
+  #parts: Uint8Array[] = []
   #held = 0
   #skipsLineFeed = false
   #isFirstLine = true
   #type = ''
-  #data: Buffer[] = []
+  #data: Uint8Array[] = []
   #pendingId: string | undefined
   /** Where to resume: the id of the last whole event, with or without data. */
   lastEventId: string | undefined
@@ -52,7 +53,7 @@ export class EventReader {
   }
 
   /** The events that are whole with this chunk. */
-  push(chunk: Buffer): ServerEvent[] {
+  push(chunk: Uint8Array): ServerEvent[] {
     const events: ServerEvent[] = []
     let start = 0
     if (this.#skipsLineFeed && chunk.length > 0) {
@@ -79,13 +80,13 @@ export class EventReader {
     return events
   }
 
-  #hold(part: Buffer): void {
+  #hold(part: Uint8Array): void {
     this.#held += part.length
     if (this.#held > this.#maxBytes) throw new OversizedEvent()
     this.#parts.push(part)
   }
 
-  #line(whole: Buffer): ServerEvent | undefined {
+  #line(whole: Uint8Array): ServerEvent | undefined {
     const line = this.#isFirstLine ? withoutMark(whole) : whole
     this.#isFirstLine = false
     if (line.length === 0) return this.#dispatch()
@@ -94,14 +95,14 @@ export class EventReader {
       this.#held -= line.length
       return undefined
     }
-    const name = colon === -1 ? line.toString('latin1') : line.toString('latin1', 0, colon)
+    const name = utf8.decode(colon === -1 ? line : line.subarray(0, colon))
     const from = colon === -1 ? line.length : line[colon + 1] === SPACE ? colon + 2 : colon + 1
     const value = line.subarray(from)
     if (name === 'data') this.#data.push(value)
-    else if (name === 'event') this.#type = value.toString('utf8')
-    else if (name === 'id' && !value.includes(0) && value.length <= MAX_ID_BYTES)
-      this.#pendingId = value.toString('utf8')
-    else if (name === 'retry' && /^\d{1,9}$/.test(value.toString('latin1'))) this.retryMs = Number(value.toString())
+    else if (name === 'event') this.#type = utf8.decode(value)
+    else if (name === 'id' && !value.includes(0) && value.length <= MAX_ID_BYTES) this.#pendingId = utf8.decode(value)
+    else if (name === 'retry' && value.length <= 9 && /^\d+$/.test(utf8.decode(value)))
+      this.retryMs = Number(utf8.decode(value))
     return undefined
   }
 
@@ -119,17 +120,24 @@ export class EventReader {
   }
 }
 
-function lineEnd(chunk: Buffer, start: number): number {
+function lineEnd(chunk: Uint8Array, start: number): number {
   const lf = chunk.indexOf(LF, start)
   const cr = (lf === -1 ? chunk.subarray(start) : chunk.subarray(start, lf)).indexOf(CR)
   return cr === -1 ? lf : start + cr
 }
 
-const withoutMark = (line: Buffer): Buffer =>
+const withoutMark = (line: Uint8Array): Uint8Array =>
   line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line
 
 /** Parts as one piece, which is the part itself where there is only one. */
-export const joined = (parts: readonly Buffer[]): Buffer => {
+function joined(parts: readonly Uint8Array[]): Uint8Array {
   const [only] = parts
-  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
+  if (parts.length === 1 && only !== undefined) return only
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
 }

@@ -25,7 +25,7 @@ export function statelessHeaders(version: string, method: string, params: Params
 export const headerText = (text: string): string =>
   /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
     ? text
-    : `=?base64?${Buffer.from(text, 'utf8').toString('base64')}?=`
+    : `=?base64?${btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCodePoint(byte)).join(''))}?=`
 
 /** A parameter of a tool that goes into a header as well. */
 interface Declared {
@@ -52,29 +52,41 @@ export class ToolParameters {
     if (!Array.isArray(tools)) return
     for (const tool of tools) {
       if (!isObject(tool) || typeof tool['name'] !== 'string') continue
-      const declared: Declared[] = []
-      collect(tool['inputSchema'], [], declared)
-      const isUnique = new Set(declared.map(({ header }) => header)).size === declared.length
+      const declared = declaredIn(tool['inputSchema'])
       this.#byTool.delete(tool['name'])
-      if (declared.length > 0 && isUnique) this.#byTool.set(tool['name'], declared)
+      if (declared.length > 0) this.#byTool.set(tool['name'], declared)
       if (this.#byTool.size > MAX_TOOLS) this.#byTool.clear()
     }
   }
 
   /** The headers of one `tools/call`. */
   headers({ name, arguments: given }: Params): Record<string, string> {
-    const headers: Record<string, string> = {}
-    if (typeof name !== 'string') return headers
-    for (const { path, header } of this.#byTool.get(name) ?? []) {
-      const value = path.reduce<unknown>(
-        (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
-        given,
-      )
-      if (typeof value === 'string') headers[header] = headerText(value)
-      else if (typeof value === 'boolean' || Number.isSafeInteger(value)) headers[header] = String(value)
-    }
-    return headers
+    return typeof name === 'string' ? headersOf(this.#byTool.get(name) ?? [], given) : {}
   }
+}
+
+/** The headers of one call of a tool, by its input schema. */
+export const parameterHeaders = (inputSchema: unknown, given: unknown): Record<string, string> =>
+  headersOf(declaredIn(inputSchema), given)
+
+function headersOf(declared: readonly Declared[], given: unknown): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const { path, header } of declared) {
+    const value = path.reduce<unknown>(
+      (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
+      given,
+    )
+    if (typeof value === 'string') headers[header] = headerText(value)
+    else if (typeof value === 'boolean' || Number.isSafeInteger(value)) headers[header] = String(value)
+  }
+  return headers
+}
+
+/** None where two parameters want the same header. */
+function declaredIn(inputSchema: unknown): readonly Declared[] {
+  const declared: Declared[] = []
+  collect(inputSchema, [], declared)
+  return new Set(declared.map(({ header }) => header)).size === declared.length ? declared : []
 }
 
 /** Only a chain of `properties` leads to a parameter that every call can have. */

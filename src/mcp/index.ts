@@ -1,6 +1,6 @@
-export { EventReader, joined, OversizedEvent, type ServerEvent } from './events.ts'
+export { EventReader, OversizedEvent, type ServerEvent } from './events.ts'
 export { headerText, statelessHeaders, ToolParameters } from './headers.ts'
-export { type JsonRpcId, jsonRpcIdOf } from './json-rpc-id.ts'
+export { jsonRpcIdOf } from './json-rpc-id.ts'
 export { DISCOVER, INITIALIZE, type McpRequest, readAnswer, serverOf } from './mcp-request.ts'
 export {
   errorResponse,
@@ -14,6 +14,7 @@ export {
   type Message,
   type Notification,
   type Params,
+  parseMessage,
   parseMessages,
   type Request,
   type Response,

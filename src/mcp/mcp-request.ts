@@ -89,7 +89,7 @@ export function readAnswer(
 }
 
 /** The data of the events of a whole stream. */
-function dataOf(body: Buffer): Buffer[] {
+function dataOf(body: Buffer): Uint8Array[] {
   const events = new EventReader(body.length)
   // What a stream ends in without a blank line counts as well: it is all that will come.
   return [...events.push(body), ...events.push(END)].filter(({ type }) => type === 'message').map(({ data }) => data)

@@ -43,29 +43,50 @@ export const WAY_ERROR = -32_000
 /** Where the 2026-07-28 revision says which revision a request is of. */
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const utf8 = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** What these bytes hold: one message, the several of a batch (2025-03-26), or nothing that could be passed on. */
-export function parseMessages(bytes: Buffer): readonly (Message | Malformed)[] {
-  let value: unknown
-  try {
-    value = JSON.parse(utf8.decode(bytes))
-  } catch {
-    return [malformed(PARSE_ERROR, 'not JSON in UTF-8')]
-  }
+export function parseMessages(given: Uint8Array): readonly (Message | Malformed)[] {
+  const bytes = bufferOf(given)
+  const json = jsonIn(bytes)
+  if (json === undefined) return [notJson()]
+  const { value } = json
   if (!Array.isArray(value)) return [messageOf(value, bytes)]
   if (value.length === 0) return [malformed(INVALID_REQUEST, 'an empty batch')]
   return value.map((one) => messageOf(one, Buffer.from(JSON.stringify(one))))
 }
 
+/** The same where a batch is no message: of a request that is answered with one error, say. */
+export function parseMessage(given: Uint8Array): Message | Malformed {
+  const bytes = bufferOf(given)
+  const json = jsonIn(bytes)
+  return json === undefined ? notJson() : messageOf(json.value, bytes)
+}
+
+function jsonIn(bytes: Buffer): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(utf8.decode(bytes)) }
+  } catch {
+    return undefined
+  }
+}
+
+const notJson = (): Malformed => malformed(PARSE_ERROR, 'not JSON in UTF-8')
+
+/** The same bytes, not copied. */
+const bufferOf = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
 /** True for a batch; other things that begin so are no JSON-RPC at all. */
-export const isBatch = (bytes: Buffer): boolean => bytes.toString('latin1', 0, 64).trimStart().startsWith('[')
+export const isBatch = (bytes: Uint8Array): boolean =>
+  bufferOf(bytes).toString('latin1', 0, 64).trimStart().startsWith('[')
 
 function messageOf(value: unknown, bytes: Buffer): Message | Malformed {
   if (!isObject(value)) return malformed(INVALID_REQUEST, 'not a JSON-RPC message')
   const { jsonrpc, id, method, params } = value
   const known = isId(id) ? id : null
-  if (jsonrpc !== '2.0') return malformed(INVALID_REQUEST, 'not a JSON-RPC 2.0 message', known)
+  // Of another protocol even the id means something else (JSON-RPC 2.0 §5: null then).
+  if (jsonrpc !== '2.0') return malformed(INVALID_REQUEST, 'not a JSON-RPC 2.0 message')
   const line = withoutBreaks(bytes)
   if (typeof method === 'string') {
     const given = isObject(params) ? params : {}

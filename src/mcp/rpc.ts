@@ -1,3 +1,5 @@
+import { parseMessages } from './message.ts'
+
 /** What a JSON-RPC message is about. */
 export interface RpcSubject {
   readonly method: string
@@ -20,16 +22,9 @@ export function rpcSubjectOf(body: Buffer): RpcSubject | undefined {
   const [, usual, named] = USUAL.exec(body.toString('latin1', 0, BEGINNING)) ?? []
   if (usual !== undefined && (named !== undefined || !NAMED.has(usual))) return { method: usual, name: named }
   if (body.length > MAX_PARSED) return usual === undefined ? undefined : { method: usual, name: undefined }
-  let message: unknown
-  try {
-    message = JSON.parse(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
-  if (Array.isArray(message)) message = message[0]
-  if (typeof message !== 'object' || message === null) return undefined
-  const { method, params } = message as { method?: unknown; params?: { name?: unknown; uri?: unknown } | null }
-  if (typeof method !== 'string') return undefined
-  const name = params?.name ?? params?.uri
+  const [message] = parseMessages(body)
+  if (message?.kind !== 'request' && message?.kind !== 'notification') return undefined
+  const { method, params } = message
+  const name = params['name'] ?? params['uri']
   return { method: method.slice(0, MAX_SHOWN), name: typeof name === 'string' ? name.slice(0, MAX_SHOWN) : undefined }
 }

@@ -1,5 +1,5 @@
 import { challengeFor, mcpFailureBody, metadataUrl, oauthFailureBody, retryAfterFor } from '../http/index.ts'
-import type { JsonRpcId } from '../mcp/index.ts'
+import type { Id } from '../mcp/index.ts'
 import type { Failure } from '../core/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { allowedMethods } from './local-handlers.ts'
@@ -17,7 +17,7 @@ const HEADER_NAMES = /^[A-Za-z0-9\-_!#$%&'*+.^`|~, ]{1,4096}$/
 export function answerFailure(
   inbound: InboundRequest,
   failure: Failure,
-  options: { readonly closes: boolean; readonly id: JsonRpcId | undefined },
+  options: { readonly closes: boolean; readonly id: Id | undefined },
 ): void {
   const { response, route, localHandler } = inbound
   if (response.headersSent) {

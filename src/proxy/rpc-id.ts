@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { jsonRpcIdOf, type JsonRpcId } from '../mcp/index.ts'
+import { jsonRpcIdOf, type Id } from '../mcp/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
 /** A body that nobody has taken is looked at up to this size, and waited for so long, in milliseconds. */
@@ -10,7 +10,7 @@ const PATIENCE_MS = 50
  * The JSON-RPC id of a request that is answered by us (decisions §5): from the body that was kept, or from one that is
  * there already or a moment later, as clients that send head and body apart have it.
  */
-export async function rpcIdOf(inbound: InboundRequest): Promise<JsonRpcId | undefined> {
+export async function rpcIdOf(inbound: InboundRequest): Promise<Id | undefined> {
   const { request, body } = inbound
   if (inbound.method !== 'POST' || inbound.localHandler !== undefined) return undefined
   if (body?.kind === 'kept') return told(inbound, body.bytes)
@@ -19,7 +19,7 @@ export async function rpcIdOf(inbound: InboundRequest): Promise<JsonRpcId | unde
   return bytes === undefined ? undefined : told(inbound, bytes)
 }
 
-function told({ trace }: InboundRequest, bytes: Buffer): JsonRpcId | undefined {
+function told({ trace }: InboundRequest, bytes: Buffer): Id | undefined {
   trace?.refusedBody?.(bytes)
   return jsonRpcIdOf(bytes)
 }

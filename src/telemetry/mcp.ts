@@ -1,6 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SecretMask } from '../core/index.ts'
+import { isObject, parseMessage } from '../mcp/index.ts'
 
 /** Bodies that are read for the method of a request; larger ones are those of uploads. */
 const MAX_BODY_BYTES = 64 * 1024
@@ -28,20 +29,14 @@ export interface BodySaid {
 
 /** The same of a body that is kept, for requests whose headers do not say it (2025-11-25). */
 export function saidInBody(bytes: Buffer): BodySaid {
-  try {
-    if (bytes.length > MAX_BODY_BYTES) return NOTHING
-    const message: unknown = JSON.parse(bytes.toString('utf8'))
-    const { method, params } = message as {
-      method?: unknown
-      params?: { name?: unknown; _meta?: { traceparent?: unknown } | null } | null
-    }
-    const traceparent = params?._meta?.traceparent
-    return {
-      attributes: attributesOf(method, params?.name),
-      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
-    }
-  } catch {
-    return NOTHING
+  const message = bytes.length > MAX_BODY_BYTES ? undefined : parseMessage(bytes)
+  if (message?.kind !== 'request' && message?.kind !== 'notification') return NOTHING
+  const { method, params } = message
+  const { name, _meta: meta } = params
+  const traceparent = isObject(meta) ? meta['traceparent'] : undefined
+  return {
+    attributes: attributesOf(method, name),
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
   }
 }
 

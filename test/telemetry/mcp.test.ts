@@ -11,7 +11,7 @@ describe('what traces say of a request', () => {
       'gen_ai.tool.name': 'search',
       'mcp.protocol.version': '2026-07-28',
     })
-    const prompt = { method: 'prompts/get', params: { name: 'greet' } }
+    const prompt = { jsonrpc: '2.0', method: 'prompts/get', params: { name: 'greet' } }
     expect(saidInBody(Buffer.from(JSON.stringify(prompt))).attributes).toEqual({
       'mcp.method.name': 'prompts/get',
       'gen_ai.prompt.name': 'greet',
@@ -46,9 +46,9 @@ describe('what traces say of a request', () => {
   })
 
   test('leaves out bodies that are large, and what is no message', () => {
-    const large = { method: 'ping', params: { text: 'x'.repeat(64 * 1024) } }
+    const large = { jsonrpc: '2.0', method: 'ping', params: { text: 'x'.repeat(64 * 1024) } }
     expect(
-      [JSON.stringify(large), 'null', '[]', '{', '{"method":1}'].map(
+      [JSON.stringify(large), 'null', '[]', '{', '{"jsonrpc":"2.0","method":1}'].map(
         (text) => saidInBody(Buffer.from(text)).attributes,
       ),
     ).toEqual(Array.from({ length: 5 }, () => ({})))

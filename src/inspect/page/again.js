@@ -1,5 +1,6 @@
 import { sendTry } from './api.js'
-import { headerText } from './mcp.js'
+import { LabUser, whoOf } from './lab-user.js'
+import { statelessHeaders } from './protocol.js'
 import { html, Text, useEffect, useRef, useState } from './html.js'
 
 /** What a client of the protocol says for itself; the rest is made anew on the way. */
@@ -30,9 +31,10 @@ function followed(headers, body) {
   } catch {
     return headers
   }
-  const subject = { 'mcp-method': message?.method, 'mcp-name': message?.params?.name ?? message?.params?.uri }
-  const said = Object.entries(subject).filter(([name, value]) => name in headers && typeof value === 'string')
-  return { ...headers, ...Object.fromEntries(said.map(([name, value]) => [name, headerText(value)])) }
+  if (typeof message?.method !== 'string') return headers
+  const said = Object.entries(statelessHeaders('', message.method, message.params ?? {}))
+  const repeated = said.filter(([name]) => name in headers && name !== 'mcp-protocol-version')
+  return { ...headers, ...Object.fromEntries(repeated) }
 }
 
 function hintOf({ requestBody }, body) {
@@ -61,13 +63,17 @@ export function SendAgain({ request, users }) {
     const controller = new AbortController()
     running.current = controller
     setOutcome({ said: 'Under way …' })
-    const token = form.token.trim().replace(/^bearer +/i, '')
-    const who = token === '' ? (form.user === '' ? {} : { user: form.user }) : { token }
     const isEdited = form.headers !== asLines(own)
     const body = method === 'POST' && form.body !== '' ? { body: form.body } : {}
     try {
       const { status, headers, response } = await sendTry(
-        { route, method, headers: isEdited ? ofLines(form.headers) : followed(own, form.body), ...body, ...who },
+        {
+          route,
+          method,
+          headers: isEdited ? ofLines(form.headers) : followed(own, form.body),
+          ...body,
+          ...whoOf(form),
+        },
         controller.signal,
       )
       setOutcome({ said: `Answered ${status}.`, id: headers.get('x-request-id') })
@@ -84,17 +90,7 @@ export function SendAgain({ request, users }) {
       <label><span>Headers</span><textarea name="headers" rows="4" spellcheck="false" value=${form.headers} onInput=${set('headers')}></textarea></label>
       ${method === 'POST' ? html`<label><span>Body</span><textarea name="body" rows="8" spellcheck="false" value=${form.body} onInput=${set('body')}></textarea></label>` : null}
       ${hint ? html`<p class="hint">${hint}</p>` : null}
-      ${
-        users
-          ? html`<label
-              ><span>Lab user</span>
-              <select name="user" value=${form.user} onChange=${set('user')}>
-                <option value="">nobody</option>
-                ${users.map((user) => html`<option key=${user} value=${user} selected=${user === form.user}>${user}</option>`)}
-              </select>
-            </label>`
-          : null
-      }
+      <${LabUser} users=${users} user=${form.user} onChange=${set('user')} />
       <label><span>Token</span><input type="password" name="token" autocomplete="off" spellcheck="false" value=${form.token} onInput=${set('token')} /></label>
       <button type="submit" class="main">Send to ${route}</button>
       <p role="status">

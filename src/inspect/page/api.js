@@ -53,7 +53,12 @@ export async function sendTry(envelope, signal) {
   return { status: Number(response.headers.get('x-extauth-try-status')), headers: response.headers, response }
 }
 
-/** Follows an event stream; `handlers` by event name get the data. Gives the way to stop. */
+/**
+ * Follows an event stream; `handlers` by event name get the data. Gives the way to stop.
+ * @param {string} path
+ * @param {Record<string, (data: any, source: EventSource) => void>} handlers
+ * @param {(state: 'live' | 'waiting' | 'closed') => void} [onState]
+ */
 export function follow(path, handlers, onState = () => {}) {
   const source = new EventSource(API + path)
   for (const [name, handle] of Object.entries(handlers))

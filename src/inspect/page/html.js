@@ -39,8 +39,15 @@ export function distanceOf(ms, now = Date.now()) {
   return ms > now ? `in ${text}` : `${text} ago`
 }
 
-/** Re-renders only when one of its properties is another one. */
+/**
+ * Re-renders only when one of its properties is another one; what it renders is said by who extends it.
+ */
 export class Pure extends Component {
+  /** @returns {import('preact').ComponentChildren} */
+  render() {
+    return null
+  }
+
   shouldComponentUpdate(next) {
     for (const name in next) if (name !== 'children' && next[name] !== this.props[name]) return true
     return false

@@ -1,71 +1,40 @@
 import { sendTry } from './api.js'
+import { EventReader, HANDSHAKE_REVISION, STATELESS_REVISION, statelessHeaders } from './protocol.js'
 
 /** The two eras of the protocol: one request each, and sessions. */
-export const ERAS = ['2026-07-28', '2025-11-25']
+export const ERAS = [STATELESS_REVISION, HANDSHAKE_REVISION]
 
 const ACCEPT = 'application/json, text/event-stream'
 const ME = { name: 'extauth-inspector', version: '1' }
 const MAX_PAGES = 20
+const MAX_EVENT_BYTES = 64 * 1024 * 1024
 const META = 'io.modelcontextprotocol/'
 
 /** The proxy or the server refused: `status` is HTTP's, `requestId` finds the request in the list, `said` is the part of the message that came from there. */
 export class McpError extends Error {
-  constructor(message, { status, requestId, said = '' } = {}) {
+  /**
+   * @param {string} message
+   * @param {{ status?: number, requestId?: string, said?: string, code?: number }} [more]
+   */
+  constructor(message, { status, requestId, said = '', code } = {}) {
     super(message)
+    this.code = code
     this.status = status
     this.said = said
     this.requestId = requestId
   }
 }
 
-/** A value for a header as the 2026-07-28 revision wants it: ASCII as it is, anything else in base64. */
-export function headerText(value) {
-  const text = String(value)
-  if (/^(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?$/.test(text) && !/^=\?base64\?.*\?=$/i.test(text)) return text
-  let bytes = ''
-  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCodePoint(byte)
-  return `=?base64?${btoa(bytes)}?=`
-}
-
-/** Headers for arguments that a tool's schema wants repeated as headers (`x-mcp-header`). */
-export function parameterHeaders(schema, args) {
-  const headers = {}
-  for (const [name, property] of Object.entries(schema?.properties ?? {})) {
-    const header = property?.['x-mcp-header']
-    const value = args?.[name]
-    if (
-      typeof header === 'string' &&
-      /^[\w-]+$/.test(header) &&
-      value !== undefined &&
-      value !== null &&
-      typeof value !== 'object'
-    )
-      headers[`mcp-param-${header.toLowerCase()}`] = headerText(value)
-  }
-  return headers
-}
-
-/** The data of each event of a stream of bytes, as they come (WHATWG HTML, server-sent events). */
+/** The data of each event of a stream of bytes, as they come. */
 async function* eventsOf(stream) {
-  let rest = ''
-  for await (const piece of piecesOf(stream)) {
-    rest += piece
-    for (;;) {
-      const end = /\r?\n\r?\n/.exec(rest)
-      if (end === null) break
-      const lines = rest.slice(0, end.index).split(/\r?\n/)
-      rest = rest.slice(end.index + end[0].length)
-      const data = lines
-        .filter((line) => line.startsWith('data:'))
-        .map((line) => line.slice(5).replace(/^ /, ''))
-        .join('\n')
-      if (data !== '') yield data
-    }
-  }
+  const events = new EventReader(MAX_EVENT_BYTES)
+  const text = new TextDecoder()
+  for await (const piece of piecesOf(stream))
+    for (const { type, data } of events.push(piece)) if (type === 'message') yield text.decode(data)
 }
 
 async function* piecesOf(stream) {
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader()
+  const reader = stream.getReader()
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -96,7 +65,7 @@ export class McpClient {
   }
 
   get isModern() {
-    return this.#era === ERAS[0]
+    return this.#era === STATELESS_REVISION
   }
 
   /** Id of the last request, as the list and the log have it. */
@@ -137,6 +106,9 @@ export class McpClient {
 
   /**
    * One request; `onNotification` gets what the server says before it answers. Rejects with `McpError` for whatever is no result.
+   * @param {string} method
+   * @param {Record<string, any>} params
+   * @param {{ signal?: AbortSignal, onNotification?: (message: any) => void, headers?: Record<string, string>, progress?: boolean }} [options]
    */
   async request(method, params, { signal, onNotification = () => {}, headers = {}, progress = false } = {}) {
     const id = this.#next++
@@ -152,10 +124,7 @@ export class McpClient {
       method,
       params: Object.keys(meta).length === 0 ? params : { ...params, _meta: meta },
     }
-    const name = params.name ?? params.uri
-    const own = this.isModern
-      ? { 'mcp-method': method, ...(name === undefined ? {} : { 'mcp-name': headerText(name) }), ...headers }
-      : {}
+    const own = this.isModern ? { ...statelessHeaders(this.#era, method, params), ...headers } : {}
     const cancel = () => {
       // In the newer era a connection that ends says it all.
       if (!this.isModern && this.#session !== undefined)
@@ -193,6 +162,11 @@ export class McpClient {
     }
   }
 
+  /**
+   * @param {{ id?: number | string, [name: string]: any }} message
+   * @param {Record<string, string>} headers
+   * @param {{ signal?: AbortSignal, onNotification?: (message: any) => void }} options
+   */
   async #post(message, headers, { signal, onNotification = () => {} }) {
     const {
       status,

@@ -17,7 +17,7 @@ export function Plot({ label, minutes, figures, most }) {
         height: HEIGHT,
         cursor: { show: false },
         legend: { show: false },
-        select: { show: false },
+        select: { show: false, left: 0, top: 0, width: 0, height: 0 },
         // What the scale came out as, for whoever reads the page by a program.
         hooks: { ready: [({ root, scales }) => (root.dataset.top = String(scales.y.max))] },
         axes: [

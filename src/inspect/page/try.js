@@ -1,8 +1,10 @@
 import { load } from './api.js'
 import { html, Text, useEffect, useRef, useState } from './html.js'
-import { ERAS, McpClient, parameterHeaders } from './mcp.js'
+import { LabUser, whoOf } from './lab-user.js'
+import { ERAS, McpClient } from './mcp.js'
 import { maskedAnswer, NOT_KEPT } from './masked.js'
 import { Outcome } from './outcome.js'
+import { parameterHeaders } from './protocol.js'
 import { SchemaForm } from './schema-form.js'
 
 const KINDS = [
@@ -31,13 +33,7 @@ function Target({ routes, users, isBusy, onConnect }) {
   const set = (name) => (event) => setForm({ ...form, [name]: event.target.value })
   const submit = (event) => {
     event.preventDefault()
-    const who =
-      form.token.trim() !== ''
-        ? { token: form.token.trim().replace(/^bearer +/i, '') }
-        : form.user === ''
-          ? {}
-          : { user: form.user }
-    onConnect(route, form.era, who)
+    onConnect(route, form.era, whoOf(form))
   }
   return html`<form class="target" onSubmit=${submit} aria-label="What to try" autocomplete="off">
     <label
@@ -52,17 +48,7 @@ function Target({ routes, users, isBusy, onConnect }) {
         ${ERAS.map((era) => html`<option key=${era} value=${era} selected=${era === form.era}>${era}${era === ERAS[0] ? ' (stateless)' : ' (sessions)'}</option>`)}
       </select>
     </label>
-    ${
-      users
-        ? html`<label
-            ><span>Lab user</span>
-            <select name="user" value=${form.user} onChange=${set('user')}>
-              <option value="">nobody</option>
-              ${users.map((user) => html`<option key=${user} value=${user} selected=${user === form.user}>${user}</option>`)}
-            </select>
-          </label>`
-        : null
-    }
+    <${LabUser} users=${users} user=${form.user} onChange=${set('user')} />
     <label class="grow"
       ><span>Token</span>
       <input
