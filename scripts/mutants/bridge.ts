@@ -82,8 +82,8 @@ export const BRIDGE: readonly Mutation[] = [
   {
     rule: 'an id counts with its whole event only',
     file: 'src/mcp/events.ts',
-    find: "this.#pendingId = value.toString('utf8')",
-    replace: "this.lastEventId = value.toString('utf8')",
+    find: "this.#pendingId = utf8.decode(value)",
+    replace: "this.lastEventId = utf8.decode(value)",
     tests: ['test/bridge/reading.test.ts'],
   },
   {
@@ -116,7 +116,7 @@ export const BRIDGE: readonly Mutation[] = [
   },
   {
     rule: 'what runs at SIGTERM is answered',
-    file: 'src/cli/stdio.ts',
+    file: 'src/compose/stdio/carry.ts',
     find: 'if (why === undefined) void left.then(() => bridge.hurry())',
     replace: "if (why !== '') void left.then(() => bridge.hurry())",
     tests: ['test/bridge/process.test.ts'],

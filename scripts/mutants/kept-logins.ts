@@ -242,7 +242,7 @@ export const KEPT_LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'loopback is open to a login for a server on this machine only',
-    file: 'src/cli/options/login-options.ts',
+    file: 'src/compose/login/user-login.ts',
     find: 'configuredUrls: isLoopbackHost(endpoint.hostname) ? [endpoint.href] : []',
     replace: "configuredUrls: ['http://localhost/']",
     tests: ['test/cli/logout.test.ts', 'test/login/discovery.test.ts'],

@@ -110,8 +110,8 @@ export const VERDICTS: readonly Mutation[] = [
   {
     rule: 'a large body is not read',
     file: 'src/telemetry/mcp.ts',
-    find: 'if (bytes.length > MAX_BODY_BYTES) return NOTHING',
-    replace: '',
+    find: 'bytes.length > MAX_BODY_BYTES ? undefined : parseMessage(bytes)',
+    replace: 'parseMessage(bytes)',
     tests: ['test/telemetry/mcp.test.ts'],
   },
 ]

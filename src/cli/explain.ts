@@ -14,7 +14,7 @@ import { EXIT, type Io, UsageError, loadProxyConfig } from '../compose/index.ts'
 import { FILE, TEXT, oneOf } from './options/option-values.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
 import { command } from './command.ts'
-import { MANIFEST_OPTIONS } from './options/source-options.ts'
+import { configOption, MANIFEST_OPTIONS } from './options/source-options.ts'
 
 /** The table of its options. */
 export const EXPLAIN_SPEC: CommandSpec = {
@@ -22,14 +22,7 @@ export const EXPLAIN_SPEC: CommandSpec = {
   summary:
     'Says which role and headers a caller would get on a route, and why. Opens no connection and reads no secret.',
   options: {
-    config: {
-      type: 'string',
-      short: 'c',
-      is: FILE,
-      multiple: true,
-      value: 'PATH',
-      help: 'A file or directory of manifests.',
-    },
+    config: configOption('A file or directory of manifests.'),
     route: { type: 'string', is: TEXT, value: 'NAME', help: 'The route; may be left out where there is only one.' },
     'token-file': { type: 'string', is: FILE, value: 'FILE', help: 'File with an access token, - for standard input.' },
     claims: {

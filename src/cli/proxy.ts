@@ -3,26 +3,19 @@ import { EXIT, UsageError } from '../compose/index.ts'
 import { loggedCommand } from './command.ts'
 import { inspectorOf, inspectorOptions } from './options/inspector-options.ts'
 import { NO_CLIENTS } from './options/log-options.ts'
-import { DURATION, FILE, MEMORY_SIZE, wholeNumber } from './options/option-values.ts'
+import { DURATION, MEMORY_SIZE, wholeNumber } from './options/option-values.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
 import { routeList } from './route-list.ts'
 import { type RunProxyOptions, runProxy } from '../compose/proxy/index.ts'
 import { serve } from './serve.ts'
-import { SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
+import { configOption, SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
 
 /** The table of its options. */
 export const PROXY_SPEC: CommandSpec = {
   name: 'extauth proxy',
   summary: 'Runs the proxy in front of MCP servers. Logs go to standard error.',
   options: {
-    config: {
-      type: 'string',
-      short: 'c',
-      is: FILE,
-      multiple: true,
-      value: 'PATH',
-      help: 'A file or directory, - for standard input.',
-    },
+    config: configOption('A file or directory, - for standard input.'),
     ...SOURCE_OPTIONS,
     'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
     ...inspectorOptions('as the configuration says, else off; bodies in the short form on loopback'),

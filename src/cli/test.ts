@@ -12,7 +12,7 @@ import { ConfigError, EXIT, type Io, UsageError } from '../compose/index.ts'
 import { readDecisions } from '../examine/explain/index.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
 import { command } from './command.ts'
-import { MANIFEST_OPTIONS } from './options/source-options.ts'
+import { configOption, MANIFEST_OPTIONS } from './options/source-options.ts'
 import { FILE, oneOf } from './options/option-values.ts'
 import {
   readyCases,
@@ -31,14 +31,7 @@ export const TEST_SPEC: CommandSpec = {
   positionals: 'FILE|DIR…',
   completes: 'file',
   options: {
-    config: {
-      type: 'string',
-      short: 'c',
-      is: FILE,
-      multiple: true,
-      value: 'PATH',
-      help: 'A file or directory with the configuration, where it lies elsewhere than the cases.',
-    },
+    config: configOption('A file or directory with the configuration, where it lies elsewhere than the cases.'),
     output: { type: 'string', is: oneOf(['text', 'json', 'junit']), value: 'text|json|junit', help: 'Default text.' },
     junit: { type: 'string', is: FILE, value: 'FILE', help: 'Writes JUnit XML to this file as well.' },
     verbose: { type: 'boolean', short: 'v', help: 'Lists the cases that passed, too.' },

@@ -1,9 +1,9 @@
 import { type Loaded, renderProblem } from '../load/index.ts'
 import { EXIT, type Io, UsageError, loadSources } from '../compose/index.ts'
 import { command } from './command.ts'
-import { FILE, oneOf } from './options/option-values.ts'
+import { oneOf } from './options/option-values.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
-import { SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
+import { configOption, SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
 import { validate, type ValidationReport } from '../examine/validate/index.ts'
 
 /** The table of its options. */
@@ -13,14 +13,7 @@ export const VALIDATE_SPEC: CommandSpec = {
   positionals: 'FILE|DIR…',
   completes: 'file',
   options: {
-    config: {
-      type: 'string',
-      short: 'c',
-      is: FILE,
-      multiple: true,
-      value: 'PATH',
-      help: 'The same as FILE|DIR, as for proxy.',
-    },
+    config: configOption('The same as FILE|DIR, as for proxy.'),
     ...SOURCE_OPTIONS,
     'no-files': {
       type: 'boolean',

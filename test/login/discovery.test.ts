@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import { loginOutbound } from '../../src/cli/options/login-options.ts'
+import { loginOutbound } from '../../src/compose/login/index.ts'
 import { AS_METADATA, type PaperServer, RESOURCE_METADATA, usePaperServer } from './paper-server.ts'
 
 const paper = usePaperServer()

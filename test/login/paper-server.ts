@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
-import { loginOutbound } from '../../src/cli/options/login-options.ts'
+import { loginOutbound } from '../../src/compose/login/index.ts'
 import {
   loginCredentials,
   type LoginCredentialsOptions,

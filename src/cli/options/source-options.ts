@@ -14,6 +14,16 @@ const GROUP = {
   help: 'API group of the resources. Default extauth.dev.',
 } as const satisfies OptionSpec
 
+/** `--config`, which repeats, of every command that reads a configuration; `help` says what it is there. */
+export const configOption = (help: string): OptionSpec => ({
+  type: 'string',
+  short: 'c',
+  is: FILE,
+  multiple: true,
+  value: 'PATH',
+  help,
+})
+
 /** How manifests are read by commands that run nothing: `explain` and `test` take the same. */
 export const MANIFEST_OPTIONS = {
   callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests.' },

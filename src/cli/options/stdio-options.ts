@@ -4,6 +4,7 @@ import { parseGoDuration } from '../../fields/index.ts'
 import { LOGIN_OPTIONS } from './login-options.ts'
 import { API_GROUP, DIRECTORY, DURATION, FILE, HEADER_LINE, HTTP_URL, NAMESPACE, TEXT } from './option-values.ts'
 import type { CommandSpec, OptionSpec, Parsed } from './options.ts'
+import { configOption } from './source-options.ts'
 import { UsageError } from '../../compose/index.ts'
 
 const value = (is: Extract<OptionSpec, { type: 'string' }>['is'], name: string, help: string): OptionSpec => ({
@@ -21,14 +22,7 @@ export const STDIO_SPEC: CommandSpec = {
   options: {
     target: value(HTTP_URL, 'URL', 'To this MCP server, with the pipeline of the proxy in between …'),
     'external-auth': value(FILE, 'FILE[#NAME]', '… and this MCPExternalAuthConfig.'),
-    config: {
-      type: 'string',
-      short: 'c',
-      is: FILE,
-      multiple: true,
-      value: 'PATH',
-      help: 'The same with a file or directory of manifests …',
-    },
+    config: configOption('The same with a file or directory of manifests …'),
     route: value(TEXT, 'NAME', '… and this route of theirs; needed where there are several.'),
     callers: value(FILE, 'FILE', 'An `auth` section, for manifests and the short form.'),
     'ignore-manifest-callers': { type: 'boolean', help: 'Leaves alone what manifests say about who may call.' },

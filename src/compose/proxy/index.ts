@@ -1,7 +1,7 @@
 export type { AuthServers } from './auth-servers.ts'
 export type { HeldAuthenticators } from './authenticators.ts'
 export { buildCandidate } from './candidate.ts'
-export { runInlineProxy } from './inline-proxy.ts'
+export { type InlineProxyOptions, runInlineProxy } from './inline-proxy.ts'
 export type { TryUsers } from './inspection.ts'
 export { loadRooms } from './late-rooms.ts'
 export type { Common } from './proxy-common.ts'

@@ -1,0 +1,1 @@
+export { loginOutbound, openUserStore } from './user-login.ts'

@@ -1,0 +1,84 @@
+import type { Readable, Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Bridge, Output } from '../../bridge/index.ts'
+import type { McpEndpoint } from '../../core/index.ts'
+import type { OpenLog } from '../../report/index.ts'
+import { whole } from '../closers.ts'
+import type { Io } from '../io.ts'
+import { MAX_MESSAGE_BYTES, type OpenedWay, openWay, type StdioWay } from './way.ts'
+
+/** Clients that end a server kill it about two seconds after they asked; by then the session has to be ended. */
+const STOP_GRACE_MS = 500
+/** How often it is looked whether whoever started this still lives, in milliseconds. */
+const PARENT_LOOK_MS = 1000
+
+export interface CarryOptions {
+  readonly way: StdioWay
+  /** Go along with each request, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** How long running requests may go on after the end of the input, in milliseconds. */
+  readonly graceMs: number
+  readonly env: Io['env']
+  readonly log: OpenLog
+  /** Resolves, with the reason, when this shall stop. */
+  readonly stop: Promise<string>
+  readonly input: Readable
+  readonly output: Writable
+}
+
+/**
+ * Carries MCP between two streams and a server until the input ends, nobody reads the output any more, whoever started this
+ * has ended, or `stop`. Throws `ConfigError` and `UsageError`; nothing is left open.
+ */
+export const carryStdio = (options: CarryOptions): Promise<void> =>
+  whole(async (closers) => {
+    const way = await openWay(options.way, options.env, options.log, closers)
+    await carry({ ...way, endpoint: withHeaders(way.endpoint, options.headers) }, options)
+    await closers.close()
+  })
+
+/** What the user wants to be on each request; what the bridge says itself goes before. */
+const withHeaders = (endpoint: McpEndpoint, headers: CarryOptions['headers']): McpEndpoint => ({
+  send: (request) => endpoint.send({ ...request, headers: { ...headers, ...request.headers } }),
+  close: () => endpoint.close(),
+})
+
+async function carry({ endpoint, credentials, server }: OpenedWay, options: CarryOptions): Promise<void> {
+  const { log } = options
+  const output = new Output(options.output)
+  const bridge = new Bridge({
+    endpoint,
+    credentials,
+    input: options.input,
+    output,
+    log,
+    server,
+    pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+  })
+  log.info({ server }, 'carrying messages')
+  const left = Promise.any([options.stop, output.gone.then(() => 'output closed'), parentGone()])
+  const why = await Promise.race([bridge.run().then(() => undefined, inputBroke), left])
+  log.info({ why: why ?? 'input ended' }, 'stopping')
+  options.input.destroy()
+  const closing = bridge.close(why === undefined ? options.graceMs : STOP_GRACE_MS)
+  // Whoever asked has its short grace; who asks while the long one runs wants no more of it.
+  if (why === undefined) void left.then(() => bridge.hurry())
+  else void output.gone.then(() => bridge.hurry())
+  await closing
+}
+
+const inputBroke = (): string => 'input broke off'
+
+/** Resolves when the process that started this one has ended: then nobody will ever end the input. */
+function parentGone(): Promise<string> {
+  const parent = process.ppid
+  return new Promise((resolve) => {
+    const timer = setInterval(() => {
+      if (process.ppid === parent) return
+      clearInterval(timer)
+      resolve('parent gone')
+    }, PARENT_LOOK_MS)
+    timer.unref()
+  })
+}

@@ -1,0 +1,2 @@
+export { carryStdio } from './carry.ts'
+export type { StdioWay } from './way.ts'
