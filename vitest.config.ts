@@ -11,7 +11,8 @@ const together = fastTests(import.meta.dirname)
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than there are cores where this is decided: most tests wait for other processes and for the kernel.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     allowOnly: false,

@@ -57,6 +57,8 @@ async function everything({ store }: Replica): Promise<string[]> {
     await attempt(store.admit('c', key, bytes('1'), 60_000, { members: 2, bytes: 1_000 }))
   await attempt(store.touch('c', 'm3', 90_000))
   await attempt(store.remove('c', 'm3'))
+  // What is refused already needs no lock, whose renewal takes real time.
+  if (errors.length > 0) return errors
   const held = await store
     .lock('l', { ttlMs: 1_500, waitMs: 0 })
     .catch((error: unknown) => void errors.push(String(error)))
