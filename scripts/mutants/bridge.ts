@@ -82,8 +82,8 @@ export const BRIDGE: readonly Mutation[] = [
   {
     rule: 'an id counts with its whole event only',
     file: 'src/mcp/events.ts',
-    find: "this.#pendingId = utf8.decode(value)",
-    replace: "this.lastEventId = utf8.decode(value)",
+    find: 'this.#pendingId = utf8.decode(value)',
+    replace: 'this.lastEventId = utf8.decode(value)',
     tests: ['test/bridge/reading.test.ts'],
   },
   {

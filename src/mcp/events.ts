@@ -3,6 +3,7 @@ const CR = 0x0d
 const COLON = 0x3a
 const SPACE = 0x20
 const MAX_ID_BYTES = 4096
+const LONGEST_FIELD = 'event'.length
 const DATA_BREAK = Uint8Array.of(LF)
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
@@ -95,7 +96,7 @@ export class EventReader {
       this.#held -= line.length
       return undefined
     }
-    const name = utf8.decode(colon === -1 ? line : line.subarray(0, colon))
+    const name = fieldOf(line, colon === -1 ? line.length : colon)
     const from = colon === -1 ? line.length : line[colon + 1] === SPACE ? colon + 2 : colon + 1
     const value = line.subarray(from)
     if (name === 'data') this.#data.push(value)
@@ -124,6 +125,13 @@ function lineEnd(chunk: Uint8Array, start: number): number {
   const lf = chunk.indexOf(LF, start)
   const cr = (lf === -1 ? chunk.subarray(start) : chunk.subarray(start, lf)).indexOf(CR)
   return cr === -1 ? lf : start + cr
+}
+
+/** The name of a field; empty for one that is longer than any that means something. */
+function fieldOf(line: Uint8Array, end: number): string {
+  let name = ''
+  if (end <= LONGEST_FIELD) for (let at = 0; at < end; at++) name += String.fromCodePoint(line[at] ?? 0)
+  return name
 }
 
 const withoutMark = (line: Uint8Array): Uint8Array =>

@@ -9,7 +9,9 @@ const READING = { maxBytes: 100, ready: () => Promise.resolve() }
 
 describe('an event stream', () => {
   const read = (reader: EventReader, ...chunks: string[]): string[] =>
-    chunks.flatMap((chunk) => reader.push(Buffer.from(chunk)).map(({ type, data }) => `${type} ${Buffer.from(data).toString()}`))
+    chunks.flatMap((chunk) =>
+      reader.push(Buffer.from(chunk)).map(({ type, data }) => `${type} ${Buffer.from(data).toString()}`),
+    )
 
   it('is to be resumed after the last whole event', () => {
     const reader = new EventReader(100)

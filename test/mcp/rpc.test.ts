@@ -18,10 +18,15 @@ describe('what a JSON-RPC request is about', () => {
     ['[{"jsonrpc":"2.0","method":"notifications/initialized"}]', 'notifications/initialized', undefined],
   ])('%s', (text, method, name) => expect(subject(text)).toEqual({ method, name }))
 
-  it.each(['', '{', 'null', '{"result":{}}', '{"method":1}', '{"jsonrpc":"1.0","method":"tools/list"}', 'grant_type=x'])(
-    '%s is none',
-    (text) => expect(subject(text)).toBeUndefined(),
-  )
+  it.each([
+    '',
+    '{',
+    'null',
+    '{"result":{}}',
+    '{"method":1}',
+    '{"jsonrpc":"1.0","method":"tools/list"}',
+    'grant_type=x',
+  ])('%s is none', (text) => expect(subject(text)).toBeUndefined())
 
   it('is read from the beginning of a large body, which is not parsed', () => {
     const large = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":"${'x'.repeat(100_000)}`

@@ -5,6 +5,7 @@ const CR = 13;
 const COLON = 58;
 const SPACE = 32;
 const MAX_ID_BYTES = 4096;
+const LONGEST_FIELD = 5;
 const DATA_BREAK = Uint8Array.of(LF);
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 /** An event of a stream is larger than what is held of one. */
@@ -83,7 +84,7 @@ var EventReader = class {
 			this.#held -= line.length;
 			return;
 		}
-		const name = utf8.decode(colon === -1 ? line : line.subarray(0, colon));
+		const name = fieldOf(line, colon === -1 ? line.length : colon);
 		const from = colon === -1 ? line.length : line[colon + 1] === SPACE ? colon + 2 : colon + 1;
 		const value = line.subarray(from);
 		if (name === "data") this.#data.push(value);
@@ -111,6 +112,12 @@ function lineEnd(chunk, start) {
 	const lf = chunk.indexOf(LF, start);
 	const cr = (lf === -1 ? chunk.subarray(start) : chunk.subarray(start, lf)).indexOf(CR);
 	return cr === -1 ? lf : start + cr;
+}
+/** The name of a field; empty for one that is longer than any that means something. */
+function fieldOf(line, end) {
+	let name = "";
+	if (end <= LONGEST_FIELD) for (let at = 0; at < end; at++) name += String.fromCodePoint(line[at] ?? 0);
+	return name;
 }
 const withoutMark = (line) => line[0] === 239 && line[1] === 187 && line[2] === 191 ? line.subarray(3) : line;
 /** Parts as one piece, which is the part itself where there is only one. */
