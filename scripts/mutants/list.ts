@@ -12,6 +12,7 @@ import { INSPECTED } from './inspected.ts'
 import { ISSUING } from './issuing.ts'
 import { KEPT_LOGINS } from './kept-logins.ts'
 import { KUBE } from './kube.ts'
+import { LIMITS } from './limits.ts'
 import { LISTEN } from './listen.ts'
 import { LOGIN_GUARDS } from './login-guards.ts'
 import { LOGIN_RULES } from './login-rules.ts'
@@ -42,6 +43,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ISSUING,
   ...WITHOUT_LOGIN,
   ...OUTBOUND,
+  ...LIMITS,
   ...CLUSTER,
   ...BOUNDARIES,
   ...COMMANDS,

@@ -152,12 +152,41 @@ const BY_DETAIL: Readonly<Record<string, Known>> = {
   ),
   'the body did not arrive in time': known('the body did not arrive in time', 'The client sent it too slowly.'),
   'nothing more of the body came': known('nothing more of the body came', 'The client stopped sending.'),
-  'the answer is no JWKS': known(
-    'what the key address answers is no set of keys',
-    'Set `jwksUrl` to `jwks_uri` of the discovery document.',
+  'foreign redirect': known(
+    'the backend answers with a redirect to another origin',
+    'Set `target` to where it leads; credentials go nowhere else by themselves.',
     'configuration',
   ),
 }
+
+/** By how the failure's detail begins, which goes on with what was answered and says itself what happened. */
+const BY_BEGINNING: readonly (readonly [RegExp, Pick<Known, 'remedy' | 'who'>])[] = [
+  [
+    /^key set:? (?:answered|the answer|redirects)/,
+    { remedy: 'Set `jwksUrl` to `jwks_uri` of the discovery document, or leave it out.', who: 'configuration' },
+  ],
+  [
+    /^discovery document:? (?:answered|the answer|redirects|it )/,
+    {
+      remedy:
+        'Set `issuerUrl` to what the issuer writes into its tokens; its metadata are below `/.well-known/` there.',
+      who: 'configuration',
+    },
+  ],
+  [
+    /^token endpoint answered \d+ invalid_client$/,
+    { remedy: 'Compare `clientId`, its secret and the kind of client authentication with what is registered there.' },
+  ],
+  [
+    /^token endpoint answered \d+ unsupported_grant_type$/,
+    { remedy: 'Allow this grant at the provider (token exchange is mostly off at first), or correct the token URL.' },
+  ],
+  [/^token endpoint answered \d+ unauthorized_client$/, { remedy: 'Allow this grant for the client at the provider.' }],
+  [
+    /^token endpoint answered \d+ invalid_target$/,
+    { remedy: 'Compare `audience` and `resource` of the config with what the provider knows.', who: 'configuration' },
+  ],
+]
 
 /** Why it failed and who has to do what. What is not known more exactly is what the error table says. */
 export function explain(failure: Failure): Explanation {
@@ -166,7 +195,7 @@ export function explain(failure: Failure): Explanation {
   const beneath = causeOf(cause)
   const rule = detail === undefined ? undefined : BY_DETAIL[detail]
   const network = knownOfConnection(cause)
-  const found = rule ?? network
+  const found = rule ?? network ?? BY_BEGINNING.find(([beginning]) => beginning.test(detail ?? ''))?.[1]
   const own = detail ?? row.sentence.replace(/\.$/, '')
   const said = rule?.cause ?? (network === undefined ? own : ofConnection(network, failure))
   const told = {

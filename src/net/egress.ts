@@ -60,7 +60,7 @@ const refusedTunnel = (proxy: URL, status: number | undefined): OutboundError =>
     }),
   })
 
-/** Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6). */
+/** Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6), within that many milliseconds; 0 = no bound. */
 export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const authorization = proxyAuthorization(proxy)
@@ -73,7 +73,7 @@ export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promi
       agent: false,
       headers: { host: target, ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }) },
     })
-    const timer = setTimeout(() => connect.destroy(late(timeoutMs)), timeoutMs)
+    const timer = timeoutMs === 0 ? undefined : setTimeout(() => connect.destroy(late(timeoutMs)), timeoutMs)
     connect.once('connect', (response, socket) => {
       clearTimeout(timer)
       if (response.statusCode === 200) return resolve(socket)

@@ -2,7 +2,7 @@ import { causeOf, type ReachedLimit, OutboundError, type OutboundErrorKind } fro
 
 /** How long a backend may take, in milliseconds (`timeouts` of a route). */
 export interface Timeouts {
-  /** Until a connection must stand, TLS included. */
+  /** Until a connection must stand, TLS included; 0 = no bound. */
   readonly connect: number
   /** Until the header section of the answer must be there; 0 = no bound. */
   readonly firstByte: number

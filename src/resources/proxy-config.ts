@@ -100,10 +100,10 @@ const admin = () =>
 /** How long a backend may take. */
 export const timeouts = () =>
   z.strictObject({
-    connect: timerDuration().prefault('5s').describe('For a connection to the backend, TLS included.'),
+    connect: timerDuration().prefault('5s').describe('For a connection to the backend, TLS included; 0s = none.'),
     firstByte: timerDuration()
       .prefault('60s')
-      .describe('From the end of the request to the first byte of the answer; 504 then.'),
+      .describe('From the end of the request to the first byte of the answer; 504 then. 0s = none.'),
     idle: timerDuration().prefault('0s').describe('Longest silence within an answer; 0s = none.'),
   })
 

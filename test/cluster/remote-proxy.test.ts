@@ -5,6 +5,7 @@ import { CLUSTER_TYPES } from '../../src/operator/index.ts'
 import { ownedName } from '../../src/operator/names.ts'
 import { eventually } from './support/control-plane.ts'
 import { BEARER, config, namespaceObject, types, workload } from './support/operator-rig.ts'
+import { markReady, podsOf } from './support/pods.ts'
 import { useCluster } from './support/use-cluster.ts'
 
 const SPACE = 'proxies'
@@ -42,21 +43,9 @@ const ready = async (name: string): Promise<{ status: string; reason: string; me
     status as { conditions?: { type: string; status: string; reason: string; message: string }[] } | undefined
   )?.conditions?.find(({ type }) => type === 'Ready')
 }
-/** As kubelets would: every pod of the proxy runs and is ready. The Deployment's own controller counts them. */
-const runAll = async (name: string, replicas: number): Promise<void> => {
-  const pods = await eventually(async () => {
-    const found = await client.list(CLUSTER_TYPES.Pod, {
-      namespace: SPACE,
-      labelSelector: `app.kubernetes.io/instance=${name}`,
-    })
-    expect(found.items).toHaveLength(replicas)
-    return found.items
-  })
-  const lastTransitionTime = new Date().toISOString().replace(/\.\d+/, '')
-  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime }] }
-  for (const { metadata } of pods)
-    await client.merge(CLUSTER_TYPES.Pod, SPACE, metadata.name, { status }, { subresource: 'status' })
-}
+/** Every pod of the proxy runs and is ready. */
+const runAll = async (name: string, replicas: number): Promise<void> =>
+  markReady(client, await podsOf(client, SPACE, name, replicas))
 
 /** The operator writes meanwhile, so a version may be too old. */
 const replaceSpec = (name: string, wanted: object): Promise<KubeObject> =>
@@ -81,13 +70,7 @@ test('everything that a proxy owns is there, owned by it, and its pods pass the 
       controller: true,
     })
   }
-  await eventually(async () => {
-    const pods = await client.list(CLUSTER_TYPES.Pod, {
-      namespace: SPACE,
-      labelSelector: 'app.kubernetes.io/instance=whole',
-    })
-    expect(pods.items).toHaveLength(2)
-  })
+  await podsOf(client, SPACE, 'whole', 2)
 })
 
 test('Ready follows the Deployment and names the first thing that is missing', async () => {

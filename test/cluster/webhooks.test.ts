@@ -1,20 +1,18 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { KubeClient, KubeObject } from '../../src/kube/index.ts'
-import { CLUSTER_TYPES, NAMES, ownTypes, podKeys } from '../../src/operator/index.ts'
+import { CLUSTER_TYPES, ownTypes, podKeys } from '../../src/operator/index.ts'
 import { problemsAlone } from '../../src/operator/remote-proxy/snapshot.ts'
 import { wordsOf } from '../../src/operator/webhook/validate.ts'
 import { parseObjects } from '../../src/load/index.ts'
 import { type JudgedObject, judgedObjects } from '../load/publish/verdicts/objects.ts'
 import { openRecord } from '../load/publish/verdicts/recorded.ts'
 import { eventually } from './support/control-plane.ts'
+import { caIsBackAfter } from './support/lost-ca.ts'
 import { anonymousCallers, config, GROUP, namespaceObject, types, workload } from './support/operator-rig.ts'
 import { useCluster } from './support/use-cluster.ts'
 
 const keys = podKeys(GROUP)
 const SETTINGS = { apiGroup: GROUP, image: 'x', restrictPodTemplate: false, secretsByLabel: false }
-interface Hook {
-  readonly clientConfig: { readonly caBundle?: string }
-}
 const verdictOf = openRecord()
 const versionOf = ({ apiVersion }: KubeObject): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 const nameOf = (object: Readonly<Record<string, unknown>>): string =>
@@ -95,7 +93,7 @@ describe('validation', () => {
     expect(wrong).toEqual([])
     expect(objects.length).toBeGreaterThan(500)
     expect(objects.filter(({ object }) => parseObjects([object]).problems.length > 0).length).toBeGreaterThan(20)
-  })
+  }, 300_000)
 
   test('configs of 600 KB in one namespace delay no other one', async () => {
     await client.create(CLUSTER_TYPES.Namespace, namespaceObject('calm'))
@@ -272,20 +270,13 @@ describe('injection', () => {
   })
 })
 
-test('a configuration that lost its CA has it again at once', async () => {
-  for (const type of [CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration]) {
-    const bundles = async (): Promise<readonly string[]> => {
-      const { webhooks } = (await client.get(type, undefined, NAMES.webhooks)) as unknown as { webhooks: Hook[] }
-      return webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? '')
-    }
-    const before = await bundles()
-    expect(before[0]).not.toBe('')
-    const object = await client.get(type, undefined, NAMES.webhooks)
-    const webhooks = (object['webhooks'] as Hook[]).map(
-      ({ clientConfig: { caBundle: _lost, ...clientConfig }, ...hook }) => Object.assign(hook, { clientConfig }),
-    )
-    await client.update(type, { ...object, webhooks })
-    // Without being told, the operator looks each half minute.
-    await eventually(async () => expect(await bundles()).toEqual(before), 5_000)
-  }
-})
+test.each([CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration])(
+  'a $kind that lost its CA has it again within a second',
+  async (type) => {
+    const tookMs: number[] = []
+    for (let time = 0; time < 5; time++) tookMs.push(await caIsBackAfter(cluster, type))
+    // The median, for a machine that is busy meanwhile. Who only looks each half minute takes ten times that.
+    expect(tookMs.sort((one, other) => one - other)[2]).toBeLessThan(1_000)
+  },
+  400_000,
+)

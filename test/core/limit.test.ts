@@ -25,6 +25,8 @@ describe('a limit that was reached', () => {
     [{ amount: 60_000, unit: 'ms' }, '60 s'],
     [{ amount: 10 * 1024 * 1024, unit: 'bytes' }, '10 MiB'],
     [{ amount: 2048, unit: 'bytes' }, '2 KiB'],
+    [{ amount: 1024 * 1024 + 1024, unit: 'bytes' }, '1025 KiB'],
+    [{ amount: 1025, unit: 'bytes' }, '1025 bytes'],
     [{ amount: 1000, unit: 'bytes' }, '1000 bytes'],
     [{ amount: 64, unit: 'at once' }, '64 at once'],
   ])('reads as people write it: %j', (one, text) => {
@@ -36,6 +38,8 @@ describe('a limit that was reached', () => {
     expect(explainConnection(late)?.cause).toBe(words)
     const failure = new Failure('identity_provider_unavailable', { cause: late })
     expect(explain(failure).cause).toBe(words)
+    const beneath = new OutboundError('timeout', { cause: late })
+    expect(explain(new Failure('identity_provider_unavailable', { cause: beneath })).cause).toBe(words)
     expect(wayResponse(1, late, 'at x').toString()).toContain(words)
   })
 

@@ -132,6 +132,17 @@ describe('a backend behind an egress proxy', () => {
     expect(proxy.asked).toEqual([`CONNECT ${new URL(origin).host} -`])
   })
 
+  it('may take any time for a tunnel where its connection has no bound', async () => {
+    const proxy = await startProxy()
+    const origin = (await serveTls()).replace('127.0.0.1', 'backend.test')
+    const targetTls = { caCertPath: new URL('../fixtures/tls/ca.pem', import.meta.url).pathname }
+    const timeouts = { connect: 0, firstByte: 0, idle: 0 }
+    const backend = createBackend({ origin, timeouts, http2: false, targetTls, egressProxy: { httpsProxy: proxy.url } })
+    sockets.closing({ close: () => backend.destroy() })
+    const answer = await backend.dispatcher.request({ method: 'GET', path: '/x' })
+    expect(await answer.body.text()).toBe(`secure ${new URL(origin).host}`)
+  })
+
   it('without TLS gets its requests from the proxy, all headers as sealed', async () => {
     const proxy = await startProxy()
     const backend = createBackend({ ...bounds, origin: 'http://backend.test', egressProxy: { httpProxy: proxy.url } })

@@ -180,7 +180,7 @@ async function exchange(
   const response = await requestOnce(
     {
       origin: target.origin,
-      timeouts: { connect: timeouts.connect || STEP_MS, firstByte: 0, idle: 0 },
+      timeouts: { connect: timeouts.connect, firstByte: 0, idle: 0 },
       http2,
       targetTls,
       egressProxy: context.egressProxy,

@@ -29,24 +29,22 @@ export const refusals = (table: FieldTable, prefix = ''): Rule[] =>
       holds: (spec) => !asksFor(spec, path, asks),
     }))
 
-/** Schemas of the fields of an object that a table has and the schema does not: they are there to be told about. */
+/**
+ * Schemas of the fields of an object that a table has and the schema does not: they are there to be told about. Where a table
+ * has only parts of a field, those are named.
+ */
 export function tabledFields(table: FieldTable, prefix: string, known: readonly string[]): object {
-  const names = (['refused', 'told'] as const).flatMap((verdict) =>
-    fieldsBelow(table, prefix, verdict).map(([path, { says }]) => ({
-      name: path.split('.')[0] ?? path,
-      text: `${verdict === 'refused' ? 'Refused' : 'Not read'}: ${says}.`,
-      isWhole: !path.includes('.'),
-    })),
+  const rows = (['refused', 'told'] as const).flatMap((verdict) =>
+    fieldsBelow(table, prefix, verdict).map(([path, { says }]) => {
+      const [name = path, ...part] = path.split('.')
+      return { name, part: part.join('.'), text: `${verdict === 'refused' ? 'Refused' : 'Not read'}: ${says}.` }
+    }),
   )
-  return Object.fromEntries(
-    names
-      .filter(({ name }) => !known.includes(name) && !name.includes('[]'))
-      .map(({ name, text, isWhole }) => [
-        name,
-        z
-          .unknown()
-          .optional()
-          .describe(isWhole ? text : 'Refused in part, or not read.'),
-      ]),
-  )
+  const names = new Set(rows.map(({ name }) => name).filter((name) => !known.includes(name) && !name.includes('[]')))
+  const describe = (name: string): string => {
+    const own = rows.filter((row) => row.name === name)
+    const whole = own.find(({ part }) => part === '')
+    return whole?.text ?? own.map(({ part, text }) => `\`${part}\`: ${text}`).join(' ')
+  }
+  return Object.fromEntries([...names].map((name) => [name, z.unknown().optional().describe(describe(name))]))
 }
