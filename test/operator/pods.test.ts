@@ -22,6 +22,7 @@ const proxy = (more: Partial<RemoteProxy> = {}): RemoteProxy => ({
   resources: undefined,
   podTemplateSpec: undefined,
   serviceAccountName: undefined,
+  awsRoleArn: undefined,
   sessionAffinity: undefined,
   overrides: {},
   metricsFrom: [],
@@ -213,6 +214,23 @@ describe('the pods of a proxy', () => {
       expect(object.metadata.ownerReferences).toEqual([
         { apiVersion: OBJECT.apiVersion, kind: OBJECT.kind, name: 'p', uid: 'u', controller: true },
       ])
+  })
+})
+
+test('an AWS role is named by the account that the operator makes, and pods are made anew when it is another', () => {
+  const made = (more: Partial<RemoteProxy>) => {
+    const objects = ownedObjects(proxy(more)).map(({ object }) => object)
+    const account = objects.find(({ kind }) => kind === 'ServiceAccount')
+    const { template } = objects.find(({ kind }) => kind === 'Deployment')?.spec as { template: KubeObject }
+    return { account: account?.metadata.annotations, pods: template.metadata.annotations, spec: template.spec }
+  }
+  const awsRoleArn = 'arn:aws:iam::123456789012:role/mcp-extauth'
+  const without = made({})
+  expect([without.account, without.pods]).toEqual([undefined, undefined])
+  expect(made({ awsRoleArn })).toEqual({
+    account: { 'eks.amazonaws.com/role-arn': awsRoleArn },
+    pods: { 'extauth.dev/aws-role-arn': awsRoleArn },
+    spec: without.spec,
   })
 })
 

@@ -89,6 +89,7 @@ describe('--restrict-pod-template', () => {
   const FIELDS: [string, unknown][] = [
     ['podTemplateSpec', { spec: { containers: [{ name: 'extauth', command: ['sh'] }] } }],
     ['serviceAccountName', 'admin'],
+    ['awsRoleArn', 'arn:aws:iam::123456789012:role/admin'],
     ['image', 'evil:1'],
     ['egress', [{ to: [{ podSelector: {} }] }]],
   ]

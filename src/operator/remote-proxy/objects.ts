@@ -39,8 +39,17 @@ export const OWNED_TYPES: readonly ResourceType[] = [
   CLUSTER_TYPES.PodDisruptionBudget,
 ]
 
+/** What EKS looks for when it hands pods of the account a token and the role that they show it for (IRSA). */
+const IRSA_ROLE = 'eks.amazonaws.com/role-arn'
+
 const serviceAccountOf = (proxy: RemoteProxy): KubeObject =>
-  owned(proxy, 'v1', 'ServiceAccount', { automountServiceAccountToken: false })
+  owned(
+    proxy,
+    'v1',
+    'ServiceAccount',
+    { automountServiceAccountToken: false },
+    proxy.awsRoleArn === undefined ? {} : { annotations: { [IRSA_ROLE]: proxy.awsRoleArn } },
+  )
 
 /** Nothing of the configuration is in it: another one reaches the pods by the mount, and the Deployment keeps its generation. */
 const deploymentOf = (proxy: RemoteProxy): KubeObject =>

@@ -8,6 +8,8 @@ const PRE_STOP_SECONDS = 5
 const DRAIN_SECONDS = 30
 /** Seconds for the last bytes. */
 const MARGIN_SECONDS = 10
+/** Of the pods: what EKS puts into them when they start is for this role, so another one makes them anew. */
+const POD_AWS_ROLE = 'extauth.dev/aws-role-arn'
 /** The user of the image. */
 export const RUN_AS = { runAsUser: 65532, runAsGroup: 65532 } as const
 
@@ -32,6 +34,7 @@ export function podTemplateOf(proxy: RemoteProxy): object {
   const { imagePullSecrets, podTemplateMetadataOverrides: more = {} } = proxy.overrides.proxyDeployment ?? {}
   const annotations = {
     ...more.annotations,
+    ...(proxy.awsRoleArn === undefined ? {} : { [POD_AWS_ROLE]: proxy.awsRoleArn }),
     // Where the policy lets nobody read metrics, a scrape would only fail.
     ...(proxy.metricsFrom.length === 0
       ? {}

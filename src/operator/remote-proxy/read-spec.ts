@@ -15,6 +15,7 @@ export interface RemoteProxySpec {
   readonly resources: object | undefined
   readonly podTemplateSpec: object | undefined
   readonly serviceAccountName: string | undefined
+  readonly awsRoleArn: string | undefined
   readonly sessionAffinity: string | undefined
   readonly overrides: ResourceOverrides
   readonly metricsFrom: readonly object[]
@@ -40,6 +41,7 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
   'podTemplateSpec',
   'serviceAccountName',
   'serviceAccount',
+  'awsRoleArn',
   'sessionAffinity',
   'resourceOverrides',
   'metricsFrom',
@@ -77,6 +79,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
     resources: objectIn(spec['resources']),
     podTemplateSpec: objectIn(spec['podTemplateSpec']),
     serviceAccountName: textIn(spec['serviceAccountName']) ?? textIn(spec['serviceAccount']),
+    awsRoleArn: textIn(spec['awsRoleArn']),
     sessionAffinity: textIn(spec['sessionAffinity']),
     overrides: isObject(spec['resourceOverrides']) ? spec['resourceOverrides'] : {},
     metricsFrom: listIn(spec['metricsFrom']).filter(isObject),

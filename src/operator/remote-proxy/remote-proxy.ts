@@ -16,6 +16,8 @@ export interface RemoteProxy {
   readonly resources: object | undefined
   readonly podTemplateSpec: object | undefined
   readonly serviceAccountName: string | undefined
+  /** Role of AWS that the account names which is made. */
+  readonly awsRoleArn: string | undefined
   /** Whether the Service sends one client to one pod. Absent: it does not. */
   readonly sessionAffinity: string | undefined
   /** More of what is made. */

@@ -114,7 +114,14 @@ function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
 }
 
 /** Who sets one of these can run what they like, as whom they like, or let it reach what they like. */
-const RESTRICTED_FIELDS = ['podTemplateSpec', 'serviceAccountName', 'image', 'egress', 'resourceOverrides'] as const
+const RESTRICTED_FIELDS = [
+  'podTemplateSpec',
+  'serviceAccountName',
+  'awsRoleArn',
+  'image',
+  'egress',
+  'resourceOverrides',
+] as const
 
 /** What an MCPRemoteProxy says about its pods that an operator with `--restrict-pod-template` refuses. */
 export function restrictedFields(object: KubeObject): string[] {
@@ -123,6 +130,7 @@ export function restrictedFields(object: KubeObject): string[] {
   const isUsed = {
     podTemplateSpec: spec.podTemplateSpec !== undefined,
     serviceAccountName: spec.serviceAccountName !== undefined,
+    awsRoleArn: spec.awsRoleArn !== undefined,
     image: spec.image !== undefined,
     egress: spec.egress.length > 0,
     // Labels and annotations may be anybody's; a variable can be an option of the proxy.
@@ -206,6 +214,7 @@ function proxyOf(
     resources: spec.resources,
     podTemplateSpec: spec.podTemplateSpec,
     serviceAccountName: spec.serviceAccountName,
+    awsRoleArn: spec.awsRoleArn,
     sessionAffinity: spec.sessionAffinity,
     overrides: spec.overrides,
     metricsFrom: spec.metricsFrom,

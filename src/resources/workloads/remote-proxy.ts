@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { roleArn } from '../aws/role-arn.ts'
 import { conditions, generation, OBSERVED_GENERATION } from '../external-auth-status.ts'
 import { metadataEgress } from './metadata-access.ts'
 import { int32, objectName, origins, withCel } from '../../fields/index.ts'
@@ -71,6 +72,11 @@ export const podFields = () => ({
   podTemplateSpec: anything('Merged into the pod template (strategic merge).').optional(),
   serviceAccountName: objectName().optional().describe('Instead of one that the operator makes.'),
   serviceAccount: objectName().optional().describe('The same as serviceAccountName.'),
+  awsRoleArn: roleArn()
+    .optional()
+    .describe(
+      'Role of AWS that the service account names which the operator makes (IRSA): the identity of the pods. Not beside serviceAccountName.',
+    ),
   sessionAffinity: z
     .enum(['ClientIP', 'None'])
     .optional()

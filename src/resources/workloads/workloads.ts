@@ -112,7 +112,12 @@ const SPECS = {
         ...routeFields(),
         ...podFields(),
       },
-      [exclusive('port', 'proxyPort'), exclusive('serviceAccountName', 'serviceAccount')],
+      [
+        exclusive('port', 'proxyPort'),
+        exclusive('serviceAccountName', 'serviceAccount'),
+        exclusive('serviceAccountName', 'awsRoleArn'),
+        exclusive('serviceAccount', 'awsRoleArn'),
+      ],
     ),
   MCPServerEntry: () =>
     remote(WORKLOAD_FIELDS.MCPServerEntry, {

@@ -252,6 +252,7 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
     'MCPRemoteProxy',
     {
       remoteURL: 'https://api.example.com',
+      awsRoleArn: 'arn:aws:iam::123456789012:role/mcp-extauth',
       oidcConfig: { type: 'inline', resourceUrl: 'https://mcp.example.com', inline },
     },
   ],
