@@ -185,10 +185,24 @@ export const PODS: readonly Mutation[] = [
     tests: ['test/operator/pods.test.ts'],
   },
   {
+    rule: 'the account that is made names the role',
+    file: 'src/operator/remote-proxy/objects.ts',
+    find: 'annotations: { [IRSA_ROLE]: proxy.awsRoleArn }',
+    replace: 'annotations: {}',
+    tests: ['test/operator/pods.test.ts'],
+  },
+  {
+    rule: 'another role of AWS makes the pods anew',
+    file: 'src/operator/remote-proxy/pod.ts',
+    find: '{ [POD_AWS_ROLE]: proxy.awsRoleArn }',
+    replace: '{}',
+    tests: ['test/operator/pods.test.ts'],
+  },
+  {
     rule: 'what is owned says whose it is',
     file: 'src/operator/remote-proxy/objects.ts',
-    find: 'automountServiceAccountToken: false })',
-    replace: 'automountServiceAccountToken: true })',
+    find: '{ automountServiceAccountToken: false }',
+    replace: '{ automountServiceAccountToken: true }',
     tests: ['test/operator/pods.test.ts'],
   },
   {

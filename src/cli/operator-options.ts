@@ -79,7 +79,7 @@ export const OPERATOR_SPEC: CommandSpec = {
     'watch-secrets': { type: 'boolean', help: 'Sees which Secrets exist (needs the RBAC overlay watch-secrets).' },
     'restrict-pod-template': {
       type: 'boolean',
-      help: 'Refuses podTemplateSpec, serviceAccountName, image and egress of an MCPRemoteProxy.',
+      help: 'Refuses podTemplateSpec, serviceAccountName, awsRoleArn, image, egress and variables of an MCPRemoteProxy.',
     },
     'secrets-by-label': {
       type: 'boolean',

@@ -9,12 +9,12 @@ import { GROUP, namespaceObject } from './support/operator-rig.ts'
 import { markReady, podsOf } from './support/pods.ts'
 import { useCluster } from './support/use-cluster.ts'
 
-// The examples of docs/kubernetes.md, applied as they are; their pods run as real processes, and what those say of
-// their readiness is what the kubelet would take.
-const SPACE = 'mcp'
-const cluster = useCluster({ webhook: true, watchSecrets: true, restrictPodTemplate: true }, async ({ client }) => {
+// The examples of the pages, applied as they are; a pod of each runs as a real process, and what that says of its readiness is
+// what a kubelet would take.
+const cluster = useCluster({ webhook: true, watchSecrets: true }, async ({ client }) => {
   const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted' }
-  await client.apply(CLUSTER_TYPES.Namespace, namespaceObject(SPACE, restricted))
+  for (const space of new Set(EXAMPLES.map(({ objects }) => proxyOf(objects).namespace)))
+    await client.apply(CLUSTER_TYPES.Namespace, namespaceObject(space, restricted))
 })
 
 const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
@@ -22,38 +22,48 @@ const VALUES: Readonly<Record<string, string | Buffer>> = {
   hmac: randomBytes(32),
   'signing-key': signingKey.export({ type: 'pkcs8', format: 'pem' }),
 }
+/** `namespace/name` of Secrets that an earlier example needed too. */
+const made = new Set<string>()
 
 /** As `kubectl create secret generic` does. */
-const secretOf = ({ name, keys }: { readonly name: string; readonly keys: readonly string[] }): KubeObject => ({
+const secretOf = (namespace: string, { name, keys }: ReturnType<typeof secretKeysIn>[number]): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Secret',
-  metadata: { name, namespace: SPACE },
+  metadata: { name, namespace },
   data: Object.fromEntries(keys.map((key) => [key, Buffer.from(VALUES[key] ?? 'a-value').toString('base64')])),
 })
 
 const typeFor = ({ apiVersion, kind }: KubeObject) =>
-  ownTypes(GROUP, apiVersion.slice(GROUP.length + 1))[kind as 'MCPExternalAuthConfig' | 'MCPRemoteProxy']
+  ownTypes(GROUP, apiVersion.slice(GROUP.length + 1))[kind as keyof ReturnType<typeof ownTypes>]
 
 const conditionOf = async (object: KubeObject, wanted: string): Promise<unknown> => {
-  const { status } = await cluster.client.get(typeFor(object), SPACE, object.metadata.name)
-  const { conditions } = status as { conditions: readonly { readonly type: string }[] }
+  const found = await cluster.client.get(typeFor(object), object.metadata.namespace, object.metadata.name)
+  const { conditions, observedGeneration } = found.status as {
+    readonly conditions: readonly { readonly type: string }[]
+    readonly observedGeneration?: number
+  }
+  expect(observedGeneration).toBe(found.metadata.generation)
   return conditions.find(({ type }) => type === wanted)
 }
 
 test.each(EXAMPLES)('$title: as it is on the page it is let in, serves, and is Ready', async ({ objects }) => {
   const { client } = cluster
-  const { name } = proxyOf(objects)
-  for (const object of objects) await client.create(typeFor(object), object)
-  const [pod] = await podsOf(client, SPACE, name)
-  if (pod === undefined) throw new Error('no pod')
-  const secrets = secretKeysIn(objects)
+  const { name, namespace, replicas } = proxyOf(objects)
+  for (const object of objects) await client.apply(typeFor(object), object)
+  const pods = await podsOf(client, namespace, name, replicas)
   for (const object of objects) {
-    if (secretKeysIn([object]).length === 0) continue
-    const missing = { status: 'False', message: expect.stringContaining('missing') as string }
-    await eventually(async () => expect(await conditionOf(object, 'SecretsResolved')).toMatchObject(missing))
+    const missing = secretKeysIn([object]).filter((secret) => !made.has(`${namespace}/${secret.name}`))
+    if (missing.length === 0) continue
+    const said = { status: 'False', message: expect.stringContaining('missing') as string }
+    await eventually(async () => expect(await conditionOf(object, 'SecretsResolved')).toMatchObject(said))
   }
-  for (const secret of secrets) await client.create(CLUSTER_TYPES.Secret, secretOf(secret))
+  for (const secret of secretKeysIn(objects)) {
+    await client.apply(CLUSTER_TYPES.Secret, secretOf(namespace, secret))
+    made.add(`${namespace}/${secret.name}`)
+  }
 
+  const [pod] = pods
+  if (pod === undefined) throw new Error('no pod')
   const kubelet = await openKubelet(client, pod, 'extauth')
   // In a pod, both ports are its own; here other tests may have them.
   const proxy = kubelet.start(['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'])
@@ -63,7 +73,7 @@ test.each(EXAMPLES)('$title: as it is on the page it is let in, serves, and is R
     const { detail = {} } = (await readiness.json()) as { detail?: object }
     // Nobody answers at the addresses of the page: keys of providers are not there yet, and nothing else is wrong.
     expect([readiness.status, Object.keys(detail).filter((what) => what !== 'providersWithoutKeys')]).toEqual([200, []])
-    await markReady(client, [pod])
+    await markReady(client, pods)
     for (const object of objects) {
       const reason = object.kind === 'MCPRemoteProxy' ? { reason: 'ProxyReady' } : {}
       const ready = { status: 'True', ...reason }

@@ -253,6 +253,29 @@ test('a budget and a service account that are not wanted any more go', async () 
 })
 
 // The garbage collector learns of a new kind within half a minute.
+test('a role of AWS stands on the account that is made, another one makes the pods anew, and none takes it away', async () => {
+  const role = (name: string) => `arn:aws:iam::123456789012:role/${name}`
+  const seen = async () => {
+    const { template } = (await deployment('of-aws')).spec as { template: KubeObject }
+    const account = await get(CLUSTER_TYPES.ServiceAccount, 'of-aws')
+    return [
+      account.metadata.annotations?.['eks.amazonaws.com/role-arn'],
+      template.metadata.annotations?.['extauth.dev/aws-role-arn'],
+    ]
+  }
+  const [first, second] = [role('first'), role('second')]
+  const generations = []
+  for (const awsRoleArn of [first, second, undefined]) {
+    await apply('of-aws', { ...(awsRoleArn === undefined ? {} : { awsRoleArn }) })
+    await eventually(async () => expect(await seen()).toEqual([awsRoleArn, awsRoleArn]))
+    await cluster.operator.idle()
+    generations.push((await deployment('of-aws')).metadata.generation)
+  }
+  expect(generations).toEqual([1, 2, 3])
+  const both = apply('of-aws', { awsRoleArn: first, serviceAccountName: 'mine' })
+  await expect(both).rejects.toMatchObject({ message: expect.stringContaining('mutually exclusive') as string })
+})
+
 test('a proxy that is deleted leaves nothing behind', { timeout: 120_000 }, async () => {
   await apply('goes')
   await eventually(() => get(CLUSTER_TYPES.Service, 'goes'))

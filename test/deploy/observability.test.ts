@@ -105,6 +105,9 @@ describe('config/observability', () => {
     const queries = DASHBOARD.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
     expect(queries.length).toBeGreaterThan(20)
     expect(queries.flatMap(strangersIn)).toEqual([])
+    // What docs/aws.md says to watch: calls by hop, age and remaining life of the oldest identity.
+    const ofAws = [...METRICS.keys()].filter((name) => name.startsWith('extauth_aws_'))
+    expect(ofAws.filter((name) => !queries.some((query) => query.includes(name)))).toEqual([])
     const places = DASHBOARD.panels.map(({ gridPos }) => `${gridPos.x},${gridPos.y}`)
     expect(new Set(places).size).toBe(places.length)
     const variables = new Set(DASHBOARD.templating.list.map(({ name }) => name))

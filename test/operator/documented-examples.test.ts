@@ -6,22 +6,7 @@ import { openMetrics } from '../../src/report/metrics.ts'
 import { AUTH_TYPES } from '../../src/resources/index.ts'
 import { silentLog } from '../kube/manual-timers.ts'
 import { createFakeCluster } from './fake-cluster.ts'
-<<<<<<< HEAD
-
-const PAGE = readFileSync(path.join(import.meta.dirname, '../../docs/kubernetes.md'), 'utf8')
-const SECTION = /^### An example of each type\n([\s\S]*?)^#{2,3} /m.exec(PAGE)?.[1] ?? ''
-const EXAMPLES = [...SECTION.matchAll(/^\*\*((?:.+\n)+)\n```yaml\n([\s\S]*?)^```/gm)].map(
-  ([, about = '', text = '']) => ({
-    title: about.slice(0, about.indexOf(':')).replaceAll('*', ''),
-    objects: parseAllDocuments(text).map((document) => {
-      expect(document.errors).toEqual([])
-      return document.toJS() as KubeObject
-    }),
-  }),
-)
-=======
-import { BLOCKS, EXAMPLES, proxyOf, secretKeysIn, typeOf } from './page-examples.ts'
->>>>>>> 6544e25 (Forty typical mistakes are explained on the page, limits are the ones that held, and the examples of each type run on a real API server)
+import { BLOCKS, EXAMPLES, OF_TYPES, proxyOf, secretKeysIn, typeOf } from './page-examples.ts'
 
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -29,12 +14,13 @@ afterEach(async () => {
 })
 const clock = { now: () => Date.now() }
 const types = ownTypes('extauth.dev')
-/** An operator that sees Secrets, and restricts what it can. */
-async function operate(cluster: ReturnType<typeof createFakeCluster>) {
+
+/** An operator that sees Secrets; `restrictPodTemplate` where no example asks for more. */
+async function operate(cluster: ReturnType<typeof createFakeCluster>, restrictPodTemplate: boolean) {
   const settings = {
     apiGroup: 'extauth.dev',
     image: 'mcp-extauth:test',
-    restrictPodTemplate: true,
+    restrictPodTemplate,
     secretsByLabel: false,
   }
   const { client } = cluster
@@ -61,15 +47,17 @@ async function operate(cluster: ReturnType<typeof createFakeCluster>) {
 }
 
 test('the page has an example of every type, and no block that is none', () => {
-  expect(BLOCKS).toBe(EXAMPLES.length)
-  const shown = EXAMPLES.flatMap(({ objects }) => objects.map(typeOf)).filter((type) => type !== undefined)
+  expect(BLOCKS).toBe(OF_TYPES.length)
+  expect(EXAMPLES.length).toBeGreaterThan(OF_TYPES.length + 2)
+  const shown = OF_TYPES.flatMap(({ objects }) => objects.map(typeOf)).filter((type) => type !== undefined)
   expect(new Set(shown)).toEqual(new Set(AUTH_TYPES))
 })
 
 test.each(EXAMPLES)('$title: is taken as it is, and ready when its Secrets and pods are there', async ({ objects }) => {
   const cluster = createFakeCluster()
-  const { controller, decisions } = await operate(cluster)
-  const { name, namespace } = proxyOf(objects)
+  const hasRole = objects.some(({ spec }) => Object.hasOwn(spec ?? {}, 'awsRoleArn'))
+  const { controller, decisions } = await operate(cluster, !hasRole)
+  const { name, namespace, replicas } = proxyOf(objects)
   const ready = () => {
     const { status } = controller.observed.workload('MCPRemoteProxy', namespace, name) ?? {}
     const { conditions } = status as { conditions: { type: string; status: string; reason: string; message: string }[] }
@@ -94,7 +82,12 @@ test.each(EXAMPLES)('$title: is taken as it is, and ready when its Secrets and p
   await vi.waitFor(() => expect(cluster.writes).toContain(`apply Deployment ${name}`))
   await vi.waitFor(() => expect(ready()).toMatchObject({ reason: 'DeploymentPending' }))
   // As its controller says when all pods run.
-  const status = { observedGeneration: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
+  const status = {
+    observedGeneration: 1,
+    updatedReplicas: replicas,
+    readyReplicas: replicas,
+    availableReplicas: replicas,
+  }
   cluster.put({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace }, status })
   await vi.waitFor(() => expect(ready()).toMatchObject({ status: 'True', reason: 'ProxyReady' }))
 })
