@@ -1,4 +1,4 @@
-export { type Informer, type InformerOptions, createInformer } from './informer.ts'
+export { type Informer, type InformerOptions, createInformer, RESTART_REASONS } from './informer.ts'
 export {
   type CallOptions,
   createKubeClient,

@@ -6,6 +6,10 @@ import { isExpired, isNotFound, isTooNew, KubeError } from './kube-error.ts'
 import { isLater, keyOf, type KubeObject, type ResourceType } from './object.ts'
 import { pause, systemTimers, type Timers } from './timers.ts'
 
+/** Why a watch had to be made anew. */
+export const RESTART_REASONS = ['expired', 'lost', 'refused'] as const
+export type RestartReason = (typeof RESTART_REASONS)[number]
+
 export interface InformerOptions {
   readonly client: KubeClient
   readonly type: ResourceType
@@ -23,7 +27,7 @@ export interface InformerOptions {
   /** Longest silence of a watch in milliseconds; the server sends a bookmark once a minute. Default 100,000. */
   readonly silenceMs?: number
   /** Told whenever a watch has to be made anew for another reason than its regular end. */
-  readonly onRestart?: (reason: 'expired' | 'lost' | 'refused') => void
+  readonly onRestart?: (reason: RestartReason) => void
 }
 
 /** A local copy of a collection that follows the API server whatever happens to connections and servers. */

@@ -6,6 +6,7 @@ import {
   KubeError,
   type KubeObject,
   type Queue,
+  RESTART_REASONS,
   type ResourceType,
 } from '../kube/index.ts'
 import type { Plan } from './actions.ts'
@@ -57,7 +58,10 @@ const WAIT_STEP_MS = 50
 const MOST_JUDGING_MS = 10_000
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-/** What is counted of the work. */
+const LOOKED_AT = ['MCPExternalAuthConfig', 'MCPOIDCConfig', ...REFERRING_KINDS]
+const OUTCOMES = ['ok', 'conflict', 'failed']
+
+/** What is counted of the work; what has not happened yet is 0, so that its first time is a rise. */
 function openSeries(metrics: Metrics) {
   const reconciles = metrics.counter('extauth_operator_reconciles_total', 'Looks at objects by kind and outcome.', [
     'kind',
@@ -75,6 +79,7 @@ function openSeries(metrics: Metrics) {
     'Watches that had to be made anew, by kind and reason.',
     ['kind', 'reason'],
   )
+  for (const kind of LOOKED_AT) for (const outcome of OUTCOMES) reconciles.with(kind, outcome).add(0)
   return { reconciles, duration, depth, restarts }
 }
 
@@ -193,6 +198,7 @@ export function createController(options: ControllerOptions): Controller {
     onRestart: (kind, reason) => restarts.with(kind, reason).add(),
     log,
   })
+  for (const kind of observed.kinds) for (const reason of RESTART_REASONS) restarts.with(kind, reason).add(0)
 
   const secretsOf = createSecretLookup(observed, settings.secretsByLabel)
   const { ownsKinds, writesStatus } = options

@@ -52,6 +52,8 @@ export interface Observed {
   /** Undefined where Secrets are not watched. */
   secret: ((namespace: string, name: string) => 'missing' | 'unlabelled' | 'usable') | undefined
   readonly synced: Promise<void>
+  /** Of what is followed. */
+  readonly kinds: readonly string[]
   /** What is not there yet, for readiness; empty when all is. */
   problems(): readonly string[]
   close(): void
@@ -152,6 +154,7 @@ export function observe(options: ObservedOptions): Observed {
             const found = secrets.get(`${space}/${name}`)
             return found === undefined ? 'missing' : isUsable(found) ? 'usable' : 'unlabelled'
           },
+    kinds: [...new Set(all.map(({ type }) => type.kind))],
     synced: allOf(all.map((informer) => informer.synced)),
     problems: () =>
       all.flatMap((informer) => {

@@ -74,7 +74,13 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
         with: (...labels) => {
           remember(declared, labels)
           const tally = tallyOf(name, labels, () => declared.metric.labels(...labels))
-          return { add: (by = 1) => void (tally.pending += by) }
+          return {
+            add: (by = 1) => {
+              tally.pending += by
+              // Nothing to count, but to be there: a counter that begins at 0.
+              if (by === 0) tally.child.inc(0)
+            },
+          }
         },
       }
     },

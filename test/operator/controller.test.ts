@@ -13,7 +13,7 @@ afterEach(async () => {
 })
 
 /** A controller that leads, before its first look. */
-function startController({ client }: FakeCluster): Controller {
+function startController({ client }: FakeCluster, metrics = openMetrics()): Controller {
   const controller = createController({
     client,
     types: ownTypes('extauth.dev'),
@@ -26,7 +26,7 @@ function startController({ client }: FakeCluster): Controller {
     instance: 'test',
     clock: { now: () => Date.now() },
     log: silentLog,
-    metrics: openMetrics(),
+    metrics,
   })
   closers.push(() => controller.close())
   return controller
@@ -200,4 +200,16 @@ test('nothing is kept of a Secret but that it is there', () => {
     kind: 'Secret',
     metadata: { name: 's', namespace: 'n', uid: 'u', resourceVersion: '7' },
   })
+})
+
+test('what is counted begins at 0, for each kind', async () => {
+  const metrics = openMetrics()
+  startController(createFakeCluster(), metrics)
+  const text = await metrics.render()
+  for (const kind of ['MCPExternalAuthConfig', 'MCPOIDCConfig', 'MCPRemoteProxy', 'MCPServerEntry'])
+    for (const outcome of ['ok', 'conflict', 'failed'])
+      expect(text).toContain(`extauth_operator_reconciles_total{kind="${kind}",outcome="${outcome}"} 0\n`)
+  for (const kind of ['MCPExternalAuthConfig', 'Pod', 'Deployment', 'Namespace'])
+    for (const reason of ['expired', 'lost', 'refused'])
+      expect(text).toContain(`extauth_operator_watch_restarts_total{kind="${kind}",reason="${reason}"} 0\n`)
 })
