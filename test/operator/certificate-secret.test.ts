@@ -7,7 +7,7 @@ import { createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
 
 const nowMs = Date.parse('2026-11-22T10:00:00Z')
 const SERVICE = 'extauth-operator.extauth-system.svc'
-const issue = (names: readonly string[]) => issueCertificates({ names, nowMs })
+const issue = (names: readonly string[], atMs = nowMs) => issueCertificates({ names, nowMs: atMs })
 
 describe('a certificate and its key', () => {
   test('are read together, and not with the key of another', async () => {
@@ -93,6 +93,13 @@ describe('the Secret that holds it', () => {
     expect([led.served === undefined ? false : isFor(led.served, [SERVICE]), led.authorities]).toEqual([true, 2])
     const followed = await look(dataOf(before), [SERVICE], false)
     expect([followed.served?.cert, followed.authorities]).toEqual([before.serving.cert, 1])
+  })
+
+  test.each([true, false])('is written anew where it is of the future, whoever leads: %s', async (isLeader) => {
+    const before = await issue([SERVICE], nowMs + 86_400_000)
+    const { served } = await look(dataOf(before), [SERVICE], isLeader)
+    expect(served?.notBeforeMs).toBeLessThanOrEqual(nowMs)
+    expect([keeper?.isValid, served?.cert === before.serving.cert]).toEqual([true, false])
   })
 
   test('stays when it is as it should be', async () => {
