@@ -34,13 +34,6 @@ export const LIMITS: readonly Mutation[] = [
     tests: words,
   },
   {
-    rule: 'a limit that is known closer is kept',
-    file: 'src/net/limits.ts',
-    find: 'if (limit === undefined || error.limit !== undefined) return error',
-    replace: 'if (limit === undefined) return error',
-    tests: ['test/net'],
-  },
-  {
     rule: 'the time for a connection is the one that is named',
     file: 'src/net/limits.ts',
     find: "return ofRoute(connect, 'timeouts.connect')",
