@@ -13,12 +13,12 @@ test('the verdicts that npm test replays are those of an API server', () => {
     judge(objects).map(({ ok }) => ok),
   )
   expect(recorded(RECORD_PATH, record)).toEqual(record)
-}, 60_000)
+}, 300_000)
 
 test('texts mean to kubectl what is recorded', () => {
   const record = recordOfSpellings(readByKubectl(SPELLINGS))
   expect(recorded(SPELLINGS_PATH, record)).toEqual(record)
-}, 60_000)
+}, 300_000)
 
 /** What a file holds; with `npm run test:cluster -- --record`, what it holds from now on. */
 function recorded(file: string, record: { readonly [name: string]: unknown }): unknown {
