@@ -266,7 +266,7 @@ test('a role of AWS stands on the account that is made, another one makes the po
   const [first, second] = [role('first'), role('second')]
   const generations = []
   for (const awsRoleArn of [first, second, undefined]) {
-    await apply('of-aws', { ...(awsRoleArn === undefined ? {} : { awsRoleArn }) })
+    await apply('of-aws', awsRoleArn === undefined ? {} : { awsRoleArn })
     await eventually(async () => expect(await seen()).toEqual([awsRoleArn, awsRoleArn]))
     await cluster.operator.idle()
     generations.push((await deployment('of-aws')).metadata.generation)

@@ -131,12 +131,9 @@ export async function startMistaken(sockets: Sockets) {
     'proxy.json': proxyConfig({
       auth: callers(),
       admin: { inspector: 'heads' },
-      routes: Object.entries(routes).map(([name, route]) => ({
-        name,
-        path: `/${name}`,
-        externalAuthConfigRef: { name: 'none' },
-        ...route,
-      })),
+      routes: Object.entries(routes).map(([name, route]) =>
+        Object.assign({ name, path: `/${name}`, externalAuthConfigRef: { name: 'none' } }, route),
+      ),
     }),
   })
   sockets.closing(proxy)

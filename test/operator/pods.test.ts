@@ -221,8 +221,9 @@ test('an AWS role is named by the account that the operator makes, and pods are 
   const made = (more: Partial<RemoteProxy>) => {
     const objects = ownedObjects(proxy(more)).map(({ object }) => object)
     const account = objects.find(({ kind }) => kind === 'ServiceAccount')
-    const { template } = objects.find(({ kind }) => kind === 'Deployment')?.spec as { template: KubeObject }
-    return { account: account?.metadata.annotations, pods: template.metadata.annotations, spec: template.spec }
+    const deployment = objects.find(({ kind }) => kind === 'Deployment')?.spec as { template: KubeObject } | undefined
+    const { metadata, spec } = deployment?.template ?? {}
+    return { account: account?.metadata.annotations, pods: metadata?.annotations, spec }
   }
   const awsRoleArn = 'arn:aws:iam::123456789012:role/mcp-extauth'
   const without = made({})
