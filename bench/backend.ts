@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net'
 
 /**
  * The backend of all measurements: `POST` answers with as many bytes of JSON as it got, `GET /…/idle` opens an event
- * stream that stays silent after its first event, `GET /…/events` sends one every 100 ms. Each event has the time at
- * which it was written, on the clock that all processes of the machine share.
+ * stream that stays silent after its first event, `GET /…/events` sends one every 100 ms, `GET /…/endless` answers as long as
+ * somebody reads. Each event has the time at which it was written, on the clock that all processes of the machine share.
  */
+const ENDLESS = Buffer.alloc(64 * 1024, 'x')
 const streams = new Set<ServerResponse>()
 const bodies = new Map<number, Buffer>()
 const now = (): string => String(process.hrtime.bigint())
@@ -17,6 +18,15 @@ const bodyOf = (size: number): Buffer => {
 }
 
 const server = createServer((request, response) => {
+  if (request.url?.endsWith('/endless') === true) {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    const more = (): void => {
+      while (!response.destroyed && response.write(ENDLESS));
+    }
+    response.on('drain', more)
+    more()
+    return
+  }
   if (request.method === 'GET') {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
     response.write(`data: ${now()}\n\n`)

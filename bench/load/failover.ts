@@ -17,7 +17,7 @@ import { openLoginFleet, type Replica } from '../../test/e2e/authserver/fleet.ts
 import { startDeployment } from '../../test/support/redis/deployment.ts'
 import { createSockets } from '../../test/support/sockets.ts'
 import { TLS } from '../../test/support/tls.ts'
-import { keepPace, pause, problemsOf, quantile, tookMs } from './pace.ts'
+import { budget, keepPace, pause, problemsOf, quantile, say, tookMs } from './pace.ts'
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string' }, logins: { type: 'string' }, requests: { type: 'string' } },
@@ -28,7 +28,6 @@ const requestsPerSecond = Number(values.requests ?? 500)
 const CALLERS = 20
 const BEFORE_MS = 5_000
 
-const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const sockets = createSockets()
 const deployment = await startDeployment({ replicas: 2, sentinels: 3, tls: true })
 try {
@@ -125,11 +124,6 @@ try {
 } finally {
   await sockets.closeAll()
   await deployment.close()
-}
-
-function budget(what: string, value: number): void {
-  say(`${value === 0 ? 'kept    ' : 'EXCEEDED'} ${what}: ${value} (at most 0)`)
-  if (value > 0) process.exitCode = 1
 }
 
 async function registered(issuer: string): Promise<TestClient> {

@@ -15,7 +15,7 @@ import { fleetFolder, openFleet } from '../../test/e2e/fleet.ts'
 import { extauth } from '../../test/e2e/process.ts'
 import { startDeployment } from '../../test/support/redis/deployment.ts'
 import { forkScript } from '../processes.ts'
-import { keepPace, pause, problemsOf, quantile, tookMs } from './pace.ts'
+import { budget, keepPace, pause, problemsOf, quantile, say, tookMs } from './pace.ts'
 
 const { values } = parseArgs({ options: { seconds: { type: 'string' }, requests: { type: 'string' } } })
 const seconds = Number(values.seconds ?? 60)
@@ -26,7 +26,6 @@ const NEW_PER_SECOND = 2
 const DIRECT_PER_SECOND = 100
 const AGAIN_MS = 5_000
 
-const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const deployment = await startDeployment()
 const backend = await forkScript('backend.ts')
 const fleet = await openFleet(0, deployment.sentinels, {
@@ -110,10 +109,4 @@ try {
   await fleet.close()
   await backend.stop()
   await deployment.close()
-}
-
-function budget(what: string, value: number, most: number): void {
-  const isKept = value <= most
-  say(`${isKept ? 'kept    ' : 'EXCEEDED'} ${what}: ${value.toFixed(value % 1 === 0 ? 0 : 1)} (at most ${most})`)
-  if (!isKept) process.exitCode = 1
 }

@@ -70,3 +70,12 @@ export function problemsOf(outcomes: readonly Outcome[]): Readonly<Record<string
 }
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+export const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+/** Says whether a budget was kept; the exit code is 1 when it was not. */
+export function budget(what: string, value: number, most = 0): void {
+  const isKept = value <= most
+  say(`${isKept ? 'kept    ' : 'EXCEEDED'} ${what}: ${value.toFixed(value % 1 === 0 ? 0 : 1)} (at most ${most})`)
+  if (!isKept) process.exitCode = 1
+}
