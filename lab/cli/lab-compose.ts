@@ -1,13 +1,12 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { type Clock, Secret } from '../../src/core/index.ts'
+import { type Clock } from '../../src/core/index.ts'
 import {
   createLabFaults,
   freePort,
   LAB_USERS,
   type LabBackend,
-  type LabClient,
   type LabIdentityProvider,
   type LabMetadata,
   type LabRedis,
@@ -22,7 +21,8 @@ import {
 } from '../index.ts'
 import type { InspectorMode } from '../../src/resources/index.ts'
 import { CommandFailed, LAB_CONFIG } from '../../src/cli/index.ts'
-import { AUDIENCE, POD_TOKEN, ROLES, SERVICE_ROLE, startAws } from './lab-aws.ts'
+import { POD_TOKEN, ROLES, startAws } from './lab-aws.ts'
+import { mountsFor, readClients, secretOf } from './lab-parties.ts'
 import { LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { labTryUsers } from './lab-try.ts'
 import { shareState } from './lab-replicas.ts'
@@ -80,10 +80,6 @@ export interface LabReplicas {
 
 /** Somebody who presses Ctrl-C does not want to wait for a stream to end. */
 const DRAIN_GRACE_MS = 1000
-
-const BACKEND_AUDIENCE = 'lab-backend'
-const REGION = 'eu-west-1'
-const SERVICE = 'cloud-mcp'
 
 /**
  * Starts the stand-ins and the real proxy in front of them. Throws `PortInUse` for a stand-in's port, and whatever the
@@ -193,74 +189,6 @@ const logOfReplica = (log: ReportingLog): ReportingLog => ({
     if (!message.includes('.resourceUrl  its port is')) log.warn(fields, message)
   },
 })
-
-/** Where logins come back to; on loopback the port may be another (RFC 8252 §7.3). */
-const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange'].map(
-  (path) => `http://127.0.0.1:${LAB_PORTS.proxy}${path}/oauth/callback`,
-)
-
-/** The proxy as a client with a token of its own. */
-const LAB_PROXY = 'lab-proxy'
-
-const secretOf = async (name: string, key: string): Promise<Secret> =>
-  new Secret((await readFile(path.join(LAB_CONFIG, 'secrets', name, key), 'utf8')).trimEnd())
-
-async function readClients(): Promise<LabClient[]> {
-  const [exchange, introspection, service, login, proxy] = await Promise.all(
-    ['lab-exchange', 'lab-introspection', 'lab-service', 'lab-login', 'lab-proxy'].map((name) =>
-      secretOf(name, 'client-secret'),
-    ),
-  )
-  if (exchange === undefined || introspection === undefined || service === undefined) return []
-  if (login === undefined || proxy === undefined) return []
-  return [
-    { id: 'lab-exchange', secret: exchange, may: ['exchange'], audiences: [BACKEND_AUDIENCE] },
-    { id: 'lab-introspection', secret: introspection, may: ['introspect'] },
-    { id: 'lab-login', secret: login, may: ['authorization_code'], redirectUris: LOGIN_REDIRECTS },
-    { id: LAB_PROXY, secret: proxy, may: ['client_credentials'], audiences: [BACKEND_AUDIENCE] },
-    { id: 'lab-service', secret: service, may: ['client_credentials'], audiences: [AUDIENCE] },
-  ]
-}
-
-async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: LabWorkspace) {
-  return {
-    '/unauthenticated': { kind: 'none' },
-    '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
-    '/bearer-token': { kind: 'bearer', token: await secretOf('lab-bearer', 'token') },
-    '/client-credentials': {
-      kind: 'jwt',
-      issuer: identity.url,
-      audience: BACKEND_AUDIENCE,
-      subject: LAB_PROXY,
-      keys: identity.jwks,
-      isRevoked: identity.isRevoked,
-    },
-    '/token-exchange': {
-      kind: 'jwt',
-      issuer: identity.url,
-      audience: BACKEND_AUDIENCE,
-      keys: identity.jwks,
-      isRevoked: identity.isRevoked,
-    },
-    '/upstream': {
-      kind: 'known',
-      verify: (token: string) => {
-        const issued = workspace.verify(token)
-        return issued && { workspaceUser: issued.user.login, scope: issued.scope }
-      },
-    },
-    '/upstream-exchange': {
-      kind: 'jwt',
-      issuer: identity.tlsUrl ?? '',
-      audience: BACKEND_AUDIENCE,
-      keys: identity.jwks,
-      isRevoked: identity.isRevoked,
-    },
-    '/cloud-sts': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
-    '/aws-service': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup, roleArn: SERVICE_ROLE },
-    '/aws-chained': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
-  } as const
-}
 
 async function openRedis({ server, redisPorts }: LabReplicas): Promise<LabRedis> {
   try {

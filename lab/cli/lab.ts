@@ -180,6 +180,7 @@ const ROWS: readonly Row[] = [
     backendSees: "a token exchanged for the caller's",
     token: '--sub alice --groups admins,dev',
   },
+  { path: '/obo', backendSees: "a token on the caller's behalf, as Entra ID gives it", token: '--sub alice' },
   { path: '/cloud-sts', backendSees: 'a signature as role lab-admin', token: '--sub alice --groups admins' },
   { path: '/cloud-sts', backendSees: 'a signature as role lab-developer', token: '--sub bob --groups dev' },
   { path: '/cloud-sts', backendSees: 'a signature as role lab-reader', token: '--sub carol' },

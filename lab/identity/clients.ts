@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { Secret } from '../../src/core/index.ts'
 import { type Form, OAuthRefusal } from './oauth-error.ts'
 
-export type ClientRight = 'introspect' | 'exchange' | 'client_credentials' | 'authorization_code'
+export type ClientRight = 'introspect' | 'exchange' | 'client_credentials' | 'authorization_code' | 'on_behalf_of'
 
 /** An OAuth client of the lab's identity provider. */
 export interface LabClient {

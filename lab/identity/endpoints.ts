@@ -7,13 +7,14 @@ import type { Clients, LabClient } from './clients.ts'
 import { exchange, type ExchangePolicy, TOKEN_EXCHANGE } from './exchange.ts'
 import type { SigningKeys } from './keys.ts'
 import { type Form, formOf, OAuthRefusal } from './oauth-error.ts'
+import { onBehalfOf, type OnBehalfOfDeps } from './on-behalf-of.ts'
 import { LAB_AUDIENCE, type Tokens } from './tokens.ts'
 
 /** Lifetime of tokens from a login or from client credentials, in seconds. */
 const ACCESS_TOKEN_SECONDS = 3600
 
 /** How often each endpoint was asked, so that a test can count what a cache saved. */
-export type Endpoint = 'discovery' | 'jwks' | 'token' | 'exchange' | 'introspection' | 'authorize' | 'register'
+export type Endpoint = 'discovery' | 'jwks' | 'token' | 'exchange' | 'introspection' | 'authorize' | 'register' | 'obo'
 
 export interface EndpointDeps {
   readonly issuer: () => string
@@ -24,6 +25,7 @@ export interface EndpointDeps {
   readonly users: readonly LabUser[]
   readonly faults: LabFaults
   readonly policy: ExchangePolicy
+  readonly verify: OnBehalfOfDeps['verify']
   readonly clock: Clock
   readonly count: (endpoint: Endpoint) => void
 }
@@ -85,6 +87,16 @@ export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps
     return claims === undefined
       ? { active: false }
       : { active: true, token_type: 'Bearer', username: claims.sub, ...claims }
+  })
+  app.post('/:tenant/oauth2/v2.0/token', async (request, reply) => {
+    count('obo')
+    void reply.header('cache-control', 'no-store')
+    await faults.pause('exchange', signalOf(reply))
+    if (faults.settings.exchange === 'throttled') return tooMany(faults)
+    if (faults.settings.exchange === 'broken') return reply.code(500).type('text/html').send('<h1>It broke.</h1>')
+    const { tenant } = request.params as { tenant: string }
+    const { status, body } = await onBehalfOf(tenant, formOf(request.body), { ...deps, ...deps.policy })
+    return reply.code(status).send(body)
   })
   app.get('/userinfo', (request) => userInfo(request.headers.authorization, deps))
   app.post('/token', async (request, reply) => {

@@ -25,7 +25,13 @@ export async function mint(
     ttlSeconds,
     opaque,
     alg,
-    claims: { ...claims, ...(groups === undefined ? {} : { groups }), ...(scope === undefined ? {} : { scope }) },
+    // As those of Entra ID, tokens are of users that let the client act for them, unless they say something else.
+    claims: {
+      scp: 'access_as_user',
+      ...claims,
+      ...(groups === undefined ? {} : { groups }),
+      ...(scope === undefined ? {} : { scope }),
+    },
   })
   return { access_token: token, expires_in: ttlSeconds }
 }

@@ -7,7 +7,7 @@ import { isFromThisMachine } from '../guard.ts'
 import { listenOnLoopback, type Listening } from '../listen.ts'
 import { createLogins, type LabUser } from './authorize.ts'
 import { createClients, type LabClient } from './clients.ts'
-import { type Endpoint, registerEndpoints } from './endpoints.ts'
+import { type Endpoint, type EndpointDeps, registerEndpoints } from './endpoints.ts'
 import { createSigningKeys, type SigningKeys } from './keys.ts'
 import { MINT, mint } from './mint.ts'
 import { OAuthRefusal } from './oauth-error.ts'
@@ -71,7 +71,8 @@ const FAULTS = z.strictObject({
 
 /**
  * Starts the lab's identity provider on loopback: OpenID Connect discovery and RFC 8414, two keys that rotate on demand,
- * a login without password, dynamic registration, client credentials, token exchange (RFC 8693), introspection
+ * a login without password, dynamic registration, client credentials, token exchange (RFC 8693), the on-behalf-of flow of Entra
+ * ID, introspection
  * (RFC 7662), and `/lab/token`, which mints whatever token is asked for. With `tls` it is a second issuer as well, with
  * the same users, clients and keys. A stand-in for trying things out. Throws `PortInUse`.
  */
@@ -84,6 +85,13 @@ export async function startLabIdentityProvider(options: LabIdentityProviderOptio
   const count = (endpoint: Endpoint) => void asked.set(endpoint, (asked.get(endpoint) ?? 0) + 1)
   const issuers: Issuer[] = []
   faults.onRevoking('exchange', () => issuers.forEach(({ tokens }) => tokens.revokeExchanged()))
+  const verify: EndpointDeps['verify'] = async (token) => {
+    for (const { tokens } of issuers) {
+      const claims = await tokens.verify(token)
+      if (claims !== undefined) return claims
+    }
+    return undefined
+  }
   const close = async () => {
     await Promise.all(issuers.map(async ({ app, listening }) => (await listening?.close(), app.close())))
   }
@@ -97,7 +105,7 @@ export async function startLabIdentityProvider(options: LabIdentityProviderOptio
     const opened: Issuer = { app, tokens, url: issuer }
     issuers.push(opened)
     await app.register((scope) =>
-      registerEndpoints(scope, { issuer, keys, tokens, clients, logins, users, faults, policy, clock, count }),
+      registerEndpoints(scope, { issuer, keys, tokens, clients, logins, users, faults, policy, verify, clock, count }),
     )
     await app.register((scope) => registerControls(scope, { keys, tokens, faults }))
     await app.ready()

@@ -31,9 +31,10 @@ export function refreshAtMs(endMs: number, nowMs: number, random: number): numbe
  * 30 s, after an outage, doubling with each failure in a row up to 2 s, or to 30 s where it throttles. Undefined where the
  * next request may ask at once: the caller's own token was the reason and the next one may bring a better token, or a
  * secret is missing. `isKeyedByToken` says that the next one brings the same: then it is refused for 10 s as well, unless it
- * has merely expired.
+ * has merely expired. A failure that says itself for how long it is refused is believed.
  */
 export function pauseMs(failure: Failure, failuresInARow: number, isKeyedByToken = false): number | undefined {
+  if (failure.refusedForMs !== undefined) return failure.refusedForMs
   switch (FAILURES[failure.code].fault) {
     case 'caller_token':
       return isKeyedByToken && failure.code === 'invalid_token' ? DENIED_PAUSE_MS : undefined

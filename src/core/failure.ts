@@ -6,6 +6,16 @@ export interface ChallengeHint {
   /** RFC 6750 error code; absent when the request carried no credentials at all (§3.1). */
   readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
   readonly scope?: string
+  /** What a service behind us wants of another login; it is said in a second challenge. */
+  readonly stepUp?: StepUp
+}
+
+/** The challenge of an authorization server, for clients that log users in there (Entra ID: claims challenge). */
+export interface StepUp {
+  /** Its authorization endpoint. */
+  readonly authorizationUri: string
+  /** A JSON object in base64, for the parameter `claims` of the authorization request (OpenID Connect Core §5.5); absent: it names none. */
+  readonly claims?: string | undefined
 }
 
 /** What a token says and what would have been taken, by the names of claims and header parameters; texts of at most 200 characters. */
@@ -22,6 +32,8 @@ export interface FailureOptions {
   /** Whole seconds, sent as Retry-After whatever the status. */
   readonly retryAfterSeconds?: number
   readonly challenge?: ChallengeHint
+  /** For so many milliseconds asking again is refused too, because it would bring the same answer. Default: by the code. */
+  readonly refusedForMs?: number | undefined
   /** For who looks into it on the inspector's page or with `extauth check`; in no answer and no log. */
   readonly compared?: Compared | undefined
   /** The secret that is in the way, as `NAME/KEY`: whoever builds a configuration finds the place of the reference by it. */
@@ -41,6 +53,7 @@ export class Failure extends Error {
   readonly detail: string | undefined
   readonly retryAfterSeconds: number | undefined
   readonly challenge: ChallengeHint | undefined
+  readonly refusedForMs: number | undefined
   readonly compared: Compared | undefined
   readonly secret: string | undefined
   readonly limit: ReachedLimit | undefined
@@ -53,6 +66,7 @@ export class Failure extends Error {
     this.detail = options.detail
     this.retryAfterSeconds = options.retryAfterSeconds
     this.challenge = options.challenge
+    this.refusedForMs = options.refusedForMs
     this.compared = options.compared
     this.secret = options.secret
     this.limit = options.limit

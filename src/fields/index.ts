@@ -44,6 +44,7 @@ export {
   filePath,
   goDuration,
   headerName,
+  httpsBaseUrl,
   httpsUrl,
   httpUrl,
   int32,

@@ -14,6 +14,9 @@ const HOST_CHARACTER = String.raw`[!-"$-.0->A-\[\]-~]`
 export const HTTP_URL = new RegExp(`^https?://${HOST}(:${PORT})?${URL_REST}$`)
 export const HTTPS_URL = new RegExp(`^https://${HOST}(:${PORT})?${URL_REST}$`)
 
+/** The same without query: what paths are put behind. */
+export const HTTPS_BASE = new RegExp(String.raw`^https://${HOST}(:${PORT})?(/([!-"$&->@-\[\]-~]|%[0-9A-Fa-f]{2})*)?$`)
+
 /** absolute-URI of RFC 3986 §4.3: any scheme, no fragment. */
 export const ABSOLUTE_URI = /^[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9._~:/?@!$&'()*+,;=[\]-]|%[0-9A-Fa-f]{2})+$/
 

@@ -12,7 +12,7 @@ import {
   type GoDuration,
   type Milliseconds,
 } from './units.ts'
-import { ABSOLUTE_URI, celPattern, HEADER_NAME, HTTP_URL, HTTPS_URL, ORIGIN } from './patterns.ts'
+import { ABSOLUTE_URI, celPattern, HEADER_NAME, HTTP_URL, HTTPS_BASE, HTTPS_URL, ORIGIN } from './patterns.ts'
 import { gatewayHeaderOf } from '../core/index.ts'
 import { withCel } from './rules.ts'
 import { FILE_PATHS, SECRET_REFS, withMark, type Content } from './marked.ts'
@@ -53,6 +53,8 @@ export type SecretRef = z.output<ReturnType<typeof secretRef>>
 export const httpUrl = () => url(HTTP_URL, 'an http or https URL')
 /** The same with https only; `what` says so, and what helps where something else is meant. */
 export const httpsUrl = (what = 'an https URL') => url(HTTPS_URL, what)
+/** The same without query, for paths to be put behind. */
+export const httpsBaseUrl = () => url(HTTPS_BASE, 'an https URL without query,')
 
 /** Absolute URI of any scheme without fragment (RFC 8707 §2): `urn:…`, `api://…`; with http and https a URL as above. */
 export const absoluteUri = () =>

@@ -51,5 +51,17 @@ export function challengeFor(failure: Failure, resource: ProtectedResource): str
   })
 }
 
+/**
+ * The challenge of the authorization server behind us that a failure carries, or undefined: it has no realm of ours, and stands
+ * beside our own (Entra ID, claims challenge).
+ */
+export function stepUpChallengeFor({ challenge }: Failure): string | undefined {
+  if (challenge?.stepUp === undefined) return undefined
+  const { authorizationUri, claims } = challenge.stepUp
+  const asked =
+    claims === undefined ? 'error="interaction_required"' : `error="insufficient_claims", claims=${quoted(claims)}`
+  return `Bearer realm="", authorization_uri=${quoted(authorizationUri)}, ${asked}`
+}
+
 const quoted = (text: string): string =>
   `"${text.replace(/[^\t\x20-\x7e]/g, '').replace(/["\\]/g, (character) => `\\${character}`)}"`

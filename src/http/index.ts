@@ -1,6 +1,6 @@
 export { backendPathOf, isUnder, type PathMapping, rewriteLocation } from './backend-path.ts'
 export { parseBearer, tokenInHand } from './bearer.ts'
-export { challengeFor, renderChallenge } from './challenge.ts'
+export { challengeFor, renderChallenge, stepUpChallengeFor } from './challenge.ts'
 export { networkOf } from './client-network.ts'
 export { mcpFailureBody, oauthFailureBody, registryFailureBody } from './failure-body.ts'
 export { AMZ_CREDENTIALS, createHeaderPolicy, HEARSAY } from './header-policy.ts'

@@ -43,6 +43,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['unsupported_grant_type', { login: 'client', exchange: 'config_error' }],
   ['unsupported_response_type', { login: 'client' }],
   ['invalid_scope', { login: 'client', exchange: 'config_error' }],
+  ['invalid_resource', { exchange: 'config_error' }],
   ['invalid_target', { login: 'client', exchange: 'exchange_denied' }],
   ['redirect_uri_mismatch', { login: 'client' }],
   ['bad_redirect_uri', { login: 'client' }],

@@ -1,13 +1,11 @@
 import { Secret } from '../core/index.ts'
 import { outboundFailure } from '../net/index.ts'
+import { ownTokenFailure } from '../oauth/index.ts'
 import type { ClientCredentials, ResolvedAuthOf } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { OwnSource } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
-import { readOwnToken, TOKEN_ENDPOINT } from './token-exchange-response.ts'
-
-/** A token is used for this part of its life at least, however large `cacheSkew` is: else each request would fetch one. */
-const LEAST_USE = 0.1
+import { readBearerToken, TOKEN_ENDPOINT, usedUntilMs } from './token-exchange-response.ts'
 
 /** The form, which is the same every time. */
 function formOf({ scopes = [], audience, resource, additionalParams = {} }: ClientCredentials) {
@@ -44,11 +42,11 @@ export function createClientCredentialsSource(
         // The lifetime counts from here: the answer's way back is part of it.
         const sentAtMs = clock.now()
         const response = await client.post({ form, endsAtMs })
-        const { token, expiresAtMs } = readOwnToken(response, { tokenUrl, sentAtMs, nowMs: clock.now() })
-        const lifetimeMs = expiresAtMs - sentAtMs
+        const context = { tokenUrl, sentAtMs, nowMs: clock.now() }
+        const { token, expiresAtMs } = readBearerToken(response, context, ownTokenFailure)
         return {
           credential: { kind: 'header', name: header, value: new Secret(`Bearer ${token.reveal()}`) },
-          expiresAtMs: sentAtMs + Math.max(lifetimeMs - spec.cacheSkew, lifetimeMs * LEAST_USE),
+          expiresAtMs: usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew),
         }
       } catch (error) {
         const failure = outboundFailure(error, TOKEN_ENDPOINT)

@@ -4,6 +4,7 @@ import { createCachedOwnSource } from './cached-own.ts'
 import { createClientCredentialsSource } from './client-credentials.ts'
 import { createCloudStsSource, createServiceSource } from './cloud-sts/index.ts'
 import type { ObtainDeps } from './deps.ts'
+import { createOboSource } from './obo.ts'
 import type { Source } from './source.ts'
 import { createStaticHeaderSource, createUnauthenticatedSource } from './static.ts'
 import { createTokenExchangeSource } from './token-exchange.ts'
@@ -28,6 +29,7 @@ export const SOURCES = {
     }),
   tokenExchange: (auth, deps) => createCachedSource(auth, createTokenExchangeSource(auth, deps), deps),
   clientCredentials: (auth, deps) => createCachedOwnSource(auth, createClientCredentialsSource(auth, deps), deps),
+  obo: (auth, deps) => createCachedSource(auth, createOboSource(auth, deps), deps),
   upstreamInject: (auth, deps) => createUpstreamInjectSource(auth, deps),
   cloudSts: (auth, deps) =>
     signsAsService(auth.spec)

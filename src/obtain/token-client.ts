@@ -1,5 +1,6 @@
 import {
   type Failure,
+  FAILURES,
   type OnBehalf,
   OutboundError,
   type Log,
@@ -95,6 +96,10 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
   }
 }
 
+/** Who calls has to do something, or who grants rights to them. */
+export const isOfCaller = ({ code }: Failure): boolean =>
+  FAILURES[code].fault === 'caller_token' || FAILURES[code].fault === 'caller_rights'
+
 /** Logs why there is no token; `what` is what was tried, such as `token exchange`. */
 export function createTokenLog(what: string, config: string, url: string, log: Log) {
   return (failure: Failure): void => {
@@ -102,7 +107,7 @@ export function createTokenLog(what: string, config: string, url: string, log: L
     // An open circuit was logged by what opened it; a line per refused request would only bury that.
     const { cause } = failure
     if (cause instanceof OutboundError && cause.kind === 'breaker_open') log.debug(fields, `${what} held back`)
-    else if (failure.code === 'invalid_token' || failure.code === 'exchange_denied') log.info(fields, `${what} refused`)
+    else if (isOfCaller(failure)) log.info(fields, `${what} refused`)
     else log.warn({ ...fields, url: shownUrl(url) }, `${what} failed`)
   }
 }

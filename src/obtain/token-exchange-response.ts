@@ -6,7 +6,6 @@ import {
   isNoTokenEndpoint,
   jwtEndMs,
   MAX_LIFETIME_MS,
-  ownTokenFailure,
   readLifetimeMs,
   readTokenValue,
 } from '../oauth/index.ts'
@@ -64,12 +63,14 @@ type OwnContext = Pick<ExchangeContext, 'tokenUrl' | 'sentAtMs' | 'nowMs'>
 const isOldToken = (error: string, { issuedAtMs, nowMs }: ExchangeContext): boolean =>
   error === 'invalid_request' && issuedAtMs !== undefined && nowMs - issuedAtMs > FRESH_MS
 
+/**
+ * What an error of a token endpoint means. `told` says in our words what was answered; the code alone says that nobody has more
+ * to say.
+ */
+export type JudgeError = (error: string, told: string) => FailureCode | Failure
+
 /** The failure that an answer other than 200 stands for (decisions §5). Of the answer it names the error code alone. */
-function refusal(
-  response: OutboundResponse,
-  { tokenUrl, nowMs }: OwnContext,
-  codeOf: (error: string) => FailureCode,
-): Failure {
+function refusal(response: OutboundResponse, { tokenUrl, nowMs }: OwnContext, judge: JudgeError): Failure {
   const busy = busyFailure(response, TOKEN_ENDPOINT, nowMs)
   if (busy !== undefined) return busy
   const { status } = response
@@ -81,9 +82,11 @@ function refusal(
   const error = isJson(response) ? errorOf(response) : undefined
   if (error === undefined) return malformed(`it answered ${status} without an OAuth error`)
   // Of an error that we don't know nobody can say that it is the caller's.
-  const code = codeOf(error)
+  const told = `token endpoint answered ${status} ${ERROR_CODE.test(error) ? error : 'with an error that is no code'}`
+  const code = judge(error, told)
+  if (code instanceof Failure) return code
   return new Failure(code, {
-    detail: `token endpoint answered ${status} ${ERROR_CODE.test(error) ? error : 'with an error that is no code'}`,
+    detail: told,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code === 'identity_provider_unavailable'
       ? { retryAfterSeconds: retryAfterSeconds(response, TOKEN_ENDPOINT, nowMs) }
@@ -114,15 +117,24 @@ export function readExchangeResponse(response: OutboundResponse, context: Exchan
 }
 
 /**
- * The token in the answer to a token request of the proxy's own (RFC 6749 §5.1), with its end. Throws as
- * `readExchangeResponse`, but nothing that is the caller's fault.
+ * The bearer token in the answer to a token request of another grant (RFC 6749 §5.1), with its end. Throws as
+ * `readExchangeResponse`, and for an error what it is judged to be.
  */
-export function readOwnToken(response: OutboundResponse, context: OwnContext): ExchangedToken {
-  if (response.status !== 200) throw refusal(response, context, ownTokenFailure)
+export function readBearerToken(response: OutboundResponse, context: OwnContext, judge: JudgeError): ExchangedToken {
+  if (response.status !== 200) throw refusal(response, context, judge)
   const { members, ...read } = readToken(response, context)
   const tokenType = members['token_type']
   if (typeof tokenType !== 'string' || !/^bearer$/i.test(tokenType)) throw malformed('token_type is not Bearer')
   return read
+}
+
+/** A token is used for this part of its life at least, however large the skew is: else each request would fetch one. */
+const LEAST_USE = 0.1
+
+/** When a token is no longer used that ends `skewMs` earlier than it says. */
+export function usedUntilMs(expiresAtMs: number, sentAtMs: number, skewMs: number): number {
+  const lifetimeMs = expiresAtMs - sentAtMs
+  return sentAtMs + Math.max(lifetimeMs - skewMs, lifetimeMs * LEAST_USE)
 }
 
 /** What both have in common. */

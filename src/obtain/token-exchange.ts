@@ -7,7 +7,7 @@ import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-cl
 import { readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
 import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
-export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'spec' | 'upstream'>
+export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'type' | 'spec' | 'upstream'>
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 

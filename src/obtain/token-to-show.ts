@@ -11,7 +11,7 @@ import {
 } from '../core/index.ts'
 import { outboundFailure, within } from '../net/index.ts'
 import { serviceOf } from '../oauth/index.ts'
-import type { UpstreamUse } from '../resources/index.ts'
+import { type ResolvedAuthOf, type RunnableType, upstreamTokenOf, type UpstreamUse } from '../resources/index.ts'
 
 /** The token that is shown to a service to get a credential for a caller. */
 export interface ShownToken {
@@ -19,8 +19,6 @@ export interface ShownToken {
   /** Milliseconds since the epoch; Infinity where nobody said. */
   readonly expiresAtMs: number
 }
-
-type UpstreamOfConfig = { readonly upstream?: UpstreamUse | undefined }
 
 /** Whose token is shown: the caller's own, or the one that an upstream provider gave at the caller's login here. */
 export interface TokenToShow {
@@ -65,14 +63,15 @@ export function hasUpstreamToken({ issuer, claims }: AuthenticatedCaller, upstre
 }
 
 /**
- * The token that a config shows: `upstream` is what its `subjectProviderName` came to. Throws `type_not_runnable` for a provider
+ * The token that a config shows: `upstream` is what the provider that it names came to. Throws `type_not_runnable` for a provider
  * without an authorization server that holds its tokens.
  */
-export function createTokenToShow(
-  { spec, upstream }: { readonly spec: { readonly subjectProviderName?: string | undefined } } & UpstreamOfConfig,
+export function createTokenToShow<T extends RunnableType>(
+  auth: Pick<ResolvedAuthOf<T>, 'type' | 'spec' | 'upstream'>,
   upstreamTokens: UpstreamTokens | undefined,
 ): TokenToShow {
-  if (upstream === undefined && spec.subjectProviderName === undefined) return OWN
+  const { upstream } = auth
+  if (upstream === undefined && upstreamTokenOf(auth)?.provider === undefined) return OWN
   if (upstream === undefined) throw notHere()
   const { provider, kind, issuer } = upstream
   if (upstreamTokens === undefined && issuer !== undefined) throw notHere()

@@ -1,4 +1,11 @@
-import { challengeFor, mcpFailureBody, metadataUrl, oauthFailureBody, retryAfterFor } from '../http/index.ts'
+import {
+  challengeFor,
+  mcpFailureBody,
+  metadataUrl,
+  oauthFailureBody,
+  retryAfterFor,
+  stepUpChallengeFor,
+} from '../http/index.ts'
 import type { Id } from '../mcp/index.ts'
 import type { Failure } from '../core/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
@@ -29,7 +36,9 @@ export function answerFailure(
     const { realm, requiredScopes, resourceUrl } = route
     const resourceMetadata = resourceUrl === undefined ? undefined : metadataUrl(resourceUrl)
     const challenge = challengeFor(failure, { realm, requiredScopes, resourceMetadata })
-    if (challenge !== undefined) headers.push('www-authenticate', challenge)
+    // Ours is first: of several, MCP clients read that one.
+    for (const one of [challenge, stepUpChallengeFor(failure)])
+      if (one !== undefined) headers.push('www-authenticate', one)
   }
   const retryAfter = retryAfterFor(failure)
   if (retryAfter !== undefined) headers.push('retry-after', retryAfter)

@@ -3,6 +3,7 @@ import type { ClientAuth } from './client-auth.ts'
 import { clientCredentialsRecord } from './client-credentials.ts'
 import { cloudStsRecord } from './aws/cloud-sts.ts'
 import { embeddedAuthServerRecord } from './embedded-auth-server.ts'
+import { oboRecord } from './obo.ts'
 import {
   bearerTokenRecord,
   headerInjectionRecord,
@@ -23,6 +24,7 @@ export const AUTH_TYPES = [
   'cloudSts',
   'upstreamInject',
   'clientCredentials',
+  'obo',
 ] as const
 export type AuthType = (typeof AUTH_TYPES)[number]
 
@@ -36,6 +38,7 @@ const RECORDS = {
   cloudSts: cloudStsRecord,
   upstreamInject: upstreamInjectRecord,
   clientCredentials: clientCredentialsRecord,
+  obo: oboRecord,
 } satisfies { readonly [T in AuthType]: TypeRecord<unknown> }
 type Records = typeof RECORDS
 
@@ -128,6 +131,12 @@ export const remarksOnTarget = <T extends AuthType>(
   { type, spec }: TypedSpec<T>,
   hostname: string,
 ): readonly string[] => TYPE_RECORDS[type].remarksOnTarget(spec, hostname)
+
+/** What of a config does not fit tokens of an audience that callers of its route show, though it is allowed. */
+export const remarksOnAudience = <T extends AuthType>(
+  { type, spec }: TypedSpec<T>,
+  audience: string,
+): readonly string[] => TYPE_RECORDS[type].remarksOnAudience(spec, audience)
 
 /** A type as `type` and sub-object are named in files, its aliases included. */
 export interface WrittenType {

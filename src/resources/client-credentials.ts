@@ -17,6 +17,7 @@ import {
   keyForAssertions,
   oneWayToSayWhoWeAre,
   reservedNames,
+  saidHereOrInClientAuth,
   stringMap,
   tokenHeaderName,
 } from './client-fields.ts'
@@ -44,13 +45,7 @@ const onePlace: Rule = {
 
 /** Written flat or as a record; a public client can't have this grant. */
 const isAuthenticated: readonly Rule[] = [
-  {
-    message: 'missing, needed where there is no "clientAuth"',
-    at: 'clientId',
-    holds: (value) => value['clientId'] !== undefined || value['clientAuth'] !== undefined,
-    cel: 'has(self.clientId) || has(self.clientAuth)',
-    json: { anyOf: [{ required: ['clientId'] }, { required: ['clientAuth'] }] },
-  },
+  saidHereOrInClientAuth('clientId'),
   {
     message: 'missing, needed for this "clientAuthMethod"',
     at: 'clientSecretRef',

@@ -40,6 +40,15 @@ export const oneWayToSayWhoWeAre: Rule = oneClient(['clientId', 'clientSecretRef
   defaults: { clientAuthMethod: 'client_secret_basic' },
 })
 
+/** Said by this field or by the record. */
+export const saidHereOrInClientAuth = (field: string): Rule => ({
+  message: 'missing, needed where there is no "clientAuth"',
+  at: field,
+  holds: (value) => value[field] !== undefined || value['clientAuth'] !== undefined,
+  cel: `has(self.${field}) || has(self.clientAuth)`,
+  json: { anyOf: [{ required: [field] }, { required: ['clientAuth'] }] },
+})
+
 /** `private_key_jwt` has a client and a key. */
 export const keyForAssertions: Rule = {
   message: '"private_key_jwt" needs "clientId" and "clientKeySecretRef"',

@@ -24,6 +24,7 @@ export {
   filesNamedBy,
   headersSetBy,
   remarksOn,
+  remarksOnAudience,
   remarksOnTarget,
   type RunnableType,
   secretsNamedBy,
@@ -84,6 +85,7 @@ export { remarksOnResource } from './resource-remarks.ts'
 export { ROLE_REFUSALS, type RoleCase, roleTest, type RoleTest } from './role-test.ts'
 export { type ClientAuth, clientAuthOf, type FlatClient, SIGNATURE_ALGORITHMS } from './client-auth.ts'
 export type { ClientCredentials } from './client-credentials.ts'
+export { type Obo, oboClient, oboEndpoints, oboScope } from './obo.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export type { CalledUrl, FirstSecret } from './type-record.ts'
 export type { IdentityFromToken, OAuth2Config, OidcConfig, UpstreamProvider, UserInfo } from './upstream-provider.ts'

@@ -112,6 +112,8 @@ export interface TypeRecord<Spec> {
   remarks(spec: Spec): readonly Remark[]
   /** What does not fit the host that requests go to, though it is allowed: sentences without a full stop. */
   remarksOnTarget(spec: Spec, hostname: string): readonly string[]
+  /** What does not fit the audience of the tokens that are shown as they came, though it is allowed: sentences as above. */
+  remarksOnAudience(spec: Spec, audience: string): readonly string[]
 }
 
 /** A row's `secrets` and `files`, read from its schema, so that a new field needs no second mention. */
@@ -145,6 +147,7 @@ export const ORDINARY = {
   cacheKey: () => undefined,
   remarks: () => [],
   remarksOnTarget: () => [],
+  remarksOnAudience: () => [],
   signsBody: false,
   whenRejected: 'backend_rejected_credential',
 } as const satisfies Partial<TypeRecord<never>>

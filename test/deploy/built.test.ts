@@ -122,6 +122,7 @@ describe('the built program', { timeout: 120_000 }, () => {
     for (const route of [
       'bearer-token',
       'client-credentials',
+      'obo',
       'token-exchange',
       'cloud-sts',
       'aws-service',

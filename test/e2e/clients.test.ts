@@ -16,6 +16,7 @@ describe.each([
   'header-injection',
   'bearer-token',
   'client-credentials',
+  'obo',
   'token-exchange',
   'cloud-sts',
 ])('the official clients through the proxy, route %s', (route) => {

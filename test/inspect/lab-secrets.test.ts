@@ -12,6 +12,7 @@ const ROUTES = [
   'header-injection',
   'bearer-token',
   'client-credentials',
+  'obo',
   'token-exchange',
   'cloud-sts',
   'upstream',
@@ -123,7 +124,7 @@ describe('what the page receives', () => {
         expect(sent?.headers.find(({ name }) => name === injected)?.value).toContain('[masked]')
       }
       expect(attempts[0]?.lookup.from).toBe(
-        ['client-credentials', 'token-exchange', 'cloud-sts', 'upstream-exchange'].includes(route)
+        ['client-credentials', 'token-exchange', 'obo', 'cloud-sts', 'upstream-exchange'].includes(route)
           ? 'service'
           : 'config',
       )

@@ -15,6 +15,7 @@ const TYPES = [
   ['header-injection', 'headerInjection', 'x-api-key'],
   ['bearer-token', 'bearerToken', 'authorization'],
   ['client-credentials', 'clientCredentials', 'authorization'],
+  ['obo', 'obo', 'authorization'],
   ['token-exchange', 'tokenExchange', 'authorization'],
   ['upstream', 'upstreamInject', 'authorization'],
   ['cloud-sts', 'cloudSts', 'authorization'],

@@ -62,6 +62,7 @@ async function moveTo(file: string): Promise<string> {
     '127.0.0.1:8082': new URL(identity.url).host,
     '127.0.0.1:8083': new URL(backend.url).host,
     '127.0.0.1:8084': new URL(sts.url).host,
+    '127.0.0.1:8085': new URL(identity.tlsUrl ?? '').host,
     '127.0.0.1:8086': new URL(workspace.url).host,
     '127.0.0.1:8088': own,
     '127.0.0.1:8089': '127.0.0.1:0',
@@ -89,6 +90,12 @@ const CALLS: Readonly<Record<AuthType, { token?: (port: string) => Promise<strin
   clientCredentials: {
     verified: expect.objectContaining({
       claims: expect.objectContaining({ sub: 'lab-proxy', aud: 'lab-backend', scope: 'mcp:tools' }) as object,
+    }),
+  },
+  obo: {
+    token: () => lab.token(ALICE),
+    verified: expect.objectContaining({
+      claims: expect.objectContaining({ sub: 'alice', aud: 'api://lab-backend' }) as object,
     }),
   },
   cloudSts: { token: () => lab.token(ALICE), verified: expect.anything() },

@@ -85,6 +85,17 @@ describe('what the backend sees', () => {
     expect(seen?.verified).toMatchObject({ claims: { sub: 'carol' } })
   })
 
+  test('obo: a token for the backend on behalf of the caller, asked for once', async () => {
+    const headers = await callerHeaders(lab, { sub: 'bob' })
+    const before = lab.identity.calls('obo')
+    const first = await callTool(lab, '/obo', headers)
+    const second = await callTool(lab, '/obo', headers)
+    expect([first.status, second.status, lab.identity.calls('obo') - before]).toEqual([200, 200, 1])
+    expect(first.seen?.verified).toMatchObject({
+      claims: { sub: 'bob', aud: 'api://lab-backend', azp: 'extauth-lab', scp: 'mcp.tools' },
+    })
+  })
+
   test.each([
     ['admins', 'lab-admin', 'by its claim'],
     ['dev', 'lab-developer', 'by its matcher'],
@@ -105,7 +116,7 @@ describe('what the backend sees', () => {
 })
 
 describe('when something is wrong', () => {
-  test.each(['bearer-token', 'client-credentials', 'token-exchange', 'cloud-sts'])(
+  test.each(['bearer-token', 'client-credentials', 'token-exchange', 'obo', 'cloud-sts'])(
     '%s without a token: 401 and nothing is sent',
     async (route) => {
       const { status, headers, seen } = await callTool(lab, `/${route}`)
@@ -117,6 +128,32 @@ describe('when something is wrong', () => {
   test('a subject for whom nothing is exchanged: 403', async () => {
     const { status, body, seen } = await callTool(lab, '/token-exchange', await callerHeaders(lab, { sub: 'mallory' }))
     expect([status, reasonOf(body), seen]).toEqual([403, 'exchange_denied', undefined])
+  })
+
+  test.each([
+    ['nobody consented', { sub: 'mallory' }, 'exchange_denied', 1],
+    ['it is of an application', { sub: 'robot', claims: { idtyp: 'app' } }, 'not_a_user_token', 0],
+    ['it has no delegated permission', { sub: 'robot', claims: { scp: null } }, 'not_a_user_token', 0],
+  ])('obo: 403 where %s', async (_what, claims, reason, asked) => {
+    const before = lab.identity.calls('obo')
+    const { status, body, seen } = await callTool(lab, '/obo', await callerHeaders(lab, claims))
+    expect([status, reasonOf(body), seen]).toEqual([403, reason, undefined])
+    expect(lab.identity.calls('obo') - before).toBe(asked)
+  })
+
+  test('obo: who logged in with a password alone gets two challenges, and the tenant is asked once', async () => {
+    const headers = await callerHeaders(lab, { sub: 'alice', claims: { amr: ['pwd'] } })
+    const before = lab.identity.calls('obo')
+    const answers = [await callTool(lab, '/obo', headers), await callTool(lab, '/obo', headers)]
+    for (const { status, headers: came, body } of answers) {
+      expect([status, reasonOf(body)]).toEqual([401, 'interaction_required'])
+      const [own = '', stepUp = ''] = (came.get('www-authenticate') ?? '').split(', Bearer realm=""')
+      expect(own).toContain('/.well-known/oauth-protected-resource/obo')
+      expect(stepUp).toContain(`authorization_uri="${lab.identity.tlsUrl}/lab.example/oauth2/v2.0/authorize"`)
+      const claims = /claims="([^"]+)"/.exec(stepUp)?.[1] ?? ''
+      expect(JSON.parse(Buffer.from(claims, 'base64').toString())).toHaveProperty('access_token.amr')
+    }
+    expect(lab.identity.calls('obo') - before).toBe(1)
   })
 
   test('a throttled exchange: 503 with Retry-After', async () => {

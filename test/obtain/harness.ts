@@ -5,6 +5,7 @@ import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
 import { createIdentityPool, createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
 import type { AuthSpecs, ResolvedAuth, UpstreamUse } from '../../src/resources/index.ts'
 import { clientCredentials } from '../../src/resources/client-credentials.ts'
+import { obo } from '../../src/resources/obo.ts'
 import { tokenExchange } from '../../src/resources/token-exchange.ts'
 import type { createSockets } from '../support/sockets.ts'
 import { tokenOf } from '../support/shown-tokens.ts'
@@ -63,14 +64,18 @@ export const issued = (token: string, members: Readonly<Record<string, unknown>>
 })
 
 /** The types that are clients of a token endpoint, by the name of their method in a rig. */
-export const GRANTS = ['exchange', 'clientCredentials'] as const
+export const GRANTS = ['exchange', 'clientCredentials', 'obo'] as const
 export type Grant = (typeof GRANTS)[number]
+
+const CLIENT = { clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' } }
+export const TENANT = 'contoso.example'
 
 export interface RigOptions {
   readonly secrets?: Readonly<Record<string, string>>
   readonly outbound?: Partial<OutboundOptions>
   readonly clock?: Clock & Partial<ManualClock>
   readonly upstreamTokens?: UpstreamTokens
+  readonly maxEntries?: number
   readonly caCertificate?: ObtainDeps['caCertificate']
   readonly tokenFile?: ObtainDeps['tokenFile']
 }
@@ -81,7 +86,12 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
   const log = createRecordingLog()
   const metrics = createRecordingMetrics()
   const secrets = createTestSecrets(options.secrets ?? {})
-  const cache = createCredentialCache<Credential>({ clock, metrics, random: () => 0.5 })
+  const cache = createCredentialCache<Credential>({
+    clock,
+    metrics,
+    random: () => 0.5,
+    ...(options.maxEntries === undefined ? {} : { maxEntries: options.maxEntries }),
+  })
   const deps: ObtainDeps = {
     clock,
     log,
@@ -133,6 +143,18 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         ...named(name, JSON.stringify(spec)),
         type: 'clientCredentials',
         spec: clientCredentials().parse(spec),
+      }),
+    /** At the tenant whose token endpoint is `tokenUrl`, a path that its stand-in does not look at. */
+    obo: ({ tokenUrl, ...spec }: Readonly<Record<string, unknown>>, name = 'github', upstream?: UpstreamUse) =>
+      open({
+        ...named(name, JSON.stringify([tokenUrl, spec])),
+        type: 'obo',
+        // Plain http, which the schema refuses.
+        spec: {
+          ...obo().parse({ ...(spec['clientAuth'] === undefined ? CLIENT : {}), tenantId: TENANT, ...spec }),
+          authority: String(tokenUrl),
+        },
+        upstream,
       }),
     upstreamInject: (upstream: UpstreamUse) =>
       open({ ...named('inject', 'h'), type: 'upstreamInject', spec: { providerName: upstream.provider }, upstream }),

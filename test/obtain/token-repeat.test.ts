@@ -14,21 +14,21 @@ beforeEach(async () => {
 })
 afterEach(() => sockets.closeAll())
 
-function open(grant: Grant, more: Readonly<Record<string, unknown>> = {}, secret = 'old') {
+const secretRef = { name: 'idp', key: 'secret' }
+
+function open(grant: Grant, clientAuth: object = { method: 'clientSecretPost', secretRef }, secret = 'old') {
   const rig = createRig(sockets, { secrets: { 'idp/secret': secret }, outbound: { random: () => 0 } })
-  const client = { clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' } }
-  const { header } = rig[grant]({ tokenUrl: endpoint.url, audience: 'a', ...client, ...more })
+  const client = { clientAuth: { clientId: 'us', ...clientAuth } }
+  const { header } = rig[grant]({ tokenUrl: endpoint.url, audience: 'a', ...client })
   return { rig, header: () => header(createCaller()) }
 }
 
 describe.each(GRANTS)('%s', (grant) => {
   test('a secret that was rotated unnoticed is read again, and the token is asked for once more', async () => {
-    const right = `Basic ${Buffer.from('us:new').toString('base64')}`
     endpoint.answer = (request, response) =>
-      (request.headers.authorization === right ? json(issued('issued')) : json({ error: 'invalid_client' }, 401))(
-        request,
-        response,
-      )
+      (new Map(request.form).get('client_secret') === 'new'
+        ? json(issued('issued'))
+        : json({ error: 'invalid_client' }, 401))(request, response)
     const { rig, header } = open(grant)
     rig.secrets.get('idp/secret').pending = 'new'
     expect(await header()).toBe('authorization: Bearer issued')
@@ -53,12 +53,8 @@ describe.each(GRANTS)('%s', (grant) => {
       .toString()
     endpoint.answer = (request, response) =>
       (endpoint.received.length === 1 ? json({}, 503) : json(issued('issued')))(request, response)
-    const spec = {
-      clientAuthMethod: 'private_key_jwt',
-      clientSecretRef: undefined,
-      clientKeySecretRef: { name: 'idp', key: 'secret' },
-    }
-    expect(await open(grant, spec, key).header()).toBe('authorization: Bearer issued')
+    const signs = { method: 'privateKeyJwt', key: { secretRef } }
+    expect(await open(grant, signs, key).header()).toBe('authorization: Bearer issued')
     const ids = endpoint.received.map(({ form }) => decodeJwt(new Map(form).get('client_assertion') ?? '').jti)
     expect(ids).toHaveLength(2)
     expect(ids[0]).not.toBe(ids[1])

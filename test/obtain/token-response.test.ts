@@ -139,7 +139,7 @@ describe.each(GRANTS)('%s', (grant) => {
     ['vendor_error', 400, 'exchange_failed', 'exchange_failed'],
     ['constructor', 403, 'exchange_failed', 'exchange_failed'],
   ])('OAuth error %s (%d) is %s; %s of a token of our own', async (error, status, ofCaller, ofOurs) => {
-    const code = grant === 'exchange' ? ofCaller : ofOurs
+    const code = grant === 'clientCredentials' ? ofOurs : ofCaller
     const { failure } = await exchangeWith(json({ error, error_description: 'SECRET details' }, status))
     expect(failure?.code).toBe(code)
     expect(failure?.challenge).toEqual(code === 'invalid_token' ? { error: 'invalid_token' } : undefined)
@@ -155,7 +155,8 @@ describe.each(GRANTS)('%s', (grant) => {
       const { failure, rig } = await exchangeWith(answer)
       expect(failure).toMatchObject({ code: 'config_error', status: 500, challenge: undefined })
       // The request's own line has no more than this.
-      expect(failure?.detail).toContain(`${endpoint.url} answered ${status}`)
+      expect(failure?.detail).toContain(endpoint.url)
+      expect(failure?.detail).toContain(`/token answered ${status}`)
       const [line = ''] = rig.log.lines.map((entry) => JSON.stringify(entry))
       expect(line).toContain(String(status))
       expect(line).toContain(endpoint.url)

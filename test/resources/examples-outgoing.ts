@@ -25,6 +25,18 @@ const credentials = (more: object) => ({
   type: 'clientCredentials',
   clientCredentials: { tokenUrl: 'https://idp.example.com/token', clientId: 'us', clientSecretRef: secret, ...more },
 })
+const obo = (more: object) => ({
+  type: 'obo',
+  obo: {
+    tenantId: 'contoso.onmicrosoft.com',
+    clientId: 'us',
+    clientSecretRef: secret,
+    audience: 'api://backend',
+    ...more,
+  },
+})
+const oboAs = (clientAuth: object, more: object = {}) =>
+  obo({ clientId: undefined, clientSecretRef: undefined, clientAuth, ...more })
 const sts = (more: object, type = 'cloudSts') => ({ type, [type]: { region: 'eu-central-1', ...more } })
 const role = (more: object) => sts({ roleMappings: [{ roleArn: arn, ...more }] })
 const template = (roleArnTemplate: unknown, more: object = {}) =>
@@ -73,6 +85,11 @@ const WRONG_CLIENTS: readonly (readonly [name: string, clientAuth: unknown, prob
   ['a secret with a certificate', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret, tls }, '.tls'],
   ['a secret with an audience', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret, assertionAudience: 'issuer' }, '.assertionAudience'],
   ...['none', 'clientSecretBasic', 'privateKeyJwt', 'tlsClient'].map((method) => [`${method} without id`, { method, secretRef: secret, key: { secretRef: secret }, tls }, '.clientId  missing'] as const),
+]
+
+// prettier-ignore
+const WRONG_OBO: readonly (readonly [name: string, value: unknown])[] = [
+  ['tenantId', ''], ['tenantId', 'common'], ['tenantId', 'organizations'], ['tenantId', 'consumers'], ['tenantId', 'a/b.c'], ['tenantId', '..'], ['tenantId', '-a.com'], ['tenantId', '11111111-2222-3333-4444-55555555555'], ['tenantId', 7], ['tenantId', `${'a'.repeat(250)}.com`], ['authority', 'login.microsoftonline.com'], ['authority', 'http://login.microsoftonline.com'], ['authority', 'https://a/b?c=d'], ['authority', 'https://a/#b'], ['authority', 'https://u:p@a'], ['authority', ''], ['clientId', ''], ['clientId', 7], ['clientSecretRef', 'text'], ['clientSecretRef', { name: 'a' }], ['audience', ''], ['audience', 'a b'], ['audience', ['a']], ['audience', 'a'.repeat(249)], ['scopes', 'read'], ['scopes', ['a b']], ['scopes', ['']], ['scopes', ['a'.repeat(257)]], ['scopes', Array.from({ length: 21 }, (_, index) => `s${index}`)], ['subjectTokenProviderName', ''], ['subjectTokenProviderName', 'A'], ['subjectTokenProviderName', 'a-'], ['subjectTokenProviderName', 'a'.repeat(64)], ['cacheSkew', '5'], ['cacheSkew', '-5s'], ['cacheSkew', 30], ['caCertPath', ''], ['tokenUrl', 'https://a/b'], ['clientAuthMethod', 'client_secret_basic'], ['externalTokenHeaderName', 'X-Token'],
 ]
 
 // prettier-ignore
@@ -139,6 +156,23 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   ...CLIENTS.filter(([, { method }]) => method !== 'none').map(([name, clientAuth]) => ({ name: `a client of its own with ${name}`, spec: credentials({ clientId: undefined, clientSecretRef: undefined, clientAuth }) })),
   ...WRONG_CLIENTS.map(([name, clientAuth, problem]) => ({ name: `no client: ${name}`, spec: exchange({ clientAuth }), problem: `spec.tokenExchange.clientAuth${problem}` })),
   ...[{ clientId: 'us' }, { clientId: 'us', clientSecretRef: secret }, { clientId: 'us', clientKeySecretRef: secret }, { clientAuthMethod: 'client_secret_post' }].map((flat) => ({ name: `a client said twice: ${Object.keys(flat).join(', ')}`, spec: exchange({ ...flat, clientAuth: { method: 'none', clientId: 'us' } }), problem: 'expected only one of the two ways' })),
+
+  { name: 'on behalf of', spec: obo({}) },
+  { name: 'on behalf of, with everything', spec: obo({ tenantId: '11111111-2222-3333-4444-5555555555AA', authority: 'https://login.microsoftonline.us/path', scopes: ['api://backend/read', 'api://backend/write'], subjectTokenProviderName: 'entra', cacheSkew: '1m30s', caCertPath: './ca.pem' }) },
+  { name: 'on behalf of, with scopes alone', spec: obo({ audience: undefined, scopes: ['api://backend/read'] }) },
+  { name: 'on behalf of, with a secret in the record', spec: oboAs({ method: 'clientSecretPost', clientId: 'us', secretRef: secret }) },
+  { name: 'on behalf of, with a certificate', spec: oboAs({ method: 'privateKeyJwt', clientId: 'us', key: { secretRef: secret, certificateSecretRef: secret } }) },
+  { name: 'on behalf of, with a federated token', spec: oboAs({ method: 'tokenFile', clientId: 'us', tokenFile: {} }) },
+  { name: 'on behalf of, without its object', spec: { type: 'obo' }, problem: 'missing, "obo" is required' },
+  { name: 'on behalf of, without a tenant', spec: obo({ tenantId: undefined }), problem: 'spec.obo.tenantId  missing' },
+  { name: 'on behalf of, without a client', spec: obo({ clientId: undefined, clientSecretRef: undefined }), problem: 'spec.obo.clientId  missing, needed where there is no "clientAuth"' },
+  { name: 'on behalf of, without a secret', spec: obo({ clientSecretRef: undefined }), problem: 'spec.obo.clientSecretRef  missing, needed where there is no "clientAuth"' },
+  { name: 'on behalf of, with nothing asked for', spec: obo({ audience: undefined }), problem: 'spec.obo.audience  missing, needed where there are no "scopes"' },
+  { name: 'on behalf of, with no scopes and no audience', spec: obo({ audience: undefined, scopes: [] }), problem: 'spec.obo.audience  missing' },
+  { name: 'on behalf of, with both ways to say who we are', spec: obo({ clientAuth: { method: 'clientSecretPost', clientId: 'us', secretRef: secret } }), problem: 'expected only one of the two ways' },
+  ...[{ method: 'clientSecretBasic', secretRef: secret }, { method: 'tlsClient', tls: { certificateSecretRef: secret, keySecretRef: secret } }, { method: 'none' }, { method: 'tokenFile', tokenFile: { type: 'jwt-spiffe' } }].map((how) => ({ name: `on behalf of, with ${JSON.stringify(how)}`, spec: oboAs({ clientId: 'us', ...how }), problem: 'Entra ID takes no other here' })),
+  { name: 'on behalf of, with a federated token of nobody', spec: oboAs({ method: 'tokenFile', tokenFile: {} }), problem: 'Entra ID takes no other here' },
+  ...WRONG_OBO.map(([name, value]) => ({ name: `no ${name} on behalf of: ${JSON.stringify(value).slice(0, 80)}`, spec: obo({ [name]: value }), problem: 'spec.obo' })),
 
   { name: 'a fallback role', spec: sts({ fallbackRoleArn: arn }) },
   { name: 'the alias awsSts', spec: sts({ fallbackRoleArn: arn }, 'awsSts') },

@@ -93,7 +93,7 @@ export interface CallerOptions {
 export function createCaller(options: CallerOptions = {}): AuthenticatedCaller {
   const token = options.token ?? `token-of-${options.subject ?? 'alice'}`
   const subject = options.subject ?? 'alice'
-  const claims = Object.freeze({ sub: subject, ...options.claims })
+  const claims = Object.freeze({ sub: subject, scp: 'access_as_user', ...options.claims })
   const tokenDigest = createHash('sha256').update(token).digest('base64url')
   const expiresAtMs = 'expiresAtMs' in options ? options.expiresAtMs : START_MS + 86_400_000
   const caller: AuthenticatedCaller = {

@@ -61,7 +61,8 @@ export function nobody(nowMs: number): AuthenticatedCaller {
     issuer: '',
     subject: NOBODY,
     identity: `sub:${NOBODY}`,
-    claims: Object.freeze(Object.create(null) as AuthenticatedCaller['claims']),
+    // Types that act for people look for permissions of a person before they ask.
+    claims: Object.freeze(Object.assign(Object.create(null) as Record<string, string>, { scp: NOBODY })),
     expiresAtMs: nowMs + 60_000,
     tokenDigest: NOBODYS_TOKEN.digest(),
     format: 'jwt',

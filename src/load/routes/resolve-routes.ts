@@ -4,6 +4,7 @@ import {
   type ResolvedAuthServer,
   type ResolvedRoute,
   remarksOnResource,
+  upstreamTokenOf,
 } from '../../resources/index.ts'
 import type { DraftRoute } from './draft-route.ts'
 import type { Loaded, LocatedAuth } from '../documents/loaded.ts'
@@ -80,7 +81,8 @@ interface Parts {
 }
 
 function resolveRoute({ draft, auth, callers, server }: Parts, inputs: Inputs, findings: Findings): ResolvedRoute {
-  const facts = { draft, auth, callers, isLocal: inputs.isLocal }
+  const upstream = upstreamOf(draft, auth, server, findings)
+  const facts = { draft, auth: { ...auth, upstream }, callers, isLocal: inputs.isLocal }
   findings.problems.push(...routeProblems(facts))
   findings.warnings.push(...routeWarnings(facts))
   const resourceUrl = resourceUrlOf(draft, callers, inputs)
@@ -95,10 +97,9 @@ function resolveRoute({ draft, auth, callers, server }: Parts, inputs: Inputs, f
     for (const remark of remarksOnResource(draft.resourceUrl, place))
       findings.warnings.push(draft.problem('resourceUrl', remark))
   }
-  const upstream = upstreamOf(draft, auth, server, findings)
   return {
     ...draft.settings,
-    auth: { ...auth, upstream },
+    auth: facts.auth,
     callers: withResource(callers, resourceUrl),
     authServer: server === undefined ? undefined : routeAuthServer(server, upstream),
     resourceUrl,
@@ -156,7 +157,7 @@ function upstreamOf(
     const message = `nobody has a token of the upstream provider "${use.provider}", because callers of this route log in elsewhere: each request is answered with no_session`
     warnings.push(draft.problem('externalAuthConfigRef', message))
   } else if (use !== undefined && !use.isExplicit) {
-    const message = `"subjectProviderName" is "${use.provider}" for callers who log in here, the first upstream provider of "${server?.name}"`
+    const message = `"${upstreamTokenOf(auth)?.field}" is "${use.provider}" for callers who log in here, the first upstream provider of "${server?.name}"`
     notes.push(draft.problem('externalAuthConfigRef', message))
   }
   return use

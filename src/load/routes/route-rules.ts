@@ -2,6 +2,7 @@ import {
   type AuthSection,
   credentialOf,
   headersSetBy,
+  remarksOnAudience,
   remarksOnTarget,
   type ResolvedAuth,
 } from '../../resources/index.ts'
@@ -63,6 +64,10 @@ export function routeWarnings({ draft, auth, callers, isLocal }: RouteFacts): Pr
   const { hostname } = new URL(target.origin)
   for (const remark of remarksOnTarget(auth, hostname))
     found.push(draft.problem('target', `${remark}; see "${auth.name}"`))
+  if (callers.mode === 'oauth' && auth.upstream?.isExplicit !== true)
+    for (const { audience } of callers.oauth.providers)
+      for (const remark of remarksOnAudience(auth, audience))
+        found.push(draft.problem('externalAuthConfigRef', `${remark}; see "${auth.name}"`))
   if (targetTls?.insecureSkipVerify === true) {
     found.push(draft.problem('target', '"insecureSkipVerify" is set: any server can pose as this backend'))
   }

@@ -35,7 +35,7 @@ export type CloudStsDeps = Pick<
   | 'decisions'
   | 'upstreamTokens'
 >
-export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'spec' | 'upstream'>
+export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'type' | 'spec' | 'upstream'>
 
 /**
  * Type `cloudSts`: caller → role and session name, without I/O, then temporary credentials of that role from STS, which is

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { LAB_CONFIG } from '../../src/cli/index.ts'
+import { Secret } from '../../src/core/index.ts'
+import type { LabClient, LabIdentityProvider, LabSts, LabWorkspace } from '../index.ts'
+import { AUDIENCE, SERVICE_ROLE } from './lab-aws.ts'
+import { LAB_PORTS } from './lab-ports.ts'
+
+const BACKEND_AUDIENCE = 'lab-backend'
+/** The same as an application of the tenant. */
+const BACKEND_URI = 'api://lab-backend'
+const REGION = 'eu-west-1'
+const SERVICE = 'cloud-mcp'
+
+/** Where logins come back to; on loopback the port may be another (RFC 8252 §7.3). */
+const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange'].map(
+  (path) => `http://127.0.0.1:${LAB_PORTS.proxy}${path}/oauth/callback`,
+)
+
+/** The proxy as a client with a token of its own. */
+const LAB_PROXY = 'lab-proxy'
+
+/** A secret of the lab. */
+export const secretOf = async (name: string, key: string): Promise<Secret> =>
+  new Secret((await readFile(path.join(LAB_CONFIG, 'secrets', name, key), 'utf8')).trimEnd())
+
+/** The clients of the lab's identity provider. */
+export async function readClients(): Promise<LabClient[]> {
+  const [exchange, introspection, service, login, proxy, obo] = await Promise.all(
+    ['lab-exchange', 'lab-introspection', 'lab-service', 'lab-login', 'lab-proxy', 'lab-obo'].map((name) =>
+      secretOf(name, 'client-secret'),
+    ),
+  )
+  if (exchange === undefined || introspection === undefined || service === undefined) return []
+  if (login === undefined || proxy === undefined || obo === undefined) return []
+  return [
+    { id: 'lab-exchange', secret: exchange, may: ['exchange'], audiences: [BACKEND_AUDIENCE] },
+    { id: 'lab-introspection', secret: introspection, may: ['introspect'] },
+    { id: 'lab-login', secret: login, may: ['authorization_code'], redirectUris: LOGIN_REDIRECTS },
+    { id: LAB_PROXY, secret: proxy, may: ['client_credentials'], audiences: [BACKEND_AUDIENCE] },
+    // Entra ID takes tokens that were issued for the very client that shows them.
+    { id: AUDIENCE, secret: obo, may: ['on_behalf_of'], audiences: [BACKEND_URI] },
+    { id: 'lab-service', secret: service, may: ['client_credentials'], audiences: [AUDIENCE] },
+  ]
+}
+
+/** What each mount of the backend demands. */
+export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: LabWorkspace) {
+  return {
+    '/unauthenticated': { kind: 'none' },
+    '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
+    '/bearer-token': { kind: 'bearer', token: await secretOf('lab-bearer', 'token') },
+    '/client-credentials': {
+      kind: 'jwt',
+      issuer: identity.url,
+      audience: BACKEND_AUDIENCE,
+      subject: LAB_PROXY,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
+    '/token-exchange': {
+      kind: 'jwt',
+      issuer: identity.url,
+      audience: BACKEND_AUDIENCE,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
+    '/obo': {
+      kind: 'jwt',
+      issuer: identity.tlsUrl ?? '',
+      audience: BACKEND_URI,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
+    '/upstream': {
+      kind: 'known',
+      verify: (token: string) => {
+        const issued = workspace.verify(token)
+        return issued && { workspaceUser: issued.user.login, scope: issued.scope }
+      },
+    },
+    '/upstream-exchange': {
+      kind: 'jwt',
+      issuer: identity.tlsUrl ?? '',
+      audience: BACKEND_AUDIENCE,
+      keys: identity.jwks,
+      isRevoked: identity.isRevoked,
+    },
+    '/cloud-sts': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
+    '/aws-service': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup, roleArn: SERVICE_ROLE },
+    '/aws-chained': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
+  } as const
+}
