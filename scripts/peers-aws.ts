@@ -170,7 +170,7 @@ async function assumed(endpoint: string): Promise<readonly string[]> {
     sessionPolicy: '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]}',
     policyArns: ['arn:aws:iam::aws:policy/ReadOnlyAccess'],
   })
-  const auth = { name: 'a', namespace: 'default', type: 'cloudSts' as const, spec: config }
+  const auth = { name: 'a', namespace: 'default', spec: config }
   const caller = callerWith({ sub: 'alice', team: 'search', email: 'alice@example.com' })
   const sts = createCloudStsSource(auth, ports)
   try {

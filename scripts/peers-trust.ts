@@ -49,7 +49,7 @@ async function judged(row: TrustRow, env: Readonly<Record<string, string>>, port
   const { what, claims = {}, expect, writes = {}, token } = row
   const ports = portsFor(env, `http://127.0.0.1:${port}`)
   const spec = specOf(row.spec)
-  const source = createCloudStsSource({ name: 'a', namespace: 'default', type: 'cloudSts', spec }, ports)
+  const source = createCloudStsSource({ name: 'a', namespace: 'default', spec }, ports)
   const caller = callerWith({ sub: 'alice', ...claims }, token === undefined ? 'opaque' : 'jwt')
   try {
     const shown = new Secret(token ?? 'opaque')

@@ -55,6 +55,20 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/obtain/obo-refusals.test.ts'],
   },
   {
+    rule: 'what a service wants of a login is asked of that user alone',
+    file: 'src/authserver/sessions/demands.ts',
+    find: 'JSON.stringify([provider, user])',
+    replace: 'JSON.stringify([provider])',
+    tests: ['test/authserver/step-up.test.ts'],
+  },
+  {
+    rule: 'a login that proves too little is not renewed in silence',
+    file: 'src/obtain/token-to-show.ts',
+    find: " && code !== 'interaction_required'",
+    replace: '',
+    tests: ['test/obtain/obo-upstream.test.ts'],
+  },
+  {
     rule: 'claims of a challenge are a JSON object',
     file: 'src/obtain/obo-refusals.ts',
     find: "typeof claims === 'string' && isClaims(claims)",

@@ -33,6 +33,7 @@ import { createTickets } from './login/tickets.ts'
 import { createOwnIssuer } from './own-issuer.ts'
 import { createLimit } from './rates.ts'
 import { type ResourceNames, resourceNamesOf } from './resource-names.ts'
+import { createDemands } from './sessions/demands.ts'
 import { createUpstreamSessions } from './sessions/sessions.ts'
 import { claimNames } from './tokens/claims.ts'
 import { createCodes } from './tokens/codes.ts'
@@ -110,6 +111,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     ...state,
     addresses,
     upstreams,
+    demands: createDemands(store, seal),
     pending: createPendingLogins(store, seal),
     tickets: createTickets(seal, clock),
     remembered: createRememberedConsents(spec.issuer, seal, clock),

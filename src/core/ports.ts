@@ -84,6 +84,11 @@ export interface UpstreamTokens {
   current(caller: AuthenticatedCaller, provider: string, kind: 'access_token' | 'id_token'): Promise<UpstreamToken>
   /** A backend refused this token: refresh it once. False when there can be no other (then the caller logs in again). */
   reject(caller: AuthenticatedCaller, provider: string, refused: UpstreamToken): Promise<boolean>
+  /**
+   * A service wants more of the login at `provider` than there was: the session ends, so that the caller logs in again, and that
+   * login asks the provider for `claims` (a JSON object, OpenID Connect Core §5.5). Throws `no_session`, `store_unavailable`.
+   */
+  demand(caller: AuthenticatedCaller, provider: string, claims: string): Promise<void>
 }
 
 /** A public key of an issuer that runs in this process, as `authenticate` needs it. */

@@ -8,7 +8,7 @@ import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-cl
 import { readBearerToken, TOKEN_ENDPOINT, usedUntilMs } from './token-exchange-response.ts'
 import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
-export type OboAuth = Pick<ResolvedAuthOf<'obo'>, 'name' | 'type' | 'spec' | 'upstream'>
+export type OboAuth = Pick<ResolvedAuthOf<'obo'>, 'name' | 'spec' | 'upstream'>
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -33,7 +33,10 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
   const endpoints = oboEndpoints(spec)
   const tokenUrl = endpoints.token
   const client = createTokenClient(name, { ...oboClient(spec), tokenUrl, caCertPath: spec.caCertPath }, deps)
-  const subject = createTokenToShow(auth, deps.upstreamTokens)
+  const subject = createTokenToShow(
+    { named: spec.subjectTokenProviderName, upstream: auth.upstream },
+    deps.upstreamTokens,
+  )
   const scope = oboScope(spec)
   const clientId = oboClient(spec).clientId ?? oboClient(spec).clientAuth?.clientId ?? ''
   const form = [
@@ -81,7 +84,8 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
       return { keyParts: [spec.tenantId, clientId, scope, caller.tokenDigest], notAfterMs: caller.expiresAtMs }
     },
     deadlineMs: TOKEN_DEADLINE_MS,
-    fetch: (caller, _plan, endsAtMs, token) => subject.show(caller, token, (shown) => fetch(caller, shown, endsAtMs)),
+    fetch: (caller, _plan, endsAtMs, token) =>
+      subject.show(caller, token, endsAtMs, (shown) => fetch(caller, shown, endsAtMs)),
     onRecovered: (listener) => client.onRecovered(listener),
     close: () => client.close(),
   }

@@ -7,7 +7,7 @@ import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-cl
 import { readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
 import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
-export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'type' | 'spec' | 'upstream'>
+export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'spec' | 'upstream'>
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
@@ -36,7 +36,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const { clock } = deps
   const client = createTokenClient(name, spec, deps)
   const actorToken = spec.actorTokenSecretRef && deps.secrets.handle(spec.actorTokenSecretRef)
-  const subject = createTokenToShow(auth, deps.upstreamTokens)
+  const subject = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
   const form = fixedForm(spec)
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
   const [audience, scope] = [spec.audience, (spec.scopes ?? []).join(' ')]

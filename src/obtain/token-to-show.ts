@@ -11,7 +11,7 @@ import {
 } from '../core/index.ts'
 import { outboundFailure, within } from '../net/index.ts'
 import { serviceOf } from '../oauth/index.ts'
-import { type ResolvedAuthOf, type RunnableType, upstreamTokenOf, type UpstreamUse } from '../resources/index.ts'
+import type { UpstreamUse } from '../resources/index.ts'
 
 /** The token that is shown to a service to get a credential for a caller. */
 export interface ShownToken {
@@ -66,12 +66,11 @@ export function hasUpstreamToken({ issuer, claims }: AuthenticatedCaller, upstre
  * The token that a config shows: `upstream` is what the provider that it names came to. Throws `type_not_runnable` for a provider
  * without an authorization server that holds its tokens.
  */
-export function createTokenToShow<T extends RunnableType>(
-  auth: Pick<ResolvedAuthOf<T>, 'type' | 'spec' | 'upstream'>,
+export function createTokenToShow(
+  { named, upstream }: { readonly named: string | undefined; readonly upstream?: UpstreamUse | undefined },
   upstreamTokens: UpstreamTokens | undefined,
 ): TokenToShow {
-  const { upstream } = auth
-  if (upstream === undefined && upstreamTokenOf(auth)?.provider === undefined) return OWN
+  if (upstream === undefined && named === undefined) return OWN
   if (upstream === undefined) throw notHere()
   const { provider, kind, issuer } = upstream
   if (upstreamTokens === undefined && issuer !== undefined) throw notHere()
@@ -93,6 +92,8 @@ export function createTokenToShow<T extends RunnableType>(
       try {
         return await once(first, use)
       } catch (error) {
+        const claims = demandOf(error)
+        if (claims !== undefined) await inTime(upstreamTokens.demand(caller, provider, claims), endsAtMs)
         if (!isRefused(error)) throw error
         if (!(await inTime(upstreamTokens.reject(caller, provider, first), endsAtMs))) throw overFor(error)
       }
@@ -110,7 +111,17 @@ const inTime = <T>(work: Promise<T>, endsAtMs: number): Promise<T> =>
     throw outboundFailure(error, serviceOf('token of the upstream'))
   })
 
-const isRefused = (error: unknown): boolean => FAILURES[asFailure(error).code].fault === 'caller_token'
+/** Another token of the same login would do. */
+function isRefused(error: unknown): boolean {
+  const { code } = asFailure(error)
+  return FAILURES[code].fault === 'caller_token' && code !== 'interaction_required'
+}
+
+/** What a new login has to ask for, as the service says. */
+function demandOf(error: unknown): string | undefined {
+  const claims = asFailure(error).challenge?.stepUp?.claims
+  return claims === undefined ? undefined : Buffer.from(claims, 'base64').toString()
+}
 
 /** It was not the caller's token that was refused, and only a login brings another. */
 const overFor = (error: unknown): Failure => noSession(asFailure(error).detail ?? asFailure(error).code)

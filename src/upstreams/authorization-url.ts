@@ -17,6 +17,7 @@ export function authorizationUrl(leg: UpstreamLeg, request: AuthorizationRequest
   const url = new URL(request.endpoint)
   const { searchParams } = url
   for (const [name, value] of Object.entries(request.additional ?? {})) searchParams.set(name, value)
+  if (leg.claims !== undefined) searchParams.set('claims', leg.claims)
   searchParams.set('response_type', 'code')
   searchParams.set('client_id', request.clientId)
   searchParams.set('redirect_uri', leg.redirectUri)

@@ -10,6 +10,8 @@ export interface UpstreamLeg {
   readonly codeVerifier: Secret
   /** Where the upstream sends the browser; the same at the token endpoint. */
   readonly redirectUri: string
+  /** The parameter `claims` (OpenID Connect Core §5.5), a JSON object. Default: none. */
+  readonly claims?: string | undefined
 }
 
 /** What an upstream's token endpoint gave. */

@@ -127,7 +127,7 @@ describe('whose token it is', () => {
     const answers = await Promise.all(
       order.map((index) => {
         const { caller, token } = callers[index] ?? { caller: createCaller(), token: '' }
-        if (!isApplication(index)) return header(caller).then((seen) => [token, String(seen)] as const)
+        if (!isApplication(index)) return header(caller).then((seen) => [token, seen] as const)
         const claims = { ...caller.claims, idtyp: 'app' }
         return codeOf(header({ ...caller, claims })).then((seen) => [token, String(seen)] as const)
       }),

@@ -124,6 +124,7 @@ test('the token of a named upstream provider is exchanged instead, and bounds wh
           freshUntilMs: START_MS + 48_000,
         }),
       reject: () => Promise.resolve(false),
+      demand: () => Promise.resolve(),
     },
   })
   const spec = { tokenUrl: endpoint.url, audience: 'a', subjectProviderName: 'google' }

@@ -44,8 +44,9 @@ test('the upstream’s access token is exchanged, once for all tokens of a sessi
 })
 
 test('an upstream’s token that does not come is waited for until the deadline, whoever wants it', async () => {
-  const hangs = { current: () => new Promise<never>(() => undefined), reject: () => Promise.resolve(true) }
-  const subject = createTokenToShow({ spec: {}, upstream: use() }, hangs)
+  const never = () => new Promise<never>(() => undefined)
+  const hangs = { current: never, reject: () => Promise.resolve(true), demand: never }
+  const subject = createTokenToShow({ named: 'corp', upstream: use() }, hangs)
   const shown = subject.show(loggedIn('one'), new Secret('own'), performance.now() + 50, () => Promise.resolve('used'))
   await expect(shown).rejects.toMatchObject({ code: 'identity_provider_unavailable' })
 })

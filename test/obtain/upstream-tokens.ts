@@ -18,6 +18,8 @@ export interface TestUpstreamTokens extends UpstreamTokens {
   /** How often a session's tokens were refused and renewed. */
   readonly refreshes: Map<string, number>
   readonly ended: Set<string>
+  /** Session, provider and claims of what services wanted of a new login. */
+  readonly demands: (readonly [tsid: string, provider: string, claims: string])[]
   lifetimeMs: number | undefined
   canRefresh: boolean
 }
@@ -33,6 +35,7 @@ export function createUpstreamTokens(now: () => number): TestUpstreamTokens {
     asked: [],
     refreshes: new Map(),
     ended: new Set(),
+    demands: [],
     lifetimeMs: HOUR,
     canRefresh: true,
     async current(caller, provider, kind) {
@@ -46,6 +49,12 @@ export function createUpstreamTokens(now: () => number): TestUpstreamTokens {
       const token = { token: new Secret(name), expiresAtMs: endMs, freshUntilMs: (endMs ?? Infinity) - 60_000 }
       known.set(name, token)
       return token
+    },
+    async demand(caller, provider, claims) {
+      await Promise.resolve()
+      const tsid = tsidOf(caller)
+      tokens.demands.push([tsid, provider, claims])
+      tokens.ended.add(tsid)
     },
     async reject(caller, _provider, refused) {
       await Promise.resolve()

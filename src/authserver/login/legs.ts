@@ -22,7 +22,7 @@ export interface Legs {
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
 
 export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
-  const { addresses, clock, upstreams, pending } = parts
+  const { addresses, clock, upstreams, pending, demands } = parts
   const count = loginCounter(parts.metrics)
 
   const linkAt = (resource: string, index: number): { link: ChainLink; upstream: Upstream } | undefined => {
@@ -31,7 +31,7 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
     return link === undefined || upstream === undefined ? undefined : { link, upstream }
   }
 
-  const send = async (login: PendingLogin, flow: Flow): Promise<Reply> => {
+  const send = async (login: PendingLogin, flow: Flow, claims?: string): Promise<Reply> => {
     const index = login.logins.length
     const next = linkAt(login.request.resource, index)
     if (next === undefined)
@@ -42,8 +42,9 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
     const nonce = random(16)
     const codeVerifier = random(32)
     const redirectUri = link.callback.url
-    const url = await upstream.authorizationUrl({ state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri })
-    const leg: PendingLeg = { ...login, index, provider: link.provider, redirectUri, nonce, codeVerifier }
+    const asked: UpstreamLeg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri, claims }
+    const url = await upstream.authorizationUrl(asked)
+    const leg: PendingLeg = { ...login, index, provider: link.provider, redirectUri, nonce, codeVerifier, claims }
     await pending.put('leg', state, flow, leg, Math.max(1, login.endsAtMs - clock.now()))
     return { kind: 'redirect', url: url.href }
   }
@@ -57,13 +58,19 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
   }
 
   const finishLeg = async (pendingLeg: PendingLeg, state: string, query: URLSearchParams): Promise<PendingLogin> => {
-    const { index, provider, redirectUri, nonce, codeVerifier, ...login } = pendingLeg
+    const { index, provider, redirectUri, nonce, codeVerifier, claims: _asked, ...login } = pendingLeg
     const at = linkAt(login.request.resource, index)
     if (at === undefined || at.link.provider !== provider)
       throw new Failure('config_error', { detail: 'an upstream of a pending login is not configured any more' })
     const leg: UpstreamLeg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri }
     const came = await at.upstream.finish(leg, query)
     return { ...login, logins: [...login.logins, storedLogin(provider, came, clock.now())] }
+  }
+
+  /** What a service wants of this login that it was not asked for. */
+  const wantedOf = async ({ provider, claims }: PendingLeg, { logins }: PendingLogin): Promise<string | undefined> => {
+    const user = logins.at(-1)?.subject
+    return claims !== undefined || user === undefined ? undefined : demands.take(provider, user)
   }
 
   return {
@@ -87,6 +94,9 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
             detail: 'the answer came back to the address of another upstream',
           })
         login = await finishLeg(leg, state, query)
+        const claims = await wantedOf(leg, login)
+        // Who it is, is known only now: the same way once more, with what is wanted of this user.
+        if (claims !== undefined) return await send({ ...login, logins: leg.logins }, flow, claims)
         if (login.logins.length === addresses.chainOf(login.request.resource).length)
           return await conclude.finish(login, flow, visit)
       } catch (error) {

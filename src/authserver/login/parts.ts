@@ -2,6 +2,7 @@ import type { Clock, Log, Metrics } from '../../core/index.ts'
 import type { Addresses } from '../addresses.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
 import type { ResourceNames } from '../resource-names.ts'
+import type { Demands } from '../sessions/demands.ts'
 import type { Codes } from '../tokens/codes.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import type { PendingLogins } from './pending.ts'
@@ -19,6 +20,7 @@ export interface LoginParts {
   /** By name. */
   readonly upstreams: ReadonlyMap<string, Upstream>
   readonly pending: PendingLogins
+  readonly demands: Pick<Demands, 'take'>
   readonly tickets: Tickets
   readonly remembered: RememberedConsents
   readonly codes: Codes

@@ -25,6 +25,8 @@ export interface PendingLeg extends PendingLogin {
   readonly redirectUri: string
   readonly nonce: string
   readonly codeVerifier: string
+  /** What the provider was asked for beyond a login, because a service behind us wants it. */
+  readonly claims?: string | undefined
 }
 
 /**

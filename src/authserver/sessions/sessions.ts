@@ -2,6 +2,7 @@ import { asFailure, Failure, type Clock, type Log, type Metrics } from '../../co
 import type { Seal, Store } from '../../storage/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import { createSessionCounters } from './counters.ts'
+import { createDemands } from './demands.ts'
 import { createEndedSessions } from './ended.ts'
 import { createLiveTokens, tokenOf } from './live.ts'
 import { pickClaims, type HeldTokens, type SessionRecord } from './record.ts'
@@ -69,7 +70,17 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   const revocations = createRevocations(upstreams, log)
 
   return {
-    ...createTokenUse({ issuer, records, live, ended, renewal, clock, count }),
+    ...createTokenUse({
+      issuer,
+      records,
+      live,
+      ended,
+      renewal,
+      demands: createDemands(store, options.seal),
+      end: lose,
+      clock,
+      count,
+    }),
     async create({ tsid, ...session }) {
       const record: SessionRecord = { ...session, claims: pickClaims({}, claimNames), providers: new Map() }
       if (!(await records.add(tsid, record)))

@@ -8,6 +8,7 @@ import {
   type UpstreamTokens,
 } from '../../core/index.ts'
 import type { SessionCounters } from './counters.ts'
+import type { Demands } from './demands.ts'
 import type { EndedSessions } from './ended.ts'
 import { tokenOf, type LiveTokens, type TokenKind } from './live.ts'
 import type { HeldTokens, SessionRecord } from './record.ts'
@@ -20,6 +21,8 @@ export interface TokenUseOptions {
   readonly live: LiveTokens
   readonly ended: EndedSessions
   readonly renewal: Renewal
+  readonly demands: Pick<Demands, 'note'>
+  readonly end: (tsid: string) => Promise<void>
   readonly clock: Clock
   readonly count: SessionCounters
 }
@@ -48,7 +51,7 @@ const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
 
 /** What callers' requests use of their sessions. */
 export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
-  const { issuer, records, live, ended, renewal, clock, count } = options
+  const { issuer, records, live, ended, renewal, demands, clock, count } = options
   // Who reads a refused token in the store while it is refreshed waits for the next one.
   const refusals = createTtlLru<Refusal>({ clock, maxEntries: MOST_REFUSALS })
 
@@ -121,6 +124,12 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
       if (known === undefined) return fromStore(caller, tsid, provider, kind)
       check(caller, known)
       return known
+    },
+    async demand(caller, provider, claims) {
+      const tsid = tsidOf(caller)
+      const held = heldIn(await load(caller, tsid), provider)
+      await demands.note(provider, held.user, claims)
+      await options.end(tsid)
     },
     async reject(caller, provider, refused) {
       const tsid = tsidOf(caller)

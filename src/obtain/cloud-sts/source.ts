@@ -35,7 +35,7 @@ export type CloudStsDeps = Pick<
   | 'decisions'
   | 'upstreamTokens'
 >
-export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'type' | 'spec' | 'upstream'>
+export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'spec' | 'upstream'>
 
 /**
  * Type `cloudSts`: caller → role and session name, without I/O, then temporary credentials of that role from STS, which is
@@ -49,7 +49,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const { onMatcherError = 'skip' } = deps
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
-  const identity = createTokenToShow(auth, deps.upstreamTokens)
+  const identity = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
   let recovered: (() => void) | undefined
   const { options, named, endpoint } = stsOutbound(spec, deps)
   const outbound = deps.outbound({ name: auth.name, ...options, onRecovered: () => recovered?.() })
