@@ -13,7 +13,7 @@ type KvStore = Extract<Storage, { type: 'kvstore' }>['kvstore']
  */
 export function storageConfig(storage: Storage, namespace: string, secrets: Secrets): StorageConfig {
   if (storage.type === 'memory') return storage
-  const { aclUserConfig, sentinelConfig, ...kvstore } = storage.kvstore
+  const { aclUserConfig, addr, sentinelConfig, ...kvstore } = storage.kvstore
   const tls = (options: KvStore['tls']): StoreTls | undefined =>
     options && {
       ca: options.caCertSecretRef && secrets.handle(options.caCertSecretRef),
@@ -22,11 +22,12 @@ export function storageConfig(storage: Storage, namespace: string, secrets: Secr
   return {
     type: 'kvstore',
     kvstore: {
-      username: secrets.handle(aclUserConfig.usernameSecretRef),
+      username: aclUserConfig.usernameSecretRef && secrets.handle(aclUserConfig.usernameSecretRef),
       password: secrets.handle(aclUserConfig.passwordSecretRef),
-      masterName: sentinelConfig.masterName,
-      db: sentinelConfig.db,
-      sentinels: sentinelsOf(sentinelConfig, namespace),
+      server: addr === undefined ? undefined : endpointOf(addr, 'the store'),
+      masterName: sentinelConfig?.masterName ?? '',
+      db: sentinelConfig?.db ?? 0,
+      sentinels: sentinelConfig === undefined ? [] : sentinelsOf(sentinelConfig, namespace),
       tls: tls(kvstore.tls),
       sentinelTls: tls(kvstore.sentinelTls),
       dialTimeoutMs: duration(kvstore.dialTimeout, 5_000),
@@ -37,19 +38,20 @@ export function storageConfig(storage: Storage, namespace: string, secrets: Secr
   }
 }
 
-function sentinelsOf(config: KvStore['sentinelConfig'], namespace: string): readonly Endpoint[] {
+function sentinelsOf(config: NonNullable<KvStore['sentinelConfig']>, namespace: string): readonly Endpoint[] {
   const { sentinelService: service, sentinelAddrs = [] } = config
   if (service !== undefined) {
     return [{ host: `${service.name}.${service.namespace ?? namespace}.svc`, port: service.port }]
   }
-  return sentinelAddrs.map((address) => {
-    const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(address) ?? []
-    const host = bracketed ?? plain
-    if (host === undefined || !(Number(port) > 0 && Number(port) < 65_536)) {
-      throw new Failure('config_error', { detail: `${JSON.stringify(address)} is not host:port of a sentinel` })
-    }
-    return { host, port: Number(port) }
-  })
+  return sentinelAddrs.map((address) => endpointOf(address, 'a sentinel'))
+}
+
+function endpointOf(address: string, whose: string): Endpoint {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(address) ?? []
+  const host = bracketed ?? plain
+  if (host === undefined || !(Number(port) > 0 && Number(port) < 65_536))
+    throw new Failure('config_error', { detail: `${JSON.stringify(address)} is not host:port of ${whose}` })
+  return { host, port: Number(port) }
 }
 
 function duration(text: KvStore['dialTimeout'], fallback: number): number {

@@ -60,11 +60,17 @@ const kvstore = () =>
     z.strictObject({
       aclUserConfig: z
         .strictObject({
-          usernameSecretRef: secretRef().describe('Access-control username.'),
+          usernameSecretRef: secretRef().optional().describe('Access-control username; the default user when absent.'),
           passwordSecretRef: secretRef().describe('Access-control password.'),
         })
         .describe('User of the store.'),
-      sentinelConfig: sentinelConfig().describe('How the master is found.'),
+      addr: z
+        .string()
+        .max(300)
+        .regex(HOST_PORT, { error: 'expected host:port' })
+        .optional()
+        .describe('host:port of one server; mutually exclusive with sentinelConfig. Extends the specification.'),
+      sentinelConfig: sentinelConfig().optional().describe('How the master is found; mutually exclusive with addr.'),
       tls: storeTls().optional().describe('TLS toward the master; presence enables it.'),
       sentinelTls: storeTls().optional().describe('TLS toward the sentinels; presence enables it.'),
       dialTimeout: duration('5s').describe('Connection timeout.'),
@@ -77,7 +83,17 @@ const kvstore = () =>
         ),
       ...tabledFields(AUTH_SERVER_FIELDS, 'storage.redis', []),
     }),
-    refusals(AUTH_SERVER_FIELDS, 'storage.redis'),
+    [
+      exclusive('addr', 'sentinelConfig'),
+      {
+        message: 'expected "addr" or "sentinelConfig"',
+        holds: (value) => value.addr !== undefined || value.sentinelConfig !== undefined,
+        cel: 'has(self.addr) || has(self.sentinelConfig)',
+        json: { anyOf: [{ required: ['addr'] }, { required: ['sentinelConfig'] }] },
+      },
+      exclusive('addr', 'sentinelTls'),
+      ...refusals(AUTH_SERVER_FIELDS, 'storage.redis'),
+    ],
   )
 export type KvStore = z.output<ReturnType<typeof kvstore>>
 

@@ -117,10 +117,10 @@ export function createStores(runtime: StoresRuntime): Stores {
 /** Two configurations are one when everything in them is equal, secrets by their references. */
 function identityOf(config: RedisConfig): string {
   const tls = (options: StoreTls | undefined) => options && [options.ca?.label, options.insecureSkipVerify]
-  const { username, password, masterName, db, sentinels, waitReplicas } = config
+  const { username, password, server, masterName, db, sentinels, waitReplicas } = config
   return JSON.stringify([
-    [username.label, password.label, masterName, db, waitReplicas],
-    sentinels.map(({ host, port }) => [host, port]),
+    [username?.label ?? null, password.label, masterName, db, waitReplicas],
+    [...(server === undefined ? sentinels : [server])].map(({ host, port }) => [host, port]),
     [tls(config.tls) ?? null, tls(config.sentinelTls) ?? null],
     [config.dialTimeoutMs, config.readTimeoutMs, config.writeTimeoutMs],
   ])

@@ -30,6 +30,7 @@ describe('storage of a resource', () => {
     expect(read(addresses('sentinel.example.com:26379'))).toEqual({
       username: secrets.get('user/value'),
       password: secrets.get('password/value'),
+      server: undefined,
       masterName: 'm',
       db: 0,
       sentinels: [{ host: 'sentinel.example.com', port: 26_379 }],
@@ -39,6 +40,18 @@ describe('storage of a resource', () => {
       readTimeoutMs: 3_000,
       writeTimeoutMs: 3_000,
       waitReplicas: 0,
+    })
+  })
+
+  it('is one server with an address of its own, and its default user where none is named', () => {
+    const { username, server, sentinels } = read({
+      addr: '[::1]:6380',
+      aclUserConfig: { passwordSecretRef: secret('password') },
+    })
+    expect({ username, server, sentinels }).toEqual({
+      username: undefined,
+      server: { host: '::1', port: 6380 },
+      sentinels: [],
     })
   })
 

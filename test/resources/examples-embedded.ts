@@ -27,7 +27,7 @@ const store = (sentinelConfig: unknown, more: object = {}, type = 'kvstore') =>
   server({
     storage: {
       type,
-      [type]: { aclUserConfig: { usernameSecretRef: secret, passwordSecretRef: secret }, sentinelConfig, ...more },
+      [type]: { aclUserConfig: { usernameSecretRef: secret, passwordSecretRef: secret }, ...(sentinelConfig === undefined ? {} : { sentinelConfig }), ...more },
     },
   })
 
@@ -90,6 +90,13 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   { name: 'a tolerance beyond a minute', spec: upstream(oidc({ toleranceSeconds: 61 })), problem: '60' },
   { name: 'limits, metadata documents inside of the network, and more claims', spec: server({ limits: { registration: { perSecond: 0.5 }, token: { burst: 200 }, registeredClients: 100 }, clientMetadata: { allowPrivateIP: true, caBundleRef: secret }, forwardClaims: ['department'] }) },
   { name: 'no requests at all', spec: server({ limits: { token: { perSecond: 0 } } }), problem: 'too small' },
+  { name: 'a store at one address', spec: store(undefined, { addr: 'redis.example.com:6379' }) },
+  { name: 'a store at one address, as its default user', spec: server({ storage: { type: 'redis', redis: { addr: '[::1]:6379', aclUserConfig: { passwordSecretRef: secret } } } }) },
+  { name: 'a store at an address without port', spec: store(undefined, { addr: 'redis.example.com' }), problem: 'expected host:port' },
+  { name: 'a store at an address and by sentinels', spec: store(sentinel, { addr: 'redis.example.com:6379' }), problem: 'mutually exclusive' },
+  { name: 'a store at an address with TLS for sentinels', spec: store(undefined, { addr: 'redis.example.com:6379', sentinelTls: {} }), problem: 'mutually exclusive' },
+  { name: 'a store that nobody names', spec: store(undefined), problem: 'expected "addr" or "sentinelConfig"' },
+  { name: 'a store in cluster mode', spec: store(undefined, { addr: 'redis.example.com:6379', clusterMode: true }), problem: 'a store in cluster mode is not used here', unseenBy: ['json schema', 'crd'] },
   { name: 'replicas to wait for', spec: store(sentinel, { waitReplicas: 1 }) },
   { name: 'too many replicas to wait for', spec: store(sentinel, { waitReplicas: 17 }), problem: 'too large' },
   { name: 'memory', spec: server({ storage: { type: 'memory' } }) },

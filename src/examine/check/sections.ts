@@ -107,13 +107,13 @@ async function checkStore(
     const answer = await Promise.race([store.get('check'), late])
     context.stores.take(services.stores.states())
     if (answer !== 'late') return [line.ok('answers')]
-    return [line.failed('no answer', 'Look at the sentinels and the master that they name.')]
+    return [line.failed('no answer', 'Look at the store (addr), or at the sentinels and the master that they name.')]
   } catch {
     const { detail } = store?.health() ?? {}
     return [
       line.failed(
         `it cannot be used${detail === undefined ? '' : `: ${detail}`}`,
-        'Look at the addresses of the sentinels, masterName, the ACL user and TLS (docs/redis.md).',
+        'Look at addr, or the addresses of the sentinels and masterName, at the ACL user and TLS (docs/redis.md).',
       ),
     ]
   } finally {

@@ -90,7 +90,7 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
 }
 
 /**
- * The CustomResourceDefinition of one of our kinds: both versions with one structural schema with defaults, cross-field
+ * The CustomResourceDefinition of one of our kinds: both versions with one structural schema (descriptions in the newest only) with defaults, cross-field
  * rules as `x-kubernetes-validations`, short names, printer columns and the status subresource. `apiGroup` is
  * `extauth.dev` unless the operator runs with another (decisions §1).
  */
@@ -120,11 +120,25 @@ export function customResourceDefinition(
         served: true,
         storage: name === NEWEST_VERSION,
         additionalPrinterColumns: columns,
-        schema: { openAPIV3Schema: openApiSchema(kind) },
+        schema: { openAPIV3Schema: name === NEWEST_VERSION ? openApiSchema(kind) : wordless(openApiSchema(kind)) },
         subresources: { status: {}, ...(kind === 'MCPRemoteProxy' ? { scale: SCALE } : {}) },
       })),
     },
   }
+}
+
+/**
+ * A schema without what it says to people, who are shown the newest version: with it twice, `kubectl apply` could not keep
+ * the definition in its annotation, which has room for 256 KiB.
+ */
+function wordless(schema: Json): Json {
+  const without = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(without)
+    if (typeof value !== 'object' || value === null) return value
+    const kept = Object.entries(value).filter(([name, said]) => name !== 'description' || typeof said !== 'string')
+    return Object.fromEntries(kept.map(([name, part]) => [name, without(part)]))
+  }
+  return without(schema) as Json
 }
 
 /** `kubectl scale`, and autoscalers that are pointed at the proxy itself. */

@@ -110,8 +110,10 @@ function storePortsOf(spec: ExternalAuthSpec): number[] {
   if (spec.type !== 'embeddedAuthServer') return []
   const { storage } = spec.embeddedAuthServer
   if (storage?.type !== 'kvstore') return []
-  const sentinel = storage.kvstore.sentinelConfig
-  const named = (sentinel.sentinelAddrs ?? []).map((address) => Number(address.slice(address.lastIndexOf(':') + 1)))
+  const { addr, sentinelConfig: sentinel } = storage.kvstore
+  const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1))
+  if (sentinel === undefined) return addr === undefined ? [] : [portOf(addr)]
+  const named = (sentinel.sentinelAddrs ?? []).map(portOf)
   const service = sentinel.sentinelService === undefined ? [] : [sentinel.sentinelService.port ?? SENTINEL_PORT]
   return [MASTER_PORT, ...named, ...service].filter((port) => Number.isInteger(port) && port > 0)
 }

@@ -37,12 +37,9 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
     'plain http is for loopback and in-cluster names only; expected none, and endpoints with https',
     (value) => value === true,
   ),
-  'storage.redis.addr': refused(
-    'the store is found through Sentinel; expected "sentinelConfig"',
-    (value) => value !== '',
-  ),
+  'storage.redis.addr': runs('one server; a failover behind its name is for whoever runs it'),
   'storage.redis.clusterMode': refused(
-    'a store in cluster mode is not used here; expected "sentinelConfig"',
+    'a store in cluster mode is not used here; expected "addr" of one server, or "sentinelConfig"',
     (value) => value === true,
   ),
 }

@@ -15,9 +15,11 @@ export interface StoreTls {
 
 /** `storage.kvstore` of the specification with its references resolved. */
 export interface RedisConfig {
-  /** Credentials of the ACL user; shown to the master and to nobody else. */
-  readonly username: SecretHandle
+  /** Credentials of the ACL user; shown to the master and to nobody else. Without a name they are the default user's. */
+  readonly username?: SecretHandle | undefined
   readonly password: SecretHandle
+  /** The one server, in place of sentinels; a failover behind its name is its operator's. */
+  readonly server?: Endpoint | undefined
   readonly masterName: string
   readonly db: number
   /** As configured; a name may stand for several addresses, each of which is asked. */

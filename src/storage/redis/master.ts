@@ -1,11 +1,11 @@
 import { StoreError } from '../port.ts'
 import type { RedisConfig, RedisRuntime } from './config.ts'
 import { openConnection, type Connection } from './connection.ts'
+import { createFinder, roleOf } from './finder.ts'
 import { ReplyError } from './reply-errors.ts'
-import { createSentinels } from './sentinels.ts'
 import { createServerLook, type ServerLook } from './server-look.ts'
 
-/** How often it is asked whether the master is still the master: an old one that is cut off does not know. */
+/** How often it is asked whether the master is still the master. */
 const WATCH_MS = 5_000
 /** So many of these later the master is looked at again: its settings can change while it runs. */
 const LOOKS_EACH = 6
@@ -19,9 +19,9 @@ export interface Master {
   close(): void
 }
 
-/** Finds the master by the sentinels, and ends connections to one that is not the master any more. */
+/** Connects to the master that is found, and ends connections to one that is not the master any more. */
 export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master {
-  const sentinels = createSentinels(config)
+  const finder = createFinder(config)
   const open = new Set<Connection>()
   const failovers = runtime.metrics
     .counter('extauth_store_failovers_total', 'Times that the sentinels named another master than before.')
@@ -32,11 +32,7 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
 
   const watch = async () => {
     if (open.size === 0) return
-    const { host, port } = await sentinels.master()
-    for (const connection of open) {
-      const { endpoint } = connection
-      if (endpoint.host !== host || endpoint.port !== port) connection.destroy()
-    }
+    for (const connection of await finder.strays(open)) connection.destroy()
     turn = (turn + 1) % LOOKS_EACH
     const [one] = open
     if (turn === 0 && one !== undefined) await look.at(one)
@@ -57,10 +53,10 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
 
   return {
     async connect() {
-      const endpoint = await sentinels.master()
+      const endpoint = await finder.find()
       const connection = await openConnection({ ...config, ...endpoint })
       try {
-        await logIn(connection, config)
+        await logIn(connection, config, finder.noMaster)
       } catch (error) {
         connection.destroy()
         throw error
@@ -79,18 +75,17 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
   }
 }
 
-async function logIn(connection: Connection, { username, password, db }: RedisConfig): Promise<void> {
+async function logIn(connection: Connection, { username, password, db }: RedisConfig, noMaster: string): Promise<void> {
   try {
-    await connection.call(['auth', username.current().reveal(), password.current().reveal()])
+    const name = username === undefined ? [] : [username.current().reveal()]
+    await connection.call(['auth', ...name, password.current().reveal()])
   } catch (error) {
     // A rotated password is used with the next attempt.
-    if (error instanceof ReplyError) await Promise.all([username.refresh(), password.refresh()])
+    if (error instanceof ReplyError) await Promise.all([username?.refresh(), password.refresh()])
     throw error
   }
   // Fails while the server still loads its data.
   await connection.call(['ping'])
   if (db !== 0) await connection.call(['select', db])
-  const role = await connection.call(['role'])
-  const name = Array.isArray(role) ? String(role[0]) : ''
-  if (name !== 'master') throw new StoreError('unavailable', { cause: 'what the sentinels name is not a master' })
+  if ((await roleOf(connection)) !== 'master') throw new StoreError('unavailable', { cause: noMaster })
 }

@@ -31,7 +31,6 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
     'delegateClients  no client acts for others here',
     'trustedIssuers  tokens of other issuers are not exchanged here',
     'oauth2Config.dcrConfig  nothing is registered at an upstream',
-    'storage.redis.addr  the store is found through Sentinel',
     'storage.redis.clusterMode  a store in cluster mode is not used here',
   ],
   'login.yaml': 'runs',
