@@ -27,7 +27,11 @@ const store = (sentinelConfig: unknown, more: object = {}, type = 'kvstore') =>
   server({
     storage: {
       type,
-      [type]: { aclUserConfig: { usernameSecretRef: secret, passwordSecretRef: secret }, ...(sentinelConfig === undefined ? {} : { sentinelConfig }), ...more },
+      [type]: {
+        aclUserConfig: { usernameSecretRef: secret, passwordSecretRef: secret },
+        ...(sentinelConfig === undefined ? {} : { sentinelConfig }),
+        ...more,
+      },
     },
   })
 
