@@ -10,8 +10,8 @@ import { TLS } from '../support/tls.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-/** Documents of a host whose `/slow/…` never answers. */
-async function open(maxQueued?: number) {
+/** Documents of a host whose `/slow/…` never answers; what waits for one gives up after `deadlineMs`. */
+async function open(maxQueued?: number, deadlineMs = 120_000) {
   const clock = createManualClock()
   let asked = 0
   const host = await sockets.https(TLS.server, (request, response) => {
@@ -23,7 +23,7 @@ async function open(maxQueued?: number) {
   })
   const outbound = createOutbound({
     name: 'clients',
-    deadlineMs: 2_000,
+    deadlineMs,
     breaker: false,
     clock,
     guard: { allowPrivateIP: true, configuredUrls: ['https://localhost/'] },
@@ -51,9 +51,8 @@ async function open(maxQueued?: number) {
 it('slow documents that ten networks name hold up nobody else', async () => {
   const { find, flood } = await open()
   const slow = flood(10, 60)
-  const startedAt = performance.now()
   expect(await find('198.51.100.1', '/client')).toMatchObject({ kind: 'document' })
-  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  await sockets.closeAll()
   await Promise.all(slow)
 })
 
@@ -61,14 +60,13 @@ it('a document that others have in their lines is not waited for there', async (
   const { find, flood } = await open()
   const slow = flood(1, 100)
   const behind = find('192.0.2.0', '/client').catch(() => undefined)
-  const startedAt = performance.now()
   expect(await find('198.51.100.1', '/client')).toMatchObject({ kind: 'document' })
-  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  await sockets.closeAll()
   await Promise.all([...slow, behind])
 })
 
 it('one that was not asked for, for want of places, is not held against the client', async () => {
-  const { find, flood } = await open(5)
+  const { find, flood } = await open(5, 2_000)
   const slow = flood(1, 100)
   const refused = find('192.0.2.0', '/client')
   await expect(refused).rejects.toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 })
