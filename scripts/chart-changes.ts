@@ -29,7 +29,7 @@ const rule = (value: string, name: string): readonly string[] =>
 /** What of the Deployment are values. */
 export const DEPLOYMENT_CHANGES: readonly Change[] = [
   ['replicas: 2', 'replicas: {{ .Values.replicas }}'],
-  ['          image: mcp-extauth:0.1.0', '          image: {{ .Values.image | quote }}'],
+  ['          image: mcp-extauth:0.2.0', '          image: {{ .Values.image | quote }}'],
   [
     "      annotations:\n        prometheus.io/scrape: 'true'\n        prometheus.io/port: '8081'\n",
     lines(

@@ -105,7 +105,7 @@ async function useAll(namespace: string, from = 0): Promise<void> {
   const own = await eventually(
     async () => (await client.list(CLUSTER_TYPES.Pod, { namespace: SYSTEM, labelSelector })).items[0],
   )
-  expect(await imageOfPod(asOperator.client, SYSTEM, own?.metadata.name ?? '')).toBe('mcp-extauth:0.1.0')
+  expect(await imageOfPod(asOperator.client, SYSTEM, own?.metadata.name ?? '')).toBe('mcp-extauth:0.2.0')
   const keys = podKeys(GROUP)
   const annotations = { [keys.externalAuth]: 'c', [keys.targetPort]: '3000', [keys.callers]: 'callers' }
   const pod: KubeObject = {
