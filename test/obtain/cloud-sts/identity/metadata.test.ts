@@ -130,6 +130,12 @@ describe.each(places)('a metadata service (%s)', (place) => {
     expect(await identity(place, at(place, url))).toMatchObject({ accessKeyId: FROM.container })
   })
 
+  test('that is gone gives none, and says so', async () => {
+    await expect(identity(place, at(place, 'http://127.0.0.1:9'))).rejects.toMatchObject(
+      refused(new RegExp(`${place}: unreachable`)),
+    )
+  })
+
   test('is never asked through an egress proxy', async () => {
     const nobody = 'http://127.0.0.1:9'
     expect(await identity(place, at(place, url), nobody)).toMatchObject({ accessKeyId: FROM.container })
@@ -149,6 +155,15 @@ describe('the endpoint of a container', () => {
       refused(/neither HTTPS nor next door/),
     )
   })
+
+  test.each(['@evil.example/creds', '.evil.example/creds', ':80@evil.example/creds', 'x'])(
+    'a relative one that would be another host is not asked: %s',
+    async (uri) => {
+      await expect(identity('container', { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: uri })).rejects.toMatchObject(
+        refused(/neither HTTPS nor next door/),
+      )
+    },
+  )
 
   test('gets the token of the file before that of the variable', async () => {
     const shown: (string | undefined)[] = []
