@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Lab } from '../../lab/cli/lab-compose.ts'
 import { CONTAINER_PATH } from '../../lab/index.ts'
@@ -61,6 +62,33 @@ describe('a role behind the hub', () => {
       expect(lab.sts.calls(ROLE('hub'))).toBe(1)
     },
   )
+
+  test('is that of each of 100 callers in any order, as STS and the backend see it', async () => {
+    const callers = Array.from({ length: 100 }, (_, index) => ({
+      sub: `caller-${index}`,
+      team: index % 3 === 2 ? undefined : index % 3 === 0 ? 'search' : 'payments',
+    }))
+    // Each comes twice; 37 and 100 have no divisor in common.
+    const order = Array.from({ length: 200 }, (_, index) => callers[(index * 37) % 100] ?? callers[0])
+    const wrong: unknown[] = []
+    let next = 0
+    const worker = async () => {
+      for (let each = order[next++]; each !== undefined; each = order[next++]) {
+        const { sub, team } = each
+        const claims = team === undefined ? {} : { team }
+        const { body } = await callTool(lab, '/aws-chained', await callerHeaders(lab, { sub, claims }))
+        const { result } = body as { result?: { structuredContent?: { verified?: Record<string, unknown> } } }
+        const { roleArn, sessionName, tags, sourceIdentity } = result?.structuredContent?.verified ?? {}
+        const own = team === undefined ? { User: sub } : { Team: team, User: sub }
+        const expected = [ROLE(team ?? 'guest'), sub, own, team === undefined ? undefined : sub]
+        if (!isDeepStrictEqual([roleArn, sessionName, tags, sourceIdentity], expected))
+          wrong.push([sub, roleArn, sessionName, tags, sourceIdentity])
+      }
+    }
+    await Promise.all(Array.from({ length: 16 }, worker))
+    expect(wrong).toEqual([])
+    expect(lab.sts.calls(ROLE('hub'))).toBe(1)
+  }, 120_000)
 
   test('is the fallback, with its own tags, for a caller of no team', async () => {
     const { seen } = await callTool(lab, '/aws-chained', await callerHeaders(lab, { sub: 'dave' }))
