@@ -5,7 +5,7 @@ import { CLUSTER_TYPES, podKeys } from '../../src/operator/index.ts'
 import { MODES } from '../lab/client-behaviours.ts'
 import { eventually } from './support/control-plane.ts'
 import { openKubelet } from './support/kubelet.ts'
-import { config, GROUP, namespaceObject, types, workload } from './support/operator-rig.ts'
+import { anonymousCallers, config, GROUP, namespaceObject, types, workload } from './support/operator-rig.ts'
 import { useCluster } from './support/use-cluster.ts'
 
 // Proxies run from exactly what a kubelet mounts of the pods that the operator makes; callers are service accounts.
@@ -21,6 +21,7 @@ const cluster = useCluster({ webhook: true }, async ({ client }) => {
   await rotate('first')
 })
 
+const keys = podKeys(GROUP)
 let backend: LabBackend
 /** The bearer that the backend lets in. */
 let wanted = ''
@@ -41,6 +42,20 @@ const core = (kind: string, name: string, more: object = {}): KubeObject => ({
   metadata: { name, namespace: SPACE },
   ...more,
 })
+
+/** A pod of one container that asks for the sidecar. */
+const askingPod = (name: string, annotations: Record<string, string>): KubeObject => {
+  const securityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: SPACE, labels: { [keys.inject]: 'true' }, annotations },
+    spec: {
+      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [{ name: 'server', image: 'tickets', securityContext }],
+    },
+  }
+}
 
 async function rotate(value: string): Promise<void> {
   wanted = value
@@ -152,7 +167,6 @@ test('the pod of an MCPRemoteProxy serves service accounts; its configuration an
 
 test('the sidecar of an injected pod serves service accounts', async () => {
   const { client, plane } = cluster
-  const keys = podKeys(GROUP)
   const listenPort = await freePort()
   const account = '/var/run/secrets/kubernetes.io/serviceaccount'
   const callers = {
@@ -173,26 +187,12 @@ test('the sidecar of an injected pod serves service accounts', async () => {
   }
   const data = { 'callers.yaml': JSON.stringify({ auth: callers }) }
   await client.apply(CLUSTER_TYPES.ConfigMap, core('ConfigMap', 'callers', { data }))
-  const securityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
-  const asked: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: 'tickets',
-      namespace: SPACE,
-      labels: { [keys.inject]: 'true' },
-      annotations: {
-        [keys.externalAuth]: 'bearer',
-        [keys.targetPort]: new URL(backend.url).port,
-        [keys.callers]: 'callers',
-        [keys.listenPort]: String(listenPort),
-      },
-    },
-    spec: {
-      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
-      containers: [{ name: 'server', image: 'tickets', securityContext }],
-    },
-  }
+  const asked = askingPod('tickets', {
+    [keys.externalAuth]: 'bearer',
+    [keys.targetPort]: new URL(backend.url).port,
+    [keys.callers]: 'callers',
+    [keys.listenPort]: String(listenPort),
+  })
   const pod = await eventually(() => client.create(CLUSTER_TYPES.Pod, asked))
   // The ConfigMap of the config is made when the pod is seen.
   const kubelet = await eventually(() => openKubelet(client, pod, 'extauth'))
@@ -209,4 +209,27 @@ test('the sidecar of an injected pod serves service accounts', async () => {
     proxy.process.kill('SIGKILL')
     kubelet.close()
   }
+}, 120_000)
+
+test('a config says which injected pods use it, and stays until the last of them is gone', async () => {
+  const { client } = cluster
+  await client.apply(types.MCPExternalAuthConfig, config('in-use', SPACE))
+  await client.apply(CLUSTER_TYPES.ConfigMap, anonymousCallers(SPACE))
+  const annotations = { [keys.externalAuth]: 'in-use', [keys.targetPort]: '3000', [keys.callers]: 'callers' }
+  await eventually(() => client.create(CLUSTER_TYPES.Pod, askingPod('user', annotations)))
+  const said = async () => {
+    const { status } = await get(types.MCPExternalAuthConfig, 'in-use')
+    const { referenceCount, conditions } = status as {
+      readonly referenceCount: number
+      readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[]
+    }
+    const of = (wanted: string) => conditions.find(({ type }) => type === wanted)
+    return { referenceCount, current: of('InjectedPodsCurrent'), blocked: of('DeletionBlocked') }
+  }
+  const named = { status: 'True', message: expect.stringContaining('user') as string }
+  await eventually(async () => expect(await said()).toMatchObject({ referenceCount: 1, current: named }))
+  await client.remove(types.MCPExternalAuthConfig, SPACE, 'in-use')
+  await eventually(async () => expect(await said()).toMatchObject({ blocked: named }))
+  await client.remove(CLUSTER_TYPES.Pod, SPACE, 'user')
+  await eventually(() => expect(get(types.MCPExternalAuthConfig, 'in-use')).rejects.toMatchObject({ status: 404 }))
 }, 120_000)

@@ -1,5 +1,6 @@
 import { createServer } from 'node:https'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { vi } from 'vitest'
 import { jwks, rsaKey, signed, type TestKey } from '../authenticate/keys.ts'
 import type { Sockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
@@ -147,10 +148,7 @@ export async function startMistaken(sockets: Sockets) {
       return signed(by, { alg: 'RS256', kid: 'one', ...header }, { ...usual, ...claims })
     },
     /** Sends a request and gives its status, and what the page shows of it. */
-    async ask(
-      route: string,
-      headers: readonly (readonly [string, string])[],
-    ): Promise<{ status: number; why: Why | undefined }> {
+    async ask(route: string, headers: readonly (readonly [string, string])[]): Promise<{ status: number; why: Why }> {
       const answer = await fetch(`${proxy.url}/${route}`, {
         method: 'POST',
         headers: [
@@ -161,8 +159,17 @@ export async function startMistaken(sockets: Sockets) {
       })
       await answer.arrayBuffer()
       const id = answer.headers.get('x-request-id')
-      const record = await fetch(`${proxy.adminUrl}/inspect/api/requests/${id}`)
-      return { status: answer.status, why: ((await record.json()) as { why?: Why }).why }
+      // A request is kept when it is over, which may be after its client has the answer.
+      const why = await vi.waitFor(
+        async () => {
+          const record = await fetch(`${proxy.adminUrl}/inspect/api/requests/${id}`)
+          const found = ((await record.json()) as { why?: Why }).why
+          if (found === undefined) throw new Error(`nothing is said of ${route} yet`)
+          return found
+        },
+        { timeout: 30_000 },
+      )
+      return { status: answer.status, why }
     },
   }
 }
