@@ -2,14 +2,17 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import {
   CHART,
   type ChartRecord,
   hashOfChart,
   objectsIn,
   readRecord,
+  readValues,
   RECORD_PATH,
   RENDERINGS,
+  VALUES_PATH,
 } from '../deploy/chart-record.ts'
 import { findHelm } from './support/helm.ts'
 import { root } from './support/operator-rig.ts'
@@ -41,6 +44,21 @@ test('Helm finds nothing wrong with the chart, and makes of it what is recorded'
   expect(run(helm, ['lint', '--strict', CHART])).toContain('0 chart(s) failed')
   expect({ ...rendered(helm), helm: '' }).toEqual({ ...readRecord(), helm: '' })
 }, 600_000)
+
+test('Helm makes of the values for a cluster what is recorded', () => {
+  if (helm === undefined) return
+  const { values } = readValues()
+  const sets = Object.entries(values).flatMap(([name, value]) => ['--set-json', `${name}=${JSON.stringify(value)}`])
+  const text = run(helm, ['template', 'mcp-extauth', CHART, '--kube-version', 'v1.30.0', ...sets])
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as { kind: string; spec: object } | null)
+  const made = Object.fromEntries(
+    objects.flatMap((object) =>
+      object?.kind === 'Deployment' || object?.kind === 'NetworkPolicy' ? [[object.kind, { spec: object.spec }]] : [],
+    ),
+  )
+  if (isRecording) writeFileSync(VALUES_PATH, `${JSON.stringify({ values, made }, undefined, 2)}\n`)
+  expect(made).toEqual(readValues().made)
+})
 
 test.each(RENDERINGS.map(([folder]) => folder))('what Helm makes is what kubectl makes of %s', (folder) => {
   expect(readRecord().objects[folder]).toEqual(objectsIn(run('kubectl', ['kustomize', path.join(root, folder)])))

@@ -32,6 +32,16 @@ export interface ChartRecord {
   readonly objects: { readonly [folder: string]: Objects }
 }
 
+/** Values that are left to whoever installs, and what Helm made of them; written with the other record. */
+export const VALUES_PATH = path.join(import.meta.dirname, 'chart-values.json')
+export interface ValuesRecord {
+  readonly values: { readonly [name: string]: unknown }
+  /** The objects that they are about, by kind. */
+  readonly made: { readonly [kind: string]: { readonly spec: Json } }
+}
+type Json = { readonly [name: string]: unknown }
+export const readValues = (): ValuesRecord => JSON.parse(readFileSync(VALUES_PATH, 'utf8')) as ValuesRecord
+
 export const readRecord = (): ChartRecord => JSON.parse(readFileSync(RECORD_PATH, 'utf8')) as ChartRecord
 
 /** Hash of all files of the chart. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { CHART, hashOfChart, objectsIn, readRecord, RENDERINGS } from './chart-record.ts'
+import { CHART, hashOfChart, objectsIn, readRecord, readValues, RENDERINGS } from './chart-record.ts'
 
 const BASE = path.join(CHART, '../../config/deploy/operator')
 
@@ -24,6 +24,37 @@ test('what Helm makes of the chart is the Kustomize base, field by field', () =>
   expect(objects['config/deploy/operator']).toEqual(base)
   expect(Object.keys(base).length).toBeGreaterThan(15)
   expect(Object.keys(objects)).toEqual(RENDERINGS.map(([folder]) => folder))
+})
+
+test('values for a cluster reach the pods of the operator, its policy, and what it makes', () => {
+  const { values, made } = readValues()
+  const { template } = made['Deployment']?.spec as {
+    readonly template: {
+      readonly metadata: { readonly annotations: object }
+      readonly spec: { readonly securityContext: object; readonly containers: readonly { readonly args: string[] }[] }
+    }
+  }
+  const { nodeSelector, tolerations, affinity, priorityClassName, imagePullSecrets, podAnnotations } = values
+  const ofPods = { nodeSelector, tolerations, affinity, priorityClassName, imagePullSecrets }
+  expect(template.spec).toMatchObject(ofPods)
+  expect(template.metadata.annotations).toMatchObject(podAnnotations as object)
+  expect(template.spec.securityContext).not.toHaveProperty('runAsUser')
+  const args = template.spec.containers[0]?.args ?? []
+  const { dns, apiServer } = values['networkPolicy'] as { dns: object; apiServer: object }
+  const ruleOf = (option: string): unknown =>
+    JSON.parse(args.find((one) => one.startsWith(`${option}=`))?.slice(option.length + 1) ?? '{}')
+  expect([ruleOf('--dns-egress'), ruleOf('--api-server-egress')]).toEqual([dns, apiServer])
+  expect(args).toEqual(
+    expect.arrayContaining([
+      '--platform-user',
+      `--log-level=${String(values['logLevel'])}`,
+      `--image=${String(values['proxyImage'])}`,
+      ...(values['extraArgs'] as string[]),
+    ]),
+  )
+  const { egress } = made['NetworkPolicy']?.spec as { readonly egress: readonly object[] }
+  expect(egress).toEqual(expect.arrayContaining([dns, apiServer]))
+  expect(egress).toHaveLength(2)
 })
 
 test('the values have a schema, which their defaults pass and misspelled ones do not', () => {
