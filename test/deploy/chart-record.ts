@@ -36,10 +36,22 @@ export interface ChartRecord {
 export const VALUES_PATH = path.join(import.meta.dirname, 'chart-values.json')
 export interface ValuesRecord {
   readonly values: { readonly [name: string]: unknown }
-  /** The objects that they are about, by kind. */
-  readonly made: { readonly [kind: string]: { readonly spec: Json } }
+  /** The objects that they are about. */
+  readonly made: {
+    readonly Deployment: {
+      readonly spec: {
+        readonly template: {
+          readonly metadata: { readonly annotations: object }
+          readonly spec: {
+            readonly securityContext: object
+            readonly containers: readonly { readonly args: string[] }[]
+          }
+        }
+      }
+    }
+    readonly NetworkPolicy: { readonly spec: { readonly egress: readonly object[] } }
+  }
 }
-type Json = { readonly [name: string]: unknown }
 export const readValues = (): ValuesRecord => JSON.parse(readFileSync(VALUES_PATH, 'utf8')) as ValuesRecord
 
 export const readRecord = (): ChartRecord => JSON.parse(readFileSync(RECORD_PATH, 'utf8')) as ChartRecord

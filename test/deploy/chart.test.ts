@@ -28,12 +28,7 @@ test('what Helm makes of the chart is the Kustomize base, field by field', () =>
 
 test('values for a cluster reach the pods of the operator, its policy, and what it makes', () => {
   const { values, made } = readValues()
-  const { template } = made['Deployment']?.spec as {
-    readonly template: {
-      readonly metadata: { readonly annotations: object }
-      readonly spec: { readonly securityContext: object; readonly containers: readonly { readonly args: string[] }[] }
-    }
-  }
+  const { template } = made.Deployment.spec
   const { nodeSelector, tolerations, affinity, priorityClassName, imagePullSecrets, podAnnotations } = values
   const ofPods = { nodeSelector, tolerations, affinity, priorityClassName, imagePullSecrets }
   expect(template.spec).toMatchObject(ofPods)
@@ -52,7 +47,7 @@ test('values for a cluster reach the pods of the operator, its policy, and what 
       ...(values['extraArgs'] as string[]),
     ]),
   )
-  const { egress } = made['NetworkPolicy']?.spec as { readonly egress: readonly object[] }
+  const { egress } = made.NetworkPolicy.spec
   expect(egress).toEqual(expect.arrayContaining([dns, apiServer]))
   expect(egress).toHaveLength(2)
 })
