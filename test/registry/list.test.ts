@@ -60,6 +60,25 @@ describe('GET /registry/{name}/v0.1/servers', () => {
     expect(listOf(got).metadata).toEqual({ count: 30, nextCursor: expect.any(String) as string })
   })
 
+  it('answers below /v0 as well, with lists, versions and names', async () => {
+    const older = (path: string) => path.replace('/v0.1/', '/v0/')
+    for (const path of [
+      `${SERVERS}?search=com.example`,
+      `${SERVERS}/com.example%2Fweather/versions`,
+      `${SERVERS}/com.example%2Fweather/versions/latest`,
+      `${SERVERS}?limit=nonsense`,
+    ]) {
+      const [one, other] = [await get(server, path), await get(server, older(path))]
+      expect([path, other.status, other.json]).toEqual([path, one.status, one.json])
+    }
+  })
+
+  it('takes an empty parameter for one that is not there', async () => {
+    const empty = ['cursor', 'limit', 'search', 'updated_since', 'version', 'include_deleted'].map((name) => `${name}=`)
+    const got = await get(server, `${SERVERS}?${empty.join('&')}`)
+    expect(got.json).toEqual((await get(server, SERVERS)).json)
+  })
+
   it.each([1, 30, 100])('gives up to %i entries when that is the limit', async (limit) => {
     const list = listOf(await get(server, `${SERVERS}?limit=${limit}`))
     expect([list.servers.length, list.metadata.count]).toEqual([limit, limit])
