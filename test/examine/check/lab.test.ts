@@ -53,7 +53,7 @@ describe('extauth check in the lab', () => {
     ])
       expect(out).toMatch(done)
     // Those without a login: the others need the session of a person.
-    expect(out.match(/✓ mcp +\S+ extauth-lab \S+ answers initialize/g)).toHaveLength(8)
+    expect(out.match(/✓ mcp +\S+ extauth-lab \S+ answers initialize/g)).toHaveLength(9)
     const secrets = ['lab-bearer-token-that-is-no-secret', token, token.slice(-40)]
     for (const secret of secrets) expect(out).not.toContain(secret)
     expect(lab.backend.sessions()).toEqual([])
