@@ -65,6 +65,8 @@ export const issued = (token: string, members: Readonly<Record<string, unknown>>
 
 /** The types that are clients of a token endpoint, by the name of their method in a rig. */
 export const GRANTS = ['exchange', 'clientCredentials', 'obo'] as const
+/** Those of them that give a token of each caller's. */
+export const OF_CALLERS = ['exchange', 'obo'] as const satisfies readonly (typeof GRANTS)[number][]
 export type Grant = (typeof GRANTS)[number]
 
 const CLIENT = { clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' } }

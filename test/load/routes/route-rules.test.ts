@@ -214,3 +214,40 @@ test('a role of another partition than its region is a warning', () => {
   expect(warnings('cn-north-1', 'aws')).toEqual(['spec.awsSts.fallbackRoleArn'])
   expect(warnings('eu-central-1', 'aws-us-gov')).toEqual(['spec.awsSts.fallbackRoleArn'])
 })
+
+describe('the audience of tokens that are shown as they came', () => {
+  const obo = (clientId: string, more: object = {}) => ({
+    type: 'obo',
+    obo: {
+      tenantId: 'contoso.example',
+      clientId,
+      clientSecretRef: { name: 'entra', key: 'secret' },
+      audience: 'api://backend',
+      ...more,
+    },
+  })
+  const auth = (audience: string) => ({
+    mode: 'oauth',
+    oauth: { ...OAUTH.oauth, providers: [{ name: 'entra', issuerUrl: 'https://login.example', audience }] },
+  })
+  const WARNING = 'takes only those for the application that shows them'
+
+  test.each([
+    ['us', 'us', false],
+    ['us', 'api://us', false],
+    ['us', 'api://us/more', false],
+    ['us', 'them', true],
+    ['us', 'https://mcp.example.com', true],
+    ['us', 'us2', true],
+  ])('client %s, audience %s: a warning %s', (clientId, audience, isWarned) => {
+    const { problems, warnings } = judge({ spec: obo(clientId), auth: auth(audience) })
+    expect(problems).toBe('')
+    expect(warnings.includes(WARNING)).toBe(isWarned)
+    if (isWarned) expect(warnings).toContain(`tokens for "${audience}"`)
+  })
+
+  test('nothing is said where the token of an upstream is shown', () => {
+    const { warnings } = judge({ spec: obo('us', { subjectTokenProviderName: 'entra' }), auth: auth('them') })
+    expect(warnings).not.toContain(WARNING)
+  })
+})
