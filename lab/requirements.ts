@@ -17,7 +17,7 @@ export type Requirement =
       readonly subject?: string
       /** Lower-case header that holds the token; `authorization` carries it as a bearer. Default `authorization`. */
       readonly header?: string
-      readonly keys: () => JSONWebKeySet
+      readonly keys: () => JSONWebKeySet | Promise<JSONWebKeySet>
       /** Whether the issuer has taken the token with this `jti` back. */
       readonly isRevoked: (jti: string) => boolean
     }
@@ -104,7 +104,7 @@ function jwtVerifier(requirement: Requirement & { kind: 'jwt' }, clock: Clock): 
     const token = name === 'authorization' ? bearerOf(values) : values.length === 1 ? values[0] : undefined
     if (token === undefined) return unauthorized('invalid_request')
     try {
-      const { payload } = await jwtVerify(token, createLocalJWKSet(requirement.keys()), {
+      const { payload } = await jwtVerify(token, createLocalJWKSet(await requirement.keys()), {
         issuer: requirement.issuer,
         audience: requirement.audience,
         ...(requirement.subject === undefined ? {} : { subject: requirement.subject }),

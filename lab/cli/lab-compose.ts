@@ -1,5 +1,4 @@
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import os from 'node:os'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type Clock } from '../../src/core/index.ts'
 import {
@@ -23,6 +22,7 @@ import type { InspectorMode } from '../../src/resources/index.ts'
 import { CommandFailed, LAB_CONFIG } from '../../src/cli/index.ts'
 import { POD_TOKEN, ROLES, startAws } from './lab-aws.ts'
 import { mountsFor, readClients, secretOf } from './lab-parties.ts'
+import { configFor } from './lab-folder.ts'
 import { LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { labTryUsers } from './lab-try.ts'
 import { shareState } from './lab-replicas.ts'
@@ -97,6 +97,8 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   }
   try {
     const faults = createLabFaults()
+    const proxyPort = ports.proxy === 0 ? await freePort() : ports.proxy
+    const listen = `127.0.0.1:${proxyPort}`
     const identity = keep(
       await startLabIdentityProvider({
         port: ports.identity,
@@ -105,15 +107,13 @@ export async function startLab(options: LabOptions): Promise<Lab> {
           certificate: await readFile(path.join(LAB_CONFIG, 'secrets/lab-idp-tls/tls.crt'), 'utf8'),
           key: await secretOf('lab-idp-tls', 'tls.key'),
         },
-        clients: await readClients(),
+        clients: await readClients(`http://${listen}`),
         clock,
         faults,
       }),
     )
     const trust = { issuer: identity.url, keys: identity.jwks, roles: ROLES }
     const sts = keep(await startLabSts({ port: ports.sts, trust, clock, faults }))
-    const proxyPort = ports.proxy === 0 ? await freePort() : ports.proxy
-    const listen = `127.0.0.1:${proxyPort}`
     const client = {
       id: 'lab-workspace',
       secret: await secretOf('lab-workspace', 'client-secret'),
@@ -123,7 +123,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const podToken = await secretOf(POD_TOKEN, 'token')
     const { metadata, env } = await startAws(ports.metadata, podToken, sts)
     keep(metadata)
-    const mounts = await mountsFor(identity, sts, workspace)
+    const mounts = await mountsFor(identity, sts, workspace, `http://${listen}`)
     const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
     const redis = options.replicas && keep(await openRedis(options.replicas))
     const addresses = {
@@ -196,24 +196,4 @@ async function openRedis({ server, redisPorts }: LabReplicas): Promise<LabRedis>
   } catch (cause) {
     throw new CommandFailed(`${server} does not start: ${(cause as Error).message}`, { cause })
   }
-}
-
-/** config/lab itself where every address is the one written there and nothing is added, else a copy with the others. */
-async function configFor(
-  addresses: Readonly<Record<string, string>>,
-  isExtended: boolean,
-): Promise<{ readonly directory: string; close(): Promise<void> }> {
-  if (!isExtended && Object.entries(addresses).every(([written, wanted]) => written === wanted)) {
-    return { directory: LAB_CONFIG, close: () => Promise.resolve() }
-  }
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-lab-'))
-  await cp(LAB_CONFIG, directory, { recursive: true })
-  for (const file of await readdir(directory)) {
-    if (!file.endsWith('.yaml')) continue
-    const text = await readFile(path.join(directory, file), 'utf8')
-    // One pass, so that an address that was put in is not replaced again.
-    const replaced = text.replace(/127\.0\.0\.1:\d+/g, (written) => addresses[written] ?? written)
-    await writeFile(path.join(directory, file), replaced)
-  }
-  return { directory, close: () => rm(directory, { recursive: true, force: true }) }
 }

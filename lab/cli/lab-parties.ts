@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import type { JSONWebKeySet } from 'jose'
 import { LAB_CONFIG } from '../../src/cli/index.ts'
 import { Secret } from '../../src/core/index.ts'
 import type { LabClient, LabIdentityProvider, LabSts, LabWorkspace } from '../index.ts'
@@ -13,7 +14,7 @@ const REGION = 'eu-west-1'
 const SERVICE = 'cloud-mcp'
 
 /** Where logins come back to; on loopback the port may be another (RFC 8252 §7.3). */
-const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange'].map(
+const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange', '/xaa'].map(
   (path) => `http://127.0.0.1:${LAB_PORTS.proxy}${path}/oauth/callback`,
 )
 
@@ -24,8 +25,8 @@ const LAB_PROXY = 'lab-proxy'
 export const secretOf = async (name: string, key: string): Promise<Secret> =>
   new Secret((await readFile(path.join(LAB_CONFIG, 'secrets', name, key), 'utf8')).trimEnd())
 
-/** The clients of the lab's identity provider. */
-export async function readClients(): Promise<LabClient[]> {
+/** The clients of the lab's identity provider; `proxyUrl` is where one of them gets identity assertions for. */
+export async function readClients(proxyUrl: string): Promise<LabClient[]> {
   const [exchange, introspection, service, login, proxy, obo] = await Promise.all(
     ['lab-exchange', 'lab-introspection', 'lab-service', 'lab-login', 'lab-proxy', 'lab-obo'].map((name) =>
       secretOf(name, 'client-secret'),
@@ -36,7 +37,13 @@ export async function readClients(): Promise<LabClient[]> {
   return [
     { id: 'lab-exchange', secret: exchange, may: ['exchange'], audiences: [BACKEND_AUDIENCE] },
     { id: 'lab-introspection', secret: introspection, may: ['introspect'] },
-    { id: 'lab-login', secret: login, may: ['authorization_code'], redirectUris: LOGIN_REDIRECTS },
+    {
+      id: 'lab-login',
+      secret: login,
+      may: ['authorization_code'],
+      redirectUris: LOGIN_REDIRECTS,
+      assertsTo: [{ audience: proxyUrl, clientId: 'lab-xaa' }],
+    },
     { id: LAB_PROXY, secret: proxy, may: ['client_credentials'], audiences: [BACKEND_AUDIENCE] },
     // Entra ID takes tokens that were issued for the very client that shows them.
     { id: AUDIENCE, secret: obo, may: ['on_behalf_of'], audiences: [BACKEND_URI] },
@@ -45,7 +52,7 @@ export async function readClients(): Promise<LabClient[]> {
 }
 
 /** What each mount of the backend demands. */
-export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: LabWorkspace) {
+export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: LabWorkspace, proxyUrl: string) {
   return {
     '/unauthenticated': { kind: 'none' },
     '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
@@ -85,6 +92,14 @@ export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, work
       audience: BACKEND_AUDIENCE,
       keys: identity.jwks,
       isRevoked: identity.isRevoked,
+    },
+    '/xaa': {
+      kind: 'jwt',
+      issuer: proxyUrl,
+      audience: `${proxyUrl}/xaa`,
+      keys: async () => (await (await fetch(`${proxyUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet,
+      // What was given for an assertion ends by itself.
+      isRevoked: () => false,
     },
     '/cloud-sts': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },
     '/aws-service': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup, roleArn: SERVICE_ROLE },

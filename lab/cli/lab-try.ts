@@ -3,7 +3,7 @@ import type { TryUsers } from '../../src/compose/proxy/index.ts'
 import { logInAtRoute } from './lab-login.ts'
 
 /** Callers of these routes log in at the proxy itself. */
-const LOGIN_ROUTES: ReadonlySet<string> = new Set(['/upstream', '/upstream-exchange'])
+const LOGIN_ROUTES: ReadonlySet<string> = new Set(['/upstream', '/upstream-exchange', '/xaa'])
 const ANONYMOUS_ROUTES: ReadonlySet<string> = new Set(['/unauthenticated', '/header-injection'])
 const LIFETIME_SECONDS = 600
 /** A token is used for half of its life, so that it does not end in the middle of a try. */

@@ -196,6 +196,11 @@ const ROWS: readonly Row[] = [
     backendSees: "a token exchanged for the user's upstream token",
     login: '--route /upstream-exchange --user alice',
   },
+  {
+    path: '/xaa',
+    backendSees: 'a token of its own authorization server, for what the identity provider says of the user',
+    login: '--route /xaa --user alice',
+  },
 ]
 
 /** What the lab prints on start: where everything is, the routes, and a command to try for each. */

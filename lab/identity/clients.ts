@@ -13,6 +13,8 @@ export interface LabClient {
   /** Audiences that it may ask tokens for. */
   readonly audiences?: readonly string[]
   readonly redirectUris?: readonly string[]
+  /** Authorization servers that it gets identity assertions for, and who it is there. */
+  readonly assertsTo?: readonly { readonly audience: string; readonly clientId: string }[]
 }
 
 export interface Clients {

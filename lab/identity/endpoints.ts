@@ -5,6 +5,7 @@ import type { LabFaults } from '../faults.ts'
 import { type Grant, type LabUser, loginPage, type Logins } from './authorize.ts'
 import type { Clients, LabClient } from './clients.ts'
 import { exchange, type ExchangePolicy, TOKEN_EXCHANGE } from './exchange.ts'
+import { ID_JAG_TYPE, identityAssertion } from './identity-assertion.ts'
 import type { SigningKeys } from './keys.ts'
 import { type Form, formOf, OAuthRefusal } from './oauth-error.ts'
 import { onBehalfOf, type OnBehalfOfDeps } from './on-behalf-of.ts'
@@ -109,7 +110,8 @@ export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps
       const client = clients.authenticate(request.headers.authorization, form)
       if (faults.settings.exchange === 'throttled') return tooMany(faults)
       if (faults.settings.exchange === 'broken') return reply.code(500).type('text/html').send('<h1>It broke.</h1>')
-      return exchange(form, client, deps)
+      const isAssertion = form.get('requested_token_type') === ID_JAG_TYPE
+      return isAssertion ? identityAssertion(form, client, deps) : exchange(form, client, deps)
     }
     count('token')
     const client = clients.authenticate(request.headers.authorization, form)

@@ -64,8 +64,8 @@ export const CREDENTIALS: readonly Mutation[] = [
   {
     rule: 'a login that proves too little is not renewed in silence',
     file: 'src/obtain/token-to-show.ts',
-    find: " && code !== 'interaction_required'",
-    replace: '',
+    find: "new Set(['interaction_required', ",
+    replace: 'new Set([',
     tests: ['test/obtain/obo-upstream.test.ts'],
   },
   {

@@ -26,6 +26,7 @@ import { SHARED_CACHE } from './shared-cache.ts'
 import { STORE } from './store.ts'
 import { TENANTS } from './tenants.ts'
 import { VERDICTS } from './verdicts.ts'
+import { VOUCHED } from './vouched.ts'
 import { WITHOUT_LOGIN } from './without-login.ts'
 
 /** Everything that `npm run mutants` plants, in the order of a request; then what is beside requests. */
@@ -37,6 +38,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CREDENTIALS,
   ...AWS,
   ...CLIENTS,
+  ...VOUCHED,
   ...LOGINS,
   ...LOGIN_GUARDS,
   ...LOGIN_RULES,

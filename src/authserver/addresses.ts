@@ -38,8 +38,6 @@ export interface Addresses {
   readonly callbacks: readonly Callback[]
   /** The upstreams that a login for this resource (as configured) visits, in order; the first one says who it is. */
   chainOf(resourceUrl: string): readonly ChainLink[]
-  /** Where this upstream may send browsers back to, in the order of code units, each once. */
-  redirectUrisOf(upstream: string): readonly string[]
 }
 
 /**
@@ -69,10 +67,6 @@ export function addressesOf({ spec, resources }: AuthServerConfig): Addresses {
     jwksPath: `${path}/.well-known/jwks.json`,
     callbacks: [...callbacks.values()],
     chainOf: (resourceUrl) => chains.get(resourceUrl) ?? [],
-    redirectUrisOf(upstream) {
-      const links = [...chains.values()].flat().filter(({ provider }) => provider === upstream)
-      return unique(links.map(({ callback }) => callback.url).sort())
-    },
   }
 }
 

@@ -1,4 +1,4 @@
-import { FAILURES, type Failure } from '../core/index.ts'
+import { FAILURES, type Failure, type FailureCode } from '../core/index.ts'
 
 const MAX_MARGIN_MS = 30_000
 const MARGIN_SHARE = 0.1
@@ -9,6 +9,8 @@ const MIN_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 30_000
 /** A service that is away is asked again this soon: two seconds after it is well everybody is served (decisions §4). */
 const MAX_AWAY_PAUSE_MS = 2_000
+/** What is said of a token whenever it is shown. */
+const SAME_AGAIN: ReadonlySet<FailureCode> = new Set(['invalid_token', 'insufficient_user_authentication'])
 
 /**
  * When a credential that was obtained at `nowMs` and ends at `endMs` stops being given out: min(30 s, 10 % of its
@@ -37,7 +39,7 @@ export function pauseMs(failure: Failure, failuresInARow: number, isKeyedByToken
   if (failure.refusedForMs !== undefined) return failure.refusedForMs
   switch (FAILURES[failure.code].fault) {
     case 'caller_token':
-      return isKeyedByToken && failure.code === 'invalid_token' ? DENIED_PAUSE_MS : undefined
+      return isKeyedByToken && SAME_AGAIN.has(failure.code) ? DENIED_PAUSE_MS : undefined
     case 'caller_rights':
       return DENIED_PAUSE_MS
     case 'configuration':

@@ -4,8 +4,11 @@ import type { ReachedLimit } from './limit.ts'
 /** What a challenge adds to a failure of the caller's token (RFC 6750 §3). */
 export interface ChallengeHint {
   /** RFC 6750 error code; absent when the request carried no credentials at all (§3.1). */
-  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
+  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope' | 'insufficient_user_authentication'
   readonly scope?: string
+  /** How the caller has to log in, and how long ago at most, in seconds (RFC 9470 §3). */
+  readonly acrValues?: string
+  readonly maxAge?: number
   /** What a service behind us wants of another login; it is said in a second challenge. */
   readonly stepUp?: StepUp
 }

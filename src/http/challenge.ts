@@ -7,6 +7,10 @@ export interface Challenge {
   readonly errorDescription?: string | undefined
   /** Space-separated. */
   readonly scope?: string | undefined
+  /** RFC 9470 §3: space-separated. */
+  readonly acrValues?: string | undefined
+  /** RFC 9470 §3: seconds. */
+  readonly maxAge?: number | undefined
   /** URL of the RFC 9728 document. */
   readonly resourceMetadata?: string | undefined
 }
@@ -20,6 +24,8 @@ export function renderChallenge(challenge: Challenge): string {
   if (challenge.error !== undefined) text += `, error=${quoted(challenge.error)}`
   if (challenge.errorDescription !== undefined) text += `, error_description=${quoted(challenge.errorDescription)}`
   if (challenge.scope !== undefined && challenge.scope !== '') text += `, scope=${quoted(challenge.scope)}`
+  if (challenge.acrValues !== undefined) text += `, acr_values=${quoted(challenge.acrValues)}`
+  if (challenge.maxAge !== undefined) text += `, max_age=${quoted(String(challenge.maxAge))}`
   if (challenge.resourceMetadata !== undefined) text += `, resource_metadata=${quoted(challenge.resourceMetadata)}`
   return text
 }
@@ -47,6 +53,8 @@ export function challengeFor(failure: Failure, resource: ProtectedResource): str
     error,
     errorDescription: error === undefined ? undefined : row.sentence,
     scope: failure.challenge?.scope ?? resource.requiredScopes.join(' '),
+    acrValues: failure.challenge?.acrValues,
+    maxAge: failure.challenge?.maxAge,
     resourceMetadata: resource.resourceMetadata,
   })
 }

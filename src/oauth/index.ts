@@ -17,6 +17,7 @@ export { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serv
 export { valueAt } from './dot-path.ts'
 export { postForm } from './form-post.ts'
 export { readKeys, readKeySet, type VerificationKey } from './key-set.ts'
+export { ID_JAG } from './id-jag.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
@@ -29,8 +30,8 @@ export {
   type SignatureLook,
   verifySignature,
 } from './signature.ts'
-export { jwtEndMs, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
-export { askTokenEndpoint, isClientRefused, isNoTokenEndpoint } from './token-endpoint.ts'
+export { jwtEndMs, jwtTypeOf, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
+export { askTokenEndpoint, isNoTokenEndpoint } from './token-endpoint.ts'
 export { MAX_LIFETIME_MS, readLifetimeMs, readTokenValue } from './token-values.ts'
 export {
   membersOf,

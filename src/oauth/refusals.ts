@@ -36,6 +36,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['bad_refresh_token', { login: 'grant' }],
   ['invalid_code', { login: 'grant' }],
   ['invalid_refresh_token', { login: 'grant' }],
+  ['insufficient_user_authentication', { exchange: 'insufficient_user_authentication' }],
   ['invalid_client', { login: 'client', exchange: 'config_error' }],
   ['incorrect_client_credentials', { login: 'client' }],
   ['bad_client_secret', { login: 'client' }],

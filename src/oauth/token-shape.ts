@@ -63,3 +63,5 @@ export function jwtEndMs(token: string): number | undefined {
   const exp = shape.kind === 'jwt' ? shape.jwt.payload['exp'] : undefined
   return typeof exp === 'number' ? exp * 1_000 : undefined
 }
+/** The media type that `typ` of a JWT stands for: without its prefix, in lower case (RFC 7515 §4.1.9). */
+export const jwtTypeOf = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')

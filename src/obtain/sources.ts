@@ -9,6 +9,7 @@ import type { Source } from './source.ts'
 import { createStaticHeaderSource, createUnauthenticatedSource } from './static.ts'
 import { createTokenExchangeSource } from './token-exchange.ts'
 import { createUpstreamInjectSource } from './upstream-inject.ts'
+import { createXaaSource } from './xaa.ts'
 
 /** Makes the source of one type from a config of that type. Throws `Failure` for what can't run. */
 export type SourceFactory<T extends RunnableType> = (auth: ResolvedAuthOf<T>, deps: ObtainDeps) => Source
@@ -30,6 +31,7 @@ export const SOURCES = {
   tokenExchange: (auth, deps) => createCachedSource(auth, createTokenExchangeSource(auth, deps), deps),
   clientCredentials: (auth, deps) => createCachedOwnSource(auth, createClientCredentialsSource(auth, deps), deps),
   obo: (auth, deps) => createCachedSource(auth, createOboSource(auth, deps), deps),
+  xaa: (auth, deps) => createXaaSource(auth, deps),
   upstreamInject: (auth, deps) => createUpstreamInjectSource(auth, deps),
   cloudSts: (auth, deps) =>
     signsAsService(auth.spec)

@@ -1,4 +1,4 @@
-import { Failure, type Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
+import { Failure, type ChallengeHint, type Secret, type FailureCode, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject, shownUrl } from '../http/index.ts'
 import {
   errorOf,
@@ -35,7 +35,8 @@ export interface ExchangedToken {
   readonly expiresAtMs: number
 }
 
-const malformed = (detail: string) => new Failure('exchange_failed', { detail: `token endpoint: ${detail}` })
+/** An answer that can't be used; `detail` says why, in our words. */
+export const malformed = (detail: string) => new Failure('exchange_failed', { detail: `token endpoint: ${detail}` })
 
 function isJson(response: OutboundResponse): boolean {
   const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
@@ -54,7 +55,7 @@ export interface ExchangeContext {
 }
 
 /** The part of it that is about a token of the proxy's own. */
-type OwnContext = Pick<ExchangeContext, 'tokenUrl' | 'sentAtMs' | 'nowMs'>
+export type TokenContext = Pick<ExchangeContext, 'tokenUrl' | 'sentAtMs' | 'nowMs'>
 
 /**
  * `invalid_request` is what RFC 8693 §2.2.2 has for a subject token that is no longer good, and servers answer so to an
@@ -69,8 +70,27 @@ const isOldToken = (error: string, { issuedAtMs, nowMs }: ExchangeContext): bool
  */
 export type JudgeError = (error: string, told: string) => FailureCode | Failure
 
+/** What an error means where somebody's token was shown. */
+export const judgeSubject =
+  (context: ExchangeContext): JudgeError =>
+  (error) =>
+    isOldToken(error, context) ? 'invalid_token' : exchangeFailure(error)
+
+/** Space-separated, of characters that stand in quotes as they are; no more than a header takes. */
+const ACR_VALUES = /^[\x21\x23-\x5b\x5d-\x7e][\x20\x21\x23-\x5b\x5d-\x7e]{0,1023}$/
+
+/** What another login has to be (RFC 9470 §3); what is not as it should be is left out. */
+function stepUpOf(response: OutboundResponse): ChallengeHint {
+  const { acr_values: acrValues, max_age: maxAge } = readJsonObject(response.body) ?? {}
+  return {
+    error: 'insufficient_user_authentication',
+    ...(typeof acrValues === 'string' && ACR_VALUES.test(acrValues) ? { acrValues } : {}),
+    ...(typeof maxAge === 'number' && Number.isSafeInteger(maxAge) && maxAge >= 0 ? { maxAge } : {}),
+  }
+}
+
 /** The failure that an answer other than 200 stands for (decisions §5). Of the answer it names the error code alone. */
-function refusal(response: OutboundResponse, { tokenUrl, nowMs }: OwnContext, judge: JudgeError): Failure {
+function refusal(response: OutboundResponse, { tokenUrl, nowMs }: TokenContext, judge: JudgeError): Failure {
   const busy = busyFailure(response, TOKEN_ENDPOINT, nowMs)
   if (busy !== undefined) return busy
   const { status } = response
@@ -88,6 +108,7 @@ function refusal(response: OutboundResponse, { tokenUrl, nowMs }: OwnContext, ju
   return new Failure(code, {
     detail: told,
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
+    ...(code === 'insufficient_user_authentication' ? { challenge: stepUpOf(response) } : {}),
     ...(code === 'identity_provider_unavailable'
       ? { retryAfterSeconds: retryAfterSeconds(response, TOKEN_ENDPOINT, nowMs) }
       : {}),
@@ -101,10 +122,7 @@ function refusal(response: OutboundResponse, { tokenUrl, nowMs }: OwnContext, ju
  */
 export function readExchangeResponse(response: OutboundResponse, context: ExchangeContext): ExchangedToken {
   const { requestedType } = context
-  if (response.status !== 200) {
-    throw refusal(response, context, (error) => (isOldToken(error, context) ? 'invalid_token' : exchangeFailure(error)))
-  }
-  const { members, ...read } = readToken(response, context)
+  const { members, ...read } = readToken(response, context, judgeSubject(context))
   const issuedType = members['issued_token_type']
   if (issuedType !== ACCESS_TOKEN_TYPE && issuedType !== JWT_TYPE && issuedType !== requestedType) {
     throw malformed('issued_token_type is missing or another than asked for')
@@ -120,9 +138,8 @@ export function readExchangeResponse(response: OutboundResponse, context: Exchan
  * The bearer token in the answer to a token request of another grant (RFC 6749 §5.1), with its end. Throws as
  * `readExchangeResponse`, and for an error what it is judged to be.
  */
-export function readBearerToken(response: OutboundResponse, context: OwnContext, judge: JudgeError): ExchangedToken {
-  if (response.status !== 200) throw refusal(response, context, judge)
-  const { members, ...read } = readToken(response, context)
+export function readBearerToken(response: OutboundResponse, context: TokenContext, judge: JudgeError): ExchangedToken {
+  const { members, ...read } = readToken(response, context, judge)
   const tokenType = members['token_type']
   if (typeof tokenType !== 'string' || !/^bearer$/i.test(tokenType)) throw malformed('token_type is not Bearer')
   return read
@@ -137,11 +154,14 @@ export function usedUntilMs(expiresAtMs: number, sentAtMs: number, skewMs: numbe
   return sentAtMs + Math.max(lifetimeMs - skewMs, lifetimeMs * LEAST_USE)
 }
 
-/** What both have in common. */
-function readToken(
+/** What all have in common: a token, with the members of the answer that it is in. Throws the same. */
+export function readToken(
   response: OutboundResponse,
-  { sentAtMs, nowMs }: OwnContext,
+  context: TokenContext,
+  judge: JudgeError,
 ): ExchangedToken & { readonly members: Readonly<Record<string, unknown>> } {
+  if (response.status !== 200) throw refusal(response, context, judge)
+  const { sentAtMs, nowMs } = context
   if (!isJson(response)) throw malformed('the answer is not application/json')
   const members = readJsonObject(response.body)
   if (members === undefined) throw malformed('the answer is not a JSON object with distinct names')

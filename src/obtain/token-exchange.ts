@@ -9,13 +9,14 @@ import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
 export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'spec' | 'upstream'>
 
-const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+/** RFC 8693 §2.1. */
+export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 /** The parts of the form that are the same for every caller. */
 function fixedForm(spec: TokenExchange): (readonly [string, string])[] {
   const scope = (spec.scopes ?? []).join(' ')
   return [
-    ['grant_type', GRANT_TYPE],
+    ['grant_type', TOKEN_EXCHANGE_GRANT],
     ['subject_token_type', tokenTypeUrn(spec.subjectTokenType)],
     ['requested_token_type', tokenTypeUrn(spec.requestedTokenType)],
     ['audience', spec.audience],

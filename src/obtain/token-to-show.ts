@@ -2,6 +2,7 @@ import {
   asFailure,
   Failure,
   FAILURES,
+  type FailureCode,
   GRANT_CLAIM,
   holderWithoutLogin,
   type AuthenticatedCaller,
@@ -111,10 +112,13 @@ const inTime = <T>(work: Promise<T>, endsAtMs: number): Promise<T> =>
     throw outboundFailure(error, serviceOf('token of the upstream'))
   })
 
-/** Another token of the same login would do. */
+/** No other token of the same login mends these. */
+const ASKS_FOR_LOGIN: ReadonlySet<FailureCode> = new Set(['interaction_required', 'insufficient_user_authentication'])
+
+/** Another token of the same login would do; who has to log in otherwise is told so. */
 function isRefused(error: unknown): boolean {
   const { code } = asFailure(error)
-  return FAILURES[code].fault === 'caller_token' && code !== 'interaction_required'
+  return FAILURES[code].fault === 'caller_token' && !ASKS_FOR_LOGIN.has(code)
 }
 
 /** What a new login has to ask for, as the service says. */

@@ -3,7 +3,7 @@ import type { ClientAuth } from './client-auth.ts'
 import { clientCredentialsRecord } from './client-credentials.ts'
 import { cloudStsRecord } from './aws/cloud-sts.ts'
 import { embeddedAuthServerRecord } from './embedded-auth-server.ts'
-import { oboRecord } from './obo.ts'
+import { oboRecord } from './on-behalf/obo.ts'
 import {
   bearerTokenRecord,
   headerInjectionRecord,
@@ -11,6 +11,7 @@ import {
   upstreamInjectRecord,
 } from './static-types.ts'
 import { tokenExchangeRecord } from './token-exchange.ts'
+import { xaaRecord } from './on-behalf/xaa.ts'
 import type { FoundContent, SecretRef } from '../fields/index.ts'
 import type { Asks, CalledUrl, CredentialOf, Remark, SetHeader, TypeRecord, UpstreamTokenUse } from './type-record.ts'
 
@@ -25,6 +26,7 @@ export const AUTH_TYPES = [
   'upstreamInject',
   'clientCredentials',
   'obo',
+  'xaa',
 ] as const
 export type AuthType = (typeof AUTH_TYPES)[number]
 
@@ -39,6 +41,7 @@ const RECORDS = {
   upstreamInject: upstreamInjectRecord,
   clientCredentials: clientCredentialsRecord,
   obo: oboRecord,
+  xaa: xaaRecord,
 } satisfies { readonly [T in AuthType]: TypeRecord<unknown> }
 type Records = typeof RECORDS
 

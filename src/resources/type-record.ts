@@ -18,6 +18,8 @@ export interface CalledUrl {
   readonly url: string
   /** `insecureAllowHttp` of the spec; undefined where it has no such field. */
   readonly insecureAllowHttp: boolean | undefined
+  /** The field that says so. Default `insecureAllowHttp`. */
+  readonly allowedBy?: string
   /** The file with the authorities to trust there; undefined: the system's. */
   readonly caCertPath?: string | undefined
 }
@@ -31,6 +33,8 @@ export interface UpstreamTokenUse {
   readonly kind: 'access_token' | 'id_token'
   /** Whether the caller's own token does where no provider is named. */
   readonly ownTokenDoes: boolean
+  /** The client whose ID token the caller's own token has to be, to do; undefined: any token does. */
+  readonly ownTokenFor?: string | undefined
 }
 
 /** Something of a spec that is allowed but should be known. */

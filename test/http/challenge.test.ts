@@ -74,6 +74,10 @@ describe('challenges', () => {
     const scope = new Failure('insufficient_scope', { challenge: { error: 'insufficient_scope', scope: 'a b' } })
     expect(challengeFor(scope, resource)).toContain('error="insufficient_scope"')
     expect(challengeFor(scope, resource)).toContain('scope="a b"')
+    const challenge = { error: 'insufficient_user_authentication', acrValues: 'urn:mfa phr', maxAge: 0 } as const
+    expect(challengeFor(new Failure('insufficient_user_authentication', { challenge }), resource)).toMatch(
+      /error="insufficient_user_authentication", .*, acr_values="urn:mfa phr", max_age="0", resource_metadata=/,
+    )
     const malformed = new Failure('bad_request', { challenge: { error: 'invalid_request' } })
     expect(challengeFor(malformed, resource)).toContain('error="invalid_request"')
     expect(challengeFor(new Failure('no_role'), resource)).toBeUndefined()

@@ -17,6 +17,7 @@ const ROUTES = [
   'cloud-sts',
   'upstream',
   'upstream-exchange',
+  'xaa',
 ]
 /** What a caller may send that is nobody's business, each with a mark of its own. */
 const MARKED = {
@@ -44,7 +45,7 @@ afterAll(() => lab.close())
 
 const tokenFor = async (route: string): Promise<string | undefined> => {
   if (route === 'unauthenticated' || route === 'header-injection') return undefined
-  if (route.startsWith('upstream')) return logInAtRoute(lab.url, `/${route}`, 'alice')
+  if (route.startsWith('upstream') || route === 'xaa') return logInAtRoute(lab.url, `/${route}`, 'alice')
   return lab.token({ sub: 'alice', groups: ['admins'] })
 }
 
@@ -124,7 +125,7 @@ describe('what the page receives', () => {
         expect(sent?.headers.find(({ name }) => name === injected)?.value).toContain('[masked]')
       }
       expect(attempts[0]?.lookup.from).toBe(
-        ['client-credentials', 'token-exchange', 'obo', 'cloud-sts', 'upstream-exchange'].includes(route)
+        ['client-credentials', 'token-exchange', 'obo', 'cloud-sts', 'upstream-exchange', 'xaa'].includes(route)
           ? 'service'
           : 'config',
       )

@@ -19,6 +19,7 @@ const TYPES = [
   ['token-exchange', 'tokenExchange', 'authorization'],
   ['upstream', 'upstreamInject', 'authorization'],
   ['cloud-sts', 'cloudSts', 'authorization'],
+  ['xaa', 'xaa', 'authorization'],
 ] as const
 
 let lab: TestLab
@@ -36,8 +37,8 @@ const open = (options: Parameters<typeof openPage>[2] = {}) => openPage(browser,
 const aliceAt = async (route: string): Promise<Record<string, string>> => {
   if (route === 'unauthenticated' || route === 'header-injection') return {}
   const token =
-    route === 'upstream'
-      ? await logInAtRoute(lab.url, '/upstream', 'alice')
+    route === 'upstream' || route === 'xaa'
+      ? await logInAtRoute(lab.url, `/${route}`, 'alice')
       : await lab.token({ sub: 'alice', groups: ['admins'] })
   return { authorization: `Bearer ${token}` }
 }

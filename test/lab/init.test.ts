@@ -59,6 +59,7 @@ async function moveTo(file: string): Promise<string> {
   const own = `127.0.0.1:${await freePort()}`
   const { identity, backend, sts, workspace } = lab
   const hosts: Readonly<Record<string, string>> = {
+    '127.0.0.1:8080': new URL(lab.url).host,
     '127.0.0.1:8082': new URL(identity.url).host,
     '127.0.0.1:8083': new URL(backend.url).host,
     '127.0.0.1:8084': new URL(sts.url).host,
@@ -73,11 +74,14 @@ async function moveTo(file: string): Promise<string> {
 }
 
 const ALICE = { sub: 'alice', groups: ['admins'], aud: ['extauth-lab'] }
-const login = async (port: string) =>
-  (await run('lab', 'login', '--port', port, '--route', '/upstream', '--user', 'alice')).stdout.trim()
+const loginAt = (route: string) => async (port: string) =>
+  (await run('lab', 'login', '--port', port, '--route', route, '--user', 'alice')).stdout.trim()
+const login = loginAt('/upstream')
 
 /** Where a call goes, who calls, and what the backend finds. */
-const CALLS: Readonly<Record<AuthType, { token?: (port: string) => Promise<string>; verified: unknown }>> = {
+const CALLS: Readonly<
+  Record<AuthType, { token?: (port: string) => Promise<string>; route?: string; verified: unknown }>
+> = {
   unauthenticated: { verified: expect.anything() },
   headerInjection: { verified: expect.anything() },
   bearerToken: { verified: expect.anything() },
@@ -99,8 +103,19 @@ const CALLS: Readonly<Record<AuthType, { token?: (port: string) => Promise<strin
     }),
   },
   cloudSts: { token: () => lab.token(ALICE), verified: expect.anything() },
-  embeddedAuthServer: { token: login, verified: expect.objectContaining({ workspaceUser: 'alice' }) },
-  upstreamInject: { token: login, verified: expect.objectContaining({ workspaceUser: 'alice' }) },
+  embeddedAuthServer: {
+    token: login,
+    route: '/upstream',
+    verified: expect.objectContaining({ workspaceUser: 'alice' }),
+  },
+  xaa: {
+    token: loginAt('/xaa'),
+    route: '/xaa',
+    verified: expect.objectContaining({
+      claims: expect.objectContaining({ client_id: 'lab-xaa', email: 'alice@example.com' }) as object,
+    }),
+  },
+  upstreamInject: { token: login, route: '/upstream', verified: expect.objectContaining({ workspaceUser: 'alice' }) },
 }
 
 describe('extauth init', () => {
@@ -115,8 +130,7 @@ describe('extauth init', () => {
       // A route of an authorization server sends its callers' tokens of the first upstream.
       const runs = type === 'embeddedAuthServer' ? 'upstreamInject' : type
       expect(proxy.routes.map((route) => route.auth.type)).toEqual([runs])
-      const { token, verified } = CALLS[type]
-      const route = token === login ? '/upstream' : '/mcp'
+      const { token, route = '/mcp', verified } = CALLS[type]
       expect(await verifiedAt(base + route, await token?.(new URL(base).port))).toEqual(verified)
       expect(log.lines.filter((line) => /"level":"(warn|error)"/.test(line))).toEqual([])
     } finally {

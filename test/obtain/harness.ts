@@ -5,10 +5,11 @@ import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
 import { createIdentityPool, createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
 import type { AuthSpecs, ResolvedAuth, UpstreamUse } from '../../src/resources/index.ts'
 import { clientCredentials } from '../../src/resources/client-credentials.ts'
-import { obo } from '../../src/resources/obo.ts'
+import { obo } from '../../src/resources/on-behalf/obo.ts'
 import { tokenExchange } from '../../src/resources/token-exchange.ts'
 import type { createSockets } from '../support/sockets.ts'
 import { tokenOf } from '../support/shown-tokens.ts'
+import { vouching, withIdToken, xaaSpec } from './vouching.ts'
 import {
   createManualClock,
   createRecordingLog,
@@ -64,9 +65,9 @@ export const issued = (token: string, members: Readonly<Record<string, unknown>>
 })
 
 /** The types that are clients of a token endpoint, by the name of their method in a rig. */
-export const GRANTS = ['exchange', 'clientCredentials', 'obo'] as const
+export const GRANTS = ['exchange', 'clientCredentials', 'obo', 'xaa'] as const
 /** Those of them that give a token of each caller's. */
-export const OF_CALLERS = ['exchange', 'obo'] as const satisfies readonly (typeof GRANTS)[number][]
+export const OF_CALLERS = ['exchange', 'obo', 'xaa'] as const satisfies readonly (typeof GRANTS)[number][]
 export type Grant = (typeof GRANTS)[number]
 
 const CLIENT = { clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' } }
@@ -158,6 +159,17 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         },
         upstream,
       }),
+    /** The target is `tokenUrl`; the identity provider before it is one that vouches for everybody. */
+    xaa: (spec: Readonly<Record<string, unknown>>, name = 'github') => {
+      const opened = sockets
+        .http(vouching)
+        .then((idp) => open({ ...named(name, JSON.stringify(spec)), type: 'xaa', spec: xaaSpec(spec, `${idp}/token`) }))
+      return {
+        stage: { reject: async (armed: Armed) => (await opened).stage.reject(armed) },
+        header: async (caller: Caller) => (await opened).header(withIdToken(caller)),
+        obtain: async (caller: Caller) => (await opened).obtain(withIdToken(caller)),
+      }
+    },
     upstreamInject: (upstream: UpstreamUse) =>
       open({ ...named('inject', 'h'), type: 'upstreamInject', spec: { providerName: upstream.provider }, upstream }),
     bearer: (spec: AuthSpecs['bearerToken']) => open({ ...named('bearer', 'h'), type: 'bearerToken', spec }),

@@ -3,15 +3,14 @@ import { asFailure } from '../../src/core/index.ts'
 import { createCaller, createManualClock } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRig, issued, json, OF_CALLERS, type RigOptions, startEndpoint, type Answer } from './harness.ts'
+import { shownIn } from './vouching.ts'
 
 const sockets = createSockets()
 let endpoint: Awaited<ReturnType<typeof startEndpoint>>
 
 /** A token that says whose it is. */
 const answerInKind: Answer = (request, response) => {
-  const shown = new Map(request.form)
-  const subject = shown.get('subject_token') ?? shown.get('assertion') ?? ''
-  setTimeout(() => json(issued(`for-${subject}`))(request, response), 20)
+  setTimeout(() => json(issued(`for-${shownIn(request.form)}`))(request, response), 20)
 }
 
 beforeEach(async () => {

@@ -139,7 +139,9 @@ describe.each(GRANTS)('%s', (grant) => {
     ['vendor_error', 400, 'exchange_failed', 'exchange_failed'],
     ['constructor', 403, 'exchange_failed', 'exchange_failed'],
   ])('OAuth error %s (%d) is %s; %s of a token of our own', async (error, status, ofCaller, ofOurs) => {
-    const code = grant === 'clientCredentials' ? ofOurs : ofCaller
+    // What a server thinks of an assertion is nothing that another login mends.
+    const ofAssertion = ofCaller === 'invalid_token' ? 'exchange_denied' : ofCaller
+    const code = grant === 'clientCredentials' ? ofOurs : grant === 'xaa' ? ofAssertion : ofCaller
     const { failure } = await exchangeWith(json({ error, error_description: 'SECRET details' }, status))
     expect(failure?.code).toBe(code)
     expect(failure?.challenge).toEqual(code === 'invalid_token' ? { error: 'invalid_token' } : undefined)

@@ -1,3 +1,6 @@
+import { CLIENTS, secret, WRONG_CLIENTS } from './examples-clients.ts'
+import { XAA_EXAMPLES } from './examples-xaa.ts'
+
 /** A spec, and who must refuse it. `files` is what `validate` checks; the others follow where their language can say it. */
 export interface Example {
   readonly name: string
@@ -8,7 +11,6 @@ export interface Example {
   readonly unseenBy?: readonly ('json schema' | 'crd')[]
 }
 
-const secret = { name: 'github', key: 'token' }
 const arn = 'arn:aws:iam::123456789012:role/reader'
 const nobodyElse = ['json schema', 'crd'] as const
 
@@ -52,39 +54,6 @@ const accounts = { allowedAccounts: ['111111111111'] }
 // prettier-ignore
 const WRONG_CREDENTIALS: readonly (readonly [name: string, value: unknown])[] = [
   ['tokenUrl', 'a/b'], ['tokenUrl', 'https://a/b#c'], ['clientId', ''], ['clientId', 7], ['clientSecretRef', 'text'], ['audience', ''], ['audience', ['a', 'b']], ['resource', 'backend'], ['resource', 'urn:a#b'], ['scopes', 'read'], ['additionalParams', { tenant: 1 }], ['additionalParams', ['a']], ['additionalParams', { '': 'a' }], ['externalTokenHeaderName', 'Host'], ['externalTokenHeaderName', 'a b'], ['cacheSkew', '5'], ['cacheSkew', '-5s'], ['cacheSkew', 30], ['clientAuthMethod', 'none'], ['insecureAllowHttp', 'yes'], ['subjectTokenType', 'jwt'],
-]
-
-const tls = { certificateSecretRef: secret, keySecretRef: secret }
-// prettier-ignore
-const CLIENTS: readonly (readonly [name: string, clientAuth: Readonly<Record<string, unknown>>])[] = [
-  ['a secret by Basic', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret }],
-  ['a secret in the body', { method: 'clientSecretPost', clientId: 'us', secretRef: secret }],
-  ['a key', { method: 'privateKeyJwt', clientId: 'us', key: { secretRef: secret } }],
-  ['a key and all that can be said of it', { method: 'privateKeyJwt', clientId: 'us', assertionAudience: 'issuer', key: { secretRef: secret, algorithm: 'PS256', kid: 'a', certificateSecretRef: secret, legacyThumbprint: true, x5c: true } }],
-  ['a projected token', { method: 'tokenFile', clientId: 'us', tokenFile: { path: '/var/run/token', type: 'jwt-bearer' } }],
-  ['the token file of Azure', { method: 'tokenFile', clientId: 'us', tokenFile: {} }],
-  ['a JWT-SVID', { method: 'tokenFile', tokenFile: { path: '/run/svid', type: 'jwt-spiffe' } }],
-  ['a certificate in TLS', { method: 'tlsClient', clientId: 'us', tls }],
-  ['nothing', { method: 'none', clientId: 'us' }],
-]
-// prettier-ignore
-const WRONG_CLIENTS: readonly (readonly [name: string, clientAuth: unknown, problem: string])[] = [
-  ['no method', { clientId: 'us' }, '.method  missing'],
-  ['an unknown method', { method: 'client_secret_basic', clientId: 'us' }, '.method'],
-  ['an unknown field', { method: 'none', clientId: 'us', secret: 'a' }, '.secret'],
-  ['text', 'none', ''],
-  ...['clientSecretBasic', 'clientSecretPost'].map((method) => [`${method} without secret`, { method, clientId: 'us' }, '.secretRef'] as const),
-  ['privateKeyJwt without key', { method: 'privateKeyJwt', clientId: 'us' }, '.key'],
-  ['a key without secret', { method: 'privateKeyJwt', clientId: 'us', key: {} }, '.key.secretRef  missing'],
-  ['an algorithm with a shared secret', { method: 'privateKeyJwt', clientId: 'us', key: { secretRef: secret, algorithm: 'HS256' } }, '.key.algorithm'],
-  ['tokenFile without file', { method: 'tokenFile', clientId: 'us' }, '.tokenFile'],
-  ['a token of another kind', { method: 'tokenFile', clientId: 'us', tokenFile: { type: 'saml2-bearer' } }, '.tokenFile.type'],
-  ['tlsClient without certificate', { method: 'tlsClient', clientId: 'us' }, '.tls'],
-  ['a certificate without key', { method: 'tlsClient', clientId: 'us', tls: { certificateSecretRef: secret } }, '.tls.keySecretRef  missing'],
-  ['none with a secret', { method: 'none', clientId: 'us', secretRef: secret }, '.secretRef'],
-  ['a secret with a certificate', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret, tls }, '.tls'],
-  ['a secret with an audience', { method: 'clientSecretBasic', clientId: 'us', secretRef: secret, assertionAudience: 'issuer' }, '.assertionAudience'],
-  ...['none', 'clientSecretBasic', 'privateKeyJwt', 'tlsClient'].map((method) => [`${method} without id`, { method, secretRef: secret, key: { secretRef: secret }, tls }, '.clientId  missing'] as const),
 ]
 
 // prettier-ignore
@@ -151,6 +120,8 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   ...WRONG_CREDENTIALS.map(([name, value]) => ({ name: `no ${name} of client credentials: ${JSON.stringify(value)}`, spec: credentials({ [name]: value }), problem: `spec.clientCredentials.${name}` })),
   { name: 'a cacheSkew that is longer than timers', spec: credentials({ cacheSkew: '597h' }), problem: 'at most 596h', unseenBy: ['json schema'] },
   ...['grant_type', 'client_id', 'client_secret', 'client_assertion', 'client_assertion_type', 'scope', 'audience', 'resource'].map((name) => ({ name: `the reserved parameter ${name}`, spec: credentials({ additionalParams: { [name]: 'a' } }), problem: 'expected none of the parameters that the proxy sets itself' })),
+
+  ...XAA_EXAMPLES,
 
   ...CLIENTS.map(([name, clientAuth]) => ({ name: `a client with ${name}`, spec: exchange({ clientAuth }) })),
   ...CLIENTS.filter(([, { method }]) => method !== 'none').map(([name, clientAuth]) => ({ name: `a client of its own with ${name}`, spec: credentials({ clientId: undefined, clientSecretRef: undefined, clientAuth }) })),

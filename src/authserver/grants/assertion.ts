@@ -1,6 +1,7 @@
 import type { Claims } from '../../core/index.ts'
 import {
   ALGORITHMS,
+  jwtTypeOf,
   type KeyStore,
   shapeOf,
   type SignatureHeader,
@@ -34,7 +35,7 @@ export function readAssertion(token: string): Assertion {
   if (crit !== undefined) throw new RefusedAssertion('crit names an extension that is not understood')
   if (kid !== undefined && typeof kid !== 'string') throw new RefusedAssertion('kid is not a string')
   if (typ !== undefined && typeof typ !== 'string') throw new RefusedAssertion('typ is not a string')
-  const type = typ?.toLowerCase().replace(/^application\//, '')
+  const type = typ === undefined ? undefined : jwtTypeOf(typ)
   return { token, header: { alg, kid }, type, claims: shape.jwt.payload }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/index.ts'
+import { ID_JAG } from '../../oauth/index.ts'
 import type { IdentityAssertionIssuer } from '../../resources/index.ts'
 import { createTrustedKeys, type TrustedKeys, type UpstreamDeps } from '../../upstreams/index.ts'
 import type { AuthServerResource } from '../config.ts'
@@ -18,9 +19,6 @@ import {
 import type { Granted } from './granted.ts'
 import { RefusedAssertion } from './refused-assertion.ts'
 import { assertedTarget, grantedScope, targetOf } from './targets.ts'
-
-/** `typ` of an identity assertion (draft-ietf-oauth-identity-assertion-authz-grant §3.1). */
-export const ID_JAG = 'oauth-id-jag+jwt'
 
 /** How far ahead an identity assertion may end. */
 const MOST_AHEAD_MS = 10 * 60_000

@@ -1,6 +1,6 @@
 import { scopesOf } from '../../authenticate/index.ts'
 import { shapeOf } from '../../oauth/index.ts'
-import { type AuthenticatedCaller, Secret } from '../../core/index.ts'
+import { type AuthenticatedCaller, type Claims, Secret } from '../../core/index.ts'
 import type { ResolvedRoute } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'
@@ -54,7 +54,7 @@ const NOBODY = `extauth-check-${'0'.repeat(32)}`
 export const NOBODYS_TOKEN = new Secret(NOBODY)
 
 /** A caller with a token that no service can know, to see whether a service takes us for its client. */
-export function nobody(nowMs: number): AuthenticatedCaller {
+export function nobody(nowMs: number, claims: Claims = {}): AuthenticatedCaller {
   return {
     kind: 'authenticated',
     provider: '',
@@ -62,7 +62,7 @@ export function nobody(nowMs: number): AuthenticatedCaller {
     subject: NOBODY,
     identity: `sub:${NOBODY}`,
     // Types that act for people look for permissions of a person before they ask.
-    claims: Object.freeze(Object.assign(Object.create(null) as Record<string, string>, { scp: NOBODY })),
+    claims: Object.freeze(Object.assign(Object.create(null) as Record<string, string>, { scp: NOBODY }, claims)),
     expiresAtMs: nowMs + 60_000,
     tokenDigest: NOBODYS_TOKEN.digest(),
     format: 'jwt',

@@ -122,7 +122,8 @@ async function checkExchange(
   const { lines, stands } = await reachAll(auth, context)
   if (!stands) return { lines: [...lines, line.skipped('there is no connection')], credential: undefined }
   const isReal = caller !== undefined && auth.upstream === undefined
-  const shown = isReal ? caller : nobody(context.clock.now())
+  const audience = upstreamTokenOf(auth)?.ownTokenFor
+  const shown = isReal ? caller : nobody(context.clock.now(), audience === undefined ? {} : { aud: audience })
   try {
     const credential = await obtain(
       isReal ? auth : withOwnToken(auth),

@@ -78,14 +78,17 @@ function plainHttpWarning(place: Located<unknown>, called: Judged, path: Path): 
   }
 }
 
-type Judged = Pick<CalledUrl, 'url' | 'insecureAllowHttp'>
+type Judged = Pick<CalledUrl, 'url' | 'insecureAllowHttp' | 'allowedBy'>
 
 /** What may be done with a URL that this product calls (decisions §2.6). */
 export const judgeCalledUrl = ({ url, insecureAllowHttp = false }: Judged): PlainHttp =>
   judgePlainHttp(url, insecureAllowHttp)
 
 /** Why a URL with `http` is not used, and what would help (decisions §2.6). */
-export function refusedHttpMessage({ insecureAllowHttp }: Pick<Judged, 'insecureAllowHttp'>): string {
-  const expected = insecureAllowHttp === undefined ? 'https' : 'https or "insecureAllowHttp: true"'
+export function refusedHttpMessage({
+  insecureAllowHttp,
+  allowedBy = 'insecureAllowHttp',
+}: Pick<CalledUrl, 'insecureAllowHttp' | 'allowedBy'>): string {
+  const expected = insecureAllowHttp === undefined ? 'https' : `https or "${allowedBy}: true"`
   return `plain http is only used for loopback and in-cluster names, expected ${expected}`
 }

@@ -1,0 +1,97 @@
+import { type AuthenticatedCaller, type Claims, Failure, type OutboundResponse, type Secret } from '../core/index.ts'
+import { exchangeFailure, ID_JAG, jwtTypeOf, shapeOf } from '../oauth/index.ts'
+import { tokenTypeUrn } from '../resources/index.ts'
+import {
+  type ExchangeContext,
+  type ExchangedToken,
+  judgeSubject,
+  malformed,
+  readBearerToken,
+  readToken,
+  type TokenContext,
+} from './token-exchange-response.ts'
+
+/** What an identity assertion must be good for. */
+export interface WantedAssertion {
+  /** Issuer of the server that will get it. */
+  readonly audience: string
+  /** Who we are there. */
+  readonly clientId: string | undefined
+  readonly resource: string | undefined
+}
+
+/** RFC 8693 §3 and draft-ietf-oauth-identity-assertion-authz-grant §4.3.2. */
+export const ID_JAG_TYPE = tokenTypeUrn('id-jag')
+
+/** A text, alone or as an array of one. */
+const oneOf = (value: unknown): unknown =>
+  Array.isArray(value) && value.length === 1 ? (value as readonly unknown[])[0] : value
+
+/**
+ * The identity assertion in the answer to a token exchange, with its end (decisions §3.11). That it is what was asked for is all
+ * that can be said of it here: whether it is genuine is for the server that gets it. Throws `exchange_failed`, which names the
+ * member that is wrong, and what an error answer stands for.
+ */
+export function readAssertion(
+  response: OutboundResponse,
+  context: ExchangeContext,
+  wanted: WantedAssertion,
+): ExchangedToken {
+  const { members, token, expiresAtMs } = readToken(response, context, judgeSubject(context))
+  if (members['issued_token_type'] !== ID_JAG_TYPE) throw malformed('issued_token_type is not that of an ID-JAG')
+  const tokenType = members['token_type']
+  if (typeof tokenType !== 'string' || !/^n_a$/i.test(tokenType)) throw malformed('token_type is not N_A')
+  const { header, payload } = signedJwt(token)
+  const { typ } = header
+  if (typeof typ !== 'string' || jwtTypeOf(typ) !== ID_JAG) throw malformed(`typ of the assertion is not ${ID_JAG}`)
+  if (oneOf(payload['aud']) !== wanted.audience) throw malformed('aud of the assertion is not targetAudience alone')
+  if (payload['client_id'] !== wanted.clientId) throw malformed('client_id of the assertion is not our client there')
+  if (wanted.resource !== undefined && oneOf(payload['resource']) !== wanted.resource)
+    throw malformed('resource of the assertion is not targetResource')
+  const { exp } = payload
+  if (typeof exp !== 'number' || !(exp * 1_000 > context.nowMs)) throw malformed('exp of the assertion is not ahead')
+  return { token, expiresAtMs: Math.min(expiresAtMs, exp * 1_000) }
+}
+
+function signedJwt(token: Secret): { readonly header: Claims; readonly payload: Claims } {
+  const text = token.reveal()
+  const shape = shapeOf(text)
+  if (shape.kind !== 'jwt' || text.endsWith('.')) throw malformed('access_token is no signed JWT')
+  return shape.jwt
+}
+
+/**
+ * The access token in the answer to an assertion, with its end (RFC 7523 §2.1, RFC 6749 §5.1). What is wrong with an assertion is
+ * nothing that another login mends: no error of this answer is a 401, but that of RFC 9470.
+ */
+export function readGrantedToken(response: OutboundResponse, context: TokenContext): ExchangedToken {
+  return readBearerToken(response, context, (error) => {
+    const code = exchangeFailure(error)
+    return code === 'invalid_token' ? 'exchange_denied' : code
+  })
+}
+
+/** Whether a caller's own token may be an ID token of this client; its header is not known yet. Throws `no_id_token`. */
+export function checkIdTokenClaims(
+  { claims, format, subject }: AuthenticatedCaller,
+  clientId: string | undefined,
+): void {
+  const { aud, typ } = claims
+  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
+  if (format !== 'jwt') throw notAnIdToken('it is opaque')
+  if (clientId === undefined || !audiences.includes(clientId)) throw notAnIdToken('its aud does not hold idpClientId')
+  if (subject === '') throw notAnIdToken('it has no sub')
+  // Keycloak's access tokens have no other mark.
+  if (typ !== undefined && typ !== 'ID') throw notAnIdToken('its claim typ is not ID')
+}
+
+/** The rest of it. Throws the same. */
+export function checkIdTokenHeader(token: Secret): void {
+  const shape = shapeOf(token.reveal())
+  const typ = shape.kind === 'jwt' ? shape.jwt.header['typ'] : undefined
+  if (typ !== undefined && (typeof typ !== 'string' || jwtTypeOf(typ) !== 'jwt'))
+    throw notAnIdToken('its typ is that of another kind of token')
+}
+
+const notAnIdToken = (why: string): Failure =>
+  new Failure('no_id_token', { detail: `the token of the caller is no ID token for the identity provider: ${why}` })

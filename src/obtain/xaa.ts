@@ -1,0 +1,170 @@
+import { onBehalfOf, Secret, type AuthenticatedCaller, type Credential, type OutboundResponse } from '../core/index.ts'
+import { outboundFailure } from '../net/index.ts'
+import {
+  clientAuthOf,
+  JWT_BEARER,
+  tokenTypeUrn,
+  xaaEndpoints,
+  type ResolvedAuthOf,
+  type Xaa,
+} from '../resources/index.ts'
+import { errorOf } from '../oauth/index.ts'
+import { createCachedSource } from './cached.ts'
+import type { ObtainDeps } from './deps.ts'
+import { checkIdTokenClaims, checkIdTokenHeader, ID_JAG_TYPE, readAssertion, readGrantedToken } from './id-jag.ts'
+import type { Fetched, FetchingSource, Plan, Source } from './source.ts'
+import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
+import { TOKEN_EXCHANGE_GRANT } from './token-exchange.ts'
+import { TOKEN_ENDPOINT } from './token-exchange-response.ts'
+import { createTokenToShow, type ShownToken } from './token-to-show.ts'
+
+type XaaAuth = Pick<ResolvedAuthOf<'xaa'>, 'name' | 'namespace' | 'type' | 'configHash' | 'spec' | 'upstream'>
+
+/** An assertion is shown until this long before its end: it has to arrive, and clocks differ. */
+const ASSERTION_MARGIN_MS = 10_000
+
+/** Where the first of the two legs puts what it got: a parameter of the second one's form, and never a header. */
+const ASSERTION = 'assertion'
+
+/** RFC 6749 §5.2. */
+const isRefusedGrant = (response: OutboundResponse): boolean =>
+  response.status === 400 && errorOf(response) === 'invalid_grant'
+
+/** The parts of the first form that are the same for every caller. */
+function assertionForm({ targetAudience, targetResource, scopes = [], subjectTokenType }: Xaa) {
+  return [
+    ['grant_type', TOKEN_EXCHANGE_GRANT],
+    ['requested_token_type', ID_JAG_TYPE],
+    ['audience', targetAudience],
+    ...(targetResource === undefined ? [] : [['resource', targetResource] as const]),
+    ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const]),
+    ['subject_token_type', tokenTypeUrn(subjectTokenType)],
+  ] as const
+}
+
+/**
+ * Type `xaa` (decisions §3.11): the caller's ID token is shown to the identity provider, which gives an identity assertion for
+ * the target's authorization server; that one gives an access token for it, which goes as `Bearer …` into `Authorization`. Both are kept apart in the one cache. Throws `type_not_runnable` at load for an
+ * upstream without an embedded authorization server; `obtain` throws what `tokenExchange` throws, `no_id_token` for callers whose
+ * own token is none, and `insufficient_user_authentication`.
+ */
+export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
+  const { name, spec } = auth
+  const { clock, log } = deps
+  const { idp, target } = xaaEndpoints(spec)
+  const clients = { idp: createTokenClient(name, idp, deps), target: createTokenClient(name, target, deps) }
+  const logged = {
+    idp: createTokenLog('identity assertion', name, idp.tokenUrl, log),
+    target: createTokenLog('token for an identity assertion', name, target.tokenUrl, log),
+  }
+  const subject = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
+  const idpClientId = clientAuthOf(idp)?.clientId
+  const wanted = {
+    audience: spec.targetAudience,
+    clientId: clientAuthOf(target)?.clientId,
+    resource: spec.targetResource,
+  }
+  const form = assertionForm(spec)
+  const scope = (spec.accessTokenScopes ?? []).join(' ')
+
+  /** What an outgoing call throws, logged once, by the leg that it is of. */
+  const attempt = async <T>(leg: keyof typeof clients, call: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await call()
+    } catch (error) {
+      const failure = outboundFailure(error, TOKEN_ENDPOINT)
+      logged[leg](failure)
+      throw failure
+    }
+  }
+
+  const ask = (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> =>
+    attempt('idp', async () => {
+      // The lifetime counts from here: the answer's way back is part of it.
+      const sentAtMs = clock.now()
+      const response = await clients.idp.post({
+        form: [...form, ['subject_token', shown.token.reveal()]],
+        onBehalfOf: onBehalfOf(caller),
+        endsAtMs,
+      })
+      const { iat } = caller.claims
+      const issuedAtMs = typeof iat === 'number' ? iat * 1000 : undefined
+      const nowMs = clock.now()
+      const context = { tokenUrl: idp.tokenUrl, requestedType: ID_JAG_TYPE, sentAtMs, nowMs, issuedAtMs }
+      const { token, expiresAtMs } = readAssertion(response, context, wanted)
+      const endMs = Math.min(expiresAtMs - ASSERTION_MARGIN_MS, shown.expiresAtMs)
+      // One that ends sooner is good for the one call that waits for it.
+      return { credential: { kind: 'header', name: ASSERTION, value: token }, expiresAtMs: Math.max(endMs, nowMs + 1) }
+    })
+
+  const present = (caller: AuthenticatedCaller, assertion: Credential, endsAtMs: number) =>
+    attempt('target', async () => {
+      const sentAtMs = clock.now()
+      const response = await clients.target.post({
+        form: [
+          ['grant_type', JWT_BEARER],
+          [ASSERTION, assertion.kind === 'header' ? assertion.value.reveal() : ''],
+          ...(scope === '' ? [] : [['scope', scope] as const]),
+        ],
+        onBehalfOf: onBehalfOf(caller),
+        endsAtMs,
+      })
+      return { response, sentAtMs }
+    })
+
+  const planFor =
+    (leg: string) =>
+    (caller: AuthenticatedCaller): Plan => {
+      const session = subject.keyParts(caller)
+      if (session.length > 0) return { keyParts: [leg, ...session], notAfterMs: caller.expiresAtMs }
+      checkIdTokenClaims(caller, idpClientId)
+      return { keyParts: [leg, caller.tokenDigest], notAfterMs: caller.expiresAtMs }
+    }
+
+  const common = {
+    // Those of both legs: a change of either retires both.
+    secrets: [...clients.idp.secrets, ...clients.target.secrets],
+    isKeyedByToken: auth.upstream === undefined,
+  }
+  const assertions = createCachedSource(
+    auth,
+    {
+      ...common,
+      plan: planFor('assertion'),
+      deadlineMs: TOKEN_DEADLINE_MS,
+      async fetch(caller, _plan, endsAtMs, token) {
+        if (subject.keyParts(caller).length === 0) checkIdTokenHeader(token)
+        return subject.show(caller, token, endsAtMs, (shown) => ask(caller, shown, endsAtMs))
+      },
+      onRecovered: (listener) => clients.idp.onRecovered(listener),
+      close: () => clients.idp.close(),
+    } satisfies FetchingSource,
+    deps,
+  )
+  const tokens = createCachedSource(
+    auth,
+    {
+      ...common,
+      plan: planFor('token'),
+      deadlineMs: 2 * TOKEN_DEADLINE_MS,
+      async fetch(caller, _plan, endsAtMs, token) {
+        const obtain = async () => assertions.obtain(caller, () => token)
+        const assertion = await obtain()
+        let shown = await present(caller, assertion, endsAtMs)
+        // It may have ended on the way, or its key was changed: once more with another one.
+        if (isRefusedGrant(shown.response) && (await assertions.reject(caller, assertion)))
+          shown = await present(caller, await obtain(), endsAtMs)
+        const { response, sentAtMs } = shown
+        return attempt('target', () => {
+          const given = readGrantedToken(response, { tokenUrl: target.tokenUrl, sentAtMs, nowMs: clock.now() })
+          const value = new Secret(`Bearer ${given.token.reveal()}`)
+          return { credential: { kind: 'header', name: 'authorization', value }, expiresAtMs: given.expiresAtMs }
+        })
+      },
+      onRecovered: (listener) => clients.target.onRecovered(listener),
+      close: () => clients.target.close(),
+    } satisfies FetchingSource,
+    deps,
+  )
+  return { ...tokens, close: async () => void (await Promise.all([tokens.close?.(), assertions.close?.()])) }
+}

@@ -1,0 +1,55 @@
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Lab } from '../../lab/cli/lab-compose.ts'
+import { logInAtRoute } from '../../lab/cli/lab-login.ts'
+import { callerHeaders, callTool, reasonOf, startTestLab, valuesOf } from './proxied.ts'
+
+let lab: Lab
+beforeAll(async () => {
+  lab = await startTestLab()
+})
+afterAll(() => lab.close())
+beforeEach(() => lab.backend.forget())
+
+const userAt = async (user: string) => {
+  const token = await logInAtRoute(lab.url, '/xaa', user)
+  return { token, headers: { authorization: `Bearer ${token}` } }
+}
+
+describe('xaa against our own authorization server', () => {
+  test('the backend gets a token of its server about the user, and each leg is gone once', async () => {
+    const before = lab.identity.calls('exchange')
+    const { token, headers } = await userAt('alice')
+    const [first, second] = [await callTool(lab, '/xaa', headers), await callTool(lab, '/xaa', headers)]
+    expect([first.status, second.status, lab.identity.calls('exchange') - before]).toEqual([200, 200, 1])
+    const [sent = ''] = valuesOf(first.seen?.headers, 'authorization')
+    expect(decodeJwt(sent.slice('Bearer '.length))).toMatchObject({
+      iss: lab.url,
+      aud: `${lab.url}/xaa`,
+      client_id: 'lab-xaa',
+      email: 'alice@example.com',
+      // Whether a user logs in or is vouched for, it is the same one.
+      sub: decodeJwt(token).sub,
+    })
+    expect(first.seen?.headers.join('\n')).not.toContain(token)
+  })
+
+  test('of two users each gets their own', async () => {
+    const seen = []
+    for (const user of ['bob', 'carol']) seen.push((await callTool(lab, '/xaa', (await userAt(user)).headers)).seen)
+    expect(seen.map((one) => one?.verified)).toMatchObject([
+      { claims: { email: 'bob@example.com' } },
+      { claims: { email: 'carol@example.com' } },
+    ])
+  })
+
+  test('nothing is asserted of mallory', async () => {
+    const { status, body, seen } = await callTool(lab, '/xaa', (await userAt('mallory')).headers)
+    expect([status, reasonOf(body), seen]).toEqual([403, 'exchange_denied', undefined])
+  })
+
+  test('an access token of the identity provider is no ID token', async () => {
+    const { status, body, seen } = await callTool(lab, '/xaa', await callerHeaders(lab))
+    expect([status, reasonOf(body), seen]).toEqual([403, 'no_id_token', undefined])
+  })
+})

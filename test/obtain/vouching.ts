@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { decodeJwt } from 'jose'
+import type { Caller } from '../../src/core/index.ts'
+import { xaa } from '../../src/resources/on-behalf/xaa.ts'
+import { START_MS } from '../support/ports.ts'
+import { showing, tokenOf } from '../support/shown-tokens.ts'
+import { asserted, jag, TARGET } from './xaa-tokens.ts'
+
+const DAYS = 10 * 86_400
+
+/** An identity provider that gives the assertion that `xaaSpec` wants, whoever asks; it says for which token. */
+export const vouching = (request: IncomingMessage, response: ServerResponse): void => {
+  let form = ''
+  request.on('data', (chunk: Buffer) => void (form += chunk.toString()))
+  request.on('end', () => {
+    const of = new URLSearchParams(form).get('subject_token')
+    const assertion = jag({ client_id: 'us', resource: undefined, exp: START_MS / 1_000 + DAYS, of })
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(asserted(assertion, { expires_in: DAYS })))
+  })
+}
+
+/** Whose token a token endpoint was shown, itself or in an assertion. */
+export function shownIn(form: readonly (readonly [string, string])[]): string {
+  const { subject_token: token, assertion = '' } = Object.fromEntries(form) as Record<string, string | undefined>
+  if (token !== undefined) return token
+  // An identity assertion says whose it is; elsewhere the assertion is the token.
+  return assertion.split('.').length === 3 ? (decodeJwt<{ of?: string }>(assertion).of ?? '') : assertion
+}
+
+/** The caller with an ID token that is for us. */
+export const withIdToken = (caller: Caller): Caller =>
+  caller.kind === 'anonymous'
+    ? caller
+    : showing({ ...caller, claims: { ...caller.claims, aud: 'us' } }, tokenOf(caller))
+
+/** What other types say of their one token endpoint, said of the target. */
+export function xaaSpec(
+  { tokenUrl, clientId, clientSecretRef, clientAuth, caCertPath }: Readonly<Record<string, unknown>>,
+  idpTokenUrl: string,
+): ReturnType<ReturnType<typeof xaa>['parse']> {
+  const parsed = xaa().parse({
+    idpTokenUrl: 'https://idp.example/token',
+    idpClientId: 'us',
+    targetTokenUrl: tokenUrl,
+    targetClientId: clientId ?? (clientAuth === undefined ? 'us' : undefined),
+    targetClientSecretRef: clientSecretRef,
+    targetClientAuth: clientAuth,
+    targetCaCertPath: caCertPath,
+    targetAudience: TARGET,
+  })
+  // Plain http, which the schema refuses.
+  return { ...parsed, idpTokenUrl }
+}
