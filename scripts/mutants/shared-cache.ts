@@ -96,4 +96,18 @@ export const SHARED_CACHE: readonly Mutation[] = [
     replace: ')',
     tests: ['test/e2e/shared-cache-store.test.ts'],
   },
+  {
+    rule: 'what is kept is gone at its end',
+    file: 'src/cache/ttl-lru.ts',
+    find: 'if (clock.now() < entry.endMs) return entry.value',
+    replace: 'if (clock.now() <= entry.endMs) return entry.value',
+    tests: ['test/cache/ttl-lru.test.ts'],
+  },
+  {
+    rule: 'what is weighed is bounded in number too',
+    file: 'src/cache/ttl-lru.ts',
+    find: 'while (kept.size > maxEntries) kept.pop()',
+    replace: '',
+    tests: ['test/cache/ttl-lru.test.ts'],
+  },
 ]

@@ -50,6 +50,13 @@ test('weights bound the whole, and what is heavier than all of it is not kept', 
   expect(cache.get('b')).toBe('xxxx')
 })
 
+test('the number bounds what is weighed as well', () => {
+  const options = { maxEntries: 2, maxWeight: 100, weigh: (value: string) => value.length }
+  const cache = createTtlLru<string>({ clock: createManualClock(), ...options })
+  for (const key of ['a', 'b', 'c']) cache.set(key, '', FOREVER)
+  expect([...cache.entries()].map(([key]) => key)).toEqual(['b', 'c'])
+})
+
 test('whoever keeps an index beside it hears of every removal and why', () => {
   const clock = createManualClock()
   const removed: [string, RemovalReason][] = []
