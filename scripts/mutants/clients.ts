@@ -40,4 +40,11 @@ export const CLIENTS: readonly Mutation[] = [
     replace: 'false',
     tests: ['test/net/outbound-certificate.test.ts'],
   },
+  {
+    rule: 'assertions for introspection are for the issuer',
+    file: 'src/oauth/provider-client.ts',
+    find: 'own.authenticate({ url, issuer: provider.issuerUrl })',
+    replace: 'own.authenticate({ url })',
+    tests: ['test/oauth/client-auth.test.ts'],
+  },
 ]

@@ -1,6 +1,7 @@
 import type { Clock, Log, Metrics, Outbound } from '../core/index.ts'
 import type { WatchedFile, WatchedFileOptions } from '../files/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
+import type { ClientDeps } from '../oauth/index.ts'
 
 /** What this room says about a connection; the rest (clock, metrics, way out) is the composition's. */
 export type ProviderOutboundOptions = Omit<OutboundOptions, 'clock' | 'metrics' | 'random' | 'resolver' | 'egressProxy'>
@@ -12,6 +13,8 @@ export interface AuthenticateDeps {
   readonly metrics: Metrics
   /** Makes the client for one provider; `createOutbound` of net with what only the composition knows. */
   readonly outbound: (options: ProviderOutboundOptions) => Outbound
+  /** What clients authenticate with; undefined where there are files alone. */
+  readonly client?: Omit<ClientDeps, 'clock'> | undefined
   /** Default: `openWatchedFile` of files. */
   readonly openFile?: (path: string, options: WatchedFileOptions) => WatchedFile
 }

@@ -1,4 +1,4 @@
-import { Failure } from '../core/index.ts'
+import { Failure, type Outbound } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import {
@@ -8,6 +8,8 @@ import {
   jsonAnswer,
   readKeys,
   createProviderClient,
+  type OAuthClient,
+  openIntrospectionClient,
   type ProviderClient,
 } from '../oauth/index.ts'
 import { createIntrospect } from './introspector.ts'
@@ -36,28 +38,33 @@ const BY_CHECK = { caller: 'check', token: 'check' }
 export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps): ProviderProbe {
   const { name, issuerUrl, jwksUrl, introspectionUrl } = settings
   const files = openProviderFiles(settings, deps)
-  const outbound = deps.outbound({
-    name: `${name} check`,
-    deadlineMs: DEADLINE_MS,
-    maxBytes: MAX_ANSWER_BYTES,
-    breaker: false,
-    guard: {
-      allowPrivateIP: settings.allowPrivateIP,
-      configuredUrls: [issuerUrl, jwksUrl, introspectionUrl].filter((url) => url !== undefined),
-    },
-    ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
-  })
+  const own = openIntrospectionClient(settings, files, deps)
   let time: ReturnType<ProviderProbe['serverTime']>
-  const timed = {
-    ...outbound,
-    async request(request: Parameters<typeof outbound.request>[0]) {
-      const response = await outbound.request(request)
-      const atMs = Date.parse(response.headers['date'] ?? '')
-      if (!Number.isNaN(atMs)) time = { atMs, receivedAtMs: deps.clock.now() }
-      return response
-    },
+  const open = (clientCertificate?: OAuthClient['certificate']): Outbound => {
+    const outbound = deps.outbound({
+      name: `${name} check`,
+      deadlineMs: DEADLINE_MS,
+      maxBytes: MAX_ANSWER_BYTES,
+      breaker: false,
+      guard: {
+        allowPrivateIP: settings.allowPrivateIP,
+        configuredUrls: [issuerUrl, jwksUrl, introspectionUrl].filter((url) => url !== undefined),
+      },
+      clientCertificate,
+      ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
+    })
+    return {
+      ...outbound,
+      async request(request) {
+        const response = await outbound.request(request)
+        const atMs = Date.parse(response.headers['date'] ?? '')
+        if (!Number.isNaN(atMs)) time = { atMs, receivedAtMs: deps.clock.now() }
+        return response
+      },
+    }
   }
-  const client = createProviderClient(settings, files, { get: timed, post: timed, clock: deps.clock })
+  const [get, post] = [open(), open(own?.certificate)]
+  const client = createProviderClient(settings, files, { get, post, client: own, clock: deps.clock })
   return {
     async discover() {
       try {
@@ -87,7 +94,7 @@ export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps
     serverTime: () => time,
     async close() {
       files.close()
-      await outbound.close()
+      await Promise.all([get.close(), post.close()])
     },
   }
 }

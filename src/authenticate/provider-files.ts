@@ -1,5 +1,5 @@
-import type { SecretFile, ProviderFiles } from '../oauth/index.ts'
-import { Failure, Secret, type Log } from '../core/index.ts'
+import type { ProviderFiles } from '../oauth/index.ts'
+import { Failure, Secret, type Log, type SecretHandle } from '../core/index.ts'
 import { areCertificates, openWatchedFile, type WatchedFile } from '../files/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
@@ -21,10 +21,14 @@ export function openProviderFiles(provider: ProviderSettings, deps: Authenticate
     opened.push(file)
     return file
   }
-  const secretFile = (field: string, path: string, isValid: (text: string) => boolean): SecretFile => {
+  const secretFile = (field: string, path: string, isValid: (text: string) => boolean): SecretHandle => {
     const file = openFile(field, path, MAX_SECRET_BYTES, (content) => isValid(textOf(content)))
     let known: { version: number; secret: Secret } | undefined
     return {
+      label: `${field} of provider ${provider.name}`,
+      get version() {
+        return file.version
+      },
       current() {
         const content = file.read()
         if (content === undefined)

@@ -1,7 +1,14 @@
 import { asFailure } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { ClaimRules } from './claim-rules.ts'
-import { createKeyDiscovery, createKeyStore, createProviderClient, type KeyStore } from '../oauth/index.ts'
+import {
+  createKeyDiscovery,
+  createKeyStore,
+  createProviderClient,
+  type KeyStore,
+  type OAuthClient,
+  openIntrospectionClient,
+} from '../oauth/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import { createFamiliar, type Familiar } from './familiar.ts'
 import { createHealth } from './health.ts'
@@ -31,7 +38,8 @@ const MAX_ANSWER_BYTES = 1024 * 1024
 export function createProvider(settings: ProviderSettings, toleranceSeconds: number, deps: AuthenticateDeps): Provider {
   const { name, issuerUrl, audience, jwksUrl, introspectionUrl } = settings
   const files = openProviderFiles(settings, deps)
-  const open = (what: 'keys' | 'introspection') =>
+  const own = openIntrospectionClient(settings, files, deps)
+  const open = (what: 'keys' | 'introspection', clientCertificate?: OAuthClient['certificate']) =>
     deps.outbound({
       name: `${name} ${what}`,
       deadlineMs: DEADLINE_MS,
@@ -40,11 +48,12 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
         allowPrivateIP: settings.allowPrivateIP,
         configuredUrls: [issuerUrl, jwksUrl, introspectionUrl].filter((url) => url !== undefined),
       },
+      clientCertificate,
       ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
     })
   // A circuit each: tokens that make introspection fail keep nobody away from the keys (decisions §2.10).
-  const [get, post] = [open('keys'), open('introspection')]
-  const client = createProviderClient(settings, files, { get, post, clock: deps.clock })
+  const [get, post] = [open('keys'), open('introspection', own?.certificate)]
+  const client = createProviderClient(settings, files, { get, post, client: own, clock: deps.clock })
   const health = createHealth(name, deps.log, deps.metrics)
   // A provider for opaque tokens alone may have neither discovery nor keys (decisions §2.3).
   const hasKeys = jwksUrl !== undefined || introspectionUrl === undefined

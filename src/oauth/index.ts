@@ -19,7 +19,7 @@ export { postForm } from './form-post.ts'
 export { readKeys, readKeySet, type VerificationKey } from './key-set.ts'
 export { ID_JAG } from './id-jag.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
-export { createProviderClient, type ProviderClient } from './provider-client.ts'
+export { createProviderClient, openIntrospectionClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
 export { errorOf, exchangeFailure, ownTokenFailure, refusal, saysOfCode, type Step } from './refusals.ts'
 export {

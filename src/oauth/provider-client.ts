@@ -2,9 +2,13 @@ import { type Clock, Failure, type OnBehalf, type Outbound, type OutboundRespons
 import { outboundFailure, type ServiceFailures } from '../net/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import { type Documents, documentRequest, expectOk, getDocument, serviceOf } from './documents.ts'
-import { basicCredentials, postForm } from './form-post.ts'
+import { postForm } from './form-post.ts'
+import { createClientAuthentication } from './client-authentication.ts'
+import type { OAuthClient } from './client-settings.ts'
+import { type ClientDeps, openClient } from './open-client.ts'
 import type { ProviderFiles, SecretFile } from './provider-file.ts'
 import { errorOf } from './refusals.ts'
+import { askTokenEndpoint } from './token-endpoint.ts'
 
 /** The way to one provider, with the credentials that are meant for it. */
 export interface ProviderClient extends Documents {
@@ -27,21 +31,50 @@ function expectIntrospected(
   const { status } = response
   if ((status === 400 || status === 401) && errorOf(response) === 'invalid_client')
     throw new Failure('config_error', {
-      detail: `the introspection endpoint of provider ${provider} answered ${status} invalid_client: clientId, clientSecretFile or authTokenFile are not what it knows`,
+      detail: `the introspection endpoint of provider ${provider} answered ${status} invalid_client: clientId, clientSecretFile, clientAuth or authTokenFile are not what it knows`,
     })
   return expectOk(response, { ...asked, service: INTROSPECTION })
 }
 
 /**
+ * Who we are for introspection at a provider, as its `clientAuth` or its flat fields say. Undefined without anything to show.
+ * Throws `config_error`.
+ */
+export function openIntrospectionClient(
+  { name, clientId, clientAuth }: ProviderSettings,
+  { clientSecret }: ProviderFiles,
+  { clock, client: deps }: { readonly clock: Clock; readonly client?: Omit<ClientDeps, 'clock'> | undefined },
+): OAuthClient | undefined {
+  if (clientAuth !== undefined) {
+    if (deps === undefined)
+      throw new Failure('config_error', {
+        detail: `clientAuth of provider ${name} needs secrets, and there are none here`,
+      })
+    return openClient(clientAuth, { clock, ...deps })
+  }
+  if (clientId === undefined || clientSecret === undefined) return undefined
+  return createClientAuthentication({ method: 'clientSecretBasic', clientId, secret: clientSecret }, clock)
+}
+
+type Form = Readonly<Record<string, string>>
+
+/**
  * A client of one provider (by `get` for documents and keys, by `post` for introspection) that knows which credentials go where:
  * `authTokenFile` only to the origins of the URLs that were configured, never to one that a document or a redirect named,
- * and never over client credentials (decisions §2.6). A 401 makes it look at the credential's file again, once.
+ * and never over client credentials (decisions §2.6). A refusal makes it look at the credential's file again, once.
  */
 export function createProviderClient(
   provider: ProviderSettings,
   files: ProviderFiles,
-  { get, post, clock }: { readonly get: Outbound; readonly post: Outbound; readonly clock: Clock },
+  ways: {
+    readonly get: Outbound
+    readonly post: Outbound
+    /** Who we are for introspection; undefined: nobody who shows anything. */
+    readonly client: OAuthClient | undefined
+    readonly clock: Clock
+  },
 ): ProviderClient {
+  const { get, post, client, clock } = ways
   const ownOrigins = new Set(
     [provider.issuerUrl, provider.jwksUrl, provider.introspectionUrl]
       .filter((url) => url !== undefined)
@@ -84,21 +117,36 @@ export function createProviderClient(
     return send(authTokenFor(url), request, bearer)
   }
 
+  /** As a client that shows something. */
+  const postAs = async (own: OAuthClient, url: string, form: Form, onBehalfOf: OnBehalf): Promise<OutboundResponse> => {
+    checkFiles()
+    const { secrets } = own
+    // Assertions are for the issuer: nothing says where its token endpoint is.
+    const authenticate = () => own.authenticate({ url, issuer: provider.issuerUrl })
+    try {
+      return await askTokenEndpoint(
+        { outbound: post, client: { authenticate, secrets } },
+        { url, form: Object.entries(form), onBehalfOf },
+      )
+    } catch (error) {
+      throw outboundFailure(error, IDENTITY_PROVIDER)
+    }
+  }
+
+  /** As nobody, or as a client that says who it is in the body (RFC 6749 §3.2.1); with the token that is there for that. */
+  const postOpenly = (url: string, form: Form, onBehalfOf: OnBehalf): Promise<OutboundResponse> => {
+    const { clientId } = provider
+    const fields = clientId === undefined ? form : { ...form, client_id: clientId }
+    const request = (headers: Record<string, string>) => postForm(post, { url, form: fields, headers, onBehalfOf })
+    return send(authTokenFor(url), request, bearer)
+  }
+
   return {
     get: (url, what) => getDocument(getOnce, url, { what, clock }),
     async post(url, form, onBehalfOf) {
-      const { clientId } = provider
-      const { clientSecret } = files
-      const asked = () => ({ url, nowMs: clock.now() })
-      const request = (fields: Readonly<Record<string, string>>) => (headers: Record<string, string>) =>
-        postForm(post, { url, form: fields, headers, onBehalfOf })
-      if (clientId !== undefined && clientSecret !== undefined) {
-        const basic = (file: SecretFile) => basicCredentials(clientId, file.current())
-        return expectIntrospected(await send(clientSecret, request(form), basic), provider.name, asked())
-      }
-      // A client without a secret says who it is in the body (RFC 6749 §3.2.1).
-      const fields = clientId === undefined ? form : { ...form, client_id: clientId }
-      return expectIntrospected(await send(authTokenFor(url), request(fields), bearer), provider.name, asked())
+      const response =
+        client === undefined ? await postOpenly(url, form, onBehalfOf) : await postAs(client, url, form, onBehalfOf)
+      return expectIntrospected(response, provider.name, { url, nowMs: clock.now() })
     },
   }
 }

@@ -1,4 +1,5 @@
-import type { Secret } from '../core/index.ts'
+import type { Secret, SecretHandle } from '../core/index.ts'
+
 /** A secret in a file that may change at any time. */
 export interface SecretFile {
   /** The value now. Throws `secret_unavailable` while the file has never been readable. */
@@ -11,6 +12,6 @@ export interface SecretFile {
 export interface ProviderFiles {
   readonly caCert: (() => Buffer | undefined) | undefined
   readonly authToken: SecretFile | undefined
-  readonly clientSecret: SecretFile | undefined
+  readonly clientSecret: SecretHandle | undefined
   close(): void
 }

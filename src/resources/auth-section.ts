@@ -1,8 +1,17 @@
 import { z } from 'zod'
 import { caBundleRef } from './ca-bundle.ts'
+import { clientAuth, oneClient } from './client-auth.ts'
 import {
   PUBLIC_PATH,
   exclusive,
+  FILE_PATHS,
+  type FoundContent,
+  isRecord,
+  markedContents,
+  once,
+  type Rule,
+  SECRET_REFS,
+  type SecretRef,
   needs,
   withRules,
   filePath,
@@ -54,9 +63,47 @@ const providerFields = () => ({
     .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
 })
 
-/** One identity provider of the `auth` section (specification A). */
-export const provider = () => withRules(z.strictObject(providerFields()), [needs('clientSecretFile', 'clientId')])
+/** Introspection has an issuer, and no token endpoint that an assertion could be for. */
+const noTokenEndpointToName: Rule = {
+  message: 'introspection has no token endpoint, expected "issuer" or a text as "assertionAudience"',
+  at: 'clientAuth',
+  holds: ({ clientAuth: record }) => !isRecord(record) || record['assertionAudience'] !== 'tokenEndpoint',
+  json: { properties: { clientAuth: { properties: { assertionAudience: { not: { const: 'tokenEndpoint' } } } } } },
+}
+
+/** One identity provider of the `auth` section (specification A), for who has secrets beside files. */
+export const provider = () =>
+  withRules(
+    z.strictObject({
+      ...providerFields(),
+      clientAuth: clientAuth()
+        .optional()
+        .describe(
+          'How we authenticate for introspection, in place of clientId and clientSecretFile. Extends the specification.',
+        ),
+    }),
+    [
+      needs('clientSecretFile', 'clientId'),
+      needs('clientAuth', 'introspectionUrl'),
+      oneClient(['clientId', 'clientSecretFile']),
+      noTokenEndpointToName,
+    ],
+  )
 export type Provider = z.output<ReturnType<typeof provider>>
+
+/** The same for who has files alone. */
+const providerOfFiles = (): z.ZodType<Provider> =>
+  withRules(z.strictObject(providerFields()), [needs('clientSecretFile', 'clientId')])
+
+const sharedProvider = once(provider)
+
+/** Every file that a provider names. */
+export const filesOfProvider = (settings: Provider): readonly FoundContent<string>[] =>
+  markedContents<string>(sharedProvider(), settings, FILE_PATHS)
+
+/** Every secret that a provider names. */
+export const secretsOfProvider = (settings: Provider): readonly FoundContent<SecretRef>[] =>
+  markedContents<SecretRef>(sharedProvider(), settings, SECRET_REFS)
 
 /** The same in a manifest, where files may be keys of Secrets and ConfigMaps (kubernetes.md §3). */
 const manifestProvider = () =>
@@ -81,13 +128,15 @@ export interface AuthSectionDefaults {
   readonly scopesSupported?: readonly string[]
   /** Default of `realm`; the specification's for the registry. Null: whoever challenges takes the host of the resource. */
   readonly realm?: string | null
+  /** Whether there are secrets beside files, to authenticate with. */
+  readonly hasSecrets?: boolean
 }
 
 /**
  * Defaults where the section says who may call a proxy: clients ask the identity provider for every scope that is
  * advertised, and none that knows nothing of a registry grants the registry's (ADR 0004).
  */
-export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [], realm: null }
+export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [], realm: null, hasSecrets: true }
 
 const realmText = () =>
   z
@@ -158,10 +207,12 @@ export interface AnonymousSection {
 export type AuthSection = OAuthSection | AnonymousSection
 
 export const authSection = (defaults: AuthSectionDefaults = {}) =>
-  written(provider(), defaults).transform(({ mode, oauth: section, publicPaths: more }): AuthSection => {
-    if (mode === 'anonymous' || section === undefined) return { mode: 'anonymous' }
-    return { mode, oauth: { ...section, publicPaths: union(section.publicPaths, more) } }
-  })
+  written(defaults.hasSecrets === true ? provider() : providerOfFiles(), defaults).transform(
+    ({ mode, oauth: section, publicPaths: more }): AuthSection => {
+      if (mode === 'anonymous' || section === undefined) return { mode: 'anonymous' }
+      return { mode, oauth: { ...section, publicPaths: union(section.publicPaths, more) } }
+    },
+  )
 
 /** The section in a manifest, before the files that it refers to are looked up. */
 export type ManifestSection =

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { AuthSection } from './auth-section.ts'
+import { type AuthSection, filesOfProvider } from './auth-section.ts'
 import { TYPE_RECORDS, type AuthType, type TypedSpec } from './auth-types.ts'
 import { withValueAt } from '../fields/index.ts'
 
@@ -11,10 +11,9 @@ export function besides(file: string, name: string): string {
 /** The section with the paths of its files made absolute. */
 export function anchorAuthSection(section: AuthSection, file: string): AuthSection {
   if (section.mode === 'anonymous') return section
-  const providers = section.oauth.providers.map((provider) => ({
-    ...provider,
-    ...anchored(provider, ['caCertPath', 'clientSecretFile', 'authTokenFile'], file),
-  }))
+  const providers = section.oauth.providers.map((one) =>
+    filesOfProvider(one).reduce((whole, { path: at, value }) => withValueAt(whole, at, besides(file, value)), one),
+  )
   return { mode: 'oauth', oauth: { ...section.oauth, providers } }
 }
 

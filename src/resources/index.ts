@@ -7,6 +7,7 @@ export {
   type OAuthSection,
   type Provider,
   PROXY_DEFAULTS,
+  secretsOfProvider,
 } from './auth-section.ts'
 export {
   AUTH_TYPES,
@@ -89,7 +90,13 @@ export { type Obo, oboClient, oboEndpoints, oboScope } from './on-behalf/obo.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export { type Xaa, xaaEndpoints } from './on-behalf/xaa.ts'
 export type { CalledUrl, FirstSecret } from './type-record.ts'
-export type { IdentityFromToken, OAuth2Config, OidcConfig, UpstreamProvider, UserInfo } from './upstream-provider.ts'
+export {
+  type IdentityFromToken,
+  type OAuth2Config,
+  type OidcConfig,
+  type UpstreamProvider,
+  type UserInfo,
+} from './upstream-provider.ts'
 export { type ManifestCallers, describedProvider, referencedCallers } from './workloads/manifest-callers.ts'
 export { mcpOidcConfig, type MCPOIDCConfig } from './workloads/mcp-oidc-config.ts'
 export type { Backend } from './workloads/workload-fields.ts'

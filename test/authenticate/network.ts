@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { type Authenticator, createAuthenticator } from '../../src/authenticate/index.ts'
-import type { Clock } from '../../src/core/index.ts'
+import type { Clock, Log } from '../../src/core/index.ts'
 import { createOutbound, type Resolver } from '../../src/net/index.ts'
-import { authSection } from '../../src/resources/index.ts'
+import { authSection, PROXY_DEFAULTS } from '../../src/resources/index.ts'
 import { jwks, takesKeys, type TestKey } from './keys.ts'
 import { createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
 
@@ -16,14 +16,16 @@ export const keysListener =
 
 export interface NetworkOptions {
   readonly clock?: Clock
+  readonly log?: Log
   readonly resolver?: Resolver
   /** Shorter than the five seconds that are usual. */
   readonly deadlineMs?: number
+  readonly client?: Parameters<typeof createAuthenticator>[1]['client']
 }
 
 /** An authenticator with real connections. */
 export function networked(providers: readonly object[], options: NetworkOptions = {}): Authenticator {
-  const section = authSection().parse({
+  const section = authSection(PROXY_DEFAULTS).parse({
     mode: 'oauth',
     oauth: { resourceUrl: 'https://registry.example.com', providers },
   })
@@ -31,8 +33,9 @@ export function networked(providers: readonly object[], options: NetworkOptions 
   const { resolver, deadlineMs } = options
   return createAuthenticator(section, {
     clock,
-    log: createRecordingLog(),
+    log: options.log ?? createRecordingLog(),
     metrics: createRecordingMetrics(),
+    client: options.client,
     outbound: (given) =>
       createOutbound({
         ...given,

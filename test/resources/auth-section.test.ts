@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { jsonSchemaAccepts, problemsOf } from '../load/publish/judges.ts'
+import { CLIENTS, WRONG_CLIENTS } from './examples-clients.ts'
 
 const provider = { name: 'corp', issuerUrl: 'https://idp.example.com', audience: 'mcp' }
 const oauth = (more: object = {}) => ({ resourceUrl: 'https://mcp.example.com', providers: [provider], ...more })
@@ -70,5 +71,52 @@ describe('the auth section', () => {
   test('names of registries are unique', () => {
     const registry = { name: 'default', source: { file: 'a' } }
     expect(problemsOf({ auth: { mode: 'anonymous' }, registries: [registry, registry] }).join()).toContain('unique')
+  })
+})
+
+describe('how we authenticate for introspection', () => {
+  const introspectionUrl = 'https://idp.example.com/introspect'
+  const proxy = (more: object) => ({
+    apiVersion: 'extauth.dev/v1alpha1',
+    kind: 'ProxyConfig',
+    metadata: { name: 'a' },
+    spec: { auth: withProvider({ introspectionUrl, ...more }), routes: [] },
+  })
+  const at = 'spec.auth.oauth.providers[0].clientAuth'
+
+  test.each(CLIENTS.filter(([, { assertionAudience }]) => assertionAudience !== 'tokenEndpoint'))(
+    'takes %s from who has secrets, and not where there are none',
+    (_name, clientAuth) => {
+      expect(problemsOf(proxy({ clientAuth })).filter((problem) => problem.includes('auth.'))).toEqual([])
+      const file = { auth: withProvider({ introspectionUrl, clientAuth }), registries: [] }
+      expect(problemsOf(file).join()).toContain('unknown field "clientAuth"')
+      expect(jsonSchemaAccepts('RegistryConfig', file)).toBe(false)
+    },
+  )
+
+  test.each<[string, object, string]>([
+    ...WRONG_CLIENTS.map(([name, clientAuth, problem]): [string, object, string] => [name, { clientAuth }, problem]),
+    ['twice', { clientId: 'us', clientAuth: { method: 'none', clientId: 'us' } }, 'expected only one of the two ways'],
+    [
+      'without introspection',
+      { introspectionUrl: undefined, clientAuth: { method: 'none', clientId: 'us' } },
+      '"clientAuth" needs "introspectionUrl"',
+    ],
+    [
+      'for a token endpoint',
+      {
+        clientAuth: {
+          method: 'privateKeyJwt',
+          clientId: 'us',
+          assertionAudience: 'tokenEndpoint',
+          key: { secretRef: { name: 'a', key: 'b' } },
+        },
+      },
+      'introspection has no token endpoint',
+    ],
+  ])('refuses it: %s', (_name, more, problem) => {
+    const said = problemsOf(proxy(more)).filter((one) => one.includes(at))
+    expect(said.join()).toContain(problem.replace(/^\./, ''))
+    expect(jsonSchemaAccepts('ProxyConfig', proxy(more))).toBe(false)
   })
 })

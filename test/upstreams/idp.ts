@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createHash, randomBytes } from 'node:crypto'
+import type { TLSSocket, TlsOptions } from 'node:tls'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { START_MS } from '../support/ports.ts'
 import type { Sockets } from '../support/sockets.ts'
@@ -23,7 +24,14 @@ export interface Asked {
   readonly headers: IncomingHttpHeaders
   readonly query: URLSearchParams
   readonly form: Readonly<Record<string, string>>
+  /** Common name of the certificate that was shown in TLS. */
+  readonly shown: string | undefined
 }
+
+const answerOf = (
+  answer: Answer | ((asked: Asked) => Answer | undefined) | undefined,
+  asked: Asked,
+): Answer | undefined => (typeof answer === 'function' ? answer(asked) : answer)
 
 export const SUBJECT = 'user-1'
 export const ACCESS = 'access-token-of-user-1'
@@ -52,8 +60,8 @@ export const atHash = (token: string, bits = 256): string => {
 // Making one takes a while, and they are all alike.
 let known: Promise<SigningKey> | undefined
 
-/** An identity provider on TLS whose every answer a test can replace; what is not replaced is right. */
-export async function startIdp(sockets: Sockets) {
+/** An identity provider on TLS whose every answer a test can replace; what is not replaced is right. `tls` is put over its own. */
+export async function startIdp(sockets: Sockets, tls: TlsOptions = {}) {
   const key = await (known ??= createKey())
   const asked: Asked[] = []
   const idp = {
@@ -72,7 +80,8 @@ export async function startIdp(sockets: Sockets) {
     token: undefined as Answer | ((asked: Asked) => Answer | undefined) | undefined,
     user: { sub: SUBJECT, name: 'User One', email: 'one@example.com' } as Record<string, unknown>,
     userInfo: undefined as Answer | undefined,
-    revocation: undefined as Answer | undefined,
+    revocation: undefined as Answer | ((asked: Asked) => Answer | undefined) | undefined,
+    introspection: undefined as Answer | ((asked: Asked) => Answer | undefined) | undefined,
     nonce: 'nonce-of-the-leg',
     /** Codes that were given to browsers, with the nonce of the request. */
     codes: new Map<string, string>(),
@@ -138,6 +147,7 @@ export async function startIdp(sockets: Sockets) {
       }
       return { body: members }
     }
+    if (path === '/introspect') return { body: { active: false } }
     if (path === '/userinfo') return { body: idp.user }
     return { status: 404 }
   }
@@ -151,9 +161,11 @@ export async function startIdp(sockets: Sockets) {
       case '/authorize':
         return undefined
       case '/revoke':
-        return idp.revocation
+        return answerOf(idp.revocation, entry)
       case '/token':
-        return typeof idp.token === 'function' ? idp.token(entry) : idp.token
+        return answerOf(idp.token, entry)
+      case '/introspect':
+        return answerOf(idp.introspection, entry)
       default:
         return idp.userInfo
     }
@@ -166,7 +178,8 @@ export async function startIdp(sockets: Sockets) {
       const form = Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString()))
       const { method = '', url = '', headers } = request
       const [path = '', query] = url.split('?')
-      const entry = { method, path, query: new URLSearchParams(query), headers, form }
+      const shown = (request.socket as TLSSocket).getPeerCertificate().subject?.CN?.toString()
+      const entry = { method, path, query: new URLSearchParams(query), headers, form, shown }
       asked.push(entry)
       void (async () => {
         const { status = 200, headers: more = {}, body, cut = false, after } = replaced(entry) ?? (await right(entry))
@@ -177,7 +190,7 @@ export async function startIdp(sockets: Sockets) {
       })()
     })
   }
-  idp.url = await sockets.https(TLS.server, listener)
+  idp.url = await sockets.https({ ...TLS.server, ...tls }, listener)
   return idp
 }
 

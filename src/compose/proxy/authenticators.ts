@@ -2,6 +2,8 @@ import { type Authenticator, createAuthenticator, type InProcessProvider } from 
 import { RefCountedPool } from '../../core/index.ts'
 import type { AuthSection } from '../../resources/index.ts'
 import type { RouteIssuer } from './auth-servers.ts'
+import type { OpenSecrets } from '../../secrets/index.ts'
+import type { NamedFiles } from '../named-files.ts'
 import type { NamedSeries } from '../named-series.ts'
 
 type AuthenticateDeps = Parameters<typeof createAuthenticator>[1]
@@ -39,8 +41,30 @@ export interface Authenticators {
 }
 
 /** Keeps one authenticator per different section. */
-export function createAuthenticators(deps: AuthenticateDeps & { readonly series: NamedSeries }): Authenticators {
+export function createAuthenticators(
+  deps: Omit<AuthenticateDeps, 'client'> & {
+    readonly series: NamedSeries
+    readonly secrets: OpenSecrets
+    readonly namedFiles: NamedFiles
+  },
+): Authenticators {
   const pool = new RefCountedPool<Authenticator>((authenticator) => authenticator.close())
+  const open = (section: AuthSection, inProcess: readonly InProcessProvider[]): Authenticator => {
+    // Its own: it may outlive the configuration that opened it.
+    const [secrets, files] = [deps.secrets.hold(), deps.namedFiles.hold()]
+    const letGo = (): void => {
+      secrets.release()
+      files.release()
+    }
+    try {
+      const client = { secrets, tokenFile: (path: string | undefined) => files.token(path) }
+      const authenticator = openAuthenticator(deps.series, section, { ...deps, client }, inProcess)
+      return { ...authenticator, close: () => authenticator.close().finally(letGo) }
+    } catch (error) {
+      letGo()
+      throw error
+    }
+  }
   const started = new WeakSet<Authenticator>()
   return {
     hold() {
@@ -50,7 +74,7 @@ export function createAuthenticators(deps: AuthenticateDeps & { readonly series:
         get(section, own) {
           const inProcess = own === undefined ? [] : [own.provider]
           const key = JSON.stringify([section, own?.key])
-          const authenticator = held.get(key, () => openAuthenticator(deps.series, section, deps, inProcess))
+          const authenticator = held.get(key, () => open(section, inProcess))
           used.add(authenticator)
           return authenticator
         },

@@ -5,23 +5,40 @@ import type { ResolvedProxy } from '../../load/index.ts'
 
 /** What a config authenticates with at authorization servers, and when it ends. */
 export interface EndingCredential extends ClientCredentialEnd {
-  /** Name of the config. */
-  readonly config: string
+  /** Whose it is. */
+  readonly of: 'config' | 'provider'
+  readonly name: string
 }
 
-/** Everything with an end that the routes of a configuration authenticate with, each once. */
+/** Everything with an end that a configuration authenticates with at authorization servers, each once. */
 export function endingCredentials(
   { routes }: Pick<ResolvedProxy, 'routes'>,
   held: Omit<ClientDeps, 'clock'>,
 ): EndingCredential[] {
   const auths = new Map(routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth]))
-  const ending: EndingCredential[] = []
-  for (const auth of auths.values()) {
-    for (const client of clientsOf(auth)) {
-      for (const end of clientEnds(client, held)) ending.push({ config: auth.name, ...end })
-    }
-  }
-  return ending
+  const ofConfigs = [...auths.values()].flatMap((auth) =>
+    clientsOf(auth).map((client) => ({ of: 'config' as const, name: auth.name, client })),
+  )
+  const providers = new Map(
+    routes.flatMap(({ callers }) =>
+      callers.mode === 'anonymous' ? [] : callers.oauth.providers.map((one) => [JSON.stringify(one), one] as const),
+    ),
+  )
+  const ofProviders = [...providers.values()].map(({ name, clientAuth }) => ({
+    of: 'provider' as const,
+    name,
+    client: clientAuth,
+  }))
+  return [...ofConfigs, ...ofProviders].flatMap(({ of, name, client }) =>
+    clientEnds(client, held).map(({ kind, label, endsAtMs, renewByMs }) => ({
+      of,
+      name,
+      kind,
+      label,
+      endsAtMs,
+      renewByMs,
+    })),
+  )
 }
 
 /** Those that should have been renewed by now. */
@@ -39,5 +56,7 @@ export function noteEnds(ending: readonly EndingCredential[], metrics: Metrics):
     ['name', 'kind'],
     'min',
   )
-  for (const { config, kind, endsAtMs } of ending) gauge.with(config, kind).set(endsAtMs / 1_000)
+  // One name may have several: two clients of a config, or one provider of two sections. The first end is told.
+  for (const { name, kind, endsAtMs } of ending.toSorted((one, other) => other.endsAtMs - one.endsAtMs))
+    gauge.with(name, kind).set(endsAtMs / 1_000)
 }

@@ -83,6 +83,7 @@ export function createServices(options: ServicesOptions): Services {
   const outbound: ObtainDeps['outbound'] =
     telemetry === undefined ? plain : (wanted) => telemetry.traced(plain(wanted), wanted.name)
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
+  const namedFiles = openNamedFiles(log, env)
   const stores = lateStores({ clock, log, metrics, random: Math.random, memory: common?.memory }, options.stores)
   return {
     clock,
@@ -90,8 +91,8 @@ export function createServices(options: ServicesOptions): Services {
     metrics,
     egressProxy,
     secrets,
-    namedFiles: openNamedFiles(log, env),
-    authenticators: createAuthenticators({ clock, log, metrics, outbound, series }),
+    namedFiles,
+    authenticators: createAuthenticators({ clock, log, metrics, outbound, series, secrets, namedFiles }),
     authServers: createAuthServers({
       clock,
       log,

@@ -50,8 +50,8 @@ export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: 
   })
   const authServers = servers.filter(({ remarks }) => remarks.length > 0)
   const stores = [...new Set(held.storeRemarks?.() ?? [])]
-  const expiring = overdue(endingCredentials(config, held), held.clock).map(({ config: name, kind, endsAtMs }) => ({
-    config: name,
+  const expiring = overdue(endingCredentials(config, held), held.clock).map(({ of, name, kind, endsAtMs }) => ({
+    [of]: name,
     kind,
     expires: new Date(endsAtMs).toISOString(),
   }))

@@ -1,15 +1,19 @@
 import { asFailure } from '../../core/index.ts'
 import { clientEnds } from '../../oauth/index.ts'
-import { clientsOf, type ResolvedAuth } from '../../resources/index.ts'
+import type { ClientAuth } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'
 
-/** The tokens in files that a config authenticates with at authorization servers; secrets have lines of their own. */
-export function checkClients(auth: ResolvedAuth, { obtain, clock }: CheckContext): CheckResult[] {
-  const clients = clientsOf(auth).filter((client) => client?.method === 'tokenFile')
-  return clients.flatMap((client) => {
+/** The tokens in files that we authenticate with at authorization servers; secrets have lines of their own. */
+export function checkClients(
+  whose: string,
+  clients: readonly (ClientAuth | undefined)[],
+  { obtain, clock }: CheckContext,
+): CheckResult[] {
+  const withFile = clients.filter((client) => client?.method === 'tokenFile')
+  return withFile.flatMap((client) => {
     const token = obtain.tokenFile(client?.tokenFile?.path)
-    const line = about('file', `${auth.name} tokenFile ${token.label}`)
+    const line = about('file', `${whose} tokenFile ${token.label}`)
     try {
       token.current()
     } catch (error) {

@@ -1,9 +1,11 @@
 import { type AuthenticateDeps, probeProvider, type ProviderProbe } from '../../authenticate/index.ts'
-import type { OAuthSection, Provider } from '../../resources/index.ts'
+import { type OAuthSection, type Provider, secretsOfProvider } from '../../resources/index.ts'
+import { checkClients } from './clients.ts'
 import { checkConnection } from './connection.ts'
 import type { CheckContext } from './context.ts'
 import { checkFile, readable } from './files.ts'
 import { about, type CheckResult, type Task } from './result.ts'
+import { checkSecret } from './secrets.ts'
 
 /** Everything about the identity providers of a section: files, connection, discovery, keys, introspection. */
 export function providerTasks({ oauth }: OAuthSection, context: CheckContext): readonly Task[] {
@@ -19,7 +21,14 @@ async function checkProvider(
   context: CheckContext,
 ): Promise<readonly CheckResult[]> {
   const { name, issuerUrl, jwksUrl, introspectionUrl, caCertPath } = provider
-  const lines = fileLines(provider, context.clock.now())
+  const secrets = await Promise.all(
+    secretsOfProvider(provider).map((secret) => checkSecret(secret, `${name} ${secret.path.join('.')}`, context)),
+  )
+  const lines = [
+    ...fileLines(provider, context.clock.now()),
+    ...secrets.flat(),
+    ...checkClients(name, [provider.clientAuth], context),
+  ]
   const urls = [jwksUrl ?? issuerUrl, ...(introspectionUrl === undefined ? [] : [introspectionUrl])]
   const ca = caCertPath === undefined ? undefined : readable(caCertPath)
   const isLost = caCertPath !== undefined && ca === undefined
@@ -39,7 +48,8 @@ async function checkProvider(
   }
   const stands = (url: string): boolean => standing.get(new URL(url).origin) === true
   const { clock, log, metrics, outbound } = context.obtain
-  const deps: AuthenticateDeps = { clock, log, metrics, outbound }
+  const client = { secrets: context.secrets, tokenFile: context.obtain.tokenFile }
+  const deps: AuthenticateDeps = { clock, log, metrics, outbound, client }
   const probe = probeProvider(provider, deps)
   try {
     lines.push(...(await keyLines(provider, probe, stands(jwksUrl ?? issuerUrl))))
@@ -109,8 +119,9 @@ async function keyLines(
   return lines
 }
 
-async function introspectionLine({ name, clientId }: Provider, probe: ProviderProbe, stands: boolean) {
+async function introspectionLine({ name, ...provider }: Provider, probe: ProviderProbe, stands: boolean) {
   const line = about('introspection', name)
+  const clientId = provider.clientAuth?.clientId ?? provider.clientId
   if (!stands) return line.skipped('there is no connection')
   try {
     await probe.introspect()
@@ -118,7 +129,8 @@ async function introspectionLine({ name, clientId }: Provider, probe: ProviderPr
   } catch (error) {
     const found = line.thrown(error)
     const isRefused = /answered 40[013]/.test(found.detail)
-    const remedy = 'Look at clientId and clientSecretFile (or authTokenFile), and at what the provider lets them do.'
+    const remedy =
+      'Look at clientId and clientSecretFile (or clientAuth, or authTokenFile), and at what the provider lets them do.'
     return isRefused ? { ...found, remedy } : found
   }
 }

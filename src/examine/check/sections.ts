@@ -1,4 +1,4 @@
-import { asksOf, credentialOf, secretsNamedBy, type ResolvedRoute } from '../../resources/index.ts'
+import { asksOf, clientsOf, credentialOf, secretsNamedBy, type ResolvedRoute } from '../../resources/index.ts'
 import type { Services } from '../../compose/proxy/index.ts'
 import { storageConfig } from '../../compose/index.ts'
 import { authServerTasks } from './auth-server.ts'
@@ -32,7 +32,7 @@ export function routeSection(route: ResolvedRoute, listenUrl: string | undefined
       ...secretsNamedBy(auth).map(
         (secret) => () => checkSecret(secret, `${auth.name} ${secret.path.join('.')}`, context),
       ),
-      () => Promise.resolve(checkClients(auth, context)),
+      () => Promise.resolve(checkClients(auth.name, clientsOf(auth), context)),
       ...(callers.mode === 'oauth' ? providerTasks(callers, context) : []),
       async () => (await checkCaller(route, context)).lines,
       () => checkResource(route, listenUrl, context),

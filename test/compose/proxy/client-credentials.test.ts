@@ -15,9 +15,30 @@ test('the figures say when what a config authenticates with ends, once for all o
   if (config === undefined) throw new Error('it does not load')
   const secrets = createTestSecrets({ 'tls/cert': TLS.client.cert.toString() })
   const ending = endingCredentials(config, { secrets, tokenFile: () => secrets.get('no/file') })
-  expect(ending).toMatchObject([{ config: 'token', kind: 'certificate', label: 'tls/cert' }])
+  expect(ending).toMatchObject([{ of: 'config', name: 'token', kind: 'certificate', label: 'tls/cert' }])
   const metrics = createRecordingMetrics()
   noteEnds(ending, metrics)
   const endMs = new X509Certificate(TLS.client.cert).validToDate.getTime()
   expect(metrics.value('extauth_client_credential_expires_seconds', 'token', 'certificate')).toBe(endMs / 1_000)
+})
+
+test('what providers are shown for introspection has an end, too; of one name the first is told', () => {
+  const tls = { certificateSecretRef: { name: 'tls', key: 'cert' }, keySecretRef: { name: 'tls', key: 'key' } }
+  const provider = {
+    ...OAUTH.oauth.providers[0],
+    introspectionUrl: 'https://idp.example.com/introspect',
+    clientAuth: { method: 'tlsClient', clientId: 'us', tls },
+  }
+  const auth = { ...OAUTH, oauth: { ...OAUTH.oauth, providers: [provider] } }
+  const routes = [route({ resourceUrl: 'https://a.example' }), route({ name: 'b', path: '/b' })]
+  const { config, problems } = resolveProxy(load(externalAuth(SPECS.unauthenticated), proxy({ auth, routes })))
+  if (config === undefined) throw new Error(JSON.stringify(problems))
+  const secrets = createTestSecrets({ 'tls/cert': TLS.client.cert.toString() })
+  const ending = endingCredentials(config, { secrets, tokenFile: () => secrets.get('no/file') })
+  const metrics = createRecordingMetrics()
+  const [one] = ending
+  if (one === undefined) throw new Error('nothing ends')
+  expect(one).toMatchObject({ of: 'provider', name: provider.name, kind: 'certificate', label: 'tls/cert' })
+  noteEnds([one, { ...one, endsAtMs: 1_000 }, { ...one, endsAtMs: 9_000 }], metrics)
+  expect(metrics.value('extauth_client_credential_expires_seconds', one.name, 'certificate')).toBe(1)
 })

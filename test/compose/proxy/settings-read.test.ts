@@ -86,7 +86,7 @@ const ROUTE = {
   onMatcherError: 'deny',
   insecureAllowAnonymous: true,
 }
-/** Every setting that a ProxyConfig can have, but for those that have a document or a store of their own. */
+/** Every setting that a ProxyConfig can have, but for those that have a document, a store or another name of their own. */
 const SPEC = {
   listen: {
     address: '0.0.0.0:8080',
@@ -105,7 +105,14 @@ const SPEC = {
   limits: { cachedCredentials: 200 },
   routes: [ROUTE],
 }
-const ELSEWHERE: ReadonlySet<string> = new Set(['authServerRef', 'cache', 'routes[].authServerRef'])
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  'authServerRef',
+  'cache',
+  'routes[].authServerRef',
+  // In place of clientId and clientSecretFile: test/oauth/client-auth.test.ts.
+  'auth.oauth.providers[].clientAuth',
+  'routes[].auth.oauth.providers[].clientAuth',
+])
 
 function load(): Loaded {
   // One route more, for which the defaults are, and one that anybody may call.

@@ -1,3 +1,4 @@
+import { UnsecuredJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { authority } from './certificates.ts'
 import { documents, type Folder, identityProvider, mcp, oauth, openFolder, type Site, site } from './rig.ts'
@@ -204,6 +205,30 @@ describe('extauth check names what is wrong when an identity provider', () => {
     expect(checks.find(({ check }) => check === 'keys')?.detail).toBe('1 of them, for ES256')
     expect(checks.find(({ check }) => check === 'introspection')?.detail).toContain('takes the client me')
     expect(code).toBe(0)
+  })
+
+  it('is shown a secret, or a token of a file, as clientAuth says', async () => {
+    const { url } = await provider()
+    const showing = async (clientAuth: object) => {
+      await write(oauth(url, { introspectionUrl: `${url}/introspect`, clientAuth }))
+      return (await folder.check()).checks
+    }
+    const secretRef = { name: 'client', key: 'secret' }
+    const absent = await showing({ method: 'clientSecretBasic', clientId: 'me', secretRef })
+    expect(absent.filter(({ status }) => status === 'failed')).toMatchObject([
+      { check: 'secret', subject: 'client/secret' },
+      { check: 'introspection', detail: expect.stringContaining('secret_unavailable') as unknown },
+    ])
+    await folder.write('secrets/client/secret', 'sesame')
+    const there = await showing({ method: 'clientSecretBasic', clientId: 'me', secretRef })
+    expect(there.filter(({ status }) => status === 'failed')).toEqual([])
+    expect(there.find(({ check }) => check === 'introspection')?.detail).toContain('takes the client me')
+    await folder.write('token', new UnsecuredJWT({ exp: 1_000_000_000 }).encode().replace(/\.$/, '.c2ln'))
+    const ended = await showing({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'token' } })
+    expect(ended.filter(({ status }) => status === 'failed')).toMatchObject([
+      { check: 'file', detail: 'ended on 2001-09-09T01:46:40.000Z' },
+      { check: 'introspection', detail: expect.stringContaining('has expired') as unknown },
+    ])
   })
 
   it('has no document and is asked about tokens only: that is as it may be', async () => {

@@ -1,0 +1,170 @@
+import { createPublicKey, X509Certificate } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { decodeJwt, jwtVerify, UnsecuredJWT } from 'jose'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createManualClock, createRecordingLog, createTestSecrets, START_MS } from '../support/ports.ts'
+import { networked } from '../authenticate/network.ts'
+import { refusalOf } from '../authenticate/world.ts'
+import { createSockets, type Sockets } from '../support/sockets.ts'
+import { TLS } from '../support/tls.ts'
+import { type Asked, type Idp, startIdp } from '../upstreams/idp.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+const CA_FILE = fileURLToPath(new URL('../fixtures/tls/ca.pem', import.meta.url))
+const ref = (key: string) => ({ name: 'own', key })
+const SECRETS = {
+  'own/secret': 's3cret',
+  'own/cert': TLS.client.cert.toString(),
+  'own/cert-key': TLS.client.key.toString(),
+}
+const TOKEN = new UnsecuredJWT({ exp: START_MS / 1_000 + 600 }).encode().replace(/\.$/, '.c2ln')
+/** There is no file with a token. */
+const NO_FILES = { tokenFile: () => createTestSecrets({}).get('no/file') }
+const BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/** What a party asks as a client, once per call of `ask`. */
+interface Opened {
+  readonly ask: () => Promise<unknown>
+  readonly secrets: ReturnType<typeof createTestSecrets>
+  readonly output: () => string
+}
+interface Files {
+  readonly tokenFile?: () => ReturnType<ReturnType<typeof createTestSecrets>['handle']>
+}
+
+/** Who is a client beside the types of credentials: `path` is where it shows who it is. */
+interface Party {
+  readonly name: string
+  readonly path: string
+  readonly audience: (idp: Idp) => string
+  readonly open: (sockets: Sockets, idp: Idp, clientAuth: object, files: Files) => Opened
+}
+
+/** A token that nobody knows, shown by a caller. */
+const introspection: Party['open'] = (at, idp, clientAuth, files) => {
+  const [clock, log] = [createManualClock(), createRecordingLog()]
+  const secrets = createTestSecrets(SECRETS)
+  const provider = {
+    name: 'corp',
+    issuerUrl: idp.url,
+    audience: 'us',
+    introspectionUrl: `${idp.url}/introspect`,
+    caCertPath: CA_FILE,
+    clientAuth,
+  }
+  const authenticator = at.closing(networked([provider], { clock, log, client: { ...NO_FILES, ...files, secrets } }))
+  const ask = async () => {
+    const refusal = await refusalOf(authenticator, 'opaque')
+    if (refusal.code !== 'invalid_token') throw refusal
+  }
+  return { ask, secrets, output: () => log.lines.join('\n') }
+}
+
+const PARTIES: readonly Party[] = [
+  { name: 'introspection', path: '/introspect', audience: ({ url }) => url, open: introspection },
+]
+
+describe.each(PARTIES)('$name', ({ path, audience, open }) => {
+  /** Asks once; gives what was asked there. */
+  const shownBy = async (clientAuth: object, files: Files = {}, idp?: Idp): Promise<[Asked, Idp]> => {
+    const at = idp ?? (await startIdp(sockets))
+    at.revocation = { body: '' }
+    const { ask, output } = open(sockets, at, clientAuth, files)
+    await ask()
+    const asked = at.asked.filter((one) => one.path === path)
+    expect(asked).toHaveLength(1)
+    expect(output()).not.toContain('s3cret')
+    const [one] = asked
+    if (one === undefined) throw new Error('nothing was asked')
+    return [one, at]
+  }
+  const clientFields = ({ form }: Asked) =>
+    Object.fromEntries(Object.entries(form).filter(([name]) => name.startsWith('client_')))
+
+  it.each<[string, object, Readonly<Record<string, string>>, string | undefined]>([
+    [
+      'id and secret by Basic',
+      { method: 'clientSecretBasic', secretRef: ref('secret') },
+      {},
+      `Basic ${Buffer.from('us:s3cret').toString('base64')}`,
+    ],
+    [
+      'id and secret in the body',
+      { method: 'clientSecretPost', secretRef: ref('secret') },
+      { client_id: 'us', client_secret: 's3cret' },
+      undefined,
+    ],
+    ['its id alone', { method: 'none' }, { client_id: 'us' }, undefined],
+    [
+      'the token in a file',
+      { method: 'tokenFile', tokenFile: {} },
+      { client_id: 'us', client_assertion_type: BEARER, client_assertion: TOKEN },
+      undefined,
+    ],
+  ])('shows %s', async (_what, how, form, authorization) => {
+    const tokenFile = () => createTestSecrets({ 'run/token': TOKEN }).handle({ name: 'run', key: 'token' })
+    const [asked] = await shownBy({ clientId: 'us', ...how }, { tokenFile })
+    expect(clientFields(asked)).toEqual(form)
+    expect(asked.headers.authorization).toBe(authorization)
+  })
+
+  it('signs an assertion for the server, or for whom it is told', async () => {
+    const key = { secretRef: ref('cert-key'), certificateSecretRef: ref('cert') }
+    const signed = { method: 'privateKeyJwt', clientId: 'us', key }
+    const [asked, idp] = await shownBy(signed)
+    const { client_assertion = '', ...rest } = clientFields(asked)
+    expect(rest).toEqual({ client_id: 'us', client_assertion_type: BEARER })
+    const { publicKey } = new X509Certificate(TLS.client.cert)
+    const { payload } = await jwtVerify(
+      client_assertion,
+      createPublicKey(publicKey.export({ type: 'spki', format: 'pem' })),
+      {
+        audience: audience(idp),
+        issuer: 'us',
+        subject: 'us',
+        currentDate: new Date(START_MS),
+      },
+    )
+    expect(payload.jti).toBeTypeOf('string')
+    const [told] = await shownBy({ ...signed, assertionAudience: 'urn:idp' })
+    expect(decodeJwt(clientFields(told)['client_assertion'] ?? '').aud).toBe('urn:idp')
+  })
+
+  it('shows a certificate in TLS to a server that asks for one', async () => {
+    const tls = { certificateSecretRef: ref('cert'), keySecretRef: ref('cert-key') }
+    const idp = await startIdp(sockets, { requestCert: true, rejectUnauthorized: false, ca: TLS.ca })
+    const [asked] = await shownBy({ method: 'tlsClient', clientId: 'us', tls }, {}, idp)
+    expect([clientFields(asked), asked.shown]).toEqual([{ client_id: 'us' }, 'client'])
+    const others = idp.asked.filter((one) => one.path !== path)
+    expect(others.every(({ shown }) => shown === undefined)).toBe(true)
+  })
+
+  it('looks at its secret again when it is refused, and shows the new one once', async () => {
+    const idp = await startIdp(sockets)
+    const refused = { status: 401, body: { error: 'invalid_client' } }
+    const { ask, secrets } = open(
+      sockets,
+      idp,
+      { method: 'clientSecretPost', clientId: 'us', secretRef: ref('secret') },
+      {},
+    )
+    idp.token = ({ form }) => (form['client_secret'] === 'renewed' ? undefined : refused)
+    idp.revocation = (asked) => (asked.form['client_secret'] === 'renewed' ? { body: '' } : refused)
+    idp.introspection = (asked) => (asked.form['client_secret'] === 'renewed' ? undefined : refused)
+    secrets.get('own/secret').pending = 'renewed'
+    await ask()
+    const shown = idp.asked.filter((one) => one.path === path).map(({ form }) => form['client_secret'])
+    expect(shown).toEqual(['s3cret', 'renewed'])
+  })
+
+  it('sends nothing where the token is of no use', async () => {
+    const idp = await startIdp(sockets)
+    const ended = new UnsecuredJWT({ exp: START_MS / 1_000 - 1 }).encode().replace(/\.$/, '.c2ln')
+    const tokenFile = () => createTestSecrets({ 'run/token': ended }).handle({ name: 'run', key: 'token' })
+    const { ask } = open(sockets, idp, { method: 'tokenFile', clientId: 'us', tokenFile: {} }, { tokenFile })
+    await expect(ask()).rejects.toMatchObject({ code: 'secret_unavailable' })
+    expect(idp.count(path)).toBe(0)
+  })
+})
