@@ -18,8 +18,8 @@ const TYPES = [
   ['obo', 'obo', 'authorization'],
   ['token-exchange', 'tokenExchange', 'authorization'],
   ['upstream', 'upstreamInject', 'authorization'],
-  ['cloud-sts', 'cloudSts', 'authorization'],
   ['xaa', 'xaa', 'authorization'],
+  ['cloud-sts', 'cloudSts', 'authorization'],
 ] as const
 
 let lab: TestLab
