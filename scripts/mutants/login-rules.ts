@@ -3,6 +3,7 @@ import type { Mutation } from './mutation.ts'
 const IDENTITY = ['test/authserver/identity.test.ts']
 const RULES = ['test/authserver/client-rules.test.ts']
 const WRITTEN = ['test/load/documents/client-rules.test.ts']
+const REGISTERED = ['test/authserver/upstream-registration.test.ts']
 const METADATA = 'src/authserver/clients/metadata.ts'
 const CLIENT_FIELDS = 'src/resources/client-rules.ts'
 
@@ -98,5 +99,40 @@ export const LOGIN_RULES: readonly Mutation[] = [
     find: 'if (disableUpstreamTokenInjection === true)',
     replace: "if (disableUpstreamTokenInjection === true && kind === 'id_token')",
     tests: ['test/load/routes/upstream-use.test.ts'],
+  },
+  {
+    rule: 'what was registered at an upstream is sealed in the store',
+    file: 'src/authserver/upstream-registrations.ts',
+    find: 'await store.put(key, seal.seal(key, made), KEPT_MS)',
+    replace: 'await store.put(key, made, KEPT_MS)',
+    tests: REGISTERED,
+  },
+  {
+    rule: 'one replica registers at a time',
+    file: 'src/authserver/upstream-registrations.ts',
+    find: '          if (again !== undefined && isUsable(again)) return again\n',
+    replace: '',
+    tests: REGISTERED,
+  },
+  {
+    rule: 'an upstream that refuses to register us is not asked by each login',
+    file: 'src/upstreams/registered-client.ts',
+    find: 'if (failed !== undefined && clock.now() < failed.untilMs)',
+    replace: 'if (failed !== undefined && clock.now() < 0)',
+    tests: REGISTERED,
+  },
+  {
+    rule: 'an upstream that forgets us at once is not asked again at once',
+    file: 'src/upstreams/registered-client.ts',
+    find: 'if (clock.now() < atMs + LEAST_AGE_MS) return',
+    replace: '',
+    tests: REGISTERED,
+  },
+  {
+    rule: 'what an upstream says of a refused registration is told by its code alone',
+    file: 'src/upstreams/registered-client.ts',
+    find: 'error !== undefined && /^[a-z_]{1,64}$/.test(error)',
+    replace: 'error !== undefined',
+    tests: REGISTERED,
   },
 ]

@@ -38,6 +38,8 @@ export interface Addresses {
   readonly callbacks: readonly Callback[]
   /** The upstreams that a login for this resource (as configured) visits, in order; the first one says who it is. */
   chainOf(resourceUrl: string): readonly ChainLink[]
+  /** Where this upstream may send browsers back to, in the order of code units, each once. */
+  redirectUrisOf(upstream: string): readonly string[]
 }
 
 /**
@@ -67,6 +69,10 @@ export function addressesOf({ spec, resources }: AuthServerConfig): Addresses {
     jwksPath: `${path}/.well-known/jwks.json`,
     callbacks: [...callbacks.values()],
     chainOf: (resourceUrl) => chains.get(resourceUrl) ?? [],
+    redirectUrisOf(upstream) {
+      const links = [...chains.values()].flat().filter(({ provider }) => provider === upstream)
+      return unique(links.map(({ callback }) => callback.url).sort())
+    },
   }
 }
 

@@ -6,7 +6,7 @@ import {
   type SecretHandle,
   type UpstreamTokens,
 } from '../core/index.ts'
-import { createSeal } from '../storage/index.ts'
+import { createSeal, type Seal } from '../storage/index.ts'
 import { addressesOf, type Addresses } from './addresses.ts'
 import { createTakeAssertion } from './clients/assertion.ts'
 import { createAuthenticateClient } from './clients/authentication.ts'
@@ -15,7 +15,7 @@ import type { ClientDirectory } from './clients/directory.ts'
 import { openClients } from './clients/open-clients.ts'
 import type { AuthServerConfig } from './config.ts'
 import type { AuthServerDeps } from './deps.ts'
-import { ID_JAG_PROFILE } from './discovery.ts'
+import { ID_JAG_PROFILE, type Offers } from './discovery.ts'
 import { createEndpoints } from './endpoints.ts'
 import { createIdentityAssertions, type IdentityAssertions } from './grants/identity-assertions.ts'
 import { createGrantsWithoutLogin } from './grants/without-login.ts'
@@ -41,6 +41,7 @@ import { createFamilies } from './tokens/families.ts'
 import { createIssueToken } from './tokens/issue.ts'
 import { createTokenService } from './tokens/token-service.ts'
 import { createUpstream } from '../upstreams/index.ts'
+import { createUpstreamRegistrations } from './upstream-registrations.ts'
 
 /** What a server says of itself for `/readiness`. */
 export interface AuthServerReadiness {
@@ -80,7 +81,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const addresses = addressesOf(config)
   const [resources, lifespans] = [resourceNamesOf(config), lifespansOf(spec)]
   const { handlesOf, ring, secrets, seal } = openKeys(config, deps)
-  const upstreams = new Map(spec.upstreamProviders.map((provider) => [provider.name, createUpstream(provider, deps)]))
+  const upstreams = openUpstreams(spec, addresses, seal, deps)
   const upstreamLooks = handlesOf(spec.upstreamProviders.flatMap(secretsOfUpstream)).map(
     (handle) => () => handle.current(),
   )
@@ -120,12 +121,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const handlers = createEndpoints({
     addresses,
     resources,
-    offers: {
-      grantTypes,
-      grantProfiles: identityAssertions === undefined ? [] : [ID_JAG_PROFILE],
-      authMethods: authMethodsOf(spec),
-      readsDocuments: readsDocuments(spec),
-    },
+    offers: offersOf(spec, grantTypes),
     clients,
     known,
     tokens,
@@ -182,6 +178,16 @@ function openKeys({ spec }: AuthServerConfig, { clock, log, ephemeral, secrets: 
   return { handlesOf, ring, secrets, seal: createSeal(secrets, clock) }
 }
 
+function openUpstreams(spec: AuthServerConfig['spec'], addresses: Addresses, seal: Seal, deps: AuthServerDeps) {
+  const registration = {
+    kept: createUpstreamRegistrations(deps.store, seal),
+    redirectUris: (upstream: string) => addresses.redirectUrisOf(upstream),
+  }
+  return new Map(
+    spec.upstreamProviders.map((provider) => [provider.name, createUpstream(provider, { ...deps, registration })]),
+  )
+}
+
 /** Undefined for a server that takes none. */
 function openIdentityAssertions(
   { issuer, identityAssertions }: AuthServerConfig['spec'],
@@ -211,6 +217,14 @@ function readinessOf(
   }
 }
 
+/** What a server says that it does. */
+const offersOf = (spec: AuthServerConfig['spec'], grantTypes: Offers['grantTypes']): Offers => ({
+  grantTypes,
+  grantProfiles: spec.identityAssertions === undefined ? [] : [ID_JAG_PROFILE],
+  authMethods: authMethodsOf(spec),
+  readsDocuments: readsDocuments(spec),
+})
+
 /** The steps of a login, from the request of a client to its code. */
 function stepsOf(login: LoginParts) {
   const conclude = createConclude(login)
@@ -233,7 +247,9 @@ const secretsOfUpstream = ({
   oauth2Config,
   caBundleRef,
 }: AuthServerConfig['spec']['upstreamProviders'][number]) =>
-  [(oidcConfig ?? oauth2Config)?.clientSecretRef, caBundleRef].filter((ref) => ref !== undefined)
+  [(oidcConfig ?? oauth2Config)?.clientSecretRef, oauth2Config?.dcrConfig?.initialAccessTokenRef, caBundleRef].filter(
+    (ref) => ref !== undefined,
+  )
 
 /** The kind of store, which is told in a gauge: alerts about the store concern logins only where they use it. */
 function tellKind(server: string, { store, metrics }: AuthServerDeps) {

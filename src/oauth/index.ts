@@ -31,7 +31,7 @@ export {
   verifySignature,
 } from './signature.ts'
 export { jwtEndMs, jwtTypeOf, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
-export { askTokenEndpoint, isNoTokenEndpoint } from './token-endpoint.ts'
+export { askTokenEndpoint, isClientRefused, isNoTokenEndpoint } from './token-endpoint.ts'
 export { MAX_LIFETIME_MS, readLifetimeMs, readTokenValue } from './token-values.ts'
 export {
   membersOf,

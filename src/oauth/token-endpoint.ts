@@ -10,7 +10,7 @@ export interface TokenEndpointClient {
 }
 
 /** True when an answer is about our client id or secret; a 401 without a word is (RFC 6749 §5.2). */
-function isClientRefused(response: OutboundResponse): boolean {
+export function isClientRefused(response: OutboundResponse): boolean {
   const error = errorOf(response)
   return error === undefined ? response.status === 401 : refusesClient(error)
 }

@@ -238,6 +238,8 @@ function upstreamUrls({ oidcConfig, oauth2Config }: UpstreamProvider, index: num
     [['oauth2Config', 'authorizationEndpoint'], oauth2Config?.authorizationEndpoint],
     [['oauth2Config', 'tokenEndpoint'], oauth2Config?.tokenEndpoint],
     [['oauth2Config', 'userInfo', 'endpointUrl'], oauth2Config?.userInfo?.endpointUrl],
+    [['oauth2Config', 'dcrConfig', 'discoveryUrl'], oauth2Config?.dcrConfig?.discoveryUrl],
+    [['oauth2Config', 'dcrConfig', 'registrationEndpoint'], oauth2Config?.dcrConfig?.registrationEndpoint],
   ]
   return urls.flatMap(([path, url]) =>
     url === undefined ? [] : [{ path: [...base, ...path], url, insecureAllowHttp: undefined }],

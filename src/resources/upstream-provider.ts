@@ -3,6 +3,7 @@ import { reservedNames, stringMap } from './client-fields.ts'
 import { AUTH_SERVER_FIELDS, refusals, tabledFields } from './manifest-fields/index.ts'
 import {
   celPattern,
+  exclusive,
   HEADER_NAME,
   headerName,
   httpsUrl,
@@ -119,6 +120,27 @@ const IDENTITY_PATH = new RegExp(String.raw`^${PLAIN_PATH}(\|@upstreamjwt\|${PLA
 const identityPath = () =>
   dotPath().regex(IDENTITY_PATH, { error: 'expected a dot path, or two with "|@upstreamjwt|" between them' })
 
+/** How we register ourselves at an upstream (RFC 7591). */
+const dcrConfig = () =>
+  withRules(
+    z.strictObject({
+      discoveryUrl: httpsUrl().optional().describe('Metadata of the upstream (RFC 8414), which name the endpoint.'),
+      registrationEndpoint: httpsUrl().optional().describe('Where clients register.'),
+      initialAccessTokenRef: secretRef().optional().describe('Token that registering takes (RFC 7591 §3).'),
+      softwareId: z.string().min(1).max(255).optional().describe('`software_id` of the registration.'),
+      softwareStatement: z.string().min(1).max(16_384).optional().describe('`software_statement`, a signed JWT.'),
+    }),
+    [
+      exclusive('discoveryUrl', 'registrationEndpoint'),
+      {
+        message: 'expected "discoveryUrl" or "registrationEndpoint"',
+        holds: (value) => value.discoveryUrl !== undefined || value.registrationEndpoint !== undefined,
+        cel: 'has(self.discoveryUrl) || has(self.registrationEndpoint)',
+        json: { anyOf: [{ required: ['discoveryUrl'] }, { required: ['registrationEndpoint'] }] },
+      },
+    ],
+  )
+
 /** Who a token endpoint says it is, in its own answer. */
 const identityFromToken = () =>
   z.strictObject({
@@ -146,6 +168,10 @@ const oauth2Config = () =>
       authorizationEndpoint: httpUrl().describe('Where users log in.'),
       tokenEndpoint: httpUrl().describe('Where codes and refresh tokens become access tokens.'),
       ...clientFields(),
+      clientId: clientFields().clientId.optional(),
+      dcrConfig: dcrConfig()
+        .optional()
+        .describe('The client is registered there by us, once, and kept in the storage; instead of `clientId`.'),
       scopes: scopes().optional().describe('Scopes requested.'),
       tokenResponseMapping: z
         .strictObject({
@@ -165,6 +191,15 @@ const oauth2Config = () =>
       ...tabledFields(AUTH_SERVER_FIELDS, OAUTH2, []),
     }),
     [
+      exclusive('clientId', 'dcrConfig'),
+      exclusive('clientSecretRef', 'dcrConfig'),
+      {
+        message: 'missing, expected the client identifier at the upstream, or "dcrConfig"',
+        at: 'clientId',
+        holds: (value) => value.clientId !== undefined || value.dcrConfig !== undefined,
+        cel: 'has(self.clientId) || has(self.dcrConfig)',
+        json: { anyOf: [{ required: ['clientId'] }, { required: ['dcrConfig'] }] },
+      },
       identitySource,
       ...refusals(AUTH_SERVER_FIELDS, OAUTH2),
       reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),

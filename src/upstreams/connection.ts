@@ -22,6 +22,8 @@ export interface Connections {
   readonly tokens: Outbound
   readonly userInfo: Outbound
   readonly revocations: Outbound
+  /** Where we register ourselves; nothing is opened before the first request. */
+  readonly registrations: Outbound
   close(): Promise<void>
 }
 
@@ -75,14 +77,17 @@ export function createConnections(
     deadlineMs: REVOCATION_DEADLINE_MS,
     retry: true,
   })
+  // What may have arrived is not sent again: it would be another client.
+  const registrations = deps.outbound({ ...common, service: service('registrations'), deadlineMs: DEADLINE_MS })
   return {
     documents: createDocuments(pages, deps.clock, unanswered),
     pages,
     tokens,
     userInfo,
     revocations,
+    registrations,
     close: async () => {
-      await Promise.all([pages.close(), tokens.close(), userInfo.close(), revocations.close()])
+      await Promise.all([pages.close(), tokens.close(), userInfo.close(), revocations.close(), registrations.close()])
     },
   }
 }

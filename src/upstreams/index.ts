@@ -1,4 +1,4 @@
-export type { UpstreamDeps, UpstreamOutboundOptions } from './deps.ts'
+export type { RegistrationDeps, UpstreamDeps, UpstreamOutboundOptions, UpstreamRegistrations } from './deps.ts'
 export { probeUpstream, type UpstreamProbe } from './probe.ts'
 export { createTrustedKeys, type TrustedKeys } from './trusted-keys.ts'
 export type { Upstream, UpstreamLeg, UpstreamLogin, UpstreamTokenSet } from './upstream.ts'

@@ -4,8 +4,10 @@ import type { OAuth2Config, UpstreamProvider, UserInfo } from '../resources/inde
 import { authorizationUrl, codeForm } from './authorization-url.ts'
 import { createConnections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
+import { createRegisteredClient } from './registered-client.ts'
 import { createTokenEndpoint } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
+import { createConfiguredClient } from './upstream-client.ts'
 import { fetchUserInfo } from './user-info.ts'
 
 const NO_CLAIMS = Object.freeze(Object.create(null) as Record<string, never>)
@@ -36,8 +38,15 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
   const { authorizationEndpoint, tokenEndpoint, scopes = [] } = config
   const userInfo = userInfoOf(config)
   const identityProvider = userInfo?.endpointUrl ?? tokenEndpoint
-  const connections = createConnections(provider, [...new Set([tokenEndpoint, identityProvider])], deps)
-  const ask = createTokenEndpoint(config, config, connections, deps)
+  const { clientId, clientSecretRef, dcrConfig } = config
+  const { discoveryUrl, registrationEndpoint } = dcrConfig ?? {}
+  const configured = [tokenEndpoint, identityProvider, discoveryUrl, registrationEndpoint]
+  const connections = createConnections(provider, [...new Set(configured.filter((url) => url !== undefined))], deps)
+  const client =
+    dcrConfig === undefined
+      ? createConfiguredClient({ clientId: clientId ?? '', clientSecretRef }, deps)
+      : createRegisteredClient({ registration: dcrConfig, scopes, name }, connections, deps)
+  const ask = createTokenEndpoint(client, config, connections, deps)
 
   return {
     name,
@@ -45,7 +54,7 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
     authorizationUrl: async (leg) =>
       authorizationUrl(leg, {
         endpoint: authorizationEndpoint,
-        clientId: config.clientId,
+        clientId: (await client.current()).clientId,
         scopes,
         nonce: undefined,
         additional: config.additionalAuthorizationParams,

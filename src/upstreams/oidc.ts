@@ -10,6 +10,7 @@ import { noteKeys } from './key-notes.ts'
 import { createRevocation } from './revocation.ts'
 import { createTokenEndpoint } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
+import { createConfiguredClient } from './upstream-client.ts'
 import { fetchUserInfo } from './user-info.ts'
 
 const DISCOVERY = 'discovery document'
@@ -54,8 +55,9 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     location: { jwksUri: async () => (await discover()).jwksUri, forget },
     onFetched: noteKeys({ upstream: name }, 'ID tokens', log),
   })
-  const revoke = createRevocation(config, connections, deps)
-  const ask = createTokenEndpoint(config, {}, connections, deps)
+  const client = createConfiguredClient(config, deps)
+  const revoke = createRevocation(client, connections, deps)
+  const ask = createTokenEndpoint(client, {}, connections, deps)
 
   const verify = async (read: TokenResponse, metadata: OidcMetadata, nonce: string | undefined) => {
     const { idToken, accessToken } = read

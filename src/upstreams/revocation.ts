@@ -1,8 +1,9 @@
 import { expectOk, serviceOf } from '../oauth/index.ts'
 import type { Connections } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
-import { createClientPost, type UpstreamClient } from './token-endpoint.ts'
+import { createClientPost } from './token-endpoint.ts'
 import type { UpstreamTokenSet } from './upstream.ts'
+import type { UpstreamClient } from './upstream-client.ts'
 
 const WHERE = 'revocation endpoint'
 
@@ -16,12 +17,8 @@ export interface RevocationEndpoint {
  * Revokes tokens at an upstream (RFC 7009 §2.1): the refresh token, which takes the others of its grant along, or the access token
  * where there is none. Throws `identity_provider_unavailable` and `identity_provider_error`.
  */
-export function createRevocation(
-  client: UpstreamClient,
-  { revocations }: Connections,
-  { clock, secrets }: UpstreamDeps,
-) {
-  const post = createClientPost(client, revocations, { where: WHERE, clock, secrets })
+export function createRevocation(client: UpstreamClient, { revocations }: Connections, { clock }: UpstreamDeps) {
+  const post = createClientPost(client, revocations, WHERE)
   return async ({ url, secretInBody }: RevocationEndpoint, tokens: UpstreamTokenSet): Promise<void> => {
     const { refreshToken, accessToken } = tokens
     const hint = refreshToken === undefined ? 'access_token' : 'refresh_token'

@@ -1,8 +1,7 @@
-import { Failure, type Clock, type Outbound, type OutboundResponse, type Secrets } from '../core/index.ts'
-import type { SecretRef } from '../fields/index.ts'
+import { Failure, type Outbound, type OutboundResponse } from '../core/index.ts'
 import {
   askTokenEndpoint,
-  createClientAuthentication,
+  isClientRefused,
   membersOf,
   type Step,
   type TokenResponse,
@@ -13,13 +12,7 @@ import type { IdentityFromToken } from '../resources/index.ts'
 import { type Connections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { readTokenIdentity, type TokenIdentity } from './token-identity.ts'
-
-/** Us, as a client of the upstream's. */
-export interface UpstreamClient {
-  readonly clientId: string
-  /** Absent: a public client, held by PKCE alone. */
-  readonly clientSecretRef?: SecretRef | undefined
-}
+import type { UpstreamClient } from './upstream-client.ts'
 
 /** One request to a token endpoint. */
 export interface Grant {
@@ -50,32 +43,20 @@ export interface AnswerPaths {
 /** A form for one of the endpoints at which we are a client. */
 export type ClientPost = (post: Pick<Grant, 'url' | 'form' | 'secretInBody' | 'endsAtMs'>) => Promise<OutboundResponse>
 
-/**
- * An endpoint of an upstream as one client sees it: HTTP Basic with id and secret, both in the body where only that
- * is on offer, or `client_id` in the body without a secret.
- */
-export function createClientPost(
-  { clientId, clientSecretRef }: UpstreamClient,
-  outbound: Outbound,
-  { where, clock, secrets }: { readonly where: string; readonly clock: Clock; readonly secrets: Secrets },
-): ClientPost {
-  const secret = clientSecretRef === undefined ? undefined : secrets.handle(clientSecretRef)
-  const clientWith = (method: 'clientSecretBasic' | 'clientSecretPost') =>
-    createClientAuthentication(
-      secret === undefined ? { method: 'none', clientId } : { method, clientId, secret },
-      clock,
-    )
-  const [basic, inBody] = [clientWith('clientSecretBasic'), clientWith('clientSecretPost')]
-
-  return async ({ url, form, secretInBody, endsAtMs }) => {
-    const client = secretInBody === true ? inBody : basic
+/** An endpoint of an upstream as one client sees it. */
+export function createClientPost(client: UpstreamClient, outbound: Outbound, where: string): ClientPost {
+  return async ({ url, form, secretInBody }) => {
+    const known = await client.current()
+    const shown = known.authentication(secretInBody === true)
+    let response: OutboundResponse
     try {
       const headers = { 'user-agent': 'mcp-extauth' }
-      const post = { url, form, headers, ...(endsAtMs === undefined ? {} : { endsAtMs }) }
-      return await askTokenEndpoint({ outbound, client }, post)
+      response = await askTokenEndpoint({ outbound, client: shown }, { url, form, headers })
     } catch (error) {
       throw unanswered(error, where)
     }
+    if (client.refused !== undefined && isClientRefused(response)) await client.refused(known)
+    return response
   }
 }
 
@@ -84,9 +65,9 @@ export function createTokenEndpoint(
   client: UpstreamClient,
   { tokenResponseMapping: mapping, identityFromToken }: AnswerPaths,
   connections: Connections,
-  { clock, secrets }: UpstreamDeps,
+  { clock }: UpstreamDeps,
 ): TokenEndpoint {
-  const ask = createClientPost(client, connections.tokens, { where: 'token endpoint', clock, secrets })
+  const ask = createClientPost(client, connections.tokens, 'token endpoint')
   return async (grant) => {
     // Lifetimes count from here: the answer's way back is part of them.
     const sentAtMs = clock.now()

@@ -39,7 +39,13 @@ async function checkUpstream(
   const line = about('upstream', name)
   const urls =
     oidcConfig === undefined
-      ? [oauth2Config?.authorizationEndpoint, oauth2Config?.tokenEndpoint, oauth2Config?.userInfo?.endpointUrl]
+      ? [
+          oauth2Config?.authorizationEndpoint,
+          oauth2Config?.tokenEndpoint,
+          oauth2Config?.userInfo?.endpointUrl,
+          oauth2Config?.dcrConfig?.discoveryUrl,
+          oauth2Config?.dcrConfig?.registrationEndpoint,
+        ]
       : [oidcConfig.issuerUrl]
   const configuredUrls = urls.filter((url) => url !== undefined)
   const lines: CheckResult[] = []
@@ -63,6 +69,11 @@ async function checkUpstream(
   const { clock, log, secrets, outbound } = context.obtain
   const probe = probeUpstream(provider, redirectUri, { clock, log, secrets, outbound })
   try {
+    // Each look would be one more client there.
+    if (oauth2Config?.dcrConfig !== undefined) {
+      const client = about('upstream.client', name).skipped('it is registered by the first login, and not by this')
+      return [...lines, client, ...(await userInfoLine(name, probe))]
+    }
     const login = await loginLine(name, redirectUri, probe)
     lines.push(login.line)
     if (!login.isKnown) return lines

@@ -13,7 +13,8 @@ export function redirectUris(routes: readonly ResolvedRoute[], address: string):
     const { server, providers } = authServer
     const resource = (resourceUrl ?? `http://${address}${path}`).replace(/\/$/, '')
     for (const { name, oidcConfig, oauth2Config } of server.spec.upstreamProviders) {
-      if (!providers.includes(name)) continue
+      // Who registers by itself says them itself.
+      if (!providers.includes(name) || oauth2Config?.dcrConfig !== undefined) continue
       const uri = (oidcConfig ?? oauth2Config)?.redirectUri ?? `${resource}/oauth/callback`
       const message = `register at the upstream provider "${name}" of "${server.name}" the redirect URI ${uri}`
       found.set(message, fileProblem(server.source.file, message, { line: server.source.line, column: 1 }))

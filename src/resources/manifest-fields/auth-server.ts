@@ -19,15 +19,19 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
   cimd: runs(
     '`enabled` absent: false, and true in documents of `extauth.dev`; a document that says how long it counts is kept that long',
   ),
-  delegateClients: refused('no client acts for others here; expected none'),
-  trustedIssuers: refused('tokens of other issuers are not exchanged here; expected none'),
+  delegateClients: refused(
+    'no client gets tokens for somebody else by an exchange here (RFC 8693); expected none, and "clients" for programs that act for themselves',
+  ),
+  trustedIssuers: refused(
+    'tokens of other issuers are not exchanged here; expected none, and "identityAssertions" for issuers that vouch for users',
+  ),
   'upstreamProviders[].oidcConfig.subjectClaim': runs(),
   'upstreamProviders[].oauth2Config.identityFromToken': runs('dot paths, and `|@upstreamjwt|` once; no other queries'),
   'upstreamProviders[].oauth2Config.userInfo': runs(
     'without it and without `identityFromToken` the provider is refused: a subject made from a token changes with it',
   ),
-  'upstreamProviders[].oauth2Config.dcrConfig': refused(
-    'nothing is registered at an upstream; expected "clientId" of a client that is registered there',
+  'upstreamProviders[].oauth2Config.dcrConfig': runs(
+    'registered once for all replicas; with storage `memory` at each start',
   ),
   'upstreamProviders[].oauth2Config.allowPrivateIPs': refused(
     'expected "allowPrivateIP" beside "oauth2Config" instead',

@@ -1,5 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSockets } from '../../support/sockets.ts'
+import { TLS } from '../../support/tls.ts'
 import { type Answering, documents, type Folder, openFolder, type Site, site } from './rig.ts'
 
 let folder: Folder
@@ -13,6 +15,7 @@ const serve = async (answers: Readonly<Record<string, Answering>>): Promise<Site
 beforeAll(async () => {
   folder = await openFolder()
   await folder.write('secrets/client/secret', 'sesame')
+  await folder.write('secrets/client/ca', TLS.ca.toString())
   await folder.write('secrets/hmac/key', 'k'.repeat(32))
   const pem = (key: ReturnType<typeof generateKeyPairSync>['privateKey']) =>
     key.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -144,4 +147,23 @@ describe('extauth check goes the way of a login', () => {
     const { wrong } = await check(oauth2((await provider()).url), refs)
     expect(wrong.map((each) => each.check)).toEqual(['authserver'])
   })
+})
+
+it('a client that registers itself is not registered by a look', async () => {
+  const sockets = createSockets()
+  let asked = 0
+  const url = await sockets.https(TLS.server, (_request, response) => {
+    asked += 1
+    response.writeHead(404).end()
+  })
+  const { url: here } = await provider()
+  const registering = oauth2(here, {
+    clientId: undefined,
+    clientSecretRef: undefined,
+    dcrConfig: { registrationEndpoint: `${url}/register` },
+  })
+  const { checks } = await check({ ...registering, caBundleRef: { name: 'client', key: 'ca' } })
+  expect(JSON.stringify(checks)).toContain('it is registered by the first login, and not by this')
+  expect(asked).toBe(0)
+  await sockets.closeAll()
 })

@@ -29,9 +29,8 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'identity-assertion.yaml': 'runs',
   'login-oauth2.yaml': 'loads',
   'login-of-today.yaml': [
-    'delegateClients  no client acts for others here',
+    'delegateClients  no client gets tokens for somebody else by an exchange here',
     'trustedIssuers  tokens of other issuers are not exchanged here',
-    'oauth2Config.dcrConfig  nothing is registered at an upstream',
     'storage.redis.clusterMode  a store in cluster mode is not used here',
   ],
   'login.yaml': 'runs',
