@@ -125,6 +125,12 @@ describe('a client that registers itself at the upstream', () => {
     const gate = Promise.withResolvers<undefined>()
     registrar.after = gate.promise
     const rig = await open(registrar)
+    const locked: string[] = []
+    const lock = rig.store.lock.bind(rig.store)
+    rig.store.lock = (name, options) => {
+      locked.push(name)
+      return lock(name, options)
+    }
     const client = await register(rig)
     const begin = async () => {
       const browser = new Browser()
@@ -135,6 +141,7 @@ describe('a client that registers itself at the upstream', () => {
     await expect.poll(() => registrar.asked.length).toBe(1)
     rig.open()
     const second = await begin()
+    await expect.poll(() => locked.length).toBe(2)
     gate.resolve(undefined)
     const ids = [await first.sent, await second.sent].map(({ location = '' }) =>
       new URL(location).searchParams.get('client_id'),
