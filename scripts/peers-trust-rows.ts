@@ -20,7 +20,7 @@ export interface TrustRow {
 export const POD = {
   iss: 'https://oidc.eks.eu-central-1.amazonaws.com/id/EXAMPLE',
   aud: 'sts.amazonaws.com',
-  sub: 'system:serviceaccount:extauth-system:mcp-extauth',
+  sub: 'system:serviceaccount:mcp:tools',
 }
 const CALLER = { iss: 'https://login.example.com', aud: 'mcp', sub: 'alice' }
 export const tokenOf = (claims: object): string =>

@@ -6,20 +6,10 @@ import { Peer } from './peer.ts'
 import type { RequestKind } from './request-kind.ts'
 import { type ConnectionLimits, notUnderstood, parserFailure, renderRefusal, type Refusal, toldOf } from './refusal.ts'
 import { StuckWatch, type CutReason, type StuckReason, type Patience } from './stuck.ts'
+import { MAX_IN_ONE_PACKET, MAX_UNANSWERED, type Waiting } from './waiting.ts'
 
-/** Requests of one connection that may be unanswered before it is read no further. */
-const MAX_UNANSWERED = 16
-/** Most that may come with one packet; the parser can't be stopped in the middle of it. More ends the connection. */
-const MAX_IN_ONE_PACKET = 256
 /** How long a refused client may take to read why, in milliseconds. */
 const CLOSING_MS = 2000
-
-/** A request that waits for the answer before it to go out. */
-interface Waiting {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly kind: RequestKind
-}
 
 /**
  * One client connection. Its requests are answered one after the other (RFC 9112 §9.3.2 asks for that as soon as one of
@@ -60,6 +50,11 @@ export class Connection<T = unknown> {
   get isBusy(): boolean {
     const response = this.#response
     return response !== undefined && !response.destroyed && !(response.writableFinished && response.socket === null)
+  }
+
+  /** Another protocol was asked for; its ends are its own. */
+  get isUpgraded(): boolean {
+    return this.#response !== undefined && this.#request === undefined
   }
 
   /** A request has been parsed: it is served now or when those before it are answered. */

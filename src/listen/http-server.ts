@@ -43,6 +43,8 @@ export function createHttpServer<T>(options: {
       : createTlsServer({ ...settings, ...secureContext(tls), handshakeTimeout: deadlines.headersMs })
   // The size is bounded above; a bound on the number would silently leave out what comes after.
   server.maxHeadersCount = 0
+  // What was asked is answered although nothing more will come; for how long is said in `watchHalfClosed`.
+  Object.assign(server, { httpAllowHalfOpen: true })
 
   server.on('request', (request, response) => connectionOf(request.socket).take(request, response, PLAIN))
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>

@@ -7,6 +7,8 @@ import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
+
+import { watchHalfClosed } from './half-closed.ts'
 import { createHttpServer } from './http-server.ts'
 import type { ConnectionLimits } from './refusal.ts'
 import type { CutReason } from './stuck.ts'
@@ -170,6 +172,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     const connection = new Connection(socket, rules)
     bySocket.set(socket, connection)
     connections.add(connection)
+    watchHalfClosed(socket, connection)
     socket.once('close', () => {
       connections.delete(connection)
       connection.closed()

@@ -60,7 +60,7 @@ describe('a limit of connections', () => {
     const script = `import { openListener, parseListenAddress } from ${JSON.stringify(door)}
       const say = (level) => (fields, message) => console.log(JSON.stringify({ level, message, ...fields }))
       const log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
-      const counter = { with: (reason) => ({ add: () => console.log('refused ' + reason) }) }
+      const counter = { with: (reason) => ({ add: () => console.log('refused ' + reason), set: () => {} }) }
       const metrics = { counter: () => counter, gauge: () => counter, histogram: () => counter }
       const listener = await openListener({ address: parseListenAddress('127.0.0.1:0'), headerLimitBytes: 16384,
         descriptorsPerConnection: 2, clock: Date, log, metrics,

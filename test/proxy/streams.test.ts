@@ -129,7 +129,7 @@ describe('event streams', () => {
     const proxy = await startProxy(sockets, runtimeOf([route]))
     const client = rawConnect(proxy.url, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await obtaining.promise
-    client.socket.destroy()
+    client.socket.resetAndDestroy()
     await new Promise((resolve) => setTimeout(resolve, 50))
     obtained.resolve(undefined)
     await vi.waitFor(() => expect(proxy.log.lines.join()).toContain('"reason":"client_gone"'))
