@@ -12,6 +12,7 @@ export function jsonRpcIdOf(body: Buffer): Id | undefined {
   if (body.length === 0 || body.length > MAX_SEARCHED_BYTES) return undefined
   const message = parseMessage(body)
   if (message.kind === 'notification' || message.id === null) return undefined
+  if (message.kind === 'malformed' && message.isOther === true) return undefined
   const { id } = message
   if (typeof id === 'string') return id.length <= MAX_ID_LENGTH ? id : undefined
   return isExact(id) ? id : undefined

@@ -33,6 +33,8 @@ export interface Malformed {
   readonly code: typeof PARSE_ERROR | typeof INVALID_REQUEST
   readonly why: string
   readonly id: Id | null
+  /** It does not say that it is JSON-RPC 2.0. */
+  readonly isOther?: boolean
 }
 
 export const PARSE_ERROR = -32_700
@@ -85,8 +87,12 @@ function messageOf(value: unknown, bytes: Buffer): Message | Malformed {
   if (!isObject(value)) return malformed(INVALID_REQUEST, 'not a JSON-RPC message')
   const { jsonrpc, id, method, params } = value
   const known = isId(id) ? id : null
-  // Of another protocol even the id means something else (JSON-RPC 2.0 §5: null then).
-  if (jsonrpc !== '2.0') return malformed(INVALID_REQUEST, 'not a JSON-RPC 2.0 message')
+  // Of another protocol even the id means something else (JSON-RPC 2.0 §5: null then); where none is named, it is a slip.
+  if (jsonrpc !== '2.0')
+    return {
+      ...malformed(INVALID_REQUEST, 'not a JSON-RPC 2.0 message', jsonrpc === undefined ? known : null),
+      isOther: true,
+    }
   const line = withoutBreaks(bytes)
   if (typeof method === 'string') {
     const given = isObject(params) ? params : {}

@@ -170,7 +170,7 @@ describe('the registry as the README starts it', () => {
 describe("the lab's own commands", () => {
   it('work as they are printed', async () => {
     const commands = lab.stdout().match(/^ {4}curl .*$/gm) ?? []
-    expect(commands).toHaveLength(12)
+    expect(commands).toHaveLength(14)
     for (const command of commands) {
       const { code, stdout } = await bash(command)
       expect([command, code]).toEqual([command, 0])

@@ -41,7 +41,7 @@ describe('a try from the page', () => {
   it('calls a tool in both eras on every route of the lab, and the request is in the list', async () => {
     const { page, troubles, close, connect, choose, outcome } = await openTry()
     const { routes } = await ask<{ routes: { name: string }[] }>(lab.inspectUrl ?? '', '/api/overview')
-    expect(routes).toHaveLength(11)
+    expect(routes).toHaveLength(12)
     for (const { name } of routes) {
       for (const era of ERAS) {
         await connect(name, era, { user: 'alice' })

@@ -40,7 +40,7 @@ describe('extauth lab', () => {
 
   test('each command that it prints works as it stands', async () => {
     const commands = lab.output.stdout.split('\n').filter((line) => line.startsWith('    curl '))
-    expect(commands).toHaveLength(12)
+    expect(commands).toHaveLength(14)
     for (const command of commands) {
       const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT })
       expect(stdout).toMatch(

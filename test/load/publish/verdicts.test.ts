@@ -23,6 +23,8 @@ const BEYOND_CEL = [
   /: line \d+, column \d+ of the expression: /,
   /: expected a policy(?: as JSON)?(?:, with placeholders in texts only)?: an object with "Statement"$/,
   /: a session policy has at most 2048 characters, this has \d+$/,
+  /: a session policy has at most 2048 characters, this would have \d+ or more$/,
+  /: this text has characters or a length that STS does not take$/,
   /: no placeholder may stand in /,
   /: this tag is there already; case does not count$/,
   // Rules of a NetworkPolicy are anything to the definition, and CEL in it knows no networks.
