@@ -153,17 +153,17 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     running.set(part, spawn(binary, [part, ...args[part]], { stdio: ['ignore', log, log] }))
   }
   const answers = async (probe: string): Promise<void> => {
-    const ca = await eventually(() => readFileSync(file('certs/apiserver.crt')), 60_000)
-    const dispatcher = new Agent({ connect: { ca } })
-    try {
-      await eventually(async () => {
+    await eventually(async () => {
+      // Read each time: the first time it may be written only in part.
+      const dispatcher = new Agent({ connect: { ca: readFileSync(file('certs/apiserver.crt')) } })
+      try {
         const answer = await request(`${server}${probe}`, { dispatcher, headers: { authorization: `Bearer ${token}` } })
         await answer.body.dump()
         if (answer.statusCode !== 200) throw new Error(`${probe} answers ${answer.statusCode}`)
-      }, 120_000)
-    } finally {
-      await dispatcher.destroy()
-    }
+      } finally {
+        await dispatcher.destroy()
+      }
+    }, 180_000)
   }
   const start = async (part: Part): Promise<void> => {
     spawnPart(part)
