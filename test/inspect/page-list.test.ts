@@ -168,21 +168,35 @@ describe('the list', () => {
     await close()
   }, 60_000)
 
-  it('gives a request as a curl command with a placeholder, which works with a token', async () => {
-    const { page, troubles, close } = await open()
-    const headers = await aliceAt('bearer-token')
-    await callTool(lab, '/bearer-token', headers, 'large_result', { bytes: 12, note: `it's $(false) "` })
-    await page.locator('a[data-row]').first().click()
-    await page.getByRole('button', { name: 'Copy as curl' }).click()
-    const command = await page.locator('textarea.command').inputValue()
-    expect(command).toContain('-H "Authorization: Bearer $TOKEN"')
-    expect(command).not.toContain('[masked]')
-    const env = { ...process.env, TOKEN: headers['authorization']?.slice('Bearer '.length) }
-    const { stdout } = await promisify(execFile)('sh', ['-c', command], { env, timeout: 20_000 })
-    expect(stdout).toContain('0123456789ab')
-    expect(troubles).toEqual([])
-    await close()
-  }, 30_000)
+  it.each([
+    ['was answered', undefined],
+    ['was refused before the backend', 'Bearer not-a-token-of-anybody'],
+  ])(
+    'gives a request that %s as a curl command with a placeholder, which works with a token',
+    async (_what, shown) => {
+      const { page, troubles, close } = await open()
+      const headers = await aliceAt('bearer-token')
+      const first = shown === undefined ? headers : { ...headers, authorization: shown }
+      const { status } = await callTool(lab, '/bearer-token', first, 'large_result', {
+        bytes: 12,
+        note: `it's $(false) "`,
+      })
+      expect(status).toBe(shown === undefined ? 200 : 401)
+      await page.locator('a[data-row]').first().click()
+      // Which method and which tool, although nobody behind the proxy was asked.
+      await page.getByRole('region', { name: 'Request', exact: true }).getByText('large_result').first().waitFor()
+      await page.getByRole('button', { name: 'Copy as curl' }).click()
+      const command = await page.locator('textarea.command').inputValue()
+      expect(command).toContain('-H "Authorization: Bearer $TOKEN"')
+      expect(command).not.toContain('[masked]')
+      const env = { ...process.env, TOKEN: headers['authorization']?.slice('Bearer '.length) }
+      const { stdout } = await promisify(execFile)('sh', ['-c', command], { env, timeout: 20_000 })
+      expect(stdout).toContain('0123456789ab')
+      expect(troubles).toEqual([])
+      await close()
+    },
+    30_000,
+  )
 })
 
 describe('every view', () => {
