@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { freePort } from './inspector.ts'
+import { freePort } from '../lab/free-port.ts'
 import { type Running, startProcess } from './processes.ts'
 
 /** Where Caddy is: `named` (throws when nothing can be run there), else the first on PATH; undefined when there is none. */

@@ -1,19 +1,8 @@
-import { createServer } from 'node:net'
-
 /** Environment of a process that lets its memory be collected by `collectGarbage(port)`. */
 export const inspectable = (port: number): NodeJS.ProcessEnv => ({
   ...process.env,
   NODE_OPTIONS: `--inspect=127.0.0.1:${port}`,
 })
-
-/** A port that nobody listens on now. */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 
 /** Has a process collect its garbage, so that what it still holds is what it needs. */
 export const collectGarbage = async (port: number): Promise<void> => {

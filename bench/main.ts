@@ -3,7 +3,8 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { findCaddy, startCaddy } from './caddy.ts'
-import { freePort, inspectable } from './inspector.ts'
+import { freePort } from '../lab/free-port.ts'
+import { inspectable } from './inspector.ts'
 import { measureEvents, measureIdle, measureLoad, type StreamFigures, type Subject } from './measure.ts'
 import {
   forkScript,

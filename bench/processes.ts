@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Command } from './commands.ts'
-import { freePort } from './inspector.ts'
+import { freePort } from '../lab/free-port.ts'
 
 /** A process of the benchmark. */
 export interface Running {

@@ -9,7 +9,8 @@ export {
   type LabIdentityProviderOptions,
 } from './identity/provider.ts'
 export { LAB_AUDIENCE } from './identity/tokens.ts'
-export { freePort, PortInUse } from './listen.ts'
+export { freePort } from './free-port.ts'
+export { PortInUse } from './listen.ts'
 export type { RecordedRequest, WaitOutcome } from './mcp/state.ts'
 export { LAB_REDIS_RULES, type LabRedis, type LabRedisPorts, startLabRedis } from './redis/deployment.ts'
 export type { Requirement } from './requirements.ts'

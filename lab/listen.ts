@@ -1,5 +1,4 @@
 import type { RequestListener } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
 import { causeOf, type Log } from '../src/core/index.ts'
 import { openListener, type TlsMaterial } from '../src/listen/index.ts'
 
@@ -49,13 +48,4 @@ export async function listenOnLoopback(
     throw causeOf(cause).code === 'EADDRINUSE' ? new PortInUse(port, { cause }) : error
   })
   return { url: opened.url, close: () => opened.close() }
-}
-
-/** A port of 127.0.0.1 that was free a moment ago, for what has to know its own address before it listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -8,7 +8,8 @@ import { CONTAINER_PATH, type LabMetadata, startLabMetadata } from '../lab/metad
 import { Secret, type AwsCredential } from '../src/core/index.ts'
 import { createServiceSource, createCloudStsSource, identityFor } from '../src/obtain/index.ts'
 import { type AmbientName, chainOf } from '../src/resources/index.ts'
-import { freePort, untilListening } from './peers-moto.ts'
+import { freePort } from '../lab/free-port.ts'
+import { untilListening } from './peers-moto.ts'
 import type { Python } from './peers-python.ts'
 import { callerWith, clock, environmentOnly, portsFor, REGION, specOf } from './peers-sources.ts'
 

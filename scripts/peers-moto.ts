@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { request } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
 import path from 'node:path'
+import { freePort } from '../lab/free-port.ts'
 import { applyAws } from '../src/apply/aws.ts'
 import type { Draft } from '../src/apply/applier.ts'
 import { Secret, type AwsCredential } from '../src/core/index.ts'
@@ -137,15 +136,6 @@ export function send(
     sent.on('error', reject)
     sent.end(body)
   })
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
 }
 
 /** Waits for a server on loopback that answers at `path`. */

@@ -17,6 +17,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Pool } from 'undici'
+import { freePort } from '../../lab/free-port.ts'
 import { cpuOf, forkScript } from '../processes.ts'
 
 const ROUNDS = 91
@@ -90,15 +91,6 @@ spec:
     - { name: exchange, path: /exchange, target: "${backend}/mcp", externalAuthConfigRef: { name: exchange } }
     - { name: signed, path: /signed, target: "${backend}/mcp", externalAuthConfigRef: { name: signed } }
 `
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 const directory = mkdtempSync(path.join(tmpdir(), 'extauth-bench-'))
 mkdirSync(path.join(directory, 'secrets', 'bench'), { recursive: true })

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { freePort } from '../inspector.ts'
+import { freePort } from '../../lab/free-port.ts'
 import { install } from '../installed.ts'
 import { median } from '../measure.ts'
 import { cpuOf, type Generator, memoryOf, startProcess, startProxyCommand, type Running } from '../processes.ts'

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { freePort } from '../listen.ts'
+import { freePort } from '../free-port.ts'
 
 /** A Redis or a Sentinel that this process has started. */
 export interface RedisProcess {

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Agent, request } from 'undici'
+import { freePort } from '../../../lab/free-port.ts'
 import { CONTROL_PLANE, findProgram } from './binary.ts'
 
 type Part = 'etcd' | 'kube-apiserver' | 'kube-controller-manager'
@@ -54,7 +54,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   if (binary === undefined) throw new Error('no control plane')
   const directory = mkdtempSync(path.join(tmpdir(), 'extauth-cluster-'))
   const file = (name: string): string => path.join(directory, name)
-  const [etcdPort, peerPort, apiPort, managerPort] = await freePorts(4)
+  const [etcdPort, peerPort, apiPort, managerPort] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
   const etcd = `http://127.0.0.1:${etcdPort}`
   const peer = `http://127.0.0.1:${peerPort}`
   const server = `https://127.0.0.1:${apiPort}`
@@ -221,22 +221,4 @@ export async function eventually<T>(attempt: () => T | Promise<T>, withinMs = 30
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  return Promise.all(
-    servers.map(async (server) => {
-      const address = server.address()
-      await new Promise((resolve) => server.close(resolve))
-      if (typeof address !== 'object' || address === null) throw new Error('no port')
-      return address.port
-    }),
-  )
 }

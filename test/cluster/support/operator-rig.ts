@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { parse, parseAllDocuments } from 'yaml'
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
+import { freePort } from '../../../lab/free-port.ts'
 import { openMetrics } from '../../../src/report/metrics.ts'
 import {
   type KubeClient,
@@ -156,13 +156,4 @@ export async function installWebhooks(installer: KubeClient, ownNamespace: strin
 export function kustomize(folder: string): KubeObject[] {
   const text = execFileSync('kubectl', ['kustomize', path.join(root, folder)], { encoding: 'utf8' })
   return parseAllDocuments(text).map((document) => document.toJS() as KubeObject)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (typeof address !== 'object' || address === null) throw new Error('no port')
-  return address.port
 }
