@@ -241,7 +241,7 @@ export const LOGINS: readonly Mutation[] = [
   },
   {
     rule: 'an HMAC secret has 32 bytes',
-    file: 'src/authserver/keys/sealing-secrets.ts',
+    file: 'src/signing/sealing-secrets.ts',
     find: 'first.bytes().length < LEAST_BYTES',
     replace: 'first.bytes().length < 1',
     tests: ['test/authserver/chain-and-keys.test.ts'],

@@ -1,6 +1,6 @@
 import type { Clock, Log, Metrics, Secrets } from '../core/index.ts'
 import type { Store } from '../storage/index.ts'
-import type { EphemeralKeys } from './keys/ephemeral.ts'
+import type { EphemeralKeys } from '../signing/index.ts'
 import type { UpstreamDeps } from '../upstreams/index.ts'
 
 /** Everything that an authorization server needs from outside. */

@@ -1,7 +1,7 @@
 import { SIGNATURE_ALGORITHMS } from '../resources/index.ts'
 import type { Addresses } from './addresses.ts'
 import type { AuthMethod, GrantType } from './clients/client.ts'
-import type { SigningKey } from './keys/signing-key.ts'
+import type { SigningKey } from '../signing/index.ts'
 import type { ResourceNames } from './resource-names.ts'
 
 /** What a server gives tokens for. */

@@ -1,11 +1,7 @@
 export type { AuthServerConfig, AuthServerResource } from './config.ts'
 export type { AuthServerDeps } from './deps.ts'
-export {
-  createEphemeralKeys,
-  makeEphemeralMaterial,
-  type EphemeralKeys,
-  type EphemeralMaterial,
-} from './keys/ephemeral.ts'
+// Loaded with the server that they are for, and not before.
+export { createEphemeralKeys } from '../signing/index.ts'
 export { openAuthServer, type AuthServer, type AuthServerReadiness } from './server.ts'
 export type { NewUpstreamSession, UpstreamSessions } from './sessions/session.ts'
 export { createUpstreamSessions, type UpstreamSessionsOptions } from './sessions/sessions.ts'

@@ -1,5 +1,5 @@
 import { type Claims, type Clock, holderWithoutLogin, type InProcessIssuer } from '../core/index.ts'
-import type { KeyRing } from './keys/key-ring.ts'
+import type { KeyRing } from '../signing/index.ts'
 import type { UpstreamSessions } from './sessions/session.ts'
 
 /** What routes of this process know of a server: its keys, and which of its sessions there are. */

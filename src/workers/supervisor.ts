@@ -1,6 +1,6 @@
 import type { WorkerProcess } from './worker-process.ts'
 import { randomBytes } from 'node:crypto'
-import { type EphemeralMaterial, makeEphemeralMaterial } from '../authserver/index.ts'
+import { type EphemeralMaterial, makeEphemeralMaterial } from '../signing/index.ts'
 import { Failure, type FailureCode } from '../core/index.ts'
 import { parseListenAddress } from '../listen/index.ts'
 import {

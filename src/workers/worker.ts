@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { type Common, type ProxyProcess, type ProxyProcessOptions, startProxy } from '../compose/proxy/index.ts'
-import { createEphemeralKeys, type EphemeralKeys } from '../authserver/index.ts'
+import { createEphemeralKeys, type EphemeralKeys } from '../signing/index.ts'
 import { asFailure, causeOf, Secret } from '../core/index.ts'
 import { Closers, ConfigError, EXIT, type Io, namesIn, growYoungGeneration } from '../compose/index.ts'
 import type { OpenLog } from '../report/index.ts'

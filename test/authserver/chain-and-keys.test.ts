@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterEach, describe, expect, it } from 'vitest'
-import { readSigningKey } from '../../src/authserver/keys/signing-key.ts'
+import { readSigningKey } from '../../src/signing/signing-key.ts'
 import { Secret } from '../../src/core/index.ts'
 import { createCaller } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'

@@ -1,10 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import {
-  createEphemeralKeys,
-  openAuthServer,
-  type AuthServer,
-  type AuthServerConfig,
-} from '../../src/authserver/index.ts'
+import { openAuthServer, type AuthServer, type AuthServerConfig } from '../../src/authserver/index.ts'
+import { createEphemeralKeys } from '../../src/signing/index.ts'
 import { createOutbound, type Resolver } from '../../src/net/index.ts'
 import { embeddedAuthServer } from '../../src/resources/embedded-auth-server.ts'
 import { upstreamProvider } from '../../src/resources/upstream-provider.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { type Claims, GRANT_CLAIM, type GrantWithoutLogin } from '../../core/index.ts'
-import type { SigningKey } from '../keys/signing-key.ts'
+import type { SigningKey } from '../../signing/index.ts'
 
 /** What an access token says (RFC 9068 §2.2, authserver.md §4.7). */
 export interface AccessTokenInput {

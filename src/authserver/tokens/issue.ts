@@ -1,5 +1,5 @@
 import type { Claims, Clock, Log } from '../../core/index.ts'
-import type { KeyRing } from '../keys/key-ring.ts'
+import type { KeyRing } from '../../signing/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { type AccessTokenInput, signAccessToken } from './access-token.ts'
 import { selectClaims } from './claims.ts'

@@ -2,7 +2,7 @@ import type { FixedSettings } from './reloader.ts'
 import type { Store } from '../../storage/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import type { Secret } from '../../core/index.ts'
-import type { EphemeralKeys } from '../../authserver/index.ts'
+import type { EphemeralKeys } from '../../signing/index.ts'
 /** What the workers of one proxy have in common; a process alone has its own. */
 export interface Common {
   /** Of the supervisor, which accepts connections and hands them round. */

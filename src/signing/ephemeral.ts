@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { Secret } from '../../core/index.ts'
-import type { SealingKeys } from '../../storage/index.ts'
+import { Secret } from '../core/index.ts'
+import type { SealingKeys } from '../storage/index.ts'
 import { makeSigningKey, readSigningKey, type SigningKey } from './signing-key.ts'
 
 /** Keys for servers that have none configured: made when first needed, the same for as long as the process lives. */

@@ -1,4 +1,4 @@
-import { Failure, type Log, type SecretHandle } from '../../core/index.ts'
+import { Failure, type Log, type SecretHandle } from '../core/index.ts'
 import { follow } from './followed.ts'
 import { readSigningKey, type SigningKey } from './signing-key.ts'
 

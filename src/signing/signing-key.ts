@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject } from 'node:crypto'
-import { Failure, type IssuerKey, type Secret } from '../../core/index.ts'
+import { Failure, type IssuerKey, type Secret } from '../core/index.ts'
 
 /** A key that signs our tokens, and its public half. */
 export interface SigningKey extends IssuerKey {

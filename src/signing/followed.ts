@@ -1,4 +1,4 @@
-import { asFailure, type Log, type SecretHandle } from '../../core/index.ts'
+import { asFailure, type Log, type SecretHandle } from '../core/index.ts'
 
 /** A value that is made from secrets, and made anew when they change. */
 export interface Followed<T> {

@@ -1,5 +1,5 @@
-import { Failure, type Log, type Secret, type SecretHandle } from '../../core/index.ts'
-import { createSealingKeys, type SealingKeys } from '../../storage/index.ts'
+import { Failure, type Log, type Secret, type SecretHandle } from '../core/index.ts'
+import { createSealingKeys, type SealingKeys } from '../storage/index.ts'
 import { follow } from './followed.ts'
 
 /** Bytes of the current HMAC secret (specification, `hmacSecretRefs`). */
