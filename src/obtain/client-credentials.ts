@@ -5,7 +5,7 @@ import type { ClientCredentials, ResolvedAuthOf } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { OwnSource } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
-import { readBearerToken, TOKEN_ENDPOINT, usedUntilMs } from './token-exchange-response.ts'
+import { OWN_TOKEN_ENDPOINT, readBearerToken, usedUntilMs } from './token-exchange-response.ts'
 
 /** The form, which is the same every time. */
 function formOf({ scopes = [], audience, resource, additionalParams = {} }: ClientCredentials) {
@@ -42,14 +42,14 @@ export function createClientCredentialsSource(
         // The lifetime counts from here: the answer's way back is part of it.
         const sentAtMs = clock.now()
         const response = await client.post({ form, endsAtMs })
-        const context = { tokenUrl, sentAtMs, nowMs: clock.now() }
+        const context = { tokenUrl, sentAtMs, nowMs: clock.now(), service: OWN_TOKEN_ENDPOINT }
         const { token, expiresAtMs } = readBearerToken(response, context, ownTokenFailure)
         return {
           credential: { kind: 'header', name: header, value: new Secret(`Bearer ${token.reveal()}`) },
           expiresAtMs: usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew),
         }
       } catch (error) {
-        const failure = outboundFailure(error, TOKEN_ENDPOINT)
+        const failure = outboundFailure(error, OWN_TOKEN_ENDPOINT)
         logFailure(failure)
         throw failure
       }

@@ -24,6 +24,9 @@ export const TOKEN_ENDPOINT: ServiceFailures = {
   isAboutTokens: true,
 }
 
+/** The same where no caller's token is shown: what goes wrong is about none, and is tried again as soon as anything is. */
+export const OWN_TOKEN_ENDPOINT: ServiceFailures = { ...TOKEN_ENDPOINT, isAboutTokens: false }
+
 /** A token that is older than this was good when it was new, so that `invalid_request` is about its session. */
 const FRESH_MS = 2 * 60_000
 
@@ -54,8 +57,11 @@ export interface ExchangeContext {
   readonly issuedAtMs: number | undefined
 }
 
-/** The part of it that is about a token of the proxy's own. */
-export type TokenContext = Pick<ExchangeContext, 'tokenUrl' | 'sentAtMs' | 'nowMs'>
+/** The part of it that is about the token that is given. */
+export interface TokenContext extends Pick<ExchangeContext, 'tokenUrl' | 'sentAtMs' | 'nowMs'> {
+  /** What troubles of the endpoint are called. Default: those of one that callers' tokens are shown to. */
+  readonly service?: ServiceFailures
+}
 
 /**
  * `invalid_request` is what RFC 8693 §2.2.2 has for a subject token that is no longer good, and servers answer so to an
@@ -90,8 +96,9 @@ function stepUpOf(response: OutboundResponse): ChallengeHint {
 }
 
 /** The failure that an answer other than 200 stands for (decisions §5). Of the answer it names the error code alone. */
-function refusal(response: OutboundResponse, { tokenUrl, nowMs }: TokenContext, judge: JudgeError): Failure {
-  const busy = busyFailure(response, TOKEN_ENDPOINT, nowMs)
+function refusal(response: OutboundResponse, context: TokenContext, judge: JudgeError): Failure {
+  const { tokenUrl, nowMs, service = TOKEN_ENDPOINT } = context
+  const busy = busyFailure(response, service, nowMs)
   if (busy !== undefined) return busy
   const { status } = response
   if (isNoTokenEndpoint(response)) {
@@ -110,7 +117,7 @@ function refusal(response: OutboundResponse, { tokenUrl, nowMs }: TokenContext, 
     ...(code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code === 'insufficient_user_authentication' ? { challenge: stepUpOf(response) } : {}),
     ...(code === 'identity_provider_unavailable'
-      ? { retryAfterSeconds: retryAfterSeconds(response, TOKEN_ENDPOINT, nowMs) }
+      ? { retryAfterSeconds: retryAfterSeconds(response, service, nowMs) }
       : {}),
   })
 }

@@ -69,8 +69,16 @@ export const GRANTS = ['exchange', 'clientCredentials', 'obo', 'xaa'] as const
 /** Those of them that give a token of each caller's. */
 export const OF_CALLERS = ['exchange', 'obo', 'xaa'] as const satisfies readonly (typeof GRANTS)[number][]
 export type Grant = (typeof GRANTS)[number]
+/** How many credentials so many callers have between them. */
+export const credentialsOf = (grant: Grant, callers: number): number =>
+  grant === 'clientCredentials' ? Math.min(1, callers) : callers
 
 const CLIENT = { clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' } }
+/** As who the proxy comes, unless that is said. */
+const withClient = (spec: Readonly<Record<string, unknown>>) => ({
+  ...(spec['clientAuth'] === undefined ? CLIENT : {}),
+  ...spec,
+})
 export const TENANT = 'contoso.example'
 
 export interface RigOptions {
@@ -145,7 +153,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
       open({
         ...named(name, JSON.stringify(spec)),
         type: 'clientCredentials',
-        spec: clientCredentials().parse(spec),
+        spec: clientCredentials().parse(withClient(spec)),
       }),
     /** At the tenant whose token endpoint is `tokenUrl`, a path that its stand-in does not look at. */
     obo: ({ tokenUrl, ...spec }: Readonly<Record<string, unknown>>, name = 'github', upstream?: UpstreamUse) =>
@@ -154,7 +162,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         type: 'obo',
         // Plain http, which the schema refuses.
         spec: {
-          ...obo().parse({ ...(spec['clientAuth'] === undefined ? CLIENT : {}), tenantId: TENANT, ...spec }),
+          ...obo().parse({ tenantId: TENANT, ...withClient(spec) }),
           authority: String(tokenUrl),
         },
         upstream,

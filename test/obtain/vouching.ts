@@ -20,19 +20,23 @@ export const vouching = (request: IncomingMessage, response: ServerResponse): vo
   })
 }
 
-/** Whose token a token endpoint was shown, itself or in an assertion. */
+/** Whose token a token endpoint was shown, itself or in an assertion; empty where it was nobody's. */
 export function shownIn(form: readonly (readonly [string, string])[]): string {
-  const { subject_token: token, assertion = '' } = Object.fromEntries(form) as Record<string, string | undefined>
-  if (token !== undefined) return token
-  // An identity assertion says whose it is; elsewhere the assertion is the token.
-  return assertion.split('.').length === 3 ? (decodeJwt<{ of?: string }>(assertion).of ?? '') : assertion
+  const {
+    subject_token: token,
+    assertion,
+    requested_token_use: use,
+  } = Object.fromEntries(form) as Record<string, string | undefined>
+  if (token !== undefined || assertion === undefined) return token ?? ''
+  // On behalf of somebody the assertion is the token; an identity assertion says whose it is.
+  return use === 'on_behalf_of' ? assertion : (decodeJwt<{ of?: string }>(assertion).of ?? '')
 }
 
-/** The caller with an ID token that is for us. */
+/** The caller with an ID token that is for us, unless it says for whom it is. */
 export const withIdToken = (caller: Caller): Caller =>
   caller.kind === 'anonymous'
     ? caller
-    : showing({ ...caller, claims: { ...caller.claims, aud: 'us' } }, tokenOf(caller))
+    : showing({ ...caller, claims: { aud: 'us', ...caller.claims } }, tokenOf(caller))
 
 /** What other types say of their one token endpoint, said of the target. */
 export function xaaSpec(

@@ -240,33 +240,6 @@ describe('a session', () => {
   })
 })
 
-test('300 callers in random order, with a cache too small: never a token of another', async () => {
-  const { header, idp, target } = await openXaa(sockets, { maxEntries: 40 })
-  const issuers = ['https://a.example', 'https://b.example']
-  const callers = range(300).map((index) => {
-    const issuer = issuers[index % 2] ?? ''
-    // The same subjects at two issuers; every tenth comes with a token that is for somebody else.
-    return idCaller({
-      issuer,
-      subject: `person-${index >> 1}`,
-      ...(index % 10 === 3 ? { claims: { aud: 'them' } } : {}),
-    })
-  })
-  // A fixed order without pattern: 7919 has no divisor in common with 300.
-  const order = range(900).map((step) => (step * 7_919) % 300)
-  const ask = (index: number): Promise<string> => header(callers[index] ?? idCaller()).catch(codeOf)
-  const seen: string[] = []
-  for (const batch of range(18)) seen.push(...(await Promise.all(order.slice(batch * 50, batch * 50 + 50).map(ask))))
-  for (const [at, answer] of seen.entries()) {
-    const { subject, issuer, claims } = callers[order[at] ?? 0] ?? idCaller()
-    const own = `authorization: Bearer token-of-${subject}-at-${issuer}`
-    expect(answer).toBe(claims['aud'] === 'us' ? own : 'no_id_token')
-  }
-  expect(idp.received.every((request) => !(parameter(request, 'subject_token') ?? '').includes('them'))).toBe(true)
-  // Each was forgotten meanwhile.
-  expect(target.received.length).toBeGreaterThan(2 * 270)
-})
-
 test('an identity provider that is down holds up nobody whose assertion is there', async () => {
   const { header, stage, obtain, idp, target } = await openXaa(sockets, { outbound: { retry: false } })
   const caller = idCaller()
