@@ -16,6 +16,8 @@ export interface LabBackendOptions {
   readonly clock: Clock
   /** How many of the last requests are kept. Default 200. */
   readonly keep?: number
+  /** Told of every request to a mount, once it was judged and before it is answered. */
+  readonly onRequest?: (record: RecordedRequest) => void
 }
 
 export interface LabBackend {
@@ -76,6 +78,7 @@ export async function startLabBackend(options: LabBackendOptions): Promise<LabBa
     }
     recorded.push(record)
     if (recorded.length > keep) recorded.shift()
+    options.onRequest?.(record)
     response.once('close', () => {
       record.status = response.headersSent ? response.statusCode : 0
       record.aborted = !response.writableEnded

@@ -28,11 +28,15 @@ export interface LabTls {
   /** PEM. */
   readonly certificate: string
   readonly key: Secret
+  /** The second issuer, where something stands before it. Default: where it listens. */
+  readonly publicUrl?: string
 }
 
 export interface LabIdentityProviderOptions {
   /** Port on loopback; 0 takes a free one. The issuer is `http://127.0.0.1:PORT`. */
   readonly port: number
+  /** The issuer, where something stands before it: `http://127.0.0.1:PORT`. Default: where it listens. */
+  readonly publicUrl?: string
   /** Absent: plain http only. The second issuer is `https://127.0.0.1:PORT`. */
   readonly tls?: LabTls
   readonly clients: readonly LabClient[]
@@ -45,10 +49,12 @@ export interface LabIdentityProviderOptions {
 }
 
 export interface LabIdentityProvider {
-  /** Also the issuer. */
+  /** Also the issuer: where clients find it. */
   readonly url: string
   /** The issuer on TLS; its tokens are its own. */
   readonly tlsUrl?: string
+  /** Where it listens, in this order: plain, on TLS. */
+  readonly addresses: readonly string[]
   readonly faults: LabFaults
   readonly jwks: () => JSONWebKeySet
   readonly isRevoked: (jti: string) => boolean
@@ -96,7 +102,7 @@ export async function startLabIdentityProvider(options: LabIdentityProviderOptio
     await Promise.all(issuers.map(async ({ app, listening }) => (await listening?.close(), app.close())))
   }
 
-  async function openIssuer(port: number, tls?: LabTls): Promise<Issuer> {
+  async function openIssuer(port: number, publicUrl?: string, tls?: LabTls): Promise<Issuer> {
     const app = createApp()
     let url = ''
     const issuer = () => url
@@ -111,17 +117,18 @@ export async function startLabIdentityProvider(options: LabIdentityProviderOptio
     await app.ready()
     const pair = tls && { cert: Buffer.from(tls.certificate), key: Buffer.from(tls.key.reveal()) }
     opened.listening = await listenOnLoopback(port, (request, response) => app.routing(request, response), pair)
-    url = opened.listening.url
+    url = publicUrl ?? opened.listening.url
     return opened
   }
 
   try {
-    const plain = await openIssuer(options.port)
+    const plain = await openIssuer(options.port, options.publicUrl)
     const { tls } = options
-    const secure = tls === undefined ? undefined : await openIssuer(tls.port, tls)
+    const secure = tls === undefined ? undefined : await openIssuer(tls.port, tls.publicUrl, tls)
     return {
       url: plain.url(),
       ...(secure === undefined ? {} : { tlsUrl: secure.url() }),
+      addresses: issuers.flatMap(({ listening }) => (listening === undefined ? [] : [listening.url])),
       faults,
       jwks: keys.published,
       isRevoked: (jti) => issuers.some(({ tokens }) => tokens.isRevoked(jti)),

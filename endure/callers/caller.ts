@@ -1,0 +1,112 @@
+import type { Dispatcher } from 'undici'
+import type { LabIdentityProvider } from '../../lab/index.ts'
+import type { Call, Outcome, Told } from '../oracle/call.ts'
+import { CALL_HEADER } from '../oracle/call.ts'
+import type { FaultLog, Part } from '../oracle/excuses.ts'
+import type { Findings } from '../oracle/findings.ts'
+import { judge, reasonOf } from '../oracle/judge.ts'
+import type { Lines } from '../oracle/lines.ts'
+import type { Marks } from '../oracle/marks.ts'
+import type { Witness } from '../oracle/witness.ts'
+import type { Random } from '../random.ts'
+import { send } from './client.ts'
+import type { Body } from './messages.ts'
+import { type Identity, needsOf, type Profile } from './routes.ts'
+
+/** What all callers of a run share. */
+export interface Surroundings {
+  /** Where the proxies are found. */
+  readonly url: string
+  readonly agent: Dispatcher
+  readonly profiles: readonly Profile[]
+  readonly identity: Pick<LabIdentityProvider, 'mint'>
+  readonly witness: Witness
+  readonly lines: Pick<Lines, 'expect'>
+  readonly findings: Findings
+  readonly faults: FaultLog
+  readonly marks: Marks
+  readonly tally: Tally
+  /** Ends when the run is over. */
+  pause(ms: number): Promise<void>
+  isOver(): boolean
+}
+
+/** What was answered how often. */
+export interface Tally {
+  add(name: string): void
+  readonly counts: ReadonlyMap<string, number>
+}
+
+export function createTally(): Tally {
+  const counts = new Map<string, number>()
+  return { counts, add: (name) => void counts.set(name, (counts.get(name) ?? 0) + 1) }
+}
+
+/** One who calls, at one route, and what it may get there. */
+export interface Caller {
+  readonly name: string
+  readonly around: Surroundings
+  readonly random: Random
+  readonly profile: Profile
+  readonly identity: Identity
+  readonly token: string | undefined
+  /** What must be refused, for those who have no right. */
+  readonly refusal?: readonly string[]
+  /** Beside what the route needs. */
+  readonly needs?: readonly Part[]
+}
+
+export interface Asked {
+  readonly id: string
+  readonly method?: 'GET' | 'POST' | 'DELETE'
+  readonly body?: Body
+  readonly headers?: Readonly<Record<string, string>>
+  readonly told: Told
+  /** Default: what is sent by POST. */
+  readonly isUnsafe?: boolean
+  readonly leaveAfterMs?: number
+  readonly needs?: readonly Part[]
+}
+
+/** Makes a request, and has the oracle judge what becomes of it. */
+export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
+  const { around, profile, token } = caller
+  const { id, method = 'POST', body, told } = asked
+  const call: Call = {
+    id,
+    caller: caller.name,
+    route: profile.path,
+    needs: needsOf(profile, [...(caller.needs ?? []), ...(asked.needs ?? [])]),
+    refusal: caller.refusal,
+    isUnsafe: asked.isUnsafe ?? method === 'POST',
+    expected: profile.expected(caller.identity),
+    told,
+    digest: body?.digest,
+    token,
+    startedAt: performance.now(),
+  }
+  around.witness.expect(call)
+  const outcome = await send(around.agent, {
+    url: around.url + profile.path,
+    method,
+    headers: {
+      accept: 'application/json, text/event-stream',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      [CALL_HEADER]: id,
+      ...body?.headers,
+      ...asked.headers,
+    },
+    ...(body === undefined ? {} : { body: body.text }),
+    ...(asked.leaveAfterMs === undefined ? {} : { leaveAfterMs: asked.leaveAfterMs }),
+  })
+  around.witness.settle(call, outcome)
+  const verdict = judge(call, outcome, around.faults.spans)
+  if (verdict !== undefined) around.findings.add(...verdict)
+  const reason = outcome.status >= 400 ? ` ${reasonOf(outcome.text)}` : ''
+  around.tally.add(outcome.cut === undefined ? `${outcome.status}${reason}` : 'cut')
+  const requestId = outcome.headers['x-request-id']
+  if (typeof requestId === 'string')
+    around.lines.expect(requestId, outcome.status, `${call.caller} at ${call.route} (${id})`)
+  return outcome
+}

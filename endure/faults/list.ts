@@ -1,0 +1,118 @@
+import { GATE_MODES } from '../world/gate.ts'
+import type { World } from '../world/world.ts'
+import type { Part } from '../oracle/excuses.ts'
+import type { Fault } from './fault.ts'
+
+type GateName = keyof World['standIns']['gates']
+type Settings = Parameters<World['standIns']['faults']['set']>[0]
+
+const SHORT = [3_000, 9_000] as const
+const BROKEN_MODES = GATE_MODES.filter((mode) => mode !== 'open')
+
+/** A stretch of network, in each of its ways to be broken. */
+const network = (what: string, gates: readonly GateName[], parts: readonly Part[]): Fault[] =>
+  BROKEN_MODES.map((mode) => ({
+    name: `${what} ${mode}`,
+    parts,
+    lastsMs: SHORT,
+    begin: ({ standIns }) => {
+      for (const gate of gates) standIns.gates[gate].set(mode)
+      return Promise.resolve(() => {
+        for (const gate of gates) standIns.gates[gate].set('open')
+      })
+    },
+  }))
+
+/** A service that is reached and behaves badly. */
+const service = (name: string, parts: readonly Part[], on: Settings, off: Settings): Fault => ({
+  name,
+  parts,
+  lastsMs: SHORT,
+  begin: ({ standIns }) => {
+    standIns.faults.set(on)
+    return Promise.resolve(() => standIns.faults.set(off))
+  },
+})
+
+const exchange = (mode: 'slow' | 'throttled' | 'broken' | 'revoking', parts: readonly Part[]): Fault =>
+  service(`exchange ${mode}`, parts, { exchange: mode, slowMs: 3_000 }, { exchange: 'none' })
+const introspection = (mode: 'slow' | 'throttled' | 'broken'): Fault =>
+  service(`introspection ${mode}`, ['introspection'], { introspection: mode, slowMs: 3_000 }, { introspection: 'none' })
+const sts = (mode: 'slow' | 'throttled' | 'broken' | 'revoking', parts: readonly Part[]): Fault =>
+  service(`STS ${mode}`, parts, { sts: mode, slowMs: 3_000 }, { sts: 'none' })
+
+const STORE: readonly Part[] = ['store', 'own server']
+
+const storeNetwork = (mode: 'down' | 'silent'): Fault => ({
+  name: `network to Redis ${mode}`,
+  parts: STORE,
+  lastsMs: SHORT,
+  begin: ({ store }) => {
+    store.setNetwork(mode)
+    return Promise.resolve(() => store.setNetwork('open'))
+  },
+})
+
+const masterGone = (how: 'killed' | 'stopped'): Fault => ({
+  name: `Redis master ${how}`,
+  parts: STORE,
+  lastsMs: [6_000, 10_000],
+  async begin({ store }) {
+    const node = store.deployment.nodes[(await store.master()) ?? 0]
+    if (how === 'killed') await node?.kill()
+    else node?.pause()
+    return () => (how === 'killed' ? node?.restart() : node?.resume())
+  },
+})
+
+const replicaEnds = (signal: 'SIGKILL' | 'SIGTERM'): Fault => ({
+  name: `replica ${signal}`,
+  parts: ['replica', 'own server'],
+  lastsMs: [7_000, 9_000],
+  async begin({ replicas: [, other] }) {
+    const ended = other.end(signal)
+    if (signal === 'SIGKILL') await ended
+    return async () => {
+      await ended
+      await other.start()
+    }
+  },
+})
+
+const replicaStops: Fault = {
+  name: 'replica SIGSTOP',
+  parts: ['replica', 'pause', 'own server'],
+  lastsMs: [2_000, 8_000],
+  begin({ replicas }, random) {
+    const replica = random.pick(replicas)
+    replica.signal('SIGSTOP')
+    return Promise.resolve(() => replica.signal('SIGCONT'))
+  },
+}
+
+/** Everything that a run draws from. */
+export const FAULTS: readonly Fault[] = [
+  ...network('identity provider', ['identity', 'identityTls'], ['provider', 'introspection']),
+  ...network('STS', ['sts'], ['sts']),
+  ...network('workspace', ['workspace'], ['workspace']),
+  ...network('backend', ['backend'], ['backend']),
+  exchange('slow', ['provider']),
+  exchange('throttled', ['provider']),
+  exchange('broken', ['provider']),
+  // The product gets others, and nobody notices.
+  exchange('revoking', []),
+  introspection('slow'),
+  introspection('throttled'),
+  introspection('broken'),
+  sts('slow', ['sts']),
+  sts('throttled', ['sts']),
+  sts('broken', ['sts']),
+  sts('revoking', []),
+  storeNetwork('down'),
+  storeNetwork('silent'),
+  masterGone('killed'),
+  masterGone('stopped'),
+  replicaEnds('SIGKILL'),
+  replicaEnds('SIGTERM'),
+  replicaStops,
+]

@@ -1,0 +1,55 @@
+import type { Part } from './excuses.ts'
+
+/** The header by which the backend knows to which call a request belongs. */
+export const CALL_HEADER = 'x-endure-call'
+
+/** What a request must carry when it reaches the backend. */
+export interface Expected {
+  /** Members of what the backend verified, as JSON: `claims.sub`, `roleArn`, `tags.User`, … */
+  readonly verified: Readonly<Record<string, string>>
+  /** A header that is compared by the given function, where the backend itself demands nothing. */
+  readonly header?: { readonly name: string; readonly isGood: (value: string) => boolean }
+  /** Whether the backend gets a credential in `Authorization` at all. */
+  readonly hasCredential: boolean
+}
+
+/** What the tool of a call has to answer with. */
+export type Told =
+  | { readonly kind: 'own request' }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'bytes'; readonly bytes: number }
+  | { readonly kind: 'steps'; readonly steps: number }
+  /** Anything that is whole: of the protocol, not of a tool. */
+  | { readonly kind: 'anything' }
+
+/** One request of a caller, and what must become of it. */
+export interface Call {
+  /** Also the id of the JSON-RPC request. */
+  readonly id: string
+  readonly caller: string
+  readonly route: string
+  readonly needs: readonly Part[]
+  /** What must be refused, and how; undefined: it must be served. */
+  readonly refusal: readonly string[] | undefined
+  /** Whether to do it twice is another thing than to do it once. */
+  readonly isUnsafe: boolean
+  readonly expected: Expected
+  readonly told: Told
+  /** SHA-256 of the body that was sent; undefined where there is none. */
+  readonly digest: string | undefined
+  /** The caller's own credential, which must not get further than to the proxy. */
+  readonly token: string | undefined
+  /** In milliseconds of `performance.now()`. */
+  readonly startedAt: number
+}
+
+/** What came back. */
+export interface Outcome {
+  readonly endedAt: number
+  /** 0: no head came. */
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+  /** Why the answer is not whole; undefined: it ended as an answer ends. */
+  readonly cut: string | undefined
+}

@@ -1,0 +1,105 @@
+/** What a request may need, and what a fault may take away. */
+export const PARTS = [
+  'provider',
+  'introspection',
+  'sts',
+  'workspace',
+  'backend',
+  'store',
+  'replica',
+  'own server',
+  'pause',
+] as const
+export type Part = (typeof PARTS)[number]
+
+/** A fault as it happened: from when to when these parts were not well, in milliseconds of `performance.now()`. */
+export interface FaultSpan {
+  readonly name: string
+  readonly parts: readonly Part[]
+  readonly from: number
+  /** Undefined while it is on. */
+  until: number | undefined
+}
+
+interface Excuse {
+  /** `status reason` that the product may answer with. */
+  readonly refusals: readonly string[]
+  /** Whether an answer may be cut, or a connection lost. */
+  readonly cut: boolean
+  /** How long after the fault, in milliseconds: the product promises service 2 s after a service is well. */
+  readonly graceMs: number
+}
+
+const UNAVAILABLE = ['503 identity_provider_unavailable', '502 identity_provider_error', '502 exchange_failed']
+
+/** What may be answered because of a part that is not well, after `docs/errors.md`; nothing else is excused by it. */
+export const EXCUSES: Readonly<Record<Part, Excuse>> = {
+  provider: { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
+  introspection: { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
+  sts: {
+    refusals: ['503 sts_unavailable', '503 sts_throttled', '502 sts_failed', '503 aws_identity_unavailable'],
+    cut: false,
+    graceMs: 6_000,
+  },
+  // A refresh whose answer is lost ends the session at a provider whose refresh tokens are good once: the user logs in again.
+  workspace: { refusals: [...UNAVAILABLE, '401 no_session'], cut: false, graceMs: 6_000 },
+  backend: {
+    refusals: ['502 backend_unreachable', '504 backend_timeout', '502 backend_error'],
+    cut: true,
+    graceMs: 3_000,
+  },
+  store: { refusals: ['503 store_unavailable'], cut: false, graceMs: 8_000 },
+  replica: { refusals: ['503 draining'], cut: true, graceMs: 2_000 },
+  // Where the proxy's own authorization server is the backend's as well, it is a provider like any other.
+  'own server': { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
+  // A process that stood still finds all its deadlines over when it goes on.
+  pause: {
+    refusals: [...UNAVAILABLE, '503 sts_unavailable', '504 backend_timeout', '503 store_unavailable'],
+    cut: true,
+    graceMs: 6_000,
+  },
+}
+
+/** What faults there were. */
+export interface FaultLog {
+  begin(name: string, parts: readonly Part[]): FaultSpan
+  end(span: FaultSpan): void
+  readonly spans: readonly FaultSpan[]
+  /** Names of those that are on, or ended less than their grace ago. */
+  names(): readonly string[]
+}
+
+export function createFaultLog(now: () => number = () => performance.now()): FaultLog {
+  const spans: FaultSpan[] = []
+  return {
+    begin(name, parts) {
+      const span: FaultSpan = { name, parts, from: now(), until: undefined }
+      spans.push(span)
+      return span
+    },
+    end: (span) => void (span.until ??= now()),
+    spans,
+    names: () =>
+      spans.filter((span) => span.parts.some((part) => touches(span, part, now(), now()))).map(({ name }) => name),
+  }
+}
+
+/** Whether a part was not well at some time between two moments, or had not been for less than its grace. */
+function touches(span: FaultSpan, part: Part, from: number, until: number): boolean {
+  if (!span.parts.includes(part)) return false
+  return span.from <= until && (span.until === undefined || span.until + EXCUSES[part].graceMs >= from)
+}
+
+/** The parts that were not well during a request that needs them. */
+export const unwell = (
+  spans: readonly FaultSpan[],
+  needs: readonly Part[],
+  from: number,
+  until: number,
+): readonly Part[] => needs.filter((part) => spans.some((span) => touches(span, part, from, until)))
+
+/** Whether a refusal is excused by one of the parts. */
+export const excusesRefusal = (parts: readonly Part[], status: number, reason: string): boolean =>
+  parts.some((part) => EXCUSES[part].refusals.includes(`${status} ${reason}`))
+
+export const excusesCut = (parts: readonly Part[]): boolean => parts.some((part) => EXCUSES[part].cut)

@@ -1,0 +1,131 @@
+import type { Call, Outcome, Told } from './call.ts'
+import { CALL_HEADER } from './call.ts'
+import { excusesCut, excusesRefusal, type FaultSpan, unwell } from './excuses.ts'
+import type { FindingKind } from './findings.ts'
+
+/** What is wrong with an answer; undefined: nothing. */
+export type Verdict = readonly [kind: FindingKind, what: string] | undefined
+
+interface Message {
+  readonly id?: unknown
+  readonly method?: string
+  readonly params?: { readonly progressToken?: unknown; readonly progress?: number }
+  readonly result?: {
+    readonly content?: readonly { readonly text?: string }[]
+    readonly structuredContent?: { readonly headers?: readonly string[] }
+  }
+  readonly error?: { readonly message?: string; readonly data?: { readonly reason?: string } }
+}
+
+/** Judges the answer to a call, given the faults of the run. */
+export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[]): Verdict {
+  const parts = unwell(spans, call.needs, call.startedAt, outcome.endedAt)
+  const where = `${call.caller} at ${call.route} (${call.id})`
+  if (outcome.cut !== undefined) {
+    if (excusesCut(parts)) return undefined
+    return ['answer cut without a reason', `${where}: ${outcome.cut} after status ${outcome.status}`]
+  }
+  if (outcome.status >= 400) return judgeRefusal(call, outcome, parts, where)
+  if (call.refusal !== undefined)
+    return ['served who must be refused', `${where}: ${outcome.status}, not ${call.refusal.join(' or ')}`]
+  return judgeContent(call, outcome, where)
+}
+
+/** The stable reason of a refusal, of MCP or of OAuth; empty where there is none. */
+export function reasonOf(text: string): string {
+  const body = parsed(text) as { error?: { data?: { reason?: string } } | string } | undefined
+  if (typeof body?.error === 'string') return body.error
+  return body?.error?.data?.reason ?? ''
+}
+
+function judgeRefusal(call: Call, outcome: Outcome, parts: ReturnType<typeof unwell>, where: string): Verdict {
+  const { status, text } = outcome
+  const reason = reasonOf(text)
+  const isAsked = call.refusal?.includes(`${status} ${reason}`) === true
+  if (!isAsked && !excusesRefusal(parts, status, reason))
+    return [
+      'refused without a reason',
+      `${where}: ${status} ${reason} ${reason === '' ? text.slice(0, 120) : ''}`.trim(),
+    ]
+  if (status === 503 && !/^\d{1,5}$/.test(String(outcome.headers['retry-after'])))
+    return ['refusal without Retry-After', `${where}: 503 ${reason}`]
+  return undefined
+}
+
+function judgeContent(call: Call, outcome: Outcome, where: string): Verdict {
+  if (call.told.kind === 'anything') return undefined
+  const messages = messagesOf(outcome)
+  const last = messages?.at(-1)
+  if (messages === undefined || last === undefined || (last.result === undefined && last.error === undefined))
+    return ['torn answer that looks whole', `${where}: ${outcome.text.length} characters`]
+  const foreign = messages.find(
+    ({ id, params }) =>
+      (id !== undefined && id !== call.id) || (params?.progressToken !== undefined && params.progressToken !== call.id),
+  )
+  if (foreign !== undefined) return ["another caller's answer", `${where}: an answer for ${String(foreign.id)}`]
+  if (last.error !== undefined)
+    return [
+      'refused without a reason',
+      `${where}: an error of the backend, ${String(last.error.message).slice(0, 120)}`,
+    ]
+  return judgeTold(call, call.told, messages, last, where)
+}
+
+function judgeTold(call: Call, told: Told, messages: readonly Message[], last: Message, where: string): Verdict {
+  const text = last.result?.content?.[0]?.text ?? ''
+  switch (told.kind) {
+    case 'own request': {
+      const ids = (last.result?.structuredContent?.headers ?? [])
+        .map((line) => line.split(': '))
+        .filter(([name]) => name?.toLowerCase() === CALL_HEADER)
+        .map(([, value]) => value)
+      if (ids.length === 1 && ids[0] === call.id) return undefined
+      return ["another caller's answer", `${where}: the request of ${ids.join(', ') || 'nobody'}`]
+    }
+    case 'text':
+      return text === told.text ? undefined : ["another caller's answer", `${where}: ${text.slice(0, 80)}`]
+    case 'bytes':
+      if (
+        text.length === told.bytes &&
+        text === '0123456789abcdef'.repeat(Math.ceil(told.bytes / 16)).slice(0, told.bytes)
+      )
+        return undefined
+      return ['torn answer that looks whole', `${where}: ${text.length} of ${told.bytes} bytes`]
+    case 'steps': {
+      const steps = messages.flatMap(({ params }) => params?.progress ?? [])
+      const isWhole = steps.length === told.steps && steps.every((step, index) => step === index + 1)
+      return isWhole
+        ? undefined
+        : ['torn answer that looks whole', `${where}: steps ${steps.join(' ')} of ${told.steps}`]
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The messages of an answer, as JSON or as an event stream; undefined when one of them is none. */
+function messagesOf({ headers, text }: Outcome): readonly Message[] | undefined {
+  if (String(headers['content-type']).startsWith('text/event-stream')) {
+    // Only what a blank line ends is an event (HTML, 9.2.6).
+    const events = text.replaceAll('\r\n', '\n').split('\n\n').slice(0, -1)
+    const data = events.map((event) =>
+      event
+        .split('\n')
+        .filter((line) => line.startsWith('data:'))
+        .map((line) => line.slice(5).trimStart())
+        .join('\n'),
+    )
+    const messages = data.filter((one) => one !== '').map(parsed)
+    return messages.every((message) => message !== undefined) ? (messages as Message[]) : undefined
+  }
+  const message = parsed(text)
+  return message === undefined ? undefined : ([message].flat() as Message[])
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}

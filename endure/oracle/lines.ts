@@ -1,0 +1,64 @@
+import type { Findings } from './findings.ts'
+import type { Marks } from './marks.ts'
+
+/** Reads what the replicas print: each answer has its line, once, and no line has a secret. */
+export interface Lines {
+  /** A replica has printed a line. */
+  read(replica: string, line: string): void
+  /** An answer with this id and status has come. */
+  expect(requestId: string, status: number, what: string): void
+  /** Looks for the lines of answers that came before a moment of `performance.now()`; `isExcused`: the log of somebody was lost. */
+  check(before: number, isExcused: (at: number) => boolean): void
+  readonly count: number
+  /** How many lines of a level there were, by message. */
+  readonly warnings: ReadonlyMap<string, number>
+}
+
+interface Wanted {
+  readonly status: number
+  readonly what: string
+  readonly at: number
+}
+
+const KEPT_MS = 120_000
+
+export function createLines(
+  findings: Pick<Findings, 'add'>,
+  marks: Pick<Marks, 'find'>,
+  now: () => number = () => performance.now(),
+): Lines {
+  const wanted = new Map<string, Wanted>()
+  const seen = new Map<string, { readonly status: unknown; readonly at: number }>()
+  const warnings = new Map<string, number>()
+  let count = 0
+  return {
+    read(replica, line) {
+      count += 1
+      for (const what of marks.find(line)) findings.add('leaked secret', `${what}, in a line of ${replica}`)
+      if (!line.startsWith('{')) return
+      const { msg, level, requestId, status } = JSON.parse(line) as Record<string, unknown>
+      if (level === 'warn' || level === 'error')
+        warnings.set(`${level} ${String(msg)}`, (warnings.get(`${level} ${String(msg)}`) ?? 0) + 1)
+      if (msg !== 'request' || typeof requestId !== 'string') return
+      if (seen.has(requestId)) findings.add('doubled log line', `request ${requestId} at ${replica}`)
+      seen.set(requestId, { status, at: now() })
+    },
+    expect: (requestId, status, what) => void wanted.set(requestId, { status, what, at: now() }),
+    check(before, isExcused) {
+      for (const [id, { status, what, at }] of wanted) {
+        if (at >= before) continue
+        wanted.delete(id)
+        const line = seen.get(id)
+        if (line === undefined) {
+          if (!isExcused(at)) findings.add('missing log line', `${what}: request ${id}`)
+        } else if (line.status !== status)
+          findings.add('missing log line', `${what}: request ${id} has status ${String(line.status)}, not ${status}`)
+      }
+      for (const [id, { at }] of seen) if (at < before - KEPT_MS) seen.delete(id)
+    },
+    get count() {
+      return count
+    },
+    warnings,
+  }
+}

@@ -1,0 +1,33 @@
+import type { RunResult } from '../run.ts'
+
+const MOST_SHOWN = 40
+
+/** What a run has shown, for a terminal. */
+export function textOf(result: RunResult): string {
+  const { findings, failures } = result
+  const total = Object.values(result.answers).reduce((sum, count) => sum + count, 0)
+  const lines = [
+    '',
+    `seed ${result.seed}: ${result.seconds} s, ${result.callers} callers at a time, ${result.lives} in all, ${total} answers`,
+    `${result.faults.length} faults; ${result.logLines} log lines read; ${result.secrets} secrets looked for`,
+    '',
+    ...columns('answers', result.answers),
+    ...columns('warnings and errors in the logs', result.warnings),
+    failures === 0 ? 'no failures' : `${failures} FAILURES`,
+  ]
+  const byKind = Map.groupBy(findings, ({ kind }) => kind)
+  for (const [kind, own] of byKind) lines.push(`  ${String(own.length).padStart(6)}  ${kind}`)
+  for (const { kind, atSeconds, what, faults } of findings.slice(0, MOST_SHOWN)) {
+    const during = faults.length === 0 ? '' : ` [${faults.join(', ')}]`
+    lines.push(`${atSeconds.toFixed(1).padStart(8)} s  ${kind}: ${what}${during}`)
+  }
+  if (failures > MOST_SHOWN) lines.push(`           … and ${failures - MOST_SHOWN} more (--json FILE has up to 500)`)
+  if (failures > 0) lines.push('', `again: npm run endure -- --seed ${result.seed}`)
+  return lines.join('\n')
+}
+
+const columns = (title: string, counts: Readonly<Record<string, number>>): string[] => [
+  `${title}:`,
+  ...Object.entries(counts).map(([name, count]) => `  ${String(count).padStart(8)}  ${name}`),
+  '',
+]

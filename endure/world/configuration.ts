@@ -1,0 +1,162 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import { configFor } from '../../lab/cli/lab-folder.ts'
+import { LAB_PORTS } from '../../lab/cli/lab-ports.ts'
+import type { Marks } from '../oracle/marks.ts'
+import type { StandIns } from './stand-ins.ts'
+import type { Store } from './store.ts'
+
+/** The folder that all replicas read, and what is changed in it while they run. */
+export interface Configuration {
+  readonly directory: string
+  /** Whether a fixed secret is good now: the present one, and the one before for a while. */
+  isCurrent(which: StaticSecret, value: string): boolean
+  /** A new value for both fixed secrets; those before stay good for `graceMs`. */
+  rotateStatic(graceMs: number): Promise<void>
+  /** New keys of the authorization server in front of those before, which stay for what they signed. */
+  rotateKeys(): Promise<void>
+  /** Another set of routes: `/generation-N` comes, the one before goes. Gives N. */
+  reload(): Promise<number>
+  close(): Promise<void>
+}
+
+export type StaticSecret = 'bearer' | 'apiKey'
+
+const FILES: Readonly<Record<StaticSecret, readonly [name: string, key: string]>> = {
+  bearer: ['lab-bearer', 'token'],
+  apiKey: ['lab-api-key', 'value'],
+}
+const PLENTY = { perSecond: 10_000, burst: 10_000 }
+const SEALING = 'endure-sealing'
+const SIGNING = 'endure-signing'
+
+/** A copy of config/lab with these addresses, with what replicas need in common. */
+export async function openConfiguration(
+  proxyPort: number,
+  standIns: Pick<StandIns, 'gates'>,
+  store: Pick<Store, 'sentinelAddresses' | 'masterName' | 'user'>,
+  marks: Pick<Marks, 'add'>,
+): Promise<Configuration> {
+  const { gates } = standIns
+  const at = (port: number): string => `127.0.0.1:${port}`
+  const folder = await configFor(
+    {
+      [at(LAB_PORTS.proxy)]: at(proxyPort),
+      [at(LAB_PORTS.identity)]: at(gates.identity.port),
+      [at(LAB_PORTS.identityTls)]: at(gates.identityTls.port),
+      [at(LAB_PORTS.backend)]: at(gates.backend.port),
+      [at(LAB_PORTS.sts)]: at(gates.sts.port),
+      [at(LAB_PORTS.workspace)]: at(gates.workspace.port),
+    },
+    true,
+  )
+  const { directory } = folder
+  const secret = async (name: string, key: string, value: string): Promise<{ name: string; key: string }> => {
+    marks.add(value, `secret ${name}/${key}`)
+    await put(path.join(directory, 'secrets', name), key, value)
+    return { name, key }
+  }
+  const kvstore = {
+    aclUserConfig: {
+      usernameSecretRef: await secret('endure-redis', 'username', store.user.username),
+      passwordSecretRef: await secret('endure-redis', 'password', store.user.password),
+    },
+    sentinelConfig: { masterName: store.masterName, sentinelAddrs: store.sentinelAddresses },
+  }
+  const storage = { type: 'kvstore', kvstore }
+  const sealing = await secret(SEALING, 'first', randomBytes(32).toString('base64url'))
+  const session = await secret('endure-session', 'key', randomBytes(32).toString('base64url'))
+  const proxyFile = path.join(directory, 'proxy.yaml')
+  const serverFile = path.join(directory, 'upstream.yaml')
+  await edit(proxyFile, [
+    [['spec', 'cache'], { storage, keySecretRefs: [sealing] }],
+    [['spec', 'sessionKeySecretRef'], session],
+  ])
+  const server = ['spec', 'embeddedAuthServer']
+  const limits = { registration: PLENTY, authorize: PLENTY, token: PLENTY, registeredClients: 1_000_000 }
+  await edit(serverFile, [
+    [[...server, 'storage'], storage],
+    [[...server, 'limits'], limits],
+  ])
+  await markSecrets(path.join(directory, 'secrets'), marks)
+
+  const good: Record<StaticSecret, Map<string, number>> = { bearer: new Map(), apiKey: new Map() }
+  for (const which of Object.keys(FILES) as StaticSecret[]) {
+    const value = (await readFile(path.join(directory, 'secrets', ...FILES[which]), 'utf8')).trimEnd()
+    good[which].set(value, Number.POSITIVE_INFINITY)
+  }
+  const signing: { name: string; key: string }[] = [{ name: 'lab-login', key: 'signing-key' }]
+  const hmac: { name: string; key: string }[] = [{ name: 'lab-login', key: 'hmac' }]
+  let generation = 0
+
+  return {
+    directory,
+    isCurrent: (which, value) => (good[which].get(value) ?? 0) > Date.now(),
+    async rotateStatic(graceMs) {
+      for (const which of Object.keys(FILES) as StaticSecret[]) {
+        const value = `${which}-${randomBytes(18).toString('base64url')}`
+        for (const [before, until] of good[which]) good[which].set(before, Math.min(until, Date.now() + graceMs))
+        good[which].set(value, Number.POSITIVE_INFINITY)
+        await secret(...FILES[which], value)
+      }
+    },
+    async rotateKeys() {
+      const name = `key-${signing.length}`
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      signing.unshift(await secret(SIGNING, name, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()))
+      hmac.unshift(await secret(SIGNING, `hmac-${hmac.length}`, randomBytes(32).toString('base64url')))
+      await edit(serverFile, [
+        [[...server, 'signingKeySecretRefs'], signing],
+        [[...server, 'hmacSecretRefs'], hmac],
+      ])
+    },
+    async reload() {
+      generation += 1
+      const routes = parseAllDocuments(await readFile(proxyFile, 'utf8'))[0]?.toJS() as {
+        spec: { routes: { name: string }[] }
+      }
+      const path = `/generation-${generation}`
+      const own = {
+        name: path.slice(1),
+        path,
+        target: `http://${at(gates.backend.port)}/unauthenticated/mcp`,
+        externalAuthConfigRef: { name: 'lab-unauthenticated' },
+        auth: { mode: 'anonymous' },
+      }
+      const others = routes.spec.routes.filter(({ name }) => !name.startsWith('generation-'))
+      await edit(proxyFile, [
+        [
+          ['spec', 'routes'],
+          [...others, own],
+        ],
+      ])
+      return generation
+    },
+    close: () => folder.close(),
+  }
+}
+
+/** Written beside and moved into place, so that nobody reads half of it. */
+async function put(directory: string, name: string, text: string): Promise<void> {
+  await mkdir(directory, { recursive: true })
+  const beside = path.join(directory, `.${name}.new`)
+  await writeFile(beside, text, { mode: 0o600 })
+  await rename(beside, path.join(directory, name))
+}
+
+/** Sets values in the first document of a file. */
+async function edit(file: string, values: readonly (readonly [readonly string[], unknown])[]): Promise<void> {
+  const documents = parseAllDocuments(await readFile(file, 'utf8'))
+  for (const [place, value] of values) documents[0]?.setIn(place, value)
+  await put(path.dirname(file), path.basename(file), documents.map((document) => document.toString()).join('---\n'))
+}
+
+/** What the identity provider and the proxies know of each other must appear nowhere else. */
+async function markSecrets(directory: string, marks: Pick<Marks, 'add'>): Promise<void> {
+  for (const name of await readdir(directory))
+    for (const key of await readdir(path.join(directory, name)))
+      if (!/\.crt$|^username$/.test(key))
+        marks.add((await readFile(path.join(directory, name, key), 'utf8')).trimEnd(), `secret ${name}/${key}`)
+}

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { freePort } from '../../lab/free-port.ts'
+
+const BIN = path.join(import.meta.dirname, '../../bin/extauth.cjs')
+const START_MS = 60_000
+
+/** One proxy in a process of its own, which can be ended and started again at the same address. */
+export interface Replica {
+  readonly name: string
+  readonly port: number
+  readonly url: string
+  readonly adminUrl: string
+  readonly pid: number
+  /** How often it was started. */
+  readonly starts: number
+  /** Set while it is ended on purpose; an end at another time is a failure of it. */
+  isMeantToEnd: boolean
+  signal(name: NodeJS.Signals): void
+  /** Sends SIGTERM or SIGKILL and waits until it has ended; gives how. */
+  end(name: 'SIGTERM' | 'SIGKILL'): Promise<number | string>
+  start(): Promise<void>
+}
+
+export interface ReplicaOptions {
+  readonly name: string
+  readonly directory: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Each line that it prints, to standard output or error. */
+  readonly onLine: (line: string) => void
+  readonly onEnd: (how: number | string, isMeant: boolean) => void
+  /** A program and its arguments that starts what follows them. */
+  readonly through?: readonly string[]
+}
+
+/** Prepares a replica of `directory`; `start` runs it. */
+export async function createReplica(options: ReplicaOptions): Promise<Replica> {
+  const { name, directory, args, through = [] } = options
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const own = Object.entries(process.env).filter(([key]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(key))
+  const env = { ...Object.fromEntries(own), ...options.env }
+  const addresses = ['--listen', `127.0.0.1:${port}`, '--admin', `127.0.0.1:${adminPort}`]
+  let child: ChildProcess | undefined
+  let ended: Promise<number | string> = Promise.resolve(0)
+  let starts = 0
+
+  const replica: Replica = {
+    name,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    adminUrl: `http://127.0.0.1:${adminPort}`,
+    isMeantToEnd: false,
+    get pid() {
+      return child?.pid ?? 0
+    },
+    get starts() {
+      return starts
+    },
+    signal: (wanted) => void child?.kill(wanted),
+    end: (wanted) => {
+      replica.isMeantToEnd = true
+      child?.kill(wanted)
+      return ended
+    },
+    async start() {
+      replica.isMeantToEnd = false
+      starts += 1
+      const [program, ...rest] = [...through, process.execPath, BIN, 'proxy', '--config', directory]
+      const started = spawn(program, [...rest, ...addresses, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+      child = started
+      let last = ''
+      for (const stream of [started.stdout, started.stderr])
+        createInterface({ input: stream }).on('line', (line) => {
+          last = line
+          options.onLine(line)
+        })
+      ended = new Promise((resolve) => {
+        started.once('close', (code, signal) => {
+          const how = signal ?? code ?? -1
+          options.onEnd(how, replica.isMeantToEnd)
+          resolve(how)
+        })
+      })
+      await untilReady(replica.adminUrl, () => (started.exitCode === null ? undefined : last))
+    },
+  }
+  return replica
+}
+
+async function untilReady(adminUrl: string, problem: () => string | undefined): Promise<void> {
+  const giveUpAt = performance.now() + START_MS
+  while (performance.now() < giveUpAt) {
+    const ended = problem()
+    if (ended !== undefined) throw new Error(`a replica ended at its start: ${ended}`)
+    const isReady = await fetch(`${adminUrl}/readiness`, { signal: AbortSignal.timeout(2_000) }).then(
+      async (response) => (await response.arrayBuffer(), response.status === 200),
+      () => false,
+    )
+    if (isReady) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error(`a replica was not ready after ${START_MS / 1000} s`)
+}

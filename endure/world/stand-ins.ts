@@ -1,0 +1,138 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { JSONWebKeySet } from 'jose'
+import { POD_TOKEN, ROLES, startAws } from '../../lab/cli/lab-aws.ts'
+import { mountsFor, readClients, secretOf } from '../../lab/cli/lab-parties.ts'
+import {
+  createLabFaults,
+  type LabBackend,
+  type LabFaults,
+  type LabIdentityProvider,
+  type LabMetadata,
+  type LabSts,
+  type LabWorkspace,
+  type RecordedRequest,
+  startLabBackend,
+  startLabIdentityProvider,
+  startLabSts,
+  startLabWorkspace,
+} from '../../lab/index.ts'
+import { LAB_CONFIG } from '../../src/cli/index.ts'
+import { type Gate, openGate } from './gate.ts'
+
+/** Who logs in at the proxy: all of them are known at the identity provider and in the workspace. */
+export const LOGIN_USERS: readonly string[] = Array.from({ length: 40 }, (_, index) => `user-${100 + index}`)
+
+/** Everything that the proxies talk to but Redis, each behind a gate. */
+export interface StandIns {
+  readonly identity: LabIdentityProvider
+  readonly sts: LabSts
+  readonly workspace: LabWorkspace
+  readonly backend: LabBackend
+  readonly metadata: LabMetadata
+  readonly faults: LabFaults
+  readonly gates: Readonly<Record<'identity' | 'identityTls' | 'sts' | 'workspace' | 'backend', Gate>>
+  /** Where the proxies find their own AWS identity. */
+  readonly env: Readonly<Record<string, string>>
+  close(): Promise<void>
+}
+
+export interface StandInOptions {
+  /** Where clients find the proxies. */
+  readonly proxyUrl: string
+  readonly onRequest: (record: RecordedRequest) => void
+  /** Whether the backend takes this as the fixed bearer token, now. */
+  readonly isStaticToken: (token: string) => boolean
+}
+
+/** What an authorization server must not say: no token, no keys, nothing active. */
+const EMPTY_ANSWER =
+  'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}'
+const PROMPTLY = { now: () => Date.now() }
+
+/** Starts them as `extauth lab` does, on other addresses. */
+export async function openStandIns(options: StandInOptions): Promise<StandIns> {
+  const { proxyUrl } = options
+  const faults = createLabFaults()
+  const gates = {
+    identity: await openGate({ rubbish: EMPTY_ANSWER }),
+    identityTls: await openGate({ scheme: 'https' }),
+    sts: await openGate({ rubbish: EMPTY_ANSWER }),
+    workspace: await openGate({ rubbish: EMPTY_ANSWER }),
+    backend: await openGate(),
+  }
+  const callbacks = ['/upstream', '/upstream-exchange', '/xaa', ''].map((route) => `${proxyUrl}${route}/oauth/callback`)
+  const clients = (await readClients(proxyUrl)).map((client) =>
+    client.redirectUris === undefined ? client : Object.assign({}, client, { redirectUris: callbacks }),
+  )
+  const identity = await startLabIdentityProvider({
+    port: 0,
+    publicUrl: gates.identity.url,
+    tls: {
+      port: 0,
+      publicUrl: gates.identityTls.url,
+      certificate: await readFile(path.join(LAB_CONFIG, 'secrets/lab-idp-tls/tls.crt'), 'utf8'),
+      key: await secretOf('lab-idp-tls', 'tls.key'),
+    },
+    clients,
+    clock: PROMPTLY,
+    faults,
+    users: LOGIN_USERS.map((subject) => ({ subject, claims: { groups: ['dev'], email: `${subject}@example.com` } })),
+  })
+  const trust = { issuer: identity.url, keys: identity.jwks, roles: ROLES }
+  const sts = await startLabSts({ port: 0, trust, clock: PROMPTLY, faults })
+  const workspace = await startLabWorkspace({
+    port: 0,
+    client: {
+      id: 'lab-workspace',
+      secret: await secretOf('lab-workspace', 'client-secret'),
+      redirectUris: callbacks,
+    },
+    clock: PROMPTLY,
+    users: LOGIN_USERS.map((login, index) => ({ id: 7_000 + index, login, mail: `${login}@workspace.example` })),
+  })
+  const { metadata, env } = await startAws(0, await secretOf(POD_TOKEN, 'token'), sts)
+  const known = await mountsFor(identity, sts, workspace, proxyUrl)
+  const backend = await startLabBackend({
+    port: 0,
+    clock: PROMPTLY,
+    keep: 100,
+    onRequest: options.onRequest,
+    mounts: {
+      ...known,
+      '/header-injection': { kind: 'none' },
+      '/bearer-token': {
+        kind: 'known',
+        verify: (token) => (options.isStaticToken(token) ? { token: 'the one that it knows' } : undefined),
+      },
+      '/xaa': { ...known['/xaa'], keys: keysOf(proxyUrl) },
+    },
+  })
+  const [plain, secure] = identity.addresses
+  for (const [gate, url] of [
+    [gates.identity, plain],
+    [gates.identityTls, secure],
+    [gates.sts, sts.url],
+    [gates.workspace, workspace.url],
+    [gates.backend, backend.url],
+  ] as const)
+    gate.target = Number(new URL(url ?? '').port)
+
+  const close = async (): Promise<void> => {
+    await Promise.all([backend.close(), workspace.close(), sts.close(), identity.close(), metadata.close()])
+    await Promise.all(Object.values(gates).map((gate) => gate.close()))
+  }
+  return { identity, sts, workspace, backend, metadata, faults, gates, env, close }
+}
+
+/** The keys of the proxies' own authorization server; the last ones while it cannot be asked, as a careful server has it. */
+function keysOf(proxyUrl: string): () => Promise<JSONWebKeySet> {
+  let last: JSONWebKeySet = { keys: [] }
+  return async () => {
+    const response = await fetch(`${proxyUrl}/.well-known/jwks.json`, { signal: AbortSignal.timeout(2_000) }).catch(
+      () => undefined,
+    )
+    if (response?.status === 200) last = (await response.json().catch(() => last)) as JSONWebKeySet
+    return last
+  }
+}

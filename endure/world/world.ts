@@ -1,0 +1,75 @@
+import type { Findings } from '../oracle/findings.ts'
+import type { Lines } from '../oracle/lines.ts'
+import type { Marks } from '../oracle/marks.ts'
+import type { Witness } from '../oracle/witness.ts'
+import { type Balancer, openBalancer } from './balancer.ts'
+import { type Configuration, openConfiguration } from './configuration.ts'
+import { createReplica, type Replica } from './replica.ts'
+import { openStandIns, type StandIns } from './stand-ins.ts'
+import { openStore, type Store } from './store.ts'
+
+/** Everything that runs beside the callers. */
+export interface World {
+  readonly balancer: Balancer
+  readonly standIns: StandIns
+  readonly store: Store
+  readonly configuration: Configuration
+  /** The first is never ended before the run is over, so that its growth can be seen. */
+  readonly replicas: readonly [lasting: Replica, other: Replica]
+  close(): Promise<void>
+}
+
+export interface Watching {
+  readonly findings: Findings
+  readonly lines: Lines
+  readonly marks: Marks
+  readonly witness: Witness
+}
+
+/** Starts it and waits until both replicas are ready. */
+export async function openWorld({ findings, lines, marks, witness }: Watching): Promise<World> {
+  const started: { close(): Promise<unknown> }[] = []
+  const close = async (): Promise<void> => {
+    for (const one of started.splice(0).toReversed()) await one.close()
+  }
+  const keep = <T extends { close(): Promise<unknown> }>(one: T): T => {
+    started.push(one)
+    return one
+  }
+  try {
+    const balancer = keep(await openBalancer())
+    const store = keep(await openStore())
+    const late: { configuration?: Configuration } = {}
+    const standIns = keep(
+      await openStandIns({
+        proxyUrl: balancer.url,
+        onRequest: (record) => witness.see(record),
+        isStaticToken: (token) => late.configuration?.isCurrent('bearer', token) === true,
+      }),
+    )
+    const configuration = keep(await openConfiguration(balancer.port, standIns, store, marks))
+    late.configuration = configuration
+    const { directory } = configuration
+    const replicaOf = async (name: string, ...more: string[]): Promise<Replica> => {
+      const replica = await createReplica({
+        name,
+        directory,
+        env: standIns.env,
+        args: ['--sts-endpoint', standIns.gates.sts.url, '--drain-grace', '5s', ...more],
+        onLine: (line) => lines.read(name, line),
+        onEnd: (how, isMeant) => {
+          if (!isMeant) findings.add('process ended', `${name} ended with ${how}`)
+        },
+      })
+      started.push({ close: () => replica.end('SIGKILL') })
+      return replica
+    }
+    const replicas = [await replicaOf('replica-1', '--inspector', 'bodies'), await replicaOf('replica-2')] as const
+    await Promise.all(replicas.map((replica) => replica.start()))
+    balancer.members = () => replicas.map(({ port, adminUrl }) => ({ port, readinessUrl: `${adminUrl}/readiness` }))
+    return { balancer, standIns, store, configuration, replicas, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
