@@ -1,8 +1,10 @@
 import type { Mutation } from './mutation.ts'
 
 const REFUSED = ['test/authserver/grants/id-jag-refused.test.ts']
+const WORKLOADS_REFUSED = ['test/authserver/grants/workload-refused.test.ts']
 const CREDENTIALS = ['test/authserver/grants/client-credentials.test.ts']
 const ASSERTIONS = 'src/authserver/grants/identity-assertions.ts'
+const WORKLOADS = 'src/authserver/grants/workloads.ts'
 const CHECKS = 'src/authserver/grants/assertion.ts'
 
 /** What the embedded authorization server gives out without a login: `authserver/grants`. */
@@ -97,6 +99,104 @@ export const WITHOUT_LOGIN: readonly Mutation[] = [
     find: 'Array.isArray(aud) && aud.length === 1',
     replace: 'Array.isArray(aud)',
     tests: REFUSED,
+  },
+  {
+    rule: 'a token of a workload is none of another kind',
+    file: WORKLOADS,
+    find: '!TYPES.has(type)',
+    replace: "type === 'oauth-id-jag+jwt'",
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a token of a person is none of a workload',
+    file: WORKLOADS,
+    find: 'if (person !== undefined) throw',
+    replace: "if (person === 'none') throw",
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a token of a workload is for us alone',
+    file: WORKLOADS,
+    find: 'audiences.has(audience)',
+    replace: 'audiences.size > 0',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a token of a workload is one that an entry is for',
+    file: WORKLOADS,
+    find: "if (result.outcome === 'matched') return entry",
+    replace: 'return entry',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'who makes an expression cost too much gets nothing',
+    file: WORKLOADS,
+    find: "if (result.outcome === 'limit') throw",
+    replace: "if (result.outcome === 'error' && failed.length > 99) throw",
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a token of a workload has not ended, nor ends later than it may',
+    file: WORKLOADS,
+    find: '      checkTimes(claims, clock.now(), mostMs)\n      checkLife(claims, mostMs)\n      await checkSigned(assertion, keys.keys)\n      // Waiting for keys took time.\n      checkTimes(claims, clock.now(), mostMs)\n',
+    replace: '      checkLife(claims, mostMs)\n      await checkSigned(assertion, keys.keys)\n',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a token of a workload was made for no longer than its entry says',
+    file: WORKLOADS,
+    find: '      checkLife(claims, mostMs)\n',
+    replace: '',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a token of a workload that is bound to a key is not good without it',
+    file: WORKLOADS,
+    find: '      checkUnbound(claims)\n',
+    replace: '',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a token of a workload is signed by its issuer',
+    file: WORKLOADS,
+    find: '      await checkSigned(assertion, keys.keys)\n',
+    replace: '      await keys.keys.keys()\n',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a workload gets the scopes of its entry, and none by default',
+    file: WORKLOADS,
+    find: '[rule.scopes ?? []]',
+    replace: '[undefined]',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a workload gets tokens for the resources of its entry',
+    file: WORKLOADS,
+    find: '{ resources: rule.resources }',
+    replace: '{ resources: undefined }',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'nothing of the claims of a workload is taken over',
+    file: WORKLOADS,
+    find: 'claims: undefined,',
+    replace: 'claims,',
+    tests: ['test/authserver/grants/workload.test.ts'],
+  },
+  {
+    rule: 'an identity assertion is shown by a client that we know',
+    file: 'src/authserver/token-endpoint.ts',
+    find: "isAlone && !isIdentityAssertion(assertion ?? '')",
+    replace: 'isAlone',
+    tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'a client that is shown is checked, whatever the assertion',
+    file: 'src/authserver/token-endpoint.ts',
+    find: 'authorization === undefined && secret === undefined && shown === undefined',
+    replace: "secret !== 'none'",
+    tests: WORKLOADS_REFUSED,
   },
   {
     rule: 'scopes are those that client, assertion and resource have',

@@ -17,8 +17,7 @@ import type { AuthServerConfig } from './config.ts'
 import type { AuthServerDeps } from './deps.ts'
 import { ID_JAG_PROFILE, type Offers } from './discovery.ts'
 import { createEndpoints } from './endpoints.ts'
-import { createIdentityAssertions, type IdentityAssertions } from './grants/identity-assertions.ts'
-import { createGrantsWithoutLogin } from './grants/without-login.ts'
+import { openGrants } from './grants/open-grants.ts'
 import { createKeyRing, createSealingSecrets } from '../signing/index.ts'
 import { lifespansOf } from './lifespans.ts'
 import { createAuthorize } from './login/authorize.ts'
@@ -102,8 +101,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const issue = createIssueToken({ issuer: spec.issuer, ...runtime, forwardClaims, ring })
   const issued = { ...runtime, lifespans, resources, issue }
   const tokens = createTokenService({ ...issued, codes, families, sessions })
-  const identityAssertions = openIdentityAssertions(spec, resources, deps)
-  const withoutLogin = createGrantsWithoutLogin({ issuer: spec.issuer, ...issued, identityAssertions })
+  const { withoutLogin, ...grants } = openGrants(spec, { ...issued, tokenUrl: addresses.tokenUrl }, deps)
   const audiences = new Set([spec.issuer, addresses.tokenUrl, addresses.revokeUrl])
   const takeAssertion = createTakeAssertion({ audiences, store, outbound, asker, clock, log })
   const steps = stepsOf({
@@ -149,7 +147,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
       await sessions.close()
       await Promise.all([
         outbound.close(),
-        identityAssertions?.close(),
+        grants.close(),
         ...[...upstreams.values()].map((upstream) => upstream.close()),
       ])
     },
@@ -185,16 +183,6 @@ function openUpstreams(spec: AuthServerConfig['spec'], addresses: Addresses, sea
   return new Map(
     spec.upstreamProviders.map((provider) => [provider.name, createUpstream(provider, { ...deps, registration })]),
   )
-}
-
-/** Undefined for a server that takes none. */
-function openIdentityAssertions(
-  { issuer, identityAssertions }: AuthServerConfig['spec'],
-  resources: ResourceNames,
-  deps: AuthServerDeps,
-): IdentityAssertions | undefined {
-  if (identityAssertions === undefined) return undefined
-  return createIdentityAssertions(identityAssertions.issuers, { issuer, resources, clock: deps.clock, deps })
 }
 
 interface ReadinessParts extends Pick<AuthServerDeps, 'store'> {

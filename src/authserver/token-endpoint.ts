@@ -4,6 +4,7 @@ import { JWT_BEARER } from '../resources/index.ts'
 import type { AuthenticateClient, ClientForm } from './clients/authentication.ts'
 import type { Client, GrantType } from './clients/client.ts'
 import type { ClientDirectory } from './clients/directory.ts'
+import { isIdentityAssertion } from './grants/assertion.ts'
 import type { GrantsWithoutLogin } from './grants/without-login.ts'
 import { OAuthError } from './oauth-error.ts'
 import { sendJson } from './reply.ts'
@@ -63,6 +64,14 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
     return answer
   }
 
+  /** Of a workload, which shows its own token and no client (RFC 7521 §4.1); a `client_id` beside it says nothing, and is not asked about. */
+  const forWorkload = (form: Form, authorization: string | undefined) => {
+    const { grant_type: type, assertion, client_secret: secret, client_assertion: shown } = form
+    const isAlone = authorization === undefined && secret === undefined && shown === undefined
+    const isOne = type === JWT_BEARER && isAlone && !isIdentityAssertion(assertion ?? '')
+    return isOne ? withoutLogin.workload?.(form) : undefined
+  }
+
   const revoke = async (client: Client, { token }: Form): Promise<undefined> => {
     if (token === undefined) throw new OAuthError('invalid_request', 'token is missing')
     if (shapeOf(token).kind !== 'opaque')
@@ -73,12 +82,17 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
   }
 
   const forClients =
-    (work: (client: Client, form: Form) => Promise<object | undefined>): Handle =>
+    (
+      work: (client: Client, form: Form) => Promise<object | undefined>,
+      withoutClient: (form: Form, authorization: string | undefined) => Promise<object> | undefined = () => undefined,
+    ): Handle =>
     async (request) => {
       const { authorization } = request.request.headers
       try {
         const form = readForm(request)
-        sendJson(request, 200, await work(await parts.authenticateClient(form, authorization), form))
+        const answer =
+          withoutClient(form, authorization) ?? work(await parts.authenticateClient(form, authorization), form)
+        sendJson(request, 200, await answer)
       } catch (error) {
         if (!(error instanceof OAuthError)) throw error
         if (error.status >= 500) throw new Failure('internal_error', { detail: error.description, cause: error })
@@ -89,7 +103,7 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
       }
     }
 
-  return { token: forClients(issue), revoke: forClients(revoke) }
+  return { token: forClients(issue, forWorkload), revoke: forClients(revoke) }
 }
 
 /** Each parameter once, and without a value as if it were not there (RFC 6749 §3.2). What is not known is ignored. */

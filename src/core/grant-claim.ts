@@ -4,7 +4,7 @@ import type { Claims } from './caller.ts'
 export const GRANT_CLAIM = 'gty'
 
 /** Who holds such a token: a person whom another identity provider vouches for, or a program. */
-const HOLDERS = { 'id-jag': 'person', client_credentials: 'program' } as const
+const HOLDERS = { 'id-jag': 'person', client_credentials: 'program', workload: 'program' } as const
 
 export type GrantWithoutLogin = keyof typeof HOLDERS
 

@@ -20,6 +20,7 @@ import {
 import { AUTH_SERVER_FIELDS, type FieldTable, refusals, tabledFields } from './manifest-fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
 import { providerName, upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
+import { workloadRemarks, workloads } from './workload-issuers.ts'
 
 const issuer = () =>
   z.string().max(2048).regex(ISSUER, { error: 'expected an issuer URL without query, fragment or trailing slash' })
@@ -164,6 +165,9 @@ export const embeddedAuthServer = () =>
       identityAssertions: identityAssertions()
         .optional()
         .describe('Identity assertions (ID-JAG) that are taken for tokens. Extends the specification.'),
+      workloads: workloads()
+        .optional()
+        .describe('Programs whose own tokens are taken for tokens of ours. Extends the specification.'),
       clients: z
         .array(configuredClient())
         .min(1)
@@ -227,7 +231,7 @@ export const embeddedAuthServerRecord = {
   asks: () => 'session',
   init: FIRST_LOGIN,
   urls: ({ upstreamProviders }) => upstreamProviders.flatMap(upstreamUrls),
-  remarks: (spec) => [...plainHttp(spec), ...ephemeralKeys(spec)],
+  remarks: (spec) => [...plainHttp(spec), ...ephemeralKeys(spec), ...workloadRemarks(spec.workloads)],
 } satisfies TypeRecord<EmbeddedAuthServer>
 
 /** What an upstream is called by, or its users are sent to. */

@@ -46,7 +46,7 @@ export const unique = (list: string, name: string): Rule => ({
 /** For a list in a list, where it would cost the API server too much. */
 const withoutCel = ({ cel: _cel, ...rule }: Rule): Rule => rule
 
-const shortLifetime: Rule = {
+export const shortLifetime: Rule = {
   message: `expected ${LEAST_LIFETIME} to ${MOST_LIFETIME}`,
   at: 'lifetime',
   holds: ({ lifetime }) => {
@@ -58,24 +58,21 @@ const shortLifetime: Rule = {
 }
 
 /** Where the keys of somebody are who makes assertions for us. */
-const trustedIssuer = () => ({
-  issuerUrl: httpsUrl().describe('`iss` of the assertions, byte for byte; where discovery starts without `jwksUrl`.'),
+export const trustedKeys = () => ({
   jwksUrl: httpsUrl().optional().describe('Where its keys are; by discovery when absent.'),
   caBundleRef: secretRef('certificates').optional().describe('CA certificates (PEM) that replace the system roots.'),
   allowPrivateIP: z.boolean().default(false).describe('Allow private addresses.'),
 })
 
 /** What tokens of a caller without a login may be for. */
-const bounds = () => ({
+export const grantBounds = (scopesSay: string) => ({
   resources: z
     .array(z.string().max(2048).regex(HTTP_URL, { error: 'expected an http or https URL' }))
     .min(1)
     .max(16)
     .optional()
     .describe('The `resourceUrl` of routes that its tokens may be for; all that use this server when absent.'),
-  scopes: scopes()
-    .optional()
-    .describe('The scopes that it may get; absent: none for itself, with an identity assertion what that grants.'),
+  scopes: scopes().optional().describe(scopesSay),
   lifetime: goDuration()
     .optional()
     .describe('Of its access tokens, 1m to 1h; `accessTokenLifespan`, an hour at most, when absent.'),
@@ -89,7 +86,10 @@ export const identityAssertions = () =>
         .array(
           withRules(
             z.strictObject({
-              ...trustedIssuer(),
+              issuerUrl: httpsUrl().describe(
+                '`iss` of the assertions, byte for byte; where discovery starts without `jwksUrl`.',
+              ),
+              ...trustedKeys(),
               clients: z
                 .array(
                   z.strictObject({
@@ -158,7 +158,9 @@ export const configuredClient = () =>
         .max(2)
         .default([CLIENT_CREDENTIALS])
         .describe('`client_credentials` for itself, the other one for identity assertions.'),
-      ...bounds(),
+      ...grantBounds(
+        'The scopes that it may get; absent: none for itself, with an identity assertion what that grants.',
+      ),
     }),
     [
       exclusive('clientSecretRef', 'jwksUrl'),
@@ -178,6 +180,6 @@ export const configuredClient = () =>
   )
 
 /** Whose assertions count, and how their keys are had. */
-export type TrustedIssuer = Pick<IdentityAssertionIssuer, keyof ReturnType<typeof trustedIssuer>>
+export type TrustedIssuer = Pick<IdentityAssertionIssuer, 'issuerUrl' | keyof ReturnType<typeof trustedKeys>>
 export type IdentityAssertionIssuer = z.output<ReturnType<typeof identityAssertions>>['issuers'][number]
 export type ConfiguredClient = z.output<ReturnType<typeof configuredClient>>

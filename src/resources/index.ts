@@ -58,6 +58,7 @@ export {
   JWT_BEARER,
   type TrustedIssuer,
 } from './grants-without-login.ts'
+export { issuerOfWorkload, type WorkloadRule } from './workload-issuers.ts'
 export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export { anchorAuthSection, anchored, anchorSpec, besides } from './file-paths.ts'

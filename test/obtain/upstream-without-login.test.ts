@@ -20,6 +20,7 @@ describe.each([true, false])('an upstream token that is wanted (by name: %s)', (
   it.each([
     ['id-jag', 'no_upstream_session'],
     ['client_credentials', 'no_user'],
+    ['workload', 'no_user'],
   ])('is none for a token of the grant %s, which no 401 mends', (gty, code) => {
     const { obtain, tokens } = open()
     expect(() => obtain(from({ gty }))).toThrow(expect.objectContaining({ code, status: 403 }))

@@ -37,6 +37,7 @@ const store = (sentinelConfig: unknown, more: object = {}, type = 'kvstore') =>
 
 const trusts = (...issuers: readonly unknown[]) => server({ identityAssertions: { issuers } })
 const issuer = { issuerUrl: 'https://id.example.com' }
+const runs = { issuer: 'https://ci.example.com', match: "claims.sub == 'job'" }
 const job = { clientId: 'job', clientSecretRef: secret }
 const PUBLIC =
   '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n'
@@ -127,6 +128,13 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   { name: 'an issuer of identity assertions twice', spec: trusts(issuer, issuer), problem: 'expected each issuerUrl once', unseenBy: ['json schema'] },
   { name: 'an http issuer of identity assertions', spec: trusts({ issuerUrl: 'http://id.example.com' }), problem: 'expected an https URL' },
   { name: 'an issuer for no client', spec: trusts({ ...issuer, clients: [] }), problem: 'too short' },
+  { name: 'programs of a platform', spec: server({ workloads: [{ ...runs, match: "claims.sub.startsWith('system:serviceaccount:agents:')" }, { ...runs, jwksUrl: 'https://ci.example.com/keys', caBundleRef: secret, allowPrivateIP: true, audiences: ['api://tools'], maxTokenLifetime: '10m', resources: ['https://mcp.example.com/mcp'], scopes: ['mcp:read'], lifetime: '5m' }] }) },
+  { name: 'programs without a condition', spec: server({ workloads: [{ issuer: 'https://ci.example.com' }] }), problem: 'workloads[0].match' },
+  { name: 'programs of a condition that is none', spec: server({ workloads: [{ ...runs, match: 'claims.sub ==' }] }), problem: 'workloads[0].match', unseenBy: ['json schema', 'crd'] },
+  { name: 'programs of nobody', spec: server({ workloads: [] }), problem: 'too short' },
+  { name: 'programs of an http issuer', spec: server({ workloads: [{ ...runs, issuer: 'http://ci.example.com' }] }), problem: 'expected an https URL' },
+  ...['59s', '61m'].map((lifetime) => ({ name: `programs with tokens of ours for ${lifetime}`, spec: server({ workloads: [{ ...runs, lifetime }] }), problem: 'expected 1m to 1h', unseenBy: ['json schema' as const] })),
+  ...['0s', '25h'].map((maxTokenLifetime) => ({ name: `programs with tokens for ${maxTokenLifetime}`, spec: server({ workloads: [{ ...runs, maxTokenLifetime }] }), problem: 'expected more than 0s and 24h at most', unseenBy: ['json schema' as const] })),
   { name: 'a client with everything', spec: server({ clients: [{ ...job, grantTypes: ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer'], resources: ['https://mcp.example.com/mcp'], scopes: ['mcp:read'], lifetime: '5m' }, { clientId: 'ci', jwksUrl: 'https://ci.example.com/keys' }, { clientId: 'cd', publicKeys: [PUBLIC] }] }) },
   { name: 'a client twice', spec: server({ clients: [job, job] }), problem: 'expected each clientId once', unseenBy: ['json schema'] },
   { name: 'a client without credential', spec: server({ clients: [{ clientId: 'job' }] }), problem: 'a client needs one of' },

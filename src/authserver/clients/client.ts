@@ -8,9 +8,13 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', JWT_BEARER, '
 export type GrantType = (typeof GRANT_TYPES)[number]
 
 /** The grants of a server: what comes of logins, and what its configuration adds. */
-export const grantTypesOf = ({ identityAssertions, clients = [] }: EmbeddedAuthServer): readonly GrantType[] =>
+export const grantTypesOf = ({
+  identityAssertions,
+  workloads,
+  clients = [],
+}: EmbeddedAuthServer): readonly GrantType[] =>
   GRANT_TYPES.filter((type) => {
-    if (type === JWT_BEARER) return identityAssertions !== undefined
+    if (type === JWT_BEARER) return identityAssertions !== undefined || workloads !== undefined
     return type !== 'client_credentials' || clients.some(({ grantTypes }) => grantTypes.includes(type))
   })
 

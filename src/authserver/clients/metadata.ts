@@ -30,13 +30,17 @@ export interface Known {
 export function knownOf(
   spec: Pick<
     EmbeddedAuthServer,
-    'baselineClientScopes' | 'allowConfidentialClientRegistration' | 'forceConfidentialRedirectUris'
+    | 'baselineClientScopes'
+    | 'allowConfidentialClientRegistration'
+    | 'forceConfidentialRedirectUris'
+    | 'identityAssertions'
   >,
   { scopes, grantTypes }: Pick<Known, 'scopes' | 'grantTypes'>,
 ): Known {
   return {
     scopes,
-    grantTypes,
+    // A workload needs no client.
+    grantTypes: grantTypes.filter((type) => type !== JWT_BEARER || spec.identityAssertions !== undefined),
     baseline: (spec.baselineClientScopes ?? []).filter((scope) => scopes.has(scope)),
     allowsConfidential: spec.allowConfidentialClientRegistration !== false,
     secretFor: new Set(spec.forceConfidentialRedirectUris),

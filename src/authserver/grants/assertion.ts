@@ -1,6 +1,7 @@
 import type { Claims } from '../../core/index.ts'
 import {
   ALGORITHMS,
+  ID_JAG,
   jwtTypeOf,
   type KeyStore,
   shapeOf,
@@ -39,10 +40,21 @@ export function readAssertion(token: string): Assertion {
   return { token, header: { alg, kid }, type, claims: shape.jwt.payload }
 }
 
-/** `aud` is the one audience, as text or as an array of one: what is for somebody else too could be shown here by them. */
-export function checkAudience({ aud }: Claims, audience: string): void {
-  const only = Array.isArray(aud) && aud.length === 1 ? (aud as readonly unknown[])[0] : aud
-  if (only !== audience) throw new RefusedAssertion('aud is not our issuer alone')
+/** Whether it says that it is an identity assertion; whoever shows one is a client that we know. */
+export function isIdentityAssertion(token: string): boolean {
+  const shape = token.length > MOST_ASSERTION ? undefined : shapeOf(token)
+  if (shape?.kind !== 'jwt') return false
+  const { typ } = shape.jwt.header
+  return typeof typ === 'string' && jwtTypeOf(typ) === ID_JAG
+}
+
+/** The one audience, as text or as an array of one: what is for somebody else too could be shown here by them. */
+export const audienceIn = ({ aud }: Claims): unknown =>
+  Array.isArray(aud) && aud.length === 1 ? (aud as readonly unknown[])[0] : aud
+
+/** `aud` is the one audience. Throws `RefusedAssertion`. */
+export function checkAudience(claims: Claims, audience: string): void {
+  if (audienceIn(claims) !== audience) throw new RefusedAssertion('aud is not our issuer alone')
 }
 
 /** Checks `exp` and, where they are there, `nbf` and `iat`, and that it ends within `mostMs`. Throws `RefusedAssertion`. */
@@ -57,6 +69,13 @@ export function checkTimes({ exp, nbf, iat }: Claims, nowMs: number, mostMs: num
     if (typeof value !== 'number') throw new RefusedAssertion(`${name} is no number`)
     if (value > now + TOLERANCE_SECONDS) throw new RefusedAssertion(`${name} is still to come`)
   }
+}
+
+/** It says when it was made, and was not made for longer than `mostMs`; times are checked by now. Throws `RefusedAssertion`. */
+export function checkLife({ exp, iat }: Claims, mostMs: number): void {
+  if (typeof iat !== 'number') throw new RefusedAssertion('iat is missing')
+  if (typeof exp !== 'number' || (exp - iat) * 1_000 > mostMs)
+    throw new RefusedAssertion(`it was made for more than ${mostMs / 60_000} minutes`)
 }
 
 /** The user or program that it is about. Throws `RefusedAssertion`. */

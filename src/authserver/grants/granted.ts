@@ -13,4 +13,6 @@ export interface Granted {
   readonly claims: Claims | undefined
   /** Undefined: that of access tokens, an hour at most. */
   readonly lifetimeMs: number | undefined
+  /** For the log: what of the configuration gave it, where no client of ours did. */
+  readonly by?: string
 }

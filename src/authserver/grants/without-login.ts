@@ -7,16 +7,19 @@ import type { ResourceNames } from '../resource-names.ts'
 import { createTokenCounter } from '../tokens/counter.ts'
 import type { IssueToken, TokenAnswer } from '../tokens/issue.ts'
 import type { TokenParameters } from '../tokens/token-service.ts'
-import { readAssertion } from './assertion.ts'
+import { type Assertion, readAssertion } from './assertion.ts'
 import type { Granted } from './granted.ts'
 import type { IdentityAssertions } from './identity-assertions.ts'
 import { RefusedAssertion } from './refused-assertion.ts'
 import { grantedScope, targetOf } from './targets.ts'
+import type { Workloads } from './workloads.ts'
 
 /** Tokens for requests that no login stands behind: no refresh token, no session (clientauth.md §3). They throw as `TokenService`. */
 export interface GrantsWithoutLogin {
   /** RFC 7523 §2.1, for a client that is known by now. */
   assertion(client: Client, parameters: TokenParameters): Promise<TokenAnswer>
+  /** The same, for a workload that shows its own token and nothing of a client; undefined for a server that takes none. */
+  readonly workload: ((parameters: TokenParameters) => Promise<TokenAnswer>) | undefined
   /** RFC 6749 §4.4. */
   clientCredentials(client: Client, parameters: TokenParameters): Promise<TokenAnswer>
 }
@@ -31,12 +34,14 @@ export interface GrantsOptions {
   readonly issue: IssueToken
   /** Undefined for a server that takes none. */
   readonly identityAssertions: IdentityAssertions | undefined
+  /** Undefined for a server that takes none. */
+  readonly workloads: Workloads | undefined
 }
 
 const NO_CLAIMS: Claims = Object.freeze(Object.create(null) as Record<string, never>)
 
 export function createGrantsWithoutLogin(options: GrantsOptions): GrantsWithoutLogin {
-  const { issuer, clock, log, lifespans, resources, issue, identityAssertions } = options
+  const { issuer, clock, log, lifespans, resources, issue, identityAssertions, workloads } = options
   const counted = createTokenCounter(options.metrics)
 
   const give = async (granted: Granted): Promise<TokenAnswer> => {
@@ -53,22 +58,35 @@ export function createGrantsWithoutLogin(options: GrantsOptions): GrantsWithoutL
       lifespanMs,
       authenticatedAtMs,
     })
-    log.info({ grant, client: clientId, resource }, 'a token was given out without a login')
+    const { by } = granted
+    log.info({ grant, client: clientId, resource, ...(by && { by }) }, 'a token was given out without a login')
     return answer
   }
 
-  const assertion = async (client: Client, parameters: TokenParameters): Promise<TokenAnswer> => {
-    const { assertion: text } = parameters
-    if (text === undefined || text === '') throw new OAuthError('invalid_request', 'assertion is missing')
+  /** Tells the log why an assertion was refused. */
+  const refusing = async (whose: object, work: () => Promise<TokenAnswer>): Promise<TokenAnswer> => {
     try {
-      if (identityAssertions === undefined) throw new RefusedAssertion('identity assertions are not taken here')
-      return await give(await identityAssertions.accept(client, readAssertion(text), parameters))
+      return await work()
     } catch (error) {
       if (error instanceof RefusedAssertion)
-        log.warn({ client: client.id, reason: error.error, detail: error.why }, 'an assertion was refused')
+        log.warn({ ...whose, reason: error.error, detail: error.why }, 'an assertion was refused')
       throw error
     }
   }
+
+  const assertion = (client: Client, parameters: TokenParameters): Promise<TokenAnswer> =>
+    refusing({ client: client.id }, async () => {
+      if (identityAssertions === undefined)
+        throw new RefusedAssertion(
+          'identity assertions are not taken here; a workload shows no client beside its token',
+        )
+      return give(await identityAssertions.accept(client, assertionIn(parameters), parameters))
+    })
+
+  const workload =
+    workloads &&
+    ((parameters: TokenParameters): Promise<TokenAnswer> =>
+      refusing({}, async () => give(await workloads.accept(assertionIn(parameters), parameters))))
 
   const clientCredentials = async (client: Client, parameters: TokenParameters): Promise<TokenAnswer> => {
     const { id, kind, bounds } = client
@@ -90,8 +108,14 @@ export function createGrantsWithoutLogin(options: GrantsOptions): GrantsWithoutL
 
   return {
     assertion: counted('id_jag', assertion),
+    workload: workload && counted('workload', workload),
     clientCredentials: counted('client_credentials', clientCredentials),
   }
+}
+
+function assertionIn({ assertion: text }: TokenParameters): Assertion {
+  if (text === undefined || text === '') throw new OAuthError('invalid_request', 'assertion is missing')
+  return readAssertion(text)
 }
 
 /** `auth_time` of an assertion: when its issuer has seen the user. */

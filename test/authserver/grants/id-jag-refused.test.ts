@@ -3,7 +3,7 @@ import { createSockets } from '../../support/sockets.ts'
 import { createKey } from '../../upstreams/idp.ts'
 import { register, type Rig } from '../rig.ts'
 import { ask, basic, causes, ID_JAG, jag, jagClaims, JOB, JWT_BEARER, OTHER, show, startGrants } from './rig.ts'
-import { WRONG } from './wrong-assertions.ts'
+import { WRONG_ID_JAGS as WRONG } from './wrong-id-jags.ts'
 
 const sockets = createSockets()
 let rig: Rig
