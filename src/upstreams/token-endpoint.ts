@@ -9,7 +9,7 @@ import {
   tokensIn,
 } from '../oauth/index.ts'
 import type { IdentityFromToken } from '../resources/index.ts'
-import { type Connections, unanswered } from './connection.ts'
+import { type Connections, inTime, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { readTokenIdentity, type TokenIdentity } from './token-identity.ts'
 import type { UpstreamClient } from './upstream-client.ts'
@@ -45,13 +45,14 @@ export type ClientPost = (post: Pick<Grant, 'url' | 'form' | 'secretInBody' | 'e
 
 /** An endpoint of an upstream as one client sees it. */
 export function createClientPost(client: UpstreamClient, outbound: Outbound, where: string): ClientPost {
-  return async ({ url, form, secretInBody }) => {
-    const known = await client.current()
+  return async ({ url, form, secretInBody, endsAtMs }) => {
+    const known = await (endsAtMs === undefined ? client.current() : inTime(client.current(), endsAtMs, where))
     const shown = known.authentication(secretInBody === true)
     let response: OutboundResponse
     try {
       const headers = { 'user-agent': 'mcp-extauth' }
-      response = await askTokenEndpoint({ outbound, client: shown }, { url, form, headers })
+      const ends = endsAtMs === undefined ? {} : { endsAtMs }
+      response = await askTokenEndpoint({ outbound, client: shown }, { url, form, headers, ...ends })
     } catch (error) {
       throw unanswered(error, where)
     }

@@ -1,4 +1,5 @@
-import { expect } from 'vitest'
+// Hundreds of thousands of comparisons: vitest's own cost ten times as much.
+import assert from 'node:assert/strict'
 import { createCredentialCache, hashKey, type CacheSlot, type Generation } from '../../src/cache/index.ts'
 import { Failure, type FailureCode } from '../../src/core/index.ts'
 import { createManualClock, createRecordingMetrics } from '../support/ports.ts'
@@ -92,9 +93,9 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
   }
 
   const check = (slot: CacheSlot<Made>, owner: string, made: Made, since: number) => {
-    expect(made.owner, 'somebody else’s credential').toBe(owner)
-    expect(made.fetchedAsNumber, 'a credential from before it was revoked').toBeGreaterThan(since)
-    expect(clock.now(), 'an expired credential').toBeLessThan(made.endMs)
+    assert.equal(made.owner, owner, 'somebody else’s credential')
+    assert.ok(made.fetchedAsNumber > since, 'a credential from before it was revoked')
+    assert.ok(clock.now() < made.endMs, 'an expired credential')
     given.set(slot.key, made)
   }
 
@@ -130,20 +131,20 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
       try {
         answer = cache.get(slot)
       } catch (error) {
-        expect(error).toBeInstanceOf(Failure)
-        if (isRoomy) expect(wanted, 'refused although there is a live one').toBeUndefined()
+        assert.ok(error instanceof Failure)
+        if (isRoomy) assert.equal(wanted, undefined, 'refused although there is a live one')
         return
       }
       if (!(answer instanceof Promise)) {
         check(slot, owner, answer, since)
         // Evicted ones may be missing, but what is given is what was stored last.
-        expect(answer).toBe(wanted)
+        assert.equal(answer, wanted)
         return
       }
-      if (isRoomy) expect(wanted, 'a request waits although there is a live one').toBeUndefined()
+      if (isRoomy) assert.equal(wanted, undefined, 'a request waits although there is a live one')
       const settled = answer.then(
         (made) => check(slot, owner, made, since),
-        (error: unknown) => expect(error).toBeInstanceOf(Failure),
+        (error: unknown) => assert.ok(error instanceof Failure),
       )
       // Judged in `finish`; until then a failed check is not an unhandled rejection.
       settled.catch(() => undefined)
@@ -227,10 +228,13 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
     },
     checkBounds() {
       const { entries, groups } = cache.list()
-      expect(entries).toBeLessThanOrEqual(bounds.maxEntries)
-      expect(groups.reduce((sum, group) => sum + group.count, 0)).toBe(entries)
-      expect(mostInFlight).toBeLessThanOrEqual(1)
-      expect(fetchesInPause).toBe(0)
+      assert.ok(entries <= bounds.maxEntries)
+      assert.equal(
+        groups.reduce((sum, group) => sum + group.count, 0),
+        entries,
+      )
+      assert.ok(mostInFlight <= 1)
+      assert.equal(fetchesInPause, 0)
     },
   }
 }

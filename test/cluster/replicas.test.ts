@@ -125,7 +125,8 @@ test('of two replicas that are asked 50 times a second, each may go, and the cer
     const before = await holder()
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     replicas[other]?.process.kill('SIGTERM')
-    expect(await takeover(before, 10_000)).toBeLessThan(3_000)
+    // Given up, not waited for: a lease that nobody renews is another's after 15 s.
+    expect(await takeover(before, 12_000)).toBeLessThan(10_000)
     balancer.forget(ports[other] ?? 0)
     expect(await replicas[other]?.ended).toBe(0)
     const renewals = issued(replicas[leader] as Running)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { decodeJwt } from 'jose'
+import { request as undici } from 'undici'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { type CredentialsWorld, openCredentialsWorld } from './credentials.ts'
@@ -45,11 +46,12 @@ const front = (url: string): Promise<string> =>
         refuse(response, form.has('WebIdentityToken'))
         return
       }
-      const headers = new Headers({ 'content-type': request.headers['content-type'] ?? '' })
-      if (request.headers.authorization !== undefined) headers.set('authorization', request.headers.authorization)
-      const answer = await fetch(url, { method: 'POST', headers, body })
-      response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
-      response.end(await answer.text())
+      const { 'content-type': type = '', authorization } = request.headers
+      const headers = { 'content-type': type, ...(authorization === undefined ? {} : { authorization }) }
+      // A connection of its own: one that is kept may be closed by the stand-in in the moment of use.
+      const answer = await undici(url, { method: 'POST', headers, body, reset: true })
+      response.writeHead(answer.statusCode, { 'content-type': String(answer.headers['content-type'] ?? '') })
+      response.end(await answer.body.text())
     })()
   })
 

@@ -119,11 +119,12 @@ describe('the registry over HTTP', () => {
       client.socket.pause()
       return client
     })
-    await new Promise((resolve) => setTimeout(resolve, 1500))
-    const before = counted.length
-    await new Promise((resolve) => setTimeout(resolve, 500))
-    // Only what fits into the buffers of the system was answered.
-    expect(counted.length).toBe(before)
+    // Ends only when half a second passes without an answer: what fits into the buffers of the system was answered.
+    let before: number
+    do {
+      before = counted.length
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    } while (counted.length === 0 || counted.length > before)
     expect(before).toBeLessThan(2500)
     for (const client of clients) client.socket.destroy()
     await own.drain(0)
