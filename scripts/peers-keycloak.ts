@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Failure, Secret, type SecretHandle } from '../src/core/index.ts'
 import { createOutbound } from '../src/net/index.ts'
-import { upstreamProvider } from '../src/resources/upstream-provider.ts'
+import { upstreamProvider } from '../src/resources/upstream/upstream-provider.ts'
 import { createUpstream, type Upstream, type UpstreamLeg } from '../src/upstreams/index.ts'
 
 /** A Keycloak of this very run: one realm, one user, two clients that need PKCE, refresh tokens good for one use. */
@@ -208,6 +208,7 @@ function open({ issuer, caCert }: Keycloak, clientId: string): Upstream {
     clock,
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
     secrets: { handle: ({ key }) => handle(`kc/${key}`, values.get(key) ?? '') },
+    tokenFile: () => handle('no/file', ''),
     outbound: (options) => createOutbound({ ...options, clock, breaker: false, deadlineMs: 30_000 }),
   })
 }

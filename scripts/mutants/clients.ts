@@ -47,4 +47,32 @@ export const CLIENTS: readonly Mutation[] = [
     replace: 'own.authenticate({ url })',
     tests: ['test/oauth/client-auth.test.ts'],
   },
+  {
+    rule: 'at an upstream no other method is tried than the one that is told',
+    file: 'src/upstreams/upstream-client.ts',
+    find: "config.clientAuth === undefined && auth.method === 'clientSecretBasic'",
+    replace: "auth.method === 'clientSecretBasic'",
+    tests: ['test/oauth/client-auth.test.ts'],
+  },
+  {
+    rule: 'assertions are for the server, whichever endpoint they are shown to',
+    file: 'src/upstreams/token-endpoint.ts',
+    find: 'authenticate: () => authenticate({ url, issuer })',
+    replace: 'authenticate: () => authenticate({ url: to, issuer })',
+    tests: ['test/oauth/client-auth.test.ts'],
+  },
+  {
+    rule: 'aliases are for who shows a certificate',
+    file: 'src/upstreams/discovery.ts',
+    find: 'isMutualTls ? withAliases(document) : document',
+    replace: 'withAliases(document)',
+    tests: ['test/oauth/client-auth.test.ts'],
+  },
+  {
+    rule: 'nobody can log in while the token that an upstream is shown is missing',
+    file: 'src/authserver/server.ts',
+    find: ', ...tokensOfUpstreams(spec, deps)]',
+    replace: ']',
+    tests: ['test/examine/check/upstream.test.ts'],
+  },
 ]

@@ -148,7 +148,7 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   {
     rule: 'a plain http endpoint gets no token to revoke',
     file: 'src/upstreams/discovery.ts',
-    find: "unlessUnusable(() => endpoint('revocation_endpoint'))",
+    find: "unlessUnusable(() => endpointOf(own, 'revocation_endpoint', issuer))",
     replace: "document['revocation_endpoint'] as string | undefined",
     tests: ['test/upstreams/revoke.test.ts'],
   },

@@ -11,6 +11,7 @@ export interface AuthServerDeps {
   readonly secrets: Secrets
   /** Makes the client for one service; `createOutbound` of net with what only the composition knows. */
   readonly outbound: UpstreamDeps['outbound']
+  readonly tokenFile: UpstreamDeps['tokenFile']
   /** The state of this server and of no other. */
   readonly store: Store
   /** What stands in for keys that are not configured. */

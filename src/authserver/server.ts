@@ -6,6 +6,8 @@ import {
   type SecretHandle,
   type UpstreamTokens,
 } from '../core/index.ts'
+import type { SecretRef } from '../fields/index.ts'
+import { secretsNamedBy, upstreamClient } from '../resources/index.ts'
 import { createSeal, type Seal } from '../storage/index.ts'
 import { addressesOf, type Addresses } from './addresses.ts'
 import { createTakeAssertion } from './clients/assertion.ts'
@@ -80,7 +82,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const [resources, lifespans] = [resourceNamesOf(config), lifespansOf(spec)]
   const { handlesOf, ring, secrets, seal } = openKeys(config, deps)
   const upstreams = openUpstreams(spec, addresses, seal, deps)
-  const upstreamLooks = handlesOf(spec.upstreamProviders.flatMap(secretsOfUpstream)).map(
+  const upstreamLooks = [...handlesOf(secretsOfUpstreams(spec)), ...tokensOfUpstreams(spec, deps)].map(
     (handle) => () => handle.current(),
   )
   const forwardClaims = spec.forwardClaims ?? []
@@ -229,14 +231,15 @@ function limitsOf({ limits }: AuthServerConfig['spec'], clock: AuthServerDeps['c
   }
 }
 
-const secretsOfUpstream = ({
-  oidcConfig,
-  oauth2Config,
-  caBundleRef,
-}: AuthServerConfig['spec']['upstreamProviders'][number]) =>
-  [(oidcConfig ?? oauth2Config)?.clientSecretRef, oauth2Config?.dcrConfig?.initialAccessTokenRef, caBundleRef].filter(
-    (ref) => ref !== undefined,
-  )
+const secretsOfUpstreams = (spec: AuthServerConfig['spec']): SecretRef[] =>
+  secretsNamedBy({ type: 'embeddedAuthServer' as const, spec })
+    .filter(({ path }) => path[0] === 'upstreamProviders')
+    .map(({ value }) => value)
+
+const tokensOfUpstreams = ({ upstreamProviders }: AuthServerConfig['spec'], { tokenFile }: AuthServerDeps) =>
+  upstreamProviders
+    .map(upstreamClient)
+    .flatMap((client) => (client?.method === 'tokenFile' ? [tokenFile(client.tokenFile?.path)] : []))
 
 /** The kind of store, which is told in a gauge: alerts about the store concern logins only where they use it. */
 function tellKind(server: string, { store, metrics }: AuthServerDeps) {

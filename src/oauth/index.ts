@@ -12,6 +12,7 @@ export {
   discoveryUrls,
   endpointOf,
   unusableDocument,
+  withAliases,
 } from './discovery.ts'
 export { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from './documents.ts'
 export { valueAt } from './dot-path.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { filePath, type Rule, secretRef, type SecretRef, withRules } from '../fields/index.ts'
+import { filePath, isRecord, type Rule, secretRef, type SecretRef, withRules } from '../fields/index.ts'
 
 /** How a client authenticates at a token endpoint (RFC 6749 §2.3, RFC 7523 §2.2, RFC 8705 §2). */
 const METHODS = ['clientSecretBasic', 'clientSecretPost', 'privateKeyJwt', 'tokenFile', 'tlsClient', 'none'] as const
@@ -143,6 +143,15 @@ export function clientAuthOf(spec: FlatClient): ClientAuth | undefined {
   if (clientSecretRef === undefined) return { method: 'none', clientId }
   const method = spec.clientAuthMethod === 'client_secret_post' ? 'clientSecretPost' : 'clientSecretBasic'
   return { method, clientId, secretRef: clientSecretRef }
+}
+
+/** Where assertions can't be for an issuer, because none was discovered. */
+export const noIssuerToName: Rule = {
+  message: 'no issuer is discovered here, expected "tokenEndpoint" or a text as "assertionAudience"',
+  at: 'clientAuth',
+  holds: ({ clientAuth: record }) => !isRecord(record) || record['assertionAudience'] !== 'issuer',
+  cel: "!has(self.clientAuth) || !has(self.clientAuth.assertionAudience) || self.clientAuth.assertionAudience != 'issuer'",
+  json: { properties: { clientAuth: { properties: { assertionAudience: { not: { const: 'issuer' } } } } } },
 }
 
 /** `record` is another way to say what the flat fields say: only one of the ways. Those of `defaults` may say their default. */

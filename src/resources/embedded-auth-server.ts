@@ -19,7 +19,7 @@ import {
 } from '../fields/index.ts'
 import { AUTH_SERVER_FIELDS, type FieldTable, refusals, tabledFields } from './manifest-fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
-import { providerName, upstreamProvider, type UpstreamProvider } from './upstream-provider.ts'
+import { providerName, upstreamProvider, type UpstreamProvider } from './upstream/upstream-provider.ts'
 import { workloadRemarks, workloads } from './workload-issuers.ts'
 
 const issuer = () =>

@@ -97,7 +97,8 @@ export {
   type OidcConfig,
   type UpstreamProvider,
   type UserInfo,
-} from './upstream-provider.ts'
+} from './upstream/upstream-provider.ts'
+export { namedClient, upstreamClient } from './upstream/upstream-client.ts'
 export { type ManifestCallers, describedProvider, referencedCallers } from './workloads/manifest-callers.ts'
 export { mcpOidcConfig, type MCPOIDCConfig } from './workloads/mcp-oidc-config.ts'
 export type { Backend } from './workloads/workload-fields.ts'

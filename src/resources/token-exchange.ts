@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { absoluteUri, httpUrl, scopes, secretRef, injectable, needs, withRules } from '../fields/index.ts'
 import { clientAuthOf } from './client-auth.ts'
 import { clientFields, keyForAssertions, oneWayToSayWhoWeAre, tokenHeaderName } from './client-fields.ts'
-import { subjectProviderName } from './upstream-provider.ts'
+import { subjectProviderName } from './upstream/upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 
 /** Short and full names of subject token types, the empty one included (specification, `subjectTokenType`). */

@@ -12,6 +12,7 @@ import { outboundFailure, within } from '../net/index.ts'
 import { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
 import type { UpstreamProvider } from '../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
+import type { ShownCertificate } from './upstream-client.ts'
 
 /** The ways to one upstream: a circuit each, so that a slow user-info endpoint stops no refresh. */
 export interface Connections {
@@ -48,11 +49,15 @@ export function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => 
   }
 }
 
-/** The ways to an upstream, `configuredUrls` being those that its configuration names (decisions §2.6 for the guard). */
+/**
+ * The ways to an upstream, `configuredUrls` being those that its configuration names (decisions §2.6 for the guard). `certificate` is
+ * shown where we are a client.
+ */
 export function createConnections(
   provider: UpstreamProvider,
   configuredUrls: readonly string[],
   deps: UpstreamDeps,
+  certificate?: ShownCertificate,
 ): Connections {
   const { caBundleRef } = provider
   const common = {
@@ -61,7 +66,13 @@ export function createConnections(
     ...(caBundleRef === undefined ? {} : { caCert: caCertificate(caBundleRef, deps) }),
   }
   const ca = caBundleRef === undefined ? '' : `${caBundleRef.name}/${caBundleRef.key}`
-  const service = (part: string) => JSON.stringify(['upstream', part, ...configuredUrls, ca])
+  const service = (part: string, ...more: readonly string[]) =>
+    JSON.stringify(['upstream', part, ...configuredUrls, ca, ...more])
+  const asClient = (part: string) => ({
+    ...common,
+    service: service(part, ...(certificate === undefined ? [] : [certificate.label])),
+    clientCertificate: certificate?.current,
+  })
   const pages = deps.outbound({
     ...common,
     service: service('documents'),
@@ -69,14 +80,9 @@ export function createConnections(
     retry: true,
   })
   // Codes and rotating refresh tokens are good for one request: what may have arrived is not sent again.
-  const tokens = deps.outbound({ ...common, service: service('tokens'), deadlineMs: DEADLINE_MS })
+  const tokens = deps.outbound({ ...asClient('tokens'), deadlineMs: DEADLINE_MS })
   const userInfo = deps.outbound({ ...common, service: service('user info'), deadlineMs: DEADLINE_MS, retry: true })
-  const revocations = deps.outbound({
-    ...common,
-    service: service('revocations'),
-    deadlineMs: REVOCATION_DEADLINE_MS,
-    retry: true,
-  })
+  const revocations = deps.outbound({ ...asClient('revocations'), deadlineMs: REVOCATION_DEADLINE_MS, retry: true })
   // What may have arrived is not sent again: it would be another client.
   const registrations = deps.outbound({ ...common, service: service('registrations'), deadlineMs: DEADLINE_MS })
   return {

@@ -1,5 +1,6 @@
 import type { Clock, Log, Outbound, Secrets } from '../core/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
+import type { ClientDeps } from '../oauth/index.ts'
 
 /** What an upstream says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
 export type UpstreamOutboundOptions = Omit<
@@ -30,6 +31,7 @@ export interface UpstreamDeps {
   readonly clock: Clock
   readonly log: Log
   readonly secrets: Secrets
+  readonly tokenFile: ClientDeps['tokenFile']
   readonly outbound: (options: UpstreamOutboundOptions) => Outbound
   /** Absent: nothing is registered, as when an upstream is only looked at. */
   readonly registration?: RegistrationDeps

@@ -1,6 +1,13 @@
 import type { Claims, ClaimValue, Clock } from '../core/index.ts'
-import { ALGORITHMS, createDiscovery, type Discovery, endpointOf, unusableDocument } from '../oauth/index.ts'
-import type { Connections } from './connection.ts'
+import {
+  ALGORITHMS,
+  createDiscovery,
+  type Discovery,
+  type Documents,
+  endpointOf,
+  unusableDocument,
+  withAliases,
+} from '../oauth/index.ts'
 
 /** What is used of an OpenID provider's metadata (OpenID Connect Discovery §3). */
 export interface OidcMetadata {
@@ -20,18 +27,20 @@ export interface OidcMetadata {
 
 const isList = (value: ClaimValue | undefined): value is readonly ClaimValue[] => Array.isArray(value)
 
-function read(document: Claims, issuer: string): OidcMetadata {
+function read(document: Claims, issuer: string, isMutualTls: boolean): OidcMetadata {
   const endpoint = (name: string) => endpointOf(document, name, issuer)
+  // Those where we show a certificate.
+  const own = isMutualTls ? withAliases(document) : document
   const announced = document['id_token_signing_alg_values_supported']
   const algorithms = isList(announced) ? ALGORITHMS.intersection(new Set<unknown>(announced)) : new Set(['RS256'])
   if (algorithms.size === 0) throw unusableDocument('no algorithm for ID tokens that is accepted')
   const methods = document['token_endpoint_auth_methods_supported']
   return {
     authorizationEndpoint: endpoint('authorization_endpoint'),
-    tokenEndpoint: endpoint('token_endpoint'),
+    tokenEndpoint: endpointOf(own, 'token_endpoint', issuer),
     jwksUri: endpoint('jwks_uri'),
     userInfoEndpoint: document['userinfo_endpoint'] === undefined ? undefined : endpoint('userinfo_endpoint'),
-    revocationEndpoint: unlessUnusable(() => endpoint('revocation_endpoint')),
+    revocationEndpoint: unlessUnusable(() => endpointOf(own, 'revocation_endpoint', issuer)),
     algorithms,
     secretInBody: isList(methods) && !methods.includes('client_secret_basic') && methods.includes('client_secret_post'),
     announcesIss: document['authorization_response_iss_parameter_supported'] === true,
@@ -46,10 +55,14 @@ function unlessUnusable<T>(look: () => T): T | undefined {
   }
 }
 
-/** The metadata of one OpenID provider. They throw `identity_provider_unavailable` and `identity_provider_error`. */
-export const createOidcDiscovery = (
+/**
+ * The metadata of one OpenID provider; with TLS client certificates the aliases that are meant for them (RFC 8705 §5). They throw
+ * `identity_provider_unavailable` and `identity_provider_error`.
+ */
+export function createOidcDiscovery(
   issuerUrl: string,
-  { documents }: Pick<Connections, 'documents'>,
-  clock: Clock,
-): Discovery<OidcMetadata> =>
-  createDiscovery({ issuerUrl, documents, clock, read: (document) => read(document, issuerUrl) })
+  options: { readonly documents: Documents; readonly clock: Clock; readonly isMutualTls: boolean },
+): Discovery<OidcMetadata> {
+  const { documents, clock, isMutualTls } = options
+  return createDiscovery({ issuerUrl, documents, clock, read: (document) => read(document, issuerUrl, isMutualTls) })
+}

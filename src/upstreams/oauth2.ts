@@ -2,12 +2,12 @@ import { Failure } from '../core/index.ts'
 import { readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OAuth2Config, UpstreamProvider, UserInfo } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
-import { createConnections, unusable } from './connection.ts'
+import { type Connections, createConnections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createRegisteredClient } from './registered-client.ts'
 import { createTokenEndpoint } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
-import { createConfiguredClient } from './upstream-client.ts'
+import { createConfiguredClient, type ShownCertificate, type UpstreamClient } from './upstream-client.ts'
 import { fetchUserInfo } from './user-info.ts'
 
 const NO_CLAIMS = Object.freeze(Object.create(null) as Record<string, never>)
@@ -32,20 +32,34 @@ const tokensOf = (
   scopes: read.scopes ?? before.scopes,
 })
 
+/** The client that we are, and its connections. */
+function connect(
+  name: string,
+  config: OAuth2Config,
+  deps: UpstreamDeps,
+  open: (certificate?: ShownCertificate) => Connections,
+): { readonly client: UpstreamClient; readonly connections: Connections } {
+  const { dcrConfig: registration, scopes = [] } = config
+  if (registration === undefined) {
+    const client = createConfiguredClient(name, config, deps)
+    return { client, connections: open(client.certificate) }
+  }
+  const connections = open()
+  return { client: createRegisteredClient({ registration, scopes, name }, connections, deps), connections }
+}
+
 /** An upstream of type `oauth2`: endpoints from the configuration, identity from its user-info endpoint or from its token endpoint. */
 export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2Config, deps: UpstreamDeps): Upstream {
   const { name } = provider
   const { authorizationEndpoint, tokenEndpoint, scopes = [] } = config
   const userInfo = userInfoOf(config)
   const identityProvider = userInfo?.endpointUrl ?? tokenEndpoint
-  const { clientId, clientSecretRef, dcrConfig } = config
-  const { discoveryUrl, registrationEndpoint } = dcrConfig ?? {}
+  const { discoveryUrl, registrationEndpoint } = config.dcrConfig ?? {}
   const configured = [tokenEndpoint, identityProvider, discoveryUrl, registrationEndpoint]
-  const connections = createConnections(provider, [...new Set(configured.filter((url) => url !== undefined))], deps)
-  const client =
-    dcrConfig === undefined
-      ? createConfiguredClient({ clientId: clientId ?? '', clientSecretRef }, deps)
-      : createRegisteredClient({ registration: dcrConfig, scopes, name }, connections, deps)
+  const urls = [...new Set(configured.filter((url) => url !== undefined))]
+  const { client, connections } = connect(name, config, deps, (certificate) =>
+    createConnections(provider, urls, deps, certificate),
+  )
   const ask = createTokenEndpoint(client, config, connections, deps)
 
   return {

@@ -43,19 +43,22 @@ function merge(signed: Claims, told: Claims): Claims {
 /** An upstream of type `oidc` (OpenID Connect Core §3.1, §12; authserver.md §4.4). */
 export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfig, deps: UpstreamDeps): Upstream {
   const { name } = provider
-  const { issuerUrl: issuer, clientId, scopes, userInfoOverride, toleranceSeconds } = config
+  const { issuerUrl: issuer, scopes, userInfoOverride, toleranceSeconds } = config
   const subjectClaim = config.subjectClaim || 'sub'
   const { clock, log } = deps
   const configured = userInfoOverride === undefined ? [issuer] : [issuer, userInfoOverride.endpointUrl]
-  const connections = createConnections(provider, configured, deps)
-  const { metadata: discover, forget } = createOidcDiscovery(issuer, connections, clock)
+  const client = createConfiguredClient(name, config, deps)
+  const { clientId, certificate } = client
+  const connections = createConnections(provider, configured, deps, certificate)
+  const { documents } = connections
+  const isMutualTls = certificate !== undefined
+  const { metadata: discover, forget } = createOidcDiscovery(issuer, { documents, clock, isMutualTls })
   const keys = createKeyStore({
     clock,
-    documents: connections.documents,
+    documents,
     location: { jwksUri: async () => (await discover()).jwksUri, forget },
     onFetched: noteKeys({ upstream: name }, 'ID tokens', log),
   })
-  const client = createConfiguredClient(config, deps)
   const revoke = createRevocation(client, connections, deps)
   const ask = createTokenEndpoint(client, {}, connections, deps)
 
@@ -125,7 +128,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
       const metadata = await discover()
       const code = readCallback(callback, { issuer, announcesIss: metadata.announcesIss })
       const { tokenEndpoint: url, secretInBody } = metadata
-      const read = await ask({ url, step: 'code', form: codeForm(code, leg), secretInBody })
+      const read = await ask({ url, issuer, step: 'code', form: codeForm(code, leg), secretInBody })
       const verified = await verify(read, metadata, leg.nonce)
       const claims = await claimsOf(verified, read, metadata)
       const before = { refreshToken: undefined, idToken: undefined, idTokenExpiresAtMs: undefined, scopes }
@@ -139,11 +142,12 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
         ['grant_type', 'refresh_token'],
         ['refresh_token', refreshToken.reveal()],
       ] as const
-      return renewed(await ask({ url, step: 'refresh', form, secretInBody, endsAtMs }), subject, tokens, endsAtMs)
+      const read = await ask({ url, issuer, step: 'refresh', form, secretInBody, endsAtMs })
+      return renewed(read, subject, tokens, endsAtMs)
     },
     async revoke(tokens) {
-      const { revocationEndpoint: url, secretInBody } = await discover()
-      if (url !== undefined) await revoke({ url, secretInBody }, tokens)
+      const { tokenEndpoint: url, revocationEndpoint: to, secretInBody } = await discover()
+      if (to !== undefined) await revoke({ url, issuer, to, secretInBody }, tokens)
     },
     close: () => connections.close(),
   }

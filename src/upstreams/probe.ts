@@ -33,7 +33,9 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
   const { oidcConfig, oauth2Config } = provider
   const connections = createConnections(provider, configuredUrls(provider), deps)
   const discovery =
-    oidcConfig === undefined ? undefined : createOidcDiscovery(oidcConfig.issuerUrl, connections, deps.clock)
+    oidcConfig === undefined
+      ? undefined
+      : createOidcDiscovery(oidcConfig.issuerUrl, { ...connections, clock: deps.clock, isMutualTls: false })
   const leg = { state: NOBODYS, nonce: NOBODYS, codeVerifier: new Secret(NOBODYS), redirectUri }
 
   return {

@@ -1,4 +1,4 @@
-import { expectOk, serviceOf } from '../oauth/index.ts'
+import { type ClientEndpoint, expectOk, serviceOf } from '../oauth/index.ts'
 import type { Connections } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createClientPost } from './token-endpoint.ts'
@@ -8,8 +8,8 @@ import type { UpstreamClient } from './upstream-client.ts'
 const WHERE = 'revocation endpoint'
 
 /** Where a revocation goes, and how we say who we are. */
-export interface RevocationEndpoint {
-  readonly url: string
+export interface RevocationEndpoint extends ClientEndpoint {
+  readonly to: string
   readonly secretInBody: boolean
 }
 
@@ -19,14 +19,14 @@ export interface RevocationEndpoint {
  */
 export function createRevocation(client: UpstreamClient, { revocations }: Connections, { clock }: UpstreamDeps) {
   const post = createClientPost(client, revocations, WHERE)
-  return async ({ url, secretInBody }: RevocationEndpoint, tokens: UpstreamTokenSet): Promise<void> => {
+  return async (endpoint: RevocationEndpoint, tokens: UpstreamTokenSet): Promise<void> => {
     const { refreshToken, accessToken } = tokens
     const hint = refreshToken === undefined ? 'access_token' : 'refresh_token'
     const form = [
       ['token', (refreshToken ?? accessToken).reveal()],
       ['token_type_hint', hint],
     ] as const
-    const response = await post({ url, form, secretInBody })
-    expectOk(response, { url, service: serviceOf(WHERE), nowMs: clock.now() })
+    const response = await post({ ...endpoint, form })
+    expectOk(response, { url: endpoint.to, service: serviceOf(WHERE), nowMs: clock.now() })
   }
 }

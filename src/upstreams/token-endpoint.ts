@@ -1,6 +1,7 @@
 import { Failure, type Outbound, type OutboundResponse } from '../core/index.ts'
 import {
   askTokenEndpoint,
+  type ClientEndpoint,
   isClientRefused,
   membersOf,
   type Step,
@@ -15,8 +16,7 @@ import { readTokenIdentity, type TokenIdentity } from './token-identity.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
 /** One request to a token endpoint. */
-export interface Grant {
-  readonly url: string
+export interface Grant extends ClientEndpoint {
   readonly step: Exclude<Step, 'authorize'>
   readonly form: readonly (readonly [string, string])[]
   /** The endpoint takes id and secret in the body only (its metadata say so). */
@@ -40,19 +40,26 @@ export interface AnswerPaths {
   readonly identityFromToken?: IdentityFromToken | undefined
 }
 
-/** A form for one of the endpoints at which we are a client. */
-export type ClientPost = (post: Pick<Grant, 'url' | 'form' | 'secretInBody' | 'endsAtMs'>) => Promise<OutboundResponse>
+/** A form for one of the endpoints at which we are a client. `url` and `issuer` are the token endpoint's, for assertions. */
+export type ClientPost = (
+  post: Omit<Grant, 'step'> & {
+    /** Where it goes. Default: the token endpoint. */
+    readonly to?: string
+  },
+) => Promise<OutboundResponse>
 
 /** An endpoint of an upstream as one client sees it. */
 export function createClientPost(client: UpstreamClient, outbound: Outbound, where: string): ClientPost {
-  return async ({ url, form, secretInBody, endsAtMs }) => {
+  return async ({ url, issuer, form, secretInBody, to = url, endsAtMs }) => {
     const known = await (endsAtMs === undefined ? client.current() : inTime(client.current(), endsAtMs, where))
-    const shown = known.authentication(secretInBody === true)
+    const { authenticate, secrets } = known.authentication(secretInBody === true)
+    // Assertions are for the server and its token endpoint, whichever of its endpoints they are shown to.
+    const shown = { authenticate: () => authenticate({ url, issuer }), secrets }
     let response: OutboundResponse
     try {
       const headers = { 'user-agent': 'mcp-extauth' }
       const ends = endsAtMs === undefined ? {} : { endsAtMs }
-      response = await askTokenEndpoint({ outbound, client: shown }, { url, form, headers, ...ends })
+      response = await askTokenEndpoint({ outbound, client: shown }, { url: to, form, headers, ...ends })
     } catch (error) {
       throw unanswered(error, where)
     }

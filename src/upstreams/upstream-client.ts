@@ -1,6 +1,6 @@
-import type { Clock, SecretHandle, Secrets } from '../core/index.ts'
-import type { SecretRef } from '../fields/index.ts'
-import { createClientAuthentication, type OAuthClient } from '../oauth/index.ts'
+import type { Clock, SecretHandle } from '../core/index.ts'
+import { type ClientDeps, createClientAuthentication, type OAuthClient, openClient } from '../oauth/index.ts'
+import { type FlatClient, namedClient } from '../resources/index.ts'
 
 /** Us at an upstream, as one client that it knows. */
 export interface KnownClient {
@@ -17,6 +17,20 @@ export interface UpstreamClient {
   refused?(client: KnownClient): Promise<void>
 }
 
+/** The client that a configuration names. */
+export interface ConfiguredClient extends UpstreamClient {
+  readonly clientId: string
+  /** What it shows in TLS; undefined where it shows nothing. */
+  readonly certificate: ShownCertificate | undefined
+}
+
+/** A certificate for the endpoints at which we are a client (RFC 8705 §2). */
+export interface ShownCertificate {
+  readonly current: NonNullable<OAuthClient['certificate']>
+  /** Names it: with another one an endpoint can fail where others reach it. */
+  readonly label: string
+}
+
 /** HTTP Basic with id and secret, both in the body where only that is on offer, or the id alone without a secret. */
 export function clientWithSecret(clientId: string, secret: SecretHandle | undefined, clock: Clock): KnownClient {
   const clientWith = (method: 'clientSecretBasic' | 'clientSecretPost') =>
@@ -28,13 +42,21 @@ export function clientWithSecret(clientId: string, secret: SecretHandle | undefi
   return { clientId, authentication: (secretInBody) => (secretInBody ? inBody : basic) }
 }
 
-/** The client that a configuration names. */
-export function createConfiguredClient(
-  config: { readonly clientId: string; readonly clientSecretRef?: SecretRef | undefined },
-  { clock, secrets }: { readonly clock: Clock; readonly secrets: Secrets },
-): UpstreamClient {
-  const { clientId, clientSecretRef } = config
-  const secret = clientSecretRef === undefined ? undefined : secrets.handle(clientSecretRef)
-  const client = clientWithSecret(clientId, secret, clock)
-  return { current: () => Promise.resolve(client) }
+/**
+ * The client that the configuration of the upstream `name` says. Flat fields don't say how a secret is shown, so that metadata may;
+ * the record does, and no other method is tried. Throws `config_error`.
+ */
+export function createConfiguredClient(name: string, config: FlatClient, deps: ClientDeps): ConfiguredClient {
+  const auth = namedClient(name, config)
+  const { clientId, tls } = auth
+  const told = openClient(auth, deps)
+  const isBasic = config.clientAuth === undefined && auth.method === 'clientSecretBasic'
+  const inBody = isBasic ? openClient({ ...auth, method: 'clientSecretPost' }, deps) : told
+  const known: KnownClient = { clientId, authentication: (secretInBody) => (secretInBody ? inBody : told) }
+  const ref = tls?.certificateSecretRef
+  const certificate =
+    told.certificate === undefined || ref === undefined
+      ? undefined
+      : { current: told.certificate, label: `${ref.name}/${ref.key}` }
+  return { clientId, certificate, current: () => Promise.resolve(known) }
 }

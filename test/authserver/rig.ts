@@ -3,7 +3,7 @@ import { openAuthServer, type AuthServer, type AuthServerConfig } from '../../sr
 import { createEphemeralKeys } from '../../src/signing/index.ts'
 import { createOutbound, type Resolver } from '../../src/net/index.ts'
 import { embeddedAuthServer } from '../../src/resources/embedded-auth-server.ts'
-import { upstreamProvider } from '../../src/resources/upstream-provider.ts'
+import { upstreamProvider } from '../../src/resources/upstream/upstream-provider.ts'
 import { createMemoryStore, type Store } from '../../src/storage/index.ts'
 import type { ProxyOptions } from '../../src/proxy/index.ts'
 import { runtimeOf, startProxy } from '../proxy/harness.ts'
@@ -12,6 +12,7 @@ import type { Sockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
 import { Browser, type Seen } from './browser.ts'
 import { startIdp, type Idp } from '../upstreams/idp.ts'
+import { NO_FILES } from '../upstreams/rig.ts'
 
 export const REDIRECT = 'http://127.0.0.1:7777/callback'
 export const HMAC = 'an HMAC secret of more than thirty-two bytes'
@@ -79,6 +80,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     secrets,
     store,
     ephemeral,
+    ...NO_FILES,
     outbound: (wanted: Parameters<Parameters<typeof openAuthServer>[1]['outbound']>[0]) =>
       createOutbound({
         ...wanted,

@@ -2,12 +2,14 @@ import { createPublicKey, X509Certificate } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { decodeJwt, jwtVerify, UnsecuredJWT } from 'jose'
 import { afterEach, describe, expect, it } from 'vitest'
+import { Secret } from '../../src/core/index.ts'
 import { createManualClock, createRecordingLog, createTestSecrets, START_MS } from '../support/ports.ts'
 import { networked } from '../authenticate/network.ts'
 import { refusalOf } from '../authenticate/world.ts'
 import { createSockets, type Sockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
-import { type Asked, type Idp, startIdp } from '../upstreams/idp.ts'
+import { ACCESS, type Asked, type Idp, REFRESH, startIdp, SUBJECT } from '../upstreams/idp.ts'
+import { createRig, IN_TIME, NO_FILES } from '../upstreams/rig.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
@@ -20,8 +22,14 @@ const SECRETS = {
   'own/cert-key': TLS.client.key.toString(),
 }
 const TOKEN = new UnsecuredJWT({ exp: START_MS / 1_000 + 600 }).encode().replace(/\.$/, '.c2ln')
-/** There is no file with a token. */
-const NO_FILES = { tokenFile: () => createTestSecrets({}).get('no/file') }
+const TOKENS = {
+  accessToken: new Secret(ACCESS),
+  refreshToken: new Secret(REFRESH),
+  idToken: undefined,
+  expiresAtMs: undefined,
+  idTokenExpiresAtMs: undefined,
+  scopes: [],
+}
 const BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** What a party asks as a client, once per call of `ask`. */
@@ -41,6 +49,17 @@ interface Party {
   readonly audience: (idp: Idp) => string
   readonly open: (sockets: Sockets, idp: Idp, clientAuth: object, files: Files) => Opened
 }
+
+const upstream =
+  (kind: 'oidc' | 'oauth2', work: 'refresh' | 'revoke'): Party['open'] =>
+  (at, idp, clientAuth, files) => {
+    idp.metadata = { ...idp.metadata, revocation_endpoint: `${idp.url}/revoke` }
+    const rig = createRig(at, {}, { ...files, secrets: SECRETS })
+    const provider = rig[kind](idp, { clientId: undefined, clientSecretRef: undefined, clientAuth })
+    const ask = async () =>
+      work === 'refresh' ? provider.refresh(TOKENS, SUBJECT, IN_TIME) : provider.revoke?.(TOKENS)
+    return { ask, secrets: rig.secrets, output: () => rig.log.lines.join('\n') }
+  }
 
 /** A token that nobody knows, shown by a caller. */
 const introspection: Party['open'] = (at, idp, clientAuth, files) => {
@@ -63,6 +82,14 @@ const introspection: Party['open'] = (at, idp, clientAuth, files) => {
 }
 
 const PARTIES: readonly Party[] = [
+  { name: 'an OIDC upstream', path: '/token', audience: ({ url }) => url, open: upstream('oidc', 'refresh') },
+  {
+    name: 'an OAuth2 upstream',
+    path: '/token',
+    audience: ({ url }) => `${url}/token`,
+    open: upstream('oauth2', 'refresh'),
+  },
+  { name: 'a revocation', path: '/revoke', audience: ({ url }) => url, open: upstream('oidc', 'revoke') },
   { name: 'introspection', path: '/introspect', audience: ({ url }) => url, open: introspection },
 ]
 
@@ -166,5 +193,41 @@ describe.each(PARTIES)('$name', ({ path, audience, open }) => {
     const { ask } = open(sockets, idp, { method: 'tokenFile', clientId: 'us', tokenFile: {} }, { tokenFile })
     await expect(ask()).rejects.toMatchObject({ code: 'secret_unavailable' })
     expect(idp.count(path)).toBe(0)
+  })
+})
+
+describe('an OIDC upstream', () => {
+  it('is called at its aliases for certificates, by whoever shows one', async () => {
+    const tls = { certificateSecretRef: ref('cert'), keySecretRef: ref('cert-key') }
+    const idp = await startIdp(sockets, { requestCert: true, rejectUnauthorized: false, ca: TLS.ca })
+    idp.revocation = { body: '' }
+    idp.metadata = {
+      token_endpoint: 'https://localhost:1/token',
+      mtls_endpoint_aliases: { token_endpoint: `${idp.url}/token`, userinfo_endpoint: 'https://localhost:1/userinfo' },
+    }
+    const { ask } = upstream('oidc', 'refresh')(sockets, idp, { method: 'tlsClient', clientId: 'us', tls }, {})
+    await ask()
+    expect(idp.count('/token')).toBe(1)
+  })
+  it('is called where everybody is by whoever shows no certificate, and by the method that it is told', async () => {
+    const idp = await startIdp(sockets)
+    idp.metadata = {
+      mtls_endpoint_aliases: { token_endpoint: 'https://localhost:1/token' },
+      token_endpoint_auth_methods_supported: ['client_secret_post'],
+    }
+    const told = { method: 'clientSecretBasic', clientId: 'us', secretRef: ref('secret') }
+    await upstream('oidc', 'refresh')(sockets, idp, told, {}).ask()
+    const asked = idp.asked.find((one) => one.path === '/token')
+    expect(asked?.headers.authorization).toBe(`Basic ${Buffer.from('us:s3cret').toString('base64')}`)
+  })
+
+  it('is shown assertions for its token endpoint at its revocation endpoint, too', async () => {
+    const idp = await startIdp(sockets)
+    idp.revocation = { body: '' }
+    const key = { secretRef: ref('cert-key') }
+    const told = { method: 'privateKeyJwt', clientId: 'us', key, assertionAudience: 'tokenEndpoint' }
+    await upstream('oidc', 'revoke')(sockets, idp, told, {}).ask()
+    const asked = idp.asked.find((one) => one.path === '/revoke')
+    expect(decodeJwt(asked?.form['client_assertion'] ?? '').aud).toBe(`${idp.url}/token`)
   })
 })

@@ -1,3 +1,4 @@
+import { CLIENTS, WRONG_CLIENTS } from './examples-clients.ts'
 import type { Example } from './examples-outgoing.ts'
 
 const secret = { name: 'keys', key: 'current' }
@@ -69,7 +70,8 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   { name: 'a client that registers itself at an endpoint', spec: upstream(oauth2({ clientId: undefined, dcrConfig: { registrationEndpoint: 'https://a.example.com/register' } })) },
   { name: 'a client that is there and registers itself', spec: upstream(oauth2({ dcrConfig: { registrationEndpoint: 'https://a.example.com/register' } })), problem: '"clientId" and "dcrConfig" are mutually exclusive' },
   { name: 'a secret of a client that registers itself', spec: upstream(oauth2({ clientId: undefined, clientSecretRef: secret, dcrConfig: { registrationEndpoint: 'https://a.example.com/register' } })), problem: '"clientSecretRef" and "dcrConfig" are mutually exclusive' },
-  { name: 'no client', spec: upstream(oauth2({ clientId: undefined })), problem: 'oauth2Config.clientId  missing, expected the client identifier' },
+  { name: 'a client said by clientAuth that registers itself', spec: upstream(oauth2({ clientId: undefined, clientAuth: { method: 'none', clientId: 'us' }, dcrConfig: { registrationEndpoint: 'https://a.example.com/register' } })), problem: '"clientAuth" and "dcrConfig" are mutually exclusive' },
+  { name: 'no client', spec: upstream(oauth2({ clientId: undefined })), problem: 'missing, expected the client identifier at the upstream, or "clientAuth" or "dcrConfig"' },
   { name: 'a registration nowhere', spec: upstream(oauth2({ clientId: undefined, dcrConfig: { softwareId: 'us' } })), problem: 'expected "discoveryUrl" or "registrationEndpoint"' },
   { name: 'a registration at two places', spec: upstream(oauth2({ clientId: undefined, dcrConfig: { discoveryUrl: 'https://a.example.com/meta', registrationEndpoint: 'https://a.example.com/register' } })), problem: 'mutually exclusive' },
   { name: 'a registration over http', spec: upstream(oauth2({ clientId: undefined, dcrConfig: { registrationEndpoint: 'http://a.example.com/register' } })), problem: 'dcrConfig.registrationEndpoint' },
@@ -99,6 +101,12 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   ...[['accessTokenLifespan', '59s', '1m to 24h'], ['accessTokenLifespan', '24h1ms', '1m to 24h'], ['refreshTokenLifespan', '59m', '1h to 720h'], ['refreshTokenLifespan', '721h', '1h to 720h'], ['authCodeLifespan', '29s', '30s to 10m'], ['authCodeLifespan', '11m', '30s to 10m']].map(([name = '', lifespan, bounds]) => ({ name: `${name} ${lifespan}`, spec: server({ tokenLifespans: { [name]: lifespan } }), problem: `expected ${bounds}`, unseenBy: ['json schema' as const] })),
   { name: 'an upstream inside of the network', spec: upstream({ ...oidc(), caBundleRef: secret, allowPrivateIP: true }) },
   ...['sub', 'scope', 'tsid', 'act', 'cnf', 'sid'].map((name) => ({ name: `reserved claim ${name} forwarded`, spec: server({ forwardClaims: ['department', name] }), problem: 'claims that the server makes itself' })),
+  { name: 'an upstream without client', spec: upstream(oidc({ clientId: undefined })), problem: 'oidcConfig.clientId  missing, expected the client identifier at the upstream, or "clientAuth"' },
+  { name: 'a secret of no client', spec: upstream(oauth2({ clientId: undefined, clientSecretRef: secret })), problem: 'oauth2Config.clientId  missing' },
+  ...CLIENTS.map(([name, clientAuth]) => ({ name: `at an upstream, a client with ${name}`, spec: upstream(oidc({ clientId: undefined, clientAuth })), ...('clientId' in clientAuth ? {} : { problem: 'logins need "clientAuth.clientId"' }) })),
+  ...WRONG_CLIENTS.map(([name, clientAuth, problem]) => ({ name: `at an upstream, no client: ${name}`, spec: upstream(oauth2({ clientId: undefined, clientAuth })), problem: `oauth2Config.clientAuth${problem}` })),
+  ...[{ clientId: 'a' }, { clientId: 'a', clientSecretRef: secret }, { clientId: undefined, clientSecretRef: secret }].map((flat) => ({ name: `at an upstream, a client said twice: ${JSON.stringify(flat)}`, spec: upstream(oidc({ ...flat, clientAuth: { method: 'none', clientId: 'us' } })), problem: 'expected only one of the two ways' })),
+  { name: 'an issuer to name that nothing discovers', spec: upstream(oauth2({ clientId: undefined, clientAuth: { method: 'privateKeyJwt', clientId: 'us', assertionAudience: 'issuer', key: { secretRef: secret } } })), problem: 'no issuer is discovered here' },
   { name: 'a tolerance for ID tokens', spec: upstream(oidc({ toleranceSeconds: 60 })) },
   { name: 'a tolerance beyond a minute', spec: upstream(oidc({ toleranceSeconds: 61 })), problem: '60' },
   { name: 'limits, metadata documents inside of the network, and more claims', spec: server({ limits: { registration: { perSecond: 0.5 }, token: { burst: 200 }, registeredClients: 100 }, clientMetadata: { allowPrivateIP: true, caBundleRef: secret }, forwardClaims: ['department'] }) },

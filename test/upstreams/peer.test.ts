@@ -3,11 +3,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createUpstream, type Upstream, type UpstreamLeg } from '../../src/upstreams/index.ts'
 import { Secret, type Clock } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
-import { upstreamProvider } from '../../src/resources/upstream-provider.ts'
+import { upstreamProvider } from '../../src/resources/upstream/upstream-provider.ts'
 import { IN_TIME } from './rig.ts'
 import { createRecordingLog, createTestSecrets } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
+import { NO_FILES } from './rig.ts'
 import { startStrictIdp, type StrictIdp } from '../authserver/strict-idp.ts'
 
 const sockets = createSockets()
@@ -46,7 +47,13 @@ const open = (clientId: string, config: object = {}): Upstream => {
           ...config,
         },
       }),
-      { clock, log: createRecordingLog(), secrets, outbound: (options) => createOutbound({ ...options, clock }) },
+      {
+        clock,
+        log: createRecordingLog(),
+        secrets,
+        ...NO_FILES,
+        outbound: (options) => createOutbound({ ...options, clock }),
+      },
     ),
   )
 }

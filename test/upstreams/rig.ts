@@ -1,7 +1,7 @@
-import { createUpstream, type UpstreamLeg } from '../../src/upstreams/index.ts'
+import { createUpstream, type UpstreamDeps, type UpstreamLeg } from '../../src/upstreams/index.ts'
 import { Secret } from '../../src/core/index.ts'
 import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
-import { upstreamProvider } from '../../src/resources/upstream-provider.ts'
+import { upstreamProvider } from '../../src/resources/upstream/upstream-provider.ts'
 import { createManualClock, createRecordingLog, createTestSecrets } from '../support/ports.ts'
 import type { Sockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
@@ -11,6 +11,9 @@ export const SECRET = 'client secret: of/us'
 
 /** Later than any test ends. */
 export const IN_TIME = performance.now() + 600_000
+
+/** There is no file with a token. */
+export const NO_FILES = { tokenFile: () => createTestSecrets({}).get('no/file') }
 
 export const LEG: UpstreamLeg = {
   state: 'state-of-the-leg',
@@ -24,16 +27,22 @@ export const callback = (idp: Pick<Idp, 'url'>, parameters: Readonly<Record<stri
   new URLSearchParams({ code: 'code-1', state: LEG.state, iss: idp.url, ...parameters })
 
 /** Everything around an upstream: real connections, ports that record. */
-export function createRig(sockets: Sockets, outbound: Partial<OutboundOptions> = {}) {
+export function createRig(
+  sockets: Sockets,
+  outbound: Partial<OutboundOptions> = {},
+  more: Partial<Pick<UpstreamDeps, 'tokenFile'>> & { readonly secrets?: Readonly<Record<string, string>> } = {},
+) {
+  const { tokenFile } = { ...NO_FILES, ...more }
   const clock = createManualClock()
   const log = createRecordingLog()
-  const secrets = createTestSecrets({ 'idp/secret': SECRET, 'idp/ca': TLS.ca.toString() })
+  const secrets = createTestSecrets({ 'idp/secret': SECRET, 'idp/ca': TLS.ca.toString(), ...more.secrets })
   const open = (provider: Readonly<Record<string, unknown>>) =>
     sockets.closing(
       createUpstream(upstreamProvider().parse({ name: 'corp', caBundleRef: { name: 'idp', key: 'ca' }, ...provider }), {
         clock,
         log,
         secrets,
+        tokenFile,
         outbound: (options) => createOutbound({ ...options, clock, breaker: false, retry: false, ...outbound }),
       }),
     )

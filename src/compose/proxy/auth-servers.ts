@@ -1,4 +1,4 @@
-import type { AuthServer, AuthServerConfig } from '../../authserver/index.ts'
+import type { AuthServer, AuthServerConfig, AuthServerDeps } from '../../authserver/index.ts'
 import type { InProcessProvider } from '../../authenticate/index.ts'
 import { type Clock, type Log, type Metrics, RefCountedPool } from '../../core/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
@@ -9,6 +9,7 @@ import type { EphemeralKeys } from '../../signing/index.ts'
 import type { Stores } from '../../storage/index.ts'
 import { placed } from '../config-error.ts'
 import { type LateRooms, loaded } from './late-rooms.ts'
+import type { NamedFiles } from '../named-files.ts'
 import type { NamedSeries } from '../named-series.ts'
 import { resourceUrlOf, scopesOf } from '../resource-documents.ts'
 import { storageConfig } from '../storage-config.ts'
@@ -20,6 +21,7 @@ interface AuthServersDeps {
   readonly outbound: ObtainDeps['outbound']
   readonly series: NamedSeries
   readonly secrets: OpenSecrets
+  readonly namedFiles: NamedFiles
   readonly stores: Pick<Stores, 'open'>
   /** Keys for a server that has none configured, asked for once. Default: made here. */
   readonly ephemeralKeys: ((server: string) => EphemeralKeys) | undefined
@@ -69,13 +71,16 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
     ephemeral.set(name, keys)
     // Its own: the server may outlive the configuration that opened it.
     const secrets = deps.secrets.hold()
+    const files = deps.namedFiles.hold()
+    const tokenFile: AuthServerDeps['tokenFile'] = (path) => files.token(path)
     const store = deps.stores.open(storageConfig(spec.storage ?? { type: 'memory' }, namespace, secrets), name)
     const letGo = async (): Promise<void> => {
       secrets.release()
+      files.release()
       await store.close()
     }
     try {
-      const server = openAuthServer(config, { ...deps, secrets, store, ephemeral: keys })
+      const server = openAuthServer(config, { ...deps, secrets, tokenFile, store, ephemeral: keys })
       for (const warning of server.warnings) deps.log.warn({}, warning)
       const releases = spec.upstreamProviders.map((upstream) => deps.series.hold('upstream', upstream.name))
       const close = async (): Promise<void> => {

@@ -1,18 +1,18 @@
 import type { Clock, Metrics } from '../../core/index.ts'
 import { type ClientCredentialEnd, type ClientDeps, clientEnds } from '../../oauth/index.ts'
-import { clientsOf } from '../../resources/index.ts'
+import { clientsOf, upstreamClient } from '../../resources/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 
 /** What a config authenticates with at authorization servers, and when it ends. */
 export interface EndingCredential extends ClientCredentialEnd {
   /** Whose it is. */
-  readonly of: 'config' | 'provider'
+  readonly of: 'config' | 'provider' | 'upstream'
   readonly name: string
 }
 
 /** Everything with an end that a configuration authenticates with at authorization servers, each once. */
 export function endingCredentials(
-  { routes }: Pick<ResolvedProxy, 'routes'>,
+  { routes, authServers }: Pick<ResolvedProxy, 'routes' | 'authServers'>,
   held: Omit<ClientDeps, 'clock'>,
 ): EndingCredential[] {
   const auths = new Map(routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth]))
@@ -29,7 +29,14 @@ export function endingCredentials(
     name,
     client: clientAuth,
   }))
-  return [...ofConfigs, ...ofProviders].flatMap(({ of, name, client }) =>
+  const ofUpstreams = authServers.flatMap(({ spec }) =>
+    spec.upstreamProviders.map((provider) => ({
+      of: 'upstream' as const,
+      name: provider.name,
+      client: upstreamClient(provider),
+    })),
+  )
+  return [...ofConfigs, ...ofProviders, ...ofUpstreams].flatMap(({ of, name, client }) =>
     clientEnds(client, held).map(({ kind, label, endsAtMs, renewByMs }) => ({
       of,
       name,
@@ -56,7 +63,7 @@ export function noteEnds(ending: readonly EndingCredential[], metrics: Metrics):
     ['name', 'kind'],
     'min',
   )
-  // One name may have several: two clients of a config, or one provider of two sections. The first end is told.
+  // One name may have several: two clients of a config, or one provider of two sections or servers. The first end is told.
   for (const { name, kind, endsAtMs } of ending.toSorted((one, other) => other.endsAtMs - one.endsAtMs))
     gauge.with(name, kind).set(endsAtMs / 1_000)
 }

@@ -100,6 +100,7 @@ export function createServices(options: ServicesOptions): Services {
       outbound,
       series,
       secrets,
+      namedFiles,
       stores,
       ephemeralKeys: common?.ephemeralKeys,
     }),

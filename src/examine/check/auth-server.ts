@@ -1,6 +1,7 @@
-import { type ResolvedAuthServer, secretsNamedBy } from '../../resources/index.ts'
+import { type ResolvedAuthServer, secretsNamedBy, upstreamClient } from '../../resources/index.ts'
 import { ConfigError } from '../../compose/index.ts'
 import { loadRooms, type Services } from '../../compose/proxy/index.ts'
+import { checkClients } from './clients.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
@@ -17,7 +18,16 @@ export function authServerTasks(
   const secrets: Task[] = secretsNamedBy({ type: 'embeddedAuthServer' as const, spec }).map(
     (secret) => () => checkSecret(secret, `${server.name} ${secret.path.join('.')}`, context),
   )
-  return [...secrets, () => open(server, services, listenUrl, context), ...upstreamTasks(server, listenUrl, context)]
+  const tokens: Task[] = spec.upstreamProviders.map(
+    (provider) => () =>
+      Promise.resolve(checkClients(`${server.name} ${provider.name}`, [upstreamClient(provider)], context)),
+  )
+  return [
+    ...secrets,
+    ...tokens,
+    () => open(server, services, listenUrl, context),
+    ...upstreamTasks(server, listenUrl, context),
+  ]
 }
 
 /** Opens the server with its keys and store, as a start would. */

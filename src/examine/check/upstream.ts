@@ -2,7 +2,7 @@ import { defaultRedirectUri } from '../../authserver/index.ts'
 import { resourceUrlOf } from '../../compose/index.ts'
 import { asFailure } from '../../core/index.ts'
 import { shownUrl } from '../../http/index.ts'
-import type { ResolvedAuthServer } from '../../resources/index.ts'
+import { type ResolvedAuthServer, upstreamClient } from '../../resources/index.ts'
 import { probeUpstream, type UpstreamProbe } from '../../upstreams/index.ts'
 import { checkConnection } from './connection.ts'
 import type { CheckContext } from './context.ts'
@@ -66,8 +66,8 @@ async function checkUpstream(
     stands &&= connected.stands
   }
   if (!stands) return [...lines, line.skipped('there is no connection')]
-  const { clock, log, secrets, outbound } = context.obtain
-  const probe = probeUpstream(provider, redirectUri, { clock, log, secrets, outbound })
+  const { clock, log, secrets, tokenFile, outbound } = context.obtain
+  const probe = probeUpstream(provider, redirectUri, { clock, log, secrets, tokenFile, outbound })
   try {
     // Each look would be one more client there.
     if (oauth2Config?.dcrConfig !== undefined) {
@@ -134,13 +134,9 @@ async function keysLine(name: string, probe: UpstreamProbe): Promise<CheckResult
 }
 
 /** Client id and secret, shown to the token endpoint as at a login, with a code that nobody has. */
-async function clientLine(
-  { name, oidcConfig, oauth2Config }: UpstreamProvider,
-  redirectUri: string,
-  probe: UpstreamProbe,
-): Promise<CheckResult> {
-  const line = about('upstream.client', name)
-  const { clientId = '' } = oidcConfig ?? oauth2Config ?? {}
+async function clientLine(provider: UpstreamProvider, redirectUri: string, probe: UpstreamProbe): Promise<CheckResult> {
+  const line = about('upstream.client', provider.name)
+  const clientId = upstreamClient(provider)?.clientId ?? ''
   try {
     if ((await probe.client()) === 'taken')
       return line.ok(`it takes the client ${clientId}, and refuses a made-up code`)
@@ -154,7 +150,7 @@ async function clientLine(
       ...found,
       remedy: isRedirect
         ? `Register the redirect URI ${redirectUri} at the provider.`
-        : 'Compare clientId and the secret of clientSecretRef with what the provider has for this client.',
+        : 'Compare what we say and show (clientId, clientSecretRef, clientAuth) with what the provider has for this client.',
     }
   }
 }

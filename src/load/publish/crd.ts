@@ -90,7 +90,7 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
 }
 
 /**
- * The CustomResourceDefinition of one of our kinds: both versions with one structural schema (descriptions in the newest only) with defaults, cross-field
+ * The CustomResourceDefinition of one of our kinds: both versions with one structural schema (descriptions in the newest only, and there once for each shape) with defaults, cross-field
  * rules as `x-kubernetes-validations`, short names, printer columns and the status subresource. `apiGroup` is
  * `extauth.dev` unless the operator runs with another (decisions §1).
  */
@@ -120,7 +120,9 @@ export function customResourceDefinition(
         served: true,
         storage: name === NEWEST_VERSION,
         additionalPrinterColumns: columns,
-        schema: { openAPIV3Schema: name === NEWEST_VERSION ? openApiSchema(kind) : wordless(openApiSchema(kind)) },
+        schema: {
+          openAPIV3Schema: name === NEWEST_VERSION ? saidOnce(openApiSchema(kind)) : wordless(openApiSchema(kind)),
+        },
         subresources: { status: {}, ...(kind === 'MCPRemoteProxy' ? { scale: SCALE } : {}) },
       })),
     },
@@ -139,6 +141,24 @@ function wordless(schema: Json): Json {
     return Object.fromEntries(kept.map(([name, part]) => [name, without(part)]))
   }
   return without(schema) as Json
+}
+
+/** A schema whose shapes that come again (references to secrets, `clientAuth`) say what is in them where they come first. */
+function saidOnce(schema: Json): Json {
+  const said = new Set<string>()
+  const look = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(look)
+    if (!isSchema(value)) return value
+    const shape = isSchema(value.properties) ? JSON.stringify(value.properties) : ''
+    const again = said.has(shape)
+    if (shape !== '') said.add(shape)
+    const parts = Object.entries(value).map(([name, part]) => [
+      name,
+      again && name === 'properties' && isSchema(part) ? wordless(part) : look(part),
+    ])
+    return Object.fromEntries(parts) as Json
+  }
+  return look(schema) as Json
 }
 
 /** `kubectl scale`, and autoscalers that are pointed at the proxy itself. */

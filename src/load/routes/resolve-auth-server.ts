@@ -9,6 +9,7 @@ import {
   type ResolvedAuthServer,
   type RouteAuthServer,
   type UpstreamUse,
+  anchorSpec,
 } from '../../resources/index.ts'
 import type { DraftRoute } from './draft-route.ts'
 import { once } from '../../fields/index.ts'
@@ -65,9 +66,11 @@ export class AuthServers {
     return this.#kept(draft, server, labelOf(located), problems)
   }
 
-  #kept(draft: DraftRoute, made: ResolvedAuthServer, label: string, problems: Problem[]): ResolvedAuthServer {
-    const known = this.#byName.get(made.name)
+  #kept(draft: DraftRoute, found: ResolvedAuthServer, label: string, problems: Problem[]): ResolvedAuthServer {
+    const known = this.#byName.get(found.name)
     if (known !== undefined) return known
+    const { spec } = anchorSpec({ type: 'embeddedAuthServer', spec: found.spec }, found.source.file)
+    const made = { ...found, spec }
     this.#byName.set(made.name, made)
     const message = httpProblem(label, { type: 'embeddedAuthServer', spec: made.spec }) ?? this.#samePath(label, made)
     if (message !== undefined) problems.push(draft.problem('authServerRef', message))

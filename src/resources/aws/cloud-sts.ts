@@ -23,7 +23,7 @@ import {
   SOURCE_RULES,
   stsSource,
 } from './sts-source.ts'
-import { subjectProviderName } from '../upstream-provider.ts'
+import { subjectProviderName } from '../upstream/upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from '../type-record.ts'
 
 /** Goes into the scope of signatures, between slashes. */

@@ -13,7 +13,7 @@ import {
 import { clientAuth, clientAuthOf, type FlatClient, oneClient } from '../client-auth.ts'
 import { saidHereOrInClientAuth } from '../client-fields.ts'
 import { named, ORDINARY, type TypeRecord } from '../type-record.ts'
-import { providerName } from '../upstream-provider.ts'
+import { providerName } from '../upstream/upstream-provider.ts'
 
 /** A GUID, or a name with a dot in it: `common`, `organizations` and `consumers` are no tenant. */
 const TENANT =

@@ -13,7 +13,7 @@ import {
 } from '../../fields/index.ts'
 import { clientAuth, clientAuthOf, type FlatClient, oneClient } from '../client-auth.ts'
 import { named, ORDINARY, type TypeRecord } from '../type-record.ts'
-import { subjectProviderName } from '../upstream-provider.ts'
+import { subjectProviderName } from '../upstream/upstream-provider.ts'
 
 /** The two authorization servers, as the names of their fields begin. */
 const LEGS = ['idp', 'target'] as const

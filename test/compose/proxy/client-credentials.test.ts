@@ -42,3 +42,26 @@ test('what providers are shown for introspection has an end, too; of one name th
   noteEnds([one, { ...one, endsAtMs: 1_000 }, { ...one, endsAtMs: 9_000 }], metrics)
   expect(metrics.value('extauth_client_credential_expires_seconds', one.name, 'certificate')).toBe(1)
 })
+
+test('what upstreams of an authorization server are shown has an end, too', () => {
+  const tls = { certificateSecretRef: { name: 'tls', key: 'cert' }, keySecretRef: { name: 'tls', key: 'key' } }
+  const { embeddedAuthServer } = SPECS.embeddedAuthServer
+  const [upstream] = embeddedAuthServer.upstreamProviders
+  const oidcConfig = {
+    ...upstream?.oidcConfig,
+    clientId: undefined,
+    clientAuth: { method: 'tlsClient', clientId: 'us', tls },
+  }
+  const auth = {
+    type: 'embeddedAuthServer',
+    embeddedAuthServer: { ...embeddedAuthServer, upstreamProviders: [{ ...upstream, oidcConfig }] },
+  }
+  const routes = [route({ authServerRef: { name: 'login' }, resourceUrl: 'https://a.example' })]
+  const { config, problems } = resolveProxy(
+    load(externalAuth(auth, 'login'), externalAuth(SPECS.unauthenticated), proxy({ routes })),
+  )
+  if (config === undefined) throw new Error(JSON.stringify(problems))
+  const secrets = createTestSecrets({ 'tls/cert': TLS.client.cert.toString() })
+  const ending = endingCredentials(config, { secrets, tokenFile: () => secrets.get('no/file') })
+  expect(ending).toMatchObject([{ of: 'upstream', name: upstream?.name, kind: 'certificate', label: 'tls/cert' }])
+})

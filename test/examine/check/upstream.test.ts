@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { UnsecuredJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSockets } from '../../support/sockets.ts'
 import { TLS } from '../../support/tls.ts'
@@ -87,6 +88,33 @@ describe('extauth check goes the way of a login', () => {
       'answers, and refuses a made-up token',
     ])
     expect(checks.find(({ check: name }) => name === 'authserver')?.status).not.toBe('failed')
+  })
+
+  it('says when what it shows has ended, or is not there, and that nobody can log in then', async () => {
+    const { url } = await provider()
+    const told = (clientAuth: object) =>
+      check(oauth2(url, { clientId: undefined, clientSecretRef: undefined, clientAuth }))
+    const exp = (seconds: number) => new UnsecuredJWT({ exp: seconds }).encode().replace(/\.$/, '.c2ln')
+    await folder.write('tokens/ended', exp(1_000_000_000))
+    await folder.write('tokens/good', exp(4_000_000_000))
+    const ended = await told({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/ended' } })
+    expect(ended.wrong).toMatchObject([
+      { check: 'file', detail: 'ended on 2001-09-09T01:46:40.000Z' },
+      { check: 'upstream.client', detail: expect.stringMatching(/^secret_unavailable: .*has expired/) as unknown },
+    ])
+    const nowhere = await told({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/none' } })
+    expect(nowhere.wrong).toContainEqual(
+      expect.objectContaining({
+        check: 'authserver',
+        status: 'failed',
+        detail: expect.stringContaining('tokens/none') as unknown,
+      }),
+    )
+    const good = await told({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/good' } })
+    // The stand-in wants a secret by Basic.
+    expect(good.wrong).toMatchObject([
+      { check: 'upstream.client', detail: expect.stringContaining('invalid_client') as unknown },
+    ])
   })
 
   const says =

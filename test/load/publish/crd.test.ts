@@ -52,6 +52,16 @@ describe('the CustomResourceDefinition', () => {
     expect(JSON.stringify(customResourceDefinition('extauth.dev', kind)).length).toBeLessThan(0.97 * most)
   })
 
+  test('says what is in a shape where it comes first, and of each place what it is for', () => {
+    const { versions } = customResourceDefinition().spec as { versions: { schema: { openAPIV3Schema: Json } }[] }
+    const newest = versions.flatMap(({ schema }) => [...parts(schema.openAPIV3Schema, '')]).slice(all.length)
+    const clients = newest.filter(([path]) => path.endsWith('lientAuth'))
+    expect(clients.length).toBeGreaterThan(5)
+    expect(clients.filter(([, { description }]) => description === undefined)).toEqual([])
+    const inside = clients.map(([, { properties }]) => JSON.stringify(properties).includes('"description":'))
+    expect(inside).toEqual(clients.map((_one, index) => index === 0))
+  })
+
   test('is a structural schema: every part has a type, none has what an API server refuses', () => {
     // Anything at all is said by the keyword that keeps it.
     const typeless = all

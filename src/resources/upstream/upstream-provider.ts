@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { reservedNames, stringMap } from './client-fields.ts'
-import { AUTH_SERVER_FIELDS, refusals, tabledFields } from './manifest-fields/index.ts'
+import { noIssuerToName } from '../client-auth.ts'
+import { reservedNames, stringMap } from '../client-fields.ts'
+import { AUTH_SERVER_FIELDS, refusals, tabledFields } from '../manifest-fields/index.ts'
 import {
   celPattern,
-  exclusive,
   HEADER_NAME,
   headerName,
   httpsUrl,
@@ -15,7 +15,8 @@ import {
   goesWithType,
   withCel,
   withRules,
-} from '../fields/index.ts'
+} from '../../fields/index.ts'
+import { dcrConfig, oneClientHere, upstreamClientFields } from './upstream-client.ts'
 
 /** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
 export const RESERVED_AUTHORIZATION_PARAMS = [
@@ -64,9 +65,8 @@ const userInfo = () =>
   })
 export type UserInfo = z.output<ReturnType<typeof userInfo>>
 
-const clientFields = () => ({
-  clientId: z.string().min(1).max(2048).describe('Client identifier at the upstream provider.'),
-  clientSecretRef: secretRef().optional().describe('Optional for public clients using PKCE.'),
+const commonFields = () => ({
+  ...upstreamClientFields(),
   redirectUri: httpUrl().optional().describe('Callback URL; {resourceUrl}/oauth/callback when absent.'),
   additionalAuthorizationParams: stringMap(64)
     .optional()
@@ -88,7 +88,7 @@ const oidcConfig = () =>
   withRules(
     z.strictObject({
       issuerUrl: httpsUrl(ISSUER_URL).describe('Issuer URL for endpoint discovery.'),
-      ...clientFields(),
+      ...commonFields(),
       scopes: scopes().default(['openid', 'offline_access']).describe('Scopes requested.'),
       userInfoOverride: userInfo().optional().describe('Overrides user-info fetching.'),
       toleranceSeconds: int32(0, 60)
@@ -106,6 +106,7 @@ const oidcConfig = () =>
     }),
     [
       ...refusals(AUTH_SERVER_FIELDS, OIDC),
+      ...oneClientHere(),
       reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
     ],
   )
@@ -119,27 +120,6 @@ const PLAIN_PATH = String.raw`[!-"$-)+->A-\[\]-{}~]+`
 const IDENTITY_PATH = new RegExp(String.raw`^${PLAIN_PATH}(\|@upstreamjwt\|${PLAIN_PATH})?$`)
 const identityPath = () =>
   dotPath().regex(IDENTITY_PATH, { error: 'expected a dot path, or two with "|@upstreamjwt|" between them' })
-
-/** How we register ourselves at an upstream (RFC 7591). */
-const dcrConfig = () =>
-  withRules(
-    z.strictObject({
-      discoveryUrl: httpsUrl().optional().describe('Metadata of the upstream (RFC 8414), which name the endpoint.'),
-      registrationEndpoint: httpsUrl().optional().describe('Where clients register.'),
-      initialAccessTokenRef: secretRef().optional().describe('Token that registering takes (RFC 7591 §3).'),
-      softwareId: z.string().min(1).max(255).optional().describe('`software_id` of the registration.'),
-      softwareStatement: z.string().min(1).max(16_384).optional().describe('`software_statement`, a signed JWT.'),
-    }),
-    [
-      exclusive('discoveryUrl', 'registrationEndpoint'),
-      {
-        message: 'expected "discoveryUrl" or "registrationEndpoint"',
-        holds: (value) => value.discoveryUrl !== undefined || value.registrationEndpoint !== undefined,
-        cel: 'has(self.discoveryUrl) || has(self.registrationEndpoint)',
-        json: { anyOf: [{ required: ['discoveryUrl'] }, { required: ['registrationEndpoint'] }] },
-      },
-    ],
-  )
 
 /** Who a token endpoint says it is, in its own answer. */
 const identityFromToken = () =>
@@ -167,11 +147,12 @@ const oauth2Config = () =>
     z.strictObject({
       authorizationEndpoint: httpUrl().describe('Where users log in.'),
       tokenEndpoint: httpUrl().describe('Where codes and refresh tokens become access tokens.'),
-      ...clientFields(),
-      clientId: clientFields().clientId.optional(),
+      ...commonFields(),
       dcrConfig: dcrConfig()
         .optional()
-        .describe('The client is registered there by us, once, and kept in the storage; instead of `clientId`.'),
+        .describe(
+          'The client is registered there by us, once, and kept in the storage; instead of `clientId` or `clientAuth`.',
+        ),
       scopes: scopes().optional().describe('Scopes requested.'),
       tokenResponseMapping: z
         .strictObject({
@@ -191,17 +172,10 @@ const oauth2Config = () =>
       ...tabledFields(AUTH_SERVER_FIELDS, OAUTH2, []),
     }),
     [
-      exclusive('clientId', 'dcrConfig'),
-      exclusive('clientSecretRef', 'dcrConfig'),
-      {
-        message: 'missing, expected the client identifier at the upstream, or "dcrConfig"',
-        at: 'clientId',
-        holds: (value) => value.clientId !== undefined || value.dcrConfig !== undefined,
-        cel: 'has(self.clientId) || has(self.dcrConfig)',
-        json: { anyOf: [{ required: ['clientId'] }, { required: ['dcrConfig'] }] },
-      },
+      ...oneClientHere('dcrConfig'),
       identitySource,
       ...refusals(AUTH_SERVER_FIELDS, OAUTH2),
+      noIssuerToName,
       reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
     ],
   )
