@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { API_VERSIONS, DEFAULT_API_GROUP, NEWEST_VERSION } from '../documents/document-kinds.ts'
 import { externalAuthConfig, mcpOidcConfig, referringStatus, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
 import { inputSchema, type Json } from './json-schema.ts'
+import { saidOnce, wordless } from './words.ts'
 
 /** The kinds that a cluster stores. */
 export const CRD_KINDS = ['MCPExternalAuthConfig', 'MCPOIDCConfig', ...WORKLOAD_KINDS] as const
@@ -127,38 +128,6 @@ export function customResourceDefinition(
       })),
     },
   }
-}
-
-/**
- * A schema without what it says to people, who are shown the newest version: with it twice, `kubectl apply` could not keep
- * the definition in its annotation, which has room for 256 KiB.
- */
-function wordless(schema: Json): Json {
-  const without = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(without)
-    if (typeof value !== 'object' || value === null) return value
-    const kept = Object.entries(value).filter(([name, said]) => name !== 'description' || typeof said !== 'string')
-    return Object.fromEntries(kept.map(([name, part]) => [name, without(part)]))
-  }
-  return without(schema) as Json
-}
-
-/** A schema whose shapes that come again (references to secrets, `clientAuth`) say what is in them where they come first. */
-function saidOnce(schema: Json): Json {
-  const said = new Set<string>()
-  const look = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(look)
-    if (!isSchema(value)) return value
-    const shape = isSchema(value.properties) ? JSON.stringify(value.properties) : ''
-    const again = said.has(shape)
-    if (shape !== '') said.add(shape)
-    const parts = Object.entries(value).map(([name, part]) => [
-      name,
-      again && name === 'properties' && isSchema(part) ? wordless(part) : look(part),
-    ])
-    return Object.fromEntries(parts) as Json
-  }
-  return look(schema) as Json
 }
 
 /** `kubectl scale`, and autoscalers that are pointed at the proxy itself. */
