@@ -54,8 +54,8 @@ describe('the CustomResourceDefinition', () => {
 
   test('says what is in a shape where it comes first, and of each place what it is for', () => {
     const { versions } = customResourceDefinition().spec as { versions: { schema: { openAPIV3Schema: Json } }[] }
-    const newest = versions.flatMap(({ schema }) => [...parts(schema.openAPIV3Schema, '')]).slice(all.length)
-    const clients = newest.filter(([path]) => path.endsWith('lientAuth'))
+    const newest = versions.at(-1)?.schema.openAPIV3Schema ?? {}
+    const clients = [...parts(newest, '')].filter(([path]) => path.endsWith('lientAuth'))
     expect(clients.length).toBeGreaterThan(5)
     expect(clients.filter(([, { description }]) => description === undefined)).toEqual([])
     const inside = clients.map(([, { properties }]) => JSON.stringify(properties).includes('"description":'))
