@@ -10,6 +10,8 @@ export const MINT = z.strictObject({
   claims: z.record(z.string(), z.json()).default({}),
   scope: z.string().max(2000).optional(),
   opaque: z.boolean().default(false),
+  /** By its type no access token (RFC 9068), so that it passes for an ID token of the clients in `aud`. */
+  idToken: z.boolean().default(false),
   alg: z.enum(['RS256', 'ES256']).default('RS256'),
 })
 
@@ -18,13 +20,14 @@ export async function mint(
   input: z.output<typeof MINT>,
   tokens: Tokens,
 ): Promise<{ access_token: string; expires_in: number }> {
-  const { sub, groups, ttlSeconds, aud, claims, scope, opaque, alg } = input
+  const { sub, groups, ttlSeconds, aud, claims, scope, opaque, alg, idToken } = input
   const token = await tokens.issue({
     subject: sub,
     audience: aud ?? [LAB_AUDIENCE],
     ttlSeconds,
     opaque,
     alg,
+    typ: idToken ? 'JWT' : 'at+jwt',
     // As those of Entra ID, tokens are of users that let the client act for them, unless they say something else.
     claims: {
       scp: 'access_as_user',

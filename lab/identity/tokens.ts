@@ -14,6 +14,8 @@ export interface TokenRequest {
   readonly claims?: Readonly<Record<string, unknown>>
   readonly opaque?: boolean
   readonly alg?: SigningAlgorithm
+  /** Default `at+jwt`. */
+  readonly typ?: 'at+jwt' | 'JWT'
   /** Marks it as issued by a token exchange, so that `revoking` finds it. */
   readonly exchanged?: boolean
 }
@@ -43,7 +45,7 @@ export function createTokens(issuer: () => string, keys: SigningKeys, clock: Clo
   }
 
   const tokens: Tokens = {
-    async issue({ subject, audience, ttlSeconds, claims = {}, alg, ...flags }) {
+    async issue({ subject, audience, ttlSeconds, claims = {}, alg, typ = 'at+jwt', ...flags }) {
       const now = Math.floor(clock.now() / 1000)
       const jti = randomUUID()
       const payload: JWTPayload = {
@@ -59,7 +61,7 @@ export function createTokens(issuer: () => string, keys: SigningKeys, clock: Clo
         exchanged.add(jti)
         bound(exchanged)
       }
-      if (flags.opaque !== true) return keys.sign(payload, 'at+jwt', alg)
+      if (flags.opaque !== true) return keys.sign(payload, typ, alg)
       const token = randomBytes(32).toString('base64url')
       opaque.set(token, payload)
       bound(opaque)

@@ -9,15 +9,17 @@ import {
   startLabSts,
 } from '../../lab/index.ts'
 import type { RunProxyOptions } from '../../src/compose/proxy/run-proxy.ts'
+import { openOtherGrants, OTHER_GRANTS, type OtherGrants } from './grants.ts'
 import { post } from './lab.ts'
 import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'
 
 type Claims = Parameters<LabIdentityProvider['mint']>[0]
 
-/** The real proxy with two exchanges and one cloudSts, each with its own file, before the lab's stand-ins. */
+/** The real proxy with two exchanges, the other grants and one cloudSts, each with its own file, before the lab's stand-ins. */
 export interface CredentialsWorld {
   readonly identity: LabIdentityProvider
   readonly sts: LabSts
+  readonly others: OtherGrants
   readonly backend: LabBackend
   readonly proxy: RunningTestProxy
   /** Headers of a caller. */
@@ -78,11 +80,15 @@ interface WorldOptions extends Partial<RunProxyOptions> {
 export async function openCredentialsWorld(given: WorldOptions = {}): Promise<CredentialsWorld> {
   const { before = (url) => Promise.resolve(url), ...options } = given
   const { clock = { now: () => Date.now() } } = options
-  const identity = await startLabIdentityProvider({
-    port: 0,
-    clock,
-    clients: NAMES.map((id) => ({ id, secret: new Secret(`${SECRET}${id}`), may: ['exchange'], audiences: [id] })),
-  })
+  const others = await openOtherGrants(clock)
+  const exchanging = NAMES.map((id) => ({
+    id,
+    secret: new Secret(`${SECRET}${id}`),
+    may: ['exchange'] as const,
+    audiences: [id],
+  }))
+  const identity = await startLabIdentityProvider({ port: 0, clock, clients: [...exchanging, ...others.clients] })
+  const { mounts, files } = await others.for(identity)
   const roles = ['admin', 'developer', 'reader'].map((name) => ({ arn: `${ROLE}${name}`, audiences: [LAB_AUDIENCE] }))
   const trust = { issuer: identity.url, keys: identity.jwks, roles }
   const sts = await startLabSts({ port: 0, clock, trust, faults: identity.faults })
@@ -96,6 +102,7 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
       '/one': exchanged('one'),
       '/two': exchanged('two'),
       '/aws': { kind: 'sigv4', region: 'eu-west-1', service: 'aws-mcp', lookup: sts.lookup },
+      ...mounts,
     },
   })
   const tokenUrl = await before(`${identity.url}/token`)
@@ -122,13 +129,14 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
             providers: [{ name: 'lab', issuerUrl: identity.url, audience: LAB_AUDIENCE }],
           },
         },
-        routes: [...NAMES, 'aws'].map((name) => ({
+        routes: [...NAMES, ...OTHER_GRANTS, 'aws'].map((name) => ({
           name,
           path: `/${name}`,
           target: `${backend.url}/${name}/mcp`,
           externalAuthConfigRef: { name },
         })),
       }),
+      ...files,
       ...Object.fromEntries(NAMES.map((name) => [`secrets/${name}/secret`, `${SECRET}${name}`])),
     },
     // Whoever moves one clock moves both.
@@ -147,6 +155,7 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
   return {
     identity,
     sts,
+    others,
     backend,
     proxy,
     call,
@@ -158,7 +167,7 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
     },
     async close() {
       await proxy.close()
-      await Promise.all([backend.close(), sts.close(), identity.close()])
+      await Promise.all([backend.close(), sts.close(), identity.close(), others.close()])
     },
   }
 }

@@ -8,6 +8,7 @@ import {
 import { Secret } from '../../src/core/index.ts'
 import { APPLICATION } from '../support/redis/deployment.ts'
 import { CALL, exchangeConfig, MCP } from './credentials.ts'
+import { openOtherGrants, OTHER_GRANTS, tokenFor } from './grants.ts'
 import { post } from './lab.ts'
 import { configFolder, proxyConfig, run, type RunningTestProxy } from './run.ts'
 
@@ -18,11 +19,14 @@ export interface Fleet {
   readonly replicas: readonly RunningTestProxy[]
   /** The files of one replica, to start another. */
   readonly files: Readonly<Record<string, string>>
-  bearer(subject: string): Promise<Record<string, string>>
+  /** Headers of a caller of this route. Default: the one that exchanges. */
+  bearer(subject: string, route?: string): Promise<Record<string, string>>
   /** One request at a replica; its status, and how long it took in milliseconds. */
-  call(url: string, headers: Record<string, string>): Promise<{ status: number; tookMs: number }>
+  call(url: string, headers: Record<string, string>, route?: string): Promise<{ status: number; tookMs: number }>
   /** How often a token was exchanged so far. */
   exchanges(): number
+  /** How often anything was fetched so far. */
+  fetches(): number
   admin(replica: RunningTestProxy, path: string, method?: string): Promise<Record<string, unknown>>
   metric(replica: RunningTestProxy, line: RegExp): Promise<number>
   close(): Promise<void>
@@ -39,13 +43,12 @@ export async function openFleet(
 ): Promise<Fleet> {
   const clock = { now: () => Date.now() }
   const secret = 'a-secret-of-the-proxy'
-  const identity = await startLabIdentityProvider({
-    port: 0,
-    clock,
-    clients: [{ id: 'one', secret: new Secret(secret), may: ['exchange'], audiences: ['one'] }],
-  })
+  const others = await openOtherGrants(clock)
+  const exchanging = { id: 'one', secret: new Secret(secret), may: ['exchange'], audiences: ['one'] } as const
+  const identity = await startLabIdentityProvider({ port: 0, clock, clients: [exchanging, ...others.clients] })
   const { url: issuer, jwks: keys, isRevoked } = identity
-  const mounts = { '/one': { kind: 'jwt', issuer, audience: 'one', keys, isRevoked } } as const
+  const other = await others.for(identity)
+  const mounts = { '/one': { kind: 'jwt', issuer, audience: 'one', keys, isRevoked }, ...other.mounts } as const
   const backend = await startLabBackend({ port: 0, clock, keep: 10_000, mounts })
   const storage = {
     type: 'kvstore',
@@ -69,9 +72,15 @@ export async function openFleet(
         },
       },
       cache: { storage, keySecretRefs: [{ name: 'cache', key: 'seal' }] },
-      routes: [{ name: 'one', path: '/one', target: `${backend.url}/one/mcp`, externalAuthConfigRef: { name: 'one' } }],
+      routes: ['one', ...OTHER_GRANTS].map((name) => ({
+        name,
+        path: `/${name}`,
+        target: `${backend.url}/${name}/mcp`,
+        externalAuthConfigRef: { name },
+      })),
       ...extra,
     }),
+    ...other.files,
     'secrets/one/secret': secret,
     'secrets/redis/username': APPLICATION.username,
     'secrets/redis/password': APPLICATION.password,
@@ -83,14 +92,17 @@ export async function openFleet(
     backend,
     replicas,
     files,
-    bearer: async (sub) => ({ authorization: `Bearer ${await identity.mint({ ttlSeconds: 3_600, sub })}` }),
-    async call(url, headers) {
+    bearer: async (sub, route = 'one') => ({
+      authorization: `Bearer ${await identity.mint({ ttlSeconds: 3_600, sub, ...tokenFor(route) })}`,
+    }),
+    async call(url, headers, route = 'one') {
       const startedAt = performance.now()
-      const response = await post(`${url}/one`, CALL, { ...MCP, ...headers })
+      const response = await post(`${url}/${route}`, CALL, { ...MCP, ...headers })
       await response.arrayBuffer()
       return { status: response.status, tookMs: performance.now() - startedAt }
     },
     exchanges: () => identity.calls('exchange'),
+    fetches: () => identity.calls('exchange') + identity.calls('token') + identity.calls('obo') + others.given(),
     async admin(replica, path, method = 'GET') {
       const response = await fetch(`${replica.adminUrl}${path}`, { method })
       return (await response.json()) as Record<string, unknown>
@@ -101,7 +113,7 @@ export async function openFleet(
     },
     async close() {
       await Promise.all(replicas.map((replica) => replica.close()))
-      await Promise.all([backend.close(), identity.close()])
+      await Promise.all([backend.close(), identity.close(), others.close()])
     },
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { movableClock } from '../lab/standins.ts'
 import { type CredentialsWorld, openCredentialsWorld } from './credentials.ts'
+import { tokenFor } from './grants.ts'
 
 const clock = movableClock()
 let world: CredentialsWorld
@@ -13,13 +14,19 @@ afterAll(() => world.close())
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)
 const SERVICES = {
   'the token endpoint': { route: 'one', fault: 'exchange', calls: () => world.identity.calls('exchange') },
+  'the tenant': { route: 'obo', fault: 'exchange', calls: () => world.identity.calls('obo') },
+  'the identity provider that vouches': {
+    route: 'xaa',
+    fault: 'exchange',
+    calls: () => world.identity.calls('exchange'),
+  },
   STS: { route: 'aws', fault: 'sts', calls: () => world.sts.calls() },
 } as const
 
 describe.each(Object.entries(SERVICES))('while %s is down under load', (_name, { route, fault, calls }) => {
   it('callers with a live credential notice nothing, others are told when to come back, and few probes reach it', async () => {
     const callersOf = (name: string, count: number) =>
-      Promise.all(range(count).map((index) => world.bearer({ sub: `${fault}-${name}-${index}` })))
+      Promise.all(range(count).map((index) => world.bearer({ sub: `${route}-${name}-${index}`, ...tokenFor(route) })))
     const live = await callersOf('live', 20)
     const ask = async (headers: Record<string, string>) => {
       const { status, headers: answered } = await world.call(route, headers)
@@ -54,7 +61,7 @@ describe.each(Object.entries(SERVICES))('while %s is down under load', (_name, {
 
     world.identity.faults.set({ [fault]: 'none' })
     clock.advance(31_000)
-    expect(await world.status(route, await world.bearer({ sub: `${fault}-first` }))).toBe(200)
+    expect(await world.status(route, await world.bearer({ sub: `${route}-first`, ...tokenFor(route) }))).toBe(200)
     const after = await callersOf('after', 20)
     expect(new Set(await Promise.all(after.map((caller) => world.status(route, caller))))).toEqual(new Set([200]))
     expect(await metrics()).toContain(`extauth_breaker_state{name="${route}"} 0`)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CredentialsWorld, openCredentialsWorld, ROLE } from './credentials.ts'
+import { tokenFor } from './grants.ts'
 
 let world: CredentialsWorld
 
@@ -12,25 +13,46 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, ind
 const all = async (requests: readonly (readonly [route: string, headers: Record<string, string>])[]) =>
   new Set(await Promise.all(requests.map(([route, headers]) => world.status(route, headers))))
 
-describe('concurrent requests through the proxy, nothing cached', () => {
-  it('a thousand of one caller make one exchange', async () => {
-    const alice = await world.bearer({ sub: 'alice' })
-    expect(await all(range(1_000).map(() => ['one', alice]))).toEqual(new Set([200]))
-    expect(world.identity.calls('exchange')).toBe(1)
-  }, 60_000)
+const TOKENS = [
+  { route: 'one', requests: 1_000, calls: () => world.identity.calls('exchange'), isOwn: false },
+  { route: 'own', requests: 300, calls: () => world.identity.calls('token'), isOwn: true },
+  { route: 'obo', requests: 300, calls: () => world.identity.calls('obo'), isOwn: false },
+  { route: 'xaa', requests: 300, calls: () => world.others.given(), isOwn: false },
+]
 
-  it('a thousand of 100 callers make 100 exchanges, and everybody gets their own', async () => {
-    world.backend.forget()
-    const before = world.identity.calls('exchange')
-    const callers = await Promise.all(range(100).map((index) => world.bearer({ sub: `caller-${index}` })))
-    const requests = range(1_000).map((index) => ['two', callers[index % 100] ?? {}] as const)
-    expect(await all(requests)).toEqual(new Set([200]))
-    expect(world.identity.calls('exchange') - before).toBe(100)
-    const claims = world.backend.requests('/two').map(({ verified }) => verified?.['claims'] as { sub: string })
-    const subjects = claims.map(({ sub }) => sub)
-    for (const index of range(100)) expect(subjects.filter((sub) => sub === `caller-${index}`)).toHaveLength(10)
-  }, 60_000)
+describe.each(TOKENS)(
+  'concurrent requests through the proxy, nothing cached, to $route',
+  ({ route, requests, calls, isOwn }) => {
+    const bearer = (sub: string) => world.bearer({ sub, ...tokenFor(route) })
 
+    it(`${requests} of one caller ask for one token`, async () => {
+      const before = calls()
+      const alice = await bearer('alice')
+      expect(await all(range(requests).map(() => [route, alice]))).toEqual(new Set([200]))
+      expect(calls() - before).toBe(1)
+    }, 60_000)
+
+    it(`${requests} of 100 callers ask once for each, and everybody gets their own`, async () => {
+      expect((await world.admin(`/cache?config=default/${route}`, 'DELETE')).status).toBe(200)
+      world.backend.forget()
+      const before = calls()
+      const callers = await Promise.all(range(100).map((index) => bearer(`caller-${index}`)))
+      expect(await all(range(requests).map((index) => [route, callers[index % 100] ?? {}] as const))).toEqual(
+        new Set([200]),
+      )
+      expect(calls() - before).toBe(isOwn ? 1 : 100)
+      const claims = world.backend.requests(`/${route}`).map(({ verified }) => verified?.['claims'] as { sub: string })
+      const subjects = claims.map(({ sub }) => sub)
+      expect(subjects).toHaveLength(requests)
+      if (isOwn) expect(new Set(subjects)).toEqual(new Set(['own']))
+      else
+        for (const index of range(100))
+          expect(subjects.filter((sub) => sub === `caller-${index}`)).toHaveLength(requests / 100)
+    }, 60_000)
+  },
+)
+
+describe('concurrent requests through the proxy, nothing cached, to a route that signs', () => {
   it('a thousand of one caller make one call of STS', async () => {
     const alice = await world.bearer({ sub: 'alice', groups: ['dev'] })
     expect(await all(range(1_000).map(() => ['aws', alice]))).toEqual(new Set([200]))

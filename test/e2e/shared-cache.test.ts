@@ -35,22 +35,35 @@ const shared = async (): Promise<number> => {
 }
 
 describe('a fleet with one cache', () => {
-  it('asks once for each caller, and once more only where a replica says that Redis was too slow for it', async () => {
-    await open(4)
-    const callers = await Promise.all(Array.from({ length: 50 }, (_, index) => fleet.bearer(`user-${index}`)))
-    const answers = await Promise.all(callers.flatMap((caller) => [0, 1, 2, 3].map((index) => ask(index, caller))))
-    expect(answers.filter(({ status }) => status !== 200)).toEqual([])
-    const counts = await Promise.all(
-      ['alone', 'made'].flatMap((outcome) =>
-        fleet.replicas.map((one) =>
-          fleet.metric(one, new RegExp(`extauth_shared_credentials_total{outcome="${outcome}"}`)),
-        ),
-      ),
-    )
-    const [alone, made] = [counts.slice(0, 4), counts.slice(4)].map((list) => list.reduce((sum, one) => sum + one, 0))
-    expect(made).toBeLessThanOrEqual(50)
-    expect(fleet.exchanges()).toBe((alone ?? 0) + (made ?? 0))
-  }, 60_000)
+  // A caller whom somebody vouches for has an assertion, and a token for it.
+  it.each([
+    ['one', 50, 50],
+    ['own', 20, 1],
+    ['obo', 20, 20],
+    ['xaa', 20, 40],
+  ])(
+    'asks once for each credential at %s, and once more only where a replica says that Redis was too slow for it',
+    async (route, people, credentials) => {
+      await open(4)
+      const callers = await Promise.all(
+        Array.from({ length: people }, (_, index) => fleet.bearer(`user-${index}`, route)),
+      )
+      const answers = await Promise.all(
+        callers.flatMap((caller) => fleet.replicas.map(({ url }) => fleet.call(url, caller, route))),
+      )
+      expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+      const sum = async (outcome: string) => {
+        const line = new RegExp(`extauth_shared_credentials_total{outcome="${outcome}"}`)
+        const counts = await Promise.all(fleet.replicas.map((one) => fleet.metric(one, line)))
+        return counts.reduce((total, one) => total + one, 0)
+      }
+      const [alone, made] = [await sum('alone'), await sum('made')]
+      expect(made).toBeLessThanOrEqual(credentials)
+      expect(fleet.fetches()).toBe(alone + made)
+      expect(fleet.fetches()).toBeGreaterThanOrEqual(credentials)
+    },
+    60_000,
+  )
 
   it('forgets everywhere within 2 s what one purges, and what the secret of one config made when that changes', async () => {
     await open(2)
