@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { logInAtRoute } from '../../lab/cli/lab-login.ts'
 import { INITIALIZE, openLab, post, type TestLab } from './lab.ts'
 
 let lab: TestLab
@@ -33,37 +34,48 @@ async function outcome(response: Response): Promise<[number, string]> {
   return [response.status, body.error.data.reason]
 }
 
-describe('when the token endpoint misbehaves', () => {
-  it.each([
-    ['throttled', 503, 'identity_provider_unavailable'],
-    ['broken', 503, 'identity_provider_unavailable'],
-  ] as const)(
-    '%s: a new caller gets %i %s, one with a live credential notices nothing',
-    async (mode, status, reason) => {
-      const known = await bearer('known')
-      expect((await post(`${lab.url}/token-exchange`, INITIALIZE, known)).status).toBe(200)
-      await fault({ exchange: mode })
-      expect((await post(`${lab.url}/token-exchange`, INITIALIZE, known)).status).toBe(200)
-      const refused = await post(`${lab.url}/token-exchange`, INITIALIZE, await bearer(`new-${mode}`))
-      expect(await outcome(refused)).toEqual([status, reason])
-      if (status === 503) expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-    },
-  )
+/** Who logs in at the proxy can only be one of the lab's users. */
+const logIn = async (user: string): Promise<Record<string, string>> => ({
+  authorization: `Bearer ${await logInAtRoute(lab.url, '/xaa', user)}`,
+})
+const FETCHING = [
+  { route: 'token-exchange', callerOf: bearer },
+  { route: 'obo', callerOf: bearer },
+  { route: 'xaa', callerOf: logIn },
+]
 
-  it('tells whom nothing is exchanged for that it is a matter of rights', async () => {
-    const response = await post(`${lab.url}/token-exchange`, INITIALIZE, await bearer('mallory'))
-    expect(await outcome(response)).toEqual([403, 'exchange_denied'])
+describe.each(FETCHING)('when the token endpoint of $route misbehaves', ({ route, callerOf }) => {
+  const ask = (caller: Record<string, string>) => post(`${lab.url}/${route}`, INITIALIZE, caller)
+
+  it.each([
+    ['throttled', 'bob'],
+    ['broken', 'carol'],
+  ] as const)('%s: a new caller gets 503, one with a live credential notices nothing', async (mode, stranger) => {
+    const known = await callerOf('alice')
+    expect((await ask(known)).status).toBe(200)
+    const fresh = await callerOf(stranger)
+    await fault({ exchange: mode })
+    expect((await ask(known)).status).toBe(200)
+    const refused = await ask(fresh)
+    expect(await outcome(refused)).toEqual([503, 'identity_provider_unavailable'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
-  it('gets another token when the backend refuses a revoked one, and the client notices nothing', async () => {
+  it('tells whom nothing is given for that it is a matter of rights', async () => {
+    expect(await outcome(await ask(await callerOf('mallory')))).toEqual([403, 'exchange_denied'])
+  })
+})
+
+describe.each(['token-exchange', 'obo'])('when %s gave a token that is taken back', (route) => {
+  it('gets another one once the backend refuses it, and the client notices nothing', async () => {
     const caller = await bearer('revoked')
-    expect((await post(`${lab.url}/token-exchange`, INITIALIZE, caller)).status).toBe(200)
+    expect((await post(`${lab.url}/${route}`, INITIALIZE, caller)).status).toBe(200)
     await fault({ exchange: 'revoking' })
     lab.backend.forget()
-    expect((await post(`${lab.url}/token-exchange`, INITIALIZE, caller)).status).toBe(200)
-    expect(lab.backend.requests('/token-exchange')).toHaveLength(2)
-    expect((await post(`${lab.url}/token-exchange`, INITIALIZE, caller)).status).toBe(200)
-    expect(lab.backend.requests('/token-exchange')).toHaveLength(3)
+    expect((await post(`${lab.url}/${route}`, INITIALIZE, caller)).status).toBe(200)
+    expect(lab.backend.requests(`/${route}`)).toHaveLength(2)
+    expect((await post(`${lab.url}/${route}`, INITIALIZE, caller)).status).toBe(200)
+    expect(lab.backend.requests(`/${route}`)).toHaveLength(3)
   })
 })
 
@@ -102,11 +114,14 @@ describe('opaque tokens', () => {
 describe('what is written down', () => {
   it('has no token, no secret and no claim in it', async () => {
     const alice = await bearer('alice-whose-name-is-private')
+    const carol = await logIn('carol')
     const lines = lab.log.lines.length
     for (const route of ['bearer-token', 'token-exchange', 'cloud-sts', 'header-injection']) {
       await post(`${lab.url}/${route}`, INITIALIZE, alice)
       await post(`${lab.url}/${route}`, INITIALIZE, { authorization: 'Bearer not.a.token-of-anybody' })
     }
+    for (const route of ['obo', 'client-credentials']) await post(`${lab.url}/${route}`, INITIALIZE, alice)
+    await post(`${lab.url}/xaa`, INITIALIZE, carol)
     const metrics = await (await fetch(`${lab.adminUrl}/metrics`)).text()
     const config = await (await fetch(`${lab.adminUrl}/config`)).text()
     const cache = await (await fetch(`${lab.adminUrl}/cache`)).text()
@@ -121,6 +136,7 @@ describe('what is written down', () => {
     expect(credentials.length).toBeGreaterThan(3)
     const secrets = [
       alice['authorization']?.slice(7) ?? '',
+      carol['authorization']?.slice(7) ?? '',
       'not.a.token-of-anybody',
       'alice-whose-name-is-private',
       'lab-api-key-that-is-no-secret',
