@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createServer } from 'node:tls'
@@ -51,15 +52,12 @@ async function startTarget(sockets: ReturnType<typeof createSockets>, clock: Clo
     given.set(token, { claims: { sub: payload.sub } })
     return { access_token: token, token_type: 'Bearer', expires_in: 300 }
   }
-  const url = await sockets.http((request, response) => {
-    void text(request)
-      .then((body) => issue(new URLSearchParams(body)))
-      .catch(() => undefined)
-      .then((answer) => {
-        response.writeHead(answer === undefined ? 400 : 200, { 'content-type': 'application/json' })
-        response.end(JSON.stringify(answer ?? { error: 'invalid_grant' }))
-      })
-  })
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const answer = await issue(new URLSearchParams(await text(request))).catch(() => undefined)
+    response.writeHead(answer === undefined ? 400 : 200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(answer ?? { error: 'invalid_grant' }))
+  }
+  const url = await sockets.http((request, response) => void handle(request, response))
   return { url, given, trust: (one: LabIdentityProvider) => void (identity = one) }
 }
 
