@@ -179,4 +179,32 @@ export const OUTBOUND: readonly Mutation[] = [
     replace: '`client:${azp}` : `token:`',
     tests: ['test/proxy/sessions.test.ts'],
   },
+  {
+    rule: 'a header of a type is set by nobody else, however it is spelled',
+    file: 'src/load/routes/route-rules.ts',
+    find: '.filter((name) => own.has(plainHeaderName(name)))',
+    replace: '.filter((name) => own.has(name))',
+    tests: ['test/load/routes/header-forward.test.ts'],
+  },
+  {
+    rule: 'forwarded headers are a credential to the rules about anonymous callers and open paths',
+    file: 'src/load/routes/route-rules.ts',
+    find: 'headersSetBy(auth).length > 0 || forwardedBy(draft).length > 0',
+    replace: 'headersSetBy(auth).length > 0',
+    tests: ['test/load/routes/header-forward.test.ts'],
+  },
+  {
+    rule: 'a caller can set no header that is forwarded',
+    file: 'src/compose/proxy/routes.ts',
+    find: ', ...forwardedNames(headerForward)]',
+    replace: ']',
+    tests: ['test/e2e/header-forward.test.ts'],
+  },
+  {
+    rule: 'a forwarded secret that a backend repeats is masked',
+    file: 'src/inspect/watched-request.ts',
+    find: 'of armed?.forwarded ?? []) texts',
+    replace: 'of []) texts',
+    tests: ['test/e2e/header-forward.test.ts'],
+  },
 ]

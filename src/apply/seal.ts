@@ -44,6 +44,8 @@ export function createSeal({ host, needsBody, clock }: ApplyOptions, appliers: A
         nowMs: clock.now() + skewMs,
         final: attempt.final,
       }
+      // Before the credential: what signs covers them, and what is set last is what the type sets.
+      if (armed.forwarded !== undefined) for (const one of armed.forwarded) appliers.header(draft, one)
       applyTo(draft, armed.credential, appliers)
       return draft as unknown as Sealed
     },

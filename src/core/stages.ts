@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthenticatedCaller, Caller } from './caller.ts'
-import type { Credential } from './credential.ts'
+import type { Credential, HeaderCredential } from './credential.ts'
 import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
 import type { Failure } from './failure.ts'
 import type { FailureCode } from './failures.ts'
@@ -68,7 +68,15 @@ export type Matched = Staged<
 export type Known = Staged<'known', { readonly matched: Matched; readonly caller: Caller }>
 
 /** Stage 3: the credential that this caller has at that backend. */
-export type Armed = Staged<'armed', { readonly known: Known; readonly credential: Credential }>
+export type Armed = Staged<
+  'armed',
+  {
+    readonly known: Known
+    readonly credential: Credential
+    /** What the route sends beside it (`headerForward`); absent where it sends nothing. */
+    readonly forwarded?: readonly HeaderCredential[]
+  }
+>
 
 /** Stage 4: final headers, signed where the type signs. Nothing may touch it after. */
 export type Sealed = Staged<

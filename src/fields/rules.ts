@@ -126,13 +126,18 @@ const RESERVED_HEADER = `^(${RESERVED_HEADERS.map((name) =>
   name.replaceAll('-', '[-_]').replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`),
 ).join('|')})$`
 
+const RESERVED = new RegExp(RESERVED_HEADER)
+export const NOT_INJECTABLE = 'expected a header that is not framing, hop-by-hop, Host or Mcp-*'
+
+/** Whether a header of this name may be set on requests. */
+export const isInjectable = (name: string): boolean => !RESERVED.test(name)
+
 /** The property, a header name, may be set on requests. */
 export function injectable(property: string): Rule {
-  const reserved = new RegExp(RESERVED_HEADER)
   return {
-    message: 'expected a header that is not framing, hop-by-hop, Host or Mcp-*',
+    message: NOT_INJECTABLE,
     at: property,
-    holds: (value) => typeof value[property] !== 'string' || !reserved.test(value[property]),
+    holds: (value) => typeof value[property] !== 'string' || isInjectable(value[property]),
     cel: `!has(self.${property}) || !self.${property}.matches('${RESERVED_HEADER}')`,
     json: { properties: { [property]: { not: { pattern: RESERVED_HEADER } } } },
   }

@@ -176,6 +176,7 @@ export class WatchedRequest implements RequestTrace {
     }
     for (const { armed, sealed, headers } of this.attempts) {
       if (armed !== undefined) texts.addCredential(armed.credential)
+      for (const credential of armed?.forwarded ?? []) texts.addCredential(credential)
       // A target of the configuration may hold a key.
       if (sealed !== undefined) texts.addTarget(sealed.path)
       if (sealed !== undefined && armed?.credential.kind === 'aws') texts.addSignature(sealed.headers)

@@ -1,11 +1,13 @@
-import type { Armed, Credential, Known, Obtain } from '../core/index.ts'
+import type { Armed, Credential, HeaderCredential, Known, Obtain } from '../core/index.ts'
 import { tokenInHand } from '../http/index.ts'
-import type { ResolvedAuth } from '../resources/index.ts'
+import type { HeaderForward, ResolvedAuth } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
+import { createForwarded } from './forwarded.ts'
 import { createSource } from './sources.ts'
 
 export * from './cloud-sts/index.ts'
 export type { ObtainDeps, SourceOutboundOptions } from './deps.ts'
+export { createForwarded, type Forwarded } from './forwarded.ts'
 export { createSource } from './sources.ts'
 export type { Fetched, FetchingSource, Plan, Source } from './source.ts'
 export { storedCredential } from './stored-credential.ts'
@@ -15,21 +17,29 @@ export interface OpenObtain extends Obtain {
   close(): Promise<void>
 }
 
-const arm = (known: Known, credential: Credential): Armed => ({ known, credential }) as Armed
+const arm = (known: Known, credential: Credential, forwarded?: readonly HeaderCredential[]): Armed =>
+  (forwarded === undefined ? { known, credential } : { known, credential, forwarded }) as Armed
 
 /**
  * The stage `obtain` for one MCPExternalAuthConfig: gives a caller the credential that it has at the backend, at once
- * where nothing has to be fetched. Throws `type_not_runnable` and `config_error` for a config that can't run.
+ * where nothing has to be fetched; with it the headers of `headerForward`. Throws `type_not_runnable` and `config_error` for a config that can't run.
  */
-export function createObtain(auth: ResolvedAuth, deps: ObtainDeps): OpenObtain {
+export function createObtain(auth: ResolvedAuth, deps: ObtainDeps, headerForward?: HeaderForward): OpenObtain {
   const source = createSource(auth, deps)
+  const forwarded = createForwarded(headerForward, deps)
   return {
     obtain(known) {
       const credential = source.obtain(known.caller, tokenInHand(known.matched.authorization))
-      return credential instanceof Promise ? credential.then((fetched) => arm(known, fetched)) : arm(known, credential)
+      return credential instanceof Promise
+        ? credential.then((fetched) => arm(known, fetched, forwarded?.current()))
+        : arm(known, credential, forwarded?.current())
     },
     isFreshAfterRejection: ({ known }) => source.isFreshAfterRejection?.(known.caller) === true,
-    reject: (armed) => source.reject(armed.known.caller, armed.credential),
+    reject(armed) {
+      const hasAnother = source.reject(armed.known.caller, armed.credential)
+      if (forwarded === undefined || armed.forwarded === undefined) return hasAnother
+      return Promise.all([hasAnother, forwarded.reject(armed.forwarded)]).then((each) => each.includes(true))
+    },
     lookup: (known) => source.lookup?.(known.caller) ?? { from: 'config' },
     close: async () => source.close?.(),
   }

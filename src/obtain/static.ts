@@ -1,10 +1,15 @@
-import { asFailure, NO_CREDENTIAL, type Credential, type Log, type SecretHandle } from '../core/index.ts'
+import { asFailure, NO_CREDENTIAL, type HeaderCredential, type Log, type SecretHandle } from '../core/index.ts'
 import { headerValue } from './header-value.ts'
 import type { Source } from './source.ts'
 
 /** Type `unauthenticated`: nothing is added, and nothing of the caller's is sent either. */
 export function createUnauthenticatedSource(): Source {
   return { obtain: () => NO_CREDENTIAL, reject: () => false }
+}
+
+/** A source whose credential is at hand, whoever asks. */
+export interface StaticSource extends Source {
+  obtain(this: void): HeaderCredential
 }
 
 export interface StaticHeader {
@@ -21,12 +26,12 @@ export interface StaticHeader {
  * value that can't be a header keeps the one before. `obtain` throws `secret_unavailable` while there is no secret and
  * `config_error` while there has never been a usable one.
  */
-export function createStaticHeaderSource({ name, prefix, secret, log }: StaticHeader): Source {
+export function createStaticHeaderSource({ name, prefix, secret, log }: StaticHeader): StaticSource {
   const headerName = name.toLowerCase()
-  let credential: Credential | undefined
+  let credential: HeaderCredential | undefined
   let version = 0
 
-  const build = (): Credential => {
+  const build = (): HeaderCredential => {
     const current = secret.current()
     version = secret.version
     try {
@@ -39,7 +44,7 @@ export function createStaticHeaderSource({ name, prefix, secret, log }: StaticHe
     return credential
   }
 
-  const obtain = (): Credential => (credential !== undefined && version === secret.version ? credential : build())
+  const obtain = (): HeaderCredential => (credential !== undefined && version === secret.version ? credential : build())
 
   return {
     obtain,

@@ -61,6 +61,8 @@ export {
 export { issuerOfWorkload, type WorkloadRule } from './workload-issuers.ts'
 export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
+export type { CaBundleRef } from './ca-bundle.ts'
+export { forwardedNames, forwardedSecrets, type HeaderForward } from './workloads/header-forward.ts'
 export { anchorAuthSection, anchored, anchorSpec, besides } from './file-paths.ts'
 export { type Judged, judgeMatchers, type Patience } from './aws/matcher-verdicts.ts'
 export {

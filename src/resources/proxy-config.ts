@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { storage } from './embedded-storage.ts'
+import { headerForward } from './workloads/header-forward.ts'
 import {
   later,
   authServerReference,
@@ -169,6 +170,9 @@ export const route = () =>
       .describe(
         'Headers in which gateways name the caller, such as `Remote-User`, that are let through to this backend as callers send them; tokens never are.',
       ),
+    headerForward: later(headerForward)
+      .optional()
+      .describe('Headers that each request to the backend gets beside its credential; those of callers are dropped.'),
     timeouts: timeouts().prefault({}).describe('Toward the backend.'),
     limits: limits().prefault({}).describe('Bounds of sizes.'),
     sseKeepAlive: timerDuration().prefault('0s').describe('Interval of SSE keep-alive comments; 0s = none.'),

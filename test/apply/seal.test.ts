@@ -55,6 +55,16 @@ describe('apply', () => {
     expect(matched).toEqual(['accept', '*/*'])
   })
 
+  it('sets what the route forwards before the credential, each header once, and keeps nothing of it', () => {
+    const forwarded = [header('x-tenant', '42'), header('accept', 'text/plain'), header('x-key', 'not this')]
+    const apply = createApply(options)
+    const matched = ['accept', '*/*', 'x-own', 'a']
+    const sealed = apply.apply({ ...armed(header('x-key', 'v'), matched), forwarded } as Armed, attempt)
+    const host = ['host', 'api.example.com:8443']
+    expect(sealed.headers).toEqual([...host, 'x-own', 'a', 'x-tenant', '42', 'accept', 'text/plain', 'x-key', 'v'])
+    expect(apply.apply(armed(NO_CREDENTIAL, matched), attempt).headers).toEqual([...host, ...matched])
+  })
+
   it('sets its header once, whatever was there before', () => {
     const draft: Draft = {
       method: 'GET',

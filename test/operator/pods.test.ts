@@ -265,6 +265,22 @@ describe('what is read of a spec', () => {
     expect(spec.needsClusterToken).toBe(false)
   })
 
+  test('secrets of forwarded headers and authorities of the remote server are mounted, too', () => {
+    const spec = read({
+      remoteUrl: 'https://api.example.com/mcp',
+      headerForward: {
+        addHeadersFromSecret: [{ headerName: 'X-Api-Key', valueSecretRef: { name: 'tenant', key: 'api-key' } }],
+      },
+      caBundleRef: { configMapRef: { name: 'company-ca', key: 'ca.crt' } },
+    })
+    expect([...spec.secretKeys]).toEqual([['tenant', new Set(['api-key'])]])
+    expect([...spec.caBundleKeys]).toEqual([['company-ca', new Set(['ca.crt'])]])
+    expect([spec.hasCallers, Object.keys(spec.routeFields)]).toEqual([
+      false,
+      ['remoteUrl', 'headerForward', 'caBundleRef'],
+    ])
+  })
+
   test('the cluster is asked for its keys by pods that have a token of theirs', () => {
     const spec = read({ oidcConfig: {} })
     expect([spec.needsClusterToken, spec.urls]).toEqual([true, ['https://kubernetes.default.svc']])

@@ -1,7 +1,7 @@
 import type { AuthServer } from '../../authserver/index.ts'
 import { asFailure, type Clock, headerSecretProblem, type SecretHandle, type Secrets } from '../../core/index.ts'
 import type { Readiness } from '../../ops/index.ts'
-import { clientsOf, filesNamedBy, type ResolvedRoute, secretsNamedBy } from '../../resources/index.ts'
+import { clientsOf, filesNamedBy, forwardedSecrets, type ResolvedRoute, secretsNamedBy } from '../../resources/index.ts'
 import { isHeaderForm } from '../../fields/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import { endingCredentials, overdue } from './client-credentials.ts'
@@ -77,13 +77,13 @@ const CURRENT_KEYS: ReadonlySet<string> = new Set(['hmacSecretRefs.0', 'signingK
 
 /** The first thing without which a route can answer nothing but 500, by the record of its type. */
 function missingOf(
-  { auth, authServer }: ResolvedRoute,
+  { auth, authServer, headerForward }: ResolvedRoute,
   { secrets, certificate, tokenFile }: Resources,
 ): Missing | undefined {
   const { spec } = authServer?.server ?? {}
   const server = spec === undefined ? [] : secretsNamedBy({ type: 'embeddedAuthServer' as const, spec })
   const needed = server.filter(({ path }) => CURRENT_KEYS.has(path.join('.')))
-  for (const { path, value, holds } of [...secretsNamedBy(auth), ...needed]) {
+  for (const { path, value, holds } of [...secretsNamedBy(auth), ...forwardedSecrets(headerForward), ...needed]) {
     try {
       const handle = secrets.handle(value, holds === 'bytes' ? 'bytes' : 'text')
       const secret = handle.current()

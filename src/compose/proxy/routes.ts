@@ -5,7 +5,7 @@ import { createForward } from '../../forward/index.ts'
 import type { EgressProxy } from '../../net/index.ts'
 import { createObtain, type ObtainDeps } from '../../obtain/index.ts'
 import type { DecisionLog } from '../../obtain/cloud-sts/index.ts'
-import { headersSetBy, type ResolvedRoute, TYPE_RECORDS } from '../../resources/index.ts'
+import { forwardedNames, headersSetBy, type ResolvedRoute, TYPE_RECORDS } from '../../resources/index.ts'
 import type { HeldAuthServers } from './auth-servers.ts'
 import type { HeldAuthenticators } from './authenticators.ts'
 import type { Backends } from './backends.ts'
@@ -30,7 +30,7 @@ export type Keep = <T extends { close(): Promise<void> }>(part: T) => T
  * that has no `resourceUrl`. What it opens is handed to `keep`, whose matter it is to close it. Throws `Failure` for what cannot run.
  */
 export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
-  const { auth, target, timeouts, http2, targetTls, callers, onMatcherError } = resolved
+  const { auth, target, timeouts, http2, targetTls, callers, onMatcherError, headerForward } = resolved
   const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
   const isProtected = callers.mode === 'oauth'
   const { egressProxy } = deps
@@ -40,12 +40,12 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
   const decisions = deps.decisions.forRoute(resolved.name)
   const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
   const own = upstreamTokens === undefined ? {} : { upstreamTokens }
-  const obtain = keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }))
+  const obtain = keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }, headerForward))
   const authenticator = deps.authenticators.get(callers, deps.authServers.issuerOf(resolved))
   return {
     ...resolved,
     type: auth.type,
-    ownedHeaders: headersSetBy(auth).map(({ name }) => name),
+    ownedHeaders: [...headersSetBy(auth).map(({ name }) => name), ...forwardedNames(headerForward)],
     whenRejected,
     resourceUrl: isProtected ? resourceUrl : undefined,
     isProtected,

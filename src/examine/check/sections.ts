@@ -1,4 +1,11 @@
-import { asksOf, clientsOf, credentialOf, secretsNamedBy, type ResolvedRoute } from '../../resources/index.ts'
+import {
+  asksOf,
+  clientsOf,
+  credentialOf,
+  forwardedSecrets,
+  secretsNamedBy,
+  type ResolvedRoute,
+} from '../../resources/index.ts'
 import type { Services } from '../../compose/proxy/index.ts'
 import { storageConfig } from '../../compose/index.ts'
 import { authServerTasks } from './auth-server.ts'
@@ -23,7 +30,7 @@ export interface Section {
 
 /** What one route needs. */
 export function routeSection(route: ResolvedRoute, listenUrl: string | undefined, context: CheckContext): Section {
-  const { name, auth, target, callers } = route
+  const { name, auth, target, callers, headerForward } = route
   return {
     // The query of a target may hold a key.
     title: `route ${name} → ${target.origin}${target.path} (${auth.type})`,
@@ -31,6 +38,9 @@ export function routeSection(route: ResolvedRoute, listenUrl: string | undefined
     tasks: [
       ...secretsNamedBy(auth).map(
         (secret) => () => checkSecret(secret, `${auth.name} ${secret.path.join('.')}`, context),
+      ),
+      ...forwardedSecrets(headerForward).map(
+        (secret) => () => checkSecret(secret, `${name} ${secret.path.join('.')}`, context),
       ),
       () => Promise.resolve(checkClients(auth.name, clientsOf(auth), context)),
       ...(callers.mode === 'oauth' ? providerTasks(callers, context) : []),

@@ -1,6 +1,7 @@
 import { applyCredential } from '../../apply/index.ts'
 import { causeOf, type Credential, explainConnection, OutboundError, type OutboundResponse } from '../../core/index.ts'
 import { requestOnce } from '../../net/index.ts'
+import { createForwarded } from '../../obtain/index.ts'
 import { hasRoles, type ResolvedRoute } from '../../resources/index.ts'
 import { checkConnection } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
@@ -158,7 +159,7 @@ async function endSession(
 }
 
 async function exchange(
-  { name, target, timeouts, http2, targetTls, auth }: ResolvedRoute,
+  { name, target, timeouts, http2, targetTls, auth, headerForward }: ResolvedRoute,
   credential: Credential,
   method: 'POST' | 'DELETE',
   headers: Readonly<Record<string, string>>,
@@ -173,7 +174,8 @@ async function exchange(
     body: bytes === undefined ? ({ kind: 'none' } as const) : ({ kind: 'kept', bytes } as const),
     nowMs: context.clock.now(),
   }
-  applyCredential(draft, credential)
+  const forwarded = createForwarded(headerForward, context.obtain)?.current() ?? []
+  for (const one of [...forwarded, credential]) applyCredential(draft, one)
   const pairs = Array.from({ length: draft.headers.length / 2 }, (_, index) =>
     draft.headers.slice(index * 2, index * 2 + 2),
   )

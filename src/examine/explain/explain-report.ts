@@ -7,6 +7,7 @@ import {
   cacheKeyOf,
   credentialOf,
   hasRoles,
+  forwardedNames,
   headersSetBy,
   type RoleType,
   type OAuthSection,
@@ -83,13 +84,14 @@ export function explain(
 }
 
 /** Copies of what is added are removed before, whoever sent them. */
-function headersOf({ auth, passHeaders }: ResolvedRoute): ExplainReport['headers'] {
+function headersOf({ auth, passHeaders, headerForward }: ResolvedRoute): ExplainReport['headers'] {
   const passed = new Set(passHeaders.map((name) => name.toLowerCase()))
   const sets = headersSetBy(auth)
+  const forwarded = forwardedNames(headerForward)
   const added = sets.map(({ name, shown }) => (shown === undefined ? name : `${name}: ${shown}`))
-  const owned = sets.map(({ name }) => name)
+  const owned = [...sets.map(({ name }) => name), ...forwarded]
   return {
-    added: [...added, ...ALWAYS_ADDED],
+    added: [...added, ...forwarded.map((name) => `${name}: (headerForward)`), ...ALWAYS_ADDED],
     removed: [...new Set([...REMOVED.filter((name) => !passed.has(name)), ...owned])],
   }
 }

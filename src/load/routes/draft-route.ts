@@ -14,7 +14,7 @@ import {
 } from '../../resources/index.ts'
 import { once } from '../../fields/index.ts'
 import type { Located, Problem, ProblemOptions } from '../documents/problem.ts'
-import type { FoundCallers } from './resolve-manifest-callers.ts'
+import { fileOfBundle, type FoundCallers } from './resolve-manifest-callers.ts'
 import { resolveTarget } from './resolve-target.ts'
 
 /** A route before its references and rules are looked at, whichever document it comes from. */
@@ -39,7 +39,15 @@ export interface DraftRoute {
 export type AuthServerChoice = { readonly name: string } | { readonly own: ResolvedAuthServer }
 
 export type RouteField =
-  'path' | 'name' | 'target' | 'externalAuthConfigRef' | 'authServerRef' | 'auth' | 'resourceUrl' | 'requiredScopes'
+  | 'path'
+  | 'name'
+  | 'target'
+  | 'externalAuthConfigRef'
+  | 'authServerRef'
+  | 'auth'
+  | 'resourceUrl'
+  | 'requiredScopes'
+  | 'headerForward'
 
 /** Route `index` of a ProxyConfig. */
 export function routeOfProxy(proxy: Located<ProxyConfig>, route: ProxyRoute, index: number): DraftRoute {
@@ -66,6 +74,7 @@ const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
   auth: ['auth'],
   resourceUrl: ['resourceUrl'],
   requiredScopes: ['requiredScopes'],
+  headerForward: ['headerForward'],
 }
 
 /**
@@ -77,8 +86,9 @@ export function routeOfManifest(
   backend: Backend,
   isOnly: boolean,
   { section: ownCallers, isLost }: FoundCallers,
+  secretsDirectory: string,
 ): DraftRoute {
-  const { kind, authServer, callers, settings } = manifest.document
+  const { kind, authServer, callers, settings, caBundle } = manifest.document
   const resourceUrl = manifest.document.resourceUrl ?? (ownCallers === undefined ? undefined : callers?.resourceUrl)
   const { name, url, urlPath, externalAuth } = backend
   const paths: Partial<Record<RouteField, readonly PropertyKey[]>> = {
@@ -87,11 +97,15 @@ export function routeOfManifest(
     authServerRef: authServer?.path ?? ['spec', 'authServerConfig'],
     auth: callers?.path ?? ['spec'],
     resourceUrl: ['spec', 'resourceUrl'],
+    headerForward: ['spec', 'headerForward'],
   }
   const isVirtual = kind === 'VirtualMCPServer'
   return {
     origin: 'manifest',
-    settings: defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file, settings),
+    settings: defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file, {
+      ...settings,
+      targetTls: caBundle && { caCertPath: fileOfBundle(caBundle, secretsDirectory), insecureSkipVerify: false },
+    }),
     // An authorization server alone means that the backend gets the token of its first upstream (authserver.md §2.3).
     authName: (externalAuth ?? authServer)?.name,
     authServer: externalAuth === undefined ? ownServer(manifest) : (authServer ?? ownServer(manifest)),
@@ -139,7 +153,7 @@ function defaultSettings(
   path: string,
   target: string,
   file: string,
-  own: RouteSettings = {},
+  own: RouteSettings & Pick<ProxyRoute, 'targetTls'> = {},
 ): DraftRoute['settings'] {
   const { externalAuthConfigRef: _, ...defaults } = schemaOfRoute().parse({
     name: 'defaults',

@@ -39,7 +39,9 @@ export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
     if (manifest.document.backends.length > 0)
       for (const { path, says } of manifest.document.refused) problems.push(manifest.problem(path, says, { at: 'key' }))
     const callers = callersOfManifest(manifest, loaded, elsewhere, secretsDirectory, inputs)
-    return manifest.document.backends.map((backend) => routeOfManifest(manifest, backend, isOnly, callers))
+    return manifest.document.backends.map((backend) =>
+      routeOfManifest(manifest, backend, isOnly, callers, secretsDirectory),
+    )
   })
   return [
     ...(proxy?.document.spec.routes.map((route, index) => routeOfProxy(proxy, route, index)) ?? []),

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import {
   type AuthSection,
+  type CaBundleRef,
   type ManifestProvider,
   type ManifestSection,
   type Provider,
@@ -113,12 +114,17 @@ export function withFiles(section: ManifestSection, directory: string): AuthSect
 }
 
 function withFilesOf({ clientSecretRef, caBundleRef, ...provider }: ManifestProvider, directory: string): Provider {
-  const bundle = caBundleRef?.configMapRef ?? caBundleRef?.secretRef
   const files: Partial<Provider> = {}
   if (clientSecretRef !== undefined)
     files.clientSecretFile = path.join(directory, clientSecretRef.name, clientSecretRef.key)
-  if (bundle !== undefined) files.caCertPath = path.join(directory, bundle.name, bundle.key)
+  if (caBundleRef !== undefined) files.caCertPath = fileOfBundle(caBundleRef, directory)
   return { ...provider, ...files }
+}
+
+/** The file that a bundle is: beside the secrets. The schema has made sure that it names one. */
+export function fileOfBundle({ configMapRef, secretRef }: CaBundleRef, directory: string): string {
+  const { name, key } = configMapRef ?? secretRef ?? { name: '', key: '' }
+  return path.join(directory, name, key)
 }
 
 /** Provider URLs with plain http, which are not used or should be known (decisions §2.6). */

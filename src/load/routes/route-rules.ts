@@ -1,11 +1,13 @@
 import {
   type AuthSection,
   credentialOf,
+  forwardedNames,
   headersSetBy,
   remarksOnAudience,
   remarksOnTarget,
   type ResolvedAuth,
 } from '../../resources/index.ts'
+import { plainHeaderName } from '../../core/index.ts'
 import type { DraftRoute } from './draft-route.ts'
 import { judgePlainHttp } from '../../fields/index.ts'
 import type { Problem } from '../documents/problem.ts'
@@ -20,30 +22,56 @@ export interface RouteFacts {
 }
 
 /** Rules between a route, its external auth, its callers and the bind (decisions §2.1); each gives its problems. */
-const RULES: readonly ((facts: RouteFacts) => Problem[])[] = [anonymousCallers, openPaths, scopesNeedCallers]
+const RULES: readonly ((facts: RouteFacts) => Problem[])[] = [
+  anonymousCallers,
+  openPaths,
+  scopesNeedCallers,
+  forwardedTwice,
+]
+
+const forwardedBy = ({ settings }: DraftRoute): readonly string[] => forwardedNames(settings.headerForward)
 
 /** Whether requests of the route carry more than their caller sent. */
-const addsCredential = (auth: ResolvedAuth): boolean => headersSetBy(auth).length > 0
+const addsCredential = ({ auth, draft }: Pick<RouteFacts, 'auth' | 'draft'>): boolean =>
+  headersSetBy(auth).length > 0 || forwardedBy(draft).length > 0
 
 /** Everything that forbids this route to run. */
 export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((rule) => rule(facts))
 
 /** Anonymous callers get no credential of a caller's own at all, and that of the proxy only where nobody else can call. */
-function anonymousCallers({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
-  if (callers.mode !== 'anonymous' || !addsCredential(auth)) return []
+function anonymousCallers(facts: RouteFacts): Problem[] {
+  const { draft, auth, callers, isLocal } = facts
+  if (callers.mode !== 'anonymous' || !addsCredential(facts)) return []
   if (credentialOf(auth) === 'caller') {
     const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected an "auth" section of mode "oauth"`
     return [draft.problem('externalAuthConfigRef', message)]
   }
   if (isLocal || draft.settings.insecureAllowAnonymous) return []
   const message = `callers are anonymous and the bind is not loopback, so anyone on the network could use this credential; expected an "auth" section, a loopback or unix: address, or "insecureAllowAnonymous: true"`
-  return [draft.problem('externalAuthConfigRef', message)]
+  return [draft.problem(placeOfCredential(facts), message)]
+}
+
+/** What adds the credential: the type, or else the headers beside it. */
+const placeOfCredential = ({ auth }: Pick<RouteFacts, 'auth'>): 'externalAuthConfigRef' | 'headerForward' =>
+  headersSetBy(auth).length > 0 ? 'externalAuthConfigRef' : 'headerForward'
+
+/** What the type sets is its own: a header beside it would never be sent, or be sent instead. */
+function forwardedTwice({ draft, auth }: RouteFacts): Problem[] {
+  const own = new Set(headersSetBy(auth).map(({ name }) => plainHeaderName(name)))
+  return forwardedBy(draft)
+    .filter((name) => own.has(plainHeaderName(name)))
+    .map((name) => {
+      const message = `"${name}" is set by type "${auth.type}" already; expected another header, or none`
+      return draft.problem('headerForward', message)
+    })
 }
 
 /** A path without authentication must not hand out a credential. */
-function openPaths({ draft, auth, callers }: RouteFacts): Problem[] {
-  if (callers.mode === 'anonymous' || callers.oauth.publicPaths.length === 0 || !addsCredential(auth)) return []
-  const message = `"publicPaths" are only allowed on routes of type "unauthenticated", this one has "${auth.type}"`
+function openPaths(facts: RouteFacts): Problem[] {
+  const { draft, auth, callers } = facts
+  if (callers.mode === 'anonymous' || callers.oauth.publicPaths.length === 0 || !addsCredential(facts)) return []
+  const has = headersSetBy(auth).length > 0 ? `"${auth.type}"` : '"headerForward"'
+  const message = `"publicPaths" are only allowed on routes of type "unauthenticated", this one has ${has}`
   return [draft.problem('auth', message)]
 }
 
@@ -55,10 +83,11 @@ function scopesNeedCallers({ draft, callers }: RouteFacts): Problem[] {
 }
 
 /** What is allowed on this route but should be known. */
-export function routeWarnings({ draft, auth, callers, isLocal }: RouteFacts): Problem[] {
+export function routeWarnings(facts: RouteFacts): Problem[] {
+  const { draft, auth, callers, isLocal } = facts
   const found: Problem[] = []
   const { target, targetTls, insecureAllowAnonymous } = draft.settings
-  if (addsCredential(auth) && judgePlainHttp(`${target.origin}/`, false) !== 'fine') {
+  if (addsCredential(facts) && judgePlainHttp(`${target.origin}/`, false) !== 'fine') {
     found.push(draft.problem('target', 'the credential goes to this backend over plain http'))
   }
   const { hostname } = new URL(target.origin)
@@ -74,7 +103,7 @@ export function routeWarnings({ draft, auth, callers, isLocal }: RouteFacts): Pr
   if (insecureAllowAnonymous && callers.mode === 'anonymous' && !isLocal) {
     found.push(
       draft.problem(
-        'externalAuthConfigRef',
+        placeOfCredential(facts),
         '"insecureAllowAnonymous" is set: anyone on the network can use this credential',
       ),
     )

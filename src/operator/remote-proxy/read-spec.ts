@@ -21,7 +21,7 @@ export interface RemoteProxySpec {
   readonly metricsFrom: readonly object[]
   readonly egress: readonly object[]
   readonly allowedOrigins: readonly string[]
-  /** Keys of Secrets that the callers' part names, and of ConfigMaps with CA certificates. */
+  /** Keys of Secrets that it names itself, and of ConfigMaps with CA certificates. */
   readonly secretKeys: Keys
   readonly caBundleKeys: Keys
   /** It says itself who may call. */
@@ -85,7 +85,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
     metricsFrom: listIn(spec['metricsFrom']).filter(isObject),
     egress: listIn(spec['egress']).filter(isObject),
     allowedOrigins: listIn(spec['allowedOrigins']).filter((origin) => typeof origin === 'string'),
-    ...keyRefsIn(callers),
+    ...keyRefsIn([...callers, spec['headerForward'], spec['caBundleRef']]),
     hasCallers: callers.length > 0,
     needsClusterToken: isCluster || JSON.stringify(callers).includes(PATHS.cluster),
     urls: [

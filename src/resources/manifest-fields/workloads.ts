@@ -12,15 +12,10 @@ const REMOTE: FieldTable = {
   allowPrivateEndpoint: told(
     'the address of a remote server is whoever writes the manifest to choose; metadata services are refused always',
   ),
-  'headerForward.addPlaintextHeaders': refused(
-    'headers are not added here; expected none, and an MCPExternalAuthConfig of type "headerInjection"',
+  headerForward: runs(
+    'a header that the type of `externalAuthConfigRef` sets is refused; callers who send one are not heard',
   ),
-  'headerForward.addHeadersFromSecret': refused(
-    'secrets in headers are not sent here; expected none, and an MCPExternalAuthConfig of type "headerInjection"',
-  ),
-  caBundleRef: refused(
-    'authorities of the remote server are not read here; expected none, and a server that the system trusts',
-  ),
+  caBundleRef: runs('found beside the secrets, as `<name>/<key>`'),
 }
 
 const NO_TRAIL = refused(

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { manifestSection } from '../auth-section.ts'
+import { caBundleRef, type CaBundleRef } from '../ca-bundle.ts'
 import type { EmbeddedAuthServer } from '../embedded-auth-server.ts'
+import { headerForward } from './header-forward.ts'
 import {
   once,
   authServerReference,
@@ -59,6 +61,9 @@ const callerFields = () => ({
 
 /** How a remote server is reached, as on a route of a ProxyConfig. */
 const routeFields = () => ({
+  headerForward: headerForward()
+    .optional()
+    .describe('Headers that each request to the remote server gets beside its credential.'),
   timeouts: timeouts().optional().describe('Toward the backend. Extends the specification.'),
   limits: limits().optional().describe('Bounds of sizes. Extends the specification.'),
   sseKeepAlive: timerDuration().optional().describe('Interval of SSE keep-alive comments. Extends the specification.'),
@@ -67,9 +72,12 @@ const routeFields = () => ({
 const remote = <Shape extends z.core.$ZodLooseShape>(table: FieldTable, shape: Shape, rules: readonly Rule[] = []) =>
   withRules(
     z.looseObject({
-      ...tabledFields(table, '', [...Object.keys(shape), 'remoteUrl', 'remoteURL']),
+      ...tabledFields(table, '', [...Object.keys(shape), 'remoteUrl', 'remoteURL', 'caBundleRef']),
       remoteUrl: httpUrl().optional().describe('URL of the remote MCP server.'),
       remoteURL: httpUrl().optional().describe('The same as remoteUrl.'),
+      caBundleRef: caBundleRef()
+        .optional()
+        .describe('CA certificates that replace the system roots for the remote server.'),
       ...shape,
     }),
     [
@@ -123,6 +131,7 @@ const SPECS = {
     remote(WORKLOAD_FIELDS.MCPServerEntry, {
       externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH),
       ...callerFields(),
+      ...routeFields(),
     }),
   VirtualMCPServer: virtualServerSpec,
 } satisfies Record<WorkloadKind, () => z.ZodType>
@@ -183,6 +192,8 @@ export interface Workload {
   readonly callers: ManifestCallers | undefined
   /** Settings of its routes that are not the defaults. */
   readonly settings: RouteSettings
+  /** The authorities of what it is a proxy for. */
+  readonly caBundle: CaBundleRef | undefined
   /** Fields that are refused where it becomes routes: they restrict what nothing here does. */
   readonly refused: readonly { readonly path: readonly string[]; readonly says: string }[]
   /** The authorization server that is part of a VirtualMCPServer. */
@@ -208,6 +219,7 @@ export function toWorkload(kind: WorkloadKind, parsed: z.output<ReturnType<typeo
           ? undefined
           : manifestCallers(spec.incomingAuth, ['spec', 'incomingAuth'], named.namespace),
       settings: {},
+      caBundle: undefined,
       refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'refused')
         .filter(([path, { asks, hasWaysOut }]) => hasWaysOut !== true && asksFor(spec, path, asks))
         .map(([path, { says }]) => ({ path: ['spec', ...path.split('.')], says })),
@@ -226,7 +238,13 @@ export function toWorkload(kind: WorkloadKind, parsed: z.output<ReturnType<typeo
     port: spec.port ?? spec.proxyPort,
     resourceUrl: spec.resourceUrl,
     callers: kind === 'MCPServer' ? undefined : manifestCallers(spec, ['spec'], named.namespace),
-    settings: { timeouts: spec.timeouts, limits: spec.limits, sseKeepAlive: spec.sseKeepAlive },
+    settings: {
+      headerForward: spec.headerForward,
+      timeouts: spec.timeouts,
+      limits: spec.limits,
+      sseKeepAlive: spec.sseKeepAlive,
+    },
+    caBundle: spec.caBundleRef,
     authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
     // The schema has refused it.
     refused: [],

@@ -71,6 +71,10 @@ const ROUTE = {
   auth: authFor('a'),
   requiredScopes: ['a'],
   passHeaders: ['Remote-User'],
+  headerForward: {
+    addPlaintextHeaders: { 'X-Tenant': 'a' },
+    addHeadersFromSecret: [{ headerName: 'X-Api', valueSecretRef: secret }],
+  },
   timeouts: { connect: '1s', firstByte: '2s', idle: '3s' },
   limits: { bufferedBody: '1Mi' },
   sseKeepAlive: '4s',
@@ -116,9 +120,11 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 
 function load(): Loaded {
   // One route more, for which the defaults are, and one that anybody may call.
-  const { auth: _, ...other } = { ...ROUTE, name: 'b', path: '/b', resourceUrl: 'https://mcp.example.com/b' }
-  const open = { name: 'c', path: '/c', target: `${backend}/mcp?key=c`, auth: { mode: 'anonymous' } }
-  const routes = [ROUTE, other, { ...open, externalAuthConfigRef: { name: 'key' }, insecureAllowAnonymous: true }]
+  const { headerForward, ...first } = ROUTE
+  const { auth: _, ...other } = { ...first, name: 'b', path: '/b', resourceUrl: 'https://mcp.example.com/b' }
+  // Headers are no more for paths that anybody may call than a credential is.
+  const open = { headerForward, name: 'c', path: '/c', target: `${backend}/mcp?key=c`, auth: { mode: 'anonymous' } }
+  const routes = [first, other, { ...open, externalAuthConfigRef: { name: 'key' }, insecureAllowAnonymous: true }]
   const key = { type: 'headerInjection', headerInjection: { headerName: 'X-Key', valueSecretRef: secret } }
   const documents = [proxy({ ...SPEC, routes }), externalAuth({ type: 'unauthenticated' }), externalAuth(key, 'key')]
   const text = documents.map((document) => JSON.stringify(document)).join('\n---\n')

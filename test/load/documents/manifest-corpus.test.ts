@@ -22,10 +22,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
     'spec.webhookConfigRef  no webhooks are asked about requests here',
   ],
   'bearer-token.yaml': 'runs',
-  'header-forward.yaml': [
-    'spec.headerForward  headers are not added here',
-    'spec.headerForward  secrets in headers are not sent here',
-  ],
+  'header-forward.yaml': 'runs',
   'identity-assertion.yaml': 'runs',
   'login-oauth2.yaml': 'loads',
   'login-of-today.yaml': [
@@ -35,7 +32,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   ],
   'login.yaml': 'runs',
   'on-behalf-of.yaml': 'runs',
-  'own-authority.yaml': ['spec.caBundleRef  authorities of the remote server are not read here'],
+  'own-authority.yaml': 'runs',
   'remote-proxy-reference.yaml': 'runs',
   'restricted-tools.yaml': [
     `spec.authzConfig  says who may call and holds policies that are not evaluated here; ${WAYS_OUT}`,

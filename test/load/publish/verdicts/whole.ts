@@ -5,6 +5,7 @@ type Json = { [name: string]: unknown }
 const arn = 'arn:aws:iam::123456789012:role/reader'
 const secret = { name: 'keys', key: 'current' }
 const ref = { name: 'token' }
+const annotated = { annotations: { a: 'b' }, labels: { a: 'b' } }
 const userInfo = {
   endpointUrl: 'https://api.example.com/user',
   httpMethod: 'POST',
@@ -110,6 +111,13 @@ const describedInline = {
   protectedResourceAllowPrivateIP: true,
 }
 const inline = { ...describedInline, audience: 'mcp', insecureAllowHttp: true, scopes: ['read'] }
+const addHeadersFromSecret = [{ headerName: 'X-Api-Key', valueSecretRef: secret }]
+const routeFields = {
+  headerForward: { addPlaintextHeaders: { 'X-Tenant': 'a' }, addHeadersFromSecret },
+  timeouts: { connect: '5s', firstByte: '1m', idle: '0s' },
+  limits: { bufferedBody: '10Mi' },
+  sseKeepAlive: '15s',
+}
 const oidcConfigRef = { name: 'corp', audience: 'mcp', scopes: ['read'], resourceUrl: 'https://mcp.example.com' }
 
 /** Objects with every field that their kind has, at least once over all of them. */
@@ -213,18 +221,15 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
       sessionAffinity: 'ClientIP',
       resourceOverrides: {
         proxyDeployment: {
-          annotations: { a: 'b' },
-          labels: { a: 'b' },
+          ...annotated,
           env: [{ name: 'TZ', value: 'UTC' }],
           imagePullSecrets: [{ name: 'registry' }],
-          podTemplateMetadataOverrides: { annotations: { a: 'b' }, labels: { a: 'b' } },
+          podTemplateMetadataOverrides: annotated,
         },
-        proxyService: { annotations: { a: 'b' }, labels: { a: 'b' } },
+        proxyService: annotated,
       },
     },
   ],
-  ['MCPServerEntry', { remoteUrl: 'https://api.example.com/mcp', oidcConfigRef }],
-  ['MCPServer', { image: 'x', oidcConfigRef }],
   ['VirtualMCPServer', { incomingAuth: { type: 'oidc', oidcConfigRef } }],
   [
     'MCPRemoteProxy',
@@ -235,9 +240,8 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
       externalAuthConfigRef: ref,
       authServerRef: { kind: 'MCPExternalAuthConfig', name: 'login' },
       auth,
-      timeouts: { connect: '5s', firstByte: '1m', idle: '0s' },
-      limits: { bufferedBody: '10Mi' },
-      sseKeepAlive: '15s',
+      ...routeFields,
+      caBundleRef: { configMapRef: secret },
       replicas: 2,
       image: 'registry.example.com/mcp-extauth:0.1.0',
       resources: { limits: { memory: '64Mi' } },
@@ -275,8 +279,9 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
       },
     },
   ],
-  ['MCPServerEntry', { remoteUrl: 'https://api.example.com/mcp', externalAuthConfigRef: ref }],
-  ['MCPServer', { port: 8080, image: 'somebody/else', externalAuthConfigRef: ref, authServerRef: { name: 'login' } }],
+  ['MCPServerEntry', { remoteUrl: 'https://a.b', externalAuthConfigRef: ref, caBundleRef: { secretRef: secret } }],
+  ['MCPServerEntry', { remoteUrl: 'https://a.example', oidcConfigRef, ...routeFields }],
+  ['MCPServer', { port: 8080, image: 'x', externalAuthConfigRef: ref, authServerRef: { name: 'a' }, oidcConfigRef }],
   [
     'VirtualMCPServer',
     {
