@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { STALL, watchOwnStalls } from './stalls.ts'
 import { createTally, type Surroundings } from './callers/caller.ts'
 import { createAgent } from './callers/client.ts'
 import { startCrowd } from './callers/crowd.ts'
@@ -32,6 +33,8 @@ export interface RunResult {
   readonly seconds: number
   readonly callers: number
   readonly lives: number
+  /** How long the harness itself stood still; nothing is judged by what happened then. */
+  readonly stalledSeconds: number
   readonly answers: Readonly<Record<string, number>>
   readonly logLines: number
   readonly warnings: Readonly<Record<string, number>>
@@ -86,6 +89,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
     }
     const crowd = startCrowd(around, { size: callers, random: random.of('callers'), users: LOGIN_USERS })
     // The log of a replica that is killed is lost with it.
+    const stalls = watchOwnStalls(faults)
     const isExcused = (at: number): boolean =>
       faults.spans.some(
         ({ name, from, until = Infinity }) => name === 'replica SIGKILL' && at > from - 1_000 && at < until,
@@ -109,6 +113,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
     over.abort()
     await crowd.ended
     clearInterval(housekeeping)
+    stalls.stop()
     await delay(2_000)
     lines.check(Infinity, isExcused)
     await searchForMarks(world, marks, findings)
@@ -117,16 +122,22 @@ export async function run(options: RunOptions): Promise<RunResult> {
       seconds: Math.round(elapsedMs() / 1000),
       callers,
       lives: crowd.lives,
+      stalledSeconds: Math.round(stalls.totalMs() / 100) / 10,
       answers: sorted(around.tally.counts),
       logLines: lines.count,
       warnings: sorted(lines.warnings),
       secrets: marks.count,
-      faults: faults.spans.map(({ name, from, until: end = from }) => ({
-        name,
-        atSeconds: Math.round((from - startedAt) / 100) / 10,
-        seconds: Math.round((end - from) / 100) / 10,
-      })),
-      findings: findings.all,
+      faults: faults.spans
+        .filter(({ name }) => name !== STALL)
+        .map(({ name, from, until: end = from }) => ({
+          name,
+          atSeconds: Math.round((from - startedAt) / 100) / 10,
+          seconds: Math.round((end - from) / 100) / 10,
+        })),
+      findings: findings.all.map((finding) => {
+        const detail = lines.detailOf(finding.requestId ?? '')
+        return detail === undefined ? finding : Object.assign({}, finding, { what: `${finding.what} (${detail})` })
+      }),
       failures: findings.count,
     }
   } finally {

@@ -101,12 +101,11 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
     ...(asked.leaveAfterMs === undefined ? {} : { leaveAfterMs: asked.leaveAfterMs }),
   })
   around.witness.settle(call, outcome)
+  const requestId = [outcome.headers['x-request-id']].flat()[0]
   const verdict = judge(call, outcome, around.faults.spans)
-  if (verdict !== undefined) around.findings.add(...verdict)
+  if (verdict !== undefined) around.findings.add(...verdict, requestId)
   const reason = outcome.status >= 400 ? ` ${reasonOf(outcome.text)}` : ''
   around.tally.add(outcome.cut === undefined ? `${outcome.status}${reason}` : 'cut')
-  const requestId = outcome.headers['x-request-id']
-  if (typeof requestId === 'string')
-    around.lines.expect(requestId, outcome.status, `${call.caller} at ${call.route} (${id})`)
+  if (requestId !== undefined) around.lines.expect(requestId, outcome.status, `${call.caller} at ${call.route} (${id})`)
   return outcome
 }

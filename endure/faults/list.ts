@@ -12,7 +12,7 @@ const BROKEN_MODES = GATE_MODES.filter((mode) => mode !== 'open')
 /** A stretch of network, in each of its ways to be broken. */
 const network = (what: string, gates: readonly GateName[], parts: readonly Part[]): Fault[] =>
   BROKEN_MODES.map((mode) => ({
-    name: `${what} ${mode}`,
+    name: `network to ${what} ${mode}`,
     parts,
     lastsMs: SHORT,
     begin: ({ standIns }) => {
@@ -92,10 +92,10 @@ const replicaStops: Fault = {
 
 /** Everything that a run draws from. */
 export const FAULTS: readonly Fault[] = [
-  ...network('identity provider', ['identity', 'identityTls'], ['provider', 'introspection']),
+  ...network('the identity provider', ['identity', 'identityTls'], ['provider', 'introspection']),
   ...network('STS', ['sts'], ['sts']),
-  ...network('workspace', ['workspace'], ['workspace']),
-  ...network('backend', ['backend'], ['backend']),
+  ...network('the workspace', ['workspace'], ['workspace']),
+  ...network('the backend', ['backend'], ['backend']),
   exchange('slow', ['provider']),
   exchange('throttled', ['provider']),
   exchange('broken', ['provider']),

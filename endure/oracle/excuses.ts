@@ -64,6 +64,8 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
 export interface FaultLog {
   begin(name: string, parts: readonly Part[]): FaultSpan
   end(span: FaultSpan): void
+  /** One that is over already. */
+  add(span: FaultSpan): void
   readonly spans: readonly FaultSpan[]
   /** Names of those that are on, or ended less than their grace ago. */
   names(): readonly string[]
@@ -77,6 +79,7 @@ export function createFaultLog(now: () => number = () => performance.now()): Fau
       spans.push(span)
       return span
     },
+    add: (span) => void spans.push(span),
     end: (span) => void (span.until ??= now()),
     spans,
     names: () =>

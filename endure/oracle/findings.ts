@@ -25,13 +25,15 @@ export interface Finding {
   /** Seconds since the start of the run. */
   readonly atSeconds: number
   readonly what: string
+  /** Of the answer that it is about. */
+  readonly requestId?: string
   /** Faults that were on, or had just ended. */
   readonly faults: readonly string[]
 }
 
 /** The failures of a run, as they are found. */
 export interface Findings {
-  add(kind: FindingKind, what: string): void
+  add(kind: FindingKind, what: string, requestId?: string): void
   readonly all: readonly Finding[]
   /** How many there were, also those that are not kept. */
   readonly count: number
@@ -44,9 +46,16 @@ export function createFindings(elapsedSeconds: () => number, faults: () => reado
   const all: Finding[] = []
   let count = 0
   return {
-    add(kind, what) {
+    add(kind, what, requestId) {
       count += 1
-      if (all.length < MOST_KEPT) all.push({ kind, atSeconds: elapsedSeconds(), what, faults: faults() })
+      if (all.length < MOST_KEPT)
+        all.push({
+          kind,
+          atSeconds: elapsedSeconds(),
+          what,
+          faults: faults(),
+          ...(requestId === undefined ? {} : { requestId }),
+        })
     },
     all,
     get count() {

@@ -10,6 +10,8 @@ export interface Lines {
   /** Looks for the lines of answers that came before a moment of `performance.now()`; `isExcused`: the log of somebody was lost. */
   check(before: number, isExcused: (at: number) => boolean): void
   readonly count: number
+  /** What the line of a refused request says of the reason; undefined when it is not known any more. */
+  detailOf(requestId: string): string | undefined
   /** How many lines of a level there were, by message. */
   readonly warnings: ReadonlyMap<string, number>
 }
@@ -21,6 +23,7 @@ interface Wanted {
 }
 
 const KEPT_MS = 120_000
+const MOST_DETAILS = 100_000
 
 export function createLines(
   findings: Pick<Findings, 'add'>,
@@ -29,6 +32,7 @@ export function createLines(
 ): Lines {
   const wanted = new Map<string, Wanted>()
   const seen = new Map<string, { readonly status: unknown; readonly at: number }>()
+  const details = new Map<string, string>()
   const warnings = new Map<string, number>()
   let count = 0
   return {
@@ -36,12 +40,17 @@ export function createLines(
       count += 1
       for (const what of marks.find(line)) findings.add('leaked secret', `${what}, in a line of ${replica}`)
       if (!line.startsWith('{')) return
-      const { msg, level, requestId, status } = JSON.parse(line) as Record<string, unknown>
+      const { msg, level, requestId, status, detail } = JSON.parse(line) as Record<string, unknown>
       if (level === 'warn' || level === 'error')
         warnings.set(`${level} ${String(msg)}`, (warnings.get(`${level} ${String(msg)}`) ?? 0) + 1)
       if (msg !== 'request' || typeof requestId !== 'string') return
       if (seen.has(requestId)) findings.add('doubled log line', `request ${requestId} at ${replica}`)
       seen.set(requestId, { status, at: now() })
+      if (typeof detail === 'string') {
+        details.set(requestId, `${replica}: ${detail}`)
+        const oldest = details.size > MOST_DETAILS ? details.keys().next().value : undefined
+        if (oldest !== undefined) details.delete(oldest)
+      }
     },
     expect: (requestId, status, what) => void wanted.set(requestId, { status, what, at: now() }),
     check(before, isExcused) {
@@ -56,6 +65,7 @@ export function createLines(
       }
       for (const [id, { at }] of seen) if (at < before - KEPT_MS) seen.delete(id)
     },
+    detailOf: (requestId) => details.get(requestId),
     get count() {
       return count
     },

@@ -15,6 +15,7 @@ export function textOf(result: RunResult): string {
     ...columns('warnings and errors in the logs', result.warnings),
     failures === 0 ? 'no failures' : `${failures} FAILURES`,
   ]
+  if (result.stalledSeconds > 0) lines.push(`the harness itself stood still for ${result.stalledSeconds} s`)
   const byKind = Map.groupBy(findings, ({ kind }) => kind)
   for (const [kind, own] of byKind) lines.push(`  ${String(own.length).padStart(6)}  ${kind}`)
   for (const { kind, atSeconds, what, faults } of findings.slice(0, MOST_SHOWN)) {

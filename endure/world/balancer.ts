@@ -16,40 +16,36 @@ export interface Balancer {
   close(): Promise<void>
 }
 
-const PROBE_EVERY_MS = 250
-const PROBE_MS = 1_000
+const PROBE_EVERY_MS = 500
+const PROBE_MS = 2_000
+/** So many probes in a row without an answer, as the kubelet does it; a refusal counts at once. */
+const MOST_SILENT = 2
 
 /** Opens it on a free port of loopback, without members. */
 export async function openBalancer(): Promise<Balancer> {
   const port = await freePort()
   const ready = new Set<number>()
+  const silent = new Map<number, number>()
   const sockets = new Set<Socket>()
   let turn = 0
   const server = createServer((client) => {
     const fit = balancer.members().filter((member) => ready.has(member.port))
-    const member = fit[turn++ % Math.max(1, fit.length)]
-    if (member === undefined) {
-      client.resetAndDestroy()
-      return
-    }
-    const replica = connect(member.port, '127.0.0.1')
-    for (const [one, other] of [
-      [client, replica],
-      [replica, client],
-    ] as const) {
-      sockets.add(one)
-      one.on('error', () => other.destroy())
-      one.on('close', () => (sockets.delete(one), other.destroy()))
-      one.pipe(other)
-    }
+    turn += 1
+    const first = turn % Math.max(1, fit.length)
+    const ports = [...fit.slice(first), ...fit.slice(0, first)].map((member) => member.port)
+    sockets.add(client)
+    client.on('error', () => client.destroy()).on('close', () => sockets.delete(client))
+    join(client, ports)
   })
   const probe = async ({ port: own, readinessUrl }: Member): Promise<void> => {
-    const isReady = await fetch(readinessUrl, { signal: AbortSignal.timeout(PROBE_MS) }).then(
-      async (response) => (await response.arrayBuffer(), response.status === 200),
-      () => false,
+    const status = await fetch(readinessUrl, { signal: AbortSignal.timeout(PROBE_MS) }).then(
+      async (response) => (await response.arrayBuffer(), response.status),
+      (error: unknown) => ((error as Error).name === 'TimeoutError' ? 'silent' : 'refused'),
     )
-    if (isReady) ready.add(own)
-    else ready.delete(own)
+    const times = status === 'silent' ? (silent.get(own) ?? 0) + 1 : 0
+    silent.set(own, times)
+    if (status === 200) ready.add(own)
+    else if (status !== 'silent' || times >= MOST_SILENT) ready.delete(own)
   }
   const probing = setInterval(() => {
     for (const member of balancer.members()) void probe(member)
@@ -69,4 +65,23 @@ export async function openBalancer(): Promise<Balancer> {
     server.listen(port, '127.0.0.1', resolve)
   })
   return balancer
+}
+
+/** Joins a client with the first of these that takes a connection; nothing has been sent to those that do not. */
+function join(client: Socket, [port, ...others]: readonly number[]): void {
+  if (port === undefined) {
+    client.resetAndDestroy()
+    return
+  }
+  const replica = connect(port, '127.0.0.1')
+  const next = (): void => join(client, others)
+  replica.once('error', next)
+  replica.once('connect', () => {
+    replica.off('error', next)
+    client.pipe(replica)
+    replica.pipe(client)
+    client.once('close', () => replica.destroy())
+    replica.on('error', () => client.resetAndDestroy())
+    replica.once('close', () => client.destroySoon())
+  })
 }

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import type { Call, Outcome } from '../../endure/oracle/call.ts'
+import { createFaultLog, EXCUSES, type Part } from '../../endure/oracle/excuses.ts'
+import { judge } from '../../endure/oracle/judge.ts'
+import { callOf, events, outcomeOf, refusal, result, shownTo } from './calls.ts'
+
+const found = (call: Call, outcome: Outcome, parts: readonly Part[] = []): string | undefined =>
+  judge(call, outcome, parts.length === 0 ? [] : [{ name: 'a fault', parts, from: 900, until: undefined }])?.[0]
+
+const progress = (token: string, step: number): string =>
+  JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, progress: step } })
+const done = result('c1.0-a', { content: [{ type: 'text', text: '2 steps done' }] })
+const steps = callOf({ told: { kind: 'steps', steps: 2 } })
+
+describe('an answer that is right', () => {
+  it.each<[string, Call, Outcome]>([
+    ['shows the own request', callOf(), outcomeOf()],
+    ['comes as events', callOf(), outcomeOf(events(shownTo('c1.0-a')))],
+    ['has all steps', steps, outcomeOf(events(progress('c1.0-a', 1), progress('c1.0-a', 2), done))],
+    [
+      'has all bytes',
+      callOf({ told: { kind: 'bytes', bytes: 18 } }),
+      outcomeOf({ text: result('c1.0-a', { content: [{ type: 'text', text: '0123456789abcdef01' }] }) }),
+    ],
+    ['refuses who must be refused', callOf({ refusal: ['401 missing_token'] }), refusal(401, 'missing_token')],
+  ])('%s', (_what, call, outcome) => {
+    expect(found(call, outcome)).toBeUndefined()
+  })
+})
+
+describe('a planted defect is found:', () => {
+  it.each<[string, string, Call, Outcome]>([
+    [
+      "another caller's request is shown",
+      "another caller's answer",
+      callOf(),
+      outcomeOf({ text: shownTo('c1.0-a', 'c2.0-b') }),
+    ],
+    ["another caller's answer", "another caller's answer", callOf(), outcomeOf({ text: shownTo('c2.0-b') })],
+    ["another caller's progress", "another caller's answer", steps, outcomeOf(events(progress('c2.0-b', 1), done))],
+    ['a step is missing', 'torn answer that looks whole', steps, outcomeOf(events(progress('c1.0-a', 1), done))],
+    [
+      'steps come twice',
+      'torn answer that looks whole',
+      steps,
+      outcomeOf(events(...[1, 2, 2].map((at) => progress('c1.0-a', at)), done)),
+    ],
+    [
+      'the result of a stream is missing',
+      'torn answer that looks whole',
+      steps,
+      outcomeOf(events(progress('c1.0-a', 1))),
+    ],
+    [
+      'the last event is cut in the middle',
+      'torn answer that looks whole',
+      callOf(),
+      outcomeOf({ ...events(), text: `data: ${shownTo('c1.0-a')}` }),
+    ],
+    ['half of the JSON', 'torn answer that looks whole', callOf(), outcomeOf({ text: shownTo('c1.0-a').slice(0, 40) })],
+    ['nothing', 'torn answer that looks whole', callOf(), outcomeOf({ text: '' })],
+    [
+      'bytes are missing',
+      'torn answer that looks whole',
+      callOf({ told: { kind: 'bytes', bytes: 18 } }),
+      outcomeOf({ text: result('c1.0-a', { content: [{ type: 'text', text: '0123456789abcdef0' }] }) }),
+    ],
+    [
+      'who has no right is served',
+      'served who must be refused',
+      callOf({ refusal: ['401 invalid_token'] }),
+      outcomeOf(),
+    ],
+    [
+      'refused, and nothing is broken',
+      'refused without a reason',
+      callOf(),
+      refusal(503, 'identity_provider_unavailable', { 'retry-after': '1' }),
+    ],
+    [
+      'refused otherwise than due',
+      'refused without a reason',
+      callOf({ refusal: ['401 invalid_token'] }),
+      refusal(500, 'internal_error'),
+    ],
+    ['cut, and nothing is broken', 'answer cut without a reason', callOf(), outcomeOf({ cut: 'ECONNRESET' })],
+  ])('%s', (_what, kind, call, outcome) => {
+    expect(found(call, outcome)).toBe(kind)
+  })
+})
+
+describe('a fault', () => {
+  const unavailable = refusal(503, 'identity_provider_unavailable', { 'retry-after': '2' })
+
+  it('excuses the refusals that it must lead to, with Retry-After, and no other', () => {
+    expect(found(callOf(), unavailable, ['provider'])).toBeUndefined()
+    expect(found(callOf(), refusal(503, 'identity_provider_unavailable'), ['provider'])).toBe(
+      'refusal without Retry-After',
+    )
+    expect(found(callOf(), refusal(401, 'invalid_token'), ['provider'])).toBe('refused without a reason')
+    expect(found(callOf(), refusal(500, 'internal_error'), ['provider'])).toBe('refused without a reason')
+    expect(found(callOf(), outcomeOf({ cut: 'ECONNRESET' }), ['provider'])).toBe('answer cut without a reason')
+    expect(found(callOf(), outcomeOf({ cut: 'ECONNRESET' }), ['backend'])).toBeUndefined()
+  })
+
+  it('excuses nobody who does not need what is broken, and serves nobody who has no right', () => {
+    expect(found(callOf({ needs: ['backend'] }), unavailable, ['provider'])).toBe('refused without a reason')
+    for (const part of Object.keys(EXCUSES) as Part[])
+      expect(found(callOf({ refusal: ['401 invalid_token'] }), outcomeOf(), [part])).toBe('served who must be refused')
+  })
+
+  it('excuses for its grace after its end, and no longer', () => {
+    let now = 0
+    const log = createFaultLog(() => now)
+    const span = log.begin('identity provider down', ['provider'])
+    now = 5_000
+    log.end(span)
+    const at = (startedAt: number) =>
+      judge(callOf({ startedAt }), { ...unavailable, endedAt: startedAt + 100 }, log.spans)?.[0]
+    const { graceMs } = EXCUSES.provider
+    expect(at(5_000 + graceMs)).toBeUndefined()
+    expect(at(5_001 + graceMs)).toBe('refused without a reason')
+    expect(log.names()).toEqual(['identity provider down'])
+    now = 5_001 + graceMs
+    expect(log.names()).toEqual([])
+  })
+})
