@@ -174,7 +174,7 @@ const BY_BEGINNING: readonly (readonly [RegExp, Pick<Known, 'remedy' | 'who'>])[
     },
   ],
   [
-    /^token endpoint answered \d+ invalid_client$/,
+    /^token endpoint answered (?:\d+ invalid_client|401 unauthorized_client)$/,
     { remedy: 'Compare `clientId`, its secret and the kind of client authentication with what is registered there.' },
   ],
   [

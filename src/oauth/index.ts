@@ -22,7 +22,7 @@ export { ID_JAG } from './id-jag.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, openIntrospectionClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
-export { errorOf, exchangeFailure, ownTokenFailure, refusal, saysOfCode, type Step } from './refusals.ts'
+export { errorOf, exchangeFailure, meantBy, ownTokenFailure, refusal, saysOfCode, type Step } from './refusals.ts'
 export {
   ALGORITHMS,
   lookAtSignature,

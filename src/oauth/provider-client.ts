@@ -7,7 +7,7 @@ import { createClientAuthentication } from './client-authentication.ts'
 import type { OAuthClient } from './client-settings.ts'
 import { type ClientDeps, openClient } from './open-client.ts'
 import type { ProviderFiles, SecretFile } from './provider-file.ts'
-import { errorOf } from './refusals.ts'
+import { errorOf, meantBy } from './refusals.ts'
 import { askTokenEndpoint } from './token-endpoint.ts'
 
 /** The way to one provider, with the credentials that are meant for it. */
@@ -29,9 +29,10 @@ function expectIntrospected(
   asked: { readonly url: string; readonly nowMs: number },
 ): OutboundResponse {
   const { status } = response
-  if ((status === 400 || status === 401) && errorOf(response) === 'invalid_client')
+  const error = errorOf(response) ?? ''
+  if ((status === 400 || status === 401) && meantBy(error, status) === 'invalid_client')
     throw new Failure('config_error', {
-      detail: `the introspection endpoint of provider ${provider} answered ${status} invalid_client: clientId, clientSecretFile, clientAuth or authTokenFile are not what it knows`,
+      detail: `the introspection endpoint of provider ${provider} answered ${status} ${error}: clientId, clientSecretFile, clientAuth or authTokenFile are not what it knows`,
     })
   return expectOk(response, { ...asked, service: INTROSPECTION })
 }

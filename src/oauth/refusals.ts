@@ -61,6 +61,13 @@ export function errorOf(response: Pick<OutboundResponse, 'body'>): string | unde
   return typeof error === 'string' && error !== '' ? error : undefined
 }
 
+/**
+ * What an error means that came with this status: `unauthorized_client` with 401 is what Keycloak says of a wrong secret, and
+ * `invalid_client` everywhere else (RFC 6749 §5.2 has 401 for client authentication alone).
+ */
+export const meantBy = (error: string, status: number): string =>
+  error === 'unauthorized_client' && status === 401 ? 'invalid_client' : error
+
 /** The failure that an error of a token exchange stands for (decisions §5). */
 export const exchangeFailure = (error: string): FailureCode => MEANINGS.get(error)?.exchange ?? 'exchange_failed'
 

@@ -1,7 +1,7 @@
 import type { Outbound, OutboundRequest, OutboundResponse } from '../core/index.ts'
 import type { ClientEndpoint, OAuthClient } from './client-settings.ts'
 import { type FormPost, formRequest } from './form-post.ts'
-import { errorOf, refusesClient } from './refusals.ts'
+import { errorOf, meantBy, refusesClient } from './refusals.ts'
 
 /** One client at a token endpoint or its like. */
 export interface TokenEndpointClient {
@@ -12,7 +12,7 @@ export interface TokenEndpointClient {
 /** True when an answer is about our client id or secret; a 401 without a word is (RFC 6749 §5.2). */
 export function isClientRefused(response: OutboundResponse): boolean {
   const error = errorOf(response)
-  return error === undefined ? response.status === 401 : refusesClient(error)
+  return error === undefined ? response.status === 401 : refusesClient(meantBy(error, response.status))
 }
 
 const NO_TOKEN_ENDPOINT: ReadonlySet<number> = new Set([404, 405, 410, 415])

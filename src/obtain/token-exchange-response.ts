@@ -6,6 +6,7 @@ import {
   isNoTokenEndpoint,
   jwtEndMs,
   MAX_LIFETIME_MS,
+  meantBy,
   readLifetimeMs,
   readTokenValue,
 } from '../oauth/index.ts'
@@ -110,7 +111,7 @@ function refusal(response: OutboundResponse, context: TokenContext, judge: Judge
   if (error === undefined) return malformed(`it answered ${status} without an OAuth error`)
   // Of an error that we don't know nobody can say that it is the caller's.
   const told = `token endpoint answered ${status} ${ERROR_CODE.test(error) ? error : 'with an error that is no code'}`
-  const code = judge(error, told)
+  const code = judge(meantBy(error, status), told)
   if (code instanceof Failure) return code
   return new Failure(code, {
     detail: told,

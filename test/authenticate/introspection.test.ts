@@ -119,17 +119,18 @@ describe('what is no answer', () => {
   })
 })
 
-it.each([400, 401])(
-  'a provider that does not know us, by %i invalid_client, is our configuration: 500',
-  async (code) => {
-    const { world, authenticator } = setUp(() => ({ ...json({ error: 'invalid_client' }), status: code }))
-    const failure = await refusalOf(authenticator, 'opaque-1')
-    expect(failure).toMatchObject({ code: 'config_error', status: 500 })
-    expect(failure.detail).toContain('provider opaque')
-    world.on(INTROSPECTION_URL, () => json(active))
-    expect((await callerOf(authenticator, 'opaque-1')).subject).toBe('alice')
-  },
-)
+it.each([
+  [400, 'invalid_client'],
+  [401, 'invalid_client'],
+  [401, 'unauthorized_client'],
+])('a provider that does not know us, by %i %s, is our configuration: 500', async (code, error) => {
+  const { world, authenticator } = setUp(() => ({ ...json({ error }), status: code }))
+  const failure = await refusalOf(authenticator, 'opaque-1')
+  expect(failure).toMatchObject({ code: 'config_error', status: 500 })
+  expect(failure.detail).toContain('provider opaque')
+  world.on(INTROSPECTION_URL, () => json(active))
+  expect((await callerOf(authenticator, 'opaque-1')).subject).toBe('alice')
+})
 
 it('a provider that too many wait for is overloaded, which passes by itself', async () => {
   const { authenticator } = setUp(() => {

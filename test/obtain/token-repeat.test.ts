@@ -24,11 +24,16 @@ function open(grant: Grant, clientAuth: object = { method: 'clientSecretPost', s
 }
 
 describe.each(GRANTS)('%s', (grant) => {
-  test('a secret that was rotated unnoticed is read again, and the token is asked for once more', async () => {
+  test.each([
+    'invalid_client',
+    // As Keycloak says it.
+    'unauthorized_client',
+  ])('a secret that was rotated unnoticed is read again, and the token is asked for once more: %s', async (error) => {
     endpoint.answer = (request, response) =>
-      (new Map(request.form).get('client_secret') === 'new'
-        ? json(issued('issued'))
-        : json({ error: 'invalid_client' }, 401))(request, response)
+      (new Map(request.form).get('client_secret') === 'new' ? json(issued('issued')) : json({ error }, 401))(
+        request,
+        response,
+      )
     const { rig, header } = open(grant)
     rig.secrets.get('idp/secret').pending = 'new'
     expect(await header()).toBe('authorization: Bearer issued')

@@ -133,6 +133,7 @@ describe.each(GRANTS)('%s', (grant) => {
     ['invalid_target', 400, 'exchange_denied', 'config_error'],
     ['unauthorized_client', 400, 'exchange_denied', 'config_error'],
     ['invalid_client', 401, 'config_error', 'config_error'],
+    ['unauthorized_client', 401, 'config_error', 'config_error'],
     ['invalid_scope', 400, 'config_error', 'config_error'],
     ['unsupported_grant_type', 400, 'config_error', 'config_error'],
     ['temporarily_unavailable', 400, 'identity_provider_unavailable', 'identity_provider_unavailable'],
