@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import { askAws } from './peers-aws.ts'
 import { editorPeer } from './peers-editor.ts'
-import { askKeycloak, missingKeycloak, startKeycloak } from './peers-keycloak.ts'
+import { askProxy } from './keycloak/judge.ts'
+import { askLogin, PEER_REALM } from './keycloak/login.ts'
+import { companyRealm } from './keycloak/realm.ts'
+import { missingKeycloak, startKeycloak, VERSION } from './keycloak/server.ts'
+import { createWorld } from './keycloak/world.ts'
 import { askPythonClient } from './peers-login.ts'
 import { askMcpClient } from './peers-mcp.ts'
-import { freePort } from '../lab/free-port.ts'
 import { askMoto } from './peers-moto.ts'
 import { askOtlpReceiver } from './peers-otlp.ts'
 import { botocoreAuthorizations, installPython, missingPyPI, systemPython, type Python } from './peers-python.ts'
@@ -121,25 +122,35 @@ const otlp: Peer = {
   },
 }
 
-/** An upstream of the embedded authorization server. */
+/** An upstream of the embedded authorization server, and the token endpoint of docs/keycloak.md. */
 const keycloak: Peer = {
   name: 'Keycloak',
   missing: missingKeycloak,
   async run() {
-    const file = (name: string) => path.join(import.meta.dirname, '..', 'test', 'fixtures', 'tls', name)
-    const tls = { ca: readFileSync(file('ca.pem')), certFile: file('server.pem'), keyFile: file('server.key') }
-    const running = await startKeycloak(await freePort(), tls)
+    const world = await createWorld()
+    let close = () => {}
     try {
+      const realms = { peer: PEER_REALM, company: companyRealm(world) }
+      const running = await startKeycloak(world.authority, realms)
+      close = () => running.close()
       let isRight = true
-      for (const clientId of ['us', 'public']) {
-        const wrong = await askKeycloak(running, clientId)
-        const verdict = wrong.length === 0 ? 'right' : wrong.join(', ')
-        say(`Keycloak ran: login and refresh through client "${clientId}": ${verdict}`)
+      const told = (what: string, wrong: readonly string[]): void => {
+        say(`Keycloak ${VERSION} ran: ${what}: ${wrong.length === 0 ? 'right' : wrong.join('; ')}`)
         isRight &&= wrong.length === 0
       }
+      for (const clientId of ['us', 'public'])
+        told(`login and refresh through client "${clientId}"`, await askLogin(running, clientId))
+      const { wrong, rows, noAssertion } = await askProxy(running, world)
+      const ways = 'client-secret, client-jwt, client-x509, federated (projected token, SVID)'
+      const grants = 'token exchange, client_credentials, jwt-bearer (obo, second leg of xaa)'
+      told(`${rows} routes of docs/keycloak.md, ${ways}; ${grants}; thumbprints by openssl`, wrong)
+      say(
+        `Keycloak ${VERSION} has no first leg of xaa (${noAssertion}) and no path of Entra ID: stand-ins had those parts`,
+      )
       return isRight
     } finally {
-      running.close()
+      close()
+      await world.close()
     }
   },
 }
