@@ -2,6 +2,7 @@ import type { Mutation } from './mutation.ts'
 
 const REFUSED = ['test/authserver/grants/id-jag-refused.test.ts']
 const WORKLOADS_REFUSED = ['test/authserver/grants/workload-refused.test.ts']
+const TRUSTED = ['test/authserver/grants/trusted-issuers.test.ts']
 const CREDENTIALS = ['test/authserver/grants/client-credentials.test.ts']
 const ASSERTIONS = 'src/authserver/grants/identity-assertions.ts'
 const WORKLOADS = 'src/authserver/grants/workloads.ts'
@@ -124,8 +125,8 @@ export const WITHOUT_LOGIN: readonly Mutation[] = [
   {
     rule: 'a token of a workload is one that an entry is for',
     file: WORKLOADS,
-    find: "if (result.outcome === 'matched') return entry",
-    replace: 'return entry',
+    find: "if (result.outcome === 'matched') return one",
+    replace: 'return one',
     tests: WORKLOADS_REFUSED,
   },
   {
@@ -166,16 +167,44 @@ export const WITHOUT_LOGIN: readonly Mutation[] = [
   {
     rule: 'a workload gets the scopes of its entry, and none by default',
     file: WORKLOADS,
-    find: '[rule.scopes ?? []]',
+    find: '[entry.scopes]',
     replace: '[undefined]',
     tests: WORKLOADS_REFUSED,
   },
   {
     rule: 'a workload gets tokens for the resources of its entry',
     file: WORKLOADS,
-    find: '{ resources: rule.resources }',
-    replace: '{ resources: undefined }',
+    find: 'targetOf(parameters.resource, resources, entry)',
+    replace: 'targetOf(parameters.resource, resources, { resources: undefined })',
     tests: WORKLOADS_REFUSED,
+  },
+  {
+    rule: 'an assertion that counts once is not taken again',
+    file: WORKLOADS,
+    find: "if (!isNew) throw new RefusedAssertion('it was used before')",
+    replace: 'void isNew',
+    tests: TRUSTED,
+  },
+  {
+    rule: 'tokens for an issuer of manifests count once',
+    file: 'src/resources/workload-entries.ts',
+    find: 'isSingleUse: true',
+    replace: 'isSingleUse: false',
+    tests: TRUSTED,
+  },
+  {
+    rule: 'tokens for an issuer of manifests end with what was shown',
+    file: 'src/resources/workload-entries.ts',
+    find: 'endsWithToken: true',
+    replace: 'endsWithToken: false',
+    tests: TRUSTED,
+  },
+  {
+    rule: 'an issuer of manifests vouches for the subjects that are listed',
+    file: 'src/resources/workload-entries.ts',
+    find: 'match: `claims.sub == ${JSON.stringify(subject)}`',
+    replace: 'match: `claims.sub != ""`',
+    tests: TRUSTED,
   },
   {
     rule: 'nothing of the claims of a workload is taken over',

@@ -20,6 +20,7 @@ import {
 import { AUTH_SERVER_FIELDS, type FieldTable, refusals, tabledFields } from './manifest-fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
 import { providerName, upstreamProvider, type UpstreamProvider } from './upstream/upstream-provider.ts'
+import { trustedIssuers } from './trusted-issuers.ts'
 import { workloadRemarks, workloads } from './workload-issuers.ts'
 
 const issuer = () =>
@@ -168,6 +169,9 @@ export const embeddedAuthServer = () =>
       workloads: workloads()
         .optional()
         .describe('Programs whose own tokens are taken for tokens of ours. Extends the specification.'),
+      trustedIssuers: trustedIssuers()
+        .optional()
+        .describe('Programs whose own tokens are taken, subject by subject. See `workloads`.'),
       clients: z
         .array(configuredClient())
         .min(1)
@@ -206,6 +210,7 @@ export const embeddedAuthServer = () =>
       },
       knownPrimary,
       unique('clients', 'clientId'),
+      unique('trustedIssuers', 'issuerUrl'),
       noReservedClaims,
     ],
   )

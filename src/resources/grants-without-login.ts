@@ -44,7 +44,7 @@ export const unique = (list: string, name: string): Rule => ({
 })
 
 /** For a list in a list, where it would cost the API server too much. */
-const withoutCel = ({ cel: _cel, ...rule }: Rule): Rule => rule
+export const withoutCel = ({ cel: _cel, ...rule }: Rule): Rule => rule
 
 export const shortLifetime: Rule = {
   message: `expected ${LEAST_LIFETIME} to ${MOST_LIFETIME}`,

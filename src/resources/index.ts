@@ -58,7 +58,7 @@ export {
   JWT_BEARER,
   type TrustedIssuer,
 } from './grants-without-login.ts'
-export { issuerOfWorkload, type WorkloadRule } from './workload-issuers.ts'
+export { takesWorkloads, type WorkloadEntry, workloadEntries } from './workload-entries.ts'
 export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export type { CaBundleRef } from './ca-bundle.ts'

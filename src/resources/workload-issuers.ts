@@ -1,22 +1,9 @@
 import { z } from 'zod'
-import { goDuration, httpsUrl, parseGoDuration, type Rule, withRules } from '../fields/index.ts'
+import { goDuration, httpsUrl, withRules } from '../fields/index.ts'
 import { matcherProblem, matcherRemarks } from './aws/matcher-verdicts.ts'
-import { grantBounds, shortLifetime, trustedKeys, type TrustedIssuer } from './grants-without-login.ts'
+import { grantBounds, shortLifetime, trustedKeys } from './grants-without-login.ts'
 import type { Remark } from './type-record.ts'
-
-/** Tokens of workloads live a day at most. */
-const MOST_TOKEN_LIFETIME_MS = 24 * 3_600_000
-
-const tokenLifetime: Rule = {
-  message: 'expected more than 0s and 24h at most',
-  at: 'maxTokenLifetime',
-  holds: ({ maxTokenLifetime: text }) => {
-    const ms = typeof text === 'string' ? parseGoDuration(text) : undefined
-    // What is no duration is a problem of its own.
-    return ms === undefined || (ms > 0 && ms <= MOST_TOKEN_LIFETIME_MS)
-  },
-  cel: "!has(self.maxTokenLifetime) || (duration(self.maxTokenLifetime) > duration('0s') && duration(self.maxTokenLifetime) <= duration('24h'))",
-}
+import { tokenLifetime } from './workload-rules.ts'
 
 const usable = (match: string, context: z.core.$RefinementCtx): void => {
   const message = match === '' ? undefined : matcherProblem(match)
@@ -39,24 +26,16 @@ export const workloads = () =>
             .optional()
             .describe('What `aud` may be; this issuer and its token endpoint when absent.'),
           maxTokenLifetime: goDuration().prefault('24h').describe('From `iat` to `exp` of the tokens, 24h at most.'),
+          singleUse: z.boolean().default(false).describe('A token counts once, by its `jti` or itself.'),
           ...grantBounds('The scopes that it may get; none when absent.'),
         }),
-        [shortLifetime, tokenLifetime],
+        [shortLifetime, tokenLifetime('maxTokenLifetime')],
       ),
     )
     .min(1)
     .max(32)
 
-/** One entry: an issuer may have several, of which the first that fits counts. */
-export type WorkloadRule = z.output<ReturnType<typeof workloads>>[number]
-
-/** Where the keys of its issuer are. */
-export const issuerOfWorkload = ({ issuer, jwksUrl, caBundleRef, allowPrivateIP }: WorkloadRule): TrustedIssuer => ({
-  issuerUrl: issuer,
-  jwksUrl,
-  caBundleRef,
-  allowPrivateIP,
-})
+type WorkloadRule = z.output<ReturnType<typeof workloads>>[number]
 
 /** What expressions can be evaluated and hardly mean. */
 export const workloadRemarks = (rules: readonly WorkloadRule[] = []): readonly Remark[] =>

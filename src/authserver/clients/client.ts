@@ -1,5 +1,5 @@
 import type { Claims } from '../../core/index.ts'
-import { type EmbeddedAuthServer, JWT_BEARER } from '../../resources/index.ts'
+import { type EmbeddedAuthServer, JWT_BEARER, takesWorkloads } from '../../resources/index.ts'
 
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 export type AuthMethod = (typeof AUTH_METHODS)[number]
@@ -8,14 +8,10 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', JWT_BEARER, '
 export type GrantType = (typeof GRANT_TYPES)[number]
 
 /** The grants of a server: what comes of logins, and what its configuration adds. */
-export const grantTypesOf = ({
-  identityAssertions,
-  workloads,
-  clients = [],
-}: EmbeddedAuthServer): readonly GrantType[] =>
+export const grantTypesOf = (spec: EmbeddedAuthServer): readonly GrantType[] =>
   GRANT_TYPES.filter((type) => {
-    if (type === JWT_BEARER) return identityAssertions !== undefined || workloads !== undefined
-    return type !== 'client_credentials' || clients.some(({ grantTypes }) => grantTypes.includes(type))
+    if (type === JWT_BEARER) return spec.identityAssertions !== undefined || takesWorkloads(spec)
+    return type !== 'client_credentials' || (spec.clients ?? []).some(({ grantTypes }) => grantTypes.includes(type))
   })
 
 /** Whether clients are known by metadata documents here. */

@@ -13,6 +13,8 @@ export interface Granted {
   readonly claims: Claims | undefined
   /** Undefined: that of access tokens, an hour at most. */
   readonly lifetimeMs: number | undefined
+  /** What is left of what was shown, where our token ends with it. */
+  readonly leftMs?: number | undefined
   /** For the log: what of the configuration gave it, where no client of ours did. */
   readonly by?: string
 }

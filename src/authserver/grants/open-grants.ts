@@ -1,7 +1,8 @@
+import { workloadEntries } from '../../resources/index.ts'
 import type { AuthServerConfig } from '../config.ts'
+import type { AuthServerDeps } from '../deps.ts'
 import { createIdentityAssertions } from './identity-assertions.ts'
 import { createGrantsWithoutLogin, type GrantsOptions, type GrantsWithoutLogin } from './without-login.ts'
-import type { UpstreamDeps } from '../../upstreams/index.ts'
 import { createWorkloads } from './workloads.ts'
 
 /**
@@ -9,18 +10,21 @@ import { createWorkloads } from './workloads.ts'
  * route of it has.
  */
 export function openGrants(
-  { issuer, identityAssertions, workloads }: AuthServerConfig['spec'],
+  spec: AuthServerConfig['spec'],
   { tokenUrl, ...parts }: Omit<GrantsOptions, 'issuer' | 'identityAssertions' | 'workloads'> & { tokenUrl: string },
-  deps: UpstreamDeps,
+  deps: AuthServerDeps,
 ): { readonly withoutLogin: GrantsWithoutLogin; readonly close: () => Promise<void> } {
+  const { issuer, identityAssertions } = spec
   const { resources, clock } = parts
   const asserted =
     identityAssertions && createIdentityAssertions(identityAssertions.issuers, { issuer, resources, clock, deps })
-  const own = workloads && createWorkloads(workloads, { audiences: [issuer, tokenUrl], resources, clock, deps })
+  const entries = workloadEntries(spec, tokenUrl)
+  const workloads =
+    entries.length === 0 ? undefined : createWorkloads(entries, { resources, clock, store: deps.store, deps })
   return {
-    withoutLogin: createGrantsWithoutLogin({ issuer, ...parts, identityAssertions: asserted, workloads: own }),
+    withoutLogin: createGrantsWithoutLogin({ issuer, ...parts, identityAssertions: asserted, workloads }),
     close: async () => {
-      await Promise.all([asserted?.close(), own?.close()])
+      await Promise.all([asserted?.close(), workloads?.close()])
     },
   }
 }

@@ -46,7 +46,11 @@ export function createGrantsWithoutLogin(options: GrantsOptions): GrantsWithoutL
 
   const give = async (granted: Granted): Promise<TokenAnswer> => {
     const { grant, clientId, subject, resource, scope, claims = NO_CLAIMS } = granted
-    const lifespanMs = Math.min(granted.lifetimeMs ?? lifespans.accessMs, WITHOUT_LOGIN_MS)
+    const lifespanMs = Math.min(
+      granted.lifetimeMs ?? lifespans.accessMs,
+      granted.leftMs ?? WITHOUT_LOGIN_MS,
+      WITHOUT_LOGIN_MS,
+    )
     const authenticatedAtMs = authenticatedAt(claims, clock.now())
     const answer = await issue({
       grant,

@@ -1,10 +1,14 @@
+import { hashKey } from '../../cache/index.ts'
 import { compileMatcher, type Matcher } from '../../cel/index.ts'
 import type { Claims, Clock } from '../../core/index.ts'
 import { parseGoDuration } from '../../fields/index.ts'
-import { issuerOfWorkload, type WorkloadRule } from '../../resources/index.ts'
+import type { WorkloadEntry } from '../../resources/index.ts'
+import type { Store } from '../../storage/index.ts'
 import { createTrustedKeys, type TrustedKeys, type UpstreamDeps } from '../../upstreams/index.ts'
 import { checkResources } from '../clients/configured.ts'
+import { TOLERANCE_SECONDS } from '../lifespans.ts'
 import type { ResourceNames } from '../resource-names.ts'
+import { storeFailure } from '../store-failure.ts'
 import type { TokenParameters } from '../tokens/token-service.ts'
 import { subjectOf } from '../tokens/subject.ts'
 import {
@@ -34,9 +38,7 @@ export interface Workloads {
 }
 
 interface Entry {
-  readonly rule: WorkloadRule
-  /** For the log. */
-  readonly name: string
+  readonly entry: WorkloadEntry
   readonly match: Matcher
   readonly audiences: ReadonlySet<unknown>
   readonly keys: TrustedKeys
@@ -46,35 +48,47 @@ interface Entry {
 
 /** Throws `config_error` for a resource that no route of this server has. */
 export function createWorkloads(
-  rules: readonly WorkloadRule[],
+  configured: readonly WorkloadEntry[],
   options: {
-    /** What stands for this server where an entry names nothing else: its issuer and its token endpoint. */
-    readonly audiences: readonly string[]
     readonly resources: ResourceNames
     readonly clock: Clock
+    /** Remembers what counts once. */
+    readonly store: Store
     readonly deps: UpstreamDeps
   },
 ): Workloads {
-  const { resources, clock, deps } = options
-  for (const [index, rule] of rules.entries()) checkResources(`workloads[${index}]`, rule.resources, resources)
+  const { resources, clock, store, deps } = options
   const known = new Map<string, TrustedKeys>()
-  const keysOf = (rule: WorkloadRule): TrustedKeys => {
-    const issuer = issuerOfWorkload(rule)
+  const keysOf = ({ issuerUrl, jwksUrl, caBundleRef, allowPrivateIP }: WorkloadEntry['issuer']): TrustedKeys => {
+    const issuer = { issuerUrl, jwksUrl, caBundleRef, allowPrivateIP }
     const id = JSON.stringify(issuer)
     const keys = known.get(id) ?? createTrustedKeys(issuer, deps)
     known.set(id, keys)
     return keys
   }
-  const entries = rules.map((rule, index): Entry => ({
-    rule,
-    name: `workloads[${index}]`,
-    match: compileMatcher(rule.match),
-    audiences: new Set(rule.audiences ?? options.audiences),
-    keys: keysOf(rule),
-    mostMs: parseGoDuration(rule.maxTokenLifetime) ?? 0,
-    lifetimeMs: rule.lifetime === undefined ? undefined : parseGoDuration(rule.lifetime),
-  }))
-  const byIssuer = Map.groupBy(entries, ({ rule }) => rule.issuer)
+  const entries = configured.map((entry): Entry => {
+    checkResources(entry.place, entry.resources, resources)
+    return {
+      entry,
+      match: compileMatcher(entry.match),
+      audiences: new Set(entry.audiences),
+      keys: keysOf(entry.issuer),
+      mostMs: parseGoDuration(entry.maxTokenLifetime) ?? 0,
+      lifetimeMs: entry.lifetime === undefined ? undefined : parseGoDuration(entry.lifetime),
+    }
+  })
+  /** Throws `RefusedAssertion` for one that was there before, `store_unavailable`. */
+  const spend = async (issuer: string, { token, claims }: Assertion, mostMs: number): Promise<void> => {
+    const id = typeof claims.jti === 'string' ? claims.jti : token
+    const key = `assertion:${hashKey(['workload', issuer, id])}`
+    const isNew = await store
+      .putIfAbsent(key, Buffer.alloc(0), mostMs + 2 * TOLERANCE_SECONDS * 1_000)
+      .catch((error: unknown) => {
+        throw storeFailure(error)
+      })
+    if (!isNew) throw new RefusedAssertion('it was used before')
+  }
+  const byIssuer = Map.groupBy(entries, ({ entry }) => entry.issuer.issuerUrl)
 
   return {
     async accept(assertion, parameters) {
@@ -90,25 +104,29 @@ export function createWorkloads(
       if (claims.jti !== undefined) checkIdentifier(claims)
       checkUnbound(claims)
       const subject = subjectIn(claims)
-      const { rule, name, keys, mostMs, lifetimeMs } = fitting(forUs, claims)
+      const { entry, keys, mostMs, lifetimeMs } = fitting(forUs, claims)
       checkTimes(claims, clock.now(), mostMs)
       checkLife(claims, mostMs)
       await checkSigned(assertion, keys.keys)
       // Waiting for keys took time.
       checkTimes(claims, clock.now(), mostMs)
-      const resource = targetOf(parameters.resource, resources, { resources: rule.resources })
-      const id = subjectOf(rule.issuer, subject)
+      const { issuerUrl } = entry.issuer
+      const resource = targetOf(parameters.resource, resources, entry)
+      const scope = grantedScope(parameters.scope, resource, [entry.scopes])
+      if (entry.isSingleUse) await spend(issuerUrl, assertion, mostMs)
+      const id = subjectOf(issuerUrl, subject)
       return {
         grant: 'workload',
         // No client stands behind it: it is its own (RFC 9068 §2.2).
         clientId: id,
         subject: id,
         resource: resource.url,
-        scope: grantedScope(parameters.scope, resource, [rule.scopes ?? []]),
+        scope,
         // Rules about people must not be met by programs that are called as they like.
         claims: undefined,
         lifetimeMs,
-        by: `${name} of ${rule.issuer}`,
+        leftMs: entry.endsWithToken ? leftMs(claims, clock.now()) : undefined,
+        by: `${entry.place} of ${issuerUrl}`,
       }
     },
     async close() {
@@ -120,12 +138,16 @@ export function createWorkloads(
 /** The first entry whose expression is true of the claims. Throws `RefusedAssertion`. */
 function fitting(entries: readonly Entry[], claims: Claims): Entry {
   const failed: string[] = []
-  for (const entry of entries) {
-    const result = entry.match.evaluate(claims)
-    if (result.outcome === 'matched') return entry
+  for (const one of entries) {
+    const result = one.match.evaluate(claims)
+    if (result.outcome === 'matched') return one
     // Whatever else fits: who makes it cost too much gets nothing.
-    if (result.outcome === 'limit') throw new RefusedAssertion(`${entry.name}.match costs too much for its claims`)
-    if (result.outcome === 'error') failed.push(`${entry.name}.match: ${result.reason}`)
+    if (result.outcome === 'limit') throw new RefusedAssertion(`${one.entry.place} costs too much for its claims`)
+    if (result.outcome === 'error') failed.push(`${one.entry.place}: ${result.reason}`)
   }
   throw new RefusedAssertion(['no entry of workloads matches its claims', ...failed].join('; '))
 }
+
+/** What is left of its life: checked by now, and a second at least. */
+const leftMs = ({ exp }: Claims, nowMs: number): number =>
+  typeof exp === 'number' ? Math.max(1_000, Math.floor(exp * 1_000 - nowMs)) : 1_000

@@ -1,5 +1,8 @@
 import { refused, runs, type FieldTable } from './verdict.ts'
 
+const isTrue = (value: unknown): boolean => value === true
+const NO_EXCHANGE = refused('tokens are not exchanged here (RFC 8693); expected "jwtBearerGrant" alone')
+
 /** What becomes of fields of `embeddedAuthServer`, and of `authServerConfig` of a VirtualMCPServer; others run as they are. */
 export const AUTH_SERVER_FIELDS: FieldTable = {
   issuer: runs(),
@@ -20,11 +23,21 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
     '`enabled` absent: false, and true in documents of `extauth.dev`; a document that says how long it counts is kept that long',
   ),
   delegateClients: refused(
-    'no client gets tokens for somebody else by an exchange here (RFC 8693); expected none, and "clients" for programs that act for themselves',
+    'no client gets tokens for somebody else by an exchange here (RFC 8693); expected none, and "clients" or "workloads" for programs that act for themselves',
   ),
-  trustedIssuers: refused(
-    'tokens of other issuers are not exchanged here; expected none, and "identityAssertions" for issuers that vouch for users',
+  'trustedIssuers[].issuerUrl': runs(),
+  'trustedIssuers[].jwksUrl': runs(),
+  'trustedIssuers[].allowPrivateIPs': runs(),
+  'trustedIssuers[].jwtBearerGrant': runs(
+    'as `workloads`, an entry for each subject: an assertion counts once, for us alone, and our token has no scopes and ends with it',
   ),
+  'trustedIssuers[].insecureAllowHTTP': refused('keys are fetched by https only; expected none', isTrue),
+  'trustedIssuers[].expectedAudience': NO_EXCHANGE,
+  'trustedIssuers[].actorClaim': NO_EXCHANGE,
+  'trustedIssuers[].actorMatcher': NO_EXCHANGE,
+  'trustedIssuers[].allowedActors': NO_EXCHANGE,
+  'trustedIssuers[].allowedDelegateClients': NO_EXCHANGE,
+  'trustedIssuers[].allowMayAct': refused(NO_EXCHANGE.says, isTrue),
   'upstreamProviders[].oidcConfig.subjectClaim': runs(),
   'upstreamProviders[].oauth2Config.identityFromToken': runs('dot paths, and `|@upstreamjwt|` once; no other queries'),
   'upstreamProviders[].oauth2Config.userInfo': runs(

@@ -18,7 +18,7 @@ export const WRONG_WORKLOADS: readonly Wrong[] = [
   claims('another repository', NO_ENTRY, () => ({ repository: 'acme/other' })),
   claims('another branch', NO_ENTRY, () => ({ ref: 'refs/heads/feature' })),
   claims('a repository in a list', /wrong type|no entry/, () => ({ repository: ['acme/reports'] })),
-  claims('no repository', /^no entry .*; workloads\[0\]\.match: there is no such key$/, () => ({
+  claims('no repository', /^no entry .*; workloads\[0\]: there is no such key$/, () => ({
     repository: undefined,
   })),
   claims('a life of more than its bound', /^it was made for more than 10 minutes$/, (rig) => ({

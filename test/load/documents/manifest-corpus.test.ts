@@ -27,7 +27,10 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'login-oauth2.yaml': 'loads',
   'login-of-today.yaml': [
     'delegateClients  no client gets tokens for somebody else by an exchange here',
-    'trustedIssuers  tokens of other issuers are not exchanged here',
+    'trustedIssuers[0].expectedAudience  tokens are not exchanged here',
+    'trustedIssuers[0].actorClaim  tokens are not exchanged here',
+    'trustedIssuers[0].allowMayAct  tokens are not exchanged here',
+    'trustedIssuers[0].allowedDelegateClients  tokens are not exchanged here',
     'storage.redis.clusterMode  a store in cluster mode is not used here',
   ],
   'login.yaml': 'runs',
@@ -53,6 +56,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
     'spec.incomingAuth.authzConfig  says who may call and holds policies',
   ],
   'virtual-server.yaml': 'runs',
+  'workload-assertions.yaml': 'runs',
 }
 
 test.each(['MCPToolConfig', 'MCPAuthzConfig', 'MCPTelemetryConfig', 'MCPWebhookConfig', 'MCPGroup'])(

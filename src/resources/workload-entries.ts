@@ -1,0 +1,62 @@
+import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
+import type { TrustedIssuer } from './grants-without-login.ts'
+
+/** Whose tokens count, for what, and how: what a configuration says in one way or another. */
+export interface WorkloadEntry {
+  /** Its place in the configuration. */
+  readonly place: string
+  readonly issuer: TrustedIssuer
+  /** CEL over `claims`. */
+  readonly match: string
+  readonly audiences: readonly string[]
+  /** Go duration. */
+  readonly maxTokenLifetime: string
+  readonly resources: readonly string[] | undefined
+  readonly scopes: readonly string[]
+  /** Go duration. */
+  readonly lifetime: string | undefined
+  /** A token counts once. */
+  readonly isSingleUse: boolean
+  /** Our token ends with the one that was shown. */
+  readonly endsWithToken: boolean
+}
+
+type WithWorkloads = Pick<EmbeddedAuthServer, 'workloads' | 'trustedIssuers'>
+
+/** Whether a server takes tokens of workloads. */
+export const takesWorkloads = ({ workloads = [], trustedIssuers = [] }: WithWorkloads): boolean =>
+  workloads.length + trustedIssuers.length > 0
+
+/** The entries of a server in their order: of those of an issuer, the first that fits counts. */
+export function workloadEntries(
+  { issuer, workloads = [], trustedIssuers = [] }: WithWorkloads & Pick<EmbeddedAuthServer, 'issuer'>,
+  tokenUrl: string,
+): readonly WorkloadEntry[] {
+  const own = workloads.map((rule, index): WorkloadEntry => ({
+    place: `workloads[${index}]`,
+    issuer: { ...rule, issuerUrl: rule.issuer },
+    match: rule.match,
+    audiences: rule.audiences ?? [issuer, tokenUrl],
+    maxTokenLifetime: rule.maxTokenLifetime,
+    resources: rule.resources,
+    scopes: rule.scopes ?? [],
+    lifetime: rule.lifetime,
+    isSingleUse: rule.singleUse,
+    endsWithToken: false,
+  }))
+  const theirs = trustedIssuers.flatMap(({ allowPrivateIPs, jwtBearerGrant: grant, ...issuer }, index) =>
+    grant.subjectBindings.map(({ subject, allowedResources }, nth): WorkloadEntry => ({
+      place: `trustedIssuers[${index}].jwtBearerGrant.subjectBindings[${nth}]`,
+      issuer: { ...issuer, allowPrivateIP: allowPrivateIPs },
+      match: `claims.sub == ${JSON.stringify(subject)}`,
+      audiences: grant.acceptedAudiences ?? [tokenUrl],
+      maxTokenLifetime: grant.maxAssertionAge,
+      resources: allowedResources,
+      scopes: [],
+      lifetime: undefined,
+      isSingleUse: true,
+      endsWithToken: true,
+    })),
+  )
+  return [...own, ...theirs]
+}

@@ -1,0 +1,16 @@
+import { parseGoDuration, type Rule } from '../fields/index.ts'
+
+/** Tokens of workloads live a day at most. */
+const MOST_TOKEN_LIFETIME_MS = 24 * 3_600_000
+
+/** A field that says for how long tokens of workloads may be made. */
+export const tokenLifetime = (name: string): Rule => ({
+  message: 'expected more than 0s and 24h at most',
+  at: name,
+  holds: ({ [name]: text }) => {
+    const ms = typeof text === 'string' ? parseGoDuration(text) : undefined
+    // What is no duration is a problem of its own.
+    return ms === undefined || (ms > 0 && ms <= MOST_TOKEN_LIFETIME_MS)
+  },
+  cel: `!has(self.${name}) || (duration(self.${name}) > duration('0s') && duration(self.${name}) <= duration('24h'))`,
+})
