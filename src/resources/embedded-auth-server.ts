@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CLIENT_RULES, clientRuleFields } from './client-rules.ts'
 import { storage } from './embedded-storage.ts'
-import { configuredClient, identityAssertions, unique } from './grants-without-login.ts'
+import { configuredClient, identityAssertions, unique } from './programs/grants-without-login.ts'
 import {
   celPattern,
   ISSUER,
@@ -20,8 +20,8 @@ import {
 import { AUTH_SERVER_FIELDS, type FieldTable, refusals, tabledFields } from './manifest-fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
 import { providerName, upstreamProvider, type UpstreamProvider } from './upstream/upstream-provider.ts'
-import { trustedIssuers } from './trusted-issuers.ts'
-import { workloadRemarks, workloads } from './workload-issuers.ts'
+import { trustedIssuers } from './programs/trusted-issuers.ts'
+import { workloadRemarks, workloads } from './programs/workload-issuers.ts'
 
 const issuer = () =>
   z.string().max(2048).regex(ISSUER, { error: 'expected an issuer URL without query, fragment or trailing slash' })

@@ -57,8 +57,8 @@ export {
   type IdentityAssertionIssuer,
   JWT_BEARER,
   type TrustedIssuer,
-} from './grants-without-login.ts'
-export { takesWorkloads, type WorkloadEntry, workloadEntries } from './workload-entries.ts'
+} from './programs/grants-without-login.ts'
+export { takesWorkloads, type WorkloadEntry, workloadEntries } from './programs/workload-entries.ts'
 export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export type { CaBundleRef } from './ca-bundle.ts'

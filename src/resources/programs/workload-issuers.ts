@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { goDuration, httpsUrl, withRules } from '../fields/index.ts'
-import { matcherProblem, matcherRemarks } from './aws/matcher-verdicts.ts'
+import { goDuration, httpsUrl, withRules } from '../../fields/index.ts'
+import { matcherProblem, matcherRemarks } from '../aws/matcher-verdicts.ts'
 import { grantBounds, shortLifetime, trustedKeys } from './grants-without-login.ts'
-import type { Remark } from './type-record.ts'
+import type { Remark } from '../type-record.ts'
 import { tokenLifetime } from './workload-rules.ts'
 
 const usable = (match: string, context: z.core.$RefinementCtx): void => {

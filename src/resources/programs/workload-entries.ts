@@ -1,4 +1,4 @@
-import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
+import type { EmbeddedAuthServer } from '../embedded-auth-server.ts'
 import type { TrustedIssuer } from './grants-without-login.ts'
 
 /** Whose tokens count, for what, and how: what a configuration says in one way or another. */

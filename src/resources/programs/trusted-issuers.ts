@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { goDuration, httpsUrl, secretRef, withRules } from '../fields/index.ts'
+import { goDuration, httpsUrl, secretRef, withRules } from '../../fields/index.ts'
 import { withoutCel } from './grants-without-login.ts'
-import { AUTH_SERVER_FIELDS, refusals, tabledFields } from './manifest-fields/index.ts'
+import { AUTH_SERVER_FIELDS, refusals, tabledFields } from '../manifest-fields/index.ts'
 import { tokenLifetime } from './workload-rules.ts'
 
 const TRUSTED = 'trustedIssuers[]'

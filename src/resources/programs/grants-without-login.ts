@@ -11,7 +11,7 @@ import {
   scopes,
   secretRef,
   withRules,
-} from '../fields/index.ts'
+} from '../../fields/index.ts'
 
 /** Tokens that no login stands behind can't be ended before their time: they live an hour at most. */
 export const MOST_LIFETIME = '1h'

@@ -1,4 +1,4 @@
-import { parseGoDuration, type Rule } from '../fields/index.ts'
+import { parseGoDuration, type Rule } from '../../fields/index.ts'
 
 /** Tokens of workloads live a day at most. */
 const MOST_TOKEN_LIFETIME_MS = 24 * 3_600_000
