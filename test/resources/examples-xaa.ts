@@ -17,7 +17,7 @@ const xaa = (more: object) => ({
 const WRONG_XAA: readonly (readonly [name: string, value: unknown])[] = [
   ['idpTokenUrl', 'http://idp.example.com/token'], ['idpTokenUrl', 'a/b'], ['idpTokenUrl', 'https://a/b#c'], ['targetTokenUrl', 'ftp://a/b'], ['targetTokenUrl', ''], ['targetTokenUrl', 'https://user:pw@a/b'],
   ['idpClientId', ''], ['idpClientId', 7], ['targetClientId', ''], ['idpClientSecretRef', 'text'], ['targetClientSecretRef', { name: 'a' }], ['targetAudience', ''], ['targetAudience', ['a', 'b']], ['targetResource', 'mcp'], ['targetResource', 'urn:a#b'],
-  ['scopes', ['a b']], ['scopes', 'a'], ['accessTokenScopes', ['']], ['insecureTargetTokenUrl', 'yes'], ['subjectTokenType', 'access_token'], ['subjectTokenType', 'refresh_token'], ['subjectTokenType', 'ID_TOKEN'], ['subjectTokenType', 'urn:ietf:params:oauth:token-type:jwt'],
+  ['scopes', ['a b']], ['scopes', 'a'], ['accessTokenScopes', ['']], ['insecureTargetTokenUrl', 'yes'], ['subjectTokenType', 'access_token'], ['subjectTokenType', 'refresh_token'], ['subjectTokenType', 'urn:ietf:params:oauth:token-type:refresh_token'], ['subjectTokenType', 'ID_TOKEN'], ['subjectTokenType', 'urn:ietf:params:oauth:token-type:jwt'],
   ['subjectProviderName', 7], ['idpCaCertPath', ''], ['targetCaCertPath', 7], ['idpClientAuth', 'none'], ['targetClientAuth', { method: 'none' }],
 ]
 const XAA_NEEDS = ['idpTokenUrl', 'targetTokenUrl', 'targetAudience'] as const
