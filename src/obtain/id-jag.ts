@@ -73,7 +73,7 @@ export function readGrantedToken(response: OutboundResponse, context: TokenConte
 
 /** Whether a caller's own token may be an ID token of this client; its header is not known yet. Throws `no_id_token`. */
 export function checkIdTokenClaims(
-  { claims, format, subject }: AuthenticatedCaller,
+  { claims, format, subject }: Pick<AuthenticatedCaller, 'claims' | 'format' | 'subject'>,
   clientId: string | undefined,
 ): void {
   const { aud, typ } = claims

@@ -12,8 +12,8 @@ export type OboAuth = Pick<ResolvedAuthOf<'obo'>, 'name' | 'spec' | 'upstream'>
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** Tokens of applications: nobody gave them permissions of a user (`scp`), which are what is handed on. */
-function refuseApplication({ idtyp, scp }: Claims): void {
+/** Tokens of applications: nobody gave them permissions of a user (`scp`), which are what is handed on. Throws `not_a_user_token`. */
+export function refuseApplication({ idtyp, scp }: Claims): void {
   if (idtyp === 'app')
     throw new Failure('not_a_user_token', { detail: 'the token says that it is of an application (idtyp)' })
   if (typeof scp !== 'string' || scp === '')

@@ -51,7 +51,10 @@ const OWN: TokenToShow = {
  * Whether callers of this issuer have a token there. Throws `no_session` where the config wants one and they can't, and
  * `no_upstream_session` or `no_user` for callers of that server whom no login brings one: no 401, which makes clients log in again.
  */
-export function hasUpstreamToken({ issuer, claims }: AuthenticatedCaller, upstream: UpstreamUse): boolean {
+export function hasUpstreamToken(
+  { issuer, claims }: Pick<AuthenticatedCaller, 'issuer' | 'claims'>,
+  upstream: UpstreamUse,
+): boolean {
   if (issuer === upstream.issuer) {
     const holder = holderWithoutLogin(claims)
     if (holder === undefined) return true

@@ -17,12 +17,30 @@ spec:
   auth: { mode: oauth, oauth: { resourceUrl: "https://mcp.example.com", providers: [{ name: idp, issuerUrl: "https://issuer.example", audience: mcp }] } }
   routes:
     - { name: key, path: /key, target: "https://api.example/mcp", externalAuthConfigRef: { name: key } }
+    - { name: own, path: /own, target: "https://api.example/mcp", externalAuthConfigRef: { name: own } }
+    - { name: obo, path: /obo, target: "https://api.example/mcp", externalAuthConfigRef: { name: obo } }
+    - { name: xaa, path: /xaa, target: "https://api.example/mcp", externalAuthConfigRef: { name: xaa } }
     - { name: exchange, path: /exchange, target: "https://api.example/mcp", externalAuthConfigRef: { name: exchange }, requiredScopes: [read, write] }
 ---
 apiVersion: extauth.dev/v1alpha1
 kind: MCPExternalAuthConfig
 metadata: { name: key }
 spec: { type: headerInjection, headerInjection: { headerName: X-Api-Key, valueSecretRef: { name: key, key: value } } }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: own }
+spec: { type: clientCredentials, clientCredentials: { tokenUrl: "https://issuer.example/token", clientId: us, clientSecretRef: { name: us, key: secret } } }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: obo }
+spec: { type: obo, obo: { tenantId: contoso.example, clientId: mcp, clientSecretRef: { name: us, key: secret }, audience: "api://backend" } }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: xaa }
+spec: { type: xaa, xaa: { idpTokenUrl: "https://issuer.example/token", idpClientId: mcp, targetTokenUrl: "https://as.example/token", targetClientId: us, targetAudience: "https://as.example" } }
 ---
 apiVersion: extauth.dev/v1alpha1
 kind: MCPExternalAuthConfig
@@ -65,6 +83,9 @@ test('the headers that it says are removed are those that the proxy removes', ()
 test.each([
   ['key', 'x-api-key: (the secret)', 'x-api-key'],
   ['exchange', 'x-upstream: Bearer (the exchanged token)', 'x-upstream'],
+  ['own', "authorization: Bearer (the proxy's own token)", 'authorization'],
+  ['obo', "authorization: Bearer (a token on the caller's behalf)", 'authorization'],
+  ['xaa', 'authorization: Bearer (the token for the identity assertion)', 'authorization'],
 ])('on the route %s, %s is added and what the caller sent under that name removed', async (route, added, removed) => {
   const { headers } = await report(route, 'claims', JSON.stringify(CLAIMS))
   expect(headers.added).toEqual(expect.arrayContaining([added, 'via', 'x-forwarded-for']))
@@ -84,6 +105,31 @@ test('the parts of the cache key of an exchange are hashed; the token is among t
   expect(fromOne.cacheKey).toMatchObject(fromClaims.cacheKey ?? {})
   expect((await report('key', 'token-file', one)).cacheKey).toBeUndefined()
   expect((await report('exchange', 'token-file', 'opaque-token')).cacheKey).toBeUndefined()
+})
+
+test.each([
+  ['own', ['config', 'configHash']],
+  ['obo', ['config', 'configHash', 'issuer', 'identity', 'tenant', 'client', 'scopes', 'subjectToken']],
+  ['xaa', ['config', 'configHash', 'issuer', 'identity', 'audience', 'resource', 'scopes', 'subjectToken']],
+])('a credential of the route %s is for %j', async (route, parts) => {
+  expect(Object.keys((await report(route, 'token-file', tokenOf(CLAIMS))).cacheKey ?? {})).toEqual(parts)
+})
+
+test.each([
+  ['obo', { ...CLAIMS, scp: 'read' }, undefined],
+  ['obo', { ...CLAIMS, scp: 'read', idtyp: 'app' }, /^it would be answered with 403 not_a_user_token: .*\(idtyp\)$/],
+  ['obo', CLAIMS, /^it would be answered with 403 not_a_user_token: .*\(scp\)$/],
+  ['xaa', CLAIMS, undefined],
+  ['xaa', { ...CLAIMS, typ: 'Bearer' }, /^it would be answered with 403 no_id_token: .*claim typ is not ID$/],
+  ['own', { ...CLAIMS, idtyp: 'app' }, undefined],
+  ['exchange', { ...CLAIMS, scope: 'read write', idtyp: 'app' }, undefined],
+])('what the type of %s would refuse of %j is noted', async (route, claims, note) => {
+  const { notes } = await report(route, 'claims', JSON.stringify(claims))
+  expect(notes).toEqual(note === undefined ? [] : [expect.stringMatching(note)])
+})
+
+test('of a token that only introspection knows nothing is noted', async () => {
+  expect((await report('obo', 'token-file', 'opaque-token')).notes).toEqual([])
 })
 
 test('scopes that the route requires and the token lacks are noted', async () => {

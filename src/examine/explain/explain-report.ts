@@ -1,8 +1,9 @@
 import { scopesOf } from '../../authenticate/index.ts'
 import { hashKey } from '../../cache/index.ts'
-import { type Claims, GATEWAY_HEADERS } from '../../core/index.ts'
+import { type Claims, FAILURES, GATEWAY_HEADERS } from '../../core/index.ts'
 import { AMZ_CREDENTIALS, HEARSAY } from '../../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../../obtain/cloud-sts/index.ts'
+import { refusedByToken } from '../../obtain/index.ts'
 import {
   cacheKeyOf,
   credentialOf,
@@ -34,7 +35,7 @@ export interface ExplainReport {
     readonly format: string
     readonly signature: 'not checked'
   }
-  /** What would stop this token before a role is chosen, as far as that can be told without network and keys. */
+  /** What would stop this token before a role is chosen or anybody is asked, as far as that can be told without network and keys. */
   readonly notes: readonly string[]
   /** Only where rules choose a role. */
   readonly decision: Decision | undefined
@@ -76,7 +77,7 @@ export function explain(
     config: { name: config, type: auth.type, configHash: auth.configHash, ...auth.source },
     why: `route ${JSON.stringify(route.name)} (path ${route.path}) names it in externalAuthConfigRef`,
     caller: { issuer: caller.issuer, subject: caller.subject, format: caller.format, signature: 'not checked' },
-    notes: notesOn(route, caller, nowMs),
+    notes: [...notesOn(route, caller, nowMs), ...notesOfType(route, caller)],
     decision,
     headers: headersOf(route),
     cacheKey: keyOf(config, auth, caller, decision),
@@ -126,6 +127,15 @@ export function notesOn(
   const missing = requiredScopes.filter((scope) => !granted.has(scope))
   if (missing.length > 0) notes.push(`the route requires scopes that are not there (${missing.join(' ')}): 403`)
   return notes
+}
+
+/** What would stop it because of the type of the credential. */
+function notesOfType({ auth, callers }: ResolvedRoute, caller: ExplainedCaller): readonly string[] {
+  // The claims of an opaque token would only be known from introspection.
+  if (callers.mode !== 'oauth' || caller.format === 'opaque') return []
+  const refusal = refusedByToken(auth, caller)
+  if (refusal === undefined) return []
+  return [`it would be answered with ${FAILURES[refusal.code].status} ${refusal.code}: ${refusal.detail ?? ''}`]
 }
 
 function providerNotes(callers: OAuthSection, issuer: string, claims: Claims): readonly string[] {
