@@ -68,26 +68,41 @@ const noTokenEndpointToName: Rule = {
   message: 'introspection has no token endpoint, expected "issuer" or a text as "assertionAudience"',
   at: 'clientAuth',
   holds: ({ clientAuth: record }) => !isRecord(record) || record['assertionAudience'] !== 'tokenEndpoint',
+  cel: "!has(self.clientAuth) || !has(self.clientAuth.assertionAudience) || self.clientAuth.assertionAudience != 'tokenEndpoint'",
   json: { properties: { clientAuth: { properties: { assertionAudience: { not: { const: 'tokenEndpoint' } } } } } },
 }
+
+/** Who we are for introspection, where there are secrets beside files. */
+export const introspectionClient = () => ({
+  clientAuth: clientAuth()
+    .optional()
+    .describe('How we authenticate for introspection, in place of id and secret. Extends the specification.'),
+})
+
+/** `flat` are the fields that say the same; `urls` those of which one names the endpoint. */
+export const introspectionClientRules = (
+  flat: readonly string[],
+  urls: readonly string[] = ['introspectionUrl'],
+): readonly Rule[] => [
+  {
+    message: `"clientAuth" needs "${urls[0]}" as well`,
+    at: 'clientAuth',
+    holds: (value) => value['clientAuth'] === undefined || urls.some((name) => value[name] !== undefined),
+    cel: ['!has(self.clientAuth)', ...urls.map((name) => `has(self.${name})`)].join(' || '),
+    json: { anyOf: [{ not: { required: ['clientAuth'] } }, ...urls.map((name) => ({ required: [name] }))] },
+  },
+  oneClient(flat),
+  noTokenEndpointToName,
+]
 
 /** One identity provider of the `auth` section (specification A), for who has secrets beside files. */
 export const provider = () =>
   withRules(
     z.strictObject({
       ...providerFields(),
-      clientAuth: clientAuth()
-        .optional()
-        .describe(
-          'How we authenticate for introspection, in place of clientId and clientSecretFile. Extends the specification.',
-        ),
+      ...introspectionClient(),
     }),
-    [
-      needs('clientSecretFile', 'clientId'),
-      needs('clientAuth', 'introspectionUrl'),
-      oneClient(['clientId', 'clientSecretFile']),
-      noTokenEndpointToName,
-    ],
+    [needs('clientSecretFile', 'clientId'), ...introspectionClientRules(['clientId', 'clientSecretFile'])],
   )
 export type Provider = z.output<ReturnType<typeof provider>>
 
@@ -112,8 +127,10 @@ const manifestProvider = () =>
       ...providerFields(),
       clientSecretRef: secretRef().optional().describe('The same as clientSecretFile, from a Secret.'),
       caBundleRef: caBundleRef().optional().describe('The same as caCertPath, from a ConfigMap or Secret.'),
+      ...introspectionClient(),
     }),
     [
+      ...introspectionClientRules(['clientId', 'clientSecretFile', 'clientSecretRef']),
       needs('clientSecretFile', 'clientId'),
       needs('clientSecretRef', 'clientId'),
       exclusive('clientSecretFile', 'clientSecretRef'),

@@ -251,11 +251,23 @@ describe('what is read of a spec', () => {
               clientSecretRef: { name: 'idp', key: 'secret' },
               caBundleRef: { configMapRef: { name: 'roots', key: 'ca.crt' } },
             },
+            {
+              clientAuth: {
+                method: 'tlsClient',
+                tls: {
+                  certificateSecretRef: { name: 'own', key: 'tls.crt' },
+                  keySecretRef: { name: 'own', key: 'tls.key' },
+                },
+              },
+            },
           ],
         },
       },
     })
-    expect([...spec.secretKeys]).toEqual([['idp', new Set(['secret'])]])
+    expect([...spec.secretKeys]).toEqual([
+      ['idp', new Set(['secret'])],
+      ['own', new Set(['tls.crt', 'tls.key'])],
+    ])
     expect([...spec.caBundleKeys]).toEqual([['roots', new Set(['ca.crt'])]])
     expect(spec.urls).toEqual([
       'https://api.example.com/mcp',

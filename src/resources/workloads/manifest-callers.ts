@@ -169,6 +169,7 @@ function inlineProvider(name: string, inline: InlineOidc, audience: string): Man
     introspectionUrl: inline.introspectionUrl ?? inline.introspectionURL,
     clientId: inline.clientId ?? inline.clientID,
     clientSecretRef: inline.clientSecretRef,
+    clientAuth: inline.clientAuth,
     caBundleRef: inline.caBundleRef,
     caCertPath: inline.thvCABundlePath,
     authTokenFile: inline.jwksAuthTokenPath,

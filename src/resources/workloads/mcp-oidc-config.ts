@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { externalAuthStatus, type ExternalAuthStatus } from '../external-auth-status.ts'
 import { goesWithType, later, metadata, type Metadata, needs, withRules } from '../../fields/index.ts'
+import { introspectionClientRules } from '../auth-section.ts'
 import { clusterFields, inlineFields } from './oidc-callers.ts'
 
 const TYPES = ['kubernetesServiceAccount', 'inline'] as const
@@ -13,7 +14,9 @@ const spec = () =>
       kubernetesServiceAccount: withRules(z.strictObject(clusterFields()), [needs('namespace', 'serviceAccount')])
         .optional()
         .describe('Callers are service accounts of the cluster.'),
-      inline: z.strictObject(inlineFields()).optional().describe('Callers are those of one OpenID provider.'),
+      inline: withRules(z.strictObject(inlineFields()), introspectionClientRules(['clientId', 'clientSecretRef']))
+        .optional()
+        .describe('Callers are those of one OpenID provider.'),
     }),
     TYPES.map((type) => goesWithType(type, type, TYPES)),
   )

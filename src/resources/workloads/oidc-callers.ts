@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { introspectionClient, introspectionClientRules } from '../auth-section.ts'
 import { caBundleRef } from '../ca-bundle.ts'
 import {
   exclusive,
@@ -30,6 +31,7 @@ export const inlineFields = () => ({
   introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
   clientId: clientId().describe('Client ID for introspection.'),
   clientSecretRef: secretRef().optional().describe('Client secret for introspection.'),
+  ...introspectionClient(),
   caBundleRef: caBundleRef().optional().describe('CA certificates that replace the system roots.'),
   jwksAuthTokenPath: filePath('token')
     .optional()
@@ -72,6 +74,10 @@ const inline = () =>
     [
       ...bothSpellings('jwksUrl', 'introspectionUrl', 'clientId', 'insecureAllowHttp'),
       exclusive('caBundleRef', 'thvCABundlePath'),
+      ...introspectionClientRules(
+        ['clientId', 'clientID', 'clientSecretRef'],
+        ['introspectionUrl', 'introspectionURL'],
+      ),
     ],
   )
 

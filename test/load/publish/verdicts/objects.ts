@@ -8,6 +8,7 @@ import { document } from '../judges.ts'
 import { FORMS, PROXY_FORMS } from '../../../resources/verdicts/forms.ts'
 import { METADATA } from '../../../resources/verdicts/metadata.ts'
 import { spoil } from '../../../resources/verdicts/spoil.ts'
+import { INTROSPECTION_CLIENTS } from './introspection-clients.ts'
 import { WHOLE } from './whole.ts'
 
 type Json = { [name: string]: unknown }
@@ -64,6 +65,7 @@ export function judgedObjects(): JudgedObject[] {
     ...spoiled,
     ...FORMS.map(([what, spec]) => judged('MCPExternalAuthConfig', what, document(spec))),
     ...PROXY_FORMS.map(([what, spec]) => judged('MCPRemoteProxy', what, document(spec, 'MCPRemoteProxy'))),
+    ...INTROSPECTION_CLIENTS.map(([kind, what, spec]) => judged(kind, what, document(spec, kind))),
     ...corpus(),
     ...METADATA.map((metadata, index) =>
       judged('MCPExternalAuthConfig', `metadata ${index} ${JSON.stringify(metadata).slice(0, 80)}`, {
