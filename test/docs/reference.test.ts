@@ -58,7 +58,7 @@ describe('the reference of all fields', () => {
     expect(references.length).toBeGreaterThan(2)
     for (const [, field = '', kind = ''] of references)
       expect(PAGE.slice(PAGE.indexOf(`## ${kind}\n`)).split('\n## ')[0]).toMatch(
-        new RegExp(`\`${RegExp.escape(field)}(\\[\\])?[.]`),
+        new RegExp(`\`${field.replaceAll(/[.[\]]/g, String.raw`\$&`)}(\\[\\])?[.]`),
       )
   })
 
