@@ -251,23 +251,13 @@ describe('what is read of a spec', () => {
               clientSecretRef: { name: 'idp', key: 'secret' },
               caBundleRef: { configMapRef: { name: 'roots', key: 'ca.crt' } },
             },
-            {
-              clientAuth: {
-                method: 'tlsClient',
-                tls: {
-                  certificateSecretRef: { name: 'own', key: 'tls.crt' },
-                  keySecretRef: { name: 'own', key: 'tls.key' },
-                },
-              },
-            },
+            { clientAuth: { key: { secretRef: { name: 'own', key: 'tls.key' } } } },
           ],
         },
       },
     })
-    expect([...spec.secretKeys]).toEqual([
-      ['idp', new Set(['secret'])],
-      ['own', new Set(['tls.crt', 'tls.key'])],
-    ])
+    const keys = new Map([...spec.secretKeys].map(([name, found]) => [name, [...found]]))
+    expect(Object.fromEntries(keys)).toEqual({ idp: ['secret'], own: ['tls.key'] })
     expect([...spec.caBundleKeys]).toEqual([['roots', new Set(['ca.crt'])]])
     expect(spec.urls).toEqual([
       'https://api.example.com/mcp',
