@@ -98,6 +98,7 @@ export {
   type OAuth2Config,
   type OidcConfig,
   type UpstreamProvider,
+  mayBePrivate,
   type UserInfo,
 } from './upstream/upstream-provider.ts'
 export { namedClient, upstreamClient } from './upstream/upstream-client.ts'

@@ -10,7 +10,7 @@ import { areCertificates } from '../files/index.ts'
 import type { SecretRef } from '../fields/index.ts'
 import { outboundFailure, within } from '../net/index.ts'
 import { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
-import type { UpstreamProvider } from '../resources/index.ts'
+import { mayBePrivate, type UpstreamProvider } from '../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 import type { ShownCertificate } from './upstream-client.ts'
 
@@ -62,7 +62,7 @@ export function createConnections(
   const { caBundleRef } = provider
   const common = {
     name: provider.name,
-    guard: { allowPrivateIP: provider.allowPrivateIP, configuredUrls },
+    guard: { allowPrivateIP: mayBePrivate(provider), configuredUrls },
     ...(caBundleRef === undefined ? {} : { caCert: caCertificate(caBundleRef, deps) }),
   }
   const ca = caBundleRef === undefined ? '' : `${caBundleRef.name}/${caBundleRef.key}`

@@ -217,6 +217,17 @@ describe('the way to an upstream', () => {
     await expect(issuer('inside.test', true)).rejects.toMatchObject({ code: 'identity_provider_unavailable' })
   })
 
+  it.each([
+    ['inside.test', false, { code: 'config_error', detail: 'token endpoint: blocked_address' }],
+    ['inside.test', true, { code: 'identity_provider_unavailable' }],
+    ['meta.test', true, { code: 'config_error', detail: 'token endpoint: blocked_address' }],
+  ])('is to %s with `allowPrivateIPs: %s` as with `allowPrivateIP`', async (host, allowPrivateIPs, failure) => {
+    const resolver = (name: string) => Promise.resolve(name === 'meta.test' ? ['169.254.169.254'] : ['10.0.0.7'])
+    const rig = createRig(sockets, { resolver, deadlineMs: 300 })
+    const upstream = rig.oauth2(idp, { tokenEndpoint: `https://${host}/token`, allowPrivateIPs })
+    await expect(upstream.finish(LEG, came)).rejects.toMatchObject(failure)
+  })
+
   it('is not to loopback by a name that says something else', async () => {
     const { oidc } = createRig(sockets, { resolver: () => Promise.resolve(['127.0.0.1']) })
     await expect(oidc(idp, { issuerUrl: 'https://idp.test' }).authorizationUrl(LEG)).rejects.toMatchObject({

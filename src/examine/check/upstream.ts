@@ -2,7 +2,7 @@ import { defaultRedirectUri } from '../../authserver/index.ts'
 import { resourceUrlOf } from '../../compose/index.ts'
 import { asFailure } from '../../core/index.ts'
 import { shownUrl } from '../../http/index.ts'
-import { type ResolvedAuthServer, upstreamClient } from '../../resources/index.ts'
+import { mayBePrivate, type ResolvedAuthServer, upstreamClient } from '../../resources/index.ts'
 import { probeUpstream, type UpstreamProbe } from '../../upstreams/index.ts'
 import { checkConnection } from './connection.ts'
 import type { CheckContext } from './context.ts'
@@ -35,7 +35,7 @@ async function checkUpstream(
   redirectUri: string,
   context: CheckContext,
 ): Promise<readonly CheckResult[]> {
-  const { name, oidcConfig, oauth2Config, caBundleRef, allowPrivateIP } = provider
+  const { name, oidcConfig, oauth2Config, caBundleRef } = provider
   const line = about('upstream', name)
   const urls =
     oidcConfig === undefined
@@ -60,7 +60,7 @@ async function checkUpstream(
   for (const origin of new Set(configuredUrls.map((url) => new URL(url).origin))) {
     const connected = await checkConnection('upstream', origin, context, {
       ca,
-      guard: { allowPrivateIP, configuredUrls },
+      guard: { allowPrivateIP: mayBePrivate(provider), configuredUrls },
     })
     lines.push(...connected.lines)
     stands &&= connected.stands

@@ -46,13 +46,9 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
   'upstreamProviders[].oauth2Config.dcrConfig': runs(
     'registered once for all replicas; with storage `memory` at each start',
   ),
-  'upstreamProviders[].oauth2Config.allowPrivateIPs': refused(
-    'expected "allowPrivateIP" beside "oauth2Config" instead',
-    (value) => value === true,
-  ),
-  'upstreamProviders[].oauth2Config.insecureAllowHTTP': refused(
-    'plain http is for loopback and in-cluster names only; expected none, and endpoints with https',
-    (value) => value === true,
+  'upstreamProviders[].oauth2Config.allowPrivateIPs': runs('the same as `allowPrivateIP` beside `oauth2Config`'),
+  'upstreamProviders[].oauth2Config.insecureAllowHTTP': runs(
+    'loopback and in-cluster names may have plain http with it or without it; with it for other names it is refused',
   ),
   'storage.redis.addr': runs('one server; a failover behind its name is for whoever runs it'),
   'storage.redis.clusterMode': refused(

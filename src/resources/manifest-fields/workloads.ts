@@ -60,13 +60,14 @@ const MCPRemoteProxy: FieldTable = {
   trustProxyHeaders: told('whose `Forwarded` is believed is `listen.trustedProxies` of a ProxyConfig'),
 }
 
-/** A list of tools of which one hides or refuses something. */
+/** A list of tools of which one hides or refuses something, or refers to what may. */
 const hidesTools = (value: unknown): boolean =>
   Array.isArray(value) &&
-  value.some(
-    (one) =>
-      isRecord(one) && (one['excludeAll'] === true || (Array.isArray(one['filter']) && one['filter'].length > 0)),
-  )
+  value.some((one) => {
+    if (!isRecord(one)) return false
+    const { excludeAll, filter, toolConfigRef } = one
+    return excludeAll === true || (Array.isArray(filter) && filter.length > 0) || isRecord(toolConfigRef)
+  })
 const ALL_TOOLS = 'each backend is a route of its own with all its tools; expected none'
 const OWN_PODS = told('its pods are run by another controller')
 

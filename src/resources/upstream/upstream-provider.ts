@@ -9,6 +9,7 @@ import {
   httpsUrl,
   httpUrl,
   int32,
+  judgePlainHttp,
   type Rule,
   scopes,
   secretRef,
@@ -142,6 +143,17 @@ const identitySource: Rule = {
   json: { anyOf: [{ required: ['userInfo'] }, { required: ['identityFromToken'] }] },
 }
 
+/** A field that asks for more than is done here. What is plain http without it is warned of where URLs are judged. */
+const httpInside: Rule = {
+  message: 'plain http is for loopback and in-cluster names only; expected none, and endpoints with https',
+  at: 'insecureAllowHTTP',
+  holds: ({ insecureAllowHTTP, authorizationEndpoint, tokenEndpoint }) =>
+    insecureAllowHTTP !== true ||
+    [authorizationEndpoint, tokenEndpoint].every(
+      (url) => typeof url !== 'string' || !URL.canParse(url) || judgePlainHttp(url, false) !== 'refuse',
+    ),
+}
+
 const oauth2Config = () =>
   withRules(
     z.strictObject({
@@ -169,11 +181,17 @@ const oauth2Config = () =>
         .describe(
           'Who the user is, in the answer of the token endpoint; user info is not asked for then. Nothing is signed there: it is believed as the connection is.',
         ),
+      allowPrivateIPs: z.boolean().optional().describe('The same as `allowPrivateIP` of the provider.'),
+      insecureAllowHTTP: z
+        .boolean()
+        .optional()
+        .describe('Plain http is used for loopback and in-cluster names, with it or without it, and for no others.'),
       ...tabledFields(AUTH_SERVER_FIELDS, OAUTH2, []),
     }),
     [
       ...oneClientHere('dcrConfig'),
       identitySource,
+      httpInside,
       ...refusals(AUTH_SERVER_FIELDS, OAUTH2),
       noIssuerToName,
       reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
@@ -218,3 +236,7 @@ export const upstreamProvider = () =>
     [goesWithType('oidcConfig', 'oidc', UPSTREAM_TYPES), goesWithType('oauth2Config', 'oauth2', UPSTREAM_TYPES)],
   )
 export type UpstreamProvider = z.output<ReturnType<typeof upstreamProvider>>
+
+/** Whether an upstream may be at a private address. */
+export const mayBePrivate = ({ allowPrivateIP, oauth2Config: oauth2 }: UpstreamProvider): boolean =>
+  allowPrivateIP || oauth2?.allowPrivateIPs === true

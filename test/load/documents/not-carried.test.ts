@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseObjects } from '../../../src/load/index.ts'
+import { parseObjects, resolveProxy } from '../../../src/load/index.ts'
 
 const problemsOf = (kind: string, more: object): string[] =>
   parseObjects([
@@ -26,3 +26,25 @@ test.each(['MCPRemoteProxy', 'MCPServerEntry'])(
     expect(problemsOf(kind, {})).toEqual([])
   },
 )
+
+test.each([
+  [[{ workload: 'a', toolConfigRef: { name: 'read-only' } }], true],
+  [[{ workload: 'a', excludeAll: true }], true],
+  [[{ workload: 'a', filter: ['read'] }], true],
+  [[{ workload: 'a', filter: [], excludeAll: false, overrides: { read: { name: 'look' } } }], false],
+])('what hides tools of a VirtualMCPServer is refused, what only names them is not: %j', (tools, isRefused) => {
+  const loaded = parseObjects([
+    {
+      apiVersion: 'toolhive.stacklok.dev/v1beta1',
+      kind: 'VirtualMCPServer',
+      metadata: { name: 'v' },
+      spec: { config: { aggregation: { conflictResolution: 'prefix', tools } } },
+      status: { discoveredBackends: [{ name: 'a', url: 'https://a.example.com/mcp' }] },
+    },
+  ])
+  const { problems = [] } = resolveProxy(loaded, { listen: '127.0.0.1:0' })
+  const refusal = 'each backend is a route of its own with all its tools; expected none'
+  expect(problems.map(({ path, message }) => [path, message])).toEqual(
+    isRefused ? [['spec.config.aggregation.tools', refusal]] : [],
+  )
+})
