@@ -1,9 +1,12 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { pageWith, picturesOf } from './report/page.ts'
 import { textOf } from './report/text.ts'
 import { run } from './run.ts'
 
 const HELP = `npm run endure -- [--hours H] [--callers N] [--seed S] [--every SECONDS] [--only TEXT] [--json FILE]
+                  [--page]
 
 Runs two proxies as processes of their own on Redis with Sentinel, with every type of external auth, before stand-ins for
 everything that they talk to; callers of all kinds; and a fault after the other. Every answer is judged by what its caller may
@@ -15,7 +18,9 @@ get, and by which refusals the fault of the moment excuses. Exit code 1 when som
   --every SECONDS  From one fault to the next. Default 20.
   --only TEXT      Only faults with TEXT in their name; "none" for none.
   --json FILE      Writes all that was seen.
+  --page           Puts the report and its plots into docs/endurance.md, and docs/images.
 `
+const at = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const { values } = parseArgs({
@@ -26,6 +31,7 @@ const { values } = parseArgs({
     every: { type: 'string', default: '20' },
     only: { type: 'string' },
     json: { type: 'string' },
+    page: { type: 'boolean' },
     help: { type: 'boolean' },
   },
 })
@@ -48,5 +54,10 @@ else {
   })
   say(textOf(result))
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(result, undefined, 2)}\n`)
+  if (values.page === true) {
+    const page = at('../docs/endurance.md')
+    writeFileSync(page, pageWith(readFileSync(page, 'utf8'), result))
+    for (const [name, svg] of picturesOf(result)) writeFileSync(at(`../docs/images/${name}`), svg)
+  }
   process.exitCode = result.failures === 0 ? 0 : 1
 }

@@ -1,20 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { STALL, watchOwnStalls } from './stalls.ts'
 import { createTally, type Surroundings } from './callers/caller.ts'
 import { createAgent } from './callers/client.ts'
 import { startCrowd } from './callers/crowd.ts'
 import { profilesOf } from './callers/routes.ts'
+import { change } from './changes.ts'
 import { FAULTS } from './faults/list.ts'
 import { plan, play } from './faults/schedule.ts'
-import { createFaultLog } from './oracle/excuses.ts'
-import { createFindings, type Finding } from './oracle/findings.ts'
+import { growthOf } from './growth/judge.ts'
+import { type Sample, takeSamples } from './growth/sample.ts'
+import { createFaultLog, type FaultLog } from './oracle/excuses.ts'
+import { createFindings } from './oracle/findings.ts'
 import { createLines } from './oracle/lines.ts'
 import { createMarks } from './oracle/marks.ts'
+import { type Searched, searchPages, searchStore } from './oracle/search.ts'
 import { createWitness } from './oracle/witness.ts'
 import { createRandom } from './random.ts'
+import { machineOf, reportedFaults, type RunResult, sorted, withDetails } from './result.ts'
+import { watchOwnStalls } from './stalls.ts'
 import { LOGIN_USERS } from './world/stand-ins.ts'
-import { openWorld } from './world/world.ts'
-import { searchForMarks } from './oracle/search.ts'
+import { openWorld, type Watching, type World } from './world/world.ts'
 
 export interface RunOptions {
   readonly seed: string
@@ -27,127 +31,139 @@ export interface RunOptions {
   readonly say: (text: string) => void
 }
 
-/** What a run has shown. */
-export interface RunResult {
-  readonly seed: string
-  readonly seconds: number
-  readonly callers: number
-  readonly lives: number
-  /** How long the harness itself stood still; nothing is judged by what happened then. */
-  readonly stalledSeconds: number
-  readonly answers: Readonly<Record<string, number>>
-  readonly logLines: number
-  readonly warnings: Readonly<Record<string, number>>
-  readonly secrets: number
-  readonly faults: readonly { readonly name: string; readonly atSeconds: number; readonly seconds: number }[]
-  readonly findings: readonly Finding[]
-  /** Also those that are not kept. */
-  readonly failures: number
-}
-
 /** A line that has not come after so long is missing. */
 const LINE_MS = 15_000
 const HOUSEKEEPING_MS = 5_000
 /** Long after an answer a request may still arrive that was held back on its way. */
 const REMEMBERED_MS = 120_000
+const SAMPLES_IN_A_RUN = 240
+const LEAST_BETWEEN_SAMPLES_MS = 2_000
 
 /** One run, from the start of everything to its end. */
 export async function run(options: RunOptions): Promise<RunResult> {
-  const { seed, callers, say } = options
-  const runMs = options.hours * 3_600_000
-  const random = createRandom(seed)
-  const faults = createFaultLog()
   let startedAt = performance.now()
   const elapsedMs = (): number => performance.now() - startedAt
+  const faults = createFaultLog()
   const findings = createFindings(
     () => Math.round(elapsedMs() / 100) / 10,
     () => faults.names(),
   )
   const marks = createMarks()
-  const witness = createWitness(findings, marks)
-  const lines = createLines(findings, marks)
-  const over = new AbortController()
-  const pause = (ms: number): Promise<void> => delay(ms, undefined, { signal: over.signal }).catch(() => undefined)
-
-  const world = await openWorld({ findings, lines, marks, witness })
+  const watching = { findings, marks, witness: createWitness(findings, marks), lines: createLines(findings, marks) }
+  const world = await openWorld(watching)
   const agent = createAgent()
   try {
     startedAt = performance.now()
-    const around: Surroundings = {
-      url: world.balancer.url,
-      agent,
-      profiles: profilesOf(world.configuration),
-      identity: world.standIns.identity,
-      witness,
-      lines,
-      findings,
-      faults,
-      marks,
-      tally: createTally(),
-      pause,
-      isOver: () => over.signal.aborted,
-    }
-    const crowd = startCrowd(around, { size: callers, random: random.of('callers'), users: LOGIN_USERS })
-    // The log of a replica that is killed is lost with it.
-    const stalls = watchOwnStalls(faults)
-    const isExcused = (at: number): boolean =>
-      faults.spans.some(
-        ({ name, from, until = Infinity }) => name === 'replica SIGKILL' && at > from - 1_000 && at < until,
-      )
-    const housekeeping = setInterval(() => {
-      witness.forget(performance.now() - REMEMBERED_MS)
-      lines.check(performance.now() - LINE_MS, isExcused)
-    }, HOUSEKEEPING_MS)
-    const until = (ms: number): Promise<void> => pause(Math.max(0, ms - elapsedMs()))
-    const kinds = FAULTS.filter(({ name }) => options.only === undefined || name.includes(options.only))
-    const planned = plan(kinds, random.of('faults'), { runMs, everyMs: options.faultEverySeconds * 1000 })
-    await play(planned, {
-      world,
-      log: faults,
-      findings,
-      random,
-      until,
-      say: (text) => say(`${stamp(elapsedMs())} ${text}`),
-    })
-    await until(runMs)
-    over.abort()
-    await crowd.ended
-    clearInterval(housekeeping)
-    stalls.stop()
-    await delay(2_000)
-    lines.check(Infinity, isExcused)
-    await searchForMarks(world, marks, findings)
-    return {
-      seed,
-      seconds: Math.round(elapsedMs() / 1000),
-      callers,
-      lives: crowd.lives,
-      stalledSeconds: Math.round(stalls.totalMs() / 100) / 10,
-      answers: sorted(around.tally.counts),
-      logLines: lines.count,
-      warnings: sorted(lines.warnings),
-      secrets: marks.count,
-      faults: faults.spans
-        .filter(({ name }) => name !== STALL)
-        .map(({ name, from, until: end = from }) => ({
-          name,
-          atSeconds: Math.round((from - startedAt) / 100) / 10,
-          seconds: Math.round((end - from) / 100) / 10,
-        })),
-      findings: findings.all.map((finding) => {
-        const detail = lines.detailOf(finding.requestId ?? '')
-        return detail === undefined ? finding : Object.assign({}, finding, { what: `${finding.what} (${detail})` })
-      }),
-      failures: findings.count,
-    }
+    return await live(options, { world, agent, watching, faults, startedAt, elapsedMs })
   } finally {
-    over.abort()
     await agent.destroy()
     await world.close()
   }
 }
 
-const stamp = (ms: number): string => `${(ms / 1000).toFixed(1).padStart(7)} s`
+interface Started {
+  readonly world: World
+  readonly agent: ReturnType<typeof createAgent>
+  readonly watching: Watching
+  readonly faults: FaultLog
+  readonly startedAt: number
+  readonly elapsedMs: () => number
+}
 
-const sorted = (counts: ReadonlyMap<string, number>): Record<string, number> =>
-  Object.fromEntries([...counts].toSorted(([, one], [, other]) => other - one))
+async function live(options: RunOptions, started: Started): Promise<RunResult> {
+  const { seed, callers, say } = options
+  const { world, agent, watching, faults, startedAt, elapsedMs } = started
+  const { findings, marks, witness, lines } = watching
+  const runMs = options.hours * 3_600_000
+  const random = createRandom(seed)
+  const over = new AbortController()
+  const pause = (ms: number): Promise<void> => delay(ms, undefined, { signal: over.signal }).catch(() => undefined)
+  const until = (ms: number): Promise<void> => pause(Math.max(0, ms - elapsedMs()))
+  const isOver = (): boolean => over.signal.aborted
+  const tally = createTally()
+  const around: Surroundings = {
+    url: world.balancer.url,
+    agent,
+    profiles: profilesOf(world.configuration),
+    identity: world.standIns.identity,
+    witness,
+    lines,
+    findings,
+    faults,
+    marks,
+    tally,
+    pause,
+    isOver,
+  }
+  const stalls = watchOwnStalls(faults)
+  const crowd = startCrowd(around, { size: callers, random: random.of('callers'), users: LOGIN_USERS })
+  const changing = change({ world, findings, faults, runMs, pause, isOver })
+  const housekeeping = setInterval(() => {
+    witness.forget(performance.now() - REMEMBERED_MS)
+    lines.check(performance.now() - LINE_MS, (at) => isLost(faults, at))
+  }, HOUSEKEEPING_MS)
+  const sampling = sample(world, elapsedMs, Math.max(LEAST_BETWEEN_SAMPLES_MS, runMs / SAMPLES_IN_A_RUN), over.signal)
+
+  const kinds = FAULTS.filter(({ name }) => options.only === undefined || name.includes(options.only))
+  const planned = plan(kinds, random.of('faults'), { runMs, everyMs: options.faultEverySeconds * 1000 })
+  const told = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
+  await play(planned, { world, log: faults, findings, random, until, say: told })
+  await until(runMs)
+  over.abort()
+  await crowd.ended
+  const seconds = Math.round(elapsedMs() / 1000)
+  const [samples, { done }] = await Promise.all([sampling, changing])
+  clearInterval(housekeeping)
+  await delay(HOUSEKEEPING_MS)
+  stalls.stop()
+  lines.check(Infinity, (at) => isLost(faults, at))
+
+  const searched: Searched = { pages: 0, values: 0 }
+  await searchPages(world, marks, findings, searched)
+  await searchStore(world, marks, findings, searched)
+  if (searched.pages === 0 || searched.values === 0)
+    findings.add('leaked secret', `nothing was there to be searched: ${JSON.stringify(searched)}`)
+  const growth = growthOf(samples, seconds)
+  for (const { measure, of, from, to, bound } of growth.filter(({ isKept }) => !isKept))
+    findings.add(
+      'growth',
+      `${measure} of ${of}: from ${from.toFixed(0)} to ${to.toFixed(0)}, at most ${bound?.toFixed(0)} more`,
+    )
+  return {
+    seed,
+    machine: machineOf(),
+    seconds,
+    callers,
+    lives: crowd.lives,
+    stalledSeconds: Math.round(stalls.totalMs() / 100) / 10,
+    answers: sorted(tally.counts),
+    logLines: lines.count,
+    warnings: sorted(lines.warnings),
+    secrets: marks.count,
+    searched,
+    changes: done,
+    faults: reportedFaults(faults, startedAt),
+    growth,
+    samples,
+    findings: withDetails(findings, lines),
+    failures: findings.count,
+  }
+}
+
+/** The last lines of a replica that is killed are lost with it. */
+const isLost = (faults: FaultLog, at: number): boolean =>
+  faults.spans.some(({ name, from, until = Infinity }) => name === 'replica SIGKILL' && at > from - 1_000 && at < until)
+
+async function sample(
+  world: World,
+  elapsedMs: () => number,
+  everyMs: number,
+  signal: AbortSignal,
+): Promise<readonly Sample[]> {
+  const samples: Sample[] = []
+  while (!signal.aborted) {
+    samples.push(...(await takeSamples(world, Math.round(elapsedMs() / 100) / 10)))
+    await delay(everyMs, undefined, { signal }).catch(() => undefined)
+  }
+  return samples
+}

@@ -76,7 +76,7 @@ async function mint(
   const token = await provider.mint({
     sub: subject,
     groups: [...groups],
-    ttlSeconds: 900,
+    ttlSeconds: 600,
     claims: team === undefined ? {} : { team },
     ...more,
   })

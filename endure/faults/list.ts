@@ -2,6 +2,7 @@ import { GATE_MODES } from '../world/gate.ts'
 import type { World } from '../world/world.ts'
 import type { Part } from '../oracle/excuses.ts'
 import type { Fault } from './fault.ts'
+import { PROCESS_FAULTS } from './process.ts'
 
 type GateName = keyof World['standIns']['gates']
 type Settings = Parameters<World['standIns']['faults']['set']>[0]
@@ -53,43 +54,6 @@ const storeNetwork = (mode: 'down' | 'silent'): Fault => ({
   },
 })
 
-const masterGone = (how: 'killed' | 'stopped'): Fault => ({
-  name: `Redis master ${how}`,
-  parts: STORE,
-  lastsMs: [6_000, 10_000],
-  async begin({ store }) {
-    const node = store.deployment.nodes[(await store.master()) ?? 0]
-    if (how === 'killed') await node?.kill()
-    else node?.pause()
-    return () => (how === 'killed' ? node?.restart() : node?.resume())
-  },
-})
-
-const replicaEnds = (signal: 'SIGKILL' | 'SIGTERM'): Fault => ({
-  name: `replica ${signal}`,
-  parts: ['replica', 'own server'],
-  lastsMs: [7_000, 9_000],
-  async begin({ replicas: [, other] }) {
-    const ended = other.end(signal)
-    if (signal === 'SIGKILL') await ended
-    return async () => {
-      await ended
-      await other.start()
-    }
-  },
-})
-
-const replicaStops: Fault = {
-  name: 'replica SIGSTOP',
-  parts: ['replica', 'pause', 'own server'],
-  lastsMs: [2_000, 8_000],
-  begin({ replicas }, random) {
-    const replica = random.pick(replicas)
-    replica.signal('SIGSTOP')
-    return Promise.resolve(() => replica.signal('SIGCONT'))
-  },
-}
-
 /** Everything that a run draws from. */
 export const FAULTS: readonly Fault[] = [
   ...network('the identity provider', ['identity', 'identityTls'], ['provider', 'introspection']),
@@ -110,9 +74,5 @@ export const FAULTS: readonly Fault[] = [
   sts('revoking', []),
   storeNetwork('down'),
   storeNetwork('silent'),
-  masterGone('killed'),
-  masterGone('stopped'),
-  replicaEnds('SIGKILL'),
-  replicaEnds('SIGTERM'),
-  replicaStops,
+  ...PROCESS_FAULTS,
 ]

@@ -9,6 +9,8 @@ export const PARTS = [
   'replica',
   'own server',
   'pause',
+  'descriptors',
+  'clock',
 ] as const
 export type Part = (typeof PARTS)[number]
 
@@ -58,6 +60,19 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
     cut: true,
     graceMs: 6_000,
   },
+  descriptors: {
+    refusals: [
+      ...UNAVAILABLE,
+      '503 sts_unavailable',
+      '503 aws_identity_unavailable',
+      '502 backend_unreachable',
+      '503 store_unavailable',
+    ],
+    cut: true,
+    graceMs: 4_000,
+  },
+  // What was refused by a clock that was off stays refused for the ten seconds that refusals are kept.
+  clock: { refusals: ['401 invalid_token', '401 expired_token', '401 no_session'], cut: false, graceMs: 12_000 },
 }
 
 /** What faults there were. */

@@ -22,6 +22,11 @@ interface Wanted {
   readonly at: number
 }
 
+/** As the log has them. */
+const LEVELS: ReadonlyMap<unknown, string> = new Map([
+  [40, 'warn'],
+  [50, 'error'],
+])
 const KEPT_MS = 120_000
 const MOST_DETAILS = 100_000
 
@@ -41,8 +46,8 @@ export function createLines(
       for (const what of marks.find(line)) findings.add('leaked secret', `${what}, in a line of ${replica}`)
       if (!line.startsWith('{')) return
       const { msg, level, requestId, status, detail } = JSON.parse(line) as Record<string, unknown>
-      if (level === 'warn' || level === 'error')
-        warnings.set(`${level} ${String(msg)}`, (warnings.get(`${level} ${String(msg)}`) ?? 0) + 1)
+      const name = LEVELS.get(level)
+      if (name !== undefined) warnings.set(`${name} ${String(msg)}`, (warnings.get(`${name} ${String(msg)}`) ?? 0) + 1)
       if (msg !== 'request' || typeof requestId !== 'string') return
       if (seen.has(requestId)) findings.add('doubled log line', `request ${requestId} at ${replica}`)
       seen.set(requestId, { status, at: now() })

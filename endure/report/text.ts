@@ -1,4 +1,4 @@
-import type { RunResult } from '../run.ts'
+import type { RunResult } from '../result.ts'
 
 const MOST_SHOWN = 40
 
@@ -9,10 +9,12 @@ export function textOf(result: RunResult): string {
   const lines = [
     '',
     `seed ${result.seed}: ${result.seconds} s, ${result.callers} callers at a time, ${result.lives} in all, ${total} answers`,
-    `${result.faults.length} faults; ${result.logLines} log lines read; ${result.secrets} secrets looked for`,
+    `${result.faults.length} faults; ${result.logLines} log lines read; ${result.secrets} secrets looked for in them, ${result.searched.pages} pages and ${result.searched.values} keys and values of Redis`,
+    `${result.changes.reloads} reloads, ${result.changes.secrets} rotations of secrets, ${result.changes.keys} of keys, ${result.changes.providerKeys} of those of the identity provider`,
     '',
     ...columns('answers', result.answers),
     ...columns('warnings and errors in the logs', result.warnings),
+    ...growthLines(result),
     failures === 0 ? 'no failures' : `${failures} FAILURES`,
   ]
   if (result.stalledSeconds > 0) lines.push(`the harness itself stood still for ${result.stalledSeconds} s`)
@@ -30,5 +32,14 @@ export function textOf(result: RunResult): string {
 const columns = (title: string, counts: Readonly<Record<string, number>>): string[] => [
   `${title}:`,
   ...Object.entries(counts).map(([name, count]) => `  ${String(count).padStart(8)}  ${name}`),
+  '',
+]
+
+const growthLines = ({ growth }: RunResult): string[] => [
+  'growth after the warm-up (at first, at the end, per hour, at most):',
+  ...growth.map(
+    ({ measure, of, from, to, perHour, bound }) =>
+      `  ${of.padEnd(12)} ${measure.padEnd(12)} ${from.toFixed(0).padStart(7)} ${to.toFixed(0).padStart(7)} ${perHour.toFixed(1).padStart(10)} ${bound === undefined ? 'not judged' : bound.toFixed(0).padStart(10)}`,
+  ),
   '',
 ]

@@ -13,6 +13,8 @@ export interface Balancer {
   readonly url: string
   /** Asked for at each connection: replicas come and go. */
   members: () => readonly Member[]
+  /** Resolves when all members are ready. */
+  untilReady(): Promise<void>
   close(): Promise<void>
 }
 
@@ -54,6 +56,10 @@ export async function openBalancer(): Promise<Balancer> {
     port,
     url: `http://127.0.0.1:${port}`,
     members: () => [],
+    async untilReady() {
+      while (!balancer.members().every((member) => ready.has(member.port)))
+        await new Promise((resolve) => setTimeout(resolve, PROBE_EVERY_MS / 5))
+    },
     close: async () => {
       clearInterval(probing)
       for (const socket of sockets) socket.destroy()

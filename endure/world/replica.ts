@@ -21,6 +21,8 @@ export interface Replica {
   /** Sends SIGTERM or SIGKILL and waits until it has ended; gives how. */
   end(name: 'SIGTERM' | 'SIGKILL'): Promise<number | string>
   start(): Promise<void>
+  /** Nobody reads what it prints, or somebody does again. */
+  holdLog(isHeld: boolean): void
 }
 
 export interface ReplicaOptions {
@@ -63,6 +65,11 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
       replica.isMeantToEnd = true
       child?.kill(wanted)
       return ended
+    },
+    holdLog(isHeld) {
+      for (const stream of [child?.stdout, child?.stderr])
+        if (isHeld) stream?.pause()
+        else stream?.resume()
     },
     async start() {
       replica.isMeantToEnd = false

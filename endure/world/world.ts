@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import type { Findings } from '../oracle/findings.ts'
 import type { Lines } from '../oracle/lines.ts'
 import type { Marks } from '../oracle/marks.ts'
@@ -8,6 +10,8 @@ import { createReplica, type Replica } from './replica.ts'
 import { openStandIns, type StandIns } from './stand-ins.ts'
 import { openStore, type Store } from './store.ts'
 
+const MOVED_CLOCK = path.join(import.meta.dirname, 'moved-clock.ts')
+
 /** Everything that runs beside the callers. */
 export interface World {
   readonly balancer: Balancer
@@ -16,6 +20,8 @@ export interface World {
   readonly configuration: Configuration
   /** The first is never ended before the run is over, so that its growth can be seen. */
   readonly replicas: readonly [lasting: Replica, other: Replica]
+  /** Where the second one finds by how many milliseconds its clock is off, whenever it gets SIGUSR2. */
+  readonly clockFile: string
   close(): Promise<void>
 }
 
@@ -50,11 +56,18 @@ export async function openWorld({ findings, lines, marks, witness }: Watching): 
     const configuration = keep(await openConfiguration(balancer.port, standIns, store, marks))
     late.configuration = configuration
     const { directory } = configuration
-    const replicaOf = async (name: string, ...more: string[]): Promise<Replica> => {
+    const clockFile = path.join(directory, '.clock')
+    await writeFile(clockFile, '0')
+    const movable = { NODE_OPTIONS: `--import=${MOVED_CLOCK}`, ENDURE_CLOCK_FILE: clockFile }
+    const replicaOf = async (
+      name: string,
+      more: readonly string[],
+      env: Readonly<Record<string, string>> = {},
+    ): Promise<Replica> => {
       const replica = await createReplica({
         name,
         directory,
-        env: standIns.env,
+        env: { ...standIns.env, ...env },
         args: ['--sts-endpoint', standIns.gates.sts.url, '--drain-grace', '5s', ...more],
         onLine: (line) => lines.read(name, line),
         onEnd: (how, isMeant) => {
@@ -64,10 +77,14 @@ export async function openWorld({ findings, lines, marks, witness }: Watching): 
       started.push({ close: () => replica.end('SIGKILL') })
       return replica
     }
-    const replicas = [await replicaOf('replica-1', '--inspector', 'bodies'), await replicaOf('replica-2')] as const
+    const replicas = [
+      await replicaOf('replica-1', ['--inspector', 'bodies']),
+      await replicaOf('replica-2', [], movable),
+    ] as const
     await Promise.all(replicas.map((replica) => replica.start()))
     balancer.members = () => replicas.map(({ port, adminUrl }) => ({ port, readinessUrl: `${adminUrl}/readiness` }))
-    return { balancer, standIns, store, configuration, replicas, close }
+    await balancer.untilReady()
+    return { balancer, standIns, store, configuration, replicas, clockFile, close }
   } catch (error) {
     await close()
     throw error

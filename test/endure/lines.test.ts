@@ -7,7 +7,7 @@ function read() {
   const marks = createMarks()
   const lines = createLines({ add: (kind, what) => void found.push(`${kind}: ${what}`) }, marks, () => 1_000)
   const request = (requestId: string, status = 200) =>
-    lines.read('replica-1', JSON.stringify({ level: 'info', msg: 'request', requestId, status, detail: 'why' }))
+    lines.read('replica-1', JSON.stringify({ level: 30, msg: 'request', requestId, status, detail: 'why' }))
   return { found, marks, lines, request }
 }
 
@@ -46,7 +46,7 @@ describe('the lines of the log', () => {
   it('have no secret in them', () => {
     const { found, marks, lines } = read()
     marks.add('eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjMS4wIn0.c2lnbmF0dXJlLW9mLWl0', 'token of c1.0')
-    lines.read('replica-1', '{"level":"warn","msg":"odd","detail":"sub c2lnbmF0dXJlLW9mLWl0!"}')
+    lines.read('replica-1', '{"level":40,"msg":"odd","detail":"sub c2lnbmF0dXJlLW9mLWl0!"}')
     lines.read('replica-1', 'Error: at eyJzdWIiOiJjMS4wIn0')
     expect(found).toEqual([
       'leaked secret: token of c1.0, in a line of replica-1',

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { operate } from '../../test/support/redis/operator.ts'
+import type { Part } from '../oracle/excuses.ts'
+import type { Fault } from './fault.ts'
+
+const run = promisify(execFile)
+const STORE: readonly Part[] = ['store', 'own server']
+/** For what a process needs while it has none left: some connections are always closed and opened again. */
+const SPARE_DESCRIPTORS = 3
+
+const replicaEnds = (signal: 'SIGKILL' | 'SIGTERM'): Fault => ({
+  name: `replica ${signal}`,
+  parts: ['replica', 'own server'],
+  lastsMs: [7_000, 9_000],
+  async begin({ replicas: [, other] }) {
+    const ended = other.end(signal)
+    if (signal === 'SIGKILL') await ended
+    return async () => {
+      await ended
+      await other.start()
+    }
+  },
+})
+
+const replicaStops: Fault = {
+  name: 'replica SIGSTOP',
+  parts: ['replica', 'pause', 'own server'],
+  lastsMs: [2_000, 8_000],
+  begin({ replicas }, random) {
+    const replica = random.pick(replicas)
+    replica.signal('SIGSTOP')
+    return Promise.resolve(() => replica.signal('SIGCONT'))
+  },
+}
+
+const noDescriptors: Fault = {
+  name: 'no descriptors left',
+  parts: ['descriptors', 'own server'],
+  lastsMs: [3_000, 8_000],
+  async begin({ replicas: [, { pid }] }) {
+    const limit = async (soft: string): Promise<void> =>
+      void (await run('prlimit', [`--pid=${pid}`, `--nofile=${soft}:`]))
+    const before = (await run('prlimit', [`--pid=${pid}`, '--nofile', '--output=SOFT', '--noheadings'])).stdout.trim()
+    await limit(String(readdirSync(`/proc/${pid}/fd`).length + SPARE_DESCRIPTORS))
+    return () => limit(before)
+  },
+}
+
+const clockMoves = (seconds: number): Fault => ({
+  name: `clock of a replica ${seconds > 0 ? '+' : ''}${seconds} s`,
+  parts: ['clock', 'own server'],
+  lastsMs: [5_000, 10_000],
+  async begin({ replicas: [, other], clockFile }) {
+    const move = async (off: number): Promise<void> => {
+      await writeFile(clockFile, String(off))
+      other.signal('SIGUSR2')
+    }
+    await move(seconds * 1_000)
+    return () => move(0)
+  },
+})
+
+/** As when a disk is full to which somebody writes the log: nothing is taken any more, and the proxy must go on. */
+const logStops: Fault = {
+  name: 'log taken by nobody',
+  parts: [],
+  lastsMs: [4_000, 9_000],
+  begin({ replicas }, random) {
+    const replica = random.pick(replicas)
+    replica.holdLog(true)
+    return Promise.resolve(() => replica.holdLog(false))
+  },
+}
+
+/** What Redis says when there is no memory left, or no disk: it reads, and refuses to write. */
+const storeFull: Fault = {
+  name: 'Redis takes no more',
+  parts: STORE,
+  lastsMs: [3_000, 8_000],
+  async begin({ store }) {
+    const ports = store.deployment.nodes.map(({ port }) => port)
+    const limit = async (bytes: string): Promise<void> => {
+      for (const port of ports) await operate(port, ['CONFIG', 'SET', 'maxmemory', bytes]).catch(() => undefined)
+    }
+    await limit('1')
+    return () => limit('0')
+  },
+}
+
+const masterGone = (how: 'killed' | 'stopped'): Fault => ({
+  name: `Redis master ${how}`,
+  parts: STORE,
+  lastsMs: [6_000, 10_000],
+  async begin({ store }) {
+    const node = store.deployment.nodes[(await store.master()) ?? 0]
+    if (how === 'killed') await node?.kill()
+    else node?.pause()
+    return () => (how === 'killed' ? node?.restart() : node?.resume())
+  },
+})
+
+/** Faults of processes: of replicas, and of Redis. */
+export const PROCESS_FAULTS: readonly Fault[] = [
+  replicaEnds('SIGKILL'),
+  replicaEnds('SIGTERM'),
+  replicaStops,
+  noDescriptors,
+  clockMoves(90),
+  clockMoves(-90),
+  clockMoves(240),
+  logStops,
+  storeFull,
+  masterGone('killed'),
+  masterGone('stopped'),
+]

@@ -1,0 +1,59 @@
+import { MEASURES, type MeasureName, type Sample } from './sample.ts'
+
+/** How a measure went in the part of a run that is judged. */
+export interface Growth {
+  readonly measure: MeasureName
+  readonly of: string
+  readonly from: number
+  readonly to: number
+  /** By the median of all slopes, which peaks under a fault do not move. */
+  readonly perHour: number
+  /** How much it may grow in the judged part; undefined: it is not judged. */
+  readonly bound: number | undefined
+  readonly isKept: boolean
+}
+
+/** Until then caches fill and code is compiled. */
+const WARM_UP_PART = 1 / 3
+/** A shorter part says nothing about a slope. */
+const LEAST_JUDGED_SECONDS = 300
+const LEAST_SAMPLES = 8
+
+/** Judges each measure of the processes that ran from the warm-up to the end. */
+export function growthOf(samples: readonly Sample[], runSeconds: number): readonly Growth[] {
+  const late = samples.filter(({ atSeconds }) => atSeconds >= runSeconds * WARM_UP_PART)
+  const judged = runSeconds * (1 - WARM_UP_PART)
+  return [...Map.groupBy(late, ({ of }) => of)].flatMap(([of, own]) =>
+    MEASURES.flatMap(({ name, mayGrow }): Growth[] => {
+      const points = own.flatMap(({ atSeconds, values }) => {
+        const value = values[name]
+        return value === undefined || Number.isNaN(value) ? [] : [[atSeconds, value] as const]
+      })
+      const [first, last] = [points[0], points.at(-1)]
+      if (first === undefined || last === undefined || points.length < LEAST_SAMPLES) return []
+      const slope = medianSlope(points)
+      const seconds = last[0] - first[0]
+      // One that was started in between has warmed up in the judged part.
+      const isWhole = seconds >= judged * 0.8 && seconds >= LEAST_JUDGED_SECONDS
+      const level = median(points.map(([, value]) => value))
+      const bound = isWhole && mayGrow !== undefined ? level * mayGrow.part + mayGrow.by : undefined
+      const isKept = bound === undefined || slope * seconds <= bound
+      return [{ measure: name, of, from: first[1], to: last[1], perHour: slope * 3_600, bound, isKept }]
+    }),
+  )
+}
+
+type Point = readonly [atSeconds: number, value: number]
+
+/** Theil and Sen: the median of the slopes between all points. */
+export function medianSlope(points: readonly Point[]): number {
+  const slopes = points.flatMap(([at, value], index) =>
+    points.slice(index + 1).flatMap(([later, other]) => (later > at ? [(other - value) / (later - at)] : [])),
+  )
+  return slopes.length === 0 ? 0 : median(slopes)
+}
+
+function median(values: readonly number[]): number {
+  const order = values.toSorted((one, other) => one - other)
+  return order[Math.floor(order.length / 2)] ?? Number.NaN
+}

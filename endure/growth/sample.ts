@@ -1,0 +1,65 @@
+import { readdirSync } from 'node:fs'
+import { memoryOf } from '../../bench/processes.ts'
+import type { World } from '../world/world.ts'
+
+/** What must not grow for ever: name, unit, and how much it may grow in the part of a run that is judged. */
+export const MEASURES = [
+  { name: 'memory', unit: 'MiB', of: 'replica', mayGrow: { part: 0.25, by: 24 } },
+  { name: 'heap', unit: 'MiB', of: 'replica', mayGrow: { part: 0.25, by: 16 } },
+  { name: 'descriptors', unit: '', of: 'replica', mayGrow: { part: 0.1, by: 40 } },
+  { name: 'handles', unit: '', of: 'replica', mayGrow: { part: 0.1, by: 40 } },
+  { name: 'series', unit: '', of: 'replica', mayGrow: { part: 0.05, by: 60 } },
+  { name: 'keys', unit: '', of: 'store', mayGrow: undefined },
+] as const
+export type MeasureName = (typeof MEASURES)[number]['name']
+
+/** One look at one process, or at the store. */
+export interface Sample {
+  /** Since the start of the run. */
+  readonly atSeconds: number
+  /** The replica, with the number of its start; `Redis` for the store. */
+  readonly of: string
+  readonly values: Readonly<Partial<Record<MeasureName, number>>>
+}
+
+const MIB = 1024 * 1024
+const PATIENCE_MS = 5_000
+
+/** Looks at all of them; who does not answer, because a fault is on, is left out. */
+export async function takeSamples(world: World, atSeconds: number): Promise<readonly Sample[]> {
+  const samples: Sample[] = []
+  for (const replica of world.replicas) {
+    const text = await fetch(`${replica.adminUrl}/metrics`, { signal: AbortSignal.timeout(PATIENCE_MS) }).then(
+      (response) => response.text(),
+      () => undefined,
+    )
+    if (text === undefined) continue
+    const own = memoryAndDescriptorsOf(replica.pid)
+    if (own === undefined) continue
+    samples.push({
+      atSeconds,
+      of: `${replica.name}.${replica.starts}`,
+      values: {
+        ...own,
+        heap: valueOf(text, 'nodejs_heap_size_used_bytes') / MIB,
+        handles: valueOf(text, 'nodejs_active_handles_total'),
+        series: text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length,
+      },
+    })
+  }
+  const keys = await world.store.keys()
+  if (keys !== undefined && Number.isFinite(keys)) samples.push({ atSeconds, of: 'Redis', values: { keys } })
+  return samples
+}
+
+/** Undefined for a process that has just ended. */
+function memoryAndDescriptorsOf(pid: number): { memory: number; descriptors: number } | undefined {
+  try {
+    return { memory: memoryOf(pid) / MIB, descriptors: readdirSync(`/proc/${pid}/fd`).length }
+  } catch {
+    return undefined
+  }
+}
+
+const valueOf = (metrics: string, name: string): number =>
+  Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1] ?? Number.NaN)

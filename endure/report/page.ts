@@ -1,0 +1,64 @@
+import { MEASURES } from '../growth/sample.ts'
+import type { RunResult } from '../result.ts'
+import { linesOf, plotOf } from './plot.ts'
+
+const [BEGIN, END] = ['<!-- Made by `npm run endure -- --page`. -->', '<!-- End of what is made. -->']
+
+/** The page with the report of a run in the place of the one before. */
+export function pageWith(page: string, result: RunResult): string {
+  const block = `${BEGIN}\n\n${reportOf(result)}\n\n${END}`
+  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)]
+  return from < 0 || to < 0
+    ? `${page.trimEnd()}\n\n${block}\n`
+    : page.slice(0, from) + block + page.slice(to + END.length)
+}
+
+/** Names and texts of the pictures that the page shows. */
+export const picturesOf = (result: RunResult): readonly (readonly [name: string, svg: string])[] =>
+  MEASURES.map(({ name, unit }) => [
+    `endurance-${name}.svg`,
+    plotOf({
+      title: name,
+      unit,
+      lines: linesOf(result.samples, name),
+      faults: result.faults,
+      seconds: result.seconds,
+    }),
+  ])
+
+function reportOf(result: RunResult): string {
+  const { answers, changes, seconds } = result
+  const total = Object.values(answers).reduce((sum, count) => sum + count, 0)
+  return [
+    `Seed \`${result.seed}\`, ${result.machine}: ${duration(seconds)}, ${result.callers} callers at a time and ${result.lives} in all,`,
+    `${total} answers, ${result.faults.length} faults, ${changes.reloads} reloads, ${changes.secrets} rotations of secrets, ${changes.keys} of keys;`,
+    `${result.secrets} secrets looked for in ${result.logLines} log lines, ${result.searched.pages} pages and ${result.searched.values} keys and values of Redis.`,
+    `**${result.failures === 0 ? 'No failures.' : `${result.failures} failures.`}** The harness itself stood still for ${result.stalledSeconds} s.`,
+    '',
+    '| answer | how often |',
+    '| --- | ---: |',
+    ...Object.entries(answers).map(([name, count]) => `| ${name} | ${count} |`),
+    '',
+    '| fault | how often | seconds |',
+    '| --- | ---: | ---: |',
+    ...[...Map.groupBy(result.faults, ({ name }) => name)]
+      .toSorted(([one], [other]) => one.localeCompare(other))
+      .map(
+        ([name, own]) => `| ${name} | ${own.length} | ${own.reduce((sum, one) => sum + one.seconds, 0).toFixed(0)} |`,
+      ),
+    '',
+    '| growth | of | at first | at the end | per hour | at most in the judged part |',
+    '| --- | --- | ---: | ---: | ---: | ---: |',
+    ...result.growth.map(
+      ({ measure, of, from, to, perHour, bound }) =>
+        `| ${measure} | ${of} | ${from.toFixed(0)} | ${to.toFixed(0)} | ${perHour.toFixed(1)} | ${bound === undefined ? 'not judged' : bound.toFixed(0)} |`,
+    ),
+    '',
+    ...MEASURES.map(({ name }) => `![${name} over the run](images/endurance-${name}.svg)\n`),
+  ]
+    .join('\n')
+    .trimEnd()
+}
+
+const duration = (seconds: number): string =>
+  seconds >= 3_600 ? `${(seconds / 3_600).toFixed(1)} h` : `${Math.round(seconds / 60)} min`

@@ -1,0 +1,56 @@
+import { SaxesParser } from 'saxes'
+import { expect, it } from 'vitest'
+import { pageWith, picturesOf } from '../../endure/report/page.ts'
+import { textOf } from '../../endure/report/text.ts'
+import type { RunResult } from '../../endure/result.ts'
+
+const RESULT: RunResult = {
+  seed: '7',
+  machine: 'Node v24, 2 × CPU',
+  seconds: 3_600,
+  callers: 500,
+  lives: 9_000,
+  stalledSeconds: 0,
+  answers: { '200': 90_000, '503 identity_provider_unavailable': 12 },
+  logLines: 100_000,
+  warnings: { 'warn a <thing>': 2 },
+  secrets: 5_000,
+  searched: { pages: 30, values: 900 },
+  changes: { reloads: 60, secrets: 59, keys: 20, providerKeys: 5 },
+  faults: [{ name: 'network to STS down', atSeconds: 12, seconds: 5 }],
+  growth: [{ measure: 'memory', of: 'replica-1.1', from: 100, to: 110, perHour: 15, bound: 49, isKept: true }],
+  samples: [0, 1_800, 3_600].flatMap((atSeconds) => [
+    { atSeconds, of: 'replica-1.1', values: { memory: 100 + atSeconds / 360 } },
+    { atSeconds, of: 'Redis', values: { keys: atSeconds } },
+  ]),
+  findings: [{ kind: 'wrong credential', atSeconds: 20, what: 'c1 at /obo', faults: ['network to STS down'] }],
+  failures: 1,
+}
+
+it('puts its report in the place of the one before, and leaves the rest', () => {
+  const once = pageWith('# Endurance\n\nWhat it is.\n', RESULT)
+  expect(once).toContain('**1 failures.**')
+  expect(once).toContain('| 503 identity_provider_unavailable | 12 |')
+  expect(once).toContain('| memory | replica-1.1 | 100 | 110 | 15.0 | 49 |')
+  expect(pageWith(once, { ...RESULT, failures: 0 })).toBe(once.replace('**1 failures.**', '**No failures.**'))
+})
+
+it('draws pictures that are XML, with a line for each process and a band for each fault', () => {
+  const pictures = Object.fromEntries(picturesOf(RESULT))
+  for (const svg of Object.values(pictures)) {
+    const parser = new SaxesParser()
+    parser.on('error', (error) => expect.fail(error.message))
+    parser.write(svg).close()
+  }
+  expect(pictures['endurance-memory.svg']?.match(/<polyline/g)).toHaveLength(1)
+  expect(pictures['endurance-memory.svg']).toContain('fill-opacity')
+  expect(pictures['endurance-keys.svg']).toContain('Redis')
+})
+
+it('says on a terminal what was wrong, when, under what, and how to see it again', () => {
+  const text = textOf(RESULT)
+  expect(text).toContain('1 FAILURES')
+  expect(text).toContain('wrong credential: c1 at /obo [network to STS down]')
+  expect(text).toContain('--seed 7')
+  expect(textOf({ ...RESULT, findings: [], failures: 0 })).toContain('no failures')
+})
