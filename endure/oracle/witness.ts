@@ -33,6 +33,8 @@ interface Entry {
 }
 
 const CREDENTIAL_HEADERS = new Set(['authorization', 'x-api-key', 'x-amz-security-token'])
+/** Of a signed request only the signature is nobody's business; the rest of the header is words of the protocol. */
+const SIGNED = /^AWS4-HMAC-SHA256 .*Signature=([0-9a-f]+)/
 
 export function createWitness(findings: Pick<Findings, 'add'>, marks: Pick<Marks, 'add'>): Witness {
   const entries = new Map<string, Entry>()
@@ -46,9 +48,7 @@ export function createWitness(findings: Pick<Findings, 'add'>, marks: Pick<Marks
           'doubled unsafe request',
           `${seen.method} ${seen.mount} of call ${id ?? 'without a name'}, long over`,
         )
-      for (let at = 0; at < seen.headers.length; at += 2)
-        if (CREDENTIAL_HEADERS.has(seen.headers[at]?.toLowerCase() ?? ''))
-          marks.add((seen.headers[at + 1] ?? '').replace(/^Bearer /i, ''), `credential for ${seen.mount}`)
+      for (const credential of credentialsIn(seen)) marks.add(credential, `credential for ${seen.mount}`)
       for (const problem of problemsOf(entry.call, seen)) findings.add(...problem)
       if (seen.verified === undefined || !entry.call.isUnsafe) return
       entry.done += 1
@@ -77,6 +77,12 @@ function valueOf({ headers }: Pick<Seen, 'headers'>, name: string): string | und
   const at = headers.findIndex((one, index) => index % 2 === 0 && one.toLowerCase() === name)
   return at === -1 ? undefined : headers[at + 1]
 }
+
+const credentialsIn = ({ headers }: Seen): readonly string[] =>
+  headers.flatMap((value, at) => {
+    if (at % 2 === 0 || !CREDENTIAL_HEADERS.has(headers[at - 1]?.toLowerCase() ?? '')) return []
+    return [SIGNED.exec(value)?.[1] ?? value.replace(/^Bearer /i, '')]
+  })
 
 function* problemsOf(call: Call, seen: Seen): Generator<Parameters<Findings['add']>> {
   const { expected, token, digest } = call

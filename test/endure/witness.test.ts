@@ -31,6 +31,16 @@ describe('the witness at the backend', () => {
     expect(marks.find('{"detail":"got exchanged-for-the-caller"}')).toEqual(['credential for /token-exchange'])
   })
 
+  it('knows of a signed request its signature, and no words of the protocol', () => {
+    const { marks, witness } = watch()
+    const signed =
+      'AWS4-HMAC-SHA256 Credential=ASIAX/20260101/r/s/aws4_request, SignedHeaders=mcp-protocol-version, Signature='
+    const signature = 'ab'.repeat(32)
+    witness.see(seenOf({ headers: ['X-Endure-Call', 'c1.0-a', 'Authorization', signed + signature] }))
+    expect(marks.find('mcp-protocol-version: 2026-07-28')).toEqual([])
+    expect(marks.find(`signature ${signature}`)).toEqual(['credential for /token-exchange'])
+  })
+
   it('does not count what the backend refused: it was not done', () => {
     const { found, witness } = watch()
     witness.see(seenOf({ verified: undefined }))
