@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { asFailure } from '../../src/core/index.ts'
 import { createCaller, createManualClock } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
@@ -15,12 +15,12 @@ import {
 } from './harness.ts'
 
 const sockets = createSockets()
-afterEach(() => sockets.closeAll())
+afterAll(() => sockets.closeAll())
 
 const range = (length: number) => Array.from({ length }, (_, index) => index)
 const callerOf = (index: number) => createCaller({ subject: `caller-${index}`, token: `token-${index}` })
 
-/** Each takes the pause before a second try, which is a real one. */
+/** Each takes the pause before a second try, which is a real one: so all outages are at the same time. */
 const OUTAGE_SECONDS = 6
 
 const OUTAGES: Readonly<Record<string, Answer>> = {
@@ -31,7 +31,7 @@ const OUTAGES: Readonly<Record<string, Answer>> = {
 
 const rigOf = (options: RigOptions = {}) => createRig(sockets, { secrets: { 'idp/secret': 's3cret' }, ...options })
 
-describe.each(GRANTS)('%s', (grant) => {
+describe.concurrent.each(GRANTS)('%s', (grant) => {
   const credentials = credentialsOf(grant, 100)
 
   test.each(Object.entries(OUTAGES))(
