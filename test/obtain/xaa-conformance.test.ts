@@ -8,7 +8,16 @@ const CLIENT = path.join(import.meta.dirname, 'vouched-client.ts')
 const SCENARIO = 'auth/enterprise-managed-authorization'
 
 test('both legs pass the scenario of the official conformance suite', async () => {
-  const args = [CLI, 'client', '--command', `${process.execPath} ${CLIENT}`, '--scenario', SCENARIO]
+  const args = [
+    CLI,
+    'client',
+    '--command',
+    `${process.execPath} ${CLIENT}`,
+    '--scenario',
+    SCENARIO,
+    '--timeout',
+    '90000',
+  ]
   const said = await promisify(execFile)(process.execPath, args, { timeout: 100_000 }).catch(
     (failed: { stdout: string; stderr: string }) => failed,
   )
