@@ -1,7 +1,7 @@
 import { askAws } from './peers-aws.ts'
 import { editorPeer } from './peers-editor.ts'
 import { askProxy } from './keycloak/judge.ts'
-import { askLogin, PEER_REALM } from './keycloak/login.ts'
+import { askLogin, LOGINS, peerRealm } from './keycloak/login.ts'
 import { companyRealm } from './keycloak/realm.ts'
 import { missingKeycloak, startKeycloak, VERSION } from './keycloak/server.ts'
 import { createWorld } from './keycloak/world.ts'
@@ -130,7 +130,7 @@ const keycloak: Peer = {
     const world = await createWorld()
     let close = () => {}
     try {
-      const realms = { peer: PEER_REALM, company: companyRealm(world) }
+      const realms = { peer: peerRealm(world), company: companyRealm(world) }
       const running = await startKeycloak(world.authority, realms)
       close = () => running.close()
       let isRight = true
@@ -138,8 +138,8 @@ const keycloak: Peer = {
         say(`Keycloak ${VERSION} ran: ${what}: ${wrong.length === 0 ? 'right' : wrong.join('; ')}`)
         isRight &&= wrong.length === 0
       }
-      for (const clientId of ['us', 'public'])
-        told(`login and refresh through client "${clientId}"`, await askLogin(running, clientId))
+      for (const clientId of Object.keys(LOGINS))
+        told(`login and refresh through client "${clientId}"`, await askLogin(running, world, clientId))
       const { wrong, rows, noAssertion } = await askProxy(running, world)
       const ways = 'client-secret, client-jwt, client-x509, federated (projected token, SVID)'
       const grants = 'token exchange, client_credentials, jwt-bearer (obo, second leg of xaa)'

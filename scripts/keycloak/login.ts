@@ -1,21 +1,26 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { Failure, Secret, type SecretHandle } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
 import { upstreamProvider } from '../../src/resources/upstream/upstream-provider.ts'
 import { createUpstream, type Upstream, type UpstreamLeg } from '../../src/upstreams/index.ts'
 import type { Keycloak } from './server.ts'
 import { visit } from './visit.ts'
+import type { World } from './world.ts'
 
 const SECRET = 'secret: of/us'
 const REDIRECT = 'https://mcp.example.com/oauth/callback'
 const clock = { now: () => Date.now() }
+
+const PKCE = { 'pkce.code.challenge.method': 'S256' }
 
 const client = (clientId: string, more: object) => ({
   clientId,
   enabled: true,
   redirectUris: [REDIRECT],
   standardFlowEnabled: true,
-  attributes: { 'pkce.code.challenge.method': 'S256' },
+  attributes: PKCE,
   ...more,
 })
 
@@ -31,16 +36,40 @@ export const ALICE = {
   credentials: [{ type: 'password', value: 'alice' }],
 }
 
-/** One user, two clients that need PKCE, refresh tokens good for one use. */
-export const PEER_REALM = {
+/** One user, refresh tokens good for one use, clients that need PKCE: one for each way to authenticate. */
+export const peerRealm = ({ jwks }: World): object => ({
   enabled: true,
   revokeRefreshToken: true,
   refreshTokenMaxReuse: 0,
   clients: [
     client('us', { secret: SECRET, clientAuthenticatorType: 'client-secret' }),
     client('public', { publicClient: true }),
+    client('signed', {
+      clientAuthenticatorType: 'client-jwt',
+      attributes: { ...PKCE, 'use.jwks.string': 'true', 'jwks.string': JSON.stringify(jwks) },
+    }),
+    client('in-tls', {
+      clientAuthenticatorType: 'client-x509',
+      attributes: { ...PKCE, 'x509.subjectdn': 'CN=mcp-extauth' },
+    }),
   ],
   users: [ALICE],
+})
+
+const ref = (key: string) => ({ name: 'keycloak', key })
+
+/** How each of them says who it is, in an `oidcConfig`. */
+export const LOGINS: Readonly<Record<string, object>> = {
+  us: { clientId: 'us', clientSecretRef: ref('login-secret') },
+  public: { clientId: 'public' },
+  signed: { clientAuth: { method: 'privateKeyJwt', clientId: 'signed', key: { secretRef: ref('ES256.jwk') } } },
+  'in-tls': {
+    clientAuth: {
+      method: 'tlsClient',
+      clientId: 'in-tls',
+      tls: { certificateSecretRef: ref('tls.crt'), keySecretRef: ref('tls.key') },
+    },
+  },
 }
 
 /** What alice does in her browser. Gives the parameters of the way back. */
@@ -62,35 +91,32 @@ const handle = (label: string, value: string): SecretHandle => ({
   refresh: () => Promise.resolve(false),
 })
 
-function open({ realms, authority }: Keycloak, clientId: string): Upstream {
-  const values = new Map([
-    ['ca', authority.pem.toString()],
-    ['secret', SECRET],
-  ])
+function open({ realms, authority }: Keycloak, { directory }: World, clientId: string): Upstream {
+  const kept = (key: string): string => readFileSync(path.join(directory, 'secrets', 'keycloak', key), 'utf8')
+  const values: Readonly<Record<string, string>> = { ca: authority.pem.toString(), 'login-secret': SECRET }
   const quiet = () => undefined
   const provider = upstreamProvider().parse({
     name: 'keycloak',
     type: 'oidc',
-    caBundleRef: { name: 'kc', key: 'ca' },
+    caBundleRef: ref('ca'),
     oidcConfig: {
       issuerUrl: realms.peer,
-      clientId,
-      ...(clientId === 'public' ? {} : { clientSecretRef: { name: 'kc', key: 'secret' } }),
+      ...LOGINS[clientId],
       scopes: ['openid', 'offline_access', 'profile', 'email'],
     },
   })
   return createUpstream(provider, {
     clock,
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
-    secrets: { handle: ({ key }) => handle(`kc/${key}`, values.get(key) ?? '') },
+    secrets: { handle: ({ key }) => handle(`keycloak/${key}`, values[key] ?? kept(key)) },
     tokenFile: () => handle('no/file', ''),
     outbound: (options) => createOutbound({ ...options, clock, breaker: false, deadlineMs: 30_000 }),
   })
 }
 
 /** Logs in through a client, refreshes, shows the spent refresh token; gives what was not as it should be. */
-export async function askLogin(keycloak: Keycloak, clientId: string): Promise<readonly string[]> {
-  const upstream = open(keycloak, clientId)
+export async function askLogin(keycloak: Keycloak, world: World, clientId: string): Promise<readonly string[]> {
+  const upstream = open(keycloak, world, clientId)
   const random = () => randomBytes(32).toString('base64url')
   const leg: UpstreamLeg = {
     state: random(),
