@@ -155,7 +155,7 @@ const main = async (): Promise<void> => {
   const backend = await forkScript('backend.ts')
   const generator = await startGenerator()
   try {
-    const machine = `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${rounds} rounds; lower quartiles for CPU and streams, medians for the rest.`
+    const machine = `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${rounds} rounds; lower quartiles for CPU and streams, medians for the rest.`
     say(machine)
     if (peers.length === 0) say('The peers are not installed (npm ci --prefix bench); they are left out.')
     if (caddy === undefined) say('Caddy is not there (--caddy FILE, or on PATH); it is left out.')

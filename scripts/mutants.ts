@@ -72,7 +72,7 @@ function report(): number {
   const open = MUTATIONS.filter((mutation) => results[keyOf(mutation)] !== 'killed')
   for (const mutation of open) say(`${results[keyOf(mutation)] ?? 'not run'}  ${nameOf(mutation)}`)
   if (open.length > 0) return 1
-  writeFileSync(PAGE, mutantsPage(MUTATIONS))
+  writeFileSync(PAGE, mutantsPage(MUTATIONS, new Date().toISOString().slice(0, 10)))
   say('docs/mutants.md written')
   return 0
 }

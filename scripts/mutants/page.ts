@@ -1,7 +1,7 @@
 import type { Mutation } from './mutation.ts'
 
-/** docs/mutants.md: what was planted and noticed the last time. */
-export function mutantsPage(mutations: readonly Mutation[]): string {
+/** docs/mutants.md: what was planted and noticed the last time; `day` is when, as YYYY-MM-DD. */
+export function mutantsPage(mutations: readonly Mutation[], day: string): string {
   const rooms = Map.groupBy(mutations, ({ file }) => file.split('/').slice(0, 2).join('/'))
   const sections = [...rooms].map(([room, planted]) => {
     const rows = planted.map(({ rule, file, tests }) => {
@@ -10,5 +10,5 @@ export function mutantsPage(mutations: readonly Mutation[]): string {
     })
     return `## ${room}\n\n| rule | line in | noticed by (in \`test/\`) |\n| --- | --- | --- |\n${rows.join('\n')}\n`
   })
-  return `# Mutants\n\n<!-- Written by \`npm run mutants -- --report\` from scripts/mutants/. -->\n\n\`npm run mutants\` breaks one line at a time that guards something, in a copy of the tree, and runs the tests that are expected to notice. It fails when they do not, and when a line of its list is no longer in the code exactly once. \`npm run mutants -- --part 2/6\` runs a sixth, \`--only TEXT\` those whose rule or file contains a text.\n\nLast result: ${mutations.length} planted, ${mutations.length} noticed.\n\n${sections.join('\n')}`
+  return `# Mutants\n\n<!-- Written by \`npm run mutants -- --report\` from scripts/mutants/. -->\n\n\`npm run mutants\` breaks one line at a time that guards something, in a copy of the tree, and runs the tests that are expected to notice. It fails when they do not, and when a line of its list is no longer in the code exactly once. \`npm run mutants -- --part 2/6\` runs a sixth, \`--only TEXT\` those whose rule or file contains a text.\n\nLast result, of ${day}: ${mutations.length} planted, ${mutations.length} noticed. What was added to the list since is not in these tables; \`npm run mutants -- --list\` counts it.\n\n${sections.join('\n')}`
 }
