@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createTally, type Surroundings } from './callers/caller.ts'
 import { createAgent } from './callers/client.ts'
 import { startCrowd } from './callers/crowd.ts'
-import { profilesOf } from './callers/routes.ts'
+import { profilesOf, registryProfile } from './callers/routes.ts'
 import { change } from './changes.ts'
 import { FAULTS } from './faults/list.ts'
 import { plan, play } from './faults/schedule.ts'
@@ -17,6 +17,7 @@ import { createWitness } from './oracle/witness.ts'
 import { createRandom } from './random.ts'
 import { machineOf, reportedFaults, type RunResult, sorted, withDetails } from './result.ts'
 import { watchOwnStalls } from './stalls.ts'
+import { REGISTRY_PATH } from './world/registry.ts'
 import { LOGIN_USERS } from './world/stand-ins.ts'
 import { openWorld, type Watching, type World } from './world/world.ts'
 
@@ -84,7 +85,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
   const around: Surroundings = {
     url: world.balancer.url,
     agent,
-    profiles: profilesOf(world.configuration),
+    profiles: [...profilesOf(world.configuration), registryProfile(world.registry.url, REGISTRY_PATH)],
     identity: world.standIns.identity,
     witness,
     lines,
@@ -119,7 +120,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
   lines.check(Infinity, (at) => isLost(faults, at))
 
   const searched: Searched = { pages: 0, values: 0 }
-  await searchPages(world, marks, findings, searched)
+  await searchPages([...world.replicas, world.registry], marks, findings, searched)
   await searchStore(world, marks, findings, searched)
   if (searched.pages === 0 || searched.values === 0)
     findings.add('leaked secret', `nothing was there to be searched: ${JSON.stringify(searched)}`)

@@ -87,7 +87,7 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
   }
   around.witness.expect(call)
   const outcome = await send(around.agent, {
-    url: around.url + profile.path,
+    url: (profile.origin ?? around.url) + profile.path,
     method,
     headers: {
       accept: 'application/json, text/event-stream',

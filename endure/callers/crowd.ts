@@ -5,7 +5,7 @@ import { LAB_AUDIENCE } from '../../lab/index.ts'
 import { unwell } from '../oracle/excuses.ts'
 import type { Random } from '../random.ts'
 import type { Caller, Surroundings } from './caller.ts'
-import { calls, intrudes, type Life, session } from './lives.ts'
+import { calls, intrudes, type Life, reads, session } from './lives.ts'
 import { type Identity, needsOf, type Profile } from './routes.ts'
 
 /** Callers that come and go; there are always so many. */
@@ -50,7 +50,7 @@ export function startCrowd(
 
 async function liveOnce(around: Surroundings, name: string, random: Random, users: readonly string[]): Promise<void> {
   const profile = random.pick(around.profiles)
-  const life: Life = random.pick([calls, calls, session])
+  const life: Life = profile.origin === undefined ? random.pick([calls, calls, session]) : reads
   if (profile.knownBy === 'login') {
     const caller = await loggedIn(around, name, random, profile, random.pick(users))
     return caller === undefined ? undefined : life(caller)

@@ -1,4 +1,5 @@
 import { type Asked, ask, type Caller } from './caller.ts'
+import { LISTED } from '../world/registry.ts'
 import { initialize, initialized, legacyCall, type ToolCall, modernCall } from './messages.ts'
 
 /** What a caller does from its first request to its last. */
@@ -76,12 +77,23 @@ export const session: Life = async (caller) => {
   await ask(caller, { id: nameOf(caller), method: 'DELETE', headers, told: { kind: 'anything' } })
 }
 
+/** Reads the list of the registry again and again. */
+export const reads: Life = async (caller) => {
+  const times = caller.random.between(1, 10)
+  for (let time = 0; time < times && !caller.around.isOver(); time += 1) {
+    await ask(caller, { id: nameOf(caller), method: 'GET', told: { kind: 'servers', names: LISTED } })
+    await thinks(caller)
+  }
+}
+
 /** Tries with what gives no right, in each way that there is. */
 export const intrudes: Life = async (caller) => {
   const times = caller.random.between(1, 6)
   for (let time = 0; time < times && !caller.around.isOver(); time += 1) {
     const id = nameOf(caller)
-    await ask(caller, { id, body: modernCall({ id, tool: 'show_request' }), told: { kind: 'own request' } })
+    const told = { kind: 'own request' } as const
+    if (caller.profile.origin !== undefined) await ask(caller, { id, method: 'GET', told })
+    else await ask(caller, { id, body: modernCall({ id, tool: 'show_request' }), told })
     await thinks(caller)
   }
 }

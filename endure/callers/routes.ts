@@ -14,6 +14,8 @@ export type KnownBy = 'nothing' | 'token' | 'login'
 /** What is known of a route before a caller comes. */
 export interface Profile {
   readonly path: string
+  /** Where it is found. Default: with the proxies. */
+  readonly origin?: string
   readonly knownBy: KnownBy
   /** Beside the proxies and the backend. */
   readonly needs: readonly Part[]
@@ -124,3 +126,12 @@ export const profilesOf = (current: Current): readonly Profile[] => [
     expected: ({ subject }) => verified({ 'claims.email': `${subject}@example.com` }),
   },
 ]
+
+/** The list of the registry, which has no backend. */
+export const registryProfile = (origin: string, path: string): Profile => ({
+  path,
+  origin,
+  knownBy: 'token',
+  needs: ['provider'],
+  expected: () => ({ verified: {}, hasCredential: false }),
+})

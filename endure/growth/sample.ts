@@ -28,7 +28,7 @@ const PATIENCE_MS = 5_000
 /** Looks at all of them; who does not answer, because a fault is on, is left out. */
 export async function takeSamples(world: World, atSeconds: number): Promise<readonly Sample[]> {
   const samples: Sample[] = []
-  for (const replica of world.replicas) {
+  for (const replica of [...world.replicas, world.registry]) {
     const text = await fetch(`${replica.adminUrl}/metrics`, { signal: AbortSignal.timeout(PATIENCE_MS) }).then(
       (response) => response.text(),
       () => undefined,

@@ -19,6 +19,8 @@ export type Told =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'bytes'; readonly bytes: number }
   | { readonly kind: 'steps'; readonly steps: number }
+  /** The names of these servers, all of them, in this order. */
+  | { readonly kind: 'servers'; readonly names: readonly string[] }
   /** Anything that is whole: of the protocol, not of a tool. */
   | { readonly kind: 'anything' }
 

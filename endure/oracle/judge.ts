@@ -54,6 +54,12 @@ function judgeRefusal(call: Call, outcome: Outcome, parts: ReturnType<typeof unw
 
 function judgeContent(call: Call, outcome: Outcome, where: string): Verdict {
   if (call.told.kind === 'anything') return undefined
+  if (call.told.kind === 'servers') {
+    const { servers = [] } = (parsed(outcome.text) ?? {}) as { servers?: readonly { server?: { name?: string } }[] }
+    const names = servers.map(({ server }) => server?.name)
+    if (names.join() === call.told.names.join()) return undefined
+    return ['torn answer that looks whole', `${where}: ${names.length} of ${call.told.names.length} servers`]
+  }
   const messages = messagesOf(outcome)
   const last = messages?.at(-1)
   if (messages === undefined || last === undefined || (last.result === undefined && last.error === undefined))

@@ -27,6 +27,9 @@ const LEVELS: ReadonlyMap<unknown, string> = new Map([
   [40, 'warn'],
   [50, 'error'],
 ])
+const MOST_SHOWN = 120
+/** All replicas have the address that clients use for their resources, and none listens there. */
+const EXPECTED = /\.resourceUrl {2}its port is /
 const KEPT_MS = 120_000
 const MOST_DETAILS = 100_000
 
@@ -47,7 +50,10 @@ export function createLines(
       if (!line.startsWith('{')) return
       const { msg, level, requestId, status, detail } = JSON.parse(line) as Record<string, unknown>
       const name = LEVELS.get(level)
-      if (name !== undefined) warnings.set(`${name} ${String(msg)}`, (warnings.get(`${name} ${String(msg)}`) ?? 0) + 1)
+      if (name !== undefined && !EXPECTED.test(String(msg))) {
+        const warning = `${name} ${String(msg).slice(0, MOST_SHOWN)}`
+        warnings.set(warning, (warnings.get(warning) ?? 0) + 1)
+      }
       if (msg !== 'request' || typeof requestId !== 'string') return
       if (seen.has(requestId)) findings.add('doubled log line', `request ${requestId} at ${replica}`)
       seen.set(requestId, { status, at: now() })

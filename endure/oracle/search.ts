@@ -15,14 +15,14 @@ export interface Searched {
   values: number
 }
 
-/** Looks for secrets in what can be asked of the replicas. */
+/** Looks for secrets in what can be asked of these processes. */
 export async function searchPages(
-  world: Pick<World, 'replicas'>,
+  processes: readonly Pick<World['registry'], 'name' | 'adminUrl'>[],
   marks: Pick<Marks, 'find'>,
   findings: Pick<Findings, 'add'>,
   searched: Searched,
 ): Promise<void> {
-  for (const { name, adminUrl } of world.replicas) {
+  for (const { name, adminUrl } of processes) {
     const look = async (page: string): Promise<string> => {
       const response = await fetch(adminUrl + page, { signal: AbortSignal.timeout(PATIENCE_MS) }).catch(() => undefined)
       const text = response?.status === 200 ? await response.text().catch(() => '') : ''

@@ -6,7 +6,7 @@ import { freePort } from '../../lab/free-port.ts'
 const BIN = path.join(import.meta.dirname, '../../bin/extauth.cjs')
 const START_MS = 60_000
 
-/** One proxy in a process of its own, which can be ended and started again at the same address. */
+/** A proxy, or a registry, in a process of its own, which can be ended and started again at the same address. */
 export interface Replica {
   readonly name: string
   readonly port: number
@@ -27,23 +27,21 @@ export interface Replica {
 
 export interface ReplicaOptions {
   readonly name: string
-  readonly directory: string
-  readonly args: readonly string[]
+  /** What `extauth` is started with, given its two addresses. */
+  readonly command: (listen: string, admin: string) => readonly string[]
   readonly env: Readonly<Record<string, string>>
   /** Each line that it prints, to standard output or error. */
   readonly onLine: (line: string) => void
   readonly onEnd: (how: number | string, isMeant: boolean) => void
-  /** A program and its arguments that starts what follows them. */
-  readonly through?: readonly string[]
 }
 
-/** Prepares a replica of `directory`; `start` runs it. */
+/** Prepares a process of the program; `start` runs it. */
 export async function createReplica(options: ReplicaOptions): Promise<Replica> {
-  const { name, directory, args, through = [] } = options
+  const { name, command } = options
   const [port, adminPort] = [await freePort(), await freePort()]
   const own = Object.entries(process.env).filter(([key]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(key))
   const env = { ...Object.fromEntries(own), ...options.env }
-  const addresses = ['--listen', `127.0.0.1:${port}`, '--admin', `127.0.0.1:${adminPort}`]
+  const args = [BIN, ...command(`127.0.0.1:${port}`, `127.0.0.1:${adminPort}`)]
   let child: ChildProcess | undefined
   let ended: Promise<number | string> = Promise.resolve(0)
   let starts = 0
@@ -74,8 +72,7 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
     async start() {
       replica.isMeantToEnd = false
       starts += 1
-      const [program, ...rest] = [...through, process.execPath, BIN, 'proxy', '--config', directory]
-      const started = spawn(program, [...rest, ...addresses, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
       child = started
       let last = ''
       for (const stream of [started.stdout, started.stderr])

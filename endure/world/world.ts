@@ -6,6 +6,7 @@ import type { Marks } from '../oracle/marks.ts'
 import type { Witness } from '../oracle/witness.ts'
 import { type Balancer, openBalancer } from './balancer.ts'
 import { type Configuration, openConfiguration } from './configuration.ts'
+import { writeRegistry } from './registry.ts'
 import { createReplica, type Replica } from './replica.ts'
 import { openStandIns, type StandIns } from './stand-ins.ts'
 import { openStore, type Store } from './store.ts'
@@ -20,6 +21,8 @@ export interface World {
   readonly configuration: Configuration
   /** The first is never ended before the run is over, so that its growth can be seen. */
   readonly replicas: readonly [lasting: Replica, other: Replica]
+  /** Lists MCP servers to the same callers. */
+  readonly registry: Replica
   /** Where the second one finds by how many milliseconds its clock is off, whenever it gets SIGUSR2. */
   readonly clockFile: string
   close(): Promise<void>
@@ -56,6 +59,7 @@ export async function openWorld({ findings, lines, marks, witness }: Watching): 
     const configuration = keep(await openConfiguration(balancer.port, standIns, store, marks))
     late.configuration = configuration
     const { directory } = configuration
+    const registryFile = await writeRegistry(directory, standIns.gates.identity.url)
     const clockFile = path.join(directory, '.clock')
     await writeFile(clockFile, '0')
     const movable = { NODE_OPTIONS: `--import=${MOVED_CLOCK}`, ENDURE_CLOCK_FILE: clockFile }
@@ -66,9 +70,12 @@ export async function openWorld({ findings, lines, marks, witness }: Watching): 
     ): Promise<Replica> => {
       const replica = await createReplica({
         name,
-        directory,
         env: { ...standIns.env, ...env },
-        args: ['--sts-endpoint', standIns.gates.sts.url, '--drain-grace', '5s', ...more],
+        command: (listen, admin) =>
+          ['proxy', '--config', directory, '--listen', listen, '--admin', admin].concat(
+            ['--sts-endpoint', standIns.gates.sts.url, '--drain-grace', '5s'],
+            more,
+          ),
         onLine: (line) => lines.read(name, line),
         onEnd: (how, isMeant) => {
           if (!isMeant) findings.add('process ended', `${name} ended with ${how}`)
@@ -81,10 +88,21 @@ export async function openWorld({ findings, lines, marks, witness }: Watching): 
       await replicaOf('replica-1', ['--inspector', 'bodies']),
       await replicaOf('replica-2', [], movable),
     ] as const
-    await Promise.all(replicas.map((replica) => replica.start()))
+    const registry = await createReplica({
+      name: 'registry',
+      env: {},
+      command: (listen, admin) =>
+        ['registry', '--config', registryFile].concat('--address', listen, '--internal-address', admin),
+      onLine: (line) => lines.read('registry', line),
+      onEnd: (how, isMeant) => {
+        if (!isMeant) findings.add('process ended', `the registry ended with ${how}`)
+      },
+    })
+    started.push({ close: () => registry.end('SIGKILL') })
+    await Promise.all([...replicas, registry].map((one) => one.start()))
     balancer.members = () => replicas.map(({ port, adminUrl }) => ({ port, readinessUrl: `${adminUrl}/readiness` }))
     await balancer.untilReady()
-    return { balancer, standIns, store, configuration, replicas, clockFile, close }
+    return { balancer, standIns, store, configuration, replicas, registry, clockFile, close }
   } catch (error) {
     await close()
     throw error

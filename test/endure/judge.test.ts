@@ -18,6 +18,11 @@ describe('an answer that is right', () => {
     ['comes as events', callOf(), outcomeOf(events(shownTo('c1.0-a')))],
     ['has all steps', steps, outcomeOf(events(progress('c1.0-a', 1), progress('c1.0-a', 2), done))],
     [
+      'has all servers',
+      callOf({ told: { kind: 'servers', names: ['a'] } }),
+      outcomeOf({ text: JSON.stringify({ servers: [{ server: { name: 'a' } }] }) }),
+    ],
+    [
       'has all bytes',
       callOf({ told: { kind: 'bytes', bytes: 18 } }),
       outcomeOf({ text: result('c1.0-a', { content: [{ type: 'text', text: '0123456789abcdef01' }] }) }),
@@ -59,6 +64,12 @@ describe('a planted defect is found:', () => {
     ],
     ['half of the JSON', 'torn answer that looks whole', callOf(), outcomeOf({ text: shownTo('c1.0-a').slice(0, 40) })],
     ['nothing', 'torn answer that looks whole', callOf(), outcomeOf({ text: '' })],
+    [
+      'a server is missing in a list',
+      'torn answer that looks whole',
+      callOf({ told: { kind: 'servers', names: ['a', 'b'] } }),
+      outcomeOf({ text: JSON.stringify({ servers: [{ server: { name: 'a' } }] }) }),
+    ],
     [
       'bytes are missing',
       'torn answer that looks whole',

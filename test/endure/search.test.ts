@@ -21,8 +21,8 @@ async function search(pages: Readonly<Record<string, string>>, values: readonly 
   )
   const searched = { pages: 0, values: 0 }
   const findings = { add: (_kind: string, what: string) => void found.push(what) }
-  const replica = { name: 'replica-1', adminUrl: url } as Parameters<typeof searchPages>[0]['replicas'][0]
-  await searchPages({ replicas: [replica, { ...replica, name: 'replica-2' }] }, marks, findings, searched)
+  const processes = ['replica-1', 'replica-2'].map((name) => ({ name, adminUrl: url }))
+  await searchPages(processes, marks, findings, searched)
   const store = { dump: () => Promise.resolve(values) } as Parameters<typeof searchStore>[0]['store']
   await searchStore({ store }, marks, findings, searched)
   return { found, searched }
