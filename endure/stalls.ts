@@ -5,7 +5,7 @@ export const STALL = 'the harness stood still'
 
 const TICK_MS = 100
 /** Shorter ones are within what every deadline leaves. */
-const LEAST_MS = 1_000
+const LEAST_MS = 400
 
 /** Notes when the machine gave this process no time: what is late then is nobody's fault but its own. */
 export function watchOwnStalls(log: FaultLog): { stop(): void; totalMs(): number } {

@@ -28,6 +28,7 @@ const LEVELS: ReadonlyMap<unknown, string> = new Map([
   [50, 'error'],
 ])
 const MOST_SHOWN = 120
+const MOST_OF_ERROR = 600
 /** All replicas have the address that clients use for their resources, and none listens there. */
 const EXPECTED = /\.resourceUrl {2}its port is /
 const KEPT_MS = 120_000
@@ -51,7 +52,8 @@ export function createLines(
       const { msg, level, requestId, status, detail } = JSON.parse(line) as Record<string, unknown>
       const name = LEVELS.get(level)
       if (name !== undefined && !EXPECTED.test(String(msg))) {
-        const warning = `${name} ${String(msg).slice(0, MOST_SHOWN)}`
+        const more = name === 'error' ? ` ${line.slice(0, MOST_OF_ERROR)}` : ''
+        const warning = `${name} ${String(msg).slice(0, MOST_SHOWN)}${more}`
         warnings.set(warning, (warnings.get(warning) ?? 0) + 1)
       }
       if (msg !== 'request' || typeof requestId !== 'string') return
