@@ -18,12 +18,13 @@ import { runAws } from './parts/aws.ts'
 import { runCallers } from './parts/callers.ts'
 import { runLogins } from './parts/logins.ts'
 import { runInspector } from './parts/inspector.ts'
+import { runTokens } from './parts/tokens.ts'
 import { runTraces } from './parts/traces.ts'
 import { runWorkers } from './parts/workers.ts'
 import { runProcessCost } from './parts/process-cost.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|aws|workers|inspector|traces|process]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|tokens|aws|workers|inspector|traces|process]
                  [--size BYTES] [--connections N] [--against DIRECTORY] [--caddy FILE]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
@@ -170,6 +171,7 @@ const main = async (): Promise<void> => {
       add(await runCallers(generator, backend.url, options))
     }
     if (wants('logins')) add(await runLogins(generator, backend.url, logins))
+    if (wants('tokens')) add(await runTokens(generator, backend.url, logins))
     if (wants('aws')) add(await runAws(generator, backend.url, logins))
     if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
     if (wants('inspector')) add(await runInspector(generator, backend.url, { ...callers, against: values.against }))

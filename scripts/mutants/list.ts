@@ -18,6 +18,7 @@ import { LOGIN_GUARDS } from './login-guards.ts'
 import { LOGIN_RULES } from './login-rules.ts'
 import { LOGINS } from './logins.ts'
 import type { Mutation } from './mutation.ts'
+import { ON_BEHALF } from './on-behalf.ts'
 import { OUTBOUND } from './outbound.ts'
 import { PERSONAL_LOGINS } from './personal-logins.ts'
 import { PODS } from './pods.ts'
@@ -38,6 +39,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CREDENTIALS,
   ...AWS,
   ...CLIENTS,
+  ...ON_BEHALF,
   ...VOUCHED,
   ...LOGINS,
   ...LOGIN_GUARDS,

@@ -2,6 +2,7 @@ import type { Mutation } from './mutation.ts'
 
 const ANSWERS = ['test/obtain/xaa-answers.test.ts']
 const SOURCE = ['test/obtain/xaa.test.ts']
+const SESSION = ['test/obtain/xaa-upstream.test.ts']
 const READER = 'src/obtain/id-jag.ts'
 
 /** Type `xaa`: the caller whom the identity provider vouches for, and what it says of them. */
@@ -74,6 +75,97 @@ export const VOUCHED: readonly Mutation[] = [
     file: 'src/obtain/token-to-show.ts',
     find: ", 'insufficient_user_authentication'])",
     replace: '])',
+    tests: SESSION,
+  },
+  {
+    rule: 'what comes with an assertion is no token for a header',
+    file: READER,
+    find: '!/^n_a$/i.test(tokenType)',
+    replace: "tokenType === ''",
+    tests: ANSWERS,
+  },
+  {
+    rule: 'an assertion is signed',
+    file: READER,
+    find: "shape.kind !== 'jwt' || text.endsWith('.')",
+    replace: "shape.kind !== 'jwt'",
+    tests: ANSWERS,
+  },
+  {
+    rule: 'an assertion that is over is not shown',
+    file: READER,
+    find: '!(exp * 1_000 > context.nowMs)',
+    replace: 'exp <= 0',
+    tests: ANSWERS,
+  },
+  {
+    rule: 'an assertion ends when it says, whatever is said of it',
+    file: READER,
+    find: 'Math.min(expiresAtMs, exp * 1_000)',
+    replace: 'expiresAtMs',
+    tests: SOURCE,
+  },
+  {
+    rule: 'an opaque token is no ID token',
+    file: READER,
+    find: "  if (format !== 'jwt') throw notAnIdToken('it is opaque')\n",
+    replace: '',
+    tests: SOURCE,
+  },
+  {
+    rule: 'an ID token says whose it is',
+    file: READER,
+    find: "  if (subject === '') throw notAnIdToken('it has no sub')\n",
+    replace: '',
+    tests: SOURCE,
+  },
+  {
+    rule: 'a token whose claims say that it is no ID token is none',
+    file: READER,
+    find: "typ !== undefined && typ !== 'ID'",
+    replace: "typ === ''",
+    tests: SOURCE,
+  },
+  {
+    rule: 'what somebody is vouched for is given to no other caller',
+    file: 'src/obtain/xaa.ts',
+    find: '[leg, caller.tokenDigest]',
+    replace: '[leg]',
+    tests: ['test/obtain/isolation.test.ts'],
+  },
+  {
+    rule: 'an assertion is no token for the backend',
+    file: 'src/obtain/xaa.ts',
+    find: '[leg, caller.tokenDigest]',
+    replace: '[caller.tokenDigest]',
+    tests: ['test/obtain/isolation.test.ts'],
+  },
+  {
+    rule: 'an assertion is not shown in its last seconds',
+    file: 'src/obtain/xaa.ts',
+    find: 'expiresAtMs - ASSERTION_MARGIN_MS, shown.expiresAtMs)',
+    replace: 'expiresAtMs, shown.expiresAtMs)',
+    tests: SOURCE,
+  },
+  {
+    rule: 'an assertion ends with the ID token that it was given for',
+    file: 'src/obtain/xaa.ts',
+    find: 'Math.min(expiresAtMs - ASSERTION_MARGIN_MS, shown.expiresAtMs)',
+    replace: 'expiresAtMs - ASSERTION_MARGIN_MS',
+    tests: SESSION,
+  },
+  {
+    rule: 'only a refused assertion is asked for anew',
+    file: 'src/obtain/xaa.ts',
+    find: "response.status === 400 && errorOf(response) === 'invalid_grant'",
+    replace: 'response.status >= 400',
+    tests: SOURCE,
+  },
+  {
+    rule: 'an ID token that was refused is not shown again at once',
+    file: 'src/obtain/xaa.ts',
+    find: 'isKeyedByToken: auth.upstream === undefined,',
+    replace: 'isKeyedByToken: false,',
     tests: SOURCE,
   },
 ]

@@ -42,6 +42,15 @@ describe('a caller who logged in here', () => {
     expect(endpoint.received).toHaveLength(2)
   })
 
+  test('has a token that ends with the upstream’s', async () => {
+    const { ask, tokens, clock } = open()
+    tokens.lifetimeMs = 120_000
+    await ask()
+    clock.advance(110_000)
+    await ask()
+    expect(endpoint.received).toHaveLength(2)
+  })
+
   test('of whom more is wanted logs in anew: nothing is refreshed, the provider is told what', async () => {
     const { ask, tokens } = open()
     endpoint.answer = refused(50076, { claims: CLAIMS })

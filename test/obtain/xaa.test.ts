@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { ANONYMOUS, asFailure, Failure, Secret } from '../../src/core/index.ts'
-import { createCaller, START_MS } from '../support/ports.ts'
+import { ANONYMOUS, asFailure } from '../../src/core/index.ts'
+import { START_MS } from '../support/ports.ts'
 import { tokenOf } from '../support/shown-tokens.ts'
 import { createSockets } from '../support/sockets.ts'
 import { json } from './harness.ts'
-import { idCaller, openXaa, parameter } from './xaa-rig.ts'
+import { idCaller, openXaa } from './xaa-rig.ts'
 import { asserted, granted, ID_JAG_TYPE, jag, jwt, RESOURCE, TARGET } from './xaa-tokens.ts'
 
 const sockets = createSockets()
@@ -102,6 +102,16 @@ describe('both are kept', () => {
     expect([idp.received.length, target.received.length]).toEqual([2, 3])
   })
 
+  test('an assertion ends when it says, however long it is said to live', async () => {
+    const { stage, obtain, idp, clock } = await openXaa(sockets)
+    idp.answer = json(asserted(jag({ exp: START_MS / 1_000 + 60 }), { expires_in: 300 }))
+    const caller = idCaller()
+    expect(await stage.reject(await obtain(caller))).toBe(true)
+    clock.advance(55_000)
+    await obtain(caller)
+    expect(idp.received).toHaveLength(2)
+  })
+
   test('an assertion that ends sooner is used once', async () => {
     const { header, idp, rig, clock } = await openXaa(sockets)
     idp.answer = json(asserted(jag({ exp: START_MS / 1_000 + 5 })))
@@ -148,6 +158,25 @@ describe('a refused assertion', () => {
   })
 })
 
+describe('asked once are', () => {
+  test('an identity provider that refused an ID token, for ten seconds', async () => {
+    const { header, idp, clock } = await openXaa(sockets)
+    idp.answer = json({ error: 'invalid_grant' }, 400)
+    for (const _ of range(5)) expect(await header(idCaller()).catch(codeOf)).toBe('invalid_token')
+    expect(idp.received).toHaveLength(1)
+    clock.advance(10_000)
+    expect(await header(idCaller()).catch(codeOf)).toBe('invalid_token')
+    expect(idp.received).toHaveLength(2)
+  })
+
+  test('both, where the target wants something else than another assertion', async () => {
+    const { header, idp, target } = await openXaa(sockets)
+    target.answer = json({ error: 'invalid_scope' }, 400)
+    expect(await header(idCaller()).catch(codeOf)).toBe('config_error')
+    expect([idp.received.length, target.received.length]).toEqual([1, 1])
+  })
+})
+
 describe('whose own token is no ID token for us', () => {
   const wrong: readonly (readonly [string, Parameters<typeof idCaller>[0]])[] = [
     ['is for another client', { claims: { aud: 'others' } }],
@@ -177,66 +206,6 @@ describe('whose own token is no ID token for us', () => {
     expect(await header(idCaller({ claims, token: jwt(claims, { typ: 'JWT' }) }))).toBe(
       'authorization: Bearer token-of-alice-at-i',
     )
-  })
-})
-
-describe('a session', () => {
-  const upstream = { provider: 'corp', kind: 'id_token', issuer: 'https://login.example', isExplicit: true } as const
-  const open = async (tokens: readonly string[], reject = true) => {
-    let count = 0
-    const kinds: string[] = []
-    const upstreamTokens = {
-      current: (_caller: unknown, _provider: string, kind: string) => {
-        kinds.push(kind)
-        const token = new Secret(tokens[Math.min(count, tokens.length - 1)] ?? '')
-        return Promise.resolve({ token, freshUntilMs: Infinity, expiresAtMs: undefined })
-      },
-      reject: () => ((count += 1), Promise.resolve(reject)),
-      demand: () => Promise.reject(new Error('nothing is demanded')),
-    }
-    return { kinds, ...(await openXaa(sockets, { upstream, upstreamTokens })) }
-  }
-  const session = () => createCaller({ issuer: 'https://login.example', claims: { tsid: 'session-1' }, token: 'ours' })
-
-  test('shows the ID token that the upstream gave', async () => {
-    const { header, idp, kinds } = await open([jwt({ sub: 'alice', iss: 'corp' })])
-    expect(await header(session())).toBe('authorization: Bearer token-of-alice-at-corp')
-    expect(idp.received.map((request) => parameter(request, 'subject_token'))).toEqual([
-      jwt({ sub: 'alice', iss: 'corp' }),
-    ])
-    expect(kinds).toEqual(['id_token'])
-    expect(JSON.stringify(idp.received)).not.toContain('ours')
-  })
-
-  test('whose ID token is refused shows the next one', async () => {
-    const [first, second] = [jwt({ sub: 'a', n: 1 }), jwt({ sub: 'a', iss: 'corp', n: 2 })]
-    const { header, idp } = await open([first, second])
-    idp.answer = (request, response) =>
-      (parameter(request, 'subject_token') === first
-        ? json({ error: 'invalid_grant' }, 400)
-        : json(asserted(jag({ sub: 'a', act: 'corp' }))))(request, response)
-    expect(await header(session())).toBe('authorization: Bearer token-of-a-at-corp')
-  })
-
-  test.each([
-    ['whose ID tokens are all refused is over', { error: 'invalid_grant' }, 'no_session', 2],
-    [
-      'that is asked for a stronger login is not refreshed',
-      { error: 'insufficient_user_authentication' },
-      'insufficient_user_authentication',
-      1,
-    ],
-  ])('%s', async (_what, body, code, requests) => {
-    const { header, idp } = await open([jwt({ sub: 'a', n: 1 }), jwt({ sub: 'a', n: 2 })])
-    idp.answer = json(body, 400)
-    await expect(header(session())).rejects.toMatchObject({ code })
-    expect(idp.received).toHaveLength(requests)
-  })
-
-  test('of another issuer has no upstream, whatever its token is', async () => {
-    const { header, idp } = await open([jwt({ sub: 'a' })])
-    await expect(header(idCaller())).rejects.toBeInstanceOf(Failure)
-    expect(idp.received).toEqual([])
   })
 })
 
