@@ -33,7 +33,7 @@ const NOT_EVALUATED: FieldTable = {
 }
 
 const TELEMETRY = told(
-  'traces and metrics are those of the process: OTEL_EXPORTER_OTLP_ENDPOINT and the admin listener',
+  'traces and metrics are those of the process: OTEL_EXPORTER_OTLP_ENDPOINT, in a cluster by podTemplateSpec, and the admin listener',
 )
 const SESSIONS = told('sessions are those of the remote server, and nothing of them is kept here')
 

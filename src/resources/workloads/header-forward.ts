@@ -16,9 +16,17 @@ import {
 /** More are a mistake, and each costs each request. */
 const MAX_HEADERS = 32
 
+/** A value on one line; what else it may not be is said below. */
+const headerText = () =>
+  z
+    .string()
+    .min(1)
+    .max(8192)
+    .regex(/^\P{Cc}*$/u, { error: 'expected one line without control characters', abort: true })
+
 const plaintext = () =>
   withCel(
-    z.record(headerName().min(1), z.string().min(1).max(8192)).meta({ maxProperties: MAX_HEADERS }),
+    z.record(headerName().min(1), headerText()).meta({ maxProperties: MAX_HEADERS }),
     'self.all(name, size(name) >= 1 && size(name) <= 256)',
     'expected header names of at most 256 characters',
   ).superRefine((headers, context) => {

@@ -35,6 +35,8 @@ const BEYOND_CEL = [
   /: needs "allowConfidentialClientRegistration"$/,
   /: a client on this machine is a public one; expected URLs of other hosts$/,
   /: secrets of clients would be given out over plain http; expected /,
+  // CEL in a definition can take no URL apart that is text.
+  /: plain http is for loopback and in-cluster names only; expected none, and endpoints with https$/,
   // Fields of others' manifests that are refused: the definition has them so that the webhook can say why.
   ...REFUSED_SENTENCES.map(
     (sentence) => new RegExp(`: ${sentence.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`),
