@@ -1,40 +1,13 @@
 import { afterEach, expect, test } from 'vitest'
-import { openMetrics } from '../../src/report/metrics.ts'
 import type { KubeObject } from '../../src/kube/index.ts'
-import { type Controller, createController } from '../../src/operator/controller.ts'
-import { ownTypes } from '../../src/operator/index.ts'
-import { silentLog } from '../kube/manual-timers.ts'
 import { createFakeCluster, type FakeCluster } from './fake-cluster.ts'
+import { closeAll, type Closers, startController } from './start-controller.ts'
 
 // An MCPOIDCConfig in a cluster: what its status says, what its workloads are told, and what pods of a proxy get of it.
-const closers: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close()
-})
+const closers: Closers = []
+afterEach(() => closeAll(closers))
 
-const types = ownTypes('extauth.dev')
-
-async function start({ client }: FakeCluster): Promise<Controller> {
-  const controller = createController({
-    client,
-    types,
-    settings: { apiGroup: 'extauth.dev', image: 'mcp-extauth:test', restrictPodTemplate: false, secretsByLabel: false },
-    namespace: undefined,
-    watchSecrets: false,
-    ownsKinds: true,
-    writesStatus: true,
-    isLeader: () => true,
-    instance: 'test',
-    clock: { now: () => Date.now() },
-    log: silentLog,
-    metrics: openMetrics(),
-  })
-  closers.push(() => controller.close())
-  await controller.observed.synced
-  controller.start()
-  await controller.idle()
-  return controller
-}
+const start = (cluster: FakeCluster) => startController(cluster, closers)
 
 const object = (kind: string, name: string, spec: object): KubeObject => ({
   apiVersion: 'extauth.dev/v1beta1',
