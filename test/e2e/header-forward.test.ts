@@ -83,6 +83,29 @@ it('without its secret a request is answered 500 and never sent without it', asy
   expect(await readiness.text()).toContain('headerForward.addHeadersFromSecret.0.valueSecretRef')
 }, 60_000)
 
+it('check shows the backend the same headers, and names a secret that is missing', async () => {
+  const remoteUrl = await sockets.http((request, response) => {
+    const isKnown = request.headers['x-tenant-id'] === '42' && request.headers['x-api-key'] === 'the-key'
+    const serverInfo = { name: 'tenant', version: '1' }
+    const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo }
+    response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }))
+  })
+  const files = {
+    'tenant.json': manifest('MCPServerEntry', { remoteUrl: `${remoteUrl}/mcp`, headerForward: HEADER_FORWARD }),
+  }
+  const check = async (more: Readonly<Record<string, string>>): Promise<string> => {
+    const args = ['check', '--config', '{dir}/tenant.json', '--secrets-dir', '{dir}/secrets']
+    const running = await startWith(sockets, { ...files, ...more }, args)
+    await running.ended
+    return running.stdout() + running.stderr()
+  }
+  expect(await check({ 'secrets/tenant/api-key': 'the-key' })).toMatch(/tenant .*answers initialize/)
+  const without = await check({ 'secrets/tenant/other': 'the-key' })
+  expect(without).toContain('headerForward.addHeadersFromSecret.0.valueSecretRef')
+  expect(without).not.toContain('answers initialize')
+}, 60_000)
+
 it('a remote server is trusted by the authorities of its manifest alone', async () => {
   const server = createServer(TLS.server, (_request, response) => void response.end('fine'))
   sockets.closing({
