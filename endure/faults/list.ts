@@ -25,22 +25,33 @@ const network = (what: string, gates: readonly GateName[], parts: readonly Part[
   }))
 
 /** A service that is reached and behaves badly. */
-const service = (name: string, parts: readonly Part[], on: Settings, off: Settings): Fault => ({
+const service = (
+  name: string,
+  parts: readonly Part[],
+  on: Settings,
+  off: Settings,
+  lastsMs: Fault['lastsMs'] = SHORT,
+): Fault => ({
   name,
   parts,
-  lastsMs: SHORT,
+  lastsMs,
   begin: ({ standIns }) => {
     standIns.faults.set(on)
     return Promise.resolve(() => standIns.faults.set(off))
   },
 })
 
-const exchange = (mode: 'slow' | 'throttled' | 'broken' | 'revoking', parts: readonly Part[]): Fault =>
-  service(`exchange ${mode}`, parts, { exchange: mode, slowMs: 3_000 }, { exchange: 'none' })
-const introspection = (mode: 'slow' | 'throttled' | 'broken'): Fault =>
+const TROUBLES = ['slow', 'throttled', 'broken'] as const
+type Trouble = (typeof TROUBLES)[number]
+const exchange = (mode: Trouble): Fault =>
+  service(`exchange ${mode}`, ['provider'], { exchange: mode, slowMs: 3_000 }, { exchange: 'none' })
+const introspection = (mode: Trouble): Fault =>
   service(`introspection ${mode}`, ['introspection'], { introspection: mode, slowMs: 3_000 }, { introspection: 'none' })
-const sts = (mode: 'slow' | 'throttled' | 'broken' | 'revoking', parts: readonly Part[]): Fault =>
-  service(`STS ${mode}`, parts, { sts: mode, slowMs: 3_000 }, { sts: 'none' })
+const sts = (mode: Trouble): Fault => service(`STS ${mode}`, ['sts'], { sts: mode, slowMs: 3_000 }, { sts: 'none' })
+
+/** It happens in a moment: what is issued after it is good again, and the product gets others. */
+const revoking = (what: 'exchange' | 'sts'): Fault =>
+  service(`${what} takes back what it issued`, ['revoked'], { [what]: 'revoking' }, { [what]: 'none' }, [1_000, 1_000])
 
 const STORE: readonly Part[] = ['store', 'own server']
 
@@ -60,18 +71,9 @@ export const FAULTS: readonly Fault[] = [
   ...network('STS', ['sts'], ['sts']),
   ...network('the workspace', ['workspace'], ['workspace']),
   ...network('the backend', ['backend'], ['backend']),
-  exchange('slow', ['provider']),
-  exchange('throttled', ['provider']),
-  exchange('broken', ['provider']),
-  // The product gets others, and nobody notices.
-  exchange('revoking', []),
-  introspection('slow'),
-  introspection('throttled'),
-  introspection('broken'),
-  sts('slow', ['sts']),
-  sts('throttled', ['sts']),
-  sts('broken', ['sts']),
-  sts('revoking', []),
+  ...TROUBLES.flatMap((mode) => [exchange(mode), introspection(mode), sts(mode)]),
+  revoking('exchange'),
+  revoking('sts'),
   storeNetwork('down'),
   storeNetwork('silent'),
   ...PROCESS_FAULTS,

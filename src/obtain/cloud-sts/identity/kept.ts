@@ -31,6 +31,7 @@ export function createKeptIdentity(
   let refreshAtMs = Infinity
   let flight: Promise<AwsKeys> | undefined
   let failure: Failure | undefined
+  let failedAtMs = -Infinity
   let pausedUntilMs = -Infinity
   let pauseMs = FIRST_PAUSE_MS
 
@@ -52,11 +53,15 @@ export function createKeptIdentity(
   }
   const fail = (error: unknown): never => {
     failure = asFailure(error)
-    pausedUntilMs = clock.now() + pauseMs
+    failedAtMs = clock.now()
+    pausedUntilMs = failedAtMs + pauseMs
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     log.warn({ identity: name, reason: failure.code, detail: failure.detail }, 'no new AWS credentials')
     throw failure
   }
+  // What is after now was noted by a clock that has been set back since: it holds nobody up.
+  const isPaused = (nowMs: number): boolean => failedAtMs <= nowMs && nowMs < pausedUntilMs
+  const areNew = (nowMs: number): boolean => obtainedAtMs <= nowMs && nowMs < obtainedAtMs + NEW_MS
   const renew = (): Promise<AwsKeys> => {
     flight ??= metrics
       .counted(fetch().then(take))
@@ -70,17 +75,16 @@ export function createKeptIdentity(
       const nowMs = clock.now()
       if (keys !== undefined && nowMs < keys.expiresAtMs) {
         // A failure is logged, and these are still good.
-        if (nowMs >= refreshAtMs && nowMs >= pausedUntilMs && flight === undefined) renew().catch(() => undefined)
+        if (nowMs >= refreshAtMs && !isPaused(nowMs) && flight === undefined) renew().catch(() => undefined)
         return keys
       }
-      if (flight === undefined && failure !== undefined && nowMs < pausedUntilMs)
-        throw again(failure, pausedUntilMs - nowMs)
+      if (flight === undefined && failure !== undefined && isPaused(nowMs)) throw again(failure, pausedUntilMs - nowMs)
       return renew()
     },
     async reject(refused) {
       if (keys !== undefined && keys.accessKeyId !== refused.accessKeyId) return true
       const nowMs = clock.now()
-      if (flight === undefined && (nowMs < pausedUntilMs || nowMs < obtainedAtMs + NEW_MS)) return false
+      if (flight === undefined && (isPaused(nowMs) || areNew(nowMs))) return false
       const renewed = await renew().catch(() => undefined)
       return renewed !== undefined && renewed.accessKeyId !== refused.accessKeyId
     },

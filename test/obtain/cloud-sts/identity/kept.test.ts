@@ -168,4 +168,18 @@ describe('an identity that is kept', () => {
     expect(await identity.reject(keys)).toBe(false)
     expect(waiting).toHaveLength(0)
   })
+
+  test('that AWS refuses is renewed, and a failure is forgotten, when the clock was set back meanwhile', async () => {
+    const { identity, keys } = await started()
+    nowMs -= 10 * MINUTE
+    const again = identity.reject(keys)
+    waiting.shift()?.reject(unavailable())
+    expect(await again).toBe(false)
+    nowMs -= 10 * MINUTE
+    const next = keysUntil(nowMs + HOUR)
+    const last = identity.reject(keys)
+    waiting.shift()?.resolve(next)
+    expect(await last).toBe(true)
+    expect(identity.current()).toBe(next)
+  })
 })
