@@ -58,7 +58,7 @@ export {
   JWT_BEARER,
   type TrustedIssuer,
 } from './programs/grants-without-login.ts'
-export { takesWorkloads, type WorkloadEntry, workloadEntries } from './programs/workload-entries.ts'
+export { takesWorkloads, trustedIssuersOf, type WorkloadEntry, workloadEntries } from './programs/workload-entries.ts'
 export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export type { CaBundleRef } from './ca-bundle.ts'

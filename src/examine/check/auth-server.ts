@@ -1,13 +1,14 @@
 import { type ResolvedAuthServer, secretsNamedBy, upstreamClient } from '../../resources/index.ts'
 import { ConfigError } from '../../compose/index.ts'
 import { loadRooms, type Services } from '../../compose/proxy/index.ts'
+import { assertionTasks } from './assertions.ts'
 import { checkClients } from './clients.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
 import { upstreamTasks } from './upstream.ts'
 
-/** Secrets and store of an embedded authorization server, and the upstream providers that its users are sent to. */
+/** Secrets and store of an embedded authorization server, the upstream providers that its users are sent to, and whose assertions count. */
 export function authServerTasks(
   server: ResolvedAuthServer,
   services: Services,
@@ -27,6 +28,7 @@ export function authServerTasks(
     ...tokens,
     () => open(server, services, listenUrl, context),
     ...upstreamTasks(server, listenUrl, context),
+    ...assertionTasks(server, context),
   ]
 }
 

@@ -60,3 +60,17 @@ export function workloadEntries(
   )
   return [...own, ...theirs]
 }
+
+/** Everybody whose assertions about users or programs give tokens at a server, each once. */
+export function trustedIssuersOf(
+  spec: WithWorkloads & Pick<EmbeddedAuthServer, 'issuer' | 'identityAssertions'>,
+): readonly TrustedIssuer[] {
+  const all = [...(spec.identityAssertions?.issuers ?? []), ...workloadEntries(spec, '').map(({ issuer }) => issuer)]
+  const settings = all.map(({ issuerUrl, jwksUrl, caBundleRef, allowPrivateIP }) => ({
+    issuerUrl,
+    jwksUrl,
+    caBundleRef,
+    allowPrivateIP,
+  }))
+  return [...new Map(settings.map((issuer) => [JSON.stringify(issuer), issuer])).values()]
+}
