@@ -9,7 +9,7 @@ import { obo } from '../../src/resources/on-behalf/obo.ts'
 import { tokenExchange } from '../../src/resources/token-exchange.ts'
 import type { createSockets } from '../support/sockets.ts'
 import { tokenOf } from '../support/shown-tokens.ts'
-import { vouching, withIdToken, xaaSpec } from './vouching.ts'
+import { redeeming, vouching, vouchingAs, withIdToken, xaaSpec } from './vouching.ts'
 import {
   createManualClock,
   createRecordingLog,
@@ -69,8 +69,10 @@ export const GRANTS = ['exchange', 'clientCredentials', 'obo', 'xaa'] as const
 /** Those of them that give a token of each caller's. */
 export const OF_CALLERS = ['exchange', 'obo', 'xaa'] as const satisfies readonly (typeof GRANTS)[number][]
 export type Grant = (typeof GRANTS)[number]
+/** The endpoints that callers' tokens are shown to, in one way or another: type `xaa` has two of them. */
+export const SHOWN_TO = [...OF_CALLERS, 'assertion'] as const
 /** How many credentials so many callers have between them. */
-export const credentialsOf = (grant: Grant, callers: number): number =>
+export const credentialsOf = (grant: Grant | 'assertion', callers: number): number =>
   grant === 'clientCredentials' ? Math.min(1, callers) : callers
 
 const CLIENT = { clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' } }
@@ -134,6 +136,12 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
     }
   }
 
+  const whenOpen = (opened: Promise<ReturnType<typeof open>>) => ({
+    stage: { reject: async (armed: Armed) => (await opened).stage.reject(armed) },
+    header: async (caller: Caller) => (await opened).header(withIdToken(caller)),
+    obtain: async (caller: Caller) => (await opened).obtain(withIdToken(caller)),
+  })
+
   return {
     clock,
     log,
@@ -168,16 +176,22 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         upstream,
       }),
     /** The target is `tokenUrl`; the identity provider before it is one that vouches for everybody. */
-    xaa: (spec: Readonly<Record<string, unknown>>, name = 'github') => {
-      const opened = sockets
-        .http(vouching)
-        .then((idp) => open({ ...named(name, JSON.stringify(spec)), type: 'xaa', spec: xaaSpec(spec, `${idp}/token`) }))
-      return {
-        stage: { reject: async (armed: Armed) => (await opened).stage.reject(armed) },
-        header: async (caller: Caller) => (await opened).header(withIdToken(caller)),
-        obtain: async (caller: Caller) => (await opened).obtain(withIdToken(caller)),
-      }
-    },
+    xaa: (spec: Readonly<Record<string, unknown>>, name = 'github') =>
+      whenOpen(
+        sockets
+          .http(vouching)
+          .then((idp) =>
+            open({ ...named(name, JSON.stringify(spec)), type: 'xaa', spec: xaaSpec(spec, `${idp}/token`) }),
+          ),
+      ),
+    /** The same the other way round: the identity provider is `tokenUrl`, and the target gives what that one would have given. */
+    assertion: ({ tokenUrl, ...spec }: Readonly<Record<string, unknown>>, name = 'github') =>
+      whenOpen(
+        Promise.all([sockets.http(vouchingAs(String(tokenUrl))), sockets.http(redeeming)]).then(([idp, target]) => {
+          const asked = xaaSpec({ ...spec, tokenUrl: `${target}/token` }, `${idp}/token`)
+          return open({ ...named(name, JSON.stringify(spec)), type: 'xaa', spec: asked })
+        }),
+      ),
     upstreamInject: (upstream: UpstreamUse) =>
       open({ ...named('inject', 'h'), type: 'upstreamInject', spec: { providerName: upstream.provider }, upstream }),
     bearer: (spec: AuthSpecs['bearerToken']) => open({ ...named('bearer', 'h'), type: 'bearerToken', spec }),

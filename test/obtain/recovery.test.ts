@@ -9,8 +9,8 @@ import {
   GRANTS,
   issued,
   json,
-  OF_CALLERS,
   type RigOptions,
+  SHOWN_TO,
   startEndpoint,
 } from './harness.ts'
 
@@ -31,7 +31,7 @@ const OUTAGES: Readonly<Record<string, Answer>> = {
 
 const rigOf = (options: RigOptions = {}) => createRig(sockets, { secrets: { 'idp/secret': 's3cret' }, ...options })
 
-describe.concurrent.each(GRANTS)('%s', (grant) => {
+describe.concurrent.each([...GRANTS, 'assertion'] as const)('%s', (grant) => {
   const credentials = credentialsOf(grant, 100)
 
   test.each(Object.entries(OUTAGES))(
@@ -87,7 +87,7 @@ describe.concurrent.each(GRANTS)('%s', (grant) => {
   })
 })
 
-describe.each(OF_CALLERS)('%s', (grant) => {
+describe.each(SHOWN_TO)('%s', (grant) => {
   test('after an endpoint that hung is well, nobody waits for a call that was sent before', async () => {
     const clock = createManualClock()
     const hangs: Answer = () => undefined

@@ -10,8 +10,8 @@ import {
   GRANTS,
   issued,
   json,
-  OF_CALLERS,
   type RigOptions,
+  SHOWN_TO,
   startEndpoint,
 } from './harness.ts'
 import { shownIn } from './vouching.ts'
@@ -67,7 +67,7 @@ describe.each(GRANTS)('%s', (grant) => {
   })
 })
 
-describe.each(OF_CALLERS)('%s', (grant) => {
+describe.each(SHOWN_TO)('%s', (grant) => {
   test('while the endpoint is down, live credentials serve, others hear when to come back, and few probes reach it', async () => {
     const clock = createManualClock()
     const rig = rigOf({ clock })

@@ -1,10 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, request as ask, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { decodeJwt } from 'jose'
 import type { Caller } from '../../src/core/index.ts'
 import { xaa } from '../../src/resources/on-behalf/xaa.ts'
 import { START_MS } from '../support/ports.ts'
 import { showing, tokenOf } from '../support/shown-tokens.ts'
-import { asserted, jag, TARGET } from './xaa-tokens.ts'
+import { asserted, granted, jag, TARGET } from './xaa-tokens.ts'
 
 const DAYS = 10 * 86_400
 
@@ -17,6 +18,34 @@ export const vouching = (request: IncomingMessage, response: ServerResponse): vo
     const assertion = jag({ client_id: 'us', resource: undefined, exp: START_MS / 1_000 + DAYS, of })
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify(asserted(assertion, { expires_in: DAYS })))
+  })
+}
+
+/** An identity provider that vouches as `tokenUrl` gives tokens: an assertion in place of each, which says what was given. */
+export const vouchingAs = (tokenUrl: string) => (request: IncomingMessage, response: ServerResponse) => {
+  const { 'content-type': type, authorization = '' } = request.headers
+  const asked = ask(tokenUrl, { method: 'POST', headers: { 'content-type': type, authorization } }, (answered) => {
+    void text(answered).then((body) => {
+      const { 'content-type': of = '', 'retry-after': after } = answered.headers
+      const head = { 'content-type': of, ...(after === undefined ? {} : { 'retry-after': after }) }
+      response.writeHead(answered.statusCode ?? 0, head)
+      if (answered.statusCode !== 200) return response.end(body)
+      const { access_token: given, expires_in: seconds } = JSON.parse(body) as Record<string, unknown>
+      const assertion = jag({ client_id: 'us', resource: undefined, exp: START_MS / 1_000 + DAYS, given })
+      return response.end(JSON.stringify(asserted(assertion, { expires_in: seconds })))
+    })
+  })
+  asked.once('error', () => response.socket?.destroy())
+  response.once('close', () => asked.destroy())
+  request.pipe(asked)
+}
+
+/** A server that gives for such an assertion the token that it speaks of. */
+export const redeeming = (request: IncomingMessage, response: ServerResponse): void => {
+  void text(request).then((form) => {
+    const { given = '' } = decodeJwt<{ given?: string }>(new URLSearchParams(form).get('assertion') ?? '')
+    response.writeHead(200, { 'content-type': 'application/json' })
+    return response.end(JSON.stringify(granted(given)))
   })
 }
 
