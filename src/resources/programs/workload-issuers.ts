@@ -39,6 +39,12 @@ type WorkloadRule = z.output<ReturnType<typeof workloads>>[number]
 
 /** What expressions can be evaluated and hardly mean. */
 export const workloadRemarks = (rules: readonly WorkloadRule[] = []): readonly Remark[] =>
-  rules.flatMap(({ match }, index) =>
-    matcherRemarks(match).map((message) => ({ path: ['workloads', index, 'match'], message })),
-  )
+  rules.flatMap(({ match }, index) => {
+    const isForAll = !/\bclaims\b/.test(match)
+    return [...(isForAll ? [FOR_ALL] : []), ...matcherRemarks(match)].map((message) => ({
+      path: ['workloads', index, 'match'],
+      message,
+    }))
+  })
+
+const FOR_ALL = 'it asks for no claim: whatever the issuer signs for us counts, of every program that it knows'
