@@ -142,7 +142,7 @@ const keycloak: Peer = {
         told(`login and refresh through client "${clientId}"`, await askLogin(running, world, clientId))
       const { wrong, rows, noAssertion } = await askProxy(running, world)
       const ways = 'client-secret, client-jwt, client-x509, federated (projected token, SVID)'
-      const grants = 'token exchange, client_credentials, jwt-bearer (obo, second leg of xaa)'
+      const grants = 'token exchange, introspection, client_credentials, jwt-bearer (obo, second leg of xaa)'
       told(`${rows} routes of docs/keycloak.md, ${ways}; ${grants}; thumbprints by openssl`, wrong)
       say(
         `Keycloak ${VERSION} has no first leg of xaa (${noAssertion}) and no path of Entra ID: stand-ins had those parts`,

@@ -150,18 +150,37 @@ function configFor(rows: readonly Row[], { keycloak, world, port, backend }: Pla
   const spec = proxy?.['spec'] as { auth: { oauth: { providers: unknown[] } }; routes: unknown[] }
   const audience = keycloak.realms.company
   spec.auth.oauth.providers.push({ name: 'elsewhere', issuerUrl: world.standIn.url, audience })
-  const variants = rows.slice(1).map((row, index) => ({
+  // None of these keys is Keycloak's, so that it is asked.
+  const asking = (clientAuth: object, name: string) => ({
+    mode: 'oauth',
+    oauth: {
+      ...spec.auth.oauth,
+      providers: [
+        {
+          name,
+          issuerUrl: audience,
+          audience: 'mcp-extauth',
+          jwksUrl: `${world.standIn.url}/keys`,
+          introspectionUrl: `${audience}/protocol/openid-connect/token/introspect`,
+          clientAuth,
+        },
+      ],
+    },
+  })
+  const configured = rows.slice(1).map((row, index) => ({ row, metadata: { name: `row-${index + 1}` } }))
+  const variants = configured.map(({ row, metadata }) => ({
     apiVersion: 'extauth.dev/v1alpha1',
     kind: 'MCPExternalAuthConfig',
-    metadata: { name: `row-${index + 1}` },
+    metadata,
     spec: row.spec,
   }))
-  for (const { metadata } of variants)
+  for (const { row, metadata } of configured)
     spec.routes.push({
       name: metadata.name,
       path: `/${metadata.name}`,
       target: backend,
-      externalAuthConfigRef: { name: metadata.name },
+      externalAuthConfigRef: metadata,
+      ...(row.introspects === undefined ? {} : { auth: asking(row.introspects, metadata.name) }),
     })
   return [proxy, ...configs, ...variants].map((document) => JSON.stringify(document)).join('\n---\n')
 }

@@ -10,6 +10,8 @@ export interface Row {
   readonly spec: Members
   /** Whose token comes with the request: of alice in the realm, or of the other issuer, there somebody else too. */
   readonly caller: 'people' | 'elsewhere' | 'stranger'
+  /** Who asks Keycloak about the caller's token; undefined: nobody has to. */
+  readonly introspects?: Members
   /** The client that the backend's token is of; undefined: it is refused. */
   readonly client?: string
   readonly audience?: string
@@ -136,8 +138,27 @@ export async function rowsFor({ directory, standIn, secret }: World, realm: stri
     exchanged('federated, an SVID', 'mcp-extauth-svid', await svid('svid')),
     refused('federated, another SPIFFE ID', await svid('svid-sub', { sub: `${SPIFFE_ID}/2` })),
     refused('federated, an SVID by another key', await svid('svid-key', {}, { forged: true })),
+    ...introspected(exchange(basic('mcp-extauth')), {
+      right: signed('mcp-extauth-key', key),
+      ofAnother: signed('mcp-extauth-key', { secretRef: ref('other.key') }),
+      withSecret: basic('mcp-extauth', 'wrong-secret'),
+    }),
     ...ownTokens(realm, signed('mcp-extauth-key', key), inTls('tls')),
     ...assertions(standIn.url, realm, ref('client-secret')),
+  ]
+}
+
+/** Callers whose tokens Keycloak is asked about: the issuer is the audience of the assertion. */
+function introspected(
+  spec: Members,
+  by: Readonly<Record<'right' | 'ofAnother' | 'withSecret', Members>>,
+): readonly Row[] {
+  const row = { spec, caller: 'people' } as const
+  const refused = ['config_error', /introspection endpoint .*(invalid_client|unauthorized_client)/] as const
+  return [
+    { ...row, what: 'introspection, client-jwt', introspects: by.right, client: 'mcp-extauth', audience: 'crm' },
+    { ...row, what: 'introspection, another key', introspects: by.ofAnother, refused },
+    { ...row, what: 'introspection, a wrong secret', introspects: by.withSecret, refused },
   ]
 }
 

@@ -20,7 +20,8 @@ export const VERSION = '26.7.5'
 /** What of it is not switched on by itself. */
 const FEATURES = 'jwt-authorization-grant,identity-assertion-jwt,client-auth-federated,spiffe'
 const DOWNLOAD_MS = 240_000
-const START_MS = 420_000
+/** It makes itself anew at its first start, which takes minutes on a busy machine. */
+const START_MS = 600_000
 
 const MAVEN_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
 
