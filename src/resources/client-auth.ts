@@ -145,13 +145,22 @@ export function clientAuthOf(spec: FlatClient): ClientAuth | undefined {
   return { method, clientId, secretRef: clientSecretRef }
 }
 
-/** Where assertions can't be for an issuer, because none was discovered. */
-export const noIssuerToName: Rule = {
-  message: 'no issuer is discovered here, expected "tokenEndpoint" or a text as "assertionAudience"',
-  at: 'clientAuth',
-  holds: ({ clientAuth: record }) => !isRecord(record) || record['assertionAudience'] !== 'issuer',
-  cel: "!has(self.clientAuth) || !has(self.clientAuth.assertionAudience) || self.clientAuth.assertionAudience != 'issuer'",
-  json: { properties: { clientAuth: { properties: { assertionAudience: { not: { const: 'issuer' } } } } } },
+/** Assertions can't be for an issuer where none is discovered: one is by the field `unless`. */
+export function noIssuerToName(record = 'clientAuth', unless?: string): Rule {
+  const found = unless === undefined ? '' : ` || has(self.${unless})`
+  const wrong = { properties: { assertionAudience: { not: { const: 'issuer' } } } }
+  return {
+    message: 'no issuer is discovered here, expected "tokenEndpoint" or a text as "assertionAudience"',
+    at: record,
+    holds: (value) => {
+      const client = value[record]
+      return !isRecord(client) || client['assertionAudience'] !== 'issuer' || value[unless ?? ''] !== undefined
+    },
+    cel: `!has(self.${record}) || !has(self.${record}.assertionAudience) || self.${record}.assertionAudience != 'issuer'${found}`,
+    json: {
+      anyOf: [{ properties: { [record]: wrong } }, ...(unless === undefined ? [] : [{ required: [unless] }])],
+    },
+  }
 }
 
 /** `record` is another way to say what the flat fields say: only one of the ways. Those of `defaults` may say their default. */

@@ -11,7 +11,7 @@ import {
   timerDuration,
   withRules,
 } from '../fields/index.ts'
-import { clientAuthOf } from './client-auth.ts'
+import { clientAuthOf, noIssuerToName } from './client-auth.ts'
 import {
   clientFields,
   keyForAssertions,
@@ -97,6 +97,7 @@ export const clientCredentials = () =>
       needs('clientSecretRef', 'clientId'),
       onePlace,
       oneWayToSayWhoWeAre,
+      noIssuerToName('clientAuth', 'issuerUrl'),
       ...isAuthenticated,
       reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),
     ],

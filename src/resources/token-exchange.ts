@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { absoluteUri, httpUrl, scopes, secretRef, injectable, needs, withRules } from '../fields/index.ts'
-import { clientAuthOf } from './client-auth.ts'
+import { clientAuthOf, noIssuerToName } from './client-auth.ts'
 import { clientFields, keyForAssertions, oneWayToSayWhoWeAre, tokenHeaderName } from './client-fields.ts'
 import { subjectProviderName } from './upstream/upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
@@ -54,6 +54,7 @@ export const tokenExchange = () =>
       needs('actorTokenType', 'actorTokenSecretRef'),
       keyForAssertions,
       oneWayToSayWhoWeAre,
+      noIssuerToName(),
     ],
   )
 

@@ -175,6 +175,29 @@ describe('clientCredentials with issuerUrl', () => {
     expect(decodeJwt(assertion).aud).toBe(issuerUrl)
   })
 
+  test('is asked at the alias for certificates by who shows one, and nobody else', async () => {
+    const seen: (string | undefined)[] = []
+    const listener = (request: IncomingMessage, response: ServerResponse) => {
+      seen.push(request.url)
+      response.writeHead(200, { 'content-type': 'application/json' })
+      const aliases = { mtls_endpoint_aliases: { token_endpoint: `${issuerUrl}/mtls` } }
+      const document = { issuer: issuerUrl, token_endpoint: `${issuerUrl}/token`, ...aliases }
+      response.end(JSON.stringify(request.method === 'GET' ? document : issued('issued')))
+    }
+    const asks = { requestCert: true, rejectUnauthorized: false, ca: TLS.ca, ...TLS.server }
+    const issuerUrl = await sockets.https(asks, listener)
+    const tls = { certificateSecretRef: ref('cert'), keySecretRef: ref('cert-key') }
+    for (const how of [
+      { method: 'tlsClient', tls },
+      { method: 'clientSecretBasic', secretRef: ref('secret') },
+    ]) {
+      const rig = createRig(sockets, { secrets: SECRETS, caCertificate: () => () => TLS.ca })
+      const spec = { issuerUrl, caCertPath: '/ca.pem', clientAuth: { clientId: 'us', ...how } }
+      await rig.clientCredentials(spec).header(createCaller())
+    }
+    expect(seen.filter((at) => at?.startsWith('/.well-known') === false)).toEqual(['/mtls', '/token'])
+  })
+
   test.each<[string, (base: string) => object]>([
     ['is for another issuer', () => ({ issuer: 'https://other', token_endpoint: 'https://a/b' })],
     ['names no token endpoint', (base) => ({ issuer: base })],

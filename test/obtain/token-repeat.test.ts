@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { decodeJwt } from 'jose'
+import { decodeJwt, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { asFailure } from '../../src/core/index.ts'
-import { createCaller } from '../support/ports.ts'
+import { createCaller, START_MS } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRig, type Grant, GRANTS, issued, json, startEndpoint } from './harness.ts'
 
@@ -15,6 +15,10 @@ beforeEach(async () => {
 afterEach(() => sockets.closeAll())
 
 const secretRef = { name: 'idp', key: 'secret' }
+
+const newKey = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const pem = ({ privateKey }: ReturnType<typeof newKey>) =>
+  privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
 function open(grant: Grant, clientAuth: object = { method: 'clientSecretPost', secretRef }, secret = 'old') {
   const rig = createRig(sockets, { secrets: { 'idp/secret': secret }, outbound: { random: () => 0 } })
@@ -53,15 +57,29 @@ describe.each(GRANTS)('%s', (grant) => {
   })
 
   test('a retry carries a client assertion of its own', async () => {
-    const key = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      .privateKey.export({ type: 'pkcs8', format: 'pem' })
-      .toString()
     endpoint.answer = (request, response) =>
       (endpoint.received.length === 1 ? json({}, 503) : json(issued('issued')))(request, response)
     const signs = { method: 'privateKeyJwt', key: { secretRef } }
-    expect(await open(grant, signs, key).header()).toBe('authorization: Bearer issued')
+    expect(await open(grant, signs, pem(newKey())).header()).toBe('authorization: Bearer issued')
     const ids = endpoint.received.map(({ form }) => decodeJwt(new Map(form).get('client_assertion') ?? '').jti)
     expect(ids).toHaveLength(2)
     expect(ids[0]).not.toBe(ids[1])
+  })
+
+  test('a key that was rotated unnoticed is read again, and signs the assertion of the second request', async () => {
+    const [old, renewed] = [newKey(), newKey()]
+    endpoint.answer = (request, response) =>
+      (endpoint.received.length === 1 ? json({ error: 'invalid_client' }, 401) : json(issued('issued')))(
+        request,
+        response,
+      )
+    const { rig, header } = open(grant, { method: 'privateKeyJwt', key: { secretRef } }, pem(old))
+    rig.secrets.get('idp/secret').pending = pem(renewed)
+    expect(await header()).toBe('authorization: Bearer issued')
+    const shown = endpoint.received.map(({ form }) => new Map(form).get('client_assertion') ?? '')
+    expect(shown).toHaveLength(2)
+    const at = { currentDate: new Date(START_MS), issuer: 'us' }
+    await jwtVerify(shown[0] ?? '', old.publicKey, at)
+    await jwtVerify(shown[1] ?? '', renewed.publicKey, at)
   })
 })

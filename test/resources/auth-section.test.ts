@@ -84,15 +84,12 @@ describe('how we authenticate for introspection', () => {
   })
   const at = 'spec.auth.oauth.providers[0].clientAuth'
 
-  test.each(CLIENTS.filter(([, { assertionAudience }]) => assertionAudience !== 'tokenEndpoint'))(
-    'takes %s from who has secrets, and not where there are none',
-    (_name, clientAuth) => {
-      expect(problemsOf(proxy({ clientAuth })).filter((problem) => problem.includes('auth.'))).toEqual([])
-      const file = { auth: withProvider({ introspectionUrl, clientAuth }), registries: [] }
-      expect(problemsOf(file).join()).toContain('unknown field "clientAuth"')
-      expect(jsonSchemaAccepts('RegistryConfig', file)).toBe(false)
-    },
-  )
+  test.each(CLIENTS)('takes %s from who has secrets, and not where there are none', (_name, clientAuth) => {
+    expect(problemsOf(proxy({ clientAuth })).filter((problem) => problem.includes('auth.'))).toEqual([])
+    const file = { auth: withProvider({ introspectionUrl, clientAuth }), registries: [] }
+    expect(problemsOf(file).join()).toContain('unknown field "clientAuth"')
+    expect(jsonSchemaAccepts('RegistryConfig', file)).toBe(false)
+  })
 
   test.each<[string, object, string]>([
     ...WRONG_CLIENTS.map(([name, clientAuth, problem]): [string, object, string] => [name, { clientAuth }, problem]),

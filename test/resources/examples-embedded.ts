@@ -1,4 +1,4 @@
-import { CLIENTS, WRONG_CLIENTS } from './examples-clients.ts'
+import { CLIENTS, FOR_ISSUER, WRONG_CLIENTS } from './examples-clients.ts'
 import type { Example } from './examples-outgoing.ts'
 
 const secret = { name: 'keys', key: 'current' }
@@ -114,7 +114,7 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   ...CLIENTS.filter(([, clientAuth]) => !('clientId' in clientAuth)).map(([name, clientAuth]) => ({ name: `at an upstream, no client with ${name} alone`, spec: upstream(oidc({ clientId: undefined, clientAuth })), problem: 'logins need "clientAuth.clientId"' })),
   ...WRONG_CLIENTS.map(([name, clientAuth, problem]) => ({ name: `at an upstream, no client: ${name}`, spec: upstream(oauth2({ clientId: undefined, clientAuth })), problem: `oauth2Config.clientAuth${problem}` })),
   ...[{ clientId: 'a' }, { clientId: 'a', clientSecretRef: secret }, { clientId: undefined, clientSecretRef: secret }].map((flat) => ({ name: `at an upstream, a client said twice: ${JSON.stringify(flat)}`, spec: upstream(oidc({ ...flat, clientAuth: { method: 'none', clientId: 'us' } })), problem: 'expected only one of the two ways' })),
-  { name: 'an issuer to name that nothing discovers', spec: upstream(oauth2({ clientId: undefined, clientAuth: { method: 'privateKeyJwt', clientId: 'us', assertionAudience: 'issuer', key: { secretRef: secret } } })), problem: 'no issuer is discovered here' },
+  { name: 'an issuer to name that nothing discovers', spec: upstream(oauth2({ clientId: undefined, clientAuth: FOR_ISSUER })), problem: 'no issuer is discovered here' },
   { name: 'a tolerance for ID tokens', spec: upstream(oidc({ toleranceSeconds: 60 })) },
   { name: 'a tolerance beyond a minute', spec: upstream(oidc({ toleranceSeconds: 61 })), problem: '60' },
   { name: 'limits, metadata documents inside of the network, and more claims', spec: server({ limits: { registration: { perSecond: 0.5 }, token: { burst: 200 }, registeredClients: 100 }, clientMetadata: { allowPrivateIP: true, caBundleRef: secret }, forwardClaims: ['department'] }) },

@@ -1,4 +1,4 @@
-import { CLIENTS, secret, WRONG_CLIENTS } from './examples-clients.ts'
+import { CLIENTS, FOR_ISSUER, secret, WRONG_CLIENTS } from './examples-clients.ts'
 import { XAA_EXAMPLES } from './examples-xaa.ts'
 
 /** A spec, and who must refuse it. `files` is what `validate` checks; the others follow where their language can say it. */
@@ -125,6 +125,8 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
 
   ...CLIENTS.map(([name, clientAuth]) => ({ name: `a client with ${name}`, spec: exchange({ clientAuth }) })),
   ...CLIENTS.filter(([, { method }]) => method !== 'none').map(([name, clientAuth]) => ({ name: `a client of its own with ${name}`, spec: credentials({ clientId: undefined, clientSecretRef: undefined, clientAuth }) })),
+  ...[exchange({ clientAuth: FOR_ISSUER }), credentials({ clientId: undefined, clientSecretRef: undefined, clientAuth: FOR_ISSUER }), oboAs(FOR_ISSUER)].map((spec) => ({ name: `an issuer to name that nothing discovers: ${spec.type}`, spec, problem: 'no issuer is discovered here' })),
+  { name: 'an issuer to name that is discovered', spec: credentials({ tokenUrl: undefined, issuerUrl: 'https://idp.example.com', clientId: undefined, clientSecretRef: undefined, clientAuth: FOR_ISSUER }) },
   ...WRONG_CLIENTS.map(([name, clientAuth, problem]) => ({ name: `no client: ${name}`, spec: exchange({ clientAuth }), problem: `spec.tokenExchange.clientAuth${problem}` })),
   ...[{ clientId: 'us' }, { clientId: 'us', clientSecretRef: secret }, { clientId: 'us', clientKeySecretRef: secret }, { clientAuthMethod: 'client_secret_post' }].map((flat) => ({ name: `a client said twice: ${Object.keys(flat).join(', ')}`, spec: exchange({ ...flat, clientAuth: { method: 'none', clientId: 'us' } }), problem: 'expected only one of the two ways' })),
 

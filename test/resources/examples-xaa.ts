@@ -1,4 +1,4 @@
-import { CLIENTS, secret } from './examples-clients.ts'
+import { CLIENTS, FOR_ISSUER, secret } from './examples-clients.ts'
 import type { Example } from './examples-outgoing.ts'
 
 const xaa = (more: object) => ({
@@ -38,6 +38,7 @@ export const XAA_EXAMPLES: readonly Example[] = [
     { name: `an identity assertion without ${leg}ClientId`, spec: xaa({ [`${leg}ClientId`]: undefined }), problem: `spec.xaa.${leg}ClientId  missing, needed where there is no "${leg}ClientAuth"` },
     { name: `a secret of nobody at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientSecretRef`]: secret }), problem: `"${leg}ClientSecretRef" needs "${leg}ClientId"` },
     { name: `both ways to say who we are at ${leg}`, spec: xaa({ [`${leg}ClientAuth`]: { method: 'none', clientId: 'us' } }), problem: `"${leg}ClientAuth" stands for` },
+    { name: `an issuer to name that nothing discovers at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientAuth`]: FOR_ISSUER }), problem: 'no issuer is discovered here' },
     { name: `a client without an id at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientAuth`]: { method: 'tokenFile', tokenFile: {} } }), problem: `expected a "clientId" in "${leg}ClientAuth"` },
   ]),
   ...XAA_LEGS.flatMap((leg) => NAMED_CLIENTS.map(([name, clientAuth]) => ({ name: `at ${leg} a client with ${name}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientAuth`]: clientAuth }) }))),

@@ -10,7 +10,7 @@ import {
   timerDuration,
   withRules,
 } from '../../fields/index.ts'
-import { clientAuth, clientAuthOf, type FlatClient, oneClient } from '../client-auth.ts'
+import { clientAuth, clientAuthOf, type FlatClient, noIssuerToName, oneClient } from '../client-auth.ts'
 import { saidHereOrInClientAuth } from '../client-fields.ts'
 import { named, ORDINARY, type TypeRecord } from '../type-record.ts'
 import { providerName } from '../upstream/upstream-provider.ts'
@@ -98,6 +98,7 @@ export const obo = () =>
       saidHereOrInClientAuth('clientId'),
       saidHereOrInClientAuth('clientSecretRef'),
       inTheBody,
+      noIssuerToName(),
       somethingAsked,
     ],
   )

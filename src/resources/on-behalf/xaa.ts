@@ -11,7 +11,7 @@ import {
   secretRef,
   withRules,
 } from '../../fields/index.ts'
-import { clientAuth, clientAuthOf, type FlatClient, oneClient } from '../client-auth.ts'
+import { clientAuth, clientAuthOf, type FlatClient, noIssuerToName, oneClient } from '../client-auth.ts'
 import { named, ORDINARY, type TypeRecord } from '../type-record.ts'
 import { subjectProviderName } from '../upstream/upstream-provider.ts'
 
@@ -102,6 +102,7 @@ export const xaa = () =>
       needs(`${leg}ClientSecretRef`, `${leg}ClientId`),
       oneClient([`${leg}ClientId`, `${leg}ClientSecretRef`], { record: `${leg}ClientAuth` }),
       ...isNamed(leg),
+      noIssuerToName(`${leg}ClientAuth`),
     ]),
   )
 

@@ -193,7 +193,7 @@ const oauth2Config = () =>
       identitySource,
       httpInside,
       ...refusals(AUTH_SERVER_FIELDS, OAUTH2),
-      noIssuerToName,
+      noIssuerToName(),
       reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
     ],
   )

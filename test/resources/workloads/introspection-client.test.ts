@@ -44,9 +44,7 @@ describe.each(PLACES)('introspection as %s says it', (_place, documents) => {
     const loaded = load(externalAuth(SPECS.bearerToken), ...documents(more))
     return [...loaded.problems, ...(resolveProxy(loaded).problems ?? [])].map(renderProblem).join('\n')
   }
-  const forIssuers = CLIENTS.filter(([, { assertionAudience }]) => assertionAudience !== 'tokenEndpoint')
-
-  test.each(forIssuers)('is asked with %s', (_name, clientAuth) => {
+  test.each(CLIENTS)('is asked with %s', (_name, clientAuth) => {
     expect(problemsOf({ clientAuth })).toBe('')
     const { config } = resolveProxy(load(externalAuth(SPECS.bearerToken), ...documents({ clientAuth })))
     const callers = config?.routes[0]?.callers
