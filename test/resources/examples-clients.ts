@@ -34,15 +34,15 @@ type Wrong = readonly [name: string, clientAuth: unknown, problem: string]
 
 /** Each method without its part, with that of each other, and with an audience that only assertions have. */
 const MIXED: readonly Wrong[] = [...Object.entries(PART_OF), ['none', undefined] as const].flatMap(([method, part]) => {
-  const own = { method, clientId: 'us', ...(part === undefined ? {} : { [part]: PARTS[part] }) }
-  const others = Object.entries(PARTS).filter(([name]) => name !== part)
-  return [
-    ...(part === undefined ? [] : [[`${method} without its ${part}`, { method, clientId: 'us' }, `.${part}`] as const]),
-    ...others.map(([name, value]): Wrong => [`${method} with a ${name}`, { ...own, [name]: value }, `.${name}`]),
-    ...(method === 'privateKeyJwt'
-      ? []
-      : [[`${method} with an audience`, { ...own, assertionAudience: 'urn:a' }, '.assertionAudience'] as const]),
-  ]
+  const bare = { method, clientId: 'us' }
+  const own = part === undefined ? bare : { ...bare, [part]: PARTS[part] }
+  const wrong = Object.entries(PARTS).map(([name, value]): Wrong =>
+    name === part
+      ? [`${method} without its ${name}`, bare, `.${name}`]
+      : [`${method} with a ${name}`, Object.assign({ [name]: value }, own), `.${name}`],
+  )
+  const audience: Wrong = [`${method} with an audience`, { ...own, assertionAudience: 'urn:a' }, '.assertionAudience']
+  return method === 'privateKeyJwt' ? wrong : wrong.concat([audience])
 })
 
 type Fields = readonly (readonly [field: string, value: unknown])[]
