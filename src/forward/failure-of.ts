@@ -12,7 +12,7 @@ const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
 /** The connection went away: the peer closed or reset it, or it could not be written to. */
-const LOST: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+const LOST: ReadonlySet<string> = new Set(['WIRE_CLOSED', 'UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
 // undici says with the code of a lost connection that a backend switches protocols by itself.
 const UNASKED = /^bad (?:upgrade|response)$/
@@ -27,16 +27,21 @@ const MALFORMED: ReadonlySet<string> = new Set([
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
   'UND_ERR_RES_EXCEEDED_MAX_SIZE',
   'UND_ERR_RESPONSE',
+  'WIRE_MALFORMED',
+  'WIRE_HEAD_TOO_LARGE',
 ])
+
+// It fell silent within its answer.
+const SILENT: ReadonlySet<string> = new Set(['UND_ERR_BODY_TIMEOUT', 'WIRE_IDLE'])
 
 const failureCode = (error: unknown): FailureCode => {
   const code = codeOf(error)
-  if (code === 'UND_ERR_HEADERS_TIMEOUT') return 'backend_timeout'
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'WIRE_FIRST_BYTE') return 'backend_timeout'
   if (code === 'UND_ERR_SOCKET' && error instanceof Error && UNASKED.test(error.message)) return 'backend_error'
   if (MALFORMED.has(code) || error instanceof errors.HTTPParserError) return 'backend_error'
   // Our own header policy lets nothing through that undici refuses, so what it refuses came from the caller.
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') return 'bad_request'
-  if (code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH') return 'bad_request'
+  if (code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' || code === 'WIRE_REQUEST') return 'bad_request'
   return 'backend_unreachable'
 }
 
@@ -53,7 +58,7 @@ export const failureOf = (error: unknown, timeouts: Timeouts, at: string): Failu
 export const tornBy = (error: unknown, timeouts: Timeouts, at: string): Failure =>
   error instanceof Failure
     ? error
-    : new Failure(codeOf(error) === 'UND_ERR_BODY_TIMEOUT' ? 'backend_timeout' : 'backend_error', {
+    : new Failure(SILENT.has(codeOf(error)) ? 'backend_timeout' : 'backend_error', {
         detail: 'the answer broke off',
         cause: error,
         limit: limitOfBackend(error, timeouts),

@@ -36,7 +36,7 @@ export const createForward = (options: ForwardOptions, deps: ForwardDeps): Forwa
   return {
     forward: (sealed) =>
       new Promise<Outcome>((resolve, reject) => {
-        new Relay(route, sealed, resolve, reject).start(backend.dispatcher, undefined)
+        new Relay(route, sealed, resolve, reject).start(backend.exchanges, undefined)
       }),
     upgrade: (sealed) =>
       new Promise<Outcome>((resolve, reject) => {

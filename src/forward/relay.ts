@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import type { Dispatcher } from 'undici'
 import { type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
 import { isEventStream, type ParsedHeaders, type ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
@@ -8,11 +7,10 @@ import { failureOf, isConnectionLost, isIdempotent, tornBy } from './failure-of.
 import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
+import type { ExchangeControl, ExchangeHandler, Exchanges } from '../net/index.ts'
 import { judge, type Disposition } from './disposition.ts'
 import { payloadOf, tellSending } from './payload.ts'
 import { unusableAnswer } from './unusable.ts'
-
-type Controller = Dispatcher.DispatchController
 
 /** What is logged for a request whose client left before the backend answered; nothing is sent. */
 export const CLIENT_GONE_STATUS = 499
@@ -30,14 +28,14 @@ const STREAM_ENDED = new Error('stream ended')
  * One request to a backend and its answer, straight from its connection into the response: nothing is buffered, each side waits for
  * the other, and whoever leaves ends it for both. Settles its promise exactly once.
  */
-export class Relay implements Dispatcher.DispatchHandler {
+export class Relay implements ExchangeHandler {
   protected readonly route: ForwardRoute
   protected readonly sealed: Sealed
   protected readonly inbound: Inbound
   protected readonly response: ServerResponse
   readonly #resolve: (outcome: Outcome) => void
   readonly #reject: (failure: unknown) => void
-  #controller: Controller | undefined
+  #controller: ExchangeControl | undefined
   #isSettled = false
   /** The answer's head is written: from here on errors can only end the connection. */
   #isStreaming = false
@@ -68,16 +66,15 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   /** Sends the request. The client's leaving is watched from here on. */
-  start(dispatcher: Dispatcher, upgrade: string | undefined): void {
+  start(exchanges: Exchanges, upgrade: string | undefined): void {
     const { body, headers, method, path } = this.sealed
     this.response.on('close', this.#onClose)
     if (this.inbound.gone || this.response.destroyed) return this.#clientClosed()
-    dispatcher.dispatch(
+    exchanges.dispatch(
       {
         path,
         method,
-        // undici only reads it.
-        headers: headers as string[],
+        headers,
         body: payloadOf(body),
         ...(upgrade === undefined ? undefined : { upgrade }),
       },
@@ -85,14 +82,14 @@ export class Relay implements Dispatcher.DispatchHandler {
     )
   }
 
-  onRequestStart(controller: Controller): void {
+  onRequestStart(controller: ExchangeControl): void {
     this.#controller = controller
     if (this.inbound.trace !== undefined) tellSending(this.inbound.trace, this.sealed.body)
     // The client left while the connection was being made.
     if (this.#isSettled) controller.abort(CLIENT_GONE)
   }
 
-  onResponseStart(controller: Controller, status: number, headers: ParsedHeaders): void {
+  onResponseStart(controller: ExchangeControl, status: number, headers: ParsedHeaders): void {
     if (this.#isSettled) return
     const unusable = unusableAnswer(status, headers)
     if (unusable !== undefined) return controller.abort(unusable)
@@ -106,13 +103,13 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#follow(judge(status, headers, head, this.route, this.sealed), head, controller)
   }
 
-  onResponseData(controller: Controller, chunk: Buffer): void {
+  onResponseData(controller: ExchangeControl, chunk: Buffer): void {
     if (this.#isStreaming) this.#write(controller, chunk)
     else if (this.#peek !== undefined) this.#collect(controller, chunk)
     else if ((this.#discarded += chunk.length) > DISCARD_BYTES) controller.abort(DISCARDED)
   }
 
-  onResponseEnd(controller: Controller): void {
+  onResponseEnd(controller: ExchangeControl): void {
     if (this.#peek !== undefined) this.#decide(controller)
     if (!this.#isStreaming || this.#isSettled) return
     // Trailers are dropped: whoever reads them decided on them without our header policy.
@@ -120,7 +117,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#done(false)
   }
 
-  onResponseError(_controller: Controller, error: Error): void {
+  onResponseError(_controller: ExchangeControl | undefined, error: Error): void {
     if (this.#isSettled) return
     if (this.response.writableEnded) return this.#done(false)
     if (this.#isStreaming) {
@@ -162,7 +159,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#done(aborted)
   }
 
-  #follow(disposition: Disposition, head: ResponseHead, controller: Controller): void {
+  #follow(disposition: Disposition, head: ResponseHead, controller: ExchangeControl): void {
     if (disposition.kind === 'stream') return this.#begin(head, disposition.location)
     if (disposition.kind === 'peek') {
       this.#peek = { head, rejection: disposition.rejection, chunks: [], length: 0 }
@@ -199,7 +196,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (!this.#hasBody && !this.response.writableEnded) this.response.flushHeaders()
   }
 
-  #write(controller: Controller, chunk: Buffer): void {
+  #write(controller: ExchangeControl, chunk: Buffer): void {
     if (this.#isSettled) return
     this.#hasBody = true
     this.inbound.trace?.body(chunk)
@@ -210,7 +207,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#keepAlive?.note(chunk)
   }
 
-  #waitForDrain(controller: Controller): void {
+  #waitForDrain(controller: ExchangeControl): void {
     if (this.#isPaused) return
     this.#isPaused = true
     controller.pause()
@@ -220,7 +217,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     })
   }
 
-  #collect(controller: Controller, chunk: Buffer): void {
+  #collect(controller: ExchangeControl, chunk: Buffer): void {
     const peek = this.#peek
     if (peek === undefined) return
     peek.chunks.push(chunk)
@@ -229,7 +226,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   /** What was held back is either the caller's, and goes out, or ours. */
-  #decide(controller: Controller): void {
+  #decide(controller: ExchangeControl): void {
     const peek = this.#peek
     if (peek === undefined) return
     this.#peek = undefined
@@ -243,12 +240,12 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   /** The answer is nobody's: a little of it is read, so that the connection lives on. */
-  #discardRest(controller: Controller): void {
+  #discardRest(controller: ExchangeControl): void {
     const timer = setTimeout(() => controller.abort(DISCARDED), DISCARD_MS)
     timer.unref()
   }
 
-  #inform(controller: Controller, status: number, headers: ParsedHeaders): void {
+  #inform(controller: ExchangeControl, status: number, headers: ParsedHeaders): void {
     if (++this.#interim > MAX_INTERIM) {
       return controller.abort(new Failure('backend_error', { detail: 'too many interim answers' }))
     }

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import type { ParsedHeaders } from '../http/index.ts'
 import { credentialTexts } from './credential-texts.ts'
+import type { ExchangeControl } from '../net/index.ts'
 import { Relay } from './relay.ts'
 
 // Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
@@ -36,7 +36,7 @@ export class UpgradeRelay extends Relay {
    * No upgrade. Nobody reads this connection any more, so that nobody would see the client leave: what it still sends is
    * thrown away for that.
    */
-  override onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ParsedHeaders): void {
+  override onResponseStart(controller: ExchangeControl, status: number, headers: ParsedHeaders): void {
     const client = this.response.socket
     if (status >= 200 && client !== null) client.once('end', () => client.destroy()).resume()
     super.onResponseStart(controller, status, headers)
@@ -44,7 +44,7 @@ export class UpgradeRelay extends Relay {
 
   /** Only called where an upgrade was asked for. */
   onRequestUpgrade(
-    _controller: Dispatcher.DispatchController,
+    _controller: ExchangeControl,
     _status: number,
     headers: ParsedHeaders,
     socket: Duplex,

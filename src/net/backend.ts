@@ -1,58 +1,79 @@
 import type { Dispatcher } from 'undici'
-import { asConnector } from './connector.ts'
-import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy } from './egress.ts'
-import { createTargetConnect, type TargetTls } from './target-tls.ts'
+import { type ExchangeControl, type ExchangeHandler, Pool, type WireRequest } from '../wire/index.ts'
+import type { Connect } from './connector.ts'
+import { type BackendOptions, createDispatcher, KEEP_ALIVE_MS } from './dispatcher.ts'
+import { createTunnelConnect, egressProxyFor } from './egress.ts'
 import type { Timeouts } from './limits.ts'
-import { Pool } from './undici.ts'
-import { correctStreams } from './undici-gaps.ts'
+import { createTargetConnect } from './target-tls.ts'
 
-export interface BackendOptions {
-  /** `https://host[:port]`. */
-  readonly origin: string
-  readonly timeouts: Timeouts
-  /** Offers HTTP/2 by ALPN. */
-  readonly http2: boolean
-  readonly targetTls?: TargetTls | undefined
-  readonly egressProxy?: EgressProxy | undefined
-}
+export type { ExchangeControl, ExchangeHandler }
 
-/** The connections to one backend. */
-export interface Backend {
-  readonly dispatcher: Dispatcher
-  /** Those that its connections are made with. */
-  readonly timeouts: Timeouts
-  /** The same without HTTP/2, which has no `Upgrade`. */
-  readonly upgrades: Dispatcher
+/** What sends requests over connections of one kind. */
+export interface Exchanges {
+  /** Sends a request as soon as there is a connection; whatever comes of it, errors too, the handler is told. */
+  dispatch(request: WireRequest, handler: ExchangeHandler): void
   /** Waits for the exchanges that are running; nothing new is sent. */
   close(): Promise<void>
   /** Ends everything at once. */
   destroy(): Promise<void>
 }
 
-// Below the usual five seconds and more of servers, so that a connection that they just closed is seldom used (decisions §4).
-const KEEP_ALIVE_MS = 4000
+/** The connections to one backend. */
+export interface Backend {
+  readonly exchanges: Exchanges
+  /** Those that its connections are made with. */
+  readonly timeouts: Timeouts
+  /** The same without HTTP/2, which has no `Upgrade`. */
+  readonly upgrades: Exchanges
+  /** Waits for the exchanges that are running; nothing new is sent. */
+  close(): Promise<void>
+  /** Ends everything at once. */
+  destroy(): Promise<void>
+}
 
-const createPool = (options: BackendOptions, allowH2: boolean): Dispatcher => {
-  const { connect: connectMs, firstByte, idle } = options.timeouts
+/**
+ * Connections at a time to one backend; a request beyond waits as long as a connection may take. Clients have one request at a
+ * time on a connection, so that as many of theirs come first.
+ */
+const MAX_CONNECTIONS = 20_000
+
+/** Connections of our own: HTTP/1.1, straight to the target or through a tunnel. */
+const createWirePool = (url: URL, connect: Connect, { connect: connectMs, firstByte, idle }: Timeouts): Exchanges => {
+  const target = {
+    host: url.host,
+    hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    protocol: url.protocol,
+    port: url.port,
+  }
+  return new Pool({
+    authority: url.host,
+    connect: () => connect(target),
+    bounds: { firstByteMs: firstByte, idleMs: idle },
+    keepMs: KEEP_ALIVE_MS,
+    maxConnections: MAX_CONNECTIONS,
+    waitMs: connectMs,
+  })
+}
+
+/** undici behind the same port, for what has no connections of our own: HTTP/2, and proxies that are asked in absolute form. */
+const overUndici = (dispatcher: Dispatcher): Exchanges => ({
+  dispatch: ({ headers, upgrade, ...request }, handler) => {
+    // undici only reads them.
+    const options = { ...request, headers: headers as string[], ...(upgrade === undefined ? undefined : { upgrade }) }
+    dispatcher.dispatch(options, handler)
+  },
+  close: () => dispatcher.close(),
+  destroy: () => dispatcher.destroy(),
+})
+
+const createExchanges = (options: BackendOptions, allowH2: boolean): Exchanges => {
+  const { timeouts, targetTls = {}, egressProxy } = options
   const url = new URL(options.origin)
-  const connectTarget = createTargetConnect(options.targetTls ?? {}, { connectMs, allowH2 })
-  const bounds = {
-    allowH2,
-    pipelining: 1,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    headersTimeout: firstByte,
-    bodyTimeout: idle,
-  }
-  const proxy = egressProxyFor(url, options.egressProxy)
-  if (proxy === undefined) return new Pool(url.origin, { ...bounds, connect: asConnector(connectTarget) })
-  if (url.protocol === 'http:') {
-    // The TLS settings are the target's; those of the proxy are the system's.
-    const connect = asConnector(createTargetConnect({}, { connectMs, allowH2: false }))
-    return forwardThroughProxy(new Pool(proxy.origin, { ...bounds, connect }), url.origin, proxy)
-  }
-  const connect = asConnector(createTunnelConnect(connectTarget, () => proxy, connectMs))
-  return new Pool(url.origin, { ...bounds, connect })
+  const proxy = egressProxyFor(url, egressProxy)
+  if (allowH2 || (proxy !== undefined && url.protocol === 'http:')) return overUndici(createDispatcher(options, allowH2))
+  const connect = createTargetConnect(targetTls, { connectMs: timeouts.connect, allowH2: false })
+  if (proxy === undefined) return createWirePool(url, connect, timeouts)
+  return createWirePool(url, createTunnelConnect(connect, () => proxy, timeouts.connect), timeouts)
 }
 
 /**
@@ -60,18 +81,17 @@ const createPool = (options: BackendOptions, allowH2: boolean): Dispatcher => {
  * HTTP/2 where asked for and offered. Throws `Failure` config_error when a TLS file can't be read.
  */
 export const createBackend = (options: BackendOptions): Backend => {
-  if (options.http2) correctStreams()
-  const dispatcher = createPool(options, options.http2)
-  const upgrades = options.http2 ? createPool(options, false) : dispatcher
+  const exchanges = createExchanges(options, options.http2)
+  const upgrades = options.http2 ? createExchanges(options, false) : exchanges
   return {
-    dispatcher,
+    exchanges,
     timeouts: options.timeouts,
     upgrades,
     close: async () => {
-      await Promise.all([dispatcher.close(), upgrades === dispatcher ? undefined : upgrades.close()])
+      await Promise.all([exchanges.close(), upgrades === exchanges ? undefined : upgrades.close()])
     },
     destroy: async () => {
-      await Promise.all([dispatcher.destroy(), upgrades === dispatcher ? undefined : upgrades.destroy()])
+      await Promise.all([exchanges.destroy(), upgrades === exchanges ? undefined : upgrades.destroy()])
     },
   }
 }

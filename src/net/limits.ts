@@ -40,10 +40,13 @@ export function limitOfBackend(error: unknown, { connect, firstByte, idle }: Tim
     // A tunnel through the egress proxy.
     case 'timeout':
     case 'UND_ERR_CONNECT_TIMEOUT':
+    case 'WIRE_CROWDED':
       return ofRoute(connect, 'timeouts.connect')
     case 'UND_ERR_HEADERS_TIMEOUT':
+    case 'WIRE_FIRST_BYTE':
       return ofRoute(firstByte, 'timeouts.firstByte')
     case 'UND_ERR_BODY_TIMEOUT':
+    case 'WIRE_IDLE':
       return ofRoute(idle, 'timeouts.idle')
     default:
       return undefined

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { type EndpointAnswer, type EndpointRequest, type McpEndpoint, OutboundError } from '../core/index.ts'
-import { createBackend } from './backend.ts'
+import { createDispatcher } from './dispatcher.ts'
 import type { EgressProxy } from './egress.ts'
 import { Pool } from './undici.ts'
 
@@ -29,15 +29,15 @@ const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_
 /** An MCP server at a URL; it may move within its origin. Throws `Failure` config_error when the file with authorities can't be read. */
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { url, caCertPath, egressProxy, connectMs = DEFAULT_CONNECT_MS } = options
-  const backend = createBackend({
+  const connections = {
     origin: url.origin,
     timeouts: { connect: connectMs, firstByte: NO_BOUND, idle: NO_BOUND },
     http2: false,
     ...(caCertPath === undefined ? {} : { targetTls: { caCertPath } }),
     egressProxy,
-  })
+  }
   let path = url.pathname + url.search
-  const endpoint = endpointOver(backend.dispatcher, () => path, connectMs)
+  const endpoint = endpointOver(createDispatcher(connections, false), () => path, connectMs)
   const send = async (request: EndpointRequest): Promise<EndpointAnswer> => {
     for (let hops = 0; ; hops++) {
       const answer = await endpoint.send(request)

@@ -1,5 +1,5 @@
 import { OutboundError, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
-import { type BackendOptions, createBackend } from './backend.ts'
+import { type BackendOptions, createDispatcher } from './dispatcher.ts'
 import { limitOfBackend, placed } from './limits.ts'
 import { roundTrip, type RoundTripBounds } from './round-trip.ts'
 
@@ -12,9 +12,9 @@ export async function requestOnce(
   request: OutboundRequest,
   bounds: RoundTripBounds,
 ): Promise<OutboundResponse> {
-  const backend = createBackend(options)
+  const dispatcher = createDispatcher(options, options.http2)
   try {
-    return await roundTrip(backend.dispatcher, request, bounds)
+    return await roundTrip(dispatcher, request, bounds)
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error
     const { kind, cause, isSent } = error
@@ -22,6 +22,6 @@ export async function requestOnce(
     const failed = ofConnection === undefined ? error : new OutboundError(kind, { cause, isSent, limit: ofConnection })
     throw placed(failed, request.url, { ms: bounds.deadlineMs, bytes: bounds.maxBytes, atOnce: 1 })
   } finally {
-    await backend.destroy()
+    await dispatcher.destroy()
   }
 }

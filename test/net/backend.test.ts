@@ -6,6 +6,7 @@ import type { TLSSocket } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Failure } from '../../src/core/index.ts'
 import { type Backend, type BackendOptions, createBackend } from '../../src/net/index.ts'
+import { ask } from './ask.ts'
 import { createSockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
 
@@ -26,8 +27,8 @@ const backendOf = (origin: string, options: Partial<BackendOptions> = {}): Backe
   return backend
 }
 const get = async (backend: Backend, path = '/'): Promise<string> => {
-  const answer = await backend.dispatcher.request({ method: 'GET', path })
-  return answer.body.text()
+  const answer = await ask(backend.exchanges, { method: 'GET', path })
+  return answer.text
 }
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(String, (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'none'))
@@ -145,11 +146,11 @@ describe('closing', () => {
       response.flushHeaders()
     })
     const backend = backendOf(origin)
-    const running = await backend.dispatcher.request({ method: 'GET', path: '/' })
+    const running = await ask(backend.exchanges, { method: 'GET', path: '/' })
     const closed = backend.close()
-    expect(await codeOf(get(backend))).toBe('UND_ERR_CLOSED')
+    expect(await codeOf(get(backend))).toBe('WIRE_POOL_CLOSED')
     answer()
-    expect(await running.body.text()).toBe('late')
+    expect(await running.text).toBe('late')
     await closed
   })
 })

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createBackend, createOutbound, egressProxyFor, type OutboundOptions } from '../../src/net/index.ts'
+import { ask } from './ask.ts'
 import { createSockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
 
@@ -127,8 +128,8 @@ describe('a backend behind an egress proxy', () => {
     const targetTls = { caCertPath: new URL('../fixtures/tls/ca.pem', import.meta.url).pathname }
     const backend = createBackend({ ...bounds, origin, targetTls, egressProxy: { httpsProxy: proxy.url } })
     sockets.closing({ close: () => backend.destroy() })
-    const answer = await backend.dispatcher.request({ method: 'GET', path: '/x', headers: ['x-a', '1', 'x-a', '2'] })
-    expect(await answer.body.text()).toBe(`secure ${new URL(origin).host}`)
+    const answer = await ask(backend.exchanges, { method: 'GET', path: '/x', headers: ['x-a', '1', 'x-a', '2'] })
+    expect(await answer.text).toBe(`secure ${new URL(origin).host}`)
     expect(proxy.asked).toEqual([`CONNECT ${new URL(origin).host} -`])
   })
 
@@ -139,8 +140,8 @@ describe('a backend behind an egress proxy', () => {
     const timeouts = { connect: 0, firstByte: 0, idle: 0 }
     const backend = createBackend({ origin, timeouts, http2: false, targetTls, egressProxy: { httpsProxy: proxy.url } })
     sockets.closing({ close: () => backend.destroy() })
-    const answer = await backend.dispatcher.request({ method: 'GET', path: '/x' })
-    expect(await answer.body.text()).toBe(`secure ${new URL(origin).host}`)
+    const answer = await ask(backend.exchanges, { method: 'GET', path: '/x' })
+    expect(await answer.text).toBe(`secure ${new URL(origin).host}`)
   })
 
   it('without TLS gets its requests from the proxy, all headers as sealed', async () => {
@@ -148,8 +149,8 @@ describe('a backend behind an egress proxy', () => {
     const backend = createBackend({ ...bounds, origin: 'http://backend.test', egressProxy: { httpProxy: proxy.url } })
     sockets.closing({ close: () => backend.destroy() })
     const headers = ['host', 'backend.test']
-    const answer = await backend.dispatcher.request({ method: 'GET', path: '/a%2Fb?c', headers })
-    expect(await answer.body.text()).toBe('from the proxy')
+    const answer = await ask(backend.exchanges, { method: 'GET', path: '/a%2Fb?c', headers })
+    expect(await answer.text).toBe('from the proxy')
     expect(proxy.asked).toEqual(['GET http://backend.test/a%2Fb?c backend.test -'])
   })
 })

@@ -1,0 +1,120 @@
+import { malformed } from './wire-error.ts'
+
+const CR = 0x0d
+const LF = 0x0a
+const SEMICOLON = 0x3b
+
+/** Of the size of a chunk: 2⁵² bytes. */
+const MAX_DIGITS = 13
+/** Characters of the extensions of one chunk, which are dropped. */
+const MAX_EXTENSIONS = 256
+
+/** RFC 9112 §7.1.1, without blanks. */
+const EXTENSIONS =
+  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e]|\\[\t\x20-\x7e])*"))?)*$/
+
+const SIZE = 0
+const EXTENSION = 1
+const SIZE_LF = 2
+const DATA = 3
+const DATA_CR = 4
+const DATA_LF = 5
+
+/**
+ * Reads chunks (RFC 9112 §7.1): hexadecimal size, extensions, CRLF, data, CRLF. It ends behind the digits of the last
+ * chunk, whose CRLF begins the trailer section.
+ */
+export class ChunkReader {
+  #state = SIZE
+  #size = 0
+  #digits = 0
+  #extensions = ''
+  /** The last chunk has been read. */
+  isOver = false
+
+  /**
+   * Reads from `at` up to the end of what there is or of the chunks; gives where it stopped. Data goes to `onData`, which
+   * returns false to stop. Throws `WireError`.
+   */
+  read(bytes: Buffer, at: number, onData: (data: Buffer) => boolean): number {
+    while (at < bytes.length) {
+      if (this.#state === DATA) {
+        const end = Math.min(bytes.length, at + this.#size)
+        this.#size -= end - at
+        if (this.#size === 0) this.#state = DATA_CR
+        if (!onData(bytes.subarray(at, end))) return bytes.length
+        at = end
+        continue
+      }
+      const byte = bytes[at] ?? 0
+      if (byte === CR && this.#isLast()) {
+        this.isOver = true
+        return at
+      }
+      this.#step(byte)
+      at++
+    }
+    return at
+  }
+
+  /** Whether the digits, and the extensions if there are any, are those of the last chunk. */
+  #isLast(): boolean {
+    if (this.#size !== 0 || this.#digits === 0) return false
+    if (this.#state === EXTENSION) checkExtensions(this.#extensions)
+    return this.#state === SIZE || this.#state === EXTENSION
+  }
+
+  #step(byte: number): void {
+    switch (this.#state) {
+      case SIZE:
+        return this.#readSize(byte)
+      case EXTENSION:
+        return this.#readExtension(byte)
+      case SIZE_LF:
+        if (byte !== LF) throw malformed('a broken chunk')
+        this.#state = DATA
+        return
+      case DATA_CR:
+        if (byte !== CR) throw malformed('a chunk that is longer than it says')
+        this.#state = DATA_LF
+        return
+      default:
+        if (byte !== LF) throw malformed('a broken chunk')
+        this.#state = SIZE
+        this.#digits = 0
+    }
+  }
+
+  #readSize(byte: number): void {
+    const digit = digitOf(byte)
+    if (digit !== -1) {
+      if (++this.#digits > MAX_DIGITS) throw malformed('a chunk that is too large')
+      this.#size = this.#size * 16 + digit
+    } else if (byte === CR && this.#digits > 0) this.#state = SIZE_LF
+    else if (byte === SEMICOLON && this.#digits > 0) {
+      this.#state = EXTENSION
+      this.#extensions = ';'
+    } else throw malformed('a chunk without a size')
+  }
+
+  #readExtension(byte: number): void {
+    if (byte !== CR) {
+      this.#extensions += String.fromCharCode(byte)
+      if (this.#extensions.length > MAX_EXTENSIONS) throw malformed('extensions of a chunk that are too long')
+      return
+    }
+    checkExtensions(this.#extensions)
+    this.#state = SIZE_LF
+  }
+}
+
+function checkExtensions(text: string): void {
+  if (!EXTENSIONS.test(text)) throw malformed('extensions of a chunk that are none')
+}
+
+/** Of a hexadecimal digit; -1 for anything else. */
+function digitOf(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const lower = byte | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
+}

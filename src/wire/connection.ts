@@ -1,0 +1,316 @@
+import type { Socket } from 'node:net'
+import type { AnswerHead } from './answer-head.ts'
+import { AnswerReader, type AnswerSink } from './answer-reader.ts'
+import { type BodyOwner, BodySender } from './body-sender.ts'
+import { Deadline } from './deadline.ts'
+import type { ExchangeControl, ExchangeHandler } from './exchange.ts'
+import type { Framing } from './framing.ts'
+import type { WrittenRequest } from './request-head.ts'
+import { malformed, WireError } from './wire-error.ts'
+
+/** How long an exchange may take, in milliseconds; 0 = no bound. */
+export interface ExchangeBounds {
+  /** From the end of the request, or from when the peer reads no more of it, to the head of the answer. */
+  readonly firstByteMs: number
+  /** Longest silence within the answer, while somebody reads it. */
+  readonly idleMs: number
+}
+
+/** Who has the connections. */
+export interface ConnectionOwner {
+  readonly bounds: ExchangeBounds
+  /** It may be used again, for so many milliseconds; undefined: the peer said nothing of it. */
+  free(connection: Connection, keepMs: number | undefined): void
+  /** It is used no more. Called once. */
+  lost(connection: Connection): void
+}
+
+/** A body up to this size is written in one piece with its head: to copy it costs less than a second piece. */
+const ONE_PIECE_BYTES = 16 * 1024
+
+/** One connection to a peer, on which one exchange at a time runs. */
+export class Connection implements AnswerSink, BodyOwner {
+  readonly #socket: Socket
+  readonly #owner: ConnectionOwner
+  readonly #reader = new AnswerReader(this)
+  readonly #deadline: Deadline
+  #exchange: Exchange | undefined
+  #request: WrittenRequest | undefined
+  #sender: BodySender | undefined
+  #framing: Framing | undefined
+  #switched: AnswerHead | undefined
+  #isLost = false
+  /** For its owner: until when it may be used, by `performance.now()`. */
+  keptUntilMs = 0
+
+  constructor(socket: Socket, owner: ConnectionOwner) {
+    this.#socket = socket
+    this.#owner = owner
+    const { firstByteMs, idleMs } = owner.bounds
+    this.#deadline = new Deadline(Math.min(firstByteMs || Infinity, idleMs || Infinity, 2 ** 31 - 1), this.#onLate)
+    socket.setNoDelay(true)
+    socket
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('error', this.#onError)
+      .on('close', this.#onClose)
+      .on('drain', this.#onDrain)
+  }
+
+  /** It was not lost, and nothing has come on it that nobody asked for. */
+  get isUsable(): boolean {
+    const socket = this.#socket
+    return !this.#isLost && !socket.destroyed && socket.writable && !socket.readableEnded
+  }
+
+  /** Starts an exchange. To be called on a free connection only. */
+  begin(request: WrittenRequest, handler: ExchangeHandler): void {
+    const exchange = new Exchange(this, handler)
+    this.#exchange = exchange
+    try {
+      handler.onRequestStart(exchange)
+    } catch (error) {
+      exchange.abort(error as Error)
+    }
+    if (this.#exchange !== exchange) return
+    this.#request = request
+    this.#framing = undefined
+    this.#reader.expect(request.isHead)
+    this.#write(request)
+  }
+
+  /** Ends `exchange` with an error, if it is still running. */
+  abort(exchange: Exchange, reason: Error): void {
+    if (this.#exchange !== exchange) return
+    if (this.#request !== undefined) return this.#fail(reason)
+    // Nothing was written yet, so that the connection is as good as before.
+    this.#exchange = undefined
+    this.#owner.free(this, undefined)
+    exchange.handler.onResponseError(exchange, reason)
+  }
+
+  pause(exchange: Exchange): void {
+    if (this.#exchange !== exchange) return
+    this.#socket.pause()
+    this.#deadline.clear()
+  }
+
+  resume(exchange: Exchange): void {
+    if (this.#exchange !== exchange || !this.#socket.isPaused()) return
+    this.#socket.resume()
+    this.#deadline.set(this.#framing === undefined ? this.#owner.bounds.firstByteMs : this.#owner.bounds.idleMs)
+  }
+
+  /** Ends the connection, and with `reason` what runs on it. */
+  destroy(reason: Error): void {
+    if (this.#exchange === undefined) this.#lose()
+    else this.#fail(reason)
+  }
+
+  onHead(head: AnswerHead, framing: Framing): boolean {
+    const exchange = this.#exchange
+    const { status, fields } = head
+    if (exchange === undefined) return false
+    if (status === 101) {
+      if (this.#request?.isUpgrade !== true || fields['upgrade'] === undefined)
+        throw malformed('an upgrade that was not asked for')
+      this.#switched = head
+      return false
+    }
+    if (status < 200) this.#deadline.set(this.#owner.bounds.firstByteMs)
+    else {
+      this.#framing = framing
+      this.#deadline.set(this.#owner.bounds.idleMs)
+    }
+    exchange.handler.onResponseStart(exchange, status, fields)
+    return this.#exchange === exchange
+  }
+
+  onBody(data: Buffer): boolean {
+    const exchange = this.#exchange
+    if (exchange === undefined) return false
+    exchange.handler.onResponseData(exchange, data)
+    return this.#exchange === exchange
+  }
+
+  onEnd(): void {
+    const exchange = this.#exchange
+    const keepMs = this.#framing?.keepMs
+    if (exchange === undefined) return
+    // An answer that came before its request was out leaves the peer in the middle of that.
+    const isWhole = this.#sender === undefined || this.#sender.isOver
+    const isKept = isWhole && this.#request?.keeps === true && keepMs !== 0
+    this.#over()
+    if (isKept && this.isUsable) {
+      if (this.#socket.isPaused()) this.#socket.resume()
+      this.#owner.free(this, keepMs)
+    } else this.#lose()
+    try {
+      exchange.handler.onResponseEnd(exchange)
+    } catch (error) {
+      exchange.handler.onResponseError(exchange, error as Error)
+    }
+  }
+
+  onBodyStall(isStalled: boolean): void {
+    if (this.#framing !== undefined) return
+    if (isStalled) this.#deadline.set(this.#owner.bounds.firstByteMs)
+    else this.#deadline.clear()
+  }
+
+  onBodyEnd(): void {
+    if (this.#framing === undefined) this.#deadline.set(this.#owner.bounds.firstByteMs)
+  }
+
+  onBodyError(error: Error): void {
+    this.#fail(error)
+  }
+
+  #write({ head, body }: WrittenRequest): void {
+    const socket = this.#socket
+    if (body.kind === 'none' || body.kind === 'bytes') {
+      if (body.kind === 'none') socket.write(head, 'latin1')
+      else if (body.bytes.length <= ONE_PIECE_BYTES) socket.write(joined(head, body.bytes))
+      else {
+        socket.cork()
+        socket.write(head, 'latin1')
+        socket.write(body.bytes)
+        socket.uncork()
+      }
+      this.#deadline.set(this.#owner.bounds.firstByteMs)
+      return
+    }
+    // What there is of the body already goes out with the head.
+    socket.cork()
+    socket.write(head, 'latin1')
+    this.#sender = new BodySender(socket, body, this)
+    this.#sender.start()
+    process.nextTick(uncork, socket)
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    // An answer that nobody asked for must not become that to the next request.
+    if (this.#exchange === undefined) return this.#lose()
+    let rest: Buffer
+    try {
+      rest = this.#reader.read(bytes)
+    } catch (error) {
+      return this.#failLater(error as Error)
+    }
+    if (this.#switched !== undefined) return this.#switch(this.#switched, rest)
+    if (rest.length > 0) return this.destroy(malformed('more than an answer'))
+    if (this.#framing !== undefined && this.#exchange !== undefined && !this.#socket.isPaused())
+      this.#deadline.set(this.#owner.bounds.idleMs)
+  }
+
+  readonly #onEnd = (): void => {
+    if (!this.#reader.end()) this.destroy(closed())
+  }
+
+  readonly #onError = (error: Error): void => this.destroy(error)
+  readonly #onClose = (): void => this.destroy(closed())
+  readonly #onDrain = (): void => this.#sender?.drained()
+
+  readonly #onLate = (): void => {
+    this.destroy(
+      this.#framing === undefined
+        ? new WireError('WIRE_FIRST_BYTE', 'no answer in time')
+        : new WireError('WIRE_IDLE', 'silence within the answer'),
+    )
+  }
+
+  /** Gives the socket away. */
+  #switch(head: AnswerHead, rest: Buffer): void {
+    const exchange = this.#exchange
+    const socket = this.#socket
+    this.#switched = undefined
+    if (exchange === undefined) return
+    if (exchange.handler.onRequestUpgrade === undefined) return this.#fail(malformed('an upgrade that nobody takes'))
+    this.#over()
+    this.#forget()
+    socket.pause()
+    socket
+      .off('data', this.#onData)
+      .off('end', this.#onEnd)
+      .off('error', this.#onError)
+      .off('close', this.#onClose)
+      .off('drain', this.#onDrain)
+    if (rest.length > 0) socket.unshift(rest)
+    try {
+      exchange.handler.onRequestUpgrade(exchange, head.status, head.fields, socket)
+    } catch (error) {
+      socket.destroy()
+      exchange.handler.onResponseError(exchange, error as Error)
+    }
+  }
+
+  #fail(error: Error): void {
+    const exchange = this.#exchange
+    this.#over()
+    this.#lose()
+    exchange?.handler.onResponseError(exchange, error)
+  }
+
+  /** What was good of these bytes is on its way to whoever waits for it before the error is. */
+  #failLater(error: Error): void {
+    const exchange = this.#exchange
+    this.#over()
+    this.#lose()
+    if (exchange !== undefined) process.nextTick(() => exchange.handler.onResponseError(exchange, error))
+  }
+
+  /** The exchange is over, however it ended. */
+  #over(): void {
+    this.#sender?.stop()
+    this.#reader.stop()
+    this.#deadline.clear()
+    this.#sender = undefined
+    this.#exchange = undefined
+    this.#request = undefined
+  }
+
+  #lose(): void {
+    this.#socket.destroy()
+    this.#forget()
+  }
+
+  #forget(): void {
+    if (this.#isLost) return
+    this.#isLost = true
+    this.#deadline.stop()
+    this.#owner.lost(this)
+  }
+}
+
+/** One exchange; what is done to it after its end does nothing. */
+class Exchange implements ExchangeControl {
+  readonly #connection: Connection
+  readonly handler: ExchangeHandler
+
+  constructor(connection: Connection, handler: ExchangeHandler) {
+    this.#connection = connection
+    this.handler = handler
+  }
+
+  pause(): void {
+    this.#connection.pause(this)
+  }
+
+  resume(): void {
+    this.#connection.resume(this)
+  }
+
+  abort(reason: Error): void {
+    this.#connection.abort(this, reason)
+  }
+}
+
+function joined(head: string, body: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafe(head.length + body.length)
+  bytes.write(head, 0, 'latin1')
+  body.copy(bytes, head.length)
+  return bytes
+}
+
+const uncork = (socket: Socket): void => socket.uncork()
+const closed = (): WireError => new WireError('WIRE_CLOSED', 'the connection was closed before the answer was whole')

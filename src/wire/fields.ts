@@ -1,0 +1,85 @@
+import { malformed } from './wire-error.ts'
+
+/** Header lines by lower-case name; repeated ones as an array, in their order. It has no prototype of `Object`. */
+export type Fields = Record<string, string | string[] | undefined>
+
+/** Lines of one head or trailer section. */
+const MAX_LINES = 256
+
+/** RFC 9110 §5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+/** RFC 9110 §5.5, Latin-1 as Node reads and writes it: no control characters but tabs. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** A section of lines that end with CRLF, without the last one: CR and LF stand nowhere else, and no control characters. */
+const SECTION = /^[\t\x20-\x7e\x80-\xff]*(?:\r\n[\t\x20-\x7e\x80-\xff]*)*$/
+
+const SPACE = 0x20
+const TAB = 0x09
+
+/** Names that are remembered; beyond it the memory starts anew, so that random names cost time, not space. */
+const MAX_REMEMBERED = 1024
+const MAX_REMEMBERED_LENGTH = 64
+const remembered = new Map<string, string>()
+
+// Objects of a constructor are faster than those without a prototype, and `__proto__` is a name like others in both.
+const NoPrototype = function () {} as unknown as new () => Fields
+NoPrototype.prototype = Object.create(null) as object
+
+export const isToken = (text: string): boolean => TOKEN.test(text)
+export const isFieldValue = (text: string): boolean => VALUE.test(text)
+
+/** A name in lower case; undefined for what is no token (RFC 9110 §5.1). */
+export function fieldNameOf(raw: string): string | undefined {
+  const known = remembered.get(raw)
+  if (known !== undefined) return known
+  if (!TOKEN.test(raw)) return undefined
+  const name = raw.toLowerCase()
+  if (raw.length <= MAX_REMEMBERED_LENGTH) {
+    if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+    remembered.set(raw, name)
+  }
+  return name
+}
+
+/** Throws `WireError` for a section with a character that stands in none, or with a CR or LF by itself. */
+export function checkSection(text: string): void {
+  if (!SECTION.test(text)) throw malformed('a control character in the head')
+}
+
+/**
+ * The field lines of a checked section from `at` on (RFC 9112 §5): `name:` without blanks before the colon, no folding.
+ * Throws `WireError` for any other line, and for more than 256.
+ */
+export function readFields(text: string, at: number): Fields {
+  const fields = new NoPrototype()
+  let lines = 0
+  while (at < text.length) {
+    if (++lines > MAX_LINES) throw malformed('too many header lines')
+    let end = text.indexOf('\r\n', at)
+    if (end === -1) end = text.length
+    const colon = text.indexOf(':', at)
+    const name = colon === -1 || colon > end ? undefined : fieldNameOf(text.slice(at, colon))
+    if (name === undefined) throw malformed('a header line without a name')
+    add(fields, name, trimmed(text, colon + 1, end))
+    at = end + 2
+  }
+  return fields
+}
+
+function add(fields: Fields, name: string, value: string): void {
+  const known = fields[name]
+  if (known === undefined) fields[name] = value
+  else if (typeof known === 'string') fields[name] = [known, value]
+  else known.push(value)
+}
+
+/** Without the blanks around it, which are not part of the value. */
+function trimmed(text: string, start: number, end: number): string {
+  while (start < end && isBlank(text.charCodeAt(start))) start++
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+const isBlank = (code: number): boolean => code === SPACE || code === TAB

@@ -1,0 +1,195 @@
+import type { Socket } from 'node:net'
+import { Connection, type ConnectionOwner, type ExchangeBounds } from './connection.ts'
+import type { ExchangeHandler } from './exchange.ts'
+import { type WireRequest, type WrittenRequest, writeRequest } from './request-head.ts'
+import { WireError } from './wire-error.ts'
+
+export interface PoolOptions {
+  /** `host[:port]`, for `Host` where a request has none. */
+  readonly authority: string
+  /** Opens a connection, TLS included, within the bound that it has. */
+  readonly connect: () => Promise<Socket>
+  readonly bounds: ExchangeBounds
+  /** How long an unused connection is kept at most, in milliseconds. */
+  readonly keepMs: number
+  /** Connections at a time; requests beyond wait in the order in which they came. */
+  readonly maxConnections: number
+  /** How long a request waits for a connection while all are taken, in milliseconds; 0 = no bound. */
+  readonly waitMs: number
+}
+
+/** A peer that names the time after which it closes gets this much less, in milliseconds: what is on its way then is lost. */
+const HINT_MARGIN_MS = 2000
+const SWEEP_MS = 1000
+
+interface Job {
+  readonly request: WrittenRequest
+  readonly handler: ExchangeHandler
+  readonly sinceMs: number
+}
+
+/**
+ * The connections to one peer with one identity: each has one exchange at a time, and there are as many as are needed.
+ *
+ * A used connection is given to a request only after a whole turn of the event loop without an exchange: an answer that nobody
+ * asked for, or the end of the connection, has then been read, and does not meet the next request.
+ */
+export class Pool implements ConnectionOwner {
+  readonly bounds: ExchangeBounds
+  readonly #options: PoolOptions
+  readonly #all = new Set<Connection>()
+  /** Ready for use; the one that was used last is last. */
+  #ready: Connection[] = []
+  /** Freed in this turn. */
+  #fresh: Connection[] = []
+  #waiting: Job[] = []
+  #connecting = 0
+  #isScheduled = false
+  #isClosed = false
+  #sweep: NodeJS.Timeout | undefined
+  readonly #empty = Promise.withResolvers<void>()
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+    this.bounds = options.bounds
+  }
+
+  /** Sends a request as soon as there is a connection. Errors go to the handler, those of the request itself at once. */
+  dispatch(request: WireRequest, handler: ExchangeHandler): void {
+    try {
+      if (this.#isClosed) throw new WireError('WIRE_POOL_CLOSED', 'no more requests are sent')
+      const written = writeRequest(request, this.#options.authority)
+      this.#waiting.push({ request: written, handler, sinceMs: performance.now() })
+    } catch (error) {
+      handler.onResponseError(undefined, error as Error)
+      return
+    }
+    this.#schedule()
+  }
+
+  /** Takes nothing new; ends when what there is has ended. */
+  close(): Promise<void> {
+    this.#isClosed = true
+    this.#endIfEmpty()
+    return this.#empty.promise
+  }
+
+  /** Ends everything at once. */
+  destroy(): Promise<void> {
+    this.#isClosed = true
+    const error = new WireError('WIRE_POOL_CLOSED', 'the connections were closed')
+    for (const { handler } of this.#waiting.splice(0)) handler.onResponseError(undefined, error)
+    for (const connection of this.#all) connection.destroy(error)
+    clearTimeout(this.#sweep)
+    this.#empty.resolve()
+    return this.#empty.promise
+  }
+
+  free(connection: Connection, keepMs: number | undefined): void {
+    const hintMs = keepMs === undefined ? Infinity : keepMs - HINT_MARGIN_MS
+    const leftMs = Math.min(hintMs, this.#options.keepMs)
+    if (leftMs <= 0) return connection.destroy(unused())
+    connection.keptUntilMs = performance.now() + leftMs
+    this.#fresh.push(connection)
+    this.#schedule()
+  }
+
+  lost(connection: Connection): void {
+    this.#all.delete(connection)
+    if (this.#waiting.length > 0) this.#schedule()
+    if (this.#isClosed) this.#endIfEmpty()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(this.#serve)
+  }
+
+  readonly #serve = (): void => {
+    this.#isScheduled = false
+    this.#dropLate()
+    while (this.#waiting.length > 0) {
+      const connection = this.#takeReady()
+      if (connection === undefined) break
+      this.#begin(connection)
+    }
+    // Those that were freed in this turn are there in the next.
+    const missing = this.#waiting.length - this.#fresh.length - this.#connecting
+    const room = this.#options.maxConnections - this.#all.size - this.#connecting
+    for (let count = Math.min(missing, room); count > 0; count--) void this.#connect()
+    const hasFresh = this.#fresh.length > 0
+    this.#ready.push(...this.#fresh)
+    this.#fresh = []
+    if (hasFresh && this.#waiting.length > 0) this.#schedule()
+    if (this.#isClosed) this.#endIfEmpty()
+    else if (this.#ready.length > 0 || this.#waiting.length > 0) this.#sweepLater()
+  }
+
+  #begin(connection: Connection): void {
+    const job = this.#waiting.shift()
+    if (job !== undefined) connection.begin(job.request, job.handler)
+  }
+
+  #takeReady(): Connection | undefined {
+    for (;;) {
+      const connection = this.#ready.pop()
+      if (connection === undefined) return undefined
+      if (connection.isUsable && performance.now() < connection.keptUntilMs) return connection
+      connection.destroy(unused())
+    }
+  }
+
+  async #connect(): Promise<void> {
+    this.#connecting++
+    try {
+      const socket = await this.#options.connect()
+      this.#connecting--
+      const connection = new Connection(socket, this)
+      this.#all.add(connection)
+      if (this.#waiting.length > 0 && connection.isUsable) this.#begin(connection)
+      else this.free(connection, undefined)
+    } catch (error) {
+      this.#connecting--
+      // Others may be on their way to those who wait.
+      if (this.#waiting.length > this.#connecting + this.#fresh.length)
+        this.#waiting.shift()?.handler.onResponseError(undefined, error as Error)
+    }
+    if (this.#isClosed) this.#endIfEmpty()
+  }
+
+  /** Whoever waits for a connection that will not become free in time is told so. */
+  #dropLate(): void {
+    const { waitMs, maxConnections } = this.#options
+    if (waitMs === 0 || this.#all.size < maxConnections) return
+    const sinceMs = performance.now() - waitMs
+    while (this.#waiting[0] !== undefined && this.#waiting[0].sinceMs <= sinceMs)
+      this.#waiting.shift()?.handler.onResponseError(undefined, new WireError('WIRE_CROWDED', 'all connections are taken'))
+  }
+
+  #sweepLater(): void {
+    if (this.#sweep !== undefined) return
+    this.#sweep = setTimeout(() => {
+      this.#sweep = undefined
+      const nowMs = performance.now()
+      const kept = this.#ready.filter((connection) => {
+        if (nowMs < connection.keptUntilMs && connection.isUsable) return true
+        connection.destroy(unused())
+        return false
+      })
+      this.#ready = kept
+      this.#serve()
+    }, SWEEP_MS)
+    this.#sweep.unref()
+  }
+
+  #endIfEmpty(): void {
+    if (this.#waiting.length > 0) return
+    for (const connection of [...this.#ready.splice(0), ...this.#fresh.splice(0)]) connection.destroy(unused())
+    if (this.#all.size > 0) return
+    clearTimeout(this.#sweep)
+    this.#empty.resolve()
+  }
+}
+
+const unused = (): WireError => new WireError('WIRE_CLOSED', 'a connection that is not needed any more')

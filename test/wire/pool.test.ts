@@ -1,0 +1,160 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createSockets } from '../support/sockets.ts'
+import { answering, OK, startPeer, Told } from './harness.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+/** Until everything that waits in this process has had its turn. */
+const turns = async (): Promise<void> => {
+  for (let count = 0; count < 20; count++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('a connection that was used', () => {
+  it('is used again', async () => {
+    const { send, connections } = await startPeer(sockets, answering(OK))
+    for (let count = 0; count < 5; count++) expect(await send().over).toBe('end ok')
+    expect(connections).toHaveLength(1)
+  })
+
+  it.each([
+    ['the peer says so', OK.replace('\r\n', '\r\nconnection: close\r\n'), {}, {}],
+    ['the peer closes it soon', OK.replace('\r\n', '\r\nkeep-alive: timeout=2\r\n'), {}, {}],
+    ['more came than the answer', `${OK}x`, {}, {}],
+    ['another answer came with it', OK + OK, {}, {}],
+    ['it may not be kept at all', OK, {}, { keepMs: 0 }],
+    ['HEAD was asked', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n', { method: 'HEAD' }, {}],
+    ['204 has a length', 'HTTP/1.1 204 OK\r\ncontent-length: 2\r\n\r\n', {}, {}],
+    ['it speaks HTTP/1.0', OK.replace('/1.1', '/1.0'), {}, {}],
+  ])('is used no more when %s', async (_name, text, request, options) => {
+    const { send, connections } = await startPeer(sockets, answering(text), options)
+    for (let count = 0; count < 3; count++) expect(await send(request).over).toMatch(/^end/)
+    expect(connections).toHaveLength(3)
+  })
+
+  it('gives no answer that nobody asked for', async () => {
+    const { send, connections } = await startPeer(sockets, answering(OK))
+    expect(await send().over).toBe('end ok')
+    connections[0]?.write(OK.replace('ok', 'no'))
+    await expect.poll(() => connections[0]?.readableEnded).toBe(true)
+    expect(await send().over).toBe('end ok')
+    expect(connections).toHaveLength(2)
+  })
+
+  it('gives none that was there when the next request came', async () => {
+    // Both are ready in the same turn: what the peer sent unasked is read first.
+    const { send, connections } = await startPeer(sockets, answering(OK))
+    expect(await send().over).toBe('end ok')
+    await turns()
+    const sent = new Promise((resolve) => connections[0]?.write(OK.replace('ok', 'no'), resolve))
+    await sent
+    expect(await send().over).toBe('end ok')
+    expect(connections).toHaveLength(2)
+  })
+
+  it('is let go of after a while', async () => {
+    const { connections, send } = await startPeer(sockets, answering(OK), { keepMs: 1 })
+    expect(await send().over).toBe('end ok')
+    await expect.poll(() => connections[0]?.readableEnded, { timeout: 10_000 }).toBe(true)
+  }, 15_000)
+
+  it('that the peer ended while a request was on it is lost, and nothing is sent again', async () => {
+    let asked = 0
+    const { send } = await startPeer(sockets, (socket) => {
+      socket.on('data', () => {
+        if (++asked === 2) socket.destroy()
+        else socket.write(OK)
+      })
+    })
+    expect(await send().over).toBe('end ok')
+    expect(await send().over).toMatch(/^(?:WIRE_CLOSED|ECONNRESET)$/)
+    await turns()
+    expect(asked).toBe(2)
+  })
+})
+
+describe('requests beyond the bound of connections', () => {
+  const hold = () => {
+    const held: Socket[] = []
+    const asked: string[] = []
+    const onConnection = (socket: Socket): void =>
+      void socket.on('data', (data: Buffer) => {
+        asked.push(/\/(\d+)/.exec(data.toString())?.[1] ?? '')
+        held.push(socket)
+      })
+    return { held, asked, onConnection }
+  }
+
+  it('wait in the order in which they came', async () => {
+    const { held, asked, onConnection } = hold()
+    const { send, connections } = await startPeer(sockets, onConnection, { maxConnections: 2 })
+    const told = Array.from({ length: 7 }, (_, index) => send({ path: `/${index}` }))
+    for (let count = 2; count <= 7; count++) {
+      await expect.poll(() => asked.length).toBe(count)
+      held.shift()?.write(OK)
+    }
+    held.shift()?.write(OK)
+    expect(await Promise.all(told.map(({ over }) => over))).toEqual(Array(7).fill('end ok'))
+    expect(asked.slice(2)).toEqual(['2', '3', '4', '5', '6'])
+    expect(connections).toHaveLength(2)
+  })
+
+  it('wait only so long', async () => {
+    const { asked, onConnection } = hold()
+    const { send } = await startPeer(sockets, onConnection, { maxConnections: 1, waitMs: 1 })
+    const first = send({ path: '/1' })
+    await expect.poll(() => asked).toEqual(['1'])
+    expect(await send({ path: '/2' }).over).toBe('WIRE_CROWDED')
+    expect(first.events).toEqual(['start'])
+    expect(asked).toEqual(['1'])
+  }, 15_000)
+
+  it('get the place of a connection that is lost', async () => {
+    const { held, asked, onConnection } = hold()
+    const { send } = await startPeer(sockets, onConnection, { maxConnections: 1 })
+    const [first, second] = [send({ path: '/1' }), send({ path: '/2' })]
+    await expect.poll(() => asked).toEqual(['1'])
+    held.shift()?.destroy()
+    expect(await first.over).toMatch(/^(?:WIRE_CLOSED|ECONNRESET)$/)
+    await expect.poll(() => asked).toEqual(['1', '2'])
+    held.shift()?.write(OK)
+    expect(await second.over).toBe('end ok')
+  })
+})
+
+describe('a connection that cannot be made', () => {
+  it('fails whoever waits for it', async () => {
+    const { send } = await startPeer(sockets, () => undefined, {
+      connect: () => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' })),
+    })
+    const told = [send(), send(), send()]
+    expect(await Promise.all(told.map(({ over }) => over))).toEqual(Array(3).fill('ECONNREFUSED'))
+    expect(told[0]?.events).toEqual(['ECONNREFUSED'])
+  })
+})
+
+describe('the end of a pool', () => {
+  it('waits for what is running', async () => {
+    const { send, pool, connections } = await startPeer(sockets, (socket) => void socket.on('data', () => undefined))
+    const running = send()
+    await expect.poll(() => running.events).toEqual(['start'])
+    const closed = pool.close().then(() => 'closed')
+    expect(await send().over).toBe('WIRE_POOL_CLOSED')
+    expect(await Promise.race([closed, pause(20, 'waits')])).toBe('waits')
+    connections[0]?.write(OK)
+    expect(await running.over).toBe('end ok')
+    expect(await closed).toBe('closed')
+    await expect.poll(() => connections[0]?.readableEnded).toBe(true)
+  })
+
+  it('that is meant at once ends everything', async () => {
+    const { send, pool } = await startPeer(sockets, () => undefined, { maxConnections: 1 })
+    const told = [send(), send()]
+    await expect.poll(() => told[0]?.events).toEqual(['start'])
+    await pool.destroy()
+    expect(await Promise.all(told.map(({ over }) => over))).toEqual(['WIRE_POOL_CLOSED', 'WIRE_POOL_CLOSED'])
+    expect(await send(undefined, new Told()).over).toBe('WIRE_POOL_CLOSED')
+  })
+})
