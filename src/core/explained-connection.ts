@@ -28,6 +28,18 @@ const BY_CODE: Readonly<Record<string, Known>> = {
     'the other side closed the connection before it answered',
     'Look at its log; does it want TLS, or a client certificate?',
   ),
+  WIRE_CLOSED: known(
+    'the other side closed the connection before it answered',
+    'Look at its log; does it want TLS, or a client certificate?',
+  ),
+  WIRE_FIRST_BYTE: known('there is a connection, and no answer in time', 'Look at the load and the log of the server.'),
+  WIRE_IDLE: known('it fell silent within its answer', 'Look at the load and the log of the server.'),
+  WIRE_HEAD_TOO_LARGE: known('the headers of the answer are too large', 'Make the server send less.'),
+  WIRE_CROWDED: known(
+    'all connections to it are taken',
+    'Look at how long its answers take, and at how many streams are open.',
+    'proxy',
+  ),
   ENOTFOUND: known(
     'the host name does not exist',
     'Correct the host name, or the DNS servers of this machine.',

@@ -43,12 +43,7 @@ export class UpgradeRelay extends Relay {
   }
 
   /** Only called where an upgrade was asked for. */
-  onRequestUpgrade(
-    _controller: ExchangeControl,
-    _status: number,
-    headers: ParsedHeaders,
-    socket: Duplex,
-  ): void {
+  onRequestUpgrade(_controller: ExchangeControl, _status: number, headers: ParsedHeaders, socket: Duplex): void {
     const { response } = this
     const client = response.socket
     if (client === null || client.destroyed) {

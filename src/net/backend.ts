@@ -70,10 +70,15 @@ const createExchanges = (options: BackendOptions, allowH2: boolean): Exchanges =
   const { timeouts, targetTls = {}, egressProxy } = options
   const url = new URL(options.origin)
   const proxy = egressProxyFor(url, egressProxy)
-  if (allowH2 || (proxy !== undefined && url.protocol === 'http:')) return overUndici(createDispatcher(options, allowH2))
+  if (allowH2 || (proxy !== undefined && url.protocol === 'http:'))
+    return overUndici(createDispatcher(options, allowH2))
   const connect = createTargetConnect(targetTls, { connectMs: timeouts.connect, allowH2: false })
   if (proxy === undefined) return createWirePool(url, connect, timeouts)
-  return createWirePool(url, createTunnelConnect(connect, () => proxy, timeouts.connect), timeouts)
+  return createWirePool(
+    url,
+    createTunnelConnect(connect, () => proxy, timeouts.connect),
+    timeouts,
+  )
 }
 
 /**

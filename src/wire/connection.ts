@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net'
 import type { AnswerHead } from './answer-head.ts'
 import { AnswerReader, type AnswerSink } from './answer-reader.ts'
-import { type BodyOwner, BodySender } from './body-sender.ts'
+import type { BodyOwner, BodySender } from './body-sender.ts'
 import { Deadline } from './deadline.ts'
 import type { ExchangeControl, ExchangeHandler } from './exchange.ts'
 import type { Framing } from './framing.ts'
 import type { WrittenRequest } from './request-head.ts'
+import { sendRequest } from './send-request.ts'
 import { malformed, WireError } from './wire-error.ts'
 
 /** How long an exchange may take, in milliseconds; 0 = no bound. */
@@ -24,9 +25,6 @@ export interface ConnectionOwner {
   /** It is used no more. Called once. */
   lost(connection: Connection): void
 }
-
-/** A body up to this size is written in one piece with its head: to copy it costs less than a second piece. */
-const ONE_PIECE_BYTES = 16 * 1024
 
 /** One connection to a peer, on which one exchange at a time runs. */
 export class Connection implements AnswerSink, BodyOwner {
@@ -76,7 +74,8 @@ export class Connection implements AnswerSink, BodyOwner {
     this.#request = request
     this.#framing = undefined
     this.#reader.expect(request.isHead)
-    this.#write(request)
+    this.#sender = sendRequest(this.#socket, request, this)
+    if (this.#sender === undefined) this.#deadline.set(this.#owner.bounds.firstByteMs)
   }
 
   /** Ends `exchange` with an error, if it is still running. */
@@ -164,28 +163,6 @@ export class Connection implements AnswerSink, BodyOwner {
 
   onBodyError(error: Error): void {
     this.#fail(error)
-  }
-
-  #write({ head, body }: WrittenRequest): void {
-    const socket = this.#socket
-    if (body.kind === 'none' || body.kind === 'bytes') {
-      if (body.kind === 'none') socket.write(head, 'latin1')
-      else if (body.bytes.length <= ONE_PIECE_BYTES) socket.write(joined(head, body.bytes))
-      else {
-        socket.cork()
-        socket.write(head, 'latin1')
-        socket.write(body.bytes)
-        socket.uncork()
-      }
-      this.#deadline.set(this.#owner.bounds.firstByteMs)
-      return
-    }
-    // What there is of the body already goes out with the head.
-    socket.cork()
-    socket.write(head, 'latin1')
-    this.#sender = new BodySender(socket, body, this)
-    this.#sender.start()
-    process.nextTick(uncork, socket)
   }
 
   readonly #onData = (bytes: Buffer): void => {
@@ -305,12 +282,4 @@ class Exchange implements ExchangeControl {
   }
 }
 
-function joined(head: string, body: Buffer): Buffer {
-  const bytes = Buffer.allocUnsafe(head.length + body.length)
-  bytes.write(head, 0, 'latin1')
-  body.copy(bytes, head.length)
-  return bytes
-}
-
-const uncork = (socket: Socket): void => socket.uncork()
 const closed = (): WireError => new WireError('WIRE_CLOSED', 'the connection was closed before the answer was whole')

@@ -75,10 +75,14 @@ function add(fields: Fields, name: string, value: string): void {
   else known.push(value)
 }
 
-/** Without the blanks around it, which are not part of the value. */
+/**
+ * Without the blanks around it, which are not part of the value. A tab behind it is one as well, but parsers differ about
+ * that: to Node's, `chunked` with a tab behind it is another coding.
+ */
 function trimmed(text: string, start: number, end: number): string {
   while (start < end && isBlank(text.charCodeAt(start))) start++
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  while (end > start && text.charCodeAt(end - 1) === SPACE) end--
+  if (end > start && text.charCodeAt(end - 1) === TAB) throw malformed('a tab behind a header value')
   return text.slice(start, end)
 }
 

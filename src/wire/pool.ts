@@ -164,7 +164,9 @@ export class Pool implements ConnectionOwner {
     if (waitMs === 0 || this.#all.size < maxConnections) return
     const sinceMs = performance.now() - waitMs
     while (this.#waiting[0] !== undefined && this.#waiting[0].sinceMs <= sinceMs)
-      this.#waiting.shift()?.handler.onResponseError(undefined, new WireError('WIRE_CROWDED', 'all connections are taken'))
+      this.#waiting
+        .shift()
+        ?.handler.onResponseError(undefined, new WireError('WIRE_CROWDED', 'all connections are taken'))
   }
 
   #sweepLater(): void {

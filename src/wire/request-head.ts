@@ -107,7 +107,8 @@ function planOf(body: Buffer | Readable | null, length: number | undefined): Bod
     if (length !== undefined && length !== 0) throw refused('length')
     return NO_BODY
   }
-  if (!Buffer.isBuffer(body)) return length === undefined ? { kind: 'chunked', stream: body } : { kind: 'length', stream: body, length }
+  if (!Buffer.isBuffer(body))
+    return length === undefined ? { kind: 'chunked', stream: body } : { kind: 'length', stream: body, length }
   if (length !== undefined && length !== body.length) throw refused('length')
   return { kind: 'bytes', bytes: body }
 }

@@ -125,6 +125,8 @@ describe('a service that does not answer is explained by its cause, whose turn i
     ['ECONNRESET', /cut the connection/, /right port/],
     ['UND_ERR_CONNECT_TIMEOUT', /no connection in time/, /firewalls/],
     ['UND_ERR_HEADERS_TIMEOUT', /no answer in time/, /load and the log/],
+    ['WIRE_FIRST_BYTE', /no answer in time/, /load and the log/],
+    ['WIRE_HEAD_TOO_LARGE', /too large/, /send less/],
     ['SELF_SIGNED_CERT_IN_CHAIN', /authority that is not known/, /caCertPath/],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', /self-signed/, /caCertPath/],
     ['CERT_HAS_EXPIRED', /has expired/, /Renew/],

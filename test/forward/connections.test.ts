@@ -57,7 +57,10 @@ describe('a first byte', () => {
   })
 })
 
-describe('a malformed answer', () => {
+describe.each([
+  ['on connections of our own', false],
+  ['by undici', true],
+])('a malformed answer %s', (_way, byUndici) => {
   it.each([
     ['no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n\r\n'],
     ['two different lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc'],
@@ -72,7 +75,7 @@ describe('a malformed answer', () => {
     ['a bad status', 'HTTP/1.1 9999 OK\r\n\r\n'],
   ])('with %s is 502', async (_name, text) => {
     const origin = await sockets.tcp((socket) => socket.once('data', () => socket.end(text, 'latin1')))
-    const { url } = await startFront(sockets, { origin, final: true })
+    const { url } = await startFront(sockets, { origin, byUndici, final: true })
     expect(await reasonOf(url, post)).toBe('backend_error')
   })
 
@@ -80,7 +83,7 @@ describe('a malformed answer', () => {
     const origin = await sockets.tcp((socket) => {
       socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n'))
     })
-    const { url } = await startFront(sockets, { origin })
+    const { url } = await startFront(sockets, { origin, byUndici })
     await expect(fetch(url).then((answer) => answer.text())).rejects.toThrow(/terminated/)
   })
 })

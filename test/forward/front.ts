@@ -17,6 +17,8 @@ import type { Sockets } from '../support/sockets.ts'
 export interface FrontOptions {
   readonly origin: string
   readonly backend?: Partial<BackendOptions>
+  /** By undici: the backend stands for an egress proxy, which is asked for itself. Default false: connections of our own. */
+  readonly byUndici?: boolean
   readonly route?: Partial<Omit<ForwardOptions, 'target'>> & { readonly targetPath?: string }
   /** Of the backend, in milliseconds. */
   readonly timeouts?: Partial<BackendOptions['timeouts']>
@@ -68,7 +70,8 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
   const { targetPath = '/', ...given } = options.route ?? {}
   const route = { path: '/', exactTarget: false, target: { path: targetPath, origin }, sseKeepAlive: 0, ...given }
   const timeouts = { connect: 1000, firstByte: 0, idle: 0, ...options.timeouts }
-  const backend = createBackend({ http2: false, origin, ...options.backend, timeouts })
+  const egressProxy = options.byUndici === true ? { httpProxy: origin } : undefined
+  const backend = createBackend({ http2: false, origin, egressProxy, ...options.backend, timeouts })
   const forward = createForward(route, { backend, clock: Date })
   sockets.closing({ close: () => backend.destroy() })
   const outcomes: (Outcome | string)[] = []

@@ -9,7 +9,10 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 /** A backend that says these things to each request. */
-const start = async (...parts: readonly string[]): Promise<{ front: Front; connections: () => number }> => {
+const startBy = async (
+  byUndici: boolean,
+  parts: readonly string[],
+): Promise<{ front: Front; connections: () => number }> => {
   let connections = 0
   const origin = await sockets.tcp((socket) => {
     connections++
@@ -25,14 +28,19 @@ const start = async (...parts: readonly string[]): Promise<{ front: Front; conne
       send(0)
     })
   })
-  return { front: await startFront(sockets, { origin }), connections: () => connections }
+  return { front: await startFront(sockets, { origin, byUndici }), connections: () => connections }
 }
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 const HINTS = 'HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n'
 const FINAL = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-describe('interim answers of a backend', () => {
+describe.each([
+  ['on connections of our own', false],
+  ['by undici', true],
+])('interim answers of a backend %s', (_way, byUndici) => {
+  const start = (...parts: readonly string[]) => startBy(byUndici, parts)
+
   it.each([
     ['100 that nobody asked for', [CONTINUE + FINAL]],
     ['100, byte by byte', [...CONTINUE.split(''), FINAL]],
@@ -71,8 +79,10 @@ describe('interim answers of a backend', () => {
     const { front } = await start('HTTP/1.1 200 OK\r\ncontent-length: 25\r\n\r\n', CONTINUE)
     expect(await (await fetch(front.url)).text()).toBe(CONTINUE)
   })
+})
 
-  it('are passed over on HTTP/2 as well', async () => {
+describe('interim answers of a backend on HTTP/2', () => {
+  it('are passed over as well', async () => {
     const server = createSecureServer(TLS.server)
     server.on('stream', (stream) => {
       stream.additionalHeaders({ ':status': 100 })

@@ -7,11 +7,11 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 /** What becomes of a GET whose backend answers with these bytes. */
-async function outcomeOf(answer: string | Buffer): Promise<unknown> {
+async function outcomeBy(byUndici: boolean, answer: string | Buffer): Promise<unknown> {
   const origin = await sockets.tcp((socket) => {
     socket.once('data', () => socket.end(answer))
   })
-  const { url, outcomes } = await startFront(sockets, { origin, final: true })
+  const { url, outcomes } = await startFront(sockets, { origin, byUndici, final: true })
   await fetch(url).then(
     (response) => response.text().catch(() => ''),
     () => '',
@@ -23,7 +23,12 @@ const head = (status: string, ...lines: string[]): string => `HTTP/1.1 ${status}
 const chunked = (bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n0\r\n\r\n')])
 
-describe('an answer that nobody could forward is the fault of the backend', () => {
+describe.each([
+  ['on connections of our own', false],
+  ['by undici', true],
+])('an answer that nobody could forward is the fault of the backend, %s,', (_way, byUndici) => {
+  const outcomeOf = (answer: string | Buffer): Promise<unknown> => outcomeBy(byUndici, answer)
+
   it.each([
     'gzip, chunked',
     'gzip',

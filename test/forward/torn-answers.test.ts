@@ -96,7 +96,10 @@ describe('an HTTP/2 answer', () => {
   })
 })
 
-describe('an HTTP/1.1 answer that ends with its connection', () => {
+describe.each([
+  ['on connections of our own', false],
+  ['by undici', true],
+])('an HTTP/1.1 answer that ends with its connection, %s,', (_way, byUndici) => {
   const HEAD = 'HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhalf'
   const start = async (): Promise<{ front: Front; backend: () => Socket | undefined }> => {
     let backend: Socket | undefined
@@ -104,7 +107,7 @@ describe('an HTTP/1.1 answer that ends with its connection', () => {
       backend = socket
       socket.once('data', () => socket.write(HEAD))
     })
-    return { front: await startFront(sockets, { origin }), backend: () => backend }
+    return { front: await startFront(sockets, { origin, byUndici }), backend: () => backend }
   }
 
   it('is whole after a FIN', async () => {

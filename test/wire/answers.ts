@@ -16,7 +16,16 @@ const LINES = [
   'Trailer: X-Sum',
 ]
 const FRAMINGS = ['length', 'length', 'chunked', 'chunked', 'close', 'none', 'both', 'twice'] as const
-const STATUSES = ['200 OK', '200', '204 No Content', '304 Not Modified', '404 Not Found', '500 ', '206 Partial', '599 x']
+const STATUSES = [
+  '200 OK',
+  '200',
+  '204 No Content',
+  '304 Not Modified',
+  '404 Not Found',
+  '500 ',
+  '206 Partial',
+  '599 x',
+]
 const INTERIM = ['100 Continue', '102 Processing', '103 Early Hints']
 /** What mutations put in. */
 const SPICE = [
@@ -90,7 +99,7 @@ function framed(chance: Chance, body: string): string {
 
 function chunks(chance: Chance, body: string): string {
   let text = ''
-  for (let at = 0; at < body.length; ) {
+  for (let at = 0; at < body.length;) {
     const end = Math.min(body.length, at + 1 + chance.below(20))
     text += `${(end - at).toString(16)}${chance.below(6) === 0 ? chance.one([';a', ';a=b', ';a="b\\"c"']) : ''}\r\n`
     text += `${body.slice(at, end)}\r\n`

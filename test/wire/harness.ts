@@ -98,7 +98,8 @@ export const answering =
   (text: string) =>
   (socket: Socket): void =>
     void socket.on('data', (data: Buffer) => {
-      for (let count = data.toString('latin1').split('\r\n\r\n').length - 1; count > 0; count--) socket.write(text, 'latin1')
+      for (let count = data.toString('latin1').split('\r\n\r\n').length - 1; count > 0; count--)
+        socket.write(text, 'latin1')
     })
 
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'

@@ -24,7 +24,7 @@ export class Chance {
   cut(bytes: Buffer): Buffer[] {
     const pieces: Buffer[] = []
     const most = this.one([1, 3, 20, 400])
-    for (let at = 0; at < bytes.length; ) {
+    for (let at = 0; at < bytes.length;) {
       const end = at + 1 + this.below(most)
       pieces.push(bytes.subarray(at, end))
       at = end

@@ -102,7 +102,20 @@ describe('what is written', () => {
   afterAll(() => server.close())
 
   const NAMES = ['a', 'x-b', 'content-length', 'Host', 'transfer-encoding', 'x\r\ny', 'a:b', ' a', '']
-  const SPICE = ['', 'v', ' v ', '\t', '\r', '\n', '\r\nx: y', '\0', '\u010a', '\x80', '3', '\r\n\r\nGET /x HTTP/1.1\r\n']
+  const SPICE = [
+    '',
+    'v',
+    ' v ',
+    '\t',
+    '\r',
+    '\n',
+    '\r\nx: y',
+    '\0',
+    '\u010a',
+    '\x80',
+    '3',
+    '\r\n\r\nGET /x HTTP/1.1\r\n',
+  ]
 
   it('is one request, and the same, to Node', async () => {
     const chance = new Chance(4)
