@@ -28,6 +28,7 @@ import { STORE } from './store.ts'
 import { TENANTS } from './tenants.ts'
 import { VERDICTS } from './verdicts.ts'
 import { VOUCHED } from './vouched.ts'
+import { WIRE } from './wire.ts'
 import { WITHOUT_LOGIN } from './without-login.ts'
 
 /** Everything that `npm run mutants` plants, in the order of a request; then what is beside requests. */
@@ -47,6 +48,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ISSUING,
   ...WITHOUT_LOGIN,
   ...OUTBOUND,
+  ...WIRE,
   ...LIMITS,
   ...CLUSTER,
   ...BOUNDARIES,
