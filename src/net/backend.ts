@@ -1,12 +1,23 @@
 import type { Dispatcher } from 'undici'
-import { type ExchangeControl, type ExchangeHandler, Pool, type WireRequest } from '../wire/index.ts'
-import type { Connect } from './connector.ts'
-import { type BackendOptions, createDispatcher, KEEP_ALIVE_MS } from './dispatcher.ts'
-import { createTunnelConnect, egressProxyFor } from './egress.ts'
+import { type ExchangeControl, type ExchangeHandler, Pool as WirePool, type WireRequest } from '../wire/index.ts'
+import { asConnector, type Connect } from './connector.ts'
+import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy } from './egress.ts'
 import type { Timeouts } from './limits.ts'
-import { createTargetConnect } from './target-tls.ts'
+import { createTargetConnect, type TargetTls } from './target-tls.ts'
+import { Pool } from './undici.ts'
+import { correctStreams } from './undici-gaps.ts'
 
 export type { ExchangeControl, ExchangeHandler }
+
+export interface BackendOptions {
+  /** `https://host[:port]`. */
+  readonly origin: string
+  readonly timeouts: Timeouts
+  /** Offers HTTP/2 by ALPN. */
+  readonly http2: boolean
+  readonly targetTls?: TargetTls | undefined
+  readonly egressProxy?: EgressProxy | undefined
+}
 
 /** What sends requests over connections of one kind. */
 export interface Exchanges {
@@ -31,6 +42,37 @@ export interface Backend {
   destroy(): Promise<void>
 }
 
+/** Below the usual five seconds and more of servers, so that a connection that they just closed is seldom used (decisions §4). */
+const KEEP_ALIVE_MS = 4000
+
+/**
+ * undici's connections to one target, HTTP/2 among them where that is allowed and offered. Throws `Failure` config_error when
+ * a TLS file can't be read.
+ */
+export const createDispatcher = (options: BackendOptions, allowH2: boolean): Dispatcher => {
+  if (allowH2) correctStreams()
+  const { connect: connectMs, firstByte, idle } = options.timeouts
+  const url = new URL(options.origin)
+  const connectTarget = createTargetConnect(options.targetTls ?? {}, { connectMs, allowH2 })
+  const bounds = {
+    allowH2,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    headersTimeout: firstByte,
+    bodyTimeout: idle,
+  }
+  const proxy = egressProxyFor(url, options.egressProxy)
+  if (proxy === undefined) return new Pool(url.origin, { ...bounds, connect: asConnector(connectTarget) })
+  if (url.protocol === 'http:') {
+    // The TLS settings are the target's; those of the proxy are the system's.
+    const connect = asConnector(createTargetConnect({}, { connectMs, allowH2: false }))
+    return forwardThroughProxy(new Pool(proxy.origin, { ...bounds, connect }), url.origin, proxy)
+  }
+  const connect = asConnector(createTunnelConnect(connectTarget, () => proxy, connectMs))
+  return new Pool(url.origin, { ...bounds, connect })
+}
+
 /**
  * Connections at a time to one backend; a request beyond waits as long as a connection may take. Clients have one request at a
  * time on a connection, so that as many of theirs come first.
@@ -45,7 +87,7 @@ const createWirePool = (url: URL, connect: Connect, { connect: connectMs, firstB
     protocol: url.protocol,
     port: url.port,
   }
-  return new Pool({
+  return new WirePool({
     authority: url.host,
     connect: () => connect(target),
     bounds: { firstByteMs: firstByte, idleMs: idle },

@@ -21,8 +21,14 @@ export {
 export { type ConnectionProbe, probeConnection, type ProbedCertificate, type ProbeOptions } from './probe.ts'
 export { requestOnce } from './single-request.ts'
 export { limitOfBackend, type Timeouts, within } from './limits.ts'
-export { type Backend, createBackend, type ExchangeControl, type ExchangeHandler, type Exchanges } from './backend.ts'
-export type { BackendOptions } from './dispatcher.ts'
+export {
+  type Backend,
+  type BackendOptions,
+  createBackend,
+  type ExchangeControl,
+  type ExchangeHandler,
+  type Exchanges,
+} from './backend.ts'
 export type { TargetTls } from './target-tls.ts'
 export { createMcpEndpoint, createMemoryEndpoint, type McpEndpointOptions } from './mcp-endpoint.ts'
 export { checkHttpClient } from './self-check.ts'

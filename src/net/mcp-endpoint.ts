@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { type EndpointAnswer, type EndpointRequest, type McpEndpoint, OutboundError } from '../core/index.ts'
-import { createDispatcher } from './dispatcher.ts'
+import { createDispatcher } from './backend.ts'
 import type { EgressProxy } from './egress.ts'
 import { Pool } from './undici.ts'
 

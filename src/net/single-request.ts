@@ -1,5 +1,5 @@
 import { OutboundError, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
-import { type BackendOptions, createDispatcher } from './dispatcher.ts'
+import { type BackendOptions, createDispatcher } from './backend.ts'
 import { limitOfBackend, placed } from './limits.ts'
 import { roundTrip, type RoundTripBounds } from './round-trip.ts'
 

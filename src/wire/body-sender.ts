@@ -32,8 +32,10 @@ export class BodySender {
   start(): void {
     const stream = this.#stream
     // Its events have passed already.
-    if (stream.readableEnded) return void process.nextTick(this.#onEnd)
-    if (stream.destroyed) return void process.nextTick(this.#onClose)
+    if (stream.readableEnded || stream.destroyed) {
+      process.nextTick(stream.readableEnded ? this.#onEnd : this.#onClose)
+      return
+    }
     stream.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose)
     stream.resume()
   }

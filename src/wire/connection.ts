@@ -21,13 +21,13 @@ export interface ExchangeBounds {
 export interface ConnectionOwner {
   readonly bounds: ExchangeBounds
   /** It may be used again, for so many milliseconds; undefined: the peer said nothing of it. */
-  free(connection: Connection, keepMs: number | undefined): void
+  free(connection: WireConnection, keepMs: number | undefined): void
   /** It is used no more. Called once. */
-  lost(connection: Connection): void
+  lost(connection: WireConnection): void
 }
 
 /** One connection to a peer, on which one exchange at a time runs. */
-export class Connection implements AnswerSink, BodyOwner {
+export class WireConnection implements AnswerSink, BodyOwner {
   readonly #socket: Socket
   readonly #owner: ConnectionOwner
   readonly #reader = new AnswerReader(this)
@@ -261,10 +261,10 @@ export class Connection implements AnswerSink, BodyOwner {
 
 /** One exchange; what is done to it after its end does nothing. */
 class Exchange implements ExchangeControl {
-  readonly #connection: Connection
+  readonly #connection: WireConnection
   readonly handler: ExchangeHandler
 
-  constructor(connection: Connection, handler: ExchangeHandler) {
+  constructor(connection: WireConnection, handler: ExchangeHandler) {
     this.#connection = connection
     this.handler = handler
   }

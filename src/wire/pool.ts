@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { Connection, type ConnectionOwner, type ExchangeBounds } from './connection.ts'
+import { WireConnection, type ConnectionOwner, type ExchangeBounds } from './connection.ts'
 import type { ExchangeHandler } from './exchange.ts'
 import { type WireRequest, type WrittenRequest, writeRequest } from './request-head.ts'
 import { WireError } from './wire-error.ts'
@@ -37,11 +37,11 @@ interface Job {
 export class Pool implements ConnectionOwner {
   readonly bounds: ExchangeBounds
   readonly #options: PoolOptions
-  readonly #all = new Set<Connection>()
+  readonly #all = new Set<WireConnection>()
   /** Ready for use; the one that was used last is last. */
-  #ready: Connection[] = []
+  #ready: WireConnection[] = []
   /** Freed in this turn. */
-  #fresh: Connection[] = []
+  #fresh: WireConnection[] = []
   #waiting: Job[] = []
   #connecting = 0
   #isScheduled = false
@@ -85,7 +85,7 @@ export class Pool implements ConnectionOwner {
     return this.#empty.promise
   }
 
-  free(connection: Connection, keepMs: number | undefined): void {
+  free(connection: WireConnection, keepMs: number | undefined): void {
     const hintMs = keepMs === undefined ? Infinity : keepMs - HINT_MARGIN_MS
     const leftMs = Math.min(hintMs, this.#options.keepMs)
     if (leftMs <= 0) return connection.destroy(unused())
@@ -94,7 +94,7 @@ export class Pool implements ConnectionOwner {
     this.#schedule()
   }
 
-  lost(connection: Connection): void {
+  lost(connection: WireConnection): void {
     this.#all.delete(connection)
     if (this.#waiting.length > 0) this.#schedule()
     if (this.#isClosed) this.#endIfEmpty()
@@ -126,12 +126,12 @@ export class Pool implements ConnectionOwner {
     else if (this.#ready.length > 0 || this.#waiting.length > 0) this.#sweepLater()
   }
 
-  #begin(connection: Connection): void {
+  #begin(connection: WireConnection): void {
     const job = this.#waiting.shift()
     if (job !== undefined) connection.begin(job.request, job.handler)
   }
 
-  #takeReady(): Connection | undefined {
+  #takeReady(): WireConnection | undefined {
     for (;;) {
       const connection = this.#ready.pop()
       if (connection === undefined) return undefined
@@ -145,7 +145,7 @@ export class Pool implements ConnectionOwner {
     try {
       const socket = await this.#options.connect()
       this.#connecting--
-      const connection = new Connection(socket, this)
+      const connection = new WireConnection(socket, this)
       this.#all.add(connection)
       if (this.#waiting.length > 0 && connection.isUsable) this.#begin(connection)
       else this.free(connection, undefined)

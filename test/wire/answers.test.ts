@@ -77,8 +77,8 @@ describe('an answer whose end could be read in two ways', () => {
     ['both after HEAD', head('200 OK', 'Content-Length: 2', 'Transfer-Encoding: chunked'), true],
     ['an interim answer with a length', head('100 Continue', 'Content-Length: 2') + 'ab' + head('204 No Content')],
     ['an interim answer with chunks', head('100 Continue', 'Transfer-Encoding: chunked') + head('204 No Content')],
-  ] as const)('is refused: %s', (_name, text, isHead = false) => {
-    expect(both(text, isHead)).toEqual(MALFORMED)
+  ] as const)('is refused: %s', (_name, text, isHead?: boolean) => {
+    expect(both(text, isHead === true)).toEqual(MALFORMED)
   })
 })
 

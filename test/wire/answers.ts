@@ -92,7 +92,7 @@ function framed(chance: Chance, body: string): string {
       return '\r\n'
     case 'both':
       return `${length}${chunked}\r\n${chunks(chance, body)}`
-    case 'twice':
+    default:
       return `${length}${length}\r\n${body}`
   }
 }

@@ -64,7 +64,7 @@ function askNode(bytes: Buffer, isHead: boolean, endsWithConnection: boolean): P
       method: isHead ? 'HEAD' : 'GET',
       insecureHTTPParser: false,
       // Of a socket the client asks no more than this stream has.
-      createConnection: () => client as never,
+      createConnection: () => client,
     })
     asking.on('error', (error) => {
       // What follows a whole answer may be refused.
@@ -96,6 +96,12 @@ function differs(ours: Whole, theirs: NodeAnswer | Error): string | undefined {
     const name = (theirs.fields[index] ?? '').toLowerCase()
     fields.set(name, [...(fields.get(name) ?? []), theirs.fields[index + 1] ?? ''])
   }
-  const read = Object.entries(ours.head.fields).map(([name, value]) => [name, [value].flat()])
-  return JSON.stringify(read.toSorted()) === JSON.stringify([...fields].toSorted()) ? undefined : 'other header lines'
+  const { fields: read } = ours.head
+  const names = Object.keys(read)
+  const isSame =
+    names.length === fields.size && names.every((name) => isEqual([read[name] ?? []].flat(), fields.get(name)))
+  return isSame ? undefined : 'other header lines'
 }
+
+const isEqual = (one: readonly string[], other: readonly string[] | undefined): boolean =>
+  one.length === other?.length && one.every((line, index) => line === other[index])

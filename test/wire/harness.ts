@@ -56,7 +56,7 @@ export interface Peer {
   readonly pool: Pool
   /** Its connections, in the order in which they came. */
   readonly connections: Socket[]
-  send(request?: Partial<WireRequest>, told?: Told): Told
+  readonly send: (request?: Partial<WireRequest>, told?: Told) => Told
 }
 
 /** A peer that does this with each of its connections, and a pool of connections to it. */
@@ -86,7 +86,7 @@ export async function startPeer(
   return {
     pool,
     connections,
-    send(request = {}, told = new Told()) {
+    send: (request = {}, told = new Told()) => {
       pool.dispatch({ method: 'GET', path: '/', headers: [], body: null, ...request }, told)
       return told
     },

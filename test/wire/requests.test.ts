@@ -140,7 +140,10 @@ describe('what is written', () => {
       const hasHost = sent.some((text, index) => index % 2 === 0 && text === 'Host')
       expect(gotHeaders).toEqual([
         ...(hasHost ? [] : ['host', 'backend:81']),
-        ...['connection', 'keep-alive', 'x-first', '1'],
+        'connection',
+        'keep-alive',
+        'x-first',
+        '1',
         ...sent,
       ])
     }
