@@ -27,6 +27,13 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/obtain/token-response.test.ts'],
   },
   {
+    rule: 'a 401 is about the client, also where it says unauthorized_client',
+    file: 'src/oauth/refusals.ts',
+    find: "error === 'unauthorized_client' && status === 401",
+    replace: "error === 'unauthorized_client' && status === 499",
+    tests: ['test/obtain/token-repeat.test.ts', 'test/authenticate/introspection.test.ts'],
+  },
+  {
     rule: 'an unknown error is not the caller’s fault',
     file: 'src/oauth/refusals.ts',
     find: "?? 'exchange_failed'",
