@@ -62,8 +62,9 @@ async function liveOnce(around: Surroundings, name: string, random: Random, user
   const caller = { name, around, random, profile, identity }
   if (profile.knownBy === 'nothing') return life({ ...caller, token: undefined })
   if (random.between(0, 9) === 0) return intrudes(await withoutRight(caller))
-  // Roles of STS are for JWTs only.
-  const opaque = !profile.path.includes('cloud-sts') && random.between(0, 4) === 0
+  // Roles of STS are for JWTs only, and the registry asks nobody about others.
+  const takesOpaque = profile.origin === undefined && profile.path !== '/cloud-sts'
+  const opaque = takesOpaque && random.between(0, 4) === 0
   const token = await mint(around, identity, { opaque })
   return life({ ...caller, token, ...(opaque ? { needs: ['introspection'] as const } : {}) })
 }
