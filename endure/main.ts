@@ -5,7 +5,7 @@ import { pageWith, picturesOf } from './report/page.ts'
 import { textOf } from './report/text.ts'
 import { run } from './run.ts'
 
-const HELP = `npm run endure -- [--hours H] [--callers N] [--seed S] [--every SECONDS] [--only TEXT] [--json FILE]
+const HELP = `npm run endure -- [--hours H] [--callers N] [--seed S] [--every SECONDS] [--only TEXTS] [--json FILE]
                   [--page]
 
 Runs two proxies as processes of their own on Redis with Sentinel, with every type of external auth, before stand-ins for
@@ -16,7 +16,7 @@ get, and by which refusals the fault of the moment excuses. Exit code 1 when som
   --callers N      How many call at a time. Default 500.
   --seed S         Gives the faults and callers of another run again. Default: drawn, and printed.
   --every SECONDS  From one fault to the next. Default 20.
-  --only TEXT      Only faults with TEXT in their name; "none" for none.
+  --only TEXTS     Only faults with one of these, separated by commas, in their name; "none" for none.
   --json FILE      Writes all that was seen.
   --page           Puts the report and its plots into docs/endurance.md, and docs/images.
 `
@@ -49,7 +49,7 @@ else {
     hours: numberOf('hours', 168),
     callers: Math.round(numberOf('callers', 20_000)),
     faultEverySeconds: numberOf('every', 3_600),
-    only: values.only,
+    only: values.only?.split(','),
     say,
   })
   say(textOf(result))

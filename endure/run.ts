@@ -27,8 +27,8 @@ export interface RunOptions {
   readonly callers: number
   /** Seconds from one fault to the next. */
   readonly faultEverySeconds: number
-  /** Only faults whose name has this in it. */
-  readonly only?: string | undefined
+  /** Only faults whose name has one of these in it. */
+  readonly only?: readonly string[] | undefined
   readonly say: (text: string) => void
 }
 
@@ -105,7 +105,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
   }, HOUSEKEEPING_MS)
   const sampling = sample(world, elapsedMs, Math.max(LEAST_BETWEEN_SAMPLES_MS, runMs / SAMPLES_IN_A_RUN), over.signal)
 
-  const kinds = FAULTS.filter(({ name }) => options.only === undefined || name.includes(options.only))
+  const kinds = FAULTS.filter(({ name }) => options.only?.some((text) => name.includes(text)) !== false)
   const planned = plan(kinds, random.of('faults'), { runMs, everyMs: options.faultEverySeconds * 1000 })
   const told = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
   await play(planned, { world, log: faults, findings, random, until, say: told })

@@ -101,8 +101,10 @@ export function createFaultLog(now: () => number = () => performance.now()): Fau
     add: (span) => void spans.push(span),
     end: (span) => void (span.until ??= now()),
     spans,
-    names: () =>
-      spans.filter((span) => span.parts.some((part) => touches(span, part, now(), now()))).map(({ name }) => name),
+    names: () => {
+      const fresh = spans.filter((span) => span.parts.some((part) => touches(span, part, now(), now())))
+      return [...new Set(fresh.map(({ name }) => name))]
+    },
   }
 }
 
