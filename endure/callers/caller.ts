@@ -105,7 +105,8 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
   const verdict = judge(call, outcome, around.faults.spans)
   if (verdict !== undefined) around.findings.add(...verdict, requestId)
   const reason = outcome.status >= 400 ? ` ${reasonOf(outcome.text)}` : ''
-  around.tally.add(outcome.cut === undefined ? `${outcome.status}${reason}` : 'cut')
+  const whole = outcome.status === 0 ? 'left before an answer' : `${outcome.status}${reason}`
+  around.tally.add(outcome.cut === undefined ? whole : 'cut')
   if (requestId !== undefined) around.lines.expect(requestId, outcome.status, `${call.caller} at ${call.route} (${id})`)
   return outcome
 }
