@@ -36,7 +36,12 @@ export function plotOf({ title, unit, lines, faults, seconds }: Plotted): string
       text(String(LEFT - 6), y(most * part), String(Math.round(most * part)), ' text-anchor="end" dy="4"'),
   )
   const times = [0, 0.5, 1].map((part) =>
-    text(x(seconds * part), String(HEIGHT - 10), `${Math.round(seconds * part)} s`, ' text-anchor="middle"'),
+    text(
+      x(seconds * part),
+      String(HEIGHT - 10),
+      `${Math.round(seconds * part)} s`,
+      ` text-anchor="${part === 1 ? 'end' : 'middle'}"`,
+    ),
   )
   const bands = faults.map(
     (fault) =>
