@@ -28,7 +28,7 @@ export interface Current {
 }
 
 const ROLE = 'arn:cloud:iam::000000000000:role/lab-'
-const ALWAYS: readonly Part[] = ['backend', 'replica', 'pause', 'descriptors', 'clock', 'revoked']
+const ALWAYS: readonly Part[] = ['backend', 'replica', 'pause', 'descriptors', 'clock']
 
 export const needsOf = (profile: Profile, more: readonly Part[] = []): readonly Part[] => [
   ...ALWAYS,

@@ -49,9 +49,9 @@ const introspection = (mode: Trouble): Fault =>
   service(`introspection ${mode}`, ['introspection'], { introspection: mode, slowMs: 3_000 }, { introspection: 'none' })
 const sts = (mode: Trouble): Fault => service(`STS ${mode}`, ['sts'], { sts: mode, slowMs: 3_000 }, { sts: 'none' })
 
-/** It happens in a moment: what is issued after it is good again, and the product gets others. */
+/** It happens in a moment: what is issued after it is good again. The product gets others, and nobody notices. */
 const revoking = (what: 'exchange' | 'sts'): Fault =>
-  service(`${what} takes back what it issued`, ['revoked'], { [what]: 'revoking' }, { [what]: 'none' }, [1_000, 1_000])
+  service(`${what} takes back what it issued`, [], { [what]: 'revoking' }, { [what]: 'none' }, [1_000, 1_000])
 
 const STORE: readonly Part[] = ['store', 'own server']
 

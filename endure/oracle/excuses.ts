@@ -11,7 +11,6 @@ export const PARTS = [
   'pause',
   'descriptors',
   'clock',
-  'revoked',
 ] as const
 export type Part = (typeof PARTS)[number]
 
@@ -72,9 +71,6 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
     cut: true,
     graceMs: 4_000,
   },
-  // Replicas that were alone have a credential each, and where all are taken back at once the second try may be with the
-  // other's: then what the backend says is the answer, for a second (decisions §4, Repeat once).
-  revoked: { refusals: ['403 ', '502 backend_rejected_credential'], cut: false, graceMs: 1_000 },
   // What was refused by a clock that was off stays refused for the ten seconds that refusals are kept.
   clock: { refusals: ['401 invalid_token', '401 expired_token', '401 no_session'], cut: false, graceMs: 12_000 },
 }
