@@ -154,7 +154,9 @@ describe('the CustomResourceDefinition', () => {
   test('the status has the constraints of the specification', () => {
     const find = (path: string): Json | undefined => all.find(([each]) => each === path)?.[1]
     expect(find('.status.conditions[].type')).toMatchObject({ maxLength: 316 })
-    expect(find('.status.conditions[].reason')).toMatchObject({ minLength: 1, maxLength: 1024 })
+    const reason = find('.status.conditions[].reason')
+    expect(reason).toMatchObject({ maxLength: 1024 })
+    expect(new RegExp(String(reason?.pattern)).test('')).toBe(false)
     expect(find('.status.conditions[].message')).toMatchObject({ maxLength: 32_768 })
     expect(find('.status.conditions[].observedGeneration')).toMatchObject({
       type: 'integer',
