@@ -75,4 +75,11 @@ export const CLIENTS: readonly Mutation[] = [
     replace: ']',
     tests: ['test/examine/check/upstream.test.ts'],
   },
+  {
+    rule: 'aliases are for who shows a certificate, at token endpoints that are discovered, too',
+    file: 'src/oauth/discovery.ts',
+    find: 'isMutualTls ? withAliases(document) : document',
+    replace: 'withAliases(document)',
+    tests: ['test/obtain/client-auth.test.ts'],
+  },
 ]
