@@ -113,9 +113,11 @@ async function loggedIn(
 async function withoutRight(caller: Omit<Caller, 'token'>): Promise<Caller> {
   const { around, random, identity, profile } = caller
   const provider = ['provider', 'introspection'] as const
+  // The registry speaks OAuth, which has one code for both.
+  const missing = profile.origin === undefined ? ['401 missing_token'] : ['401 invalid_token']
   switch (random.between(0, 4)) {
     case 0:
-      return { ...caller, token: undefined, refusal: ['401 missing_token'] }
+      return { ...caller, token: undefined, refusal: missing }
     case 1: {
       const token = await mint(around, identity, { ttlSeconds: -60 })
       return { ...caller, token, refusal: ['401 expired_token', '401 invalid_token'], needs: provider }
@@ -130,8 +132,7 @@ async function withoutRight(caller: Omit<Caller, 'token'>): Promise<Caller> {
       return { ...caller, token, refusal: ['401 invalid_token'], needs: provider }
     }
     default: {
-      if (!['/token-exchange', '/obo'].includes(profile.path))
-        return { ...caller, token: undefined, refusal: ['401 missing_token'] }
+      if (!['/token-exchange', '/obo'].includes(profile.path)) return { ...caller, token: undefined, refusal: missing }
       const token = await mint(around, { ...identity, subject: 'mallory' }, {})
       return { ...caller, token, refusal: ['403 exchange_denied'] }
     }

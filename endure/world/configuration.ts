@@ -15,7 +15,7 @@ export interface Configuration {
   isCurrent(which: StaticSecret, value: string): boolean
   /** A new value for both fixed secrets; those before stay good for `graceMs`. */
   rotateStatic(graceMs: number): Promise<void>
-  /** New keys of the authorization server in front of those before, which stay for what they signed. */
+  /** The keys that were added last sign from now on, and the next ones are added, so that all replicas know them by then. */
   rotateKeys(): Promise<void>
   /** Another set of routes: `/generation-N` comes, the one before goes. Gives N. */
   reload(): Promise<number>
@@ -103,10 +103,14 @@ export async function openConfiguration(
       }
     },
     async rotateKeys() {
+      if (signing.length > 1) {
+        signing.unshift(...signing.splice(-1))
+        hmac.unshift(...hmac.splice(-1))
+      }
       const name = `key-${signing.length}`
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      signing.unshift(await secret(SIGNING, name, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()))
-      hmac.unshift(await secret(SIGNING, `hmac-${hmac.length}`, randomBytes(32).toString('base64url')))
+      signing.push(await secret(SIGNING, name, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()))
+      hmac.push(await secret(SIGNING, `hmac-${hmac.length}`, randomBytes(32).toString('base64url')))
       await edit(serverFile, [
         [[...server, 'signingKeySecretRefs'], signing],
         [[...server, 'hmacSecretRefs'], hmac],
