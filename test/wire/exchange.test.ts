@@ -94,7 +94,7 @@ describe('a streamed body', () => {
     })
     const told = send({ method: 'POST', body })
     let last = -1
-    await expect.poll(() => given > 0 && last === (last = given), { interval: 100 }).toBe(true)
+    await expect.poll(() => given > 0 && last === (last = given), { interval: 100, timeout: 10_000 }).toBe(true)
     expect(given).toBeLessThan(64 * 1024 * 1024)
     told.control?.abort(new Error('enough'))
     expect(await told.over).toBe('enough')
