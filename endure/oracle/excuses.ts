@@ -72,7 +72,12 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
     graceMs: 4_000,
   },
   // What was refused by a clock that was off stays refused for the ten seconds that refusals are kept.
-  clock: { refusals: ['401 invalid_token', '401 expired_token', '401 no_session'], cut: false, graceMs: 12_000 },
+  // An assertion (`xaa`) that the replica's own authorization server gets is then over, or not good yet.
+  clock: {
+    refusals: ['401 invalid_token', '401 expired_token', '401 no_session', '403 exchange_denied'],
+    cut: false,
+    graceMs: 12_000,
+  },
 }
 
 /** What faults there were. */
