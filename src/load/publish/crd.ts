@@ -236,7 +236,7 @@ function toStructural(schema: Json, isForeign: boolean): Json {
     if (schema[keyword] !== undefined) result[keyword] = schema[keyword]
   }
   // What the pattern says already would be said in a hundred places.
-  if (typeof result.pattern === 'string' && result.minLength === 1 && !new RegExp(result.pattern).test(''))
+  if (typeof result.pattern === 'string' && result.minLength === 1 && !new RegExp(result.pattern, 'u').test(''))
     delete result.minLength
   // Times are checked by their format; zod's pattern of all calendars is no help to anyone who reads the CRD.
   if (result.format === 'date-time') delete result.pattern
