@@ -48,6 +48,13 @@ export const SHARED_CACHE: readonly Mutation[] = [
     tests: ['test/cache/shared'],
   },
   {
+    rule: 'after a refusal, what others made before it is not taken',
+    file: 'src/cache/shared-credentials.ts',
+    find: ' || entry.obtainedAtMs < known.atMs - TRUSTED_BEFORE_MS',
+    replace: '',
+    tests: ['test/cache/shared/outage.test.ts'],
+  },
+  {
     rule: 'a shared credential ends with the store’s time to live',
     file: 'src/cache/shared-credentials.ts',
     find: 'Math.min(entry.expiresAtMs, clock.now() + stored.leftMs)',

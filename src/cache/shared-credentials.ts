@@ -23,6 +23,8 @@ const LOCK_MS = 3_000
 const FIRST_LOOK_MS = 15
 const LONGEST_LOOK_MS = 250
 const MOST_REFUSED = 10_000
+/** Who takes credentials back takes all of a caller's: what was made longer before the first refusal is not trusted either. */
+const TRUSTED_BEFORE_MS = 5_000
 /** Written while alone, to see whether the store takes what is written. */
 const PROBE = 'probe'
 const PROBE_TTL_MS = 60_000
@@ -56,7 +58,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     'Credentials that were found in the shared store, made for all replicas, or made alone because of the store.',
     ['outcome'],
   )
-  const refused = createTtlLru<string>({ clock, maxEntries: MOST_REFUSED })
+  const refused = createTtlLru<{ readonly digest: string; readonly atMs: number }>({ clock, maxEntries: MOST_REFUSED })
   const recordOf = (key: string) => `credential:${key}`
   const news = createSharedNews({
     ...options,
@@ -107,7 +109,10 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
       return undefined
     }
     const digest = digestOf(entry.value, codec)
-    const isOld = digest === refused.peek(slot.key) || (current !== undefined && digest === digestOf(current, codec))
+    const known = refused.peek(slot.key)
+    const isRefused =
+      known !== undefined && (digest === known.digest || entry.obtainedAtMs < known.atMs - TRUSTED_BEFORE_MS)
+    const isOld = isRefused || (current !== undefined && digest === digestOf(current, codec))
     news.saw(entry.epoch)
     // The clock of who made it may be ahead: the store counts for both.
     const expiresAtMs = Math.min(entry.expiresAtMs, clock.now() + stored.leftMs)
@@ -181,7 +186,8 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   return {
     fetch: async (slot, current, endsAtMs) => (await findOrMake(slot, current, endsAtMs)) ?? makeAlone(slot, endsAtMs),
     reject(slot, value) {
-      refused.set(slot.key, digestOf(value, codec), clock.now() + LONGEST_SHARED_MS)
+      const atMs = clock.now()
+      refused.set(slot.key, { digest: digestOf(value, codec), atMs }, atMs + LONGEST_SHARED_MS)
     },
     purge: (filter) => news.purge(filter),
     announceRotation: (config) => news.announceRotation(config),

@@ -17,7 +17,7 @@ async function createWorld(budgetMs: number) {
     one.become(mood)
     two.become(mood)
   }
-  return { clock, provider, inner, one, first, second, become }
+  return { clock, provider, inner, one, two, first, second, become }
 }
 
 const isAlone = (replica: { metrics: { value(name: string): number } }) =>
@@ -72,6 +72,37 @@ describe('without its store', () => {
     await first.get('e')
     expect(provider.calls).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(first.log.lines.at(-1)).toContain('again')
+  })
+
+  it.each([
+    ['a minute before, what another made by itself is not trusted either', 60_000, 3],
+    ['in this moment, what another made is taken', 1_000, 2],
+  ])('whose credential, made alone, is refused: %s', async (_what, afterMs, made) => {
+    const { clock, provider, one, two, first, second, become } = await createWorld(200)
+    become('gone')
+    for (const replica of [first, second]) for (const subject of ['a', 'b', 'c', 'd']) await replica.get(subject)
+    provider.calls.length = 0
+    const own = await first.get('alice')
+    const others = await second.get('alice')
+    expect([isAlone(first), isAlone(second)]).toEqual([true, true])
+    // What is handed over last is what is there.
+    for (const [store, replica] of [[one, first] as const, [two, second] as const]) {
+      store.become('fine')
+      await expect.poll(() => isAlone(replica), { timeout: 5_000 }).toBe(false)
+      await settle()
+    }
+    clock.advance(afterMs)
+    await first.refuse('alice')
+    const next = await first.get('alice')
+    expect(next).not.toBe(own)
+    expect(next === others).toBe(made === 2)
+    expect(provider.calls).toHaveLength(made)
+    // Who finds out later takes what was made after the first did.
+    await settle()
+    clock.advance(1_000)
+    await second.refuse('alice')
+    expect(await second.get('alice')).toContain(`token-3-`)
+    expect(provider.calls).toHaveLength(3)
   })
 
   it('a lock that arrives after its request went on is let go', async () => {
