@@ -48,6 +48,20 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/obtain/token-response.test.ts'],
   },
   {
+    rule: 'who acts is said in each exchange',
+    file: 'src/obtain/token-exchange.ts',
+    find: 'const token = fetched ?? actorToken?.current()',
+    replace: 'const token = actorToken?.current()',
+    tests: ['test/obtain/actor-token.test.ts'],
+  },
+  {
+    rule: 'the token of who acts, and what was got with it, go when a secret of either client changes',
+    file: 'src/obtain/actor-token.ts',
+    find: 'const secrets = [...exchanging, ...(own.secrets ?? [])]',
+    replace: 'const secrets = exchanging',
+    tests: ['test/obtain/actor-token.test.ts'],
+  },
+  {
     rule: 'the token of an application is shown on nobody’s behalf',
     file: 'src/obtain/obo.ts',
     find: '      refuseApplication(caller.claims)\n',
@@ -113,7 +127,7 @@ export const CREDENTIALS: readonly Mutation[] = [
   {
     rule: 'parameters of a token request are set in one place',
     file: 'src/resources/client-credentials.ts',
-    find: "      reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),\n",
+    find: "  reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),\n",
     replace: '',
     tests: ['test/resources/examples.test.ts'],
   },

@@ -102,7 +102,7 @@ export const ON_BEHALF: readonly Mutation[] = [
   {
     rule: 'an endpoint that fails is asked for our own token again at once',
     file: 'src/obtain/client-credentials.ts',
-    find: 'nowMs: clock.now(), service: OWN_TOKEN_ENDPOINT }',
+    find: 'nowMs: clock.now(), service }',
     replace: 'nowMs: clock.now() }',
     tests: ['test/obtain/token-response.test.ts'],
   },

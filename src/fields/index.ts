@@ -37,6 +37,7 @@ export {
   NOT_INJECTABLE,
   type Rule,
   rulesOf,
+  UNSTRUCTURED,
   withCel,
   withRules,
 } from './rules.ts'

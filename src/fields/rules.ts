@@ -48,6 +48,12 @@ export function withCel<S extends z.ZodType>(schema: S, cel: string, message: st
   return schema
 }
 
+/**
+ * Meta of an object whose fields the definitions of a cluster keep without looking at them, because they have no room for another
+ * copy of a large shape: an API server takes anything there, the webhook and the status of the object say what is wrong (ADR 0270).
+ */
+export const UNSTRUCTURED = { 'x-unstructured': true } as const
+
 /** The rules that `withRules` and `withCel` put on a schema. */
 export const rulesOf = (schema: z.core.$ZodType): readonly Rule[] => registry.get(schema)?.rules ?? []
 

@@ -5,6 +5,11 @@ import type { ObtainDeps } from './deps.ts'
 import { createGenerations } from './generations.ts'
 import type { OwnSource, Source } from './source.ts'
 
+/** A source that gives everybody the same. */
+export interface CachedOwnSource extends Source {
+  obtain(): Credential | Promise<Credential>
+}
+
 /**
  * Puts the one cache (decisions §4) before a source of the proxy's own credential: one entry per config, whoever calls, which no
  * issuer and no subject owns. `obtain` throws what `fetch` throws.
@@ -13,7 +18,7 @@ export function createCachedOwnSource(
   config: CachedConfig,
   source: OwnSource,
   { cache }: Pick<ObtainDeps, 'cache'>,
-): Source {
+): CachedOwnSource {
   const scope = cache.scope(`${config.namespace}/${config.name}`, config.type)
   source.onRecovered?.(() => cache.endPauses(scope.config))
   const generationNow = createGenerations(scope, config.configHash, source.secrets ?? [], cache)

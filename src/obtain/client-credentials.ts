@@ -1,14 +1,25 @@
-import { Secret } from '../core/index.ts'
-import { outboundFailure } from '../net/index.ts'
+import { type Credential, Secret } from '../core/index.ts'
+import { outboundFailure, type ServiceFailures } from '../net/index.ts'
 import { ownTokenFailure } from '../oauth/index.ts'
-import type { ClientCredentials, ResolvedAuthOf } from '../resources/index.ts'
+import type { ClientCredentialsGrant, ResolvedAuthOf } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { OwnSource } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
 import { OWN_TOKEN_ENDPOINT, readBearerToken, usedUntilMs } from './token-exchange-response.ts'
 
+/** What a token of the proxy's own is for. */
+export interface OwnTokenUse {
+  /** Name of the config. */
+  readonly name: string
+  /** What is asked for, as the log says it, such as `token request`. */
+  readonly what: string
+  readonly service: ServiceFailures
+  /** What becomes of the token. */
+  readonly credential: (token: Secret) => Credential
+}
+
 /** The form, which is the same every time. */
-function formOf({ scopes = [], audience, resource, additionalParams = {} }: ClientCredentials) {
+function formOf({ scopes = [], audience, resource, additionalParams = {} }: ClientCredentialsGrant) {
   return [
     ['grant_type', 'client_credentials'],
     ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const]),
@@ -19,20 +30,19 @@ function formOf({ scopes = [], audience, resource, additionalParams = {} }: Clie
 }
 
 /**
- * Type `clientCredentials` (RFC 6749 §4.4, decisions §3.8): a token of the proxy's own, the same for every caller. It goes as
- * `Bearer …` into `Authorization`, or into `externalTokenHeaderName` where one is set. What the token endpoint refuses is no
- * caller's fault: `fetch` throws `config_error`, `secret_unavailable`, `identity_provider_unavailable` and `exchange_failed`.
+ * A token that the proxy gets for itself (RFC 6749 §4.4). What the token endpoint refuses is no caller's fault: `fetch` throws
+ * `config_error`, `secret_unavailable`, `identity_provider_unavailable` and `exchange_failed`.
  */
-export function createClientCredentialsSource(
-  { name, spec }: Pick<ResolvedAuthOf<'clientCredentials'>, 'name' | 'spec'>,
+export function createOwnTokenSource(
+  spec: ClientCredentialsGrant,
+  { name, what, service, credential }: OwnTokenUse,
   deps: ObtainDeps,
 ): OwnSource {
   const { clock } = deps
   const tokenUrl = spec.tokenUrl ?? spec.issuerUrl ?? ''
   const client = createTokenClient(name, spec, deps)
   const form = formOf(spec)
-  const header = spec.externalTokenHeaderName?.toLowerCase() ?? 'authorization'
-  const logFailure = createTokenLog('token request', name, tokenUrl, deps.log)
+  const logFailure = createTokenLog(what, name, tokenUrl, deps.log)
 
   return {
     secrets: client.secrets,
@@ -42,14 +52,11 @@ export function createClientCredentialsSource(
         // The lifetime counts from here: the answer's way back is part of it.
         const sentAtMs = clock.now()
         const response = await client.post({ form, endsAtMs })
-        const context = { tokenUrl, sentAtMs, nowMs: clock.now(), service: OWN_TOKEN_ENDPOINT }
+        const context = { tokenUrl, sentAtMs, nowMs: clock.now(), service }
         const { token, expiresAtMs } = readBearerToken(response, context, ownTokenFailure)
-        return {
-          credential: { kind: 'header', name: header, value: new Secret(`Bearer ${token.reveal()}`) },
-          expiresAtMs: usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew),
-        }
+        return { credential: credential(token), expiresAtMs: usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew) }
       } catch (error) {
-        const failure = outboundFailure(error, OWN_TOKEN_ENDPOINT)
+        const failure = outboundFailure(error, service)
         logFailure(failure)
         throw failure
       }
@@ -57,4 +64,22 @@ export function createClientCredentialsSource(
     onRecovered: (listener) => client.onRecovered(listener),
     close: () => client.close(),
   }
+}
+
+/**
+ * Type `clientCredentials` (RFC 6749 §4.4, decisions §3.8): a token of the proxy's own, the same for every caller. It goes as
+ * `Bearer …` into `Authorization`, or into `externalTokenHeaderName` where one is set.
+ */
+export function createClientCredentialsSource(
+  { name, spec }: Pick<ResolvedAuthOf<'clientCredentials'>, 'name' | 'spec'>,
+  deps: ObtainDeps,
+): OwnSource {
+  const header = spec.externalTokenHeaderName?.toLowerCase() ?? 'authorization'
+  const use: OwnTokenUse = {
+    name,
+    what: 'token request',
+    service: OWN_TOKEN_ENDPOINT,
+    credential: (token) => ({ kind: 'header', name: header, value: new Secret(`Bearer ${token.reveal()}`) }),
+  }
+  return createOwnTokenSource(spec, use, deps)
 }

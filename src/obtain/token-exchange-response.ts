@@ -110,7 +110,7 @@ function refusal(response: OutboundResponse, context: TokenContext, judge: Judge
   const error = isJson(response) ? errorOf(response) : undefined
   if (error === undefined) return malformed(`it answered ${status} without an OAuth error`)
   // Of an error that we don't know nobody can say that it is the caller's.
-  const told = `token endpoint answered ${status} ${ERROR_CODE.test(error) ? error : 'with an error that is no code'}`
+  const told = `${service.what} answered ${status} ${ERROR_CODE.test(error) ? error : 'with an error that is no code'}`
   const code = judge(meantBy(error, status), told)
   if (code instanceof Failure) return code
   return new Failure(code, {

@@ -1,13 +1,14 @@
 import { onBehalfOf, Secret, type AuthenticatedCaller } from '../core/index.ts'
 import { outboundFailure } from '../net/index.ts'
 import { tokenTypeUrn, type ResolvedAuthOf, type TokenExchange } from '../resources/index.ts'
+import { createActor } from './actor-token.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Fetched, FetchingSource, Plan } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
 import { readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
 import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
-export type TokenExchangeAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'spec' | 'upstream'>
+export type TokenExchangeAuth = Omit<ResolvedAuthOf<'tokenExchange'>, 'source'>
 
 /** RFC 8693 §2.1. */
 export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -37,6 +38,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const { clock } = deps
   const client = createTokenClient(name, spec, deps)
   const actorToken = spec.actorTokenSecretRef && deps.secrets.handle(spec.actorTokenSecretRef)
+  const actor = createActor(auth, client.secrets, deps)
   const subject = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
   const form = fixedForm(spec)
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
@@ -44,20 +46,24 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const header = spec.externalTokenHeaderName?.toLowerCase() ?? 'authorization'
   const logFailure = createTokenLog('token exchange', name, spec.tokenUrl, deps.log)
 
-  const actor = (): (readonly [string, string])[] =>
-    actorToken === undefined
-      ? []
-      : [
-          ['actor_token', actorToken.current().reveal()],
-          ['actor_token_type', tokenTypeUrn(spec.actorTokenType ?? 'access_token')],
-        ]
+  const actorForm = (fetched: Secret | undefined): (readonly [string, string])[] => {
+    const token = fetched ?? actorToken?.current()
+    if (token === undefined) return []
+    const type = actor?.type ?? tokenTypeUrn(spec.actorTokenType ?? 'access_token')
+    return [
+      ['actor_token', token.reveal()],
+      ['actor_token_type', type],
+    ]
+  }
 
   const exchange = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
+    // Outside of what is logged as this exchange's failure: nothing was exchanged yet.
+    const acting = actor && (await actor.token())
     try {
       // The lifetime counts from here: the answer's way back is part of it.
       const sentAtMs = clock.now()
       const response = await client.post({
-        form: [...form, ['subject_token', shown.token.reveal()], ...actor()],
+        form: [...form, ['subject_token', shown.token.reveal()], ...actorForm(acting)],
         onBehalfOf: onBehalfOf(caller),
         endsAtMs,
       })
@@ -77,7 +83,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   }
 
   return {
-    secrets: actorToken === undefined ? client.secrets : [...client.secrets, actorToken],
+    secrets: actor?.secrets ?? (actorToken === undefined ? client.secrets : [...client.secrets, actorToken]),
     isKeyedByToken: auth.upstream === undefined,
     // Plain literals: spreads would leave twice the memory with every caller.
     plan: (caller): Plan => {
@@ -85,10 +91,10 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
       const keyParts = session.length === 0 ? [audience, scope, caller.tokenDigest] : [audience, scope, ...session]
       return { keyParts, notAfterMs: caller.expiresAtMs }
     },
-    deadlineMs: TOKEN_DEADLINE_MS,
+    deadlineMs: TOKEN_DEADLINE_MS + (actor?.deadlineMs ?? 0),
     fetch: (caller, _plan, endsAtMs, token) =>
       subject.show(caller, token, endsAtMs, (shown) => exchange(caller, shown, endsAtMs)),
     onRecovered: (listener) => client.onRecovered(listener),
-    close: () => client.close(),
+    close: async () => void (await Promise.all([client.close(), actor?.close()])),
   }
 }

@@ -21,7 +21,7 @@ import {
   stringMap,
   tokenHeaderName,
 } from './client-fields.ts'
-import { named, ORDINARY, type TypeRecord } from './type-record.ts'
+import { type CalledUrl, named, ORDINARY, type TypeRecord } from './type-record.ts'
 
 /** Parameters of a token request that are said by other fields, or by how the client authenticates. */
 const RESERVED_TOKEN_PARAMS = [
@@ -71,40 +71,59 @@ const isAuthenticated: readonly Rule[] = [
   },
 ]
 
+/** What is asked for, where and as whom, and how long it is used. */
+const grantFields = () => ({
+  tokenUrl: httpUrl().optional().describe('Token endpoint.'),
+  issuerUrl: httpUrl().optional().describe('Authorization server whose metadata name the token endpoint (RFC 8414).'),
+  clientId: z.string().min(1).max(2048).optional().describe('OAuth 2.0 client identifier of the proxy.'),
+  clientSecretRef: secretRef().optional().describe('Client secret.'),
+  scopes: scopes().optional().describe('Scopes requested for the token.'),
+  audience: z.string().min(1).max(2048).optional().describe('Target audience of the token.'),
+  resource: absoluteUri().optional().describe('Target resource (RFC 8707).'),
+  additionalParams: stringMap(64).optional().describe('Extra parameters of the token request.'),
+  cacheSkew: timerDuration()
+    .prefault('0s')
+    .describe('How much earlier than it must be a token is no longer used; at least a tenth of its life is left.'),
+  ...clientFields(),
+})
+
+const GRANT_RULES: readonly Rule[] = [
+  keyForAssertions,
+  needs('clientSecretRef', 'clientId'),
+  onePlace,
+  oneWayToSayWhoWeAre,
+  noIssuerToName('clientAuth', 'issuerUrl'),
+  ...isAuthenticated,
+  reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),
+]
+
+/** A token of the proxy's own by this grant, wherever it goes. */
+export const clientCredentialsGrant = () => withRules(z.strictObject(grantFields()), GRANT_RULES)
+
 /** `spec.clientCredentials` (RFC 6749 §4.4): only a client that authenticates may use this grant. */
 export const clientCredentials = () =>
   withRules(
     z.strictObject({
-      tokenUrl: httpUrl().optional().describe('Token endpoint.'),
-      issuerUrl: httpUrl()
-        .optional()
-        .describe('Authorization server whose metadata name the token endpoint (RFC 8414).'),
-      clientId: z.string().min(1).max(2048).optional().describe('OAuth 2.0 client identifier of the proxy.'),
-      clientSecretRef: secretRef().optional().describe('Client secret.'),
-      scopes: scopes().optional().describe('Scopes requested for the token.'),
-      audience: z.string().min(1).max(2048).optional().describe('Target audience of the token.'),
-      resource: absoluteUri().optional().describe('Target resource (RFC 8707).'),
-      additionalParams: stringMap(64).optional().describe('Extra parameters of the token request.'),
+      ...grantFields(),
       externalTokenHeaderName: tokenHeaderName().describe('Header for the token; Authorization when empty or unset.'),
-      cacheSkew: timerDuration()
-        .prefault('0s')
-        .describe('How much earlier than it must be a token is no longer used; at least a tenth of its life is left.'),
-      ...clientFields(),
     }),
-    [
-      injectable('externalTokenHeaderName'),
-      keyForAssertions,
-      needs('clientSecretRef', 'clientId'),
-      onePlace,
-      oneWayToSayWhoWeAre,
-      noIssuerToName('clientAuth', 'issuerUrl'),
-      ...isAuthenticated,
-      reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),
-    ],
+    [injectable('externalTokenHeaderName'), ...GRANT_RULES],
   )
 
 /** `spec.clientCredentials` with its defaults. */
 export type ClientCredentials = z.output<ReturnType<typeof clientCredentials>>
+
+/** The grant with its defaults. */
+export type ClientCredentialsGrant = z.output<ReturnType<typeof clientCredentialsGrant>>
+
+/** The URLs of a grant that are called; `path` is where it stands. */
+export const urlsOfGrant = (
+  { tokenUrl, issuerUrl, insecureAllowHttp, caCertPath }: ClientCredentialsGrant,
+  path: readonly string[] = [],
+): readonly CalledUrl[] =>
+  Object.entries({ tokenUrl, issuerUrl }).flatMap(([field, url]) =>
+    url === undefined ? [] : [{ path: [...path, field], url, insecureAllowHttp, caCertPath }],
+  )
 
 export const clientCredentialsRecord = {
   ...ORDINARY,
@@ -114,10 +133,7 @@ export const clientCredentialsRecord = {
   credentialOf: () => 'proxy',
   asks: () => 'credential',
   init: { secrets: { 'backend/client-secret': { ofLab: 'lab-proxy/client-secret' } }, callersHave: 'nothing' },
-  urls: ({ tokenUrl, issuerUrl, insecureAllowHttp, caCertPath }) =>
-    Object.entries({ tokenUrl, issuerUrl }).flatMap(([field, url]) =>
-      url === undefined ? [] : [{ path: [field], url, insecureAllowHttp, caCertPath }],
-    ),
+  urls: (spec) => urlsOfGrant(spec),
   clients: (spec) => [clientAuthOf(spec)],
   cacheKey: () => ({}),
   sets: ({ externalTokenHeaderName = 'authorization' }) => [

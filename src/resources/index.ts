@@ -88,7 +88,7 @@ export type {
 export { remarksOnResource } from './resource-remarks.ts'
 export { ROLE_REFUSALS, type RoleCase, roleTest, type RoleTest } from './role-test.ts'
 export { type ClientAuth, clientAuthOf, type FlatClient, SIGNATURE_ALGORITHMS } from './client-auth.ts'
-export type { ClientCredentials } from './client-credentials.ts'
+export type { ClientCredentialsGrant } from './client-credentials.ts'
 export { type Obo, oboClient, oboEndpoints, oboScope } from './on-behalf/obo.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export { type Xaa, xaaEndpoints } from './on-behalf/xaa.ts'

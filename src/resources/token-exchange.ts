@@ -1,6 +1,17 @@
 import { z } from 'zod'
-import { absoluteUri, httpUrl, scopes, secretRef, injectable, needs, withRules } from '../fields/index.ts'
+import {
+  absoluteUri,
+  exclusive,
+  httpUrl,
+  injectable,
+  needs,
+  scopes,
+  secretRef,
+  UNSTRUCTURED,
+  withRules,
+} from '../fields/index.ts'
 import { clientAuthOf, noIssuerToName } from './client-auth.ts'
+import { clientCredentialsGrant, urlsOfGrant } from './client-credentials.ts'
 import { clientFields, keyForAssertions, oneWayToSayWhoWeAre, tokenHeaderName } from './client-fields.ts'
 import { subjectProviderName } from './upstream/upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
@@ -14,6 +25,19 @@ const tokenType = () =>
     .string()
     .max(256)
     .regex(TOKEN_TYPE, { error: 'expected "access_token", "id_token", "jwt" or the URN of a token type' })
+
+/** Who acts, with a token that the proxy gets for itself. */
+const actor = () =>
+  z.strictObject({
+    clientCredentials: clientCredentialsGrant()
+      .meta(UNSTRUCTURED)
+      .describe(
+        'How the proxy gets it (RFC 6749 §4.4): the fields of spec.clientCredentials, without externalTokenHeaderName.',
+      ),
+  })
+
+const secretOfType = needs('actorTokenType', 'actorTokenSecretRef')
+const OWN_TYPE = 'leave "actorTokenType" out: the token of "actor" is an access_token'
 
 /** `spec.tokenExchange` (RFC 8693). */
 export const tokenExchange = () =>
@@ -41,6 +65,11 @@ export const tokenExchange = () =>
         .optional()
         .describe('Target resource (RFC 8693 §2.1, RFC 8707). Extends the specification.'),
       actorTokenSecretRef: secretRef().optional().describe('Token of the acting party. Extends the specification.'),
+      actor: actor()
+        .optional()
+        .describe(
+          'The acting party where its token is one that the proxy gets for itself, in place of actorTokenSecretRef. Extends the specification.',
+        ),
       actorTokenType: tokenType().optional().describe('Type of the actor token. Extends the specification.'),
       requestedTokenType: tokenType()
         .default('access_token')
@@ -51,7 +80,8 @@ export const tokenExchange = () =>
       injectable('externalTokenHeaderName'),
       needs('clientSecretRef', 'clientId'),
       needs('clientKeySecretRef', 'clientId'),
-      needs('actorTokenType', 'actorTokenSecretRef'),
+      { ...secretOfType, explain: ({ actor: own }) => (own === undefined ? secretOfType.message : OWN_TYPE) },
+      exclusive('actorTokenSecretRef', 'actor'),
       keyForAssertions,
       oneWayToSayWhoWeAre,
       noIssuerToName(),
@@ -69,10 +99,14 @@ export const tokenExchangeRecord = {
   credentialOf: () => 'caller',
   asks: () => 'exchange',
   init: { secrets: { 'exchange/client-secret': { ofLab: 'lab-exchange/client-secret' } }, callersHave: 'token' },
-  urls: ({ tokenUrl, insecureAllowHttp, caCertPath }) => [
+  urls: ({ tokenUrl, insecureAllowHttp, caCertPath, actor: acting }) => [
     { path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp, caCertPath },
+    ...(acting === undefined ? [] : urlsOfGrant(acting.clientCredentials, ['actor', 'clientCredentials'])),
   ],
-  clients: (spec) => [clientAuthOf(spec)],
+  clients: (spec) => [
+    clientAuthOf(spec),
+    ...(spec.actor === undefined ? [] : [clientAuthOf(spec.actor.clientCredentials)]),
+  ],
   cacheKey: ({ audience, scopes = [] }) => ({ audience, scopes: scopes.join(' ') }),
   sets: ({ externalTokenHeaderName = 'authorization' }) => [
     { name: externalTokenHeaderName.toLowerCase(), shown: 'Bearer (the exchanged token)' },

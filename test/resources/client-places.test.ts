@@ -70,6 +70,18 @@ const isOfEntra = ({ method, clientId, tokenFile }: Json): boolean =>
 
 const PLACES: readonly Place[] = [
   ofType('tokenExchange', { tokenUrl, audience: 'a' }, { flat: keyed, names: ['tokenEndpoint'] }),
+  {
+    name: 'tokenExchange.actor',
+    kind: 'MCPExternalAuthConfig',
+    at: 'spec.tokenExchange.actor.clientCredentials.clientAuth',
+    specOf: (clientAuth, more = {}) => ({
+      type: 'tokenExchange',
+      tokenExchange: { tokenUrl, audience: 'a', actor: { clientCredentials: { tokenUrl, ...more, clientAuth } } },
+    }),
+    flat: keyed,
+    refuses: ({ method }) => method === 'none',
+    names: ['tokenEndpoint'],
+  },
   ofType(
     'clientCredentials',
     { tokenUrl },

@@ -27,6 +27,8 @@ const credentials = (more: object) => ({
   type: 'clientCredentials',
   clientCredentials: { tokenUrl: 'https://idp.example.com/token', clientId: 'us', clientSecretRef: secret, ...more },
 })
+const acting = (more: object = {}, beside: object = {}) =>
+  exchange({ actor: { clientCredentials: credentials(more).clientCredentials }, ...beside })
 const obo = (more: object) => ({
   type: 'obo',
   obo: {
@@ -99,6 +101,17 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'a plain-http token URL (it loads)', spec: exchange({ tokenUrl: 'http://idp.example.com/token' }) },
   { name: 'a secret without client', spec: exchange({ clientSecretRef: secret }), problem: '"clientSecretRef" needs "clientId"' },
   { name: 'an actor type without actor', spec: exchange({ actorTokenType: 'jwt' }), problem: '"actorTokenType" needs' },
+  { name: 'an actor', spec: acting() },
+  { name: 'an actor with everything', spec: acting({ issuerUrl: 'https://idp.example.com', tokenUrl: undefined, clientId: undefined, clientSecretRef: undefined, clientAuth: { method: 'privateKeyJwt', clientId: 'agent', key: { secretRef: secret } }, scopes: ['act'], audience: 'idp', resource: 'urn:example:idp', additionalParams: { tenant: 'a' }, cacheSkew: '1m', caCertPath: './ca.pem', insecureAllowHttp: false }) },
+  { name: 'an actor without a grant', spec: exchange({ actor: {} }), problem: 'spec.tokenExchange.actor.clientCredentials  missing' },
+  { name: 'an actor by a name', spec: exchange({ actor: 'agent' }), problem: 'spec.tokenExchange.actor' },
+  { name: 'an actor said twice', spec: acting({}, { actorTokenSecretRef: secret }), problem: '"actorTokenSecretRef" and "actor" are mutually exclusive, expected only one of them' },
+  { name: 'an actor with a type', spec: acting({}, { actorTokenType: 'jwt' }), problem: 'leave "actorTokenType" out: the token of "actor" is an access_token' },
+  ...([
+    ['a header', { externalTokenHeaderName: 'X-Token' }, 'externalTokenHeaderName'], ['no place', { tokenUrl: undefined }, 'expected exactly one of "tokenUrl" and "issuerUrl"'],
+    ['a place that is none', { tokenUrl: 'a/b' }, 'actor.clientCredentials.tokenUrl'], ['no client', { clientId: undefined }, 'actor.clientCredentials.clientId  missing'],
+    ['no secret', { clientSecretRef: undefined }, 'clientSecretRef  missing'], ['a reserved parameter', { additionalParams: { scope: 'a' } }, 'expected none of the parameters'],
+  ] as const).map(([name, more, problem]) => ({ name: `an actor's grant with ${name}`, spec: acting(more), problem, unseenBy: ['crd' as const] })),
   { name: 'private_key_jwt', spec: exchange({ clientAuthMethod: 'private_key_jwt', clientId: 'a', clientKeySecretRef: secret }) },
   { name: 'private_key_jwt without key', spec: exchange({ clientAuthMethod: 'private_key_jwt', clientId: 'a' }), problem: 'needs "clientId" and "clientKeySecretRef"' },
   { name: 'an unknown client authentication', spec: exchange({ clientAuthMethod: 'client_secret_jwt' }), problem: 'is not known' },

@@ -136,7 +136,7 @@ async function checkExchange(
     return { lines: [...lines, line.failed('a made-up token was exchanged', remedy)], credential: undefined }
   } catch (error) {
     if (!isReal && error instanceof Failure && REFUSALS_OF_A_TOKEN.has(error.code)) {
-      const [clientId] = clientsOf(auth).flatMap((client) => client?.clientId ?? [])
+      const clientId = clientsOf(auth)[0]?.clientId
       const client = clientId === undefined ? 'us' : `the client ${clientId}`
       lines.push(line.ok(`takes ${client} and refuses a made-up token; a real exchange needs --token-file`))
     } else lines.push(line.thrown(error))

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { API_VERSIONS, DEFAULT_API_GROUP, NEWEST_VERSION } from '../documents/document-kinds.ts'
 import { externalAuthConfig, mcpOidcConfig, referringStatus, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
+import { UNSTRUCTURED } from '../../fields/index.ts'
 import { inputSchema, type Json } from './json-schema.ts'
 import { saidOnce, wordless } from './words.ts'
 
@@ -228,6 +229,12 @@ function toStructural(schema: Json, isForeign: boolean): Json {
     const { pattern, maxLength } = text
     return toStructural({ ...rest, pattern, maxLength, 'x-kubernetes-int-or-string': true }, isForeign)
   }
+  if (Object.keys(UNSTRUCTURED).some((mark) => mark in schema))
+    return {
+      type: 'object',
+      ...(schema.description === undefined ? {} : { description: schema.description }),
+      'x-kubernetes-preserve-unknown-fields': true,
+    }
   const result: Json = {}
   const lost = Object.keys(schema).find((keyword) => !isKept(keyword) && !LEFT_OUT.has(keyword))
   // A rule that a cluster would silently not check: say it as a `Rule` with CEL.

@@ -8,7 +8,7 @@ import {
   roleTest,
   workload,
 } from '../../resources/index.ts'
-import { rulesOf } from '../../fields/index.ts'
+import { rulesOf, UNSTRUCTURED } from '../../fields/index.ts'
 
 const SCHEMAS = {
   MCPExternalAuthConfig: externalAuthConfig,
@@ -35,6 +35,7 @@ export function jsonSchema(name: JsonSchemaName): Json {
   const { $schema, ...schema } = inputSchema(SCHEMAS[name](), (part, rules) => {
     const fragments = rules.flatMap((rule) => (rule.json === undefined ? [] : [rule.json]))
     if (fragments.length > 0) part.allOf = fragments
+    for (const mark of Object.keys(UNSTRUCTURED)) delete part[mark]
   })
   return { $schema, title: name, ...schema }
 }

@@ -37,6 +37,8 @@ const BEYOND_CEL = [
   /: secrets of clients would be given out over plain http; expected /,
   // CEL in a definition can take no URL apart that is text.
   /: plain http is for loopback and in-cluster names only; expected none, and endpoints with https$/,
+  // The definition has no room for the shape of another grant; the webhook looks at it.
+  /^MCPExternalAuthConfig: an actor's grant with /,
   // How long an assertion of another server may last, in an entry of a list: no rule of CEL is cheap enough there.
   /: expected more than 0s and 24h at most$/,
   // Fields of others' manifests that are refused: the definition has them so that the webhook can say why.

@@ -183,6 +183,11 @@ describe('plain http (decisions §2.6)', () => {
   ])('%s loads, and is only used with insecureAllowHttp', (url) => {
     expect(load(externalAuth(exchange(url))).problems).toEqual([])
     expect(judge({ spec: exchange(url) }).problems).toContain('"tokenUrl": plain http is only used for loopback')
+    const clientCredentials = { tokenUrl: url, clientId: 'us', clientSecretRef: { name: 'us', key: 'secret' } }
+    const actor = { clientCredentials }
+    expect(judge({ spec: exchange('https://idp.example.com/t', { actor }) }).problems).toContain(
+      '"actor.clientCredentials.tokenUrl": plain http is only used for loopback',
+    )
     expect(judge({ spec: exchange(url, { insecureAllowHttp: true }) }).problems).toBe('')
     expect(judge({ auth: providers({ introspectionUrl: url }) }).problems).toContain(
       'spec.auth.oauth.providers[0].introspectionUrl  plain http',
