@@ -24,6 +24,7 @@ let operator: OperatorPod
 const helm = (...args: string[]): string =>
   execFileSync(program, args, {
     encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
     env: { ...process.env, KUBECONFIG: cluster.plane.kubeconfigPath },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -5,6 +5,8 @@ export interface Balancer {
   readonly port: number
   /** Sends nothing new to this port: what the endpoints of a Service do soon after its pod began to end. */
   forget(port: number): void
+  /** Sends to it again. */
+  remember(port: number): void
   close(): Promise<void>
 }
 
@@ -42,6 +44,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     forget: (port) => void forgotten.add(port),
+    remember: (port) => void forgotten.delete(port),
     close: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy()

@@ -152,8 +152,13 @@ export async function installWebhooks(installer: KubeClient, ownNamespace: strin
   await installer.apply(CLUSTER_TYPES.MutatingWebhookConfiguration, mutatingConfiguration(shared))
 }
 
+const MANIFESTS_BYTES = 64 * 1024 * 1024
+
 /** What the Kustomize base holds, as documents. */
 export function kustomize(folder: string): KubeObject[] {
-  const text = execFileSync('kubectl', ['kustomize', path.join(root, folder)], { encoding: 'utf8' })
+  const text = execFileSync('kubectl', ['kustomize', path.join(root, folder)], {
+    encoding: 'utf8',
+    maxBuffer: MANIFESTS_BYTES,
+  })
   return parseAllDocuments(text).map((document) => document.toJS() as KubeObject)
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseAllDocuments } from 'yaml'
-import type { CrdKind } from '../../../../src/load/publish/index.ts'
+import { CRD_KINDS, type CrdKind } from '../../../../src/load/publish/index.ts'
 import { EMBEDDED_EXAMPLES } from '../../../resources/examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from '../../../resources/examples-outgoing.ts'
 import { document } from '../judges.ts'
@@ -33,11 +33,12 @@ function corpus(): JudgedObject[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.yaml'))
     .flatMap((name) =>
-      parseAllDocuments(readFileSync(path.join(folder, name), 'utf8')).map((document, index) => {
+      parseAllDocuments(readFileSync(path.join(folder, name), 'utf8')).flatMap((document, index) => {
         const object = document.toJS() as Json
-        const kind = object['kind'] as CrdKind
+        const kind = CRD_KINDS.find((one) => one === object['kind'])
         const { status: _status, ...rest } = object
-        return judged(kind, `${name} ${index}`, { ...rest, apiVersion: 'extauth.dev/v1beta1' })
+        const shown = { ...rest, apiVersion: 'extauth.dev/v1beta1' }
+        return kind === undefined ? [] : [judged(kind, `${name} ${index}`, shown)]
       }),
     )
 }
