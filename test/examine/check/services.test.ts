@@ -88,6 +88,16 @@ describe('extauth check names what is wrong at a token endpoint', () => {
     expect(code).toBe(1)
   })
 
+  it('another endpoint does not give the token of who acts', async () => {
+    const { url } = await serve({ '/token': says(400, 'invalid_grant'), '/actor': says(401, 'invalid_client') })
+    const clientSecretRef = { name: 'client', key: 'secret' }
+    const { type, tokenExchange } = exchange(`${url}/token`)
+    const actor = { clientCredentials: { tokenUrl: `${url}/actor`, clientId: 'agent', clientSecretRef } }
+    const { failed } = await failedOf({ type, tokenExchange: { ...tokenExchange, actor } })
+    expect(failed).toMatchObject([{ check: 'exchange' }])
+    expect(failed[0]?.detail).toMatch(/^config_error.*actor token endpoint answered 401 invalid_client/s)
+  })
+
   it('nothing listens there', async () => {
     const gone = await site({})
     await gone.close()
