@@ -56,6 +56,8 @@ const STS: ServiceFailures = {
   unusable: 'sts_failed',
   isAboutTokens: true,
 }
+/** Asked with the process's own keys: no token is in it that could rest. */
+const SIGNED_STS: ServiceFailures = { ...STS, isAboutTokens: false }
 
 /** What of an error of `@aws-sdk/client-sts` says how the call ended. */
 interface SdkError {
@@ -76,14 +78,15 @@ export function stsFailure(
   asked: RefusedParty = 'caller token',
   { variesByCaller = false }: { readonly variesByCaller?: boolean } = {},
 ): Failure {
-  if (error instanceof Failure || error instanceof OutboundError) return outboundFailure(error, STS)
+  const service = asked === 'caller token' ? STS : SIGNED_STS
+  if (error instanceof Failure || error instanceof OutboundError) return outboundFailure(error, service)
   const sdk: SdkError = typeof error === 'object' && error !== null ? error : {}
   const status = numberOf(sdk.$metadata?.httpStatusCode) ?? numberOf(sdk.$response?.statusCode)
   const codes = TABLES[asked]
   const known = [sdk.Code, sdk.name].map((code) => codeOf(code, codes)).find((code) => code !== undefined)
   const headers = headersOf(sdk)
   if (known === undefined && status !== undefined) {
-    const busy = busyFailure({ status, headers }, STS, nowMs)
+    const busy = busyFailure({ status, headers }, service, nowMs)
     if (busy !== undefined) return busy
   }
   const isWithoutKey = known === INVALID_TOKEN && isAboutKeys(sdk.message)
@@ -100,7 +103,7 @@ export function stsFailure(
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code !== undefined && WAITS.has(code)
-      ? { retryAfterSeconds: retryAfterSeconds({ status: status ?? 0, headers }, STS, nowMs) }
+      ? { retryAfterSeconds: retryAfterSeconds({ status: status ?? 0, headers }, service, nowMs) }
       : {}),
   })
 }

@@ -191,6 +191,18 @@ describe('a role behind another', () => {
     ])
   })
 
+  test.each([
+    ['the role', AMBIENT],
+    ['the hop', CHAINED],
+  ])('a second after STS is well, %s is there: no token was shown that could rest', async (_what, source) => {
+    rig.sts.answer = () => ({ status: 500, body: '' })
+    const { source: signed, clock } = sourceOf({ source, fallbackRoleArn: ROLE })
+    await expect(given(signed)).rejects.toMatchObject({ code: 'sts_unavailable', retryAfterSeconds: 1 })
+    answers()
+    clock.nowMs += 1_000
+    expect(await given(signed)).toMatchObject({ accessKeyId: FROM.assumed })
+  })
+
   test('a first hop that is refused is our mistake and no caller’s', async () => {
     rig.sts.answer = () => ({
       status: 403,
