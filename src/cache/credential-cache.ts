@@ -82,7 +82,8 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
   const maxEntries = options.maxEntries ?? 10_000
   const counters = createCacheCounters(options.metrics)
   const negatives = createNegatives(clock, maxEntries)
-  const rejections = createTtlLru<true>({ clock, maxEntries })
+  /** When; after a clock was set back that is in the future, and counts no more. */
+  const rejections = createTtlLru<number>({ clock, maxEntries })
   const flights = new Map<string, Flight<V>>()
   const entries = createEntries<V>({
     clock,
@@ -201,7 +202,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
 
   const purgeHere = (filter: PurgeFilter) => forget((owner) => matchesFilter(owner, filter), 'purged')
 
-  const isFreshAfterRejection = ({ key }: Keyed): boolean => rejections.peek(key) === true
+  const isFreshAfterRejection = ({ key }: Keyed): boolean => (rejections.peek(key) ?? Infinity) <= clock.now()
 
   return {
     isFreshAfterRejection,
@@ -220,7 +221,8 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
       const entry = entries.peek(slot.key)
       if (entry === undefined || entry.value !== value) return true
       if (isFreshAfterRejection(slot)) return false
-      rejections.set(slot.key, true, clock.now() + REJECTION_PAUSE_MS)
+      const nowMs = clock.now()
+      rejections.set(slot.key, nowMs, nowMs + REJECTION_PAUSE_MS)
       entries.remove(entry, 'rejected')
       options.shared?.()?.reject(slot, value)
       return true

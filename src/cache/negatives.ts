@@ -9,6 +9,7 @@ const MEMORY_MS = 60_000
 const SPREAD_MS = 1_000
 
 interface Negative extends Ownership {
+  readonly sinceMs: number
   untilMs: number
   failuresInARow: number
   readonly code: FailureCode
@@ -43,8 +44,10 @@ export function createNegatives(clock: Clock, maxEntries: number): Negatives {
     },
     blocking(key) {
       const negative = negatives.get(key)
-      const leftMs = (negative?.untilMs ?? 0) - clock.now()
-      if (negative === undefined || leftMs <= 0) return undefined
+      const nowMs = clock.now()
+      const leftMs = (negative?.untilMs ?? 0) - nowMs
+      // A clock that was set back would hold the pause until it has caught up.
+      if (negative === undefined || leftMs <= 0 || nowMs < negative.sinceMs) return undefined
       return new Failure(negative.code, {
         ...(negative.detail === undefined ? {} : { detail: negative.detail }),
         ...(negative.challenge === undefined ? {} : { challenge: negative.challenge }),
@@ -57,11 +60,24 @@ export function createNegatives(clock: Clock, maxEntries: number): Negatives {
       const failuresInARow = isHeldBack(failure) ? Math.max(1, before) : before + 1
       const pause = pauseMs(failure, failuresInARow, slot.isKeyedByToken)
       if (pause === undefined) return failuresInARow
-      const untilMs = clock.now() + pause
+      const sinceMs = clock.now()
+      const untilMs = sinceMs + pause
       // Field by field: neither the cause of the failure nor the caller behind the slot is kept alive.
       const { scope, generation, issuer, subject, role } = slot
       const { code, detail, challenge } = failure
-      const negative = { scope, generation, issuer, subject, role, untilMs, failuresInARow, code, detail, challenge }
+      const negative = {
+        scope,
+        generation,
+        issuer,
+        subject,
+        role,
+        sinceMs,
+        untilMs,
+        failuresInARow,
+        code,
+        detail,
+        challenge,
+      }
       negatives.set(key, negative, untilMs + MEMORY_MS)
       return failuresInARow
     },

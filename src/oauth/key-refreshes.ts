@@ -70,12 +70,13 @@ export interface Sightings {
 
 /** `key` in all of these is a digest or the like: short, whatever a token says. */
 export function createSightings(clock: Clock): Sightings {
-  const lookedFor = createTtlLru<true>({ clock, maxEntries: MOST_LOOKED_FOR })
+  /** When; after a clock was set back that is in the future, and counts no more. */
+  const lookedFor = createTtlLru<number>({ clock, maxEntries: MOST_LOOKED_FOR })
   let sighted = new Set<string>()
   let sought: ReadonlySet<string> = new Set()
 
   return {
-    wasLookedFor: (key) => lookedFor.get(key) !== undefined,
+    wasLookedFor: (key) => (lookedFor.get(key) ?? Infinity) <= clock.now(),
     see(key) {
       if (sighted.size >= MOST_SIGHTED && !sighted.has(key)) throw notYet(1)
       sighted.add(key)
@@ -85,8 +86,9 @@ export function createSightings(clock: Clock): Sightings {
       sought = sighted
       sighted = new Set()
       return (isAnswered) => {
+        const nowMs = clock.now()
         for (const key of sought) {
-          if (isAnswered) lookedFor.set(key, true, clock.now() + LOOKED_FOR_MS)
+          if (isAnswered) lookedFor.set(key, nowMs, nowMs + LOOKED_FOR_MS)
           else if (sighted.size < MOST_SIGHTED) sighted.add(key)
         }
         sought = new Set()

@@ -60,7 +60,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
   const sightings = createSightings(clock)
   let known: { keys: readonly VerificationKey[]; names: ReadonlySet<string>; staleAtMs: number } | undefined
   let flight: Promise<readonly VerificationKey[]> | undefined
-  let failed: { failure: Failure; untilMs: number } | undefined
+  let failed: { failure: Failure; sinceMs: number; untilMs: number } | undefined
   let failures = 0
 
   const fetchKeys = async (): Promise<readonly VerificationKey[]> => {
@@ -80,7 +80,8 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     failures += 1
     const pauseMs = Math.min(LONGEST_AWAY_PAUSE_MS, 1000 * 2 ** Math.min(failures - 1, 5))
     const askedMs = (failure.retryAfterSeconds ?? 0) * 1000
-    failed = { failure, untilMs: clock.now() + Math.min(LONGEST_PAUSE_MS, Math.max(pauseMs, askedMs)) }
+    const sinceMs = clock.now()
+    failed = { failure, sinceMs, untilMs: sinceMs + Math.min(LONGEST_PAUSE_MS, Math.max(pauseMs, askedMs)) }
   }
 
   const refresh = (): Promise<readonly VerificationKey[]> => {
@@ -109,8 +110,10 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 
   /** The failure of the last fetch while it is too early for the next one. */
   const pausing = (): Failure | undefined => {
-    if (failed === undefined || clock.now() >= failed.untilMs) return undefined
-    return describe(failed.failure, known !== undefined, failed.untilMs - clock.now())
+    const nowMs = clock.now()
+    // A clock that was set back would hold the pause until it has caught up.
+    if (failed === undefined || nowMs >= failed.untilMs || nowMs < failed.sinceMs) return undefined
+    return describe(failed.failure, known !== undefined, failed.untilMs - nowMs)
   }
 
   const renew = () => {

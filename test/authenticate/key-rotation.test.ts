@@ -252,6 +252,18 @@ describe('a provider that does not answer', () => {
     expect(await accepted(old)).toBe('alice')
   })
 
+  it('is asked again at once after the clock of the machine was set back', async () => {
+    world.on(JWKS_URL, unreachable)
+    expect((await refused(old)).status).toBe(503)
+    world.serveKeys([old])
+    world.clock.advance(-HOUR)
+    expect(await accepted(old)).toBe('alice')
+    expect((await refused(fresh)).status).toBe(401)
+    world.serveKeys([old, fresh])
+    world.clock.advance(-HOUR)
+    expect(await accepted(fresh)).toBe('alice')
+  })
+
   it.each([429, 500, 502, 503, 504])('because of status %d is 503', async (code) => {
     world.on(JWKS_URL, () => status(code, { 'retry-after': '17' }))
     expect(await refused(old)).toMatchObject({ code: 'identity_provider_unavailable', retryAfterSeconds: 17 })

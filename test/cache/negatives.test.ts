@@ -115,6 +115,14 @@ test('a refusal is remembered for 10 s with its reason, and has no Retry-After',
   expect((await ask('exchange_denied')).made).toBe(1)
 })
 
+test('a pause does not last longer because the clock of the machine was set back', async () => {
+  const { ask, clock } = createFailing()
+  await ask('identity_provider_unavailable')
+  expect((await ask('identity_provider_unavailable')).made).toBe(0)
+  clock.advance(-3_600_000)
+  expect((await ask('identity_provider_unavailable')).made).toBe(1)
+})
+
 test.each(['expired_token', 'invalid_token', 'no_session', 'secret_unavailable', 'internal_error'] as const)(
   '%s is never remembered: the next request may bring what was missing',
   async (code) => {

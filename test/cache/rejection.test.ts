@@ -12,3 +12,12 @@ test('for a second after a credential replaced a refused one, fetching again is 
   clock.advance(1_000)
   expect([cache.isFreshAfterRejection(slot()), cache.reject(slot(), 'second')]).toEqual([false, true])
 })
+
+test('a clock that is set back does not make that second longer', async () => {
+  const { cache, clock, slot, fill } = createHarness()
+  await fill({}, 'first')
+  expect(cache.reject(slot(), 'first')).toBe(true)
+  clock.advance(-3_600_000)
+  await fill({}, 'second')
+  expect([cache.isFreshAfterRejection(slot()), cache.reject(slot(), 'second')]).toEqual([false, true])
+})
