@@ -146,6 +146,13 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/obtain/cloud-sts/sts-failures.test.ts'],
   },
   {
+    rule: 'a clock that was set back ends a pause',
+    file: 'src/core/ports.ts',
+    find: 'pause.sinceMs <= nowMs && ',
+    replace: '',
+    tests: ['test/cache/negatives.test.ts'],
+  },
+  {
     rule: 'a request has one deadline, whoever makes the call',
     file: 'src/cache/shared-credentials.ts',
     find: '?? makeAlone(slot, endsAtMs)',

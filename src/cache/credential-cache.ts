@@ -1,4 +1,12 @@
-import { Failure, asFailure, type Clock, type CredentialLookup, type Metrics } from '../core/index.ts'
+import {
+  Failure,
+  asFailure,
+  isDuring,
+  type Clock,
+  type CredentialLookup,
+  type Metrics,
+  type Pause,
+} from '../core/index.ts'
 import { createCacheCounters } from './counters.ts'
 import { createEntries, type Entry } from './entries.ts'
 import { hardEndMs, refreshAtMs, refreshPauseMs } from './lifetimes.ts'
@@ -82,8 +90,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
   const maxEntries = options.maxEntries ?? 10_000
   const counters = createCacheCounters(options.metrics)
   const negatives = createNegatives(clock, maxEntries)
-  /** When; after a clock was set back that is in the future, and counts no more. */
-  const rejections = createTtlLru<number>({ clock, maxEntries })
+  const rejections = createTtlLru<Pause>({ clock, maxEntries })
   const flights = new Map<string, Flight<V>>()
   const entries = createEntries<V>({
     clock,
@@ -202,7 +209,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
 
   const purgeHere = (filter: PurgeFilter) => forget((owner) => matchesFilter(owner, filter), 'purged')
 
-  const isFreshAfterRejection = ({ key }: Keyed): boolean => (rejections.peek(key) ?? Infinity) <= clock.now()
+  const isFreshAfterRejection = ({ key }: Keyed): boolean => isDuring(rejections.peek(key), clock.now())
 
   return {
     isFreshAfterRejection,
@@ -221,8 +228,9 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
       const entry = entries.peek(slot.key)
       if (entry === undefined || entry.value !== value) return true
       if (isFreshAfterRejection(slot)) return false
-      const nowMs = clock.now()
-      rejections.set(slot.key, nowMs, nowMs + REJECTION_PAUSE_MS)
+      const sinceMs = clock.now()
+      const untilMs = sinceMs + REJECTION_PAUSE_MS
+      rejections.set(slot.key, { sinceMs, untilMs }, untilMs)
       entries.remove(entry, 'rejected')
       options.shared?.()?.reject(slot, value)
       return true

@@ -1,4 +1,13 @@
-import { FAILURES, Failure, OutboundError, type ChallengeHint, type Clock, type FailureCode } from '../core/index.ts'
+import {
+  FAILURES,
+  Failure,
+  isDuring,
+  OutboundError,
+  type ChallengeHint,
+  type Clock,
+  type FailureCode,
+  type Pause,
+} from '../core/index.ts'
 import { pauseMs } from './lifetimes.ts'
 import type { CacheSlot, Ownership } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
@@ -8,8 +17,7 @@ const MEMORY_MS = 60_000
 /** Within so long after a service is well again its pauses end, not all of them at once. */
 const SPREAD_MS = 1_000
 
-interface Negative extends Ownership {
-  readonly sinceMs: number
+interface Negative extends Ownership, Pause {
   untilMs: number
   failuresInARow: number
   readonly code: FailureCode
@@ -45,13 +53,13 @@ export function createNegatives(clock: Clock, maxEntries: number): Negatives {
     blocking(key) {
       const negative = negatives.get(key)
       const nowMs = clock.now()
-      const leftMs = (negative?.untilMs ?? 0) - nowMs
-      // A clock that was set back would hold the pause until it has caught up.
-      if (negative === undefined || leftMs <= 0 || nowMs < negative.sinceMs) return undefined
+      if (!isDuring(negative, nowMs)) return undefined
       return new Failure(negative.code, {
         ...(negative.detail === undefined ? {} : { detail: negative.detail }),
         ...(negative.challenge === undefined ? {} : { challenge: negative.challenge }),
-        ...(FAILURES[negative.code].retryable ? { retryAfterSeconds: Math.ceil(leftMs / 1_000) } : {}),
+        ...(FAILURES[negative.code].retryable
+          ? { retryAfterSeconds: Math.ceil((negative.untilMs - nowMs) / 1_000) }
+          : {}),
       })
     },
     note(slot, failure) {

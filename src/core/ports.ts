@@ -13,6 +13,19 @@ export interface Clock {
  */
 export const STEADY_CLOCK: Clock = { now: () => performance.now() }
 
+/** A time for which something is not done again, in milliseconds of one clock. */
+export interface Pause {
+  readonly sinceMs: number
+  readonly untilMs: number
+}
+
+/**
+ * Whether a pause lasts. A clock that was set back to before its beginning ends it: it would hold somebody up until the clock
+ * has caught up.
+ */
+export const isDuring = <P extends Pause>(pause: P | undefined, nowMs: number): pause is P =>
+  pause !== undefined && pause.sinceMs <= nowMs && nowMs < pause.untilMs
+
 /** Structured log. Fields never hold tokens, secrets, claims or texts of foreign errors beyond their code. */
 export interface Log {
   debug(fields: object, message: string): void

@@ -1,5 +1,5 @@
 import { createTtlLru } from '../cache/index.ts'
-import { type Clock, Failure } from '../core/index.ts'
+import { type Clock, Failure, isDuring, type Pause } from '../core/index.ts'
 
 const MOST_REFRESHES = 3
 const REFRESH_EVERY_MS = 30_000
@@ -70,13 +70,12 @@ export interface Sightings {
 
 /** `key` in all of these is a digest or the like: short, whatever a token says. */
 export function createSightings(clock: Clock): Sightings {
-  /** When; after a clock was set back that is in the future, and counts no more. */
-  const lookedFor = createTtlLru<number>({ clock, maxEntries: MOST_LOOKED_FOR })
+  const lookedFor = createTtlLru<Pause>({ clock, maxEntries: MOST_LOOKED_FOR })
   let sighted = new Set<string>()
   let sought: ReadonlySet<string> = new Set()
 
   return {
-    wasLookedFor: (key) => (lookedFor.get(key) ?? Infinity) <= clock.now(),
+    wasLookedFor: (key) => isDuring(lookedFor.get(key), clock.now()),
     see(key) {
       if (sighted.size >= MOST_SIGHTED && !sighted.has(key)) throw notYet(1)
       sighted.add(key)
@@ -86,9 +85,10 @@ export function createSightings(clock: Clock): Sightings {
       sought = sighted
       sighted = new Set()
       return (isAnswered) => {
-        const nowMs = clock.now()
+        const sinceMs = clock.now()
+        const untilMs = sinceMs + LOOKED_FOR_MS
         for (const key of sought) {
-          if (isAnswered) lookedFor.set(key, nowMs, nowMs + LOOKED_FOR_MS)
+          if (isAnswered) lookedFor.set(key, { sinceMs, untilMs }, untilMs)
           else if (sighted.size < MOST_SIGHTED) sighted.add(key)
         }
         sought = new Set()

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { asFailure, type Clock, Failure } from '../core/index.ts'
+import { asFailure, type Clock, Failure, isDuring, type Pause } from '../core/index.ts'
 import { type Documents, jsonAnswer } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
 import { createRefreshBudget, createSightings } from './key-refreshes.ts'
@@ -60,7 +60,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
   const sightings = createSightings(clock)
   let known: { keys: readonly VerificationKey[]; names: ReadonlySet<string>; staleAtMs: number } | undefined
   let flight: Promise<readonly VerificationKey[]> | undefined
-  let failed: { failure: Failure; sinceMs: number; untilMs: number } | undefined
+  let failed: ({ readonly failure: Failure } & Pause) | undefined
   let failures = 0
 
   const fetchKeys = async (): Promise<readonly VerificationKey[]> => {
@@ -111,8 +111,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
   /** The failure of the last fetch while it is too early for the next one. */
   const pausing = (): Failure | undefined => {
     const nowMs = clock.now()
-    // A clock that was set back would hold the pause until it has caught up.
-    if (failed === undefined || nowMs >= failed.untilMs || nowMs < failed.sinceMs) return undefined
+    if (!isDuring(failed, nowMs)) return undefined
     return describe(failed.failure, known !== undefined, failed.untilMs - nowMs)
   }
 

@@ -1,4 +1,4 @@
-import { asFailure, Failure, type Clock, type Log } from '../../../core/index.ts'
+import { asFailure, Failure, isDuring, type Clock, type Log, type Pause } from '../../../core/index.ts'
 import type { HopMetrics } from './hop-metrics.ts'
 import type { AwsIdentity, AwsKeys } from './keys.ts'
 
@@ -31,8 +31,7 @@ export function createKeptIdentity(
   let refreshAtMs = Infinity
   let flight: Promise<AwsKeys> | undefined
   let failure: Failure | undefined
-  let failedAtMs = -Infinity
-  let pausedUntilMs = -Infinity
+  let pause: Pause | undefined
   let pauseMs = FIRST_PAUSE_MS
 
   const take = (fetched: AwsKeys): AwsKeys => {
@@ -47,21 +46,19 @@ export function createKeptIdentity(
       ? fetched.expiresAtMs - Math.min(AHEAD_MS, (fetched.expiresAtMs - nowMs) / 2)
       : nowMs + AHEAD_MS
     failure = undefined
-    pausedUntilMs = -Infinity
+    pause = undefined
     pauseMs = FIRST_PAUSE_MS
     return fetched
   }
   const fail = (error: unknown): never => {
     failure = asFailure(error)
-    failedAtMs = clock.now()
-    pausedUntilMs = failedAtMs + pauseMs
+    const sinceMs = clock.now()
+    pause = { sinceMs, untilMs: sinceMs + pauseMs }
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     log.warn({ identity: name, reason: failure.code, detail: failure.detail }, 'no new AWS credentials')
     throw failure
   }
-  // What is after now was noted by a clock that has been set back since: it holds nobody up.
-  const isPaused = (nowMs: number): boolean => failedAtMs <= nowMs && nowMs < pausedUntilMs
-  const areNew = (nowMs: number): boolean => obtainedAtMs <= nowMs && nowMs < obtainedAtMs + NEW_MS
+  const areNew = (nowMs: number): boolean => isDuring({ sinceMs: obtainedAtMs, untilMs: obtainedAtMs + NEW_MS }, nowMs)
   const renew = (): Promise<AwsKeys> => {
     flight ??= metrics
       .counted(fetch().then(take))
@@ -75,16 +72,17 @@ export function createKeptIdentity(
       const nowMs = clock.now()
       if (keys !== undefined && nowMs < keys.expiresAtMs) {
         // A failure is logged, and these are still good.
-        if (nowMs >= refreshAtMs && !isPaused(nowMs) && flight === undefined) renew().catch(() => undefined)
+        if (nowMs >= refreshAtMs && !isDuring(pause, nowMs) && flight === undefined) renew().catch(() => undefined)
         return keys
       }
-      if (flight === undefined && failure !== undefined && isPaused(nowMs)) throw again(failure, pausedUntilMs - nowMs)
+      if (flight === undefined && failure !== undefined && isDuring(pause, nowMs))
+        throw again(failure, pause.untilMs - nowMs)
       return renew()
     },
     async reject(refused) {
       if (keys !== undefined && keys.accessKeyId !== refused.accessKeyId) return true
       const nowMs = clock.now()
-      if (flight === undefined && (isPaused(nowMs) || areNew(nowMs))) return false
+      if (flight === undefined && (isDuring(pause, nowMs) || areNew(nowMs))) return false
       const renewed = await renew().catch(() => undefined)
       return renewed !== undefined && renewed.accessKeyId !== refused.accessKeyId
     },
