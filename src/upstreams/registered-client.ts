@@ -1,4 +1,4 @@
-import { type Claims, Failure, Secret, type SecretHandle } from '../core/index.ts'
+import { type Claims, Failure, isDuring, type Pause, Secret, type SecretHandle } from '../core/index.ts'
 import { isRecord } from '../fields/index.ts'
 import { endpointOf, errorOf, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
 import type { OAuth2Config } from '../resources/index.ts'
@@ -61,16 +61,17 @@ export function createRegisteredClient(
     if (kept?.endsAtMs === undefined) return kept !== undefined
     return kept.endsAtMs - Math.min(MARGIN_MS, (kept.endsAtMs - kept.atMs) / 2) > clock.now()
   }
-  let known: { readonly client: KnownClient; readonly value: Buffer; readonly untilMs: number } | undefined
-  let failed: { readonly error: unknown; readonly untilMs: number } | undefined
+  let known: (Pause & { readonly client: KnownClient; readonly value: Buffer }) | undefined
+  let failed: (Pause & { readonly error: unknown }) | undefined
   let flight: Promise<KnownClient> | undefined
+  const pauseOf = (ms: number): Pause => ({ sinceMs: clock.now(), untilMs: clock.now() + ms })
 
   const registerAtTimes = async (): Promise<Buffer> => {
-    if (failed !== undefined && clock.now() < failed.untilMs) throw failed.error
+    if (isDuring(failed, clock.now())) throw failed.error
     try {
       return await register()
     } catch (error) {
-      failed = { error, untilMs: clock.now() + PAUSE_MS }
+      failed = { error, ...pauseOf(PAUSE_MS) }
       throw error
     }
   }
@@ -81,13 +82,13 @@ export function createRegisteredClient(
     const kept = readKept(value)
     if (kept === undefined) throw unusable(`${WHERE}: what was kept of it can't be read`)
     const client = known?.value.equals(value) === true ? known.client : clientOf(kept, deps)
-    known = { client, value, untilMs: clock.now() + LOOK_AGAIN_MS }
+    known = { client, value, ...pauseOf(LOOK_AGAIN_MS) }
     return client
   }
 
   return {
     current: async () => {
-      if (known !== undefined && clock.now() < known.untilMs && isUsable(known.value)) return known.client
+      if (isDuring(known, clock.now()) && isUsable(known.value)) return known.client
       flight ??= look().finally(() => (flight = undefined))
       return flight
     },
@@ -95,7 +96,7 @@ export function createRegisteredClient(
       if (known?.client !== client) return
       const { value } = known
       const { atMs = 0 } = readKept(value) ?? {}
-      if (clock.now() < atMs + LEAST_AGE_MS) return
+      if (isDuring({ sinceMs: atMs, untilMs: atMs + LEAST_AGE_MS }, clock.now())) return
       known = undefined
       await own?.kept.forget(id, value)
     },

@@ -220,6 +220,18 @@ describe('a client that registers itself at the upstream', () => {
     await getTokens(rig, client)
     expect(shownTo(rig).basic).toBe('client-2:secret-2')
   })
+
+  it('registers anew when the upstream has forgotten it and the clock was set back', async () => {
+    const registrar = await startRegistrar()
+    const rig = await open(registrar)
+    await getTokens(rig, await register(rig))
+    rig.clock.advance(-3_600_000)
+    rig.idp.token = { status: 401, body: { error: 'invalid_client' } }
+    await failedLogin(rig)
+    rig.idp.token = undefined
+    await getTokens(rig, await register(rig))
+    expect(shownTo(rig).basic).toBe('client-2:secret-2')
+  })
 })
 
 describe('an upstream that does not register us', () => {
@@ -234,6 +246,16 @@ describe('an upstream that does not register us', () => {
     expect(log).not.toContain('words of theirs')
     registrar.instead = undefined
     rig.clock.advance(16_000)
+    expect((await getTokens(rig, await register(rig))).access_token).toBeTruthy()
+  })
+
+  it('is asked again at once when the clock was set back', async () => {
+    const registrar = await startRegistrar()
+    registrar.instead = { status: 400, body: { error: 'invalid_redirect_uri' } }
+    const rig = await open(registrar)
+    await failedLogin(rig)
+    registrar.instead = undefined
+    rig.clock.advance(-3_600_000)
     expect((await getTokens(rig, await register(rig))).access_token).toBeTruthy()
   })
 
