@@ -19,7 +19,7 @@ export const CALLERS: readonly Mutation[] = [
     file: 'src/load/routes/resolve-manifest-callers.ts',
     find: "    problems.push(manifest.problem([...path, 'name'], nowhere(declared, { kind, namespace, name })))\n",
     replace: '    void nowhere\n',
-    tests: ['test/resources/workloads/oidc-config-refs.test.ts'],
+    tests: ['test/load/workloads/oidc-config-refs.test.ts'],
   },
   {
     rule: 'a token is of the issuer',

@@ -7,6 +7,7 @@ export {
   type OAuthSection,
   type Provider,
   PROXY_DEFAULTS,
+  filesOfProvider,
   secretsOfProvider,
 } from './auth-section.ts'
 export {
@@ -48,7 +49,7 @@ export {
 export { type SessionPolicy, SOURCE_IDENTITY, TAG_VALUE } from './aws/session-fields.ts'
 export { fillPolicy, LONGEST_POLICY, parsedTemplate } from './aws/session-policy.ts'
 export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
-export { AUTH_SERVER_FIELDS, type FieldTable, WORKLOAD_FIELDS } from './manifest-fields/index.ts'
+export { asksFor, AUTH_SERVER_FIELDS, fieldsBelow, type FieldTable, WORKLOAD_FIELDS } from './manifest-fields/index.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { CLIENT_PRESETS, withClientPresets } from './client-rules.ts'
 export { type EmbeddedAuthServer, RESERVED_CLAIMS, upstreamsInOrder } from './embedded-auth-server.ts'
@@ -63,7 +64,6 @@ export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export type { CaBundleRef } from './ca-bundle.ts'
 export { forwardedNames, forwardedSecrets, type HeaderForward } from './workloads/header-forward.ts'
-export { anchorAuthSection, anchored, anchorSpec, besides } from './file-paths.ts'
 export { type Judged, judgeMatchers, type Patience } from './aws/matcher-verdicts.ts'
 export {
   INSPECTOR_MODES,
@@ -85,7 +85,6 @@ export type {
   SourcePlace,
   UpstreamUse,
 } from './resolved.ts'
-export { remarksOnResource } from './resource-remarks.ts'
 export { ROLE_REFUSALS, type RoleCase, roleTest, type RoleTest } from './role-test.ts'
 export { type ClientAuth, clientAuthOf, type FlatClient, SIGNATURE_ALGORITHMS } from './client-auth.ts'
 export type { ClientCredentialsGrant } from './client-credentials.ts'
@@ -102,15 +101,22 @@ export {
   type UserInfo,
 } from './upstream/upstream-provider.ts'
 export { namedClient, upstreamClient } from './upstream/upstream-client.ts'
-export { type ManifestCallers, describedProvider, referencedCallers } from './workloads/manifest-callers.ts'
 export { mcpOidcConfig, type MCPOIDCConfig } from './workloads/mcp-oidc-config.ts'
-export type { Backend } from './workloads/workload-fields.ts'
+export {
+  type InlineOidc,
+  type KubernetesOidc,
+  oidcConfig as manifestOidc,
+  type OidcConfig as ManifestOidc,
+  oidcConfigRef,
+  type OidcConfigRef,
+} from './workloads/oidc-callers.ts'
+export type { VirtualServerSpec, VirtualServerStatus } from './workloads/virtual-server.ts'
 export {
   FOREIGN_FIELDS,
+  type ParsedWorkload,
+  type RemoteSpec,
   type RouteSettings,
-  toWorkload,
   workload,
-  type Workload,
   WORKLOAD_KINDS,
   whyNotRead,
   workloadFields,

@@ -3,11 +3,10 @@ import {
   type AuthSection,
   manifestSection,
   type ManifestSection,
-  anchorAuthSection,
-  besides,
   registryConfig,
   type RegistryConfig,
 } from '../../resources/index.ts'
+import { anchorAuthSection, besides } from '../routes/file-paths.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
 import { DEFAULT_API_GROUP, sortDocument } from './document-kinds.ts'
 import { explainIssues } from './explain-issue.ts'

@@ -5,8 +5,8 @@ import type {
   ProxyConfig,
   RegistryConfig,
   RoleTest,
-  Workload,
 } from '../../resources/index.ts'
+import type { Workload } from '../workloads/workload.ts'
 import type { MarkedPod } from './marked-pod.ts'
 import type { NamedFile, NamedSecret } from './named-files.ts'
 import type { Located, Problem } from './problem.ts'

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import { besides, type SourcePlace } from '../../resources/index.ts'
+import { type SourcePlace } from '../../resources/index.ts'
+import { besides } from '../routes/file-paths.ts'
 import { FILE_PATHS, markedContents, SECRET_REFS, type Content, type SecretRef } from '../../fields/index.ts'
 import type { Located, Problem } from './problem.ts'
 

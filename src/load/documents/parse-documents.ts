@@ -2,7 +2,6 @@ import { z } from 'zod'
 import {
   manifestSection,
   mcpOidcConfig,
-  describedProvider,
   typedSpec,
   configHash,
   externalAuthConfig,
@@ -10,7 +9,6 @@ import {
   roleTest,
   registryConfig,
   FOREIGN_FIELDS,
-  toWorkload,
   workload,
   whyNotRead,
   withClientPresets,
@@ -18,6 +16,8 @@ import {
   WORKLOAD_KINDS,
   type WorkloadKind,
 } from '../../resources/index.ts'
+import { describedProvider } from '../workloads/manifest-callers.ts'
+import { toWorkload } from '../workloads/workload.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
 import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'

@@ -1,17 +1,16 @@
 import {
   type AuthSection,
-  anchorAuthSection,
-  anchored,
   type ProxyConfig,
   type ProxyRoute,
   route as routeSchema,
   type ResolvedAuthServer,
   type ResolvedRoute,
   configHash,
-  type Backend,
   type RouteSettings,
-  type Workload,
 } from '../../resources/index.ts'
+import { anchorAuthSection, anchored } from './file-paths.ts'
+import { type Backend } from '../workloads/backends.ts'
+import { type Workload } from '../workloads/workload.ts'
 import { once } from '../../fields/index.ts'
 import type { Located, Problem, ProblemOptions } from '../documents/problem.ts'
 import { fileOfBundle, type FoundCallers } from './resolve-manifest-callers.ts'

@@ -9,8 +9,8 @@ import {
   type ResolvedAuthServer,
   type RouteAuthServer,
   type UpstreamUse,
-  anchorSpec,
 } from '../../resources/index.ts'
+import { anchorSpec } from './file-paths.ts'
 import type { DraftRoute } from './draft-route.ts'
 import { once } from '../../fields/index.ts'
 import type { LocatedAuth } from '../documents/loaded.ts'

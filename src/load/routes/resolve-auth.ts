@@ -5,9 +5,9 @@ import {
   urlsCalledBy,
   type ExternalAuthSpec,
   type TypedSpec,
-  anchorSpec,
   type ResolvedAuth,
 } from '../../resources/index.ts'
+import { anchorSpec } from './file-paths.ts'
 import type { LocatedAuth } from '../documents/loaded.ts'
 import { pathText } from '../documents/problem.ts'
 import { judgeCalledUrl, refusedHttpMessage } from '../documents/warnings.ts'

@@ -5,11 +5,10 @@ import {
   type ManifestProvider,
   type ManifestSection,
   type Provider,
-  anchorAuthSection,
-  referencedCallers,
-  type ManifestCallers,
-  type Workload,
 } from '../../resources/index.ts'
+import { anchorAuthSection } from './file-paths.ts'
+import { referencedCallers, type ManifestCallers } from '../workloads/manifest-callers.ts'
+import { type Workload } from '../workloads/workload.ts'
 import { nowhere } from '../documents/cross-check.ts'
 import type { Loaded, LocatedOidcConfig } from '../documents/loaded.ts'
 import type { Located, Problem } from '../documents/problem.ts'

@@ -1,14 +1,8 @@
 import type { ProxyOverrides } from './proxy-overrides.ts'
 import path from 'node:path'
 import { redirectUris } from './redirect-uris.ts'
-import {
-  type AuthSection,
-  anchorAuthSection,
-  anchored,
-  besides,
-  listenAddress,
-  type ProxyConfig,
-} from '../../resources/index.ts'
+import { type AuthSection, listenAddress, type ProxyConfig } from '../../resources/index.ts'
+import { anchorAuthSection, anchored, besides } from './file-paths.ts'
 import { ConfigPlaces } from '../documents/config-places.ts'
 import { defaultSettings, draftRoutes, listenOf } from './draft-routes.ts'
 import type { Loaded } from '../documents/loaded.ts'

@@ -3,9 +3,9 @@ import {
   type ResolvedAuth,
   type ResolvedAuthServer,
   type ResolvedRoute,
-  remarksOnResource,
   upstreamTokenOf,
 } from '../../resources/index.ts'
+import { remarksOnResource } from './resource-remarks.ts'
 import type { DraftRoute } from './draft-route.ts'
 import type { Loaded, LocatedAuth } from '../documents/loaded.ts'
 import type { Problem } from '../documents/problem.ts'

@@ -2,14 +2,7 @@ import { z } from 'zod'
 import { embeddedAuthServer } from '../embedded-auth-server.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
 import { exclusive, withCel, withRules, httpUrl, objectName } from '../../fields/index.ts'
-import {
-  EXTERNAL_AUTH,
-  reference,
-  resourceUrl,
-  written,
-  type Backend,
-  type WrittenReference,
-} from './workload-fields.ts'
+import { EXTERNAL_AUTH, reference, resourceUrl } from './workload-fields.ts'
 
 /** How a VirtualMCPServer authenticates to backends: by what was discovered with them, or by a config that it names. */
 const outgoing = () =>
@@ -72,30 +65,5 @@ export const virtualServerStatus = () =>
       .optional(),
   })
 
-/** The backends that have a URL, each with the config that it is reached by: its own, the discovered one, the default. */
-export function discoveredBackends(
-  spec: z.output<ReturnType<typeof virtualServerSpec>>,
-  status: z.output<ReturnType<typeof virtualServerStatus>> | undefined,
-): Backend[] {
-  const { default: fallback, backends = {} } = spec.outgoingAuth ?? {}
-  return (status?.discoveredBackends ?? []).flatMap(({ name, url = '', authConfigRef = '' }, index) => {
-    if (url === '') return []
-    const base = ['status', 'discoveredBackends', index]
-    const own = Object.hasOwn(backends, name) ? backends[name] : undefined
-    const discovered = typeof authConfigRef === 'string' ? authConfigRef : authConfigRef.name
-    const externalAuth =
-      outgoingReference(own, ['spec', 'outgoingAuth', 'backends', name]) ??
-      (discovered === '' ? undefined : { name: discovered, path: [...base, 'authConfigRef'] }) ??
-      outgoingReference(fallback, ['spec', 'outgoingAuth', 'default'])
-    return [{ name, url, urlPath: [...base, 'url'], externalAuth }]
-  })
-}
-
-/** The config that an entry names itself; none where it points at what was discovered. */
-function outgoingReference(
-  entry: z.output<ReturnType<typeof outgoing>> | undefined,
-  path: readonly PropertyKey[],
-): WrittenReference | undefined {
-  if (entry === undefined || entry.type === 'discovered') return undefined
-  return written(entry.externalAuthConfigRef, [...path, 'externalAuthConfigRef', 'name'])
-}
+export type VirtualServerSpec = z.output<ReturnType<typeof virtualServerSpec>>
+export type VirtualServerStatus = z.output<ReturnType<typeof virtualServerStatus>>

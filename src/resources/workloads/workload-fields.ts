@@ -8,24 +8,3 @@ export const EXTERNAL_AUTH = 'How the workload authenticates to the external ser
 
 export const resourceUrl = () =>
   httpUrl().optional().describe('URL of the protected resource. Extends the specification.')
-
-/** A reference and where it is written. */
-export interface WrittenReference {
-  readonly name: string
-  readonly path: readonly PropertyKey[]
-}
-
-export const written = (
-  found: { readonly name: string } | undefined,
-  path: readonly PropertyKey[],
-): WrittenReference | undefined => (found === undefined ? undefined : { name: found.name, path })
-
-/** One MCP server behind a workload: what becomes a route. */
-export interface Backend {
-  readonly name: string
-  readonly url: string
-  /** Where the URL is written. */
-  readonly urlPath: readonly PropertyKey[]
-  /** The MCPExternalAuthConfig that it is reached by. */
-  readonly externalAuth: WrittenReference | undefined
-}

@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { manifestSection } from '../auth-section.ts'
-import { caBundleRef, type CaBundleRef } from '../ca-bundle.ts'
-import type { EmbeddedAuthServer } from '../embedded-auth-server.ts'
+import { caBundleRef } from '../ca-bundle.ts'
 import { headerForward } from './header-forward.ts'
 import {
   once,
   authServerReference,
   metadata,
-  type Metadata,
   exclusive,
   withRules,
   type Rule,
@@ -15,28 +13,13 @@ import {
   int32,
   timerDuration,
 } from '../../fields/index.ts'
-import {
-  asksFor,
-  fieldsBelow,
-  type FieldTable,
-  refusals,
-  tabledFields,
-  WORKLOAD_FIELDS,
-} from '../manifest-fields/index.ts'
-import { manifestCallers, type ManifestCallers } from './manifest-callers.ts'
+import { type FieldTable, refusals, tabledFields, WORKLOAD_FIELDS } from '../manifest-fields/index.ts'
 import { noMetadataTarget } from './metadata-access.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
 import { limits, timeouts } from '../proxy-config.ts'
 import { podFields, remoteProxyStatus } from './remote-proxy.ts'
-import { discoveredBackends, virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
-import {
-  EXTERNAL_AUTH,
-  reference,
-  resourceUrl,
-  written,
-  type Backend,
-  type WrittenReference,
-} from './workload-fields.ts'
+import { virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
+import { EXTERNAL_AUTH, reference, resourceUrl } from './workload-fields.ts'
 
 /** The kinds that reference MCPExternalAuthConfig (specification, Referenced by). */
 export const WORKLOAD_KINDS = ['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry', 'VirtualMCPServer'] as const
@@ -176,78 +159,11 @@ export const workload = (kind: WorkloadKind) =>
     status: STATUSES[kind]().optional(),
   })
 
+export type ParsedWorkload = z.output<ReturnType<typeof workload>>
+
 /** Settings of a route that a manifest may have. */
 export type RouteSettings = { readonly [K in keyof ReturnType<typeof routeFields>]?: RouteField<K> | undefined }
 type RouteField<K extends keyof ReturnType<typeof routeFields>> = z.output<ReturnType<typeof routeFields>[K]>
 
-/** What is read of a workload. */
-export interface Workload {
-  readonly kind: WorkloadKind
-  readonly metadata: Metadata
-  /** What it is a proxy for; nothing for an MCPServer, whose references only are looked at. */
-  readonly backends: readonly Backend[]
-  readonly port: number | undefined
-  readonly resourceUrl: string | undefined
-  readonly authServer: WrittenReference | undefined
-  readonly callers: ManifestCallers | undefined
-  /** Settings of its routes that are not the defaults. */
-  readonly settings: RouteSettings
-  /** The authorities of what it is a proxy for. */
-  readonly caBundle: CaBundleRef | undefined
-  /** Fields that are refused where it becomes routes: they restrict what nothing here does. */
-  readonly refused: readonly { readonly path: readonly string[]; readonly says: string }[]
-  /** The authorization server that is part of a VirtualMCPServer. */
-  readonly ownAuthServer: EmbeddedAuthServer | undefined
-}
-
-/** The fields of a parsed workload, whichever kind it is. */
-export function toWorkload(kind: WorkloadKind, parsed: z.output<ReturnType<typeof workload>>): Workload {
-  const { metadata: named } = parsed
-  if (kind === 'VirtualMCPServer') {
-    // What the schema of this kind has made sure of.
-    const spec = parsed.spec as z.output<ReturnType<typeof virtualServerSpec>>
-    const status = parsed.status as z.output<ReturnType<typeof virtualServerStatus>> | undefined
-    return {
-      kind,
-      metadata: named,
-      backends: discoveredBackends(spec, status),
-      port: undefined,
-      resourceUrl: spec.resourceUrl,
-      authServer: undefined,
-      callers:
-        spec.incomingAuth === undefined
-          ? undefined
-          : manifestCallers(spec.incomingAuth, ['spec', 'incomingAuth'], named.namespace),
-      settings: {},
-      caBundle: undefined,
-      refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'refused')
-        .filter(([path, { asks, hasWaysOut }]) => hasWaysOut !== true && asksFor(spec, path, asks))
-        .map(([path, { says }]) => ({ path: ['spec', ...path.split('.')], says })),
-      ownAuthServer: spec.authServerConfig,
-    }
-  }
-  // What the schemas of the other kinds have in common, each of them optional.
-  const spec = parsed.spec as Partial<z.output<ReturnType<typeof SPECS.MCPRemoteProxy>>>
-  const field = spec.remoteUrl === undefined ? 'remoteURL' : 'remoteUrl'
-  const url = spec[field]
-  const externalAuth = written(spec.externalAuthConfigRef, ['spec', 'externalAuthConfigRef', 'name'])
-  return {
-    kind,
-    metadata: named,
-    backends: url === undefined ? [] : [{ name: named.name, url, urlPath: ['spec', field], externalAuth }],
-    port: spec.port ?? spec.proxyPort,
-    resourceUrl: spec.resourceUrl,
-    callers: kind === 'MCPServer' ? undefined : manifestCallers(spec, ['spec'], named.namespace),
-    settings: {
-      headerForward: spec.headerForward,
-      timeouts: spec.timeouts,
-      limits: spec.limits,
-      sseKeepAlive: spec.sseKeepAlive,
-    },
-    caBundle: spec.caBundleRef,
-    authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
-    // The schema has refused it.
-    refused: [],
-    ownAuthServer: undefined,
-  }
-}
+/** What its schema makes of an MCPRemoteProxy; other kinds of remote servers have some of it. */
+export type RemoteSpec = z.output<ReturnType<typeof SPECS.MCPRemoteProxy>>

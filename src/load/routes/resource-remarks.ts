@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../core/index.ts'
+import { isLoopbackHost } from '../../core/index.ts'
 
 /** Where a route is, as far as that tells what its clients connect to. */
 export interface RoutePlace {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { renderProblem, resolveProxy, type ProxyOverrides } from '../../../src/load/index.ts'
 import type { OAuthSection } from '../../../src/resources/index.ts'
-import { externalAuth, load, OAUTH, proxy, route, SPECS, workload } from '../../load/documents/build.ts'
+import { externalAuth, load, OAUTH, proxy, route, SPECS, workload } from '../documents/build.ts'
 
 const token = externalAuth(SPECS.bearerToken)
 const remote = (spec: object, name = 'w') =>

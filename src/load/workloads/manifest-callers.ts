@@ -1,15 +1,19 @@
-import { PROXY_DEFAULTS, authSection, type ManifestProvider, type ManifestSection } from '../auth-section.ts'
 import { once, isRecord } from '../../fields/index.ts'
-import { fieldsBelow, WORKLOAD_FIELDS } from '../manifest-fields/index.ts'
-import type { MCPOIDCConfig } from './mcp-oidc-config.ts'
 import {
-  oidcConfig,
-  oidcConfigRef,
+  authSection,
+  fieldsBelow,
   type InlineOidc,
   type KubernetesOidc,
-  type OidcConfig,
+  manifestOidc,
+  type ManifestOidc,
+  type ManifestProvider,
+  type ManifestSection,
+  type MCPOIDCConfig,
+  oidcConfigRef,
   type OidcConfigRef,
-} from './oidc-callers.ts'
+  PROXY_DEFAULTS,
+  WORKLOAD_FIELDS,
+} from '../../resources/index.ts'
 
 type Path = readonly PropertyKey[]
 
@@ -49,7 +53,7 @@ const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 interface Written {
   readonly auth?: ManifestSection | undefined
-  readonly oidcConfig?: OidcConfig | undefined
+  readonly oidcConfig?: ManifestOidc | undefined
   readonly oidcConfigRef?: OidcConfigRef | undefined
   readonly [field: string]: unknown
 }
@@ -99,7 +103,7 @@ interface Found {
   readonly dishonoured: readonly Dishonoured[]
 }
 
-function providerOf(oidc: OidcConfig, namespace: string): Found {
+function providerOf(oidc: ManifestOidc, namespace: string): Found {
   const unknown = unknownFields(oidc, known().own, [])
   switch (oidc.type) {
     case 'configMap':
@@ -207,7 +211,7 @@ function unknownFields(object: object, known: ReadonlySet<string>, path: Path): 
 
 /** Fields of each part of `oidcConfig`. */
 const known = once(() => {
-  const { inline, kubernetes, ...own } = oidcConfig().shape
+  const { inline, kubernetes, ...own } = manifestOidc().shape
   const namesOf = (schema: { unwrap(): { shape: object } }) => new Set(Object.keys(schema.unwrap().shape))
   return {
     own: new Set([...Object.keys(own), 'inline', 'kubernetes']),

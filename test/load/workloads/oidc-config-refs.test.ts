@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { renderProblem, resolveProxy, type ProxyOverrides } from '../../../src/load/index.ts'
-import { externalAuth, load, OAUTH, proxy, SPECS, workload } from '../../load/documents/build.ts'
+import { externalAuth, load, OAUTH, proxy, SPECS, workload } from '../documents/build.ts'
 
 const token = externalAuth(SPECS.bearerToken)
 const inline = {

@@ -1,0 +1,46 @@
+import type { VirtualServerSpec, VirtualServerStatus } from '../../resources/index.ts'
+
+/** A reference and where it is written. */
+export interface WrittenReference {
+  readonly name: string
+  readonly path: readonly PropertyKey[]
+}
+
+export const written = (
+  found: { readonly name: string } | undefined,
+  path: readonly PropertyKey[],
+): WrittenReference | undefined => (found === undefined ? undefined : { name: found.name, path })
+
+/** One MCP server behind a workload: what becomes a route. */
+export interface Backend {
+  readonly name: string
+  readonly url: string
+  /** Where the URL is written. */
+  readonly urlPath: readonly PropertyKey[]
+  /** The MCPExternalAuthConfig that it is reached by. */
+  readonly externalAuth: WrittenReference | undefined
+}
+
+type Outgoing = NonNullable<NonNullable<VirtualServerSpec['outgoingAuth']>['default']>
+
+/** The backends that have a URL, each with the config that it is reached by: its own, the discovered one, the default. */
+export function discoveredBackends(spec: VirtualServerSpec, status: VirtualServerStatus | undefined): Backend[] {
+  const { default: fallback, backends = {} } = spec.outgoingAuth ?? {}
+  return (status?.discoveredBackends ?? []).flatMap(({ name, url = '', authConfigRef = '' }, index) => {
+    if (url === '') return []
+    const base = ['status', 'discoveredBackends', index]
+    const own = Object.hasOwn(backends, name) ? backends[name] : undefined
+    const discovered = typeof authConfigRef === 'string' ? authConfigRef : authConfigRef.name
+    const externalAuth =
+      outgoingReference(own, ['spec', 'outgoingAuth', 'backends', name]) ??
+      (discovered === '' ? undefined : { name: discovered, path: [...base, 'authConfigRef'] }) ??
+      outgoingReference(fallback, ['spec', 'outgoingAuth', 'default'])
+    return [{ name, url, urlPath: [...base, 'url'], externalAuth }]
+  })
+}
+
+/** The config that an entry names itself; none where it points at what was discovered. */
+function outgoingReference(entry: Outgoing | undefined, path: readonly PropertyKey[]): WrittenReference | undefined {
+  if (entry === undefined || entry.type === 'discovered') return undefined
+  return written(entry.externalAuthConfigRef, [...path, 'externalAuthConfigRef', 'name'])
+}
