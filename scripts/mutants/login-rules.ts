@@ -117,14 +117,14 @@ export const LOGIN_RULES: readonly Mutation[] = [
   {
     rule: 'an upstream that refuses to register us is not asked by each login',
     file: 'src/upstreams/registered-client.ts',
-    find: 'if (failed !== undefined && clock.now() < failed.untilMs)',
-    replace: 'if (failed !== undefined && clock.now() < 0)',
+    find: 'if (isDuring(failed, clock.now()))',
+    replace: 'if (isDuring(failed, -1))',
     tests: REGISTERED,
   },
   {
     rule: 'an upstream that forgets us at once is not asked again at once',
     file: 'src/upstreams/registered-client.ts',
-    find: 'if (clock.now() < atMs + LEAST_AGE_MS) return',
+    find: 'if (isDuring({ sinceMs: atMs, untilMs: atMs + LEAST_AGE_MS }, clock.now())) return',
     replace: '',
     tests: REGISTERED,
   },
