@@ -1,6 +1,12 @@
 import path from 'node:path'
 import { withValueAt } from '../../fields/index.ts'
-import { type AuthSection, type AuthType, filesOfProvider, TYPE_RECORDS, type TypedSpec } from '../../resources/index.ts'
+import {
+  type AuthSection,
+  type AuthType,
+  filesOfProvider,
+  TYPE_RECORDS,
+  type TypedSpec,
+} from '../../resources/index.ts'
 
 /** A path of a document as an absolute one: relative to the file that names it (decisions §7). */
 export function besides(file: string, name: string): string {
