@@ -1,16 +1,23 @@
 import { compareAnswers } from '../test/wire/differential.ts'
+import { compareRequests } from '../test/wire/differential-requests.ts'
 
-// Compares random answers as this program and as Node's strict parser read them: npm run fuzz -- [COUNT] [SEED]
+// Compares random messages as this program and as Node's strict parser read them: npm run fuzz -- [answers|requests] [COUNT] [SEED]
 
 const ROUND = 10_000
-const count = Number(process.argv[2] ?? 300_000)
-const firstSeed = Number(process.argv[3] ?? Math.floor(Math.random() * 2 ** 31))
+const KINDS = { answers: compareAnswers, requests: compareRequests }
+const isKind = (text: string | undefined): text is keyof typeof KINDS => text !== undefined && text in KINDS
 
-for (let done = 0, seed = firstSeed; done < count; done += ROUND, seed++) {
-  const { whole, refused, cut, differences } = await compareAnswers(seed, Math.min(ROUND, count - done))
-  process.stdout.write(
-    `seed ${seed}: ${whole} whole, ${refused} refused, ${cut} cut, ${differences.length} different\n`,
-  )
-  for (const difference of differences) process.stdout.write(`  ${difference}\n`)
-  if (differences.length > 0) process.exitCode = 1
-}
+const [first, ...rest] = process.argv.slice(2)
+const kinds = isKind(first) ? [first] : (['answers', 'requests'] as const)
+const [counted, seeded] = isKind(first) ? rest : [first, ...rest]
+const count = Number(counted ?? 300_000)
+const firstSeed = Number(seeded ?? Math.floor(Math.random() * 2 ** 31))
+
+for (const kind of kinds)
+  for (let done = 0, seed = firstSeed; done < count; done += ROUND, seed++) {
+    const { differences, ...seen } = await KINDS[kind](seed, Math.min(ROUND, count - done))
+    const figures = Object.entries(seen).map(([name, figure]) => `${figure} ${name}`)
+    process.stdout.write(`${kind}, seed ${seed}: ${figures.join(', ')}, ${differences.length} different\n`)
+    for (const difference of differences) process.stdout.write(`  ${difference}\n`)
+    if (differences.length > 0) process.exitCode = 1
+  }

@@ -2,6 +2,7 @@ import type { Mutation } from './mutation.ts'
 
 const answers = ['test/wire/answers.test.ts']
 const requests = ['test/wire/requests.test.ts']
+const received = ['test/wire/received.test.ts']
 const pool = ['test/wire/pool.test.ts']
 const exchange = ['test/wire/exchange.test.ts']
 
@@ -59,8 +60,8 @@ export const WIRE: readonly Mutation[] = [
   ),
   rule(
     'a head in one piece is bounded',
-    'answer-reader',
-    'if (end - at > MAX_SECTION_BYTES) throw tooLarge()',
+    'section-reader',
+    'if (end - at > this.#maxBytes) throw tooLarge()',
     '',
     answers,
   ),
@@ -111,6 +112,48 @@ export const WIRE: readonly Mutation[] = [
   ),
   rule('targets are in origin-form', 'request-head', 'if (!TARGET.test(path))', 'if (false)', requests),
   rule('framing is ours', 'request-head', '|| OURS.has(name)', '', requests),
+  rule(
+    'a request with a length and chunks is not taken',
+    'framing',
+    "if (length !== undefined) throw malformed('a length and chunks')",
+    '',
+    received,
+  ),
+  rule('a request with a name twice is not taken', 'fields', "throw malformed('a name twice')", 'void 0', received),
+  rule('a head that is taken has no control characters', 'received-head', 'checkSection(text)\n', '\n', received),
+  rule('only HTTP/1.1 is taken', 'received-head', 'HTTP\\/1\\.1$/', 'HTTP\\/1\\.[01]$/', received),
+  rule('only origin-form is taken', 'received-head', '(\\/[', '([', received),
+  rule('there is one blank in a request line', 'received-head', 'OPTIONS) (', 'OPTIONS) +(', received),
+  rule('fragments are not taken', 'received-head', '\\x22\\x24', '\\x22-\\x24', received),
+  rule(
+    'an upgrade is not taken',
+    'received-head',
+    "if (fields['upgrade'] !== undefined) return 'switch'",
+    '',
+    received,
+  ),
+  rule('CONNECT asks for another protocol', 'received-head', "text.startsWith('CONNECT ')", 'false', received),
+  rule('an expectation is not taken', 'received-head', "['expect', ", '[', received),
+  rule('what some take for Connection is not taken', 'received-head', "'proxy-connection', ", '', received),
+  rule('other words of Connection are not taken', 'received-head', 'if (keeps === undefined)', 'if (false)', received),
+  rule('close is the end', 'request-reader', 'this.#keeps ? HEAD : STOPPED', 'HEAD', received),
+  rule(
+    'a head that is not taken is given back with what came in earlier pieces',
+    'request-reader',
+    'Buffer.from(`${text}\\r\\n\\r\\n`, ',
+    'Buffer.from("", ',
+    received,
+  ),
+  rule(
+    'a head that is too large is given back with what came in earlier pieces',
+    'request-reader',
+    'Buffer.concat([this.stop(), bytes.subarray(at)])',
+    'bytes.subarray(at)',
+    received,
+  ),
+  rule('trailers of a request are lines', 'request-reader', 'checkTrailers(text)', '', received),
+  rule('a section in pieces is bounded', 'section-reader', 'if (length === most) throw tooLarge()', '', received),
+  rule('the end of a section may be cut', 'section-reader', 'Math.max(0, before - 3)', 'before', received),
   rule('there is one host', 'request-head', "if (hasHost) throw refused('host')", '', requests),
   rule(
     'a length is that of the body',

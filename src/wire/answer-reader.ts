@@ -2,12 +2,8 @@ import { type AnswerHead, readAnswerHead } from './answer-head.ts'
 import { ChunkReader } from './chunk-reader.ts'
 import { checkTrailers } from './trailers.ts'
 import { type Framing, framingOf } from './framing.ts'
-import { WireError } from './wire-error.ts'
+import { MAX_SECTION_BYTES, SectionReader } from './section-reader.ts'
 
-/** Bytes of a head, and of a trailer section. */
-export const MAX_SECTION_BYTES = 16 * 1024
-
-const SECTION_END = '\r\n\r\n'
 const NOTHING = Buffer.alloc(0)
 
 const IDLE = 0
@@ -35,9 +31,7 @@ export class AnswerReader {
   /** What is left of a body with a length. */
   #left = 0
   #chunks = new ChunkReader()
-  /** Beginning of a section that came in several pieces. */
-  #held: Buffer | undefined
-  #heldBytes = 0
+  readonly #sections = new SectionReader(MAX_SECTION_BYTES)
 
   constructor(sink: AnswerSink) {
     this.#sink = sink
@@ -80,38 +74,17 @@ export class AnswerReader {
   /** Nothing more is read. */
   stop(): void {
     this.#state = IDLE
-    this.#held = undefined
+    this.#sections.clear()
   }
 
   #readSection(bytes: Buffer, at: number): number {
-    if (this.#held === undefined) {
-      const end = bytes.indexOf(SECTION_END, at, 'latin1')
-      if (end !== -1) {
-        if (end - at > MAX_SECTION_BYTES) throw tooLarge()
-        this.#section(bytes.toString('latin1', at, end))
-        return this.#after(bytes, end + SECTION_END.length)
-      }
-      this.#held = Buffer.allocUnsafe(MAX_SECTION_BYTES + SECTION_END.length)
-      this.#heldBytes = 0
-    }
-    const held = this.#held
-    const before = this.#heldBytes
-    const copied = bytes.copy(held, before, at)
-    this.#heldBytes += copied
-    const end = held.subarray(0, this.#heldBytes).indexOf(SECTION_END, Math.max(0, before - 3), 'latin1')
-    if (end === -1) {
-      if (this.#heldBytes === held.length) throw tooLarge()
-      return bytes.length
-    }
-    this.#held = undefined
-    this.#section(held.toString('latin1', 0, end))
-    return this.#after(bytes, at + end + SECTION_END.length - before)
-  }
-
-  /** An answer without a body ends with its head, wherever the bytes do. */
-  #after(bytes: Buffer, at: number): number {
+    const text = this.#sections.read(bytes, at)
+    if (text === undefined) return bytes.length
+    const { next } = this.#sections
+    this.#section(text)
+    // An answer without a body ends with its head, wherever the bytes do.
     if (this.#state === LENGTH && this.#left === 0) this.#finish()
-    return Math.min(at, bytes.length)
+    return next
   }
 
   #section(text: string): void {
@@ -163,5 +136,3 @@ export class AnswerReader {
     this.#sink.onEnd()
   }
 }
-
-const tooLarge = (): WireError => new WireError('WIRE_HEAD_TOO_LARGE', 'a head that is too large')

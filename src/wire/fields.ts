@@ -51,8 +51,9 @@ export function checkSection(text: string): void {
 /**
  * The field lines of a checked section from `at` on (RFC 9112 §5): `name:` without blanks before the colon, no folding.
  * Throws `WireError` for any other line, and for more than 256.
+ * @param each takes the lines as they stand, flat (name, value, …); a name that stands twice is then refused as well
  */
-export function readFields(text: string, at: number): Fields {
+export function readFields(text: string, at: number, each?: string[]): Fields {
   const fields = new NoPrototype()
   let lines = 0
   while (at < text.length) {
@@ -60,9 +61,15 @@ export function readFields(text: string, at: number): Fields {
     let end = text.indexOf('\r\n', at)
     if (end === -1) end = text.length
     const colon = text.indexOf(':', at)
-    const name = colon === -1 || colon > end ? undefined : fieldNameOf(text.slice(at, colon))
+    const raw = colon === -1 || colon > end ? '' : text.slice(at, colon)
+    const name = fieldNameOf(raw)
     if (name === undefined) throw malformed('a header line without a name')
-    add(fields, name, trimmed(text, colon + 1, end))
+    const value = trimmed(text, colon + 1, end)
+    if (each !== undefined) {
+      if (fields[name] !== undefined) throw malformed('a name twice')
+      each.push(raw, value)
+    }
+    add(fields, name, value)
     at = end + 2
   }
   return fields

@@ -55,6 +55,27 @@ export function framingOf({ status, isOld, fields }: AnswerHead, isHead: boolean
   return { body: 'until-close', keepMs: 0 }
 }
 
+/**
+ * Where a request of HTTP/1.1 ends (RFC 9112 §6.3, stricter). The first row that fits counts; `CL` is Content-Length, `TE`
+ * Transfer-Encoding. Throws `WireError` where it says "refused". What it refuses, here as in any of its lines, is not
+ * answered by whoever reads so strictly: it goes to Node's parser as it came.
+ *
+ * | request                                         | body        |
+ * | ----------------------------------------------- | ----------- |
+ * | TE and CL                                       | refused     |
+ * | TE twice, or anything but `chunked`             | refused     |
+ * | CL twice, as a list, or not 1 to 15 digits      | refused     |
+ * | TE                                              | chunks      |
+ * | CL                                              | that many   |
+ * | neither                                         | none        |
+ */
+export function requestFramingOf(fields: Fields): number | 'chunked' {
+  const length = lengthOf(fields)
+  if (!chunkedOf(fields)) return length ?? 0
+  if (length !== undefined) throw malformed('a length and chunks')
+  return 'chunked'
+}
+
 function lengthOf(fields: Fields): number | undefined {
   const value = fields['content-length']
   if (value === undefined) return undefined

@@ -5,7 +5,7 @@ import { malformed } from './wire-error.ts'
 const FRAMING = ['content-length', 'transfer-encoding'] as const
 
 /**
- * Reads the trailers of an answer, which are then dropped: whoever would read them decided on them without our header policy.
+ * Reads the trailers of a message, which are then dropped: whoever would read them decided on them without our header policy.
  * Throws `WireError` for lines that are none, and for those that frame a message.
  * @param text begins with the CRLF of the last chunk, and lacks the empty line at its end
  */

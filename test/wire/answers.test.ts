@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MAX_SECTION_BYTES } from '../../src/wire/answer-reader.ts'
+import { MAX_SECTION_BYTES } from '../../src/wire/section-reader.ts'
 import { readAnswer } from './read-answer.ts'
 
 const read = (text: string, isHead = false) => readAnswer([Buffer.from(text, 'latin1')], isHead)

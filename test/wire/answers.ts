@@ -97,7 +97,8 @@ function framed(chance: Chance, body: string): string {
   }
 }
 
-function chunks(chance: Chance, body: string): string {
+/** A body in chunks, with extensions and trailers here and there. */
+export function chunks(chance: Chance, body: string): string {
   let text = ''
   for (let at = 0; at < body.length;) {
     const end = Math.min(body.length, at + 1 + chance.below(20))

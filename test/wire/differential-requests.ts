@@ -1,0 +1,113 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { duplexPair } from 'node:stream'
+import { mutated } from './answers.ts'
+import { Chance } from './random.ts'
+import { bytesOf, type ReadRequest, readRequests } from './read-requests.ts'
+import { requests } from './requests-to-read.ts'
+
+/** What Node's own server makes of a request. */
+interface NodeRequest {
+  readonly message: IncomingMessage
+  readonly body: Buffer
+}
+
+export interface ComparedRequests {
+  /** Requests that were taken. */
+  readonly whole: number
+  /** Connections that were given back, refused in a body, and left in the middle of a request. */
+  readonly strange: number
+  readonly refused: number
+  readonly open: number
+  /** What was taken and Node's strict parser does not take for the same; empty where all is well. */
+  readonly differences: readonly string[]
+}
+
+/**
+ * Compares the requests of random connections, mutated and cut at random places: whatever is taken here, Node's strict parser takes
+ * for the same method, target, header lines and body, from exactly the same bytes.
+ */
+export async function compareRequests(seed: number, count: number): Promise<ComparedRequests> {
+  const chance = new Chance(seed)
+  const seen = { whole: 0, strange: 0, refused: 0, open: 0 }
+  const differences: string[] = []
+  for (let index = 0; index < count; index++) {
+    const bytes = mutated(chance, requests(chance))
+    const { whole, end } = readRequests(chance.cut(bytes))
+    seen[end === 'switch' ? 'strange' : end]++
+    seen.whole += whole.length
+    if (whole.length === 0) continue
+    // Whose end was seen elsewhere would take a part of what is put behind, or leave some of its own before it.
+    const isLast = whole.at(-1)?.head.keeps === false
+    const read = bytes.subarray(0, bytesOf(bytes, whole.length))
+    const ours = isLast ? whole : [...whole, BEHIND]
+    const theirs = await askNode(isLast ? read : Buffer.concat([read, BEHIND_BYTES]), ours.length)
+    const difference = theirs instanceof Error ? `Node says ${theirs.message}` : differs(ours, theirs)
+    if (difference !== undefined) differences.push(`${difference}: ${JSON.stringify(bytes.toString('latin1'))}`)
+  }
+  return { ...seen, differences }
+}
+
+type Compared = Pick<ReadRequest, 'body'> & { readonly head: Pick<ReadRequest['head'], 'method' | 'target' | 'lines'> }
+
+const BEHIND: Compared = { head: { method: 'GET', target: '/behind', lines: ['Host', 'h'] }, body: Buffer.alloc(0) }
+const BEHIND_BYTES = Buffer.from('GET /behind HTTP/1.1\r\nHost: h\r\n\r\n')
+
+const server = createServer({ insecureHTTPParser: false, requireHostHeader: false, maxHeaderSize: 64 * 1024 })
+server.maxHeadersCount = 0
+
+/** The first requests of these bytes, as many as `count`. */
+function askNode(bytes: Buffer, count: number): Promise<readonly NodeRequest[] | Error> {
+  return new Promise((resolve) => {
+    const [client, served] = duplexPair()
+    const taken: NodeRequest[] = []
+    const done = (result: readonly NodeRequest[] | Error): void => {
+      listeners.delete(served)
+      resolve(result)
+      client.destroy()
+      served.destroy()
+    }
+    listeners.set(served, {
+      onRequest: (message) => {
+        const body: Buffer[] = []
+        message
+          .on('data', (data: Buffer) => body.push(data))
+          .on('end', () => {
+            if (taken.push({ message, body: Buffer.concat(body) }) === count) done(taken)
+          })
+      },
+      onError: done,
+    })
+    server.emit('connection', served)
+    client.resume().on('end', () => done(taken))
+    client.end(bytes)
+  })
+}
+
+interface Listener {
+  onRequest(message: IncomingMessage): void
+  onError(error: Error): void
+}
+const listeners = new WeakMap<object, Listener>()
+server.on('request', (message, response) => {
+  listeners.get(message.socket)?.onRequest(message)
+  message.on('end', () => response.end())
+})
+server.on('clientError', (error, socket) => listeners.get(socket)?.onError(error))
+for (const event of ['connect', 'upgrade', 'checkContinue', 'checkExpectation'])
+  server.on(event, (message: IncomingMessage) =>
+    listeners.get(message.socket)?.onError(new Error(`it is told as ${event}`)),
+  )
+
+function differs(ours: readonly Compared[], theirs: readonly NodeRequest[]): string | undefined {
+  if (ours.length !== theirs.length) return `${theirs.length} requests instead of ${ours.length}`
+  for (const [index, { head, body }] of ours.entries()) {
+    const other = theirs[index]
+    if (other === undefined) return 'none'
+    const { method, url, rawHeaders } = other.message
+    if (method !== head.method || url !== head.target) return `${method} ${url}`
+    if (!body.equals(other.body)) return 'another body'
+    const isSame = rawHeaders.length === head.lines.length && rawHeaders.every((text, at) => text === head.lines[at])
+    if (!isSame) return 'other header lines'
+  }
+  return undefined
+}
