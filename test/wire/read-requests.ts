@@ -50,7 +50,9 @@ export function readRequests(pieces: readonly Buffer[], maxHeadBytes = 16 * 1024
 export function bytesOf(bytes: Buffer, count: number): number {
   let whole = 0
   const reader = new RequestReader({ onHead: () => {}, onBody: () => {}, onEnd: () => void whole++ }, 16 * 1024)
-  let at = 0
-  while (whole < count) reader.read(bytes.subarray(at, ++at))
-  return at
+  for (let at = 0; at < bytes.length; at++) {
+    reader.read(bytes.subarray(at, at + 1))
+    if (whole === count) return at + 1
+  }
+  return bytes.length
 }
