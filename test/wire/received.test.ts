@@ -93,7 +93,7 @@ describe('a request that may be read in two ways is given back whole', () => {
     ...['', 'upgrade', 'close, keep-alive', 'keep-alive, x-a', 'x'].map(
       (said) => [`the connection ${JSON.stringify(said)}`, get(`Connection: ${said}`)] as const,
     ),
-  ])('%s', (_name, text) => {
+  ] as const)('%s', (_name, text) => {
     expect(read(get() + text + NEXT)).toMatchObject({
       whole: [{ head: { target: '/' } }],
       end: 'strange',
