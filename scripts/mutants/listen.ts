@@ -170,4 +170,11 @@ export const LISTEN: readonly Mutation[] = [
     replace: 'return hosts > 2',
     tests: ['test/proxy/ambiguous.test.ts', 'test/ops/open-endpoints.test.ts', 'test/registry/http.test.ts'],
   },
+  {
+    rule: 'connections to backends leave half of the file descriptors to clients',
+    file: 'src/compose/proxy/backends.ts',
+    find: 'Math.min(MOST_CONNECTIONS, carriedConnections(2))',
+    replace: 'MOST_CONNECTIONS + carriedConnections(2)',
+    tests: ['test/e2e/backend-connections.test.ts'],
+  },
 ]

@@ -5,6 +5,7 @@ const requests = ['test/wire/requests.test.ts']
 const received = ['test/wire/received.test.ts']
 const pool = ['test/wire/pool.test.ts']
 const exchange = ['test/wire/exchange.test.ts']
+const budget = ['test/wire/connection-budget.test.ts']
 
 const rule = (what: string, file: string, find: string, replace: string, tests: readonly string[]): Mutation => ({
   rule: what,
@@ -219,5 +220,34 @@ export const WIRE: readonly Mutation[] = [
     'Math.min(hintMs, this.#options.keepMs)',
     'this.#options.keepMs',
     pool,
+  ),
+  rule(
+    'connections of several pools are bounded together',
+    'connection-budget',
+    'if (this.#taken < this.#max) this.#taken++',
+    'if (this.#taken < Infinity) this.#taken++',
+    budget,
+  ),
+  rule(
+    'a connection that fails gives its place back',
+    'connection-budget',
+    '      this.#giveBack()\n      throw error',
+    '      throw error',
+    budget,
+  ),
+  rule(
+    'kept connections make room for whoever waits',
+    'connection-budget',
+    '    this.#makeRoom()\n    return promise',
+    '    return promise',
+    budget,
+  ),
+  rule('whoever has waited longest is served', 'pool', 'if (leftMs <= 0 || isWanted)', 'if (leftMs <= 0)', budget),
+  rule(
+    'who needs no connection any more waits for none',
+    'pool',
+    'if (this.#waiting.length - this.#fresh.length >= this.#connecting) return true',
+    'if (this.#connecting > 0) return true',
+    budget,
   ),
 ]

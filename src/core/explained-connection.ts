@@ -36,8 +36,8 @@ const BY_CODE: Readonly<Record<string, Known>> = {
   WIRE_IDLE: known('it fell silent within its answer', 'Look at the load and the log of the server.'),
   WIRE_HEAD_TOO_LARGE: known('the headers of the answer are too large', 'Make the server send less.'),
   WIRE_CROWDED: known(
-    'all connections to it are taken',
-    'Look at how long its answers take, and at how many streams are open.',
+    'all connections that it, or all backends together, may have are taken',
+    'Look at how long answers take, at how many streams are open, and at the limit of open files.',
     'proxy',
   ),
   ENOTFOUND: known(

@@ -36,8 +36,7 @@ export function limitConnections(
   },
 ): ConnectionLimit {
   const { wanted, perConnection, descriptors = openFilesLimit(), log, onRefused } = options
-  const carried =
-    descriptors === undefined ? wanted : Math.max(LEAST, Math.floor((descriptors - RESERVED) / perConnection))
+  const carried = carriedConnections(perConnection, descriptors)
   const max = Math.min(wanted, carried)
   let refused = 0
   server.maxConnections = max
@@ -59,6 +58,15 @@ export function limitConnections(
       refused = 0
     },
   }
+}
+
+/**
+ * The connections that the file descriptors of the process carry where each of them has `perConnection`; `Infinity` where
+ * their number is not known.
+ */
+export function carriedConnections(perConnection: number, descriptors = openFilesLimit()): number {
+  if (descriptors === undefined) return Infinity
+  return Math.max(LEAST, Math.floor((descriptors - RESERVED) / perConnection))
 }
 
 /** Most open files of this process, as Linux says it; Node has raised it to the hard limit by then. */

@@ -2,7 +2,7 @@ export { addressText, IN_PROCESS, parseListenAddress, type ListenAddress } from 
 export { bind, type BindOptions } from './bind.ts'
 export type { Client } from './forwarded.ts'
 export { clearStaleSocket } from './stale-socket.ts'
-export { limitConnections } from './connection-limit.ts'
+export { carriedConnections, limitConnections } from './connection-limit.ts'
 export type { Connection } from './connection.ts'
 export { createClientOf } from './peer.ts'
 export { IntrusiveSet, type Slotted } from './intrusive-set.ts'

@@ -1,5 +1,11 @@
 import type { Dispatcher } from 'undici'
-import { type ExchangeControl, type ExchangeHandler, Pool as WirePool, type WireRequest } from '../wire/index.ts'
+import {
+  ConnectionBudget,
+  type ExchangeControl,
+  type ExchangeHandler,
+  Pool as WirePool,
+  type WireRequest,
+} from '../wire/index.ts'
 import { asConnector, type Connect } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy } from './egress.ts'
 import type { Timeouts } from './limits.ts'
@@ -7,7 +13,7 @@ import { createTargetConnect, type TargetTls } from './target-tls.ts'
 import { Pool } from './undici.ts'
 import { correctStreams } from './undici-gaps.ts'
 
-export type { ExchangeControl, ExchangeHandler }
+export { ConnectionBudget, type ExchangeControl, type ExchangeHandler }
 
 export interface BackendOptions {
   /** `https://host[:port]`. */
@@ -45,14 +51,26 @@ export interface Backend {
 /** Below the usual five seconds and more of servers, so that a connection that they just closed is seldom used (decisions §4). */
 const KEEP_ALIVE_MS = 4000
 
+/** The same connections, counted among those of `budget`. */
+const counted =
+  (connect: Connect, budget: ConnectionBudget, waitMs: number): Connect =>
+  (options) =>
+    budget.open(() => connect(options), waitMs)
+
 /**
  * undici's connections to one target, HTTP/2 among them where that is allowed and offered. Throws `Failure` config_error when
  * a TLS file can't be read.
+ * @param budget bounds them together with others; default: nothing does
  */
-export const createDispatcher = (options: BackendOptions, allowH2: boolean): Dispatcher => {
+export const createDispatcher = (
+  options: BackendOptions,
+  allowH2: boolean,
+  budget = new ConnectionBudget(Infinity),
+): Dispatcher => {
   if (allowH2) correctStreams()
   const { connect: connectMs, firstByte, idle } = options.timeouts
   const url = new URL(options.origin)
+  const connectorOf = (connect: Connect) => asConnector(counted(connect, budget, connectMs))
   const connectTarget = createTargetConnect(options.targetTls ?? {}, { connectMs, allowH2 })
   const bounds = {
     allowH2,
@@ -63,13 +81,13 @@ export const createDispatcher = (options: BackendOptions, allowH2: boolean): Dis
     bodyTimeout: idle,
   }
   const proxy = egressProxyFor(url, options.egressProxy)
-  if (proxy === undefined) return new Pool(url.origin, { ...bounds, connect: asConnector(connectTarget) })
+  if (proxy === undefined) return new Pool(url.origin, { ...bounds, connect: connectorOf(connectTarget) })
   if (url.protocol === 'http:') {
     // The TLS settings are the target's; those of the proxy are the system's.
-    const connect = asConnector(createTargetConnect({}, { connectMs, allowH2: false }))
+    const connect = connectorOf(createTargetConnect({}, { connectMs, allowH2: false }))
     return forwardThroughProxy(new Pool(proxy.origin, { ...bounds, connect }), url.origin, proxy)
   }
-  const connect = asConnector(createTunnelConnect(connectTarget, () => proxy, connectMs))
+  const connect = connectorOf(createTunnelConnect(connectTarget, () => proxy, connectMs))
   return new Pool(url.origin, { ...bounds, connect })
 }
 
@@ -80,7 +98,8 @@ export const createDispatcher = (options: BackendOptions, allowH2: boolean): Dis
 const MAX_CONNECTIONS = 20_000
 
 /** Connections of our own: HTTP/1.1, straight to the target or through a tunnel. */
-const createWirePool = (url: URL, connect: Connect, { connect: connectMs, firstByte, idle }: Timeouts): Exchanges => {
+const createWirePool = (url: URL, connect: Connect, timeouts: Timeouts, budget: ConnectionBudget): Exchanges => {
+  const { connect: connectMs, firstByte, idle } = timeouts
   const target = {
     host: url.host,
     hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -93,6 +112,7 @@ const createWirePool = (url: URL, connect: Connect, { connect: connectMs, firstB
     bounds: { firstByteMs: firstByte, idleMs: idle },
     keepMs: KEEP_ALIVE_MS,
     maxConnections: MAX_CONNECTIONS,
+    budget,
     waitMs: connectMs,
   })
 }
@@ -108,28 +128,26 @@ const overUndici = (dispatcher: Dispatcher): Exchanges => ({
   destroy: () => dispatcher.destroy(),
 })
 
-const createExchanges = (options: BackendOptions, allowH2: boolean): Exchanges => {
+const createExchanges = (options: BackendOptions, allowH2: boolean, budget: ConnectionBudget): Exchanges => {
   const { timeouts, targetTls = {}, egressProxy } = options
   const url = new URL(options.origin)
   const proxy = egressProxyFor(url, egressProxy)
   if (allowH2 || (proxy !== undefined && url.protocol === 'http:'))
-    return overUndici(createDispatcher(options, allowH2))
+    return overUndici(createDispatcher(options, allowH2, budget))
   const connect = createTargetConnect(targetTls, { connectMs: timeouts.connect, allowH2: false })
-  if (proxy === undefined) return createWirePool(url, connect, timeouts)
-  return createWirePool(
-    url,
-    createTunnelConnect(connect, () => proxy, timeouts.connect),
-    timeouts,
-  )
+  if (proxy === undefined) return createWirePool(url, connect, timeouts, budget)
+  const tunnel = createTunnelConnect(connect, () => proxy, timeouts.connect)
+  return createWirePool(url, tunnel, timeouts, budget)
 }
 
 /**
  * The connections to one backend: HTTP/1.1 keep-alive, one request at a time on each and as many as are needed, or
  * HTTP/2 where asked for and offered. Throws `Failure` config_error when a TLS file can't be read.
+ * @param budget bounds them together with those of other backends; default: nothing does
  */
-export const createBackend = (options: BackendOptions): Backend => {
-  const exchanges = createExchanges(options, options.http2)
-  const upgrades = options.http2 ? createExchanges(options, false) : exchanges
+export const createBackend = (options: BackendOptions, budget = new ConnectionBudget(Infinity)): Backend => {
+  const exchanges = createExchanges(options, options.http2, budget)
+  const upgrades = options.http2 ? createExchanges(options, false, budget) : exchanges
   return {
     exchanges,
     timeouts: options.timeouts,

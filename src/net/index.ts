@@ -24,6 +24,7 @@ export { limitOfBackend, type Timeouts, within } from './limits.ts'
 export {
   type Backend,
   type BackendOptions,
+  ConnectionBudget,
   createBackend,
   type ExchangeControl,
   type ExchangeHandler,

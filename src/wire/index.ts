@@ -1,3 +1,4 @@
+export { ConnectionBudget } from './connection-budget.ts'
 export type { ExchangeControl, ExchangeHandler } from './exchange.ts'
 export { Pool } from './pool.ts'
 export { WireError } from './wire-error.ts'

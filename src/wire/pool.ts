@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { ConnectionBudget, Keeper } from './connection-budget.ts'
 import { WireConnection, type ConnectionOwner, type ExchangeBounds } from './connection.ts'
 import type { ExchangeHandler } from './exchange.ts'
 import { type WireRequest, type WrittenRequest, writeRequest } from './request-head.ts'
@@ -14,6 +15,8 @@ export interface PoolOptions {
   readonly keepMs: number
   /** Connections at a time; requests beyond wait in the order in which they came. */
   readonly maxConnections: number
+  /** Bounds them together with those of other pools. */
+  readonly budget: ConnectionBudget
   /** How long a request waits for a connection while all are taken, in milliseconds; 0 = no bound. */
   readonly waitMs: number
 }
@@ -34,7 +37,7 @@ interface Job {
  * A used connection is given to a request only after a whole turn of the event loop without an exchange: an answer that nobody
  * asked for, or the end of the connection, has then been read, and does not meet the next request.
  */
-export class Pool implements ConnectionOwner {
+export class Pool implements ConnectionOwner, Keeper {
   readonly bounds: ExchangeBounds
   readonly #options: PoolOptions
   readonly #all = new Set<WireConnection>()
@@ -52,6 +55,7 @@ export class Pool implements ConnectionOwner {
   constructor(options: PoolOptions) {
     this.#options = options
     this.bounds = options.bounds
+    options.budget.join(this)
   }
 
   /** Sends a request as soon as there is a connection. Errors go to the handler, those of the request itself at once. */
@@ -80,15 +84,16 @@ export class Pool implements ConnectionOwner {
     const error = new WireError('WIRE_POOL_CLOSED', 'the connections were closed')
     for (const { handler } of this.#waiting.splice(0)) handler.onResponseError(undefined, error)
     for (const connection of this.#all) connection.destroy(error)
-    clearTimeout(this.#sweep)
-    this.#empty.resolve()
+    this.#end()
     return this.#empty.promise
   }
 
   free(connection: WireConnection, keepMs: number | undefined): void {
     const hintMs = keepMs === undefined ? Infinity : keepMs - HINT_MARGIN_MS
     const leftMs = Math.min(hintMs, this.#options.keepMs)
-    if (leftMs <= 0) return connection.destroy(unused())
+    // Somebody else may wait for longer than anybody here.
+    const isWanted = this.#options.budget.waitedSinceMs < (this.#waiting[0]?.sinceMs ?? Infinity)
+    if (leftMs <= 0 || isWanted) return connection.destroy(unused())
     connection.keptUntilMs = performance.now() + leftMs
     this.#fresh.push(connection)
     this.#schedule()
@@ -98,6 +103,16 @@ export class Pool implements ConnectionOwner {
     this.#all.delete(connection)
     if (this.#waiting.length > 0) this.#schedule()
     if (this.#isClosed) this.#endIfEmpty()
+  }
+
+  giveUpOne(): boolean {
+    for (;;) {
+      const connection = this.#ready.shift()
+      if (connection === undefined) return false
+      const { isUsable } = connection
+      connection.destroy(unused())
+      if (isUsable) return true
+    }
   }
 
   #schedule(): void {
@@ -122,6 +137,7 @@ export class Pool implements ConnectionOwner {
     this.#ready.push(...this.#fresh)
     this.#fresh = []
     if (hasFresh && this.#waiting.length > 0) this.#schedule()
+    else if (hasFresh) this.#options.budget.collect(this)
     if (this.#isClosed) this.#endIfEmpty()
     else if (this.#ready.length > 0 || this.#waiting.length > 0) this.#sweepLater()
   }
@@ -141,9 +157,11 @@ export class Pool implements ConnectionOwner {
   }
 
   async #connect(): Promise<void> {
+    const { budget, connect, waitMs } = this.#options
     this.#connecting++
     try {
-      const socket = await this.#options.connect()
+      const socket = await budget.open(connect, waitMs, this.#isMissing)
+      if (socket === undefined) return
       this.#connecting--
       const connection = new WireConnection(socket, this)
       this.#all.add(connection)
@@ -156,6 +174,13 @@ export class Pool implements ConnectionOwner {
         this.#waiting.shift()?.handler.onResponseError(undefined, error as Error)
     }
     if (this.#isClosed) this.#endIfEmpty()
+  }
+
+  /** Whether a connection that is not begun yet is still needed: others may have become free. */
+  readonly #isMissing = (): boolean => {
+    if (this.#waiting.length - this.#fresh.length >= this.#connecting) return true
+    this.#connecting--
+    return false
   }
 
   /** Whoever waits for a connection that will not become free in time is told so. */
@@ -189,7 +214,12 @@ export class Pool implements ConnectionOwner {
     if (this.#waiting.length > 0) return
     for (const connection of [...this.#ready.splice(0), ...this.#fresh.splice(0)]) connection.destroy(unused())
     if (this.#all.size > 0) return
+    this.#end()
+  }
+
+  #end(): void {
     clearTimeout(this.#sweep)
+    this.#options.budget.leave(this)
     this.#empty.resolve()
   }
 }

@@ -12,7 +12,7 @@ export type WireErrorCode =
   | 'WIRE_IDLE'
   /** A request that can't be written without a doubt about what it is. */
   | 'WIRE_REQUEST'
-  /** All connections were taken for too long. */
+  /** All connections, of the peer or of all pools together, were taken for too long. */
   | 'WIRE_CROWDED'
   /** The pool is closed. */
   | 'WIRE_POOL_CLOSED'

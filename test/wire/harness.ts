@@ -1,6 +1,12 @@
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type ExchangeControl, type ExchangeHandler, Pool, type WireRequest } from '../../src/wire/index.ts'
+import {
+  ConnectionBudget,
+  type ExchangeControl,
+  type ExchangeHandler,
+  Pool,
+  type WireRequest,
+} from '../../src/wire/index.ts'
 import type { PoolOptions } from '../../src/wire/pool.ts'
 import type { Sockets } from '../support/sockets.ts'
 
@@ -79,6 +85,7 @@ export async function startPeer(
     bounds: { firstByteMs: 0, idleMs: 0 },
     keepMs: 60_000,
     maxConnections: 100,
+    budget: new ConnectionBudget(Infinity),
     waitMs: 0,
     ...options,
   })
@@ -101,5 +108,10 @@ export const answering =
       for (let count = data.toString('latin1').split('\r\n\r\n').length - 1; count > 0; count--)
         socket.write(text, 'latin1')
     })
+
+/** Until everything that waits in this process has had its turn. */
+export const turns = async (): Promise<void> => {
+  for (let count = 0; count < 20; count++) await new Promise((resolve) => setImmediate(resolve))
+}
 
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'

@@ -3,15 +3,10 @@ import type { Socket } from 'node:net'
 import { type Duplex, duplexPair } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
-import { answering, OK, startPeer, Told } from './harness.ts'
+import { answering, OK, startPeer, Told, turns } from './harness.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
-
-/** Until everything that waits in this process has had its turn. */
-const turns = async (): Promise<void> => {
-  for (let count = 0; count < 20; count++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 describe('a connection that was used', () => {
   it('is used again', async () => {

@@ -1,4 +1,8 @@
-import { type Backend, type BackendOptions, createBackend } from '../../net/index.ts'
+import { carriedConnections } from '../../listen/index.ts'
+import { type Backend, type BackendOptions, ConnectionBudget, createBackend } from '../../net/index.ts'
+
+/** Connections to all backends at a time, kept ones among them. */
+const MOST_CONNECTIONS = 20_000
 
 /** The backends of one configuration. */
 export interface Backends {
@@ -6,11 +10,15 @@ export interface Backends {
   readonly open: (options: BackendOptions) => Backend
 }
 
+/** Bounds the connections to backends of a whole process: half of its file descriptors are for them, the others for clients. */
+export const boundOfBackends = (): ConnectionBudget =>
+  new ConnectionBudget(Math.min(MOST_CONNECTIONS, carriedConnections(2)))
+
 /**
  * One pool of connections for each origin, TLS identity and set of timeouts, whichever routes lead there. Each is handed to
  * `keep` once, whose matter it is to close it; more than one `close` is one.
  */
-export function createBackends(keep: (backend: Backend) => Backend): Backends {
+export function createBackends(keep: (backend: Backend) => Backend, budget: ConnectionBudget): Backends {
   const opened = new Map<string, Backend>()
   return {
     open(options) {
@@ -18,7 +26,7 @@ export function createBackends(keep: (backend: Backend) => Backend): Backends {
       const key = JSON.stringify(given.sort(([one], [other]) => (one < other ? -1 : 1)))
       const known = opened.get(key)
       if (known !== undefined) return known
-      const backend = keep(closedOnce(createBackend(options)))
+      const backend = keep(closedOnce(createBackend(options, budget)))
       opened.set(key, backend)
       return backend
     },

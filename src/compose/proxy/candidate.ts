@@ -64,7 +64,8 @@ export function buildCandidate(
     const { places } = config
     const authServers = services.authServers.hold(config, listenUrl, rooms)
     keep({ close: () => authServers.release() })
-    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends: createBackends(keep) }
+    const backends = createBackends(keep, services.backendConnections)
+    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends }
     const routes: Route[] = config.routes.map((resolved) =>
       placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)),
     )

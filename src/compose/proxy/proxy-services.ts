@@ -1,12 +1,13 @@
 import type { Common } from './proxy-common.ts'
 import { type CredentialCache, createCredentialCache } from '../../cache/index.ts'
 import type { Clock, Credential, Log } from '../../core/index.ts'
-import { createOutbound, createProtections, type EgressProxy } from '../../net/index.ts'
+import { type ConnectionBudget, createOutbound, createProtections, type EgressProxy } from '../../net/index.ts'
 import { createDecisionLog, createIdentityPool, type DecisionLog } from '../../obtain/cloud-sts/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
 import { openSecrets, type OpenSecrets } from '../../secrets/index.ts'
 import type { Stores } from '../../storage/index.ts'
 import { type AuthServers, createAuthServers } from './auth-servers.ts'
+import { boundOfBackends } from './backends.ts'
 import { type Authenticators, createAuthenticators } from './authenticators.ts'
 import { type NamedFiles, openNamedFiles } from '../named-files.ts'
 import { describeEgress, egressFrom } from '../egress.ts'
@@ -23,6 +24,8 @@ export interface Services {
   readonly log: Log
   readonly metrics: OpenMetrics
   readonly egressProxy: EgressProxy | undefined
+  /** Counts the connections to backends of all configurations. */
+  readonly backendConnections: ConnectionBudget
   readonly secrets: OpenSecrets
   readonly namedFiles: NamedFiles
   readonly authenticators: Authenticators
@@ -90,6 +93,7 @@ export function createServices(options: ServicesOptions): Services {
     log,
     metrics,
     egressProxy,
+    backendConnections: boundOfBackends(),
     secrets,
     namedFiles,
     authenticators: createAuthenticators({ clock, log, metrics, outbound, series, secrets, namedFiles }),

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createBackends } from '../../../src/compose/proxy/backends.ts'
-import type { Backend, BackendOptions } from '../../../src/net/index.ts'
+import { type Backend, type BackendOptions, ConnectionBudget } from '../../../src/net/index.ts'
 
 const opened: Backend[] = []
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((backend) => backend.close()))
 })
-const create = () => createBackends((backend) => (opened.push(backend), backend))
+const create = () => createBackends((backend) => (opened.push(backend), backend), new ConnectionBudget(100))
 const OPTIONS: BackendOptions = {
   origin: 'https://mcp.example.com',
   timeouts: { connect: 5000, firstByte: 60_000, idle: 0 },
