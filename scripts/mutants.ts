@@ -1,33 +1,62 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { misfit } from './mutants/fit.ts'
 import { MUTATIONS } from './mutants/list.ts'
-import type { Mutation, Verdict } from './mutants/mutation.ts'
+import type { Mutation } from './mutants/mutation.ts'
 import { mutantsPage } from './mutants/page.ts'
-import { copyTree, unparsed } from './mutants/plant.ts'
+import { filesOf } from './mutants/run/copy.ts'
+import { unparsed } from './mutants/run/parsed.ts'
+import { Planting } from './mutants/run/plant.ts'
+import { keyOf, Results, testFilesOf } from './mutants/run/results.ts'
 
-// Breaks one line at a time that guards something, and fails when the tests do not notice (docs/mutants.md).
+const HELP = `npm run mutants -- [--jobs N] [--only TEXT] [--since COMMIT] [--resume] [--list] [--report] [--help]
+
+Breaks one line at a time that guards something, in copies of the tree, and runs the tests that are expected to notice; the
+checkout itself is not written to. First these tests run unbroken. Exit code 1 when a mutation survives, when a test file does
+not load with it, when its line is no longer in the code exactly once, or when its tests fail unbroken.
+
+  --jobs N        How many copies at a time, each with its own process that runs tests. Default 2.
+  --only TEXT     Only mutations with this text in their file, their rule or a test of theirs.
+  --since COMMIT  Only mutations whose file or tests differ from those of a commit.
+  --resume        Only what was not noticed yet: goes on with a run that was cut, or repeats what failed. A result counts while
+                  the texts of the line's file and of its tests are the same. Without it all that is chosen runs.
+  --list          Runs nothing: says only how many mutations there are, and which do not fit.
+  --report        Runs nothing: writes docs/mutants.md when every mutation was noticed.
+`
 const root = path.join(import.meta.dirname, '..')
-const RESULTS = path.join(root, 'node_modules/.cache/extauth-mutants.json')
+const RESULTS = path.join(root, 'node_modules/.cache/extauth-mutants.jsonl')
 const PAGE = path.join(root, 'docs/mutants.md')
 
 const { values } = parseArgs({
   options: {
-    part: { type: 'string', default: '1/1' },
+    jobs: { type: 'string', default: '2' },
     only: { type: 'string', default: '' },
-    list: { type: 'boolean', default: false },
-    report: { type: 'boolean', default: false },
+    since: { type: 'string' },
+    resume: { type: 'boolean' },
+    list: { type: 'boolean' },
+    report: { type: 'boolean' },
+    help: { type: 'boolean' },
   },
 })
 
+interface Planted {
+  readonly mutation: Mutation
+  readonly tests: readonly string[]
+  readonly key: string
+}
+
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const nameOf = ({ file, rule }: Mutation): string => `${file}: ${rule}`
-const keyOf = ({ file, find, replace }: Mutation): string => JSON.stringify([file, find, replace])
 
-process.exitCode = await main()
+if (values.help === true) say(HELP)
+else process.exitCode = await main()
 
 async function main(): Promise<number> {
+  const jobs = Number(values.jobs)
+  if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64)
+    throw new Error(`--jobs ${values.jobs} is no number from 1 to 64`)
   const misfits = MUTATIONS.flatMap((mutation) => {
     const why = misfit(root, mutation) ?? unparsed(root, mutation)
     return why === undefined ? [] : [`${nameOf(mutation)}: ${why}`]
@@ -35,57 +64,92 @@ async function main(): Promise<number> {
   for (const line of misfits) say(`does not fit  ${line}`)
   if (misfits.length > 0) return 1
   say(`${MUTATIONS.length} mutations, all of them fit`)
-  if (values.list) return 0
-  if (values.report) return report()
-  return plant(chosen())
+  if (values.list === true) return 0
+  const results = new Results(RESULTS)
+  const all = MUTATIONS.map((mutation) => ({
+    mutation,
+    tests: testFilesOf(root, mutation),
+    key: keyOf(root, mutation),
+  }))
+  if (values.report === true) return report(all, results)
+  const chosen = choose(all)
+  if (values.resume !== true) return run(chosen, results, jobs)
+  return run(
+    chosen.filter(({ key }) => results.get(key)?.verdict !== 'killed'),
+    results,
+    jobs,
+  )
 }
 
-function chosen(): readonly Mutation[] {
-  const [part = 1, parts = 1] = values.part.split('/').map(Number)
-  return MUTATIONS.filter((mutation, index) => index % parts === part - 1 && nameOf(mutation).includes(values.only))
+function choose(all: readonly Planted[]): Planted[] {
+  const { only, since } = values
+  const changed = since === undefined ? undefined : changedSince(since)
+  return all.filter(
+    ({ mutation, tests }) =>
+      [nameOf(mutation), ...tests].some((text) => text.includes(only)) &&
+      (changed === undefined || [mutation.file, ...tests].some((file) => changed.has(file))),
+  )
 }
 
-async function plant(mutations: readonly Mutation[]): Promise<number> {
-  const copy = copyTree(root)
-  process.once('exit', () => copy.close())
-  let survivors = 0
-  const all = [...new Set(mutations.flatMap(({ tests }) => tests))]
-  // Once more on a busy machine, before it is believed.
-  const broken = (await copy.test(all)) && (await copy.test(all))
-  if (broken !== undefined) {
-    say(`the tests fail before anything is broken:\n${broken}`)
-    return 1
+function changedSince(commit: string): Set<string> {
+  const listed = execFileSync('git', ['diff', '--name-only', '-z', '--end-of-options', commit], { cwd: root })
+  return new Set(listed.toString('utf8').split('\0'))
+}
+
+async function run(planted: readonly Planted[], results: Results, jobs: number): Promise<number> {
+  const planting = new Planting(root, filesOf(root), Math.min(jobs, planted.length))
+  process.once('exit', () => planting.close())
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  try {
+    return await plant(planted, planting, results)
+  } finally {
+    planting.close()
   }
-  for (const mutation of mutations) {
-    const verdict = await copy.judge(mutation)
-    if (verdict === 'survived') survivors += 1
-    say(`${verdict.padEnd(8)}  ${nameOf(mutation)}`)
-    // Another part may run beside this one.
-    writeResults({ ...readResults(), [keyOf(mutation)]: verdict })
-  }
-  say(`${mutations.length} planted, ${mutations.length - survivors} noticed, ${survivors} survived`)
-  return survivors === 0 ? 0 : 1
 }
 
-function report(): number {
-  const results = readResults()
-  const open = MUTATIONS.filter((mutation) => results[keyOf(mutation)] !== 'killed')
-  for (const mutation of open) say(`${results[keyOf(mutation)] ?? 'not run'}  ${nameOf(mutation)}`)
+async function plant(planted: readonly Planted[], planting: Planting, results: Results): Promise<number> {
+  const tests = [...new Set(planted.flatMap((one) => one.tests))]
+  const failing = await planting.baseline(tests, (done) => {
+    if (done % 25 === 0 || done === tests.length) say(`${done} of ${tests.length} test files ran unbroken`)
+  })
+  for (const [test, name] of failing) say(`fails unbroken  ${test}: ${name}`)
+  const usable = planted.filter((one) => !one.tests.some((test) => failing.has(test)))
+  const open = await judge(usable, planting, results)
+  say(`${usable.length} planted, ${usable.length - open} noticed, ${open} not`)
+  if (failing.size > 0) say(`${planted.length - usable.length} not planted: their tests fail unbroken`)
+  return open === 0 && failing.size === 0 ? 0 : 1
+}
+
+/** Started programs come last: the tests that take longest. Returns how many were not noticed. */
+async function judge(planted: readonly Planted[], planting: Planting, results: Results): Promise<number> {
+  const costs = new Map(planted.map((one) => [one, planting.costOf(one.tests)]))
+  const costOf = (one: Planted): number => costs.get(one) ?? 0
+  const startedMs = performance.now()
+  let restMs = planted.reduce((sum, one) => sum + costOf(one), 0)
+  const wholeMs = restMs
+  let done = 0
+  let open = 0
+  await planting.judge(
+    planted.toSorted((a, b) => costOf(a) - costOf(b)),
+    (one, result) => {
+      results.add(one.key, result)
+      done += 1
+      restMs -= costOf(one)
+      if (result.verdict !== 'killed') open += 1
+      const tookMs = performance.now() - startedMs
+      const leftMinutes = Math.ceil((tookMs * restMs) / Math.max(1, wholeMs - restMs) / 60_000)
+      const by = result.by === undefined ? '' : `  (${result.by})`
+      say(`${done}/${planted.length}, ${leftMinutes} min left  ${result.verdict}  ${nameOf(one.mutation)}${by}`)
+    },
+  )
+  return open
+}
+
+function report(all: readonly Planted[], results: Results): number {
+  const open = all.filter(({ key }) => results.get(key)?.verdict !== 'killed')
+  for (const { key, mutation } of open) say(`${results.get(key)?.verdict ?? 'not run'}  ${nameOf(mutation)}`)
   if (open.length > 0) return 1
   writeFileSync(PAGE, mutantsPage(MUTATIONS, new Date().toISOString().slice(0, 10)))
   say('docs/mutants.md written')
   return 0
-}
-
-function readResults(): Record<string, Verdict> {
-  try {
-    return JSON.parse(readFileSync(RESULTS, 'utf8')) as Record<string, Verdict>
-  } catch {
-    return {}
-  }
-}
-
-function writeResults(results: Record<string, Verdict>): void {
-  mkdirSync(path.dirname(RESULTS), { recursive: true })
-  writeFileSync(RESULTS, JSON.stringify(results))
 }

@@ -6,9 +6,12 @@ export interface Mutation {
   /** Occurs exactly once in the file: a list that does not fit the code any more is an error. */
   readonly find: string
   readonly replace: string
-  /** The tests that are expected to fail: files or folders. */
+  /** The tests that are expected to fail, one of them at least: files or folders. */
   readonly tests: readonly string[]
 }
 
-/** What became of a mutation. */
-export type Verdict = 'killed' | 'survived'
+/** What became of a mutation; one with which a test file does not even load shows nothing about its tests. */
+export type Verdict = 'killed' | 'survived' | 'does not load'
+
+/** The file with the mutation in it. */
+export const mutate = ({ find, replace }: Mutation, text: string): string => text.replace(find, () => replace)
