@@ -9,6 +9,8 @@ export type Command =
       readonly ms: number
       /** Values of `Authorization` that the requests have in turn; none without. */
       readonly authorizations?: readonly string[] | undefined
+      /** Paths that the requests have in turn. Default: that of the URL. */
+      readonly paths?: readonly string[] | undefined
     }
   /** Opens event streams and keeps them. */
   | { readonly kind: 'open-idle'; readonly url: string; readonly count: number }

@@ -8,10 +8,10 @@ type Load = Extract<Command, { kind: 'load' }>
 const quantile = (sorted: Float64Array, part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
 
-const requestOf = (url: URL, size: number, authorization?: string): Buffer => {
+const requestOf = (url: URL, size: number, path: string, authorization?: string): Buffer => {
   const body = size === 0 ? '' : JSON.stringify('x'.repeat(size - 2))
   const head = [
-    `POST ${url.pathname} HTTP/1.1`,
+    `POST ${path} HTTP/1.1`,
     `host: ${url.host}`,
     'content-type: application/json',
     'accept: application/json, text/event-stream',
@@ -23,10 +23,12 @@ const requestOf = (url: URL, size: number, authorization?: string): Buffer => {
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-const load = async ({ url: text, size, connections: count, ms, authorizations }: Load): Promise<LoadResult> => {
+const load = async ({ url: text, size, connections: count, ms, authorizations, paths }: Load): Promise<LoadResult> => {
   const url = new URL(text)
   const connections = await Promise.all(Array.from({ length: count }, () => Connection.open(url)))
-  const requests = authorizations?.map((authorization) => requestOf(url, size, authorization)) ?? [requestOf(url, size)]
+  const requests = Array.from({ length: Math.max(paths?.length ?? 1, authorizations?.length ?? 1) }, (_, at) =>
+    requestOf(url, size, paths?.[at % paths.length] ?? url.pathname, authorizations?.[at % authorizations.length]),
+  )
   let sent = 0
   const latencies: number[] = []
   const endsAt = performance.now() + ms

@@ -45,9 +45,10 @@ export function createRuntimes(first: Runtime, log: Log, onGone: (route: Route) 
 
   const forget = (closed: Opened): void => {
     retired.delete(closed)
-    const left = [current, ...retired].flatMap(({ routes }) => routes)
-    for (const route of closed.routes)
-      if (!left.some(({ name, type }) => name === route.name && type === route.type)) onGone(route)
+    const idOf = ({ name, type }: Route): string => `${type} ${name}`
+    const left = new Set<string>()
+    for (const { routes } of [current, ...retired]) for (const route of routes) left.add(idOf(route))
+    for (const route of closed.routes) if (!left.has(idOf(route))) onGone(route)
   }
   const retire = (opened: Opened): void => {
     retired.add(opened)

@@ -25,7 +25,8 @@ type Family = Counter | Gauge | HistogramFamily
 interface Declared<M extends Family> {
   readonly metric: M
   readonly labelNames: readonly string[]
-  readonly series: Map<string, readonly string[]>
+  /** By the value of the first label, which says whose they are: thousands of routes may go at once. */
+  readonly series: Map<string, Map<string, readonly string[]>>
 }
 
 /** What was counted since the counter was last read: prom-client checks and joins the labels with each count. */
@@ -48,7 +49,7 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
   const declare = <M extends Family>(name: string, labelNames: readonly string[], make: () => M): Declared<M> => {
     const existing = known.get(name)
     if (existing !== undefined) return existing as Declared<M>
-    const made = { metric: make(), labelNames, series: new Map<string, readonly string[]>() }
+    const made = { metric: make(), labelNames, series: new Map<string, Map<string, readonly string[]>>() }
     known.set(name, made)
     return made
   }
@@ -62,7 +63,11 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
     return tally
   }
   const remember = ({ series }: Declared<Family>, labels: readonly string[]): void => {
-    if (labels.length > 0) series.set(JSON.stringify(labels), labels)
+    const [owner] = labels
+    if (owner === undefined) return
+    const own = series.get(owner) ?? new Map<string, readonly string[]>()
+    own.set(JSON.stringify(labels), labels)
+    series.set(owner, own)
   }
   return {
     counter: (name, help, labelNames = []) => {
@@ -116,13 +121,19 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
     render: () => registry.metrics(),
     snapshot: () => registry.getMetricsAsJSON(),
     removeSeries(labels) {
-      for (const [name, { metric, labelNames, series }] of known) {
-        const wanted = Object.entries(labels).map(([name, value]) => [labelNames.indexOf(name), value] as const)
-        for (const [key, values] of series) {
-          if (!wanted.every(([at, value]) => at !== -1 && values[at] === value)) continue
-          metric.remove(...values)
-          tallies.get(name)?.delete(key)
-          series.delete(key)
+      for (const [name, declared] of known) {
+        const { metric, labelNames, series } = declared
+        const wanted = Object.entries(labels).map(([label, value]) => [labelNames.indexOf(label), value] as const)
+        if (wanted.some(([at]) => at === -1)) continue
+        const owner = wanted.find(([at]) => at === 0)?.[1]
+        for (const [first, own] of owner === undefined ? series : [[owner, series.get(owner)] as const]) {
+          for (const [key, values] of own ?? []) {
+            if (!wanted.every(([at, value]) => values[at] === value)) continue
+            metric.remove(...values)
+            tallies.get(name)?.delete(key)
+            own?.delete(key)
+          }
+          if (own?.size === 0) series.delete(first)
         }
       }
     },

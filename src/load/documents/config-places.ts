@@ -101,12 +101,51 @@ function placeOfServer(server: ResolvedAuthServer, { auths }: Loaded, routes: re
   return withRoutes(at, users)
 }
 
-/** Who uses what a document names. */
+/** Routes by something that several may have. */
+type Groups = ReadonlyMap<string, readonly string[]>
+
+interface Source {
+  readonly file: string
+  readonly line: number
+}
+
+const placeKey = ({ file, line }: Source, name: string): string => JSON.stringify([file, line, name])
+
+/** `values` by each of the keys that `keysOf` finds in them. */
+function grouped<T>(values: readonly T[], keysOf: (value: T) => readonly string[], nameOf: (value: T) => string) {
+  const groups = new Map<string, string[]>()
+  for (const value of values)
+    for (const key of new Set(keysOf(value))) {
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, [nameOf(value)])
+      else group.push(nameOf(value))
+    }
+  return groups
+}
+
+/** Who uses what a document names. Looked up, not looked for: there may be as many names as routes, and thousands of both. */
 class Users {
   readonly #inputs: PlaceInputs
+  readonly #byAuth: Groups
+  readonly #names: ReadonlySet<string>
+  readonly #byManifest: Groups
+  readonly #callersByManifest: Groups
+  /** By the files of their callers, and by the ends of the paths of these. */
+  readonly #byFile: Groups
 
   constructor(inputs: PlaceInputs) {
+    const { routes, drafts } = inputs
+    const nameOf = ({ name }: { readonly name: string }): string => name
     this.#inputs = inputs
+    this.#names = new Set(routes.map(nameOf))
+    this.#byAuth = grouped(routes, authsOf, nameOf)
+    const ofManifest = (draft: DraftRoute): string[] => [placeKey(draft.source, draft.problem('name', '').name)]
+    const nameOfDraft = ({ settings }: DraftRoute): string => settings.name
+    const manifests = drafts.filter(({ origin }) => origin === 'manifest')
+    const withCallers = manifests.filter(({ ownCallers }) => ownCallers !== undefined)
+    this.#byManifest = grouped(manifests, ofManifest, nameOfDraft)
+    this.#callersByManifest = grouped(withCallers, ofManifest, nameOfDraft)
+    this.#byFile = grouped(routes, filesOfCallers, nameOf)
   }
 
   /** `named` with the routes that use it; undefined for what this process leaves alone. */
@@ -115,55 +154,48 @@ class Users {
     return routes === undefined ? undefined : { ...named, at: withRoutes(named.at, routes) }
   }
 
-  #routesOf({ at, owner, steps, ...named }: NamedFile | NamedSecret): readonly string[] | undefined {
-    const { proxy, routes, drafts } = this.#inputs
-    const isSame = (source: { readonly file: string; readonly line: number }): boolean =>
-      source.file === owner.file && source.line === owner.line
-    const some = (names: readonly string[]) => (names.length === 0 ? undefined : [...new Set(names)])
+  #routesOf(named: NamedFile | NamedSecret): readonly string[] | undefined {
+    const { at, owner, steps } = named
+    const { proxy } = this.#inputs
     switch (at.kind) {
       case 'MCPExternalAuthConfig':
-        return some(
-          routes
-            .filter(({ auth, authServer }) =>
-              [auth, authServer?.server].some(
-                (part) => part !== undefined && isSame(part.source) && part.name.split('/').at(-1) === at.name,
-              ),
-            )
-            .map(({ name }) => name),
-        )
+        return this.#byAuth.get(placeKey(owner, at.name))
       case 'ProxyConfig': {
-        if (proxy === undefined || !isSame(proxy)) return undefined
+        if (proxy === undefined || proxy.file !== owner.file || proxy.line !== owner.line) return undefined
         const [, part, index] = steps
-        if (part === 'auth') return some(this.#callersWith(named))
+        if (part === 'auth') return this.#callersWith(named)
         if (part !== 'routes') return []
         const name = proxy.document.spec.routes[Number(index)]?.name
-        return some(routes.filter((route) => route.name === name).map((route) => route.name))
+        return name !== undefined && this.#names.has(name) ? [name] : undefined
       }
       case 'AuthSection':
       case 'MCPOIDCConfig':
-        return some(this.#callersWith(named))
+        return this.#callersWith(named)
       default: {
-        const own = drafts.filter((draft) => isSame(draft.source) && draft.problem('name', '').name === at.name)
         const isCaller = steps[1] === 'auth' || steps[1] === 'oidcConfig'
-        const names = own.filter((draft) => !isCaller || draft.ownCallers !== undefined)
-        return some(names.map(({ settings }) => settings.name))
+        return (isCaller ? this.#callersByManifest : this.#byManifest).get(placeKey(owner, at.name))
       }
     }
   }
 
   /** Routes whose callers come from a section with this file. */
-  #callersWith(named: object): readonly string[] {
-    const isNamed = (file: string | undefined): boolean =>
-      file !== undefined &&
-      ('path' in named ? named.path === file : 'label' in named && file.endsWith(`/${String(named.label)}`))
-    return this.#inputs.routes
-      .filter(
-        ({ callers }) =>
-          callers.mode === 'oauth' &&
-          callers.oauth.providers.some(({ caCertPath, clientSecretFile, authTokenFile }) =>
-            [caCertPath, clientSecretFile, authTokenFile].some(isNamed),
-          ),
-      )
-      .map(({ name }) => name)
+  #callersWith(named: NamedFile | NamedSecret): readonly string[] | undefined {
+    return this.#byFile.get('path' in named ? named.path : named.label)
   }
+}
+
+/** Where the config of a route is written, and that of its authorization server. */
+const authsOf = ({ auth, authServer }: ResolvedRoute): string[] =>
+  [auth, authServer?.server].flatMap((part) =>
+    part === undefined ? [] : [placeKey(part.source, part.name.split('/').at(-1) ?? '')],
+  )
+
+/** The files of a route's callers; those of secrets also as `NAME/KEY`, wherever the directory of the secrets is. */
+function filesOfCallers({ callers }: ResolvedRoute): string[] {
+  if (callers.mode === 'anonymous') return []
+  return callers.oauth.providers.flatMap(({ caCertPath, clientSecretFile, authTokenFile }) =>
+    [caCertPath, clientSecretFile, authTokenFile].flatMap((file) =>
+      file === undefined ? [] : [file, file.split('/').slice(-2).join('/')],
+    ),
+  )
 }

@@ -45,12 +45,11 @@ interface Resolved extends Findings {
 /** Draft routes with their external auth, callers and resource URL; what breaks a rule is a problem of that route. */
 export function resolveRoutes(inputs: Inputs): Resolved {
   const findings: Findings = { problems: uniqueAmongAll(inputs.drafts), warnings: [], notes: [] }
-  const find = (name: string): LocatedAuth | undefined =>
-    inputs.loaded.auths.find(
-      ({ document: { metadata } }) => metadata.name === name && metadata.namespace === inputs.namespace,
-    )
+  const auths = firstByName(inputs.loaded.auths, inputs.namespace)
+  const find = (name: string): LocatedAuth | undefined => auths.get(name)
   const servers = new AuthServers(find)
   const routes: ResolvedRoute[] = []
+  const isAlone = inputs.drafts.filter((draft) => draft.ownCallers === undefined).length === 1
   const documents = new Map<string, ResolvedRoute>()
   let lacksCallers = false
   for (const draft of inputs.drafts) {
@@ -65,7 +64,7 @@ export function resolveRoutes(inputs: Inputs): Resolved {
     if (callers === undefined && (server !== undefined || !namesServer)) lacksCallers = true
     const auth = authOf(draft, reached, inputs, findings)
     if (auth === undefined || callers === undefined) continue
-    const route = resolveRoute({ draft, auth, callers, server }, inputs, findings)
+    const route = resolveRoute({ draft, auth, callers, server, isAlone }, inputs, findings)
     if (route.callers.mode === 'oauth') findings.problems.push(...sharedDocument(draft, route, documents))
     routes.push(route)
   }
@@ -78,14 +77,26 @@ interface Parts {
   readonly auth: ResolvedAuth
   readonly callers: AuthSection
   readonly server: ResolvedAuthServer | undefined
+  /** No other route has its callers from the default. */
+  readonly isAlone: boolean
 }
 
-function resolveRoute({ draft, auth, callers, server }: Parts, inputs: Inputs, findings: Findings): ResolvedRoute {
+/** The configs of a namespace by their names, of which the first counts: thousands of routes look for theirs. */
+function firstByName(auths: readonly LocatedAuth[], namespace: string): ReadonlyMap<string, LocatedAuth> {
+  const here = auths.filter(({ document }) => document.metadata.namespace === namespace)
+  return new Map(here.toReversed().map((auth) => [auth.document.metadata.name, auth]))
+}
+
+function resolveRoute(
+  { draft, auth, callers, server, isAlone }: Parts,
+  inputs: Inputs,
+  findings: Findings,
+): ResolvedRoute {
   const upstream = upstreamOf(draft, auth, server, findings)
   const facts = { draft, auth: { ...auth, upstream }, callers, isLocal: inputs.isLocal }
   findings.problems.push(...routeProblems(facts))
   findings.warnings.push(...routeWarnings(facts))
-  const resourceUrl = resourceUrlOf(draft, callers, inputs)
+  const resourceUrl = resourceUrlOf(draft, callers, isAlone)
   if (resourceUrl === undefined && callers.mode === 'oauth' && (!inputs.isLocal || inputs.isSocket)) {
     const why = inputs.isSocket ? 'a Unix socket' : 'not loopback'
     const message = `missing, expected the URL of this protected resource, because the bind is ${why}`
@@ -217,13 +228,12 @@ function uniqueAmongAll(drafts: readonly DraftRoute[]): Problem[] {
  * The protected resource of a route: its own URL; else the one of its own `auth` section, or of the shared section when
  * it is the only route under it; manifests take their path below the shared one (decisions §2.7). Never from a request.
  */
-function resourceUrlOf(draft: DraftRoute, callers: AuthSection, inputs: Inputs): string | undefined {
+function resourceUrlOf(draft: DraftRoute, callers: AuthSection, isAlone: boolean): string | undefined {
   if (draft.resourceUrl !== undefined || callers.mode === 'anonymous') return draft.resourceUrl
   // A manifest or an authorization server lets callers in without a word about the resource.
   if (callers.oauth.resourceUrl === '') return undefined
   if (draft.ownCallers !== undefined) return callers.oauth.resourceUrl
-  const sharing = inputs.drafts.filter((other) => other.ownCallers === undefined)
-  if (sharing.length === 1) return callers.oauth.resourceUrl
+  if (isAlone) return callers.oauth.resourceUrl
   if (draft.origin === 'ProxyConfig') return undefined
   return `${callers.oauth.resourceUrl.replace(/\/$/, '')}${draft.settings.path}`
 }

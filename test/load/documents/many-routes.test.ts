@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseDocuments, resolveProxy, YAML_LIMITS } from '../../../src/load/index.ts'
+import { externalAuth, load, OAUTH, proxy, route as routeOf } from './build.ts'
 
 const ROUTES = 10_000
 
@@ -47,4 +48,37 @@ test('too many tokens are told with their number, the limit and the way out', { 
   const [, count] =
     /^too many tokens: (\d+) in one file, expected at most 1000000; split it/.exec(problems[0]?.message ?? '') ?? []
   expect(Number(count)).toBeGreaterThan(2 * items)
+})
+
+/** How often a part of a document is looked at while a proxy with so many routes, each with a config of its own, is put together. */
+function looksFor(count: number): number {
+  const auths = Array.from({ length: count }, (_, index) =>
+    externalAuth(
+      { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: `s-${index}`, key: 'k' } } },
+      `c-${index}`,
+    ),
+  )
+  const routes = Array.from({ length: count }, (_, index) =>
+    routeOf({ name: `r-${index}`, path: `/r/${index}`, externalAuthConfigRef: { name: `c-${index}` } }),
+  )
+  const documents = [
+    ...auths,
+    proxy({ auth: OAUTH, routes: routes.map((one) => ({ ...one, resourceUrl: 'https://x' })) }),
+  ]
+  const loaded = load(...documents)
+  let looks = 0
+  const counting = <T extends object>(value: T): T =>
+    new Proxy(value, { get: (target, name) => (looks++, Reflect.get(target, name) as unknown) })
+  const { config, problems = [] } = resolveProxy({
+    ...loaded,
+    auths: loaded.auths.map((auth) => ({ ...auth, document: counting(auth.document) })),
+    namedSecrets: loaded.namedSecrets.map(counting),
+  })
+  expect(problems).toEqual([])
+  expect(config?.places.secrets.map(({ at }) => at.routes)).toEqual(routes.map((_, index) => [`r-${index}`]))
+  return looks
+}
+
+test('what is looked at to follow references grows with the routes, not with their square', () => {
+  expect(looksFor(200)).toBeLessThan(2.5 * looksFor(100))
 })
