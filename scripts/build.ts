@@ -18,7 +18,7 @@ const BUNDLED: ReadonlySet<string> = new Set([
   'zod',
 ])
 /** What stays a file of its own because a thread starts with it; by its name below src/. */
-const THREADS = ['registry/parse-worker']
+const THREADS = ['compose/proxy/config-thread', 'registry/parse-worker']
 /** What is served as it is. */
 const PAGES = ['inspect/page']
 

@@ -234,8 +234,22 @@ export async function checkFiles(
 ): Promise<FileFindings> {
   const findings: FileFindings = { problems: [], warnings: [] }
   const nowMs = clock.now()
-  for (const file of files) add(findings, file.at, judgeFile(file, nowMs))
-  for (const secret of secrets) add(findings, secret.at, await judgeSecret(secret, secretsDirectory, nowMs))
+  // Thousands of routes may name the same: it is read once.
+  const known = new Map<string, FileVerdict | Promise<FileVerdict>>()
+  const once = <V extends FileVerdict | Promise<FileVerdict>>(key: readonly unknown[], judge: () => V) => {
+    const text = JSON.stringify(key)
+    const verdict = known.get(text) ?? judge()
+    known.set(text, verdict)
+    return verdict
+  }
+  for (const file of files)
+    add(findings, file.at, await once([file.holds, file.path, file.certificate], () => judgeFile(file, nowMs)))
+  for (const secret of secrets)
+    add(
+      findings,
+      secret.at,
+      await once([secret.holds, secret.label], () => judgeSecret(secret, secretsDirectory, nowMs)),
+    )
   return findings
 }
 

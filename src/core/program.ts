@@ -18,4 +18,5 @@ const CODE = path.join(PACKAGE_ROOT, EXTENSION === '.ts' ? 'src' : 'dist')
 export const programFolder = (name: 'inspect/page'): string => path.join(CODE, name)
 
 /** A module that a thread starts with, by its name below `src/` and without its ending. */
-export const programModule = (name: 'registry/parse-worker'): string => path.join(CODE, `${name}${EXTENSION}`)
+export const programModule = (name: 'compose/proxy/config-thread' | 'registry/parse-worker'): string =>
+  path.join(CODE, `${name}${EXTENSION}`)

@@ -3,21 +3,14 @@ import { randomBytes } from 'node:crypto'
 import { type EphemeralMaterial, makeEphemeralMaterial } from '../signing/index.ts'
 import { Failure, type FailureCode } from '../core/index.ts'
 import { parseListenAddress } from '../listen/index.ts'
-import {
-  type ProxyControls,
-  whole,
-  ConfigError,
-  loadProxyConfig,
-  placedListener,
-  VERSION,
-  memorySharesOf,
-} from '../compose/index.ts'
+import { type ProxyControls, whole, ConfigError, placedListener, VERSION, memorySharesOf } from '../compose/index.ts'
 import { countLostLines, type OpenLog, openMetrics } from '../report/index.ts'
 import {
   DEFAULT_DRAIN_GRACE_MS,
   type ProxyProcessOptions,
   fixedSettings,
   type RunningProxy,
+  readProxyConfig,
   startAdmin,
 } from '../compose/proxy/index.ts'
 import { type Crew, startCrew, WorkerNotStarted } from './crew.ts'
@@ -45,7 +38,7 @@ export function runWorkers(
 ): Promise<RunningProxy> {
   return whole(async (closers) => {
     const { log, env, workers, isTerminal, clock = Date, drainGraceMs = DEFAULT_DRAIN_GRACE_MS } = options
-    const first = await loadProxyConfig(options)
+    const first = await readProxyConfig(options)
     const metrics = openMetrics()
     countLostLines(log, metrics)
     const merged = createMergedMetrics()

@@ -170,6 +170,25 @@ describe('the built program', { timeout: 120_000 }, () => {
     expect(await proxy.ended).toBe(0)
   })
 
+  it('extauth proxy serves a configuration that is large enough for a thread of its own', async () => {
+    const file = path.join(program.folder, 'large.yaml')
+    const more = Array.from(
+      { length: 1000 },
+      (_, index) =>
+        `    - { name: r${index}, path: /r/${index}, target: "http://127.0.0.1:9/mcp", externalAuthConfigRef: { name: none } }`,
+    )
+    writeFileSync(
+      file,
+      config('{ mode: anonymous }').replace(/routes: \[(.*)\]/, `routes:\n    - $1\n${more.join('\n')}`),
+    )
+    const proxy = program.start(['proxy', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'])
+    await expect.poll(() => proxy.printed(), WAIT).toContain('proxy at ')
+    const [, url = ''] = /proxy at (\S+),/.exec(proxy.printed()) ?? []
+    expect(await status(`${url}/r/999`)).toBe(502)
+    proxy.kill('SIGTERM')
+    expect(await proxy.ended).toBe(0)
+  })
+
   it('extauth proxy answers what runs, seconds past SIGTERM', async () => {
     const half = await halfServer(sockets)
     const file = path.join(program.folder, 'held.yaml')

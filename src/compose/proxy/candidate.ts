@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { causeOf, type Route } from '../../core/index.ts'
 import type { Runtime } from '../../proxy/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
@@ -27,13 +28,20 @@ export interface Candidate {
 
 const PREPARE_MS = 2_000
 
-/** Builds what a configuration needs, of `rooms` that were loaded for it. Throws `ConfigError` with the place of what cannot run, and then nothing of it stays open. */
-export function buildCandidate(
+/** So many routes are built in some milliseconds. */
+export const ROUTES_PER_TURN = 100
+
+/**
+ * Builds what a configuration needs, of `rooms` that were loaded for it; between `ROUTES_PER_TURN` routes it gives way to
+ * requests, by `turn`. Rejects with a `ConfigError` with the place of what cannot run, and then nothing of it stays open.
+ */
+export async function buildCandidate(
   config: ResolvedProxy,
   listenUrl: string,
   services: Services,
   rooms: LateRooms,
-): Candidate {
+  turn: () => Promise<unknown> = setImmediate,
+): Promise<Candidate> {
   services.stores.use(rooms)
   const { clock, log, decisions, egressProxy } = services
   const secrets = services.secrets.hold()
@@ -66,9 +74,11 @@ export function buildCandidate(
     keep({ close: () => authServers.release() })
     const backends = createBackends(keep, services.backendConnections)
     const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends }
-    const routes: Route[] = config.routes.map((resolved) =>
-      placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)),
-    )
+    const routes: Route[] = []
+    for (const resolved of config.routes) {
+      routes.push(placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)))
+      if (routes.length % ROUTES_PER_TURN === 0) await turn()
+    }
     const localHandlers = [
       ...resourceDocuments(config, listenUrl),
       ...authServers.all.flatMap(({ handlers }) => handlers),

@@ -15,7 +15,8 @@ import type { Closers } from '../closers.ts'
 import { placed, placedListener } from '../config-error.ts'
 import type { Inspector } from '../../inspect/index.ts'
 import { INSPECT_BYTES, openInspection, type TryUsers } from './inspection.ts'
-import { loadProxyConfig, type ProxySources } from '../load-config.ts'
+import type { ProxySources } from '../load-config.ts'
+import { readProxyConfig } from './read-config.ts'
 import { loadRooms } from './late-rooms.ts'
 import type { ReportingLog, OpenMetrics } from '../../report/index.ts'
 import { type MemoryOptions, type MemoryShares, memorySharesOf } from '../memory-limit.ts'
@@ -92,7 +93,7 @@ export async function startProxy(
 ): Promise<ProxyProcess> {
   await checkHttpClient()
   const { log, clock = { now: () => Date.now() } } = options
-  const loaded = await loadProxyConfig(options, { clock })
+  const loaded = await readProxyConfig(options, { clock })
   const first = { ...loaded, ...common?.settings }
   await common?.prepare(first)
   const rooms = await loadRooms(first)
@@ -129,7 +130,7 @@ export async function startProxy(
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
 
-  let current = install(buildCandidate(first, proxy.url, services, rooms), proxy, services)
+  let current = install(await buildCandidate(first, proxy.url, services, rooms), proxy, services)
   // The listener is open: until then requests hear 503 instead of a route that is not there.
   await current.prepared()
   const reloader = closers.keep(
@@ -138,7 +139,7 @@ export async function startProxy(
       current: () => current.config,
       prepare: common?.prepare,
       install: async (next) => {
-        const candidate = buildCandidate(next, proxy.url, services, await loadRooms(next))
+        const candidate = await buildCandidate(next, proxy.url, services, await loadRooms(next))
         await candidate.prepared()
         if (isDraining) {
           candidate.refuse()

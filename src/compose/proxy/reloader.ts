@@ -4,7 +4,8 @@ import type { ResolvedProxy } from '../../load/index.ts'
 import type { ReloadResult } from '../admin.ts'
 import { ConfigError } from '../config-error.ts'
 import { createFileRetry } from '../file-retry.ts'
-import { loadProxyConfig, type ProxySources, watchedPaths } from '../load-config.ts'
+import { type ProxySources, watchedPaths } from '../load-config.ts'
+import { readProxyConfig } from './read-config.ts'
 
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
 
@@ -49,11 +50,11 @@ export function createReloader(options: ReloaderOptions): Reloader {
   const attempt = async (isRetry: boolean): Promise<ReloadResult> => {
     try {
       const before = current()
-      const next = await loadProxyConfig(sources)
+      const next = await readProxyConfig(sources)
       // What may be served depends on the bind, and the bind stays: routes that only a new, loopback address would allow
       // must not come into force on the old one.
       if (next.listen.address !== before.listen.address)
-        await loadProxyConfig({ ...sources, listen: before.listen.address })
+        await readProxyConfig({ ...sources, listen: before.listen.address })
       const fixed = FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(before[name]))
       const config = { ...next, ...fixedSettings(before) }
       await prepare?.(config)

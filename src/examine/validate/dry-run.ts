@@ -38,7 +38,7 @@ export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Pro
       stores,
     })
     const rooms = await loadRooms(config)
-    const candidate = buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services, rooms)
+    const candidate = await buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services, rooms)
     try {
       placed(config.places, { process: 'routes' }, () => createLocalHandlers(candidate.runtime.localHandlers))
     } finally {

@@ -56,6 +56,15 @@ export async function readTexts(
   return { texts, problems }
 }
 
+/** About how many bytes these files and directories have, by what the file system says; what can't be looked at has none. */
+export async function bytesOf(paths: readonly string[]): Promise<number> {
+  const files = await listFiles(paths, [])
+  const sizes = await Promise.all(files.map((file) => stat(file).then(({ size }) => size, noBytes)))
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
+
+const noBytes = (): number => 0
+
 const bounded = (text: string): string | Problem =>
   Buffer.byteLength(text) <= YAML_LIMITS.bytes ? text : fileProblem(STDIN_NAME, tooLarge(Buffer.byteLength(text)))
 

@@ -4,6 +4,7 @@ import { redirectUris } from './redirect-uris.ts'
 import { type AuthSection, listenAddress, type ProxyConfig } from '../../resources/index.ts'
 import { anchorAuthSection, anchored, besides } from './file-paths.ts'
 import { ConfigPlaces } from '../documents/config-places.ts'
+import { placeTable } from '../documents/place-table.ts'
 import { defaultSettings, draftRoutes, listenOf } from './draft-routes.ts'
 import type { Loaded } from '../documents/loaded.ts'
 import { DEFAULT_NAMESPACE, isLoopbackBind, httpUrl } from '../../fields/index.ts'
@@ -95,16 +96,18 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
       maxCredentials: spec.limits.cachedCredentials,
       warnings: allWarnings.map(renderProblem),
-      places: new ConfigPlaces({
-        loaded,
-        proxy,
-        drafts,
-        routes: resolved.routes,
-        servers: resolved.authServers,
-        callersFiles: overrides.callersFiles ?? [],
-        callersSecrets: overrides.callersSecrets ?? [],
-        options: overrides,
-      }),
+      places: new ConfigPlaces(
+        placeTable({
+          loaded,
+          proxy,
+          drafts,
+          routes: resolved.routes,
+          servers: resolved.authServers,
+          callersFiles: overrides.callersFiles ?? [],
+          callersSecrets: overrides.callersSecrets ?? [],
+          options: overrides,
+        }),
+      ),
     },
     notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],
     warnings: allWarnings,

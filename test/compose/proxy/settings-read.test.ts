@@ -164,7 +164,7 @@ test('every setting of a ProxyConfig is among those that are followed', () => {
 async function run(config: ResolvedProxy): Promise<Recorded<readonly Route[]>> {
   const log = createRecordingLog()
   const services = createServices({ ...config, stsEndpoint: undefined, env: {}, log, clock: createManualClock() })
-  const { runtime } = buildCandidate(config, 'https://mcp.example.com', services, await loadRooms(config))
+  const { runtime } = await buildCandidate(config, 'https://mcp.example.com', services, await loadRooms(config))
   const routes = recorded(runtime.routes)
   const served = await startProxy(sockets, { ...runtime, routes: routes.value })
   expect((await fetch(`${served.url}/a/x`)).status).toBe(401)

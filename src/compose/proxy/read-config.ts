@@ -1,0 +1,74 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { type Clock, Failure, programModule } from '../../core/index.ts'
+import { bytesOf, ConfigPlaces, type PlaceTable, type ResolvedProxy } from '../../load/index.ts'
+import { ConfigError } from '../config-error.ts'
+import type { ConfigAnswer, ConfigOrder, ConfigSlice } from './config-thread.ts'
+import { loadProxyConfig, type ProxySources, watchedPaths } from '../load-config.ts'
+
+/** What is read at once: some tens of milliseconds. */
+const SMALL_BYTES = 64 * 1024
+
+const THREAD = programModule('compose/proxy/config-thread')
+
+const SOURCES: Readonly<Record<keyof ProxySources, true>> = {
+  configPaths: true,
+  stdin: true,
+  listen: true,
+  admin: true,
+  secretsDirectory: true,
+  target: true,
+  externalAuth: true,
+  callers: true,
+  ignoreManifestCallers: true,
+  inspector: true,
+  namespace: true,
+  apiGroup: true,
+}
+
+/**
+ * The same as `loadProxyConfig`, without holding up requests: a large configuration is read by a thread of its own, which
+ * also takes with it what reading leaves behind. Throws what that throws.
+ */
+export async function readProxyConfig(
+  sources: ProxySources,
+  { clock = { now: () => Date.now() } }: { readonly clock?: Clock } = {},
+): Promise<ResolvedProxy> {
+  const paths = watchedPaths(sources).map(({ path }) => path)
+  if ((await bytesOf(paths)) + (sources.stdin?.length ?? 0) <= SMALL_BYTES) return loadProxyConfig(sources, { clock })
+  const own = Object.fromEntries(Object.entries(sources).filter(([name]) => name in SOURCES)) as unknown as ProxySources
+  const order: ConfigOrder = { sources: own, nowMs: clock.now() }
+  const worker = new Worker(THREAD, { workerData: order })
+  try {
+    const head = await answerOf(worker)
+    if (head.is !== 'head') throw refusedBy(head)
+    const lists = { routes: [], files: [], secrets: [], places: [] }
+    for (;;) {
+      worker.postMessage('next')
+      const answer = await answerOf(worker)
+      if (answer.is !== 'slice') break
+      append(lists, answer.slice)
+    }
+    const { routes, files, secrets, places } = lists
+    const table: PlaceTable = { ...head.places, files, secrets, routes: new Map(places) }
+    return { ...head.config, routes, places: new ConfigPlaces(table) }
+  } finally {
+    await worker.terminate()
+  }
+}
+
+function append(lists: Readonly<Record<ConfigSlice['of'], unknown[]>>, { of, items }: ConfigSlice): void {
+  for (const item of items) lists[of].push(item)
+}
+
+async function answerOf(worker: Worker): Promise<ConfigAnswer> {
+  // Rejects with what ends the thread: it may not have had the memory.
+  const [answer] = (await once(worker, 'message')) as [ConfigAnswer]
+  return answer
+}
+
+function refusedBy(answer: ConfigAnswer): Error {
+  if (answer.is === 'refused')
+    return new ConfigError(answer.lines, { problems: answer.problems, isAboutFiles: answer.isAboutFiles })
+  return new Failure('internal_error', { detail: answer.is === 'failed' ? answer.detail : 'the thread said nothing' })
+}
