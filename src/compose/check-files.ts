@@ -236,7 +236,7 @@ export async function checkFiles(
   const nowMs = clock.now()
   // Thousands of routes may name the same: it is read once.
   const known = new Map<string, FileVerdict | Promise<FileVerdict>>()
-  const once = <V extends FileVerdict | Promise<FileVerdict>>(key: readonly unknown[], judge: () => V) => {
+  const once = (key: readonly unknown[], judge: () => FileVerdict | Promise<FileVerdict>) => {
     const text = JSON.stringify(key)
     const verdict = known.get(text) ?? judge()
     known.set(text, verdict)

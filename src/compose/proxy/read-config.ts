@@ -44,7 +44,7 @@ export async function readProxyConfig(
     if (head.is !== 'head') throw refusedBy(head)
     const lists = { routes: [], files: [], secrets: [], places: [] }
     for (;;) {
-      worker.postMessage('next')
+      worker.postMessage('next', [])
       const answer = await answerOf(worker)
       if (answer.is !== 'slice') break
       append(lists, answer.slice)
