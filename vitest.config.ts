@@ -1,12 +1,14 @@
 import { defineConfig } from 'vitest/config'
-import { fastTests } from './test/support/fast.ts'
+import { fastTests, OWN_WORKER } from './test/support/fast.ts'
 import { TriedAgainReporter } from './test/support/tried-again.ts'
 
 const together = fastTests(import.meta.dirname)
 
 /**
- * Two projects. `together`: tests that start nothing and wait for nobody share a worker, which saves each file its start
- * and the reading of all modules (`npm run test:fast` runs these alone). `apart`: the others, each file in a worker of its own.
+ * Three projects. `together`: tests that start nothing and wait for nobody (`npm run test:fast` runs these alone).
+ * `programs`: those that start other processes, browsers, stores. Files of both share workers, which saves each of them the
+ * start of a process and the reading of all modules. `alone`: each file in a worker of its own, because its process is what
+ * it looks at.
  */
 export default defineConfig({
   test: {
@@ -23,11 +25,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'apart',
+          name: 'programs',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/fixtures/**', 'test/cluster/**', 'node_modules/**', ...together],
+          exclude: ['test/fixtures/**', 'test/cluster/**', 'node_modules/**', ...together, ...OWN_WORKER],
+          isolate: false,
+          globalSetup: 'test/support/fresh-program.ts',
         },
       },
+      { extends: true, test: { name: 'alone', include: [...OWN_WORKER] } },
     ],
   },
 })

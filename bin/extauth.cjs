@@ -31,7 +31,7 @@ function start() {
   // what was made of exactly these (`npm ci` does so): the same program in few files, which starts in half the time.
   var source = path.join(__dirname, '..', 'src', 'main.ts')
   var built = path.join(__dirname, '..', 'dist', 'main.cjs')
-  if (fs.existsSync(source) && !isMadeOfThese(path.join(__dirname, '..'), fs))
+  if (fs.existsSync(source) && !require('./built.cjs').isMadeOfThese(path.join(__dirname, '..')))
     import(require('node:url').pathToFileURL(source).href)
   else require(built)
 }
@@ -44,19 +44,6 @@ function endWithOuter() {
     process.kill(process.pid, 'SIGTERM')
   })
   process.channel.unref()
-}
-
-/** Whether dist/ was made of the sources as they are now, by the size and time of each (scripts/build.ts writes them down). */
-function isMadeOfThese(root, fs) {
-  try {
-    var files = JSON.parse(fs.readFileSync(root + '/dist/sources.json', 'utf8'))
-    return Object.keys(files).every(function (name) {
-      var now = fs.statSync(root + '/' + name)
-      return now.size === files[name][0] && now.mtimeMs === files[name][1]
-    })
-  } catch (error) {
-    return false
-  }
 }
 
 /** Runs this file under another Node, as if it were this process: the same streams, signals and end. */

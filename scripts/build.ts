@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type InputOptions, type OutputChunk, rolldown, type RolldownOutput } from 'rolldown'
 
@@ -6,7 +6,9 @@ import { type InputOptions, type OutputChunk, rolldown, type RolldownOutput } fr
 // instead of hundreds, because finding and reading each takes longer than running it (docs/adr/0091). CommonJS, because an
 // ES module that imports one of Node's own reads each of its exports, and makes what nobody asked for.
 const root = path.join(import.meta.dirname, '..')
-const folder = path.resolve(root, process.argv[2] ?? 'dist')
+const target = path.resolve(root, process.argv[2] ?? 'dist')
+/** Takes the place of `target` when it is whole: programs may start meanwhile, and another may make the same. */
+const folder = `${target}.${process.pid}`
 
 /** Packages that each start needs; the others stay where they are, and are loaded when they are needed. */
 const BUNDLED: ReadonlySet<string> = new Set([
@@ -105,7 +107,7 @@ function sources(): Record<string, readonly [size: number, mtimeMs: number]> {
 
 // Before anything is read: what changes meanwhile must not look as if it were part of it.
 const made = sources()
-rmSync(folder, { recursive: true, force: true })
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 mkdirSync(folder, { recursive: true })
 const chunks = [...(await bundle({ main: 'src/main.ts' }, await loadedWith('src/cli/proxy.ts')))]
 for (const name of THREADS) chunks.push(...(await bundle({ [name]: `src/${name}.ts` })))
@@ -117,3 +119,5 @@ for (const name of PAGES)
   })
 writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), licences(chunks))
 writeFileSync(path.join(folder, 'sources.json'), JSON.stringify(made))
+rmSync(target, { recursive: true, force: true })
+renameSync(folder, target)

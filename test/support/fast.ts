@@ -3,16 +3,17 @@ import path from 'node:path'
 
 /** What makes a test slow, wherever among its files it stands: other processes, browsers, stores, the whole program. */
 const SLOW = /node:child_process|node:worker_threads|node:cluster|playwright-core|@modelcontextprotocol\/conformance/
-/** Slow by their nature: sizes, tens of thousands of cases, waits that only the kernel ends; or they want a worker of their own. */
+/** Look at their own process, in which nothing else may have run: its memory, what was loaded into it. */
+export const OWN_WORKER: readonly string[] = ['test/forward/large-bodies.test.ts', 'test/net/self-check.test.ts']
+/** Slow by their nature: sizes, tens of thousands of cases, waits that only the kernel ends. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
+  ...OWN_WORKER,
   'test/architecture.test.ts',
   'test/cache/model.test.ts',
-  'test/forward/large-bodies.test.ts',
   'test/listen/stuck.test.ts',
   'test/load/documents/bombs.test.ts',
   'test/load/documents/many-routes.test.ts',
   'test/load/publish/verdicts.test.ts',
-  'test/net/self-check.test.ts',
   'test/obtain/recovery.test.ts',
   'test/registry/paging.test.ts',
   'test/registry/paths.test.ts',

@@ -1,3 +1,4 @@
+import { once } from '../../fields/index.ts'
 import { DEFAULT_API_GROUP, OUR_KINDS } from '../documents/document-kinds.ts'
 import { jsonSchema, JSON_SCHEMA_NAMES, type Json, type JsonSchemaName } from './json-schema.ts'
 
@@ -40,7 +41,7 @@ function both(name: string): Json {
  * One JSON Schema (draft 2020-12) for every file that this product reads: it judges a document by its `kind`, or by what it
  * holds where it has none. Documents of others pass.
  */
-export function combinedSchema(): Json {
+export const combinedSchema: () => Json = once(() => {
   const $defs = Object.fromEntries(JSON_SCHEMA_NAMES.map((name: JsonSchemaName) => [name, withoutDialect(name)]))
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -49,7 +50,7 @@ export function combinedSchema(): Json {
     allOf: CASES.map(({ when, schema }) => Object.fromEntries(new Map([['if', when]]).set('then', schema))),
     $defs,
   }
-}
+})
 
 function withoutDialect(name: JsonSchemaName): Json {
   const { $schema: _dialect, ...schema } = jsonSchema(name)
