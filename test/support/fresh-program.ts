@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { TestProject } from 'vitest/node'
 
 const { isMadeOfThese } = createRequire(import.meta.url)('../../bin/built.cjs') as {
-  isMadeOfThese(root: string): boolean
+  readonly isMadeOfThese: (root: string) => boolean
 }
 const root = path.join(import.meta.dirname, '../..')
 
