@@ -1,4 +1,4 @@
-import type { Clock, Forward, Outcome } from '../core/index.ts'
+import type { Clock, Forward, Outcome, Sealed } from '../core/index.ts'
 import { createResponsePolicy } from '../http/index.ts'
 import type { Backend } from '../net/index.ts'
 import { Relay } from './relay.ts'
@@ -20,29 +20,45 @@ export interface ForwardDeps {
  * credential_rejected is said whatever the body is, and in the last attempt as well; redirect and
  * connection_lost only when the body can be sent again. A client that leaves gives an aborted outcome.
  */
-export const createForward = (options: ForwardOptions, deps: ForwardDeps): Forward => {
-  const { backend, clock } = deps
-  const { path, exactTarget, target, sseKeepAlive } = options
-  const responsePolicy = createResponsePolicy()
-  const route: ForwardRoute = {
-    path,
-    exactTarget,
-    target,
-    sseKeepAlive,
-    timeouts: backend.timeouts,
-    responsePolicy,
-    clock,
+export const createForward = (options: ForwardOptions, deps: ForwardDeps): Forward => new RouteForward(options, deps)
+
+const RESPONSE_POLICY = createResponsePolicy()
+
+/** One object for each route, with what differs between routes: thousands of them are not all at hand for the processor. */
+class RouteForward implements Forward, ForwardRoute {
+  readonly path: string
+  readonly exactTarget: boolean
+  readonly target: ForwardOptions['target']
+  readonly sseKeepAlive: number
+  readonly responsePolicy = RESPONSE_POLICY
+  readonly timeouts: Backend['timeouts']
+  readonly clock: Clock
+  readonly #backend: Backend
+
+  constructor({ path, exactTarget, target, sseKeepAlive }: ForwardOptions, { backend, clock }: ForwardDeps) {
+    this.path = path
+    this.exactTarget = exactTarget
+    this.target = target
+    this.sseKeepAlive = sseKeepAlive
+    this.timeouts = backend.timeouts
+    this.clock = clock
+    this.#backend = backend
   }
-  return {
-    forward: (sealed) =>
-      new Promise<Outcome>((resolve, reject) => {
-        new Relay(route, sealed, resolve, reject).start(backend.exchanges, undefined)
-      }),
-    upgrade: (sealed) =>
-      new Promise<Outcome>((resolve, reject) => {
-        const protocol = sealed.armed.known.matched.inbound.request.headers.upgrade
-        new UpgradeRelay(route, sealed, resolve, reject).start(backend.upgrades, protocol)
-      }),
-    close: () => backend.close(),
+
+  forward(sealed: Sealed): Promise<Outcome> {
+    return new Promise<Outcome>((resolve, reject) => {
+      new Relay(this, sealed, resolve, reject).start(this.#backend.exchanges, undefined)
+    })
+  }
+
+  upgrade(sealed: Sealed): Promise<Outcome> {
+    return new Promise<Outcome>((resolve, reject) => {
+      const protocol = sealed.armed.known.matched.inbound.request.headers.upgrade
+      new UpgradeRelay(this, sealed, resolve, reject).start(this.#backend.upgrades, protocol)
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#backend.close()
   }
 }

@@ -34,6 +34,9 @@ interface RouteMetrics {
   readonly requests: Map<string, Counter>
   /** Without a reason, by status: nearly all requests. */
   readonly plain: Map<number, Counter>
+  /** Of the last request without a reason: most are answered as the one before. */
+  lastStatus: number
+  last: Counter | undefined
   readonly duration: Histogram
   readonly firstByte: Histogram
 }
@@ -73,6 +76,8 @@ export function createRequestRecorder(options: {
   const metricsFor = (route: string, type: string): RouteMetrics => ({
     requests: new Map(),
     plain: new Map(),
+    lastStatus: 0,
+    last: undefined,
     duration: duration.with(route, type),
     firstByte: firstByte.with(route, type),
   })
@@ -130,8 +135,11 @@ function whoWasRefused(inbound: InboundRequest, status: number, logsClients: boo
 
 function countOf(own: RouteMetrics, status: number, reason: string, make: () => Counter): Counter {
   if (reason === '') {
+    if (own.last !== undefined && own.lastStatus === status) return own.last
     let child = own.plain.get(status)
     if (child === undefined) own.plain.set(status, (child = make()))
+    own.lastStatus = status
+    own.last = child
     return child
   }
   const key = `${status} ${reason}`

@@ -1,7 +1,8 @@
 /** Part of a tree of path prefixes: what is found at its end, and the next segments. */
 interface Node<T> {
   value: T | undefined
-  readonly next: Map<string, Node<T>>
+  /** Undefined at a leaf, which most are. */
+  next: Map<string, Node<T>> | undefined
 }
 
 /**
@@ -9,15 +10,16 @@ interface Node<T> {
  * segments, however many prefixes there are. Of equal prefixes the first counts.
  */
 export class RouteTree<T> {
-  readonly #root: Node<T> = { value: undefined, next: new Map() }
+  readonly #root: Node<T> = { value: undefined, next: undefined }
 
   constructor(entries: Iterable<readonly [prefix: string, value: T]>) {
     for (const [prefix, value] of entries) {
       let node = this.#root
       if (prefix !== '/')
         for (const segment of prefix.replace(/\/$/, '').slice(1).split('/')) {
-          const next = node.next.get(segment) ?? { value: undefined, next: new Map<string, Node<T>>() }
-          node.next.set(segment, next)
+          const children = (node.next ??= new Map<string, Node<T>>())
+          const next = children.get(segment) ?? { value: undefined, next: undefined }
+          children.set(segment, next)
           node = next
         }
       node.value ??= value
@@ -28,9 +30,9 @@ export class RouteTree<T> {
   find(path: string): T | undefined {
     let node = this.#root
     let found = node.value
-    for (let start = 1; node.next.size > 0;) {
+    for (let start = 1; node.next !== undefined;) {
       const slash = path.indexOf('/', start)
-      const next = node.next.get(slash === -1 ? path.slice(start) : path.slice(start, slash))
+      const next: Node<T> | undefined = node.next.get(slash === -1 ? path.slice(start) : path.slice(start, slash))
       if (next === undefined) break
       node = next
       found = node.value ?? found

@@ -1,8 +1,32 @@
 /** One series: how often a value fell under each bound and above the one before it, the last place for those above all. */
 interface Series {
   readonly labels: Readonly<Record<string, string>>
-  readonly counts: Float64Array
+  readonly counts: number[]
   sum: number
+  observe(value: number): void
+}
+
+/** With thousands of routes a request finds its series in no cache of the processor: it is as few objects as can be. */
+class OneSeries implements Series {
+  readonly labels: Series['labels']
+  readonly counts: number[]
+  readonly #buckets: readonly number[]
+  sum = 0
+
+  constructor(labels: Series['labels'], buckets: readonly number[]) {
+    this.labels = labels
+    this.#buckets = buckets
+    this.counts = Array.from(buckets, () => 0).concat(0)
+  }
+
+  observe(value: number): void {
+    const { counts } = this
+    const buckets = this.#buckets
+    let at = 0
+    while (at < buckets.length && value > (buckets[at] ?? 0)) at++
+    counts[at] = (counts[at] ?? 0) + 1
+    this.sum += value
+  }
 }
 
 /** A histogram in prom-client's form, and what observes for one series of it. */
@@ -33,7 +57,7 @@ export function createHistogram(options: {
     let series = all.get(key)
     if (series === undefined) {
       const labels = Object.fromEntries(labelNames.map((label, at) => [label, values[at] ?? '']))
-      all.set(key, (series = { labels, counts: new Float64Array(buckets.length + 1), sum: 0 }))
+      all.set(key, (series = new OneSeries(labels, buckets)))
     }
     return series
   }
@@ -62,17 +86,7 @@ export function createHistogram(options: {
         aggregator: 'sum',
       }),
     reset: () => all.clear(),
-    labels(...values) {
-      const series = seriesOf(values)
-      return {
-        observe(value) {
-          let at = 0
-          while (at < buckets.length && value > (buckets[at] ?? 0)) at++
-          series.counts[at] = (series.counts[at] ?? 0) + 1
-          series.sum += value
-        },
-      }
-    },
+    labels: (...values) => seriesOf(values),
     remove: (...values) => void all.delete(JSON.stringify(values)),
   }
 }

@@ -10,6 +10,7 @@ import type { Resources } from './readiness.ts'
 import { resourceDocuments } from '../resource-documents.ts'
 import { buildRoute, type Keep } from './routes.ts'
 import { prepareSharedCache } from './shared-cache.ts'
+import { createSharedParts } from './shared-parts.ts'
 
 /** A configuration that can be put in force: everything is built and opened, nothing was fetched for it. */
 export interface Candidate {
@@ -73,7 +74,8 @@ export async function buildCandidate(
     const authServers = services.authServers.hold(config, listenUrl, rooms)
     keep({ close: () => authServers.release() })
     const backends = createBackends(keep, services.backendConnections)
-    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends }
+    const shared = createSharedParts()
+    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends, shared }
     const routes: Route[] = []
     for (const resolved of config.routes) {
       routes.push(placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)))

@@ -5,11 +5,12 @@ import { createForward } from '../../forward/index.ts'
 import type { EgressProxy } from '../../net/index.ts'
 import { createObtain, type ObtainDeps } from '../../obtain/index.ts'
 import type { DecisionLog } from '../../obtain/cloud-sts/index.ts'
-import { forwardedNames, headersSetBy, type ResolvedRoute, TYPE_RECORDS } from '../../resources/index.ts'
+import { credentialOf, forwardedNames, headersSetBy, type ResolvedRoute, TYPE_RECORDS } from '../../resources/index.ts'
 import type { HeldAuthServers } from './auth-servers.ts'
 import type { HeldAuthenticators } from './authenticators.ts'
 import type { Backends } from './backends.ts'
 import { resourceUrlOf } from '../resource-documents.ts'
+import type { SharedParts } from './shared-parts.ts'
 
 /** What all routes of a configuration have in common. */
 export interface RouteDeps {
@@ -20,6 +21,7 @@ export interface RouteDeps {
   readonly obtain: ObtainDeps
   readonly backends: Backends
   readonly egressProxy: EgressProxy | undefined
+  readonly shared: SharedParts
 }
 
 /** Remembers something that has to be closed, and gives it back. */
@@ -30,18 +32,17 @@ export type Keep = <T extends { close(): Promise<void> }>(part: T) => T
  * that has no `resourceUrl`. What it opens is handed to `keep`, whose matter it is to close it. Throws `Failure` for what cannot run.
  */
 export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
-  const { auth, target, timeouts, http2, targetTls, callers, onMatcherError, headerForward } = resolved
+  const { auth, target, timeouts, http2, targetTls, callers, headerForward } = resolved
   const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
   const isProtected = callers.mode === 'oauth'
   const { egressProxy } = deps
   const backend = deps.backends.open({ origin: target.origin, timeouts, http2, targetTls, egressProxy })
   const forward = keep(createForward(resolved, { backend, clock: deps.clock }))
   const resourceUrl = resourceUrlOf(resolved, listenUrl)
-  const decisions = deps.decisions.forRoute(resolved.name)
-  const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
-  const own = upstreamTokens === undefined ? {} : { upstreamTokens }
-  const obtain = keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }, headerForward))
   const authenticator = deps.authenticators.get(callers, deps.authServers.issuerOf(resolved))
+  const { requiredScopes } = resolved
+  const publicPaths = callers.mode === 'oauth' ? callers.oauth.publicPaths : []
+  const { shared, clock } = deps
   return {
     ...resolved,
     type: auth.type,
@@ -50,13 +51,31 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
     resourceUrl: isProtected ? resourceUrl : undefined,
     isProtected,
     realm: callers.mode === 'oauth' ? (callers.oauth.realm ?? new URL(resourceUrl).host) : '',
-    isRevoked: (caller) => authenticator.isRevoked(caller),
-    authenticate: createRouteAuthenticate(authenticator, {
-      requiredScopes: resolved.requiredScopes,
-      publicPaths: callers.mode === 'oauth' ? callers.oauth.publicPaths : [],
-    }),
-    obtain: decisions.recording(obtain),
-    apply: createApply({ host: target.host, needsBody: signsBody, clock: deps.clock }),
+    isRevoked: shared(authenticator, 'isRevoked', () => (caller) => authenticator.isRevoked(caller)),
+    authenticate: shared(authenticator, ['authenticate', requiredScopes, publicPaths], () =>
+      createRouteAuthenticate(authenticator, { requiredScopes, publicPaths }),
+    ),
+    obtain: obtainOf(resolved, deps, keep),
+    apply: shared(backend, ['apply', target.host, signsBody], () =>
+      createApply({ host: target.host, needsBody: signsBody, clock }),
+    ),
     forward,
   }
+}
+
+/** Whose credential is the same whoever calls has one source for all routes with this config; a source for callers is of its route. */
+function obtainOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['obtain'] {
+  const { auth, headerForward, onMatcherError } = resolved
+  if (credentialOf(auth) !== 'caller') {
+    const { namespace, name, configHash } = auth
+    return deps.shared(deps.backends, ['obtain', namespace, name, configHash, onMatcherError, headerForward], () =>
+      keep(createObtain(auth, { ...deps.obtain, onMatcherError }, headerForward)),
+    )
+  }
+  const decisions = deps.decisions.forRoute(resolved.name)
+  const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
+  const own = upstreamTokens === undefined ? {} : { upstreamTokens }
+  return decisions.recording(
+    keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }, headerForward)),
+  )
 }
