@@ -67,7 +67,7 @@ export const startGenerator = async (): Promise<Generator> => {
 }
 
 const MAX_MESSAGE_LENGTH = 4096
-const START_MS = 20_000
+const START_MS = 90_000
 
 const authOf = (type: MeasuredType): string => {
   if (type === 'headerInjection')

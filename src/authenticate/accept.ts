@@ -9,6 +9,8 @@ const JWT_KEPT_MS = 5 * 60_000
 const INTROSPECTED_KEPT_MS = 60_000
 /** Claims take about so many times the bytes of what they were parsed from. */
 const PARSED_SIZE = 2
+/** What a remembered caller takes beside them: key, object, digest, its place in the order of use. */
+const CALLER_BYTES = 1024
 /** The last moment that a Date can be (ECMA-262 §21.4.1.1); a token may claim to live longer. */
 const END_OF_TIME_MS = 8.64e15
 
@@ -44,5 +46,10 @@ export function accept(evidence: Evidence, nowMs: number): Accepted {
   })
   const keptMs = nowMs + (isIntrospected ? INTROSPECTED_KEPT_MS : JWT_KEPT_MS)
   const endMs = expiresAtMs === undefined ? keptMs : expiresAtMs + provider.jwtRules.toleranceSeconds * 1000
-  return { kind: 'accepted', caller, keepUntilMs: Math.min(keptMs, endMs), weight: PARSED_SIZE * evidence.bytes }
+  return {
+    kind: 'accepted',
+    caller,
+    keepUntilMs: Math.min(keptMs, endMs),
+    weight: CALLER_BYTES + PARSED_SIZE * evidence.bytes,
+  }
 }

@@ -86,7 +86,7 @@ function createOAuthAuthenticator(
   const own = inProcess.length === 0 ? undefined : createVerifyInProcess(inProcess, { toleranceSeconds, clock })
   const verifyJwt = createVerifyJwt(providers, clock)
   const verifyOpaque = createVerifyOpaque(providers, clock)
-  const results = createResults(clock)
+  const results = createResults(clock, deps.rememberedBytes)
   const flights = new Map<string, Promise<AuthenticatedCaller>>()
   // Of fixed length, so that what is hashed after it cannot be mistaken for a part of it.
   const configHash = hashKey([JSON.stringify(oauth)])

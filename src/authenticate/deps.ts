@@ -15,6 +15,8 @@ export interface AuthenticateDeps {
   readonly outbound: (options: ProviderOutboundOptions) => Outbound
   /** What clients authenticate with; undefined where there are files alone. */
   readonly client?: Omit<ClientDeps, 'clock'> | undefined
+  /** About how many bytes of verified callers one section remembers. Default 64 MiB. */
+  readonly rememberedBytes?: number | undefined
   /** Default: `openWatchedFile` of files. */
   readonly openFile?: (path: string, options: WatchedFileOptions) => WatchedFile
 }

@@ -12,20 +12,19 @@ export interface Results {
 }
 
 const REFUSED_KEPT_MS = 10_000
-const MAX_ACCEPTED = 50_000
 const MAX_REFUSED = 10_000
-/** Bytes of claims that are kept, about: a few callers with huge tokens must not fill the memory. */
-const MAX_WEIGHT = 64 * 1024 * 1024
+const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * Two caches, so that a flood of bad tokens evicts no good one (decisions §2.5): accepted for as long as the verdict
- * says, refused for 10 s, undecided never. The end of an entry is checked at every hit.
+ * says, refused for 10 s, undecided never. The end of an entry is checked at every hit. Accepted ones are bounded by about
+ * `maxBytes` (default 64 MiB): a few callers with huge tokens must not fill the memory, and many with small ones may stay.
  */
-export function createResults(clock: Clock): Results {
+export function createResults(clock: Clock, maxBytes: number = DEFAULT_MAX_BYTES): Results {
   const accepted = createTtlLru<{ caller: AuthenticatedCaller; weight: number }>({
     clock,
-    maxEntries: MAX_ACCEPTED,
-    maxWeight: MAX_WEIGHT,
+    maxEntries: Number.MAX_SAFE_INTEGER,
+    maxWeight: maxBytes,
     weigh: ({ weight }) => weight,
   })
   const refused = createTtlLru<Failure>({ clock, maxEntries: MAX_REFUSED })

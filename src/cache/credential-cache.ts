@@ -8,7 +8,7 @@ import {
   type Pause,
 } from '../core/index.ts'
 import { createCacheCounters } from './counters.ts'
-import { createEntries, type Entry } from './entries.ts'
+import { createEntries, ENTRY_BYTES, type Entry } from './entries.ts'
 import { hardEndMs, refreshAtMs, refreshPauseMs } from './lifetimes.ts'
 import { groupEntries, type CacheListing } from './listing.ts'
 import { createNegatives } from './negatives.ts'
@@ -25,14 +25,19 @@ import { createTtlLru } from './ttl-lru.ts'
 
 /** A credential that is refused although it was fetched this recently is not fetched again: the backend means it. */
 const REJECTION_PAUSE_MS = 1_000
+const DEFAULT_MAX_BYTES = 16 * 1024 * 1024
 
 export interface CredentialCacheOptions<V = unknown> {
   readonly clock: Clock
   readonly metrics: Metrics
   /** In [0, 1); spreads the refreshes. */
   readonly random: () => number
-  /** Default 10,000. */
-  readonly maxEntries?: number
+  /** Default: as many as `maxBytes` holds. */
+  readonly maxEntries?: number | undefined
+  /** Bytes that the entries may take, about. Default 16 MiB. */
+  readonly maxBytes?: number | undefined
+  /** About how many bytes of that a credential takes. Default: none. */
+  readonly weigh?: (value: V) => number
   /** Per issuer + caller + config, enforced while the cache is more than half full. Default 256. */
   readonly maxPerOwner?: number
   /** What is in force now for sharing with other replicas; asked when something is fetched, purged or refused. */
@@ -87,7 +92,8 @@ interface Flight<V> extends Ownership {
 /** Makes the cache; one per process. */
 export function createCredentialCache<V = unknown>(options: CredentialCacheOptions<V>): CredentialCache<V> {
   const { clock, random } = options
-  const maxEntries = options.maxEntries ?? 10_000
+  const { maxBytes = DEFAULT_MAX_BYTES, weigh = () => 0 } = options
+  const maxEntries = options.maxEntries ?? Math.floor(maxBytes / ENTRY_BYTES)
   const counters = createCacheCounters(options.metrics)
   const negatives = createNegatives(clock, maxEntries)
   const rejections = createTtlLru<Pause>({ clock, maxEntries })
@@ -95,6 +101,9 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
   const entries = createEntries<V>({
     clock,
     maxEntries,
+    // Whoever configures the number means it.
+    maxBytes: options.maxEntries === undefined ? maxBytes : Number.MAX_SAFE_INTEGER,
+    weigh,
     maxPerOwner: options.maxPerOwner ?? 256,
     onCount: (count) => counters.entries(count),
   })

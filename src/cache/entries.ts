@@ -3,8 +3,13 @@ import { createOwners, isSameOwner } from './owners.ts'
 import type { CacheSlot, Ownership } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
-/** So many additions pay for one sweep: what nobody asks for any more does not stay in memory after its end. */
+/**
+ * So many additions, and a quarter of the entries, pay for one sweep: what nobody asks for any more does not stay in memory
+ * after its end, and however many there are, an addition costs the same.
+ */
 const ADDITIONS_PER_SWEEP = 256
+/** About what an entry takes beside its credential. */
+export const ENTRY_BYTES = 700
 
 /** A live credential. Holds nothing of the caller but its names, so that a cached entry keeps no claims alive. */
 export interface Entry<V> extends Ownership {
@@ -17,10 +22,13 @@ export interface Entry<V> extends Ownership {
   refreshAtMs: number
 }
 
-export interface EntriesOptions {
+export interface EntriesOptions<V> {
   readonly clock: Clock
   readonly maxEntries: number
-  /** Enforced only while more than half of `maxEntries` are taken: before that nobody takes anybody's place. */
+  /** Bytes that all of them may take, about, and those of one credential. */
+  readonly maxBytes: number
+  readonly weigh: (value: V) => number
+  /** Enforced only while more than half of either bound is taken: before that nobody takes anybody's place. */
   readonly maxPerOwner: number
   readonly onCount: (count: number) => void
 }
@@ -38,7 +46,8 @@ export interface Entries<V> {
 }
 
 /** The live credentials: bounded in number and per issuer + caller + config, least recently used first out. */
-export function createEntries<V>({ clock, maxEntries, maxPerOwner, onCount }: EntriesOptions): Entries<V> {
+export function createEntries<V>(options: EntriesOptions<V>): Entries<V> {
+  const { clock, maxEntries, maxBytes, weigh, maxPerOwner, onCount } = options
   const owners = createOwners()
   let additions = 0
   let removalReason: string | undefined
@@ -46,6 +55,8 @@ export function createEntries<V>({ clock, maxEntries, maxPerOwner, onCount }: En
   const entries = createTtlLru<Entry<V>>({
     clock,
     maxEntries,
+    maxWeight: maxBytes,
+    weigh: ({ value }) => ENTRY_BYTES + weigh(value),
     onRemove(_key, entry, reason) {
       owners.remove(entry)
       entry.scope.counters.removed(removalReason ?? reason)
@@ -81,10 +92,13 @@ export function createEntries<V>({ clock, maxEntries, maxPerOwner, onCount }: En
       const { key, scope, generation, issuer, subject, ownerId, role } = slot
       const entry = { key, scope, generation, issuer, subject, ownerId, role, value, obtainedAtMs, endMs, refreshAtMs }
       additions += 1
-      if (additions % ADDITIONS_PER_SWEEP === 0) entries.sweep()
+      if (additions >= Math.max(ADDITIONS_PER_SWEEP, entries.size / 4)) {
+        additions = 0
+        entries.sweep()
+      }
       if (!entries.set(key, entry, endMs)) return
       const count = owners.add(entry)
-      if (entries.size * 2 > maxEntries) trim(entry, count - maxPerOwner)
+      if (entries.size * 2 > maxEntries || entries.weight * 2 > maxBytes) trim(entry, count - maxPerOwner)
       onCount(entries.size)
     },
     remove,

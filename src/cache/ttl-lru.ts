@@ -16,6 +16,8 @@ export interface TtlLruOptions<V> {
 
 export interface TtlLru<V> {
   readonly size: number
+  /** Of all entries together; their number where nothing is weighed. */
+  readonly weight: number
   /** The live value, now the most recently used; an expired one is removed and not given out. */
   get(key: string): V | undefined
   /** The live value, without counting as use. */
@@ -76,6 +78,9 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
   return {
     get size() {
       return kept.size
+    },
+    get weight() {
+      return kept.calculatedSize
     },
     get: (key) => live(key, kept.get(key)),
     peek: (key) => live(key, kept.peek(key)),

@@ -13,6 +13,11 @@ const MOST_BYTES = 256 * MIB
 const UNREAD_SHARE = 1 / 8
 const LEAST_UNREAD_BYTES = 8 * MIB
 const MOST_UNREAD_BYTES = 128 * MIB
+/** Of the rest, once for callers and once for credentials: whoever is forgotten costs a verification or a call to a service. */
+const REMEMBERED_SHARE = 1 / 8
+const LEAST_REMEMBERED_BYTES = 24 * MIB
+/** More than a hundred thousand of either. */
+const MOST_REMEMBERED_BYTES = 256 * MIB
 
 /**
  * Bytes of memory that this process may use: `configured`, else the limit of its control group (memory.max, or
@@ -29,6 +34,10 @@ export interface MemoryShares {
   readonly keptBodiesBytes: number
   /** For answers of one process that wait for their clients. */
   readonly unreadAnswersBytes: number
+  /** For verified callers that one process remembers, of one `auth` section. */
+  readonly callersBytes: number
+  /** For fetched credentials that one process keeps, unless their number is configured. */
+  readonly credentialsBytes: number
 }
 
 export interface MemoryOptions {
@@ -52,5 +61,7 @@ export function memorySharesOf(
     memoryLimitBytes,
     keptBodiesBytes: keptBodiesBytes ?? between(LEAST_BYTES, BODIES_SHARE, MOST_BYTES),
     unreadAnswersBytes: between(LEAST_UNREAD_BYTES, UNREAD_SHARE, MOST_UNREAD_BYTES),
+    callersBytes: between(LEAST_REMEMBERED_BYTES, REMEMBERED_SHARE, MOST_REMEMBERED_BYTES),
+    credentialsBytes: between(LEAST_REMEMBERED_BYTES, REMEMBERED_SHARE, MOST_REMEMBERED_BYTES),
   }
 }

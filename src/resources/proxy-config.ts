@@ -249,8 +249,10 @@ export const proxyConfig = () =>
             .int()
             .min(100)
             .max(1_000_000)
-            .default(10_000)
-            .describe('Fetched credentials that are kept; the least recently used go first. A change needs a restart.'),
+            .optional()
+            .describe(
+              'Fetched credentials that are kept; the least recently used go first. A change needs a restart. Default: as many as an eighth of what the memory limit leaves above 256 MiB holds.',
+            ),
         })
         .prefault({})
         .describe('Bounds of the whole process.'),

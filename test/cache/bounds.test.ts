@@ -46,6 +46,34 @@ test('the whole cache is bounded, and its metric says how much is in it', async 
   expect(cache.get(slot({ subject: 'caller-149' }))).toBeInstanceOf(Promise)
 })
 
+test('without a number the bound is bytes: as many small credentials fit as few large ones', async () => {
+  const weigh = (credential: string): number => credential.length
+  const keptOf = async (length: number): Promise<number> => {
+    const { cache, fill } = createHarness({ maxBytes: 100 * 1024, weigh })
+    for (let caller = 0; caller < 200; caller += 1) await fill({ subject: `caller-${caller}` }, 'x'.repeat(length))
+    return cache.list().entries
+  }
+  expect(await keptOf(324)).toBe(100)
+  expect(await keptOf(9540)).toBe(10)
+})
+
+test('sweeps grow rare with the cache, so that an addition to a large one costs what it does to a small one', async () => {
+  let looks = 0
+  const { clock, fill } = createHarness({ maxEntries: 10_000 })
+  const now = clock.now.bind(clock)
+  clock.now = () => (looks++, now())
+  const looksOf = async (from: number, count: number): Promise<number> => {
+    looks = 0
+    for (let caller = from; caller < from + count; caller += 1)
+      await fill({ subject: `caller-${caller}` }, 'credential')
+    return looks / count
+  }
+  const early = await looksOf(0, 512)
+  await looksOf(512, 3500)
+  const late = await looksOf(4012, 2048)
+  expect(late - early).toBeLessThan(6)
+})
+
 test('what has ended and is not asked for again leaves the memory while others come', async () => {
   const { clock, fill, metrics } = createHarness()
   for (let caller = 0; caller < 100; caller += 1) await fill({ subject: `old-${caller}` }, 'credential', 60_000)
@@ -56,7 +84,7 @@ test('what has ended and is not asked for again leaves the memory while others c
 })
 
 test('the listing has counts and ages by config, issuer and role, and nothing that is secret', async () => {
-  const { cache, clock, fill } = createHarness()
+  const { cache, clock, fill } = createHarness({ maxEntries: 10_000 })
   await fill({ config: 'ns/aws', role: 'reader', subject: 'alice' }, 'SECRET-1', 3_600_000)
   clock.advance(60_000)
   await fill({ config: 'ns/aws', role: 'reader', subject: 'bob' }, 'SECRET-2', 600_000)

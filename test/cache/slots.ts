@@ -17,7 +17,9 @@ export interface SlotOptions {
 }
 
 /** A cache with a clock that stands still, and slots whose calls a test ends by hand. */
-export function createHarness(bounds: { maxEntries?: number; maxPerOwner?: number } = {}) {
+export function createHarness(
+  bounds: { maxEntries?: number; maxPerOwner?: number; maxBytes?: number; weigh?: (value: string) => number } = {},
+) {
   const clock = createManualClock()
   const metrics = createRecordingMetrics()
   const cache = createCredentialCache<string>({ clock, metrics, random: () => 0.5, ...bounds })

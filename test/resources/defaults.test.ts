@@ -120,7 +120,7 @@ test('ProxyConfig has the defaults of the shared shapes, durations in millisecon
     },
     admin: { address: '127.0.0.1:8081', inspector: 'off' },
     secretsDirectory: './secrets',
-    limits: { cachedCredentials: 10_000 },
+    limits: {},
     auth: { mode: 'anonymous' },
     routes: [
       {

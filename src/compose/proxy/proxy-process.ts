@@ -99,7 +99,8 @@ export async function startProxy(
   const rooms = await loadRooms(first)
   const { secretsDirectory, maxCredentials } = first
   const telemetry = await openTraces(options.env, closers)
-  const services = createServices({ ...options, secretsDirectory, maxCredentials, clock, common, telemetry })
+  const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
+  const services = createServices({ ...options, secretsDirectory, maxCredentials, memory, clock, common, telemetry })
   const { metrics, cache, decisions, stores } = services
   closers.keep(stores)
   const { isInline = false } = options
@@ -117,7 +118,6 @@ export async function startProxy(
     tryUsers: options.tryUsers,
   })
   if (inspector !== undefined) closers.keep(inspector)
-  const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
   const how = {
     logsClients: options.logsClients,
     memory,

@@ -15,6 +15,7 @@ import { type LateStores, lateStores } from './late-stores.ts'
 import type { Telemetry } from '../../telemetry/index.ts'
 import { countLostLines, type ReportingLog, openMetrics, type OpenMetrics } from '../../report/index.ts'
 import { createNamedSeries, withSeries } from '../named-series.ts'
+import { type MemoryShares, memorySharesOf } from '../memory-limit.ts'
 import type { SharedCacheSlot } from './shared-cache.ts'
 import { stsEndpoints } from '../sts-endpoint.ts'
 
@@ -48,7 +49,9 @@ export interface ServicesOptions {
   /** Follows what is asked of other services. */
   readonly telemetry?: Pick<Telemetry, 'traced'> | undefined
   readonly secretsDirectory: string
-  readonly maxCredentials: number
+  readonly maxCredentials: number | undefined
+  /** How much of the memory is for what is remembered. Default: the shares of one process. */
+  readonly memory?: Pick<MemoryShares, 'callersBytes' | 'credentialsBytes'>
   readonly stsEndpoint?: string | undefined
   readonly showClaims?: boolean
   readonly env: Readonly<Record<string, string | undefined>>
@@ -63,7 +66,7 @@ export interface ServicesOptions {
 
 /** Makes them; nothing is opened or fetched. Throws `config_error` for an STS endpoint that is none. */
 export function createServices(options: ServicesOptions): Services {
-  const { clock, steadyClock, log, env, common } = options
+  const { clock, steadyClock, log, env, common, memory = memorySharesOf({}) } = options
   const metrics = openMetrics()
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
@@ -74,6 +77,8 @@ export function createServices(options: ServicesOptions): Services {
     metrics,
     random: Math.random,
     maxEntries: options.maxCredentials,
+    maxBytes: memory.credentialsBytes,
+    weigh: bytesOfCredential,
     shared: () => sharing.current,
   })
   const protections = createProtections({ clock, steadyClock, metrics })
@@ -96,7 +101,16 @@ export function createServices(options: ServicesOptions): Services {
     backendConnections: boundOfBackends(),
     secrets,
     namedFiles,
-    authenticators: createAuthenticators({ clock, log, metrics, outbound, series, secrets, namedFiles }),
+    authenticators: createAuthenticators({
+      clock,
+      log,
+      metrics,
+      outbound,
+      series,
+      secrets,
+      namedFiles,
+      rememberedBytes: memory.callersBytes,
+    }),
     authServers: createAuthServers({
       clock,
       log,
@@ -125,3 +139,13 @@ export function createServices(options: ServicesOptions): Services {
     },
   }
 }
+
+/** About what a credential holds that its entry in the cache does not. */
+function bytesOfCredential(credential: Credential): number {
+  if (credential.kind === 'header') return credential.value.reveal().length
+  if (credential.kind === 'aws') return AWS_BYTES + (credential.sessionToken?.reveal().length ?? 0)
+  return 0
+}
+
+/** Key id, secret and the signing key of a day. */
+const AWS_BYTES = 200

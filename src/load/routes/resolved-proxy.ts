@@ -28,8 +28,8 @@ export interface ResolvedProxy {
   /** The embedded authorization servers that routes use, each once. */
   readonly authServers: readonly ResolvedAuthServer[]
   readonly cache: ResolvedCache | undefined
-  /** Fetched credentials that are kept (`limits.cachedCredentials`). */
-  readonly maxCredentials: number
+  /** Fetched credentials that are kept (`limits.cachedCredentials`). Undefined: as many as the memory limit of the process lets it. */
+  readonly maxCredentials: number | undefined
   /** What is allowed but should be known; a sentence each. */
   readonly warnings: readonly string[]
   /** Where its parts are written, and the files that it needs. */

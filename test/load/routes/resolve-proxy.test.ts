@@ -57,7 +57,7 @@ describe('resolveProxy', () => {
       },
       admin: { address: '127.0.0.1:9001', tokenFile: '/etc/extauth/admin-token', inspector: 'off' },
       secretsDirectory: '/etc/extauth/secrets',
-      maxCredentials: 10_000,
+      maxCredentials: undefined,
       sessionKeySecretRef: { name: 's', key: 'k' },
       warnings: [],
       places: expect.any(ConfigPlaces) as unknown,
