@@ -45,6 +45,13 @@ export const LISTEN: readonly Mutation[] = [
     tests: ['test/listen/connection-limit.test.ts'],
   },
   {
+    rule: 'deadlines and the stop hold for connections that a supervisor has accepted',
+    file: 'src/listen/listener.ts',
+    find: "if (options.acceptedAt !== undefined) server.emit('listening')",
+    replace: "if (options.acceptedAt === '') server.emit('listening')",
+    tests: ['test/listen/accepted-elsewhere.test.ts'],
+  },
+  {
     rule: 'requests of a connection are answered one after the other',
     file: 'src/listen/connection.ts',
     find: 'if (this.#waiting.length === 0 && !this.isBusy) return this.#start(request, response, kind)',

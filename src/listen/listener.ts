@@ -204,6 +204,8 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       scheme: tls === undefined ? 'http' : 'https',
       ...(options.socketMode === undefined ? {} : { socketMode: options.socketMode }),
     }))
+  // Node begins to look at deadlines and idle connections with this; a server that listens nowhere never says so.
+  if (options.acceptedAt !== undefined) server.emit('listening')
   // Only now: until here an error is that of the address.
   const limit = limitConnections(server, {
     wanted: options.maxConnections ?? DEFAULT_CONNECTIONS,

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { connect as connectTls } from 'node:tls'
@@ -191,6 +193,23 @@ describe('extauth proxy --workers 2', () => {
       }
     }
     await vi.waitFor(() => expect(pids.filter(isThere)).toEqual([]), 10_000)
+  }, 120_000)
+
+  it('waits on SIGTERM for nobody who has asked nothing', async () => {
+    const { proxy, bearer } = await openWorld({ args: ['--drain-grace', '10m'] })
+    const agent = new Agent({ keepAlive: true })
+    sockets.closing({ close: () => agent.destroy() })
+    const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const headers = { ...json, ...MCP, ...(await bearer('alice')) }
+    for (let round = 0; round < 2; round += 1) {
+      const request = httpRequest(`${proxy.url}/static`, { method: 'POST', headers, agent })
+      request.end(JSON.stringify(CALL))
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      expect(response.resume().statusCode).toBe(200)
+      await once(response, 'end')
+    }
+    proxy.running.process.kill('SIGTERM')
+    expect(await proxy.running.ended).toBe(0)
   }, 120_000)
 
   it('serves TLS, whose sessions are resumed at either worker', async () => {
