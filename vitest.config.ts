@@ -13,8 +13,8 @@ const together = fastTests(import.meta.dirname)
 export default defineConfig({
   test: {
     pool: 'forks',
-    // One more than there are cores where this is decided: most tests wait for other processes and for the kernel.
-    maxWorkers: 3,
+    // Two more than there are cores where this is decided: most tests wait for other processes and for the kernel.
+    maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     allowOnly: false,

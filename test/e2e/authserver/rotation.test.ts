@@ -79,7 +79,11 @@ function startLoad() {
     rounds[worker] = (rounds[worker] ?? 0) + 1
   }
   const work = async (worker: number): Promise<void> => {
-    while (!over.signal.aborted) await round(worker).catch((error: unknown) => void problems.push(String(error)))
+    while (!over.signal.aborted) {
+      await round(worker).catch((error: unknown) => void problems.push(String(error)))
+      // The load has to be there at each change, not to be as much as goes.
+      await wait(100)
+    }
   }
   const working = rounds.map((_, worker) => work(worker))
   return {
