@@ -223,9 +223,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   const unread = new UnreadBudget(unreadBytes, log, metrics)
   const counting = setInterval(() => unread.look(connections), COUNT_MS)
   counting.unref()
-  const closed = new Promise<void>((resolve) => {
-    server.once('close', resolve)
-  })
+  const closed = new Promise<void>((resolve) => void server.once('close', resolve))
 
   const stop = (): void => {
     if (isStopped) return
