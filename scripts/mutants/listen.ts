@@ -47,8 +47,8 @@ export const LISTEN: readonly Mutation[] = [
   {
     rule: 'deadlines and the stop hold for connections that a supervisor has accepted',
     file: 'src/listen/listener.ts',
-    find: "if (options.acceptedAt !== undefined) server.emit('listening')",
-    replace: "if (options.acceptedAt === '') server.emit('listening')",
+    find: "server.emit('listening')",
+    replace: '',
     tests: ['test/listen/accepted-elsewhere.test.ts'],
   },
   {

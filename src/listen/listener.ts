@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Clock, Failure, type ReachedLimit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
@@ -198,14 +198,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       socket.once('close', () => sockets.delete(socket))
     })
 
-  const url =
-    options.acceptedAt ??
-    (await bind(server, address, {
-      scheme: tls === undefined ? 'http' : 'https',
-      ...(options.socketMode === undefined ? {} : { socketMode: options.socketMode }),
-    }))
-  // Node begins to look at deadlines and idle connections with this; a server that listens nowhere never says so.
-  if (options.acceptedAt !== undefined) server.emit('listening')
+  const url = await placed(server, options)
   // Only now: until here an error is that of the address.
   const limit = limitConnections(server, {
     wanted: options.maxConnections ?? DEFAULT_CONNECTIONS,
@@ -267,6 +260,17 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       unfollow()
     },
   }
+}
+
+/** Opens the port, unless another process does so for this server. Gives where clients find it. */
+function placed<T>(server: Server, { address, tls, socketMode, acceptedAt }: ListenerOptions<T>): Promise<string> {
+  if (acceptedAt === undefined) {
+    const scheme = tls === undefined ? 'http' : 'https'
+    return bind(server, address, { scheme, ...(socketMode === undefined ? {} : { socketMode }) })
+  }
+  // Node begins to look at deadlines and idle connections with this; a server that listens nowhere never says so.
+  server.emit('listening')
+  return Promise.resolve(acceptedAt)
 }
 
 /** What a server of HTTP sets on the connections that it accepts itself. */
