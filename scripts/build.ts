@@ -38,10 +38,18 @@ const inputOptions = (input: Record<string, string>): InputOptions => ({
     const owner = packageOf(name)
     return owner !== undefined && !BUNDLED.has(owner)
   },
+  plugins: [{ name: 'required where it is needed', transform: plainRequire }],
   onLog(level, log) {
     if (level === 'warn') throw new Error(log.message)
   },
 })
+/** What a module loads by `createRequire` when it is needed: as the `require` that a bundler knows, it is inside and still waits. */
+function plainRequire(code: string): string {
+  return code.replaceAll(/\bload\('([^']+)'\)/g, (whole, name: string) =>
+    BUNDLED.has(packageOf(name) ?? '') ? `require('${name}')` : whole,
+  )
+}
+
 const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk')
 
 /** Every module that is loaded together with the one that is named. */
@@ -54,22 +62,41 @@ async function loadedWith(name: string): Promise<ReadonlySet<string>> {
   return new Set(chunks.filter(({ fileName }) => wanted.has(fileName)).flatMap(({ moduleIds }) => moduleIds))
 }
 
+/**
+ * The same program in ASCII alone, because one other character makes V8 keep the whole file at two bytes a character. Throws
+ * where an escape would say something else.
+ */
+function ascii(code: string): string {
+  const odd = /(?:\\|String\.raw\s*`[^`]*)[^\p{ASCII}]/u.exec(code)
+  if (odd !== null) throw new Error(`${JSON.stringify(odd[0])} can't be written in ASCII`)
+  return code.replace(/[^\p{ASCII}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+}
+
 /** `together`: modules that go into one file, because finding each takes longer than what is not needed in it. */
 async function bundle(
   input: Record<string, string>,
   together: ReadonlySet<string> = new Set(),
 ): Promise<OutputChunk[]> {
   await using build = await rolldown(inputOptions(input))
-  return chunksOf(
+  const written = chunksOf(
     await build.write({
       dir: folder,
       format: 'cjs',
       entryFileNames: '[name].cjs',
       chunkFileNames: 'chunks/[name]-[hash].cjs',
       keepNames: true,
+      // The text stays in memory beside what is compiled of it, and its sum is taken at each start: comments are in the
+      // sources and licences in a file of their own.
+      comments: false,
       codeSplitting: { groups: [{ name: 'proxy', test: (name) => together.has(name) }] },
     }),
   )
+  for (const { fileName, code } of written) writeFileSync(path.join(folder, fileName), ascii(code))
+  return written
 }
 
 /** The licences of what is in the bundle and is not ours, each with the package that it came with. */

@@ -1,6 +1,6 @@
 import { OutboundError, type OutboundResponse } from '../core/index.ts'
 import { flatten, roundTrip } from './round-trip.ts'
-import { buildConnector, Pool } from './undici.ts'
+import { buildConnector, undici } from './undici.ts'
 
 /** How to reach one API server. A change of any of these needs another client. */
 export interface ApiClientOptions {
@@ -67,6 +67,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     ...(options.serverName === undefined ? {} : { servername: options.serverName }),
     ...(options.insecureSkipVerify === true ? { rejectUnauthorized: false } : {}),
   })
+  const { Pool } = undici()
   const pool = new Pool(options.origin, { connect, allowH2: false, headersTimeout: 0, bodyTimeout: 0, pipelining: 1 })
   return {
     request: ({ method, path, headers, body }, bounds) =>

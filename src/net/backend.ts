@@ -10,7 +10,7 @@ import { asConnector, type Connect } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy } from './egress.ts'
 import type { Timeouts } from './limits.ts'
 import { createTargetConnect, type TargetTls } from './target-tls.ts'
-import { Pool } from './undici.ts'
+import { undici } from './undici.ts'
 import { correctStreams } from './undici-gaps.ts'
 
 export { ConnectionBudget, type ExchangeControl, type ExchangeHandler }
@@ -80,6 +80,7 @@ export const createDispatcher = (
     headersTimeout: firstByte,
     bodyTimeout: idle,
   }
+  const { Pool } = undici()
   const proxy = egressProxyFor(url, options.egressProxy)
   if (proxy === undefined) return new Pool(url.origin, { ...bounds, connect: connectorOf(connectTarget) })
   if (url.protocol === 'http:') {

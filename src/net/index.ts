@@ -32,4 +32,4 @@ export {
 } from './backend.ts'
 export type { TargetTls } from './target-tls.ts'
 export { createMcpEndpoint, createMemoryEndpoint, type McpEndpointOptions } from './mcp-endpoint.ts'
-export { checkHttpClient } from './self-check.ts'
+export { checkHttpClientInUse } from './self-check.ts'

@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
 import { type EndpointAnswer, type EndpointRequest, type McpEndpoint, OutboundError } from '../core/index.ts'
 import { createDispatcher } from './backend.ts'
 import type { EgressProxy } from './egress.ts'
-import { Pool } from './undici.ts'
+import { undici } from './undici.ts'
 
 export interface McpEndpointOptions {
   /** Address of the MCP server; without fragment or user information. */
@@ -60,6 +60,7 @@ function targetOf({ headers }: EndpointAnswer, origin: string, path: string): st
 
 /** An MCP server inside this process, at `path()` of whoever answers on the other end of what `connect` gives. */
 export function createMemoryEndpoint(connect: () => Duplex, path: () => string): McpEndpoint {
+  const { Pool } = undici()
   const pool = new Pool('http://localhost', {
     pipelining: 1,
     headersTimeout: NO_BOUND,

@@ -12,6 +12,7 @@ import { parseRetryAfter } from '../http/index.ts'
 import { asConnector, promised } from './connector.ts'
 import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy, urlOf } from './egress.ts'
 import { placed, within } from './limits.ts'
+import { checkHttpClientInUse } from './self-check.ts'
 import { roundTrip } from './round-trip.ts'
 import {
   createAddressCheck,
@@ -23,7 +24,7 @@ import {
 } from './guard.ts'
 import type { BreakerOptions } from './circuit.ts'
 import { createProtections, type Protections } from './protections.ts'
-import { Agent, buildConnector, Pool } from './undici.ts'
+import { buildConnector, undici } from './undici.ts'
 
 export interface OutboundOptions {
   /** What is called, for metrics: a provider's or a resource's name, never a URL. */
@@ -100,6 +101,7 @@ const RETRIED_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 const createConnections = (options: OutboundOptions, deadlineMs: number, { ca, client }: TlsMaterial): Dispatcher => {
   const egressProxy = options.isNextDoor === true ? undefined : options.egressProxy
   const proxyFor = (url: URL): URL | undefined => egressProxyFor(url, egressProxy)
+  const { Agent, Pool } = undici()
   const tls = buildConnector({
     timeout: deadlineMs,
     allowH2: false,
@@ -186,25 +188,27 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   )
   const checkProxied = createProxiedCheck(options)
   let material: TlsMaterial = { ca: options.caCert?.(), client: options.clientCertificate?.() }
-  let connections = createConnections(options, deadlineMs, material)
+  // Made for the first request: many are never asked.
+  let connections: Dispatcher | undefined
   let isClosed = false
 
   const current = (): Dispatcher => {
     if (isClosed) throw new OutboundError('closed')
-    if (options.caCert === undefined && options.clientCertificate === undefined) return connections
-    const now = materialOf(options)
-    if (!isSame(material, now)) {
-      const old = connections
-      material = now
-      connections = createConnections(options, deadlineMs, now)
-      // Ends when its last round trip has ended; nothing new goes to it.
-      void old.close()
+    if (options.caCert !== undefined || options.clientCertificate !== undefined) {
+      const now = materialOf(options)
+      if (!isSame(material, now)) {
+        // Ends when its last round trip has ended; nothing new goes to it.
+        void connections?.close()
+        connections = undefined
+        material = now
+      }
     }
-    return connections
+    return (connections ??= createConnections(options, deadlineMs, material))
   }
 
   const attempt = async (request: OutboundRequest, endsAtMs: number): Promise<OutboundResponse> => {
     const dispatcher = current()
+    await checkHttpClientInUse()
     if (performance.now() >= endsAtMs) throw new OutboundError('timeout')
     if (checkProxied !== undefined) await within(checkProxied(request.url), endsAtMs)
     try {
@@ -255,7 +259,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     close: async () => {
       if (!isClosed) release()
       isClosed = true
-      await connections.destroy()
+      await connections?.destroy()
     },
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkHttpClient } from '../../src/net/index.ts'
+import { checkHttpClient } from '../../src/net/self-check.ts'
 
 test('an HTTP client in which nothing was put right is refused at the start, with what to do', async () => {
   await expect(checkHttpClient(() => undefined)).rejects.toMatchObject({

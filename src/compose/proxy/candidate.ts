@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { causeOf, type Route } from '../../core/index.ts'
+import { checkHttpClientInUse } from '../../net/index.ts'
 import type { Runtime } from '../../proxy/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import { createBackends } from './backends.ts'
@@ -102,7 +103,10 @@ export async function buildCandidate(
       storeRemarks,
       authServers: authServers.all,
     }
-    const prepared = () => atMost(PREPARE_MS, Promise.all(authServers.all.map((server) => server.opened())))
+    const prepared = async (): Promise<void> => {
+      await checkHttpClientInUse()
+      await atMost(PREPARE_MS, Promise.all(authServers.all.map((server) => server.opened())))
+    }
     const adopt = (): void => {
       authenticators.start()
       sharedCache.adopt()

@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream'
 import type { CacheListing, PurgeFilter } from '../../cache/index.ts'
 import { type Clock, Failure, type RequestObserver, Secret } from '../../core/index.ts'
 import type { Readiness } from '../../ops/index.ts'
-import { checkHttpClient } from '../../net/index.ts'
 import { IN_PROCESS, type TlsMaterial } from '../../listen/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../../proxy/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
@@ -91,7 +90,6 @@ export async function startProxy(
   closers: Closers,
   common?: Common,
 ): Promise<ProxyProcess> {
-  await checkHttpClient()
   const { log, clock = { now: () => Date.now() } } = options
   const loaded = await readProxyConfig(options, { clock })
   const first = { ...loaded, ...common?.settings }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/index.ts'
-import { checkHttpClient, createOutbound } from '../../net/index.ts'
+import { createOutbound } from '../../net/index.ts'
 import { type Readiness, startOps } from '../../ops/index.ts'
 import { startRegistry } from '../../registry/index.ts'
 import { type Closers, whole } from '../closers.ts'
@@ -51,7 +51,6 @@ export function runRegistryServer(options: RunRegistryOptions): Promise<RunningR
 
 async function start(options: RunRegistryOptions, closers: Closers): Promise<RunningRegistry> {
   const { log, env, clock = { now: () => Date.now() } } = options
-  await checkHttpClient()
   const loaded = await loadRegistry(options.configPath, clock)
   for (const warning of loaded.warnings) log.warn({}, warning)
 
