@@ -1,4 +1,4 @@
-import { AUTH_SERVER_FIELDS, type FieldTable, WORKLOAD_FIELDS } from '../src/resources/index.ts'
+import { AUTH_SERVER_FIELDS, type FieldTable, TELEMETRY_FIELDS, WORKLOAD_FIELDS } from '../src/resources/index.ts'
 
 const INTRO = `# Manifests of other programs
 
@@ -22,6 +22,7 @@ const SECTIONS: readonly (readonly [title: string, intro: string, table: FieldTa
     WORKLOAD_FIELDS.VirtualMCPServer,
   ],
   ['MCPServer', 'Another controller runs it; its references are followed and counted here.', WORKLOAD_FIELDS.MCPServer],
+  ['MCPTelemetryConfig', 'Where the traces of the workloads that refer to it go.', TELEMETRY_FIELDS],
   ['MCPExternalAuthConfig', 'Its types run as the reference says. Below `embeddedAuthServer`:', AUTH_SERVER_FIELDS],
 ]
 

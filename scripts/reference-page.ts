@@ -32,6 +32,10 @@ const PAGES: readonly { readonly name: JsonSchemaName; readonly intro: string }[
     intro: 'Who may call the workloads that refer to it by `oidcConfigRef`.',
   },
   {
+    name: 'MCPTelemetryConfig',
+    intro: 'Where the traces of the workloads that refer to it by `telemetryConfigRef` go.',
+  },
+  {
     name: 'MCPRemoteProxy',
     intro: 'A remote MCP server behind a proxy: a route of `extauth proxy`, and a workload of the operator.',
   },

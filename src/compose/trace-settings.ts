@@ -14,6 +14,10 @@ const SAMPLERS: readonly SamplerName[] = [
 
 const refused = (text: string): ConfigError => new ConfigError([text])
 
+/** `OTEL_SDK_DISABLED` is true, or `OTEL_TRACES_EXPORTER` none: nothing is sent, whatever documents say. */
+export const tracesAreOff = (env: Env): boolean =>
+  env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER']?.trim() === 'none'
+
 /**
  * Reads them (OpenTelemetry specification, environment variables); undefined when traces are off: no OTLP endpoint is named,
  * `OTEL_SDK_DISABLED` is true or `OTEL_TRACES_EXPORTER` is none. Throws `ConfigError`.
@@ -21,7 +25,7 @@ const refused = (text: string): ConfigError => new ConfigError([text])
 export function traceSettings(env: Env): TraceSettings | undefined {
   const text = (name: string): string | undefined => env[name]?.trim() || undefined
   const endpoint = text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? text('OTEL_EXPORTER_OTLP_ENDPOINT')
-  if (endpoint === undefined || text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined
+  if (endpoint === undefined || tracesAreOff(env)) return undefined
   const exporter = text('OTEL_TRACES_EXPORTER') ?? 'otlp'
   if (exporter === 'none') return undefined
   if (exporter !== 'otlp') throw refused('OTEL_TRACES_EXPORTER must be otlp or none')

@@ -14,6 +14,11 @@ const HOST_CHARACTER = String.raw`[!-"$-.0->A-\[\]-~]`
 export const HTTP_URL = new RegExp(`^https?://${HOST}(:${PORT})?${URL_REST}$`)
 export const HTTPS_URL = new RegExp(`^https://${HOST}(:${PORT})?${URL_REST}$`)
 
+/** HOST or HOST:PORT, or an http or https URL without query, for paths to be put behind. */
+export const HTTP_PLACE = new RegExp(
+  String.raw`^(https?://)?${HOST}(:${PORT})?(/([!-"$&->@-\[\]-~]|%[0-9A-Fa-f]{2})*)?$`,
+)
+
 /** The same without query: what paths are put behind. */
 export const HTTPS_BASE = new RegExp(String.raw`^https://${HOST}(:${PORT})?(/([!-"$&->@-\[\]-~]|%[0-9A-Fa-f]{2})*)?$`)
 

@@ -49,7 +49,14 @@ export {
 export { type SessionPolicy, SOURCE_IDENTITY, TAG_VALUE } from './aws/session-fields.ts'
 export { fillPolicy, LONGEST_POLICY, parsedTemplate } from './aws/session-policy.ts'
 export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
-export { asksFor, AUTH_SERVER_FIELDS, fieldsBelow, type FieldTable, WORKLOAD_FIELDS } from './manifest-fields/index.ts'
+export {
+  asksFor,
+  AUTH_SERVER_FIELDS,
+  fieldsBelow,
+  type FieldTable,
+  TELEMETRY_FIELDS,
+  WORKLOAD_FIELDS,
+} from './manifest-fields/index.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { CLIENT_PRESETS, withClientPresets } from './client-rules.ts'
 export { type EmbeddedAuthServer, RESERVED_CLAIMS, upstreamsInOrder } from './embedded-auth-server.ts'
@@ -81,6 +88,7 @@ export type {
   ResolvedAuthServer,
   ResolvedCache,
   ResolvedRoute,
+  ResolvedTelemetry,
   RouteAuthServer,
   SourcePlace,
   UpstreamUse,
@@ -110,6 +118,14 @@ export {
   oidcConfigRef,
   type OidcConfigRef,
 } from './workloads/oidc-callers.ts'
+export {
+  type InlineTelemetry,
+  mcpTelemetryConfig,
+  type MCPTelemetryConfig,
+  type OpenTelemetrySettings,
+  type TelemetryConfigRef,
+  tracesUrl,
+} from './workloads/telemetry.ts'
 export type { VirtualServerSpec, VirtualServerStatus } from './workloads/virtual-server.ts'
 export {
   FOREIGN_FIELDS,

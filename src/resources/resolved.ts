@@ -62,6 +62,22 @@ export interface ResolvedCache {
   readonly keySecretRefs: readonly SecretRef[]
 }
 
+/** Where the traces of a route go. */
+export interface ResolvedTelemetry {
+  /** `namespace/name` of the MCPTelemetryConfig, or of the workload that says it itself. */
+  readonly name: string
+  /** Where spans are posted. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly secretHeaders: readonly { readonly name: string; readonly ref: SecretRef }[]
+  /** Absolute; undefined: the roots of the system. */
+  readonly caCertPath: string | undefined
+  /** Share of the traces that begin here, 0 to 1. */
+  readonly samplingRate: number
+  /** Attributes of the resource, `service.name` among them. */
+  readonly attributes: Readonly<Record<string, string>>
+}
+
 export type ResolvedAuth = { [T in RunnableType]: ResolvedAuthOf<T> }[RunnableType]
 
 /** What of a route stays as its schema gives it. */
@@ -80,6 +96,8 @@ export interface ResolvedRoute extends Readonly<AsParsed> {
   readonly callers: AuthSection
   /** Where callers log in, beside the providers of `callers`; in process (authserver.md §2.6). */
   readonly authServer: RouteAuthServer | undefined
+  /** Where its traces go; undefined where its document does not say. */
+  readonly telemetry: ResolvedTelemetry | undefined
   /** Undefined only on a loopback or Unix-socket bind, and on routes for anonymous callers. */
   readonly resourceUrl: string | undefined
 }

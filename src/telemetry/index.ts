@@ -1,2 +1,5 @@
+export { openOwnReceiver } from './environment.ts'
+export { headersOfExport, openReceiver } from './receiver.ts'
 export type { SamplerName, TraceSettings } from './settings.ts'
-export { openTelemetry, type Telemetry } from './telemetry.ts'
+export { createTelemetry, type Telemetry } from './telemetry.ts'
+export type { SpanTarget } from './tracer.ts'

@@ -18,6 +18,8 @@ import { formatTraceparent, parseTraceparent } from './traceparent.ts'
 /** Where calls to other services belong while a request is on its way. */
 export interface SpanPlace {
   current: Context
+  /** Of whoever follows the request. */
+  readonly tracer: Tracer
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])

@@ -1,4 +1,5 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
 interface Value {
@@ -24,17 +25,25 @@ const objectOf = (attributes: Attributes): Record<string, string | number> =>
     attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue ?? Number.NaN)]),
   )
 
+export interface ReceiverSettings {
+  /** Serves https. Default: plain http. */
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
+  /** The status of an answer. Default 200. */
+  readonly statusOf?: (headers: IncomingHttpHeaders) => number
+}
+
 /** Takes what an exporter sends over OTLP/HTTP. */
-export async function startReceiver() {
+export async function startReceiver({ tls, statusOf = () => 200 }: ReceiverSettings = {}) {
   const requests: { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: Buffer }[] = []
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       requests.push({ path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks) })
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+      response.writeHead(statusOf(request.headers), { 'content-type': 'application/json' }).end('{}')
     })
-  })
+  }
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const resourceSpans = () =>
     requests
@@ -51,7 +60,7 @@ export async function startReceiver() {
           ).resourceSpans,
       )
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${(server.address() as AddressInfo).port}`,
     requests,
     resource: () => objectOf(resourceSpans()[0]?.resource.attributes ?? []),
     spans: (): ReceivedSpan[] =>

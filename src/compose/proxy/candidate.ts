@@ -74,6 +74,8 @@ export async function buildCandidate(
     const { places } = config
     const authServers = services.authServers.hold(config, listenUrl, rooms)
     keep({ close: () => authServers.release() })
+    const receivers = services.tracing.hold(config.routes, services.receivers, rooms.telemetry)
+    keep({ close: () => receivers.release() })
     const backends = createBackends(keep, services.backendConnections)
     const shared = createSharedParts()
     const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends, shared }
@@ -110,6 +112,7 @@ export async function buildCandidate(
     const adopt = (): void => {
       authenticators.start()
       sharedCache.adopt()
+      receivers.adopt()
     }
     return { config, runtime, held, prepared, adopt, refuse }
   } catch (error) {

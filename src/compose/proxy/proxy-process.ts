@@ -24,9 +24,9 @@ import { endingCredentials, noteEnds } from './client-credentials.ts'
 import { readinessOf } from './readiness.ts'
 import { createReloader } from './reloader.ts'
 import { observersOf } from '../observers.ts'
-import { traceSettings } from '../trace-settings.ts'
+import { tracesAreOff, traceSettings } from '../trace-settings.ts'
 import { VERSION } from '../version.ts'
-import type { Telemetry } from '../../telemetry/index.ts'
+import { createTracing, type Tracing } from './tracing.ts'
 import { openTlsMaterial } from '../tls-material.ts'
 
 export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
@@ -96,9 +96,9 @@ export async function startProxy(
   await common?.prepare(first)
   const rooms = await loadRooms(first)
   const { secretsDirectory, maxCredentials } = first
-  const telemetry = await openTraces(options.env, closers)
+  const tracing = await openTraces(options.env, closers)
   const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
-  const services = createServices({ ...options, secretsDirectory, maxCredentials, memory, clock, common, telemetry })
+  const services = createServices({ ...options, secretsDirectory, maxCredentials, memory, clock, common, tracing })
   const { metrics, cache, decisions, stores } = services
   closers.keep(stores)
   const { isInline = false } = options
@@ -122,7 +122,7 @@ export async function startProxy(
     common,
     isInline,
     tls: tlsMaterial,
-    observer: observersOf([inspector?.observer, telemetry?.observer]),
+    observer: observersOf([inspector?.observer, tracing.observer]),
   }
   const proxy = await placedListener(first.places, 'listen', () => listen(first, services, closers, how))
   let isDraining = false
@@ -176,12 +176,12 @@ export async function startProxy(
   return running
 }
 
-/** Traces, where the environment names a receiver; what they need is loaded only then. Throws `ConfigError`. */
-async function openTraces(env: ProxyProcessOptions['env'], closers: Closers): Promise<Telemetry | undefined> {
+/** Traces, to the receiver that the environment names; what they need is loaded only then. Throws `ConfigError`. */
+async function openTraces(env: ProxyProcessOptions['env'], closers: Closers): Promise<Tracing> {
   const settings = traceSettings(env)
-  if (settings === undefined) return undefined
-  const { openTelemetry } = await import('../../telemetry/index.ts')
-  return closers.keep(await openTelemetry(settings, VERSION))
+  if (settings === undefined) return createTracing(undefined, tracesAreOff(env))
+  const { createTelemetry, openOwnReceiver } = await import('../../telemetry/index.ts')
+  return createTracing(createTelemetry(closers.keep(await openOwnReceiver(settings, VERSION))), false)
 }
 
 interface ListenerParts {

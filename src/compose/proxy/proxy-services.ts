@@ -12,7 +12,7 @@ import { type Authenticators, createAuthenticators } from './authenticators.ts'
 import { type NamedFiles, openNamedFiles } from '../named-files.ts'
 import { describeEgress, egressFrom } from '../egress.ts'
 import { type LateStores, lateStores } from './late-stores.ts'
-import type { Telemetry } from '../../telemetry/index.ts'
+import { createTracing, type ReceiverDeps, type Tracing } from './tracing.ts'
 import { countLostLines, type ReportingLog, openMetrics, type OpenMetrics } from '../../report/index.ts'
 import { createNamedSeries, withSeries } from '../named-series.ts'
 import { type MemoryShares, memorySharesOf } from '../memory-limit.ts'
@@ -21,6 +21,9 @@ import { stsEndpoints } from '../sts-endpoint.ts'
 
 /** What lives as long as the process, whatever configuration is in force. */
 export interface Services {
+  readonly tracing: Tracing
+  /** With what receivers of traces are reached; what is sent to them is not followed itself. */
+  readonly receivers: ReceiverDeps
   readonly clock: Clock
   readonly log: Log
   readonly metrics: OpenMetrics
@@ -47,7 +50,7 @@ export interface Services {
 
 export interface ServicesOptions {
   /** Follows what is asked of other services. */
-  readonly telemetry?: Pick<Telemetry, 'traced'> | undefined
+  readonly tracing?: Tracing | undefined
   readonly secretsDirectory: string
   readonly maxCredentials: number | undefined
   /** How much of the memory is for what is remembered. Default: the shares of one process. */
@@ -87,13 +90,14 @@ export function createServices(options: ServicesOptions): Services {
   const egress = egressProxy === undefined ? {} : { egressProxy }
   const plain: ObtainDeps['outbound'] = (wanted) =>
     withSeries(series, wanted.name, createOutbound({ ...wanted, ...clocks, metrics, protections, ...egress }))
-  const { telemetry } = options
-  const outbound: ObtainDeps['outbound'] =
-    telemetry === undefined ? plain : (wanted) => telemetry.traced(plain(wanted), wanted.name)
+  const { tracing = createTracing(undefined, false) } = options
+  const outbound: ObtainDeps['outbound'] = (wanted) => tracing.traced(plain(wanted), wanted.name)
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
   const namedFiles = openNamedFiles(log, env)
   const stores = lateStores({ clock, log, metrics, random: Math.random, memory: common?.memory }, options.stores)
   return {
+    tracing,
+    receivers: { outbound: plain, secrets, namedFiles, log },
     clock,
     log,
     metrics,

@@ -39,6 +39,7 @@ export type CheckName =
   | 'upstream.user-info'
   | 'authserver'
   | 'store'
+  | 'traces'
   | 'clock'
 
 /** One line of `extauth check`. */

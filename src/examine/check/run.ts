@@ -80,10 +80,12 @@ export async function runChecks(
       processSection(context, services),
       ...servers,
       ...routes.map((route) =>
-        routeSection(route, reachable, {
-          ...context,
-          obtain: { ...context.obtain, onMatcherError: route.onMatcherError },
-        }),
+        routeSection(
+          route,
+          reachable,
+          { ...context, obtain: { ...context.obtain, onMatcherError: route.onMatcherError } },
+          services,
+        ),
       ),
     ]
     const limit = createLimit(MOST_AT_ONCE)

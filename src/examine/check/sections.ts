@@ -15,6 +15,7 @@ import { type CheckContext, STEP_MS } from './context.ts'
 import { checkCredential } from './credential.ts'
 import { checkFile, checkPair } from './files.ts'
 import { providerTasks } from './providers.ts'
+import { checkReceiver } from './receiver.ts'
 import { checkResource } from './resource.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
@@ -29,8 +30,13 @@ export interface Section {
 }
 
 /** What one route needs. */
-export function routeSection(route: ResolvedRoute, listenUrl: string | undefined, context: CheckContext): Section {
-  const { name, auth, target, callers, headerForward } = route
+export function routeSection(
+  route: ResolvedRoute,
+  listenUrl: string | undefined,
+  context: CheckContext,
+  services: Services,
+): Section {
+  const { name, auth, target, callers, headerForward, telemetry } = route
   return {
     // The query of a target may hold a key.
     title: `route ${name} → ${target.origin}${target.path} (${auth.type})`,
@@ -47,6 +53,7 @@ export function routeSection(route: ResolvedRoute, listenUrl: string | undefined
       async () => (await checkCaller(route, context)).lines,
       () => checkResource(route, listenUrl, context),
       () => backendLines(route, context),
+      ...(telemetry === undefined ? [] : [() => checkReceiver(telemetry, context, services)]),
     ],
   }
 }

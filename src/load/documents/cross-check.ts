@@ -6,6 +6,14 @@ import { sectionWarnings } from './warnings.ts'
 
 const key = (...parts: readonly string[]): string => parts.join('\n')
 
+/** What a reference leads to. */
+const KINDS = {
+  externalAuth: 'MCPExternalAuthConfig',
+  authServer: 'MCPExternalAuthConfig',
+  callers: 'MCPOIDCConfig',
+  telemetry: 'MCPTelemetryConfig',
+} as const satisfies Record<FoundReference['role'], string>
+
 /** What only several documents together can show: duplicates, references that lead nowhere, and their rules. */
 export function crossCheck(loading: Loading): void {
   const declared = duplicates(loading)
@@ -15,7 +23,7 @@ export function crossCheck(loading: Loading): void {
   for (const referrer of loading.declared) {
     for (const reference of referrer.references) {
       checkReference(loading, declared, referrer, reference)
-      if (reference.role === 'callers') continue
+      if (KINDS[reference.role] !== 'MCPExternalAuthConfig') continue
       checkTarget(loading, auths.get(key(referrer.namespace, reference.name)), referrer, reference)
     }
   }
@@ -84,7 +92,7 @@ function checkReference(
   { place, namespace }: Declared,
   { name, path, role }: FoundReference,
 ): void {
-  const kind = role === 'callers' ? 'MCPOIDCConfig' : 'MCPExternalAuthConfig'
+  const kind = KINDS[role]
   if (declared.has(key(kind, namespace, name))) return
   loading.problems.push(place.problem(path, nowhere([...declared.values()], { kind, namespace, name })))
 }

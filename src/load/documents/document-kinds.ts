@@ -15,6 +15,7 @@ const ALSO_LOADED: readonly string[] = ['toolhive.stacklok.dev']
 export const OUR_KINDS = [
   'MCPExternalAuthConfig',
   'MCPOIDCConfig',
+  'MCPTelemetryConfig',
   'ProxyConfig',
   'RoleTest',
   ...WORKLOAD_KINDS,
@@ -27,7 +28,6 @@ const NEIGHBOURS: ReadonlySet<string> = new Set([
   'MCPAuthzConfig',
   'MCPGroup',
   'MCPRegistry',
-  'MCPTelemetryConfig',
   'MCPToolConfig',
   'MCPWebhookConfig',
   'VirtualMCPCompositeToolDefinition',

@@ -2,6 +2,7 @@ import type {
   ManifestSection,
   MCPExternalAuthConfig,
   MCPOIDCConfig,
+  MCPTelemetryConfig,
   ProxyConfig,
   RegistryConfig,
   RoleTest,
@@ -18,7 +19,7 @@ export interface Declared {
   readonly namespace: string
   readonly name: string
   readonly place: Located<unknown>
-  /** Its references to MCPExternalAuthConfig and MCPOIDCConfig. */
+  /** Its references to MCPExternalAuthConfig, MCPOIDCConfig and MCPTelemetryConfig. */
   readonly references: readonly FoundReference[]
 }
 
@@ -26,6 +27,7 @@ export interface Declared {
 export interface Loaded {
   readonly auths: readonly LocatedAuth[]
   readonly oidcConfigs: readonly LocatedOidcConfig[]
+  readonly telemetryConfigs: readonly LocatedTelemetryConfig[]
   readonly proxies: readonly Located<ProxyConfig>[]
   readonly workloads: readonly Located<Workload>[]
   readonly registries: readonly Located<RegistryConfig>[]
@@ -60,12 +62,18 @@ export interface LocatedOidcConfig extends Located<MCPOIDCConfig> {
   readonly configHash: string
 }
 
+/** An MCPTelemetryConfig with the hash of its spec. */
+export interface LocatedTelemetryConfig extends Located<MCPTelemetryConfig> {
+  readonly configHash: string
+}
+
 /** `Loaded` while it is being filled. */
 export type Loading = { -readonly [K in keyof Loaded]: Loaded[K] extends readonly (infer T)[] ? T[] : Loaded[K] }
 
 export const nothingLoaded = (): Loading => ({
   auths: [],
   oidcConfigs: [],
+  telemetryConfigs: [],
   proxies: [],
   workloads: [],
   registries: [],

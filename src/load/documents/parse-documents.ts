@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import {
   manifestSection,
-  mcpOidcConfig,
   typedSpec,
   configHash,
   externalAuthConfig,
@@ -16,8 +15,8 @@ import {
   WORKLOAD_KINDS,
   type WorkloadKind,
 } from '../../resources/index.ts'
-import { describedProvider } from '../workloads/manifest-callers.ts'
 import { toWorkload } from '../workloads/workload.ts'
+import { addOidcConfig, addTelemetryConfig } from './shared-configs.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
 import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
@@ -30,7 +29,7 @@ import { nearest } from '../../core/index.ts'
 import { fileProblem, pathText, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { referencesOf } from './references.ts'
 import { tellRoutes } from '../routes/tell-routes.ts'
-import { providerHttp, refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
+import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import { fullBudget, objectBudget, YAML_LIMITS } from '../yaml/yaml-limits.ts'
 import { readYaml } from '../yaml/yaml.ts'
 
@@ -47,7 +46,6 @@ export interface ParseOptions {
 
 const SCHEMAS = {
   MCPExternalAuthConfig: once(externalAuthConfig),
-  MCPOIDCConfig: once(mcpOidcConfig),
   ProxyConfig: once(proxyConfig),
   RegistryConfig: once(registryConfig),
   RoleTest: once(roleTest),
@@ -186,6 +184,7 @@ function addOurs(
     const field = isRecord(value.spec) ? String(value.spec.type) : ''
     loading.warnings.push(...typeWarnings(auth, typedSpec(document.spec), ['spec', field]))
   } else if (kind === 'MCPOIDCConfig') addOidcConfig(reader, value, place)
+  else if (kind === 'MCPTelemetryConfig') addTelemetryConfig(reader, value, place)
   else if (kind === 'ProxyConfig') {
     const document = reader.check(SCHEMAS.ProxyConfig(), value, place)
     if (document !== undefined) loading.proxies.push({ ...place, document })
@@ -207,17 +206,6 @@ function withPresets(value: Readonly<Record<string, unknown>>, kind: DocumentKin
   const { spec } = value
   if (!isRecord(spec) || spec[field] === undefined) return value
   return { ...value, spec: { ...spec, [field]: withClientPresets(spec[field]) } }
-}
-
-function addOidcConfig(reader: Reader, value: unknown, place: Located<unknown>): void {
-  const { loading } = reader
-  const document = reader.check(SCHEMAS.MCPOIDCConfig(), value, place)
-  if (document === undefined) return
-  loading.oidcConfigs.push({ ...place, document, configHash: configHash(document.spec) })
-  const { provider, urlPath } = describedProvider(document)
-  const { refused, warnings } = providerHttp(place, provider, urlPath)
-  loading.problems.push(...refused)
-  loading.warnings.push(...warnings)
 }
 
 function addRoleTest(reader: Reader, value: unknown, place: Located<unknown>): void {

@@ -86,6 +86,8 @@ class Users {
   readonly #callersByManifest: Groups
   /** By the files of their callers, and by the ends of the paths of these. */
   readonly #byFile: Groups
+  /** By the names of the MCPTelemetryConfigs that say where their traces go. */
+  readonly #byTelemetry: Groups
 
   constructor(inputs: PlaceInputs) {
     const { routes, drafts } = inputs
@@ -100,6 +102,7 @@ class Users {
     this.#byManifest = grouped(manifests, ofManifest, nameOfDraft)
     this.#callersByManifest = grouped(withCallers, ofManifest, nameOfDraft)
     this.#byFile = grouped(routes, filesOfCallers, nameOf)
+    this.#byTelemetry = grouped(routes, telemetryOf, nameOf)
   }
 
   /** `named` with the routes that use it; undefined for what this process leaves alone. */
@@ -122,6 +125,8 @@ class Users {
         const name = proxy.document.spec.routes[Number(index)]?.name
         return name !== undefined && this.#names.has(name) ? [name] : undefined
       }
+      case 'MCPTelemetryConfig':
+        return this.#byTelemetry.get(at.name)
       case 'AuthSection':
       case 'MCPOIDCConfig':
         return this.#callersWith(named)
@@ -143,6 +148,9 @@ const authsOf = ({ auth, authServer }: ResolvedRoute): string[] =>
   [auth, authServer?.server].flatMap((part) =>
     part === undefined ? [] : [placeKey(part.source, part.name.split('/').at(-1) ?? '')],
   )
+
+const telemetryOf = ({ telemetry }: ResolvedRoute): string[] =>
+  telemetry === undefined ? [] : [telemetry.name.split('/').at(-1) ?? '']
 
 /** The files of a route's callers; those of secrets also as `NAME/KEY`, wherever the directory of the secrets is. */
 function filesOfCallers({ callers }: ResolvedRoute): string[] {

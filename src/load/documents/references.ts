@@ -1,12 +1,12 @@
 import type { DocumentKind } from './document-kinds.ts'
 import { isRecord } from '../../fields/index.ts'
 
-/** A reference to an MCPExternalAuthConfig or MCPOIDCConfig as it is written, in a document that may have other problems. */
+/** A reference to an MCPExternalAuthConfig, MCPOIDCConfig or MCPTelemetryConfig as it is written, in a document that may have other problems. */
 export interface FoundReference {
   readonly name: string
   readonly path: readonly PropertyKey[]
-  /** Whether it says how the backend is reached, where callers log in, or who they are. */
-  readonly role: 'externalAuth' | 'authServer' | 'callers'
+  /** Whether it says how the backend is reached, where callers log in, who they are, or where its traces go. */
+  readonly role: 'externalAuth' | 'authServer' | 'callers' | 'telemetry'
 }
 
 /** All references of a document, so that one that leads nowhere is told about in the same run as other problems. */
@@ -15,6 +15,7 @@ export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, 
   switch (kind) {
     case 'MCPExternalAuthConfig':
     case 'MCPOIDCConfig':
+    case 'MCPTelemetryConfig':
       return []
     case 'ProxyConfig':
       return [
@@ -26,6 +27,7 @@ export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, 
       const base = ['spec', 'outgoingAuth']
       const backends = member(outgoing, 'backends')
       return [
+        ...telemetry(spec),
         ...externalAuth(member(outgoing, 'default'), [...base, 'default']),
         ...Object.entries(isRecord(backends) ? backends : {}).flatMap(([name, entry]) =>
           externalAuth(entry, [...base, 'backends', name]),
@@ -40,10 +42,11 @@ export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, 
     case 'MCPServer':
       return [
         ...ownReferences(spec, ['spec']),
+        ...telemetry(spec),
         ...found(member(member(spec, 'oidcConfigRef'), 'name'), ['spec', 'oidcConfigRef', 'name'], 'callers'),
       ]
     default:
-      return ownReferences(spec, ['spec'])
+      return [...ownReferences(spec, ['spec']), ...telemetry(spec)]
   }
 }
 
@@ -67,6 +70,9 @@ const externalAuth = (object: unknown, path: Path): FoundReference[] =>
 
 const authServerRef = (object: unknown, path: Path): FoundReference[] =>
   found(member(member(object, 'authServerRef'), 'name'), [...path, 'authServerRef', 'name'], 'authServer')
+
+const telemetry = (spec: unknown): FoundReference[] =>
+  found(member(member(spec, 'telemetryConfigRef'), 'name'), ['spec', 'telemetryConfigRef', 'name'], 'telemetry')
 
 /** A discovered backend names its config as a text; an object with `name` is taken too. */
 const discovered = (value: unknown, path: Path): FoundReference[] =>

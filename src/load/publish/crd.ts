@@ -1,12 +1,19 @@
 import type { z } from 'zod'
 import { API_VERSIONS, DEFAULT_API_GROUP, NEWEST_VERSION } from '../documents/document-kinds.ts'
-import { externalAuthConfig, mcpOidcConfig, referringStatus, WORKLOAD_KINDS, workload } from '../../resources/index.ts'
+import {
+  externalAuthConfig,
+  mcpOidcConfig,
+  mcpTelemetryConfig,
+  referringStatus,
+  WORKLOAD_KINDS,
+  workload,
+} from '../../resources/index.ts'
 import { UNSTRUCTURED } from '../../fields/index.ts'
 import { inputSchema, type Json } from './json-schema.ts'
 import { saidOnce, wordless } from './words.ts'
 
 /** The kinds that a cluster stores. */
-export const CRD_KINDS = ['MCPExternalAuthConfig', 'MCPOIDCConfig', ...WORKLOAD_KINDS] as const
+export const CRD_KINDS = ['MCPExternalAuthConfig', 'MCPOIDCConfig', 'MCPTelemetryConfig', ...WORKLOAD_KINDS] as const
 export type CrdKind = (typeof CRD_KINDS)[number]
 
 interface CrdNames {
@@ -49,6 +56,13 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
     shortNames: ['mcpoidc'],
     description: 'Who may call the MCP servers and proxies that refer to it.',
     columns: CONFIG_COLUMNS,
+    isForeign: false,
+  },
+  MCPTelemetryConfig: {
+    plural: 'mcptelemetryconfigs',
+    shortNames: ['mcpotel'],
+    description: 'Where the traces of the MCP proxies that refer to it go.',
+    columns: [column('Endpoint', '.spec.openTelemetry.endpoint'), ...CONFIG_COLUMNS.slice(1)],
     isForeign: false,
   },
   MCPRemoteProxy: {
@@ -167,6 +181,7 @@ function openApiSchema(kind: CrdKind): Json {
 
 const schemaOf = (kind: CrdKind) => {
   if (kind === 'MCPExternalAuthConfig') return externalAuthConfig()
+  if (kind === 'MCPTelemetryConfig') return mcpTelemetryConfig()
   return kind === 'MCPOIDCConfig' ? mcpOidcConfig() : workload(kind)
 }
 
@@ -175,7 +190,7 @@ const NOT_LOOKED_AT = { observedGeneration: -1 }
 
 /** The kinds whose status is the operator's alone; that of others has more in it than it writes. */
 const hasOwnStatus = (kind: CrdKind): boolean =>
-  kind === 'MCPExternalAuthConfig' || kind === 'MCPOIDCConfig' || kind === 'MCPRemoteProxy'
+  kind === 'MCPRemoteProxy' || !WORKLOAD_KINDS.some((one) => one === kind)
 
 /** What zod knows, as a structural schema: only the keywords that a CRD may have, rules as CEL. */
 function structural(schema: z.ZodType, isForeign: boolean): Json {

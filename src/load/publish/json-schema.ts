@@ -3,6 +3,7 @@ import {
   authSection,
   externalAuthConfig,
   mcpOidcConfig,
+  mcpTelemetryConfig,
   proxyConfig,
   registryConfig,
   roleTest,
@@ -13,6 +14,7 @@ import { rulesOf, UNSTRUCTURED } from '../../fields/index.ts'
 const SCHEMAS = {
   MCPExternalAuthConfig: externalAuthConfig,
   MCPOIDCConfig: mcpOidcConfig,
+  MCPTelemetryConfig: mcpTelemetryConfig,
   ProxyConfig: proxyConfig,
   RegistryConfig: registryConfig,
   RoleTest: roleTest,

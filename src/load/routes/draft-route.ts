@@ -5,6 +5,7 @@ import {
   route as routeSchema,
   type ResolvedAuthServer,
   type ResolvedRoute,
+  type ResolvedTelemetry,
   configHash,
   type RouteSettings,
 } from '../../resources/index.ts'
@@ -85,6 +86,7 @@ export function routeOfManifest(
   backend: Backend,
   isOnly: boolean,
   { section: ownCallers, isLost }: FoundCallers,
+  telemetry: ResolvedTelemetry | undefined,
   secretsDirectory: string,
 ): DraftRoute {
   const { kind, authServer, callers, settings, caBundle } = manifest.document
@@ -101,10 +103,13 @@ export function routeOfManifest(
   const isVirtual = kind === 'VirtualMCPServer'
   return {
     origin: 'manifest',
-    settings: defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file, {
-      ...settings,
-      targetTls: caBundle && { caCertPath: fileOfBundle(caBundle, secretsDirectory), insecureSkipVerify: false },
-    }),
+    settings: {
+      ...defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file, {
+        ...settings,
+        targetTls: caBundle && { caCertPath: fileOfBundle(caBundle, secretsDirectory), insecureSkipVerify: false },
+      }),
+      telemetry,
+    },
     // An authorization server alone means that the backend gets the token of its first upstream (authserver.md §2.3).
     authName: (externalAuth ?? authServer)?.name,
     authServer: externalAuth === undefined ? ownServer(manifest) : (authServer ?? ownServer(manifest)),
@@ -177,6 +182,7 @@ function settingsOf(
     ...route,
     exactTarget: isManifest && target.path !== '/',
     target,
+    telemetry: undefined,
     targetTls: tls === undefined ? undefined : { ...tls, ...files },
   }
 }

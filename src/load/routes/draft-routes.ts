@@ -4,6 +4,7 @@ import { once, httpUrl } from '../../fields/index.ts'
 import type { Loaded } from '../documents/loaded.ts'
 import { fileProblem, type Located, type Problem } from '../documents/problem.ts'
 import { proxyConfig, type ProxyConfig } from '../../resources/index.ts'
+import { telemetryOfManifest } from './resolve-telemetry.ts'
 import { callersOfManifest, type CallersElsewhere } from './resolve-manifest-callers.ts'
 
 /** The settings of a process without a ProxyConfig. */
@@ -39,8 +40,9 @@ export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
     if (manifest.document.backends.length > 0)
       for (const { path, says } of manifest.document.refused) problems.push(manifest.problem(path, says, { at: 'key' }))
     const callers = callersOfManifest(manifest, loaded, elsewhere, secretsDirectory, inputs)
+    const telemetry = telemetryOfManifest(manifest.document, loaded, secretsDirectory)
     return manifest.document.backends.map((backend) =>
-      routeOfManifest(manifest, backend, isOnly, callers, secretsDirectory),
+      routeOfManifest(manifest, backend, isOnly, callers, telemetry, secretsDirectory),
     )
   })
   return [

@@ -4,9 +4,11 @@ import {
   type CaBundleRef,
   type EmbeddedAuthServer,
   fieldsBelow,
+  type InlineTelemetry,
   type ParsedWorkload,
   type RemoteSpec,
   type RouteSettings,
+  type TelemetryConfigRef,
   type VirtualServerSpec,
   type VirtualServerStatus,
   WORKLOAD_FIELDS,
@@ -29,6 +31,11 @@ export interface Workload {
   readonly settings: RouteSettings
   /** The authorities of what it is a proxy for. */
   readonly caBundle: CaBundleRef | undefined
+  /** Where its traces go: an MCPTelemetryConfig, or what it says itself. */
+  readonly telemetry:
+    | { readonly reference: TelemetryConfigRef }
+    | { readonly inline: InlineTelemetry; readonly reference?: undefined }
+    | undefined
   /** Fields that are refused where it becomes routes: they restrict what nothing here does. */
   readonly refused: readonly { readonly path: readonly string[]; readonly says: string }[]
   /** The authorization server that is part of a VirtualMCPServer. */
@@ -55,6 +62,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
           : manifestCallers(spec.incomingAuth, ['spec', 'incomingAuth'], named.namespace),
       settings: {},
       caBundle: undefined,
+      telemetry: spec.telemetryConfigRef && { reference: spec.telemetryConfigRef },
       refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'refused')
         .filter(([path, { asks, hasWaysOut }]) => hasWaysOut !== true && asksFor(spec, path, asks))
         .map(([path, { says }]) => ({ path: ['spec', ...path.split('.')], says })),
@@ -80,6 +88,9 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       sseKeepAlive: spec.sseKeepAlive,
     },
     caBundle: spec.caBundleRef,
+    telemetry:
+      (spec.telemetryConfigRef && { reference: spec.telemetryConfigRef }) ??
+      (spec.telemetry && { inline: spec.telemetry }),
     authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
     // The schema has refused it.
     refused: [],

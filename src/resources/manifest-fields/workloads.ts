@@ -32,9 +32,6 @@ const NOT_EVALUATED: FieldTable = {
   toolConfigRef: refusedCallers('filters tools, which is not done here'),
 }
 
-const TELEMETRY = told(
-  'traces and metrics are those of the process: OTEL_EXPORTER_OTLP_ENDPOINT, in a cluster by podTemplateSpec, and the admin listener',
-)
 const SESSIONS = told('sessions are those of the remote server, and nothing of them is kept here')
 
 const MCPRemoteProxy: FieldTable = {
@@ -53,8 +50,8 @@ const MCPRemoteProxy: FieldTable = {
   'audit.enabled': NO_TRAIL,
   rateLimiting: NO_RATES,
   webhookConfigRef: NO_WEBHOOKS,
-  telemetryConfigRef: TELEMETRY,
-  telemetry: TELEMETRY,
+  telemetryConfigRef: runs(),
+  telemetry: runs('the earlier way to say it; its fields are those of MCPTelemetryConfig, headers as `NAME=VALUE`'),
   sessionStorage: SESSIONS,
   endpointPrefix: told('paths are those of the remote server'),
   trustProxyHeaders: told('whose `Forwarded` is believed is `listen.trustedProxies` of a ProxyConfig'),
@@ -81,7 +78,7 @@ const VirtualMCPServer: FieldTable = {
   authServerConfig: runs('its fields are those of `embeddedAuthServer`'),
   groupRef: told('groups belong to another controller'),
   embeddingServerRef: told('tools are not searched here'),
-  telemetryConfigRef: TELEMETRY,
+  telemetryConfigRef: runs('for the backends that `status.discoveredBackends` has'),
   sessionStorage: SESSIONS,
   sessionAffinity: OWN_PODS,
   replicas: OWN_PODS,
@@ -112,8 +109,9 @@ const MCPServer: FieldTable = {
   externalAuthConfigRef: runs('it is counted, and has to be there'),
   authServerRef: runs('it is counted, and has to be there'),
   oidcConfigRef: runs('it is counted, and has to be there'),
+  telemetryConfigRef: runs('it is counted, and has to be there'),
   ...Object.fromEntries(
-    'args audit authzConfig authzConfigRef backendReplicas endpointPrefix env groupRef image mcpPort permissionProfile podTemplateSpec proxyMode proxyPort rateLimiting replicas resourceOverrides resources secrets serviceAccount sessionAffinity sessionStorage telemetryConfigRef toolConfigRef transport trustProxyHeaders volumes webhookConfigRef'
+    'args audit authzConfig authzConfigRef backendReplicas endpointPrefix env groupRef image mcpPort permissionProfile podTemplateSpec proxyMode proxyPort rateLimiting replicas resourceOverrides resources secrets serviceAccount sessionAffinity sessionStorage toolConfigRef transport trustProxyHeaders volumes webhookConfigRef'
       .split(' ')
       .map((name) => [name, told(THEIRS)]),
   ),

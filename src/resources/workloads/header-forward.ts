@@ -14,7 +14,7 @@ import {
 } from '../../fields/index.ts'
 
 /** More are a mistake, and each costs each request. */
-const MAX_HEADERS = 32
+export const MAX_HEADERS = 32
 
 /** A value on one line; what else it may not be is said below. */
 const headerText = () =>
@@ -24,7 +24,8 @@ const headerText = () =>
     .max(8192)
     .regex(/^\P{Cc}*$/u, { error: 'expected one line without control characters', abort: true })
 
-const plaintext = () =>
+/** Headers with their values. */
+export const plainHeaders = () =>
   withCel(
     z.record(headerName().min(1), headerText()).meta({ maxProperties: MAX_HEADERS }),
     'self.all(name, size(name) >= 1 && size(name) <= 256)',
@@ -55,7 +56,7 @@ const fromSecret = () =>
 export const headerForward = () =>
   withRules(
     z.strictObject({
-      addPlaintextHeaders: plaintext().default({}).describe('Headers with their values.'),
+      addPlaintextHeaders: plainHeaders().default({}).describe('Headers with their values.'),
       addHeadersFromSecret: fromSecret().default([]).describe('Headers whose values are secrets.'),
     }),
     [

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { embeddedAuthServer } from '../embedded-auth-server.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
 import { exclusive, withCel, withRules, httpUrl, objectName } from '../../fields/index.ts'
+import { telemetryConfigRef, TRACES } from './telemetry.ts'
 import { EXTERNAL_AUTH, reference, resourceUrl } from './workload-fields.ts'
 
 /** How a VirtualMCPServer authenticates to backends: by what was discovered with them, or by a config that it names. */
@@ -42,6 +43,7 @@ export const virtualServerSpec = () =>
       .optional()
       .describe('Who may call.'),
     resourceUrl: resourceUrl(),
+    telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
   })
 
 /** `status` of VirtualMCPServer: what is behind it. An empty text is how Go says that there is none. */

@@ -16,6 +16,7 @@ import {
 import { type FieldTable, refusals, tabledFields, WORKLOAD_FIELDS } from '../manifest-fields/index.ts'
 import { noMetadataTarget } from './metadata-access.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
+import { inlineTelemetry, telemetryConfigRef, TRACES } from './telemetry.ts'
 import { limits, timeouts } from '../proxy-config.ts'
 import { podFields, remoteProxyStatus } from './remote-proxy.ts'
 import { virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
@@ -90,6 +91,7 @@ const SPECS = {
       port: port(),
       ...authReferences(),
       oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
+      telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
     }),
   MCPRemoteProxy: () =>
     remote(
@@ -102,8 +104,11 @@ const SPECS = {
         ...callerFields(),
         ...routeFields(),
         ...podFields(),
+        telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
+        telemetry: inlineTelemetry().optional().describe('Where traces go, said here.'),
       },
       [
+        exclusive('telemetry', 'telemetryConfigRef'),
         exclusive('port', 'proxyPort'),
         exclusive('serviceAccountName', 'serviceAccount'),
         exclusive('serviceAccountName', 'awsRoleArn'),

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { vi } from 'vitest'
 import type { Sockets } from '../../support/sockets.ts'
-import { extauth, type Running } from '../process.ts'
+import { extauth, type ProcessOptions, type Running } from '../process.ts'
 import { configFolder } from '../run.ts'
 
 /** So long an answer goes on after the signal: several times what ends a process that does not drain. */
@@ -37,9 +37,13 @@ export async function startWith(
   sockets: Sockets,
   files: Readonly<Record<string, string | Buffer>>,
   args: readonly string[],
+  options: ProcessOptions = {},
 ): Promise<Running & { readonly directory: string }> {
   const folder = await configFolder(files)
-  const running = extauth(args.map((arg) => arg.replace('{dir}', folder.directory)))
+  const running = extauth(
+    args.map((arg) => arg.replace('{dir}', folder.directory)),
+    options,
+  )
   sockets.closing({
     async close() {
       running.process.kill('SIGKILL')

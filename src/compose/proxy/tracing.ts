@@ -1,0 +1,113 @@
+import { type Hold, type Log, type Outbound, RefCountedPool, type RequestObserver } from '../../core/index.ts'
+import type { ObtainDeps } from '../../obtain/index.ts'
+import { canonicalJson, type ResolvedRoute, type ResolvedTelemetry } from '../../resources/index.ts'
+import type { OpenSecrets } from '../../secrets/index.ts'
+import type { SpanTarget, Telemetry } from '../../telemetry/index.ts'
+import type * as telemetryRoom from '../../telemetry/index.ts'
+import type { NamedFiles } from '../named-files.ts'
+import { VERSION } from '../version.ts'
+
+/** What receivers that documents name are reached with. */
+export interface ReceiverDeps {
+  readonly outbound: ObtainDeps['outbound']
+  readonly secrets: OpenSecrets
+  readonly namedFiles: NamedFiles
+  readonly log: Log
+}
+
+/** The receivers of one configuration. */
+export interface HeldReceivers {
+  /** Its routes are followed for them from now on. */
+  adopt(): void
+  release(): Promise<void>
+}
+
+/** Traces of a process: for a receiver of its own, and for those that its documents name. */
+export interface Tracing {
+  readonly observer: RequestObserver
+  /** The same client; its requests are followed as what they are made for is. */
+  traced(outbound: Outbound, service: string): Outbound
+  /** Opens what these routes name, each once; what another configuration has open stays as it is. */
+  hold(routes: readonly ResolvedRoute[], deps: ReceiverDeps, room: typeof telemetryRoom | undefined): HeldReceivers
+}
+
+const NO_RECEIVERS: HeldReceivers = { adopt() {}, release: () => Promise.resolve() }
+
+/**
+ * `own`: what follows for the receiver of the process. `isOff`: nothing is sent anywhere, whatever documents say
+ * (`OTEL_SDK_DISABLED`). Until a document names a receiver, nothing of OpenTelemetry is loaded or asked for it.
+ */
+export function createTracing(own: Telemetry | undefined, isOff: boolean): Tracing {
+  const pool = new RefCountedPool<SpanTarget>((target) => target.close())
+  let current = own
+  return {
+    observer: { arrived: (inbound) => current?.observer.arrived(inbound) },
+    traced(outbound, service) {
+      let known: { readonly by: Telemetry; readonly client: Outbound } | undefined
+      return {
+        request(request) {
+          if (current === undefined) return outbound.request(request)
+          if (known?.by !== current) known = { by: current, client: current.traced(outbound, service) }
+          return known.client.request(request)
+        },
+        close: () => outbound.close(),
+      }
+    },
+    hold(routes, deps, room) {
+      const named = routes.flatMap(({ name, telemetry }) => (telemetry === undefined ? [] : [{ name, telemetry }]))
+      if (named.length === 0 || room === undefined || isOff) {
+        return { ...NO_RECEIVERS, adopt: () => current?.use(new Map()) }
+      }
+      const held: Hold<SpanTarget> = pool.hold()
+      const targets = new Map(
+        named.map(({ name, telemetry }) => [
+          name,
+          held.get(canonicalJson(telemetry), () => openNamed(telemetry, deps, room)),
+        ]),
+      )
+      return {
+        adopt: () => (current ??= room.createTelemetry(undefined)).use(targets),
+        release: () => held.release(),
+      }
+    },
+  }
+}
+
+const DEADLINE_MS = 10_000
+const MAX_BYTES = 64 * 1024
+
+/** How a receiver is reached: 10 s, 64 KiB, one retry. */
+export function openReceiverClient(
+  { name, url, caCertPath, secretHeaders }: ResolvedTelemetry,
+  { outbound, secrets, namedFiles }: Pick<ReceiverDeps, 'outbound' | 'secrets' | 'namedFiles'>,
+) {
+  const [heldSecrets, files] = [secrets.hold(), namedFiles.hold()]
+  const client = outbound({
+    name,
+    service: JSON.stringify(['traces', url, caCertPath ?? '']),
+    deadlineMs: DEADLINE_MS,
+    maxBytes: MAX_BYTES,
+    retry: true,
+    ...(caCertPath === undefined ? {} : { caCert: files.certificate(caCertPath) }),
+  })
+  return {
+    secretHeaders: secretHeaders.map(({ name: header, ref }) => ({ name: header, value: heldSecrets.handle(ref) })),
+    outbound: {
+      request: client.request.bind(client),
+      async close() {
+        await client.close()
+        heldSecrets.release()
+        files.release()
+      },
+    } satisfies Outbound,
+  }
+}
+
+/** Its secrets and files are its own, as it may outlast the configuration that opened it. */
+const openNamed = (telemetry: ResolvedTelemetry, deps: ReceiverDeps, room: typeof telemetryRoom): SpanTarget =>
+  room.openReceiver({
+    ...telemetry,
+    ...openReceiverClient(telemetry, deps),
+    log: deps.log,
+    version: VERSION,
+  })

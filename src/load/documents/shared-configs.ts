@@ -1,0 +1,43 @@
+import { once } from '../../fields/index.ts'
+import {
+  asksFor,
+  configHash,
+  fieldsBelow,
+  mcpOidcConfig,
+  mcpTelemetryConfig,
+  TELEMETRY_FIELDS,
+} from '../../resources/index.ts'
+import { describedProvider } from '../workloads/manifest-callers.ts'
+import type { Reader } from './document-reader.ts'
+import type { Located } from './problem.ts'
+import { providerHttp } from './warnings.ts'
+
+const oidcSchema = once(mcpOidcConfig)
+const telemetrySchema = once(mcpTelemetryConfig)
+
+/** Adds an MCPOIDCConfig with what is wrong with the URLs of its provider. */
+export function addOidcConfig(reader: Reader, value: unknown, place: Located<unknown>): void {
+  const { loading } = reader
+  const document = reader.check(oidcSchema(), value, place)
+  if (document === undefined) return
+  loading.oidcConfigs.push({ ...place, document, configHash: configHash(document.spec) })
+  const { provider, urlPath } = describedProvider(document)
+  const { refused, warnings } = providerHttp(place, provider, urlPath)
+  loading.problems.push(...refused)
+  loading.warnings.push(...warnings)
+}
+
+/** Adds an MCPTelemetryConfig, and tells what of it is not read. */
+export function addTelemetryConfig(
+  reader: Reader,
+  value: Readonly<Record<string, unknown>>,
+  place: Located<unknown>,
+): void {
+  const { loading } = reader
+  const document = reader.check(telemetrySchema(), value, place)
+  if (document === undefined) return
+  loading.telemetryConfigs.push({ ...place, document, configHash: configHash(document.spec) })
+  for (const [path, { says }] of fieldsBelow(TELEMETRY_FIELDS, '', 'told'))
+    if (asksFor(document.spec, path, undefined))
+      loading.unused.push(place.problem(['spec', ...path.split('.')], `not read here: ${says}`, { at: 'key' }))
+}

@@ -1,0 +1,79 @@
+import {
+  type OpenTelemetrySettings,
+  type ResolvedTelemetry,
+  type TelemetryConfigRef,
+  tracesUrl,
+} from '../../resources/index.ts'
+import type { Loaded } from '../documents/loaded.ts'
+import type { Workload } from '../workloads/workload.ts'
+import { fileOfBundle } from './resolve-manifest-callers.ts'
+
+/** Of traces that begin here, unless a document says otherwise; as the definition of the kind has it elsewhere. */
+const DEFAULT_RATE = 0.05
+
+/**
+ * Where the traces of a manifest's routes go; undefined where it does not say, where what it says sends none, and for a
+ * reference that leads nowhere, which has been told.
+ */
+export function telemetryOfManifest(
+  { metadata, telemetry }: Workload,
+  { telemetryConfigs }: Loaded,
+  secretsDirectory: string,
+): ResolvedTelemetry | undefined {
+  if (telemetry === undefined) return undefined
+  const { name, namespace } = metadata
+  const { reference } = telemetry
+  if (reference === undefined) {
+    const { openTelemetry } = telemetry.inline
+    return openTelemetry && resolved(openTelemetry, { of: `${namespace}/${name}`, name, namespace, secretsDirectory })
+  }
+  const config = telemetryConfigs.find(
+    ({ document: one }) => one.metadata.name === reference.name && one.metadata.namespace === namespace,
+  )
+  const { openTelemetry } = config?.document.spec ?? {}
+  if (openTelemetry === undefined) return undefined
+  const of = `${namespace}/${reference.name}`
+  return resolved(openTelemetry, { of, name: serviceOf(reference, name), namespace, secretsDirectory })
+}
+
+const serviceOf = ({ serviceName }: TelemetryConfigRef, name: string): string => serviceName || name
+
+interface Place {
+  /** Whose it is. */
+  readonly of: string
+  /** `service.name`, unless the settings have one. */
+  readonly name: string
+  readonly namespace: string
+  readonly secretsDirectory: string
+}
+
+function resolved(
+  settings: OpenTelemetrySettings,
+  { of, name, namespace, secretsDirectory }: Place,
+): ResolvedTelemetry | undefined {
+  const { enabled, endpoint, insecure, tracing, caBundleRef: bundle } = settings
+  if (enabled !== true || tracing?.enabled !== true || endpoint === undefined) return undefined
+  return {
+    name: of,
+    url: tracesUrl(endpoint, insecure).href,
+    headers: headersOf(settings.headers),
+    secretHeaders: (settings.sensitiveHeaders ?? []).map((one) => ({ name: one.name, ref: one.secretKeyRef })),
+    caCertPath: bundle && fileOfBundle(bundle, secretsDirectory),
+    samplingRate: tracing.samplingRate === undefined ? DEFAULT_RATE : Number(tracing.samplingRate),
+    attributes: {
+      'service.namespace': namespace,
+      ...settings.resourceAttributes,
+      'service.name': settings.serviceName || name,
+    },
+  }
+}
+
+/** Headers as an object, or each as NAME=VALUE. */
+function headersOf(headers: OpenTelemetrySettings['headers'] = []): Readonly<Record<string, string>> {
+  if (!isList(headers)) return headers
+  return Object.fromEntries(
+    headers.map((text) => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)]),
+  )
+}
+
+const isList = (value: object): value is readonly string[] => Array.isArray(value)
