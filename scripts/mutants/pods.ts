@@ -12,7 +12,7 @@ export const PODS: readonly Mutation[] = [
   {
     rule: 'what says who may call is held while somebody refers to it',
     file: 'src/operator/plans.ts',
-    find: "workloads: references.workloadsOf(configKey('MCPOIDCConfig', namespace, name))",
+    find: 'workloads: references.workloadsOf(configKey(kind, namespace, name))',
     replace: 'workloads: []',
     tests: ['test/operator/oidc-config.test.ts'],
   },

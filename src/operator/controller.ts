@@ -11,10 +11,10 @@ import {
 } from '../kube/index.ts'
 import type { Plan } from './actions.ts'
 import { createKnownConfigs, type KnownConfigs } from './config/known-config.ts'
-import { createKnownOidcConfigs, type KnownOidcConfig } from './config/known-oidc-config.ts'
+import { createKnownSharedConfigs, type KnownSharedConfig } from './config/known-shared-configs.ts'
 import { createPlanner } from './plans.ts'
 import { ApplyRefused, createExecutor } from './executor.ts'
-import { type OwnTypes, REFERRING_KINDS } from './kinds.ts'
+import { CONFIG_KINDS, isShared, type OwnTypes, REFERRING_KINDS, SHARED_KINDS } from './kinds.ts'
 import { isUsable, observe, type Observed } from './observed.ts'
 import { createSecretLookup, type SecretLookup } from './secret-states.ts'
 import { createReferenceIndex } from './reference-index.ts'
@@ -45,7 +45,7 @@ export interface Controller {
   start(): void
   readonly observed: Observed
   readonly known: KnownConfigs
-  readonly knownOidc: (object: KubeObject) => KnownOidcConfig
+  readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
   /** Resolves when nothing is waiting; for tests. */
   idle(): Promise<void>
@@ -58,7 +58,7 @@ const WAIT_STEP_MS = 50
 const MOST_JUDGING_MS = 10_000
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-const LOOKED_AT = ['MCPExternalAuthConfig', 'MCPOIDCConfig', ...REFERRING_KINDS]
+const LOOKED_AT = [...CONFIG_KINDS, ...REFERRING_KINDS]
 const OUTCOMES = ['ok', 'conflict', 'failed']
 
 /** What is counted of the work; what has not happened yet is 0, so that its first time is a rise. */
@@ -89,7 +89,7 @@ export function createController(options: ControllerOptions): Controller {
   const keys = podKeys(settings.apiGroup)
   const references = createReferenceIndex(keys)
   const known = createKnownConfigs(settings.apiGroup)
-  const knownOidc = createKnownOidcConfigs(settings.apiGroup)
+  const knownShared = createKnownSharedConfigs(settings.apiGroup)
   const { reconciles, duration, depth, restarts } = openSeries(metrics)
   /** Events are a courtesy: while objects wait to be looked at, one in a while is enough. */
   const calm = async (): Promise<void> => {
@@ -159,7 +159,7 @@ export function createController(options: ControllerOptions): Controller {
   /** Large configs are read a little at a time: the lease and webhooks must not wait for them. */
   const judgeMatchersFor = async (key: string): Promise<void> => {
     const { kind, namespace, name } = partsOf(key)
-    if (kind === 'MCPOIDCConfig') return
+    if (isShared(kind)) return
     const workload = kind === 'MCPExternalAuthConfig' ? undefined : observed.workload(kind, namespace, name)
     const names =
       kind === 'MCPExternalAuthConfig' || workload === undefined ? [name] : referencedConfigs(kind, workload)
@@ -182,8 +182,9 @@ export function createController(options: ControllerOptions): Controller {
   const addNamespace = (namespace: string): void => {
     for (const { metadata } of observed.configs())
       if (metadata.namespace === namespace) add(taskOf('MCPExternalAuthConfig', namespace, metadata.name))
-    for (const { metadata } of observed.oidcConfigs())
-      if (metadata.namespace === namespace) add(taskOf('MCPOIDCConfig', namespace, metadata.name))
+    for (const kind of SHARED_KINDS)
+      for (const { metadata } of observed.allShared(kind))
+        if (metadata.namespace === namespace) add(taskOf(kind, namespace, metadata.name))
     for (const { metadata } of observed.workloads('MCPRemoteProxy'))
       if (metadata.namespace === namespace) add(taskOf('MCPRemoteProxy', namespace, metadata.name))
   }
@@ -206,7 +207,7 @@ export function createController(options: ControllerOptions): Controller {
     observed,
     references,
     known,
-    knownOidc,
+    knownShared,
     secretsOf,
     types,
     settings,
@@ -218,7 +219,7 @@ export function createController(options: ControllerOptions): Controller {
   return {
     observed,
     known,
-    knownOidc,
+    knownShared,
     secretsOf,
     start() {
       isStarted = true
@@ -226,7 +227,7 @@ export function createController(options: ControllerOptions): Controller {
         for (const { metadata } of objects) queue.add(taskOf(kind, metadata.namespace ?? '', metadata.name))
       }
       addAll('MCPExternalAuthConfig', observed.configs())
-      addAll('MCPOIDCConfig', observed.oidcConfigs())
+      for (const kind of SHARED_KINDS) addAll(kind, observed.allShared(kind))
       for (const kind of REFERRING_KINDS) addAll(kind, observed.workloads(kind))
     },
     async idle() {

@@ -7,7 +7,14 @@ import {
   type Selection,
 } from '../kube/index.ts'
 import type { Log } from '../core/index.ts'
-import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS, type ReferringKind } from './kinds.ts'
+import {
+  CLUSTER_TYPES,
+  type OwnTypes,
+  REFERRING_KINDS,
+  type ReferringKind,
+  SHARED_KINDS,
+  type SharedKind,
+} from './kinds.ts'
 import { OWNED_TYPES } from './remote-proxy/objects.ts'
 import { hasEnded, type PodKeys } from './references.ts'
 
@@ -37,8 +44,8 @@ const OWNED_SELECTOR = 'app.kubernetes.io/managed-by=mcp-extauth-operator'
 export interface Observed {
   config(namespace: string, name: string): KubeObject | undefined
   configs(): readonly KubeObject[]
-  oidcConfig(namespace: string, name: string): KubeObject | undefined
-  oidcConfigs(): readonly KubeObject[]
+  shared(kind: SharedKind, namespace: string, name: string): KubeObject | undefined
+  allShared(kind: SharedKind): readonly KubeObject[]
   workload(kind: ReferringKind, namespace: string, name: string): KubeObject | undefined
   workloads(kind: ReferringKind): readonly KubeObject[]
   /** Pods with the injection label. */
@@ -103,7 +110,7 @@ export function observe(options: ObservedOptions): Observed {
       log,
     })
   const configs = follow(types.MCPExternalAuthConfig)
-  const oidcConfigs = follow(types.MCPOIDCConfig)
+  const shared = new Map<SharedKind, Informer>(SHARED_KINDS.map((kind) => [kind, follow(types[kind])]))
   const workloads = new Map<ReferringKind, Informer>(REFERRING_KINDS.map((kind) => [kind, follow(types[kind])]))
   const pods = follow(CLUSTER_TYPES.Pod, { labelSelector: `${keys.inject}=true` })
   const proxyPods = ownsKinds
@@ -118,7 +125,7 @@ export function observe(options: ObservedOptions): Observed {
   const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }, onlyThatItIs) : undefined
   const all = [
     configs,
-    oidcConfigs,
+    ...shared.values(),
     ...workloads.values(),
     pods,
     proxyPods,
@@ -131,8 +138,8 @@ export function observe(options: ObservedOptions): Observed {
   return {
     config: (space, name) => configs.get(`${space}/${name}`),
     configs: () => configs.list(),
-    oidcConfig: (space, name) => oidcConfigs.get(`${space}/${name}`),
-    oidcConfigs: () => oidcConfigs.list(),
+    shared: (kind, space, name) => shared.get(kind)?.get(`${space}/${name}`),
+    allShared: (kind) => shared.get(kind)?.list() ?? [],
     workload: (kind, space, name) => workloads.get(kind)?.get(`${space}/${name}`),
     workloads: (kind) => workloads.get(kind)?.list() ?? [],
     pod: (space, name) => pods.get(`${space}/${name}`),

@@ -2,12 +2,12 @@ import type { Clock } from '../core/index.ts'
 import type { KubeObject } from '../kube/index.ts'
 import type { Action, Plan } from './actions.ts'
 import type { KnownConfigs } from './config/known-config.ts'
-import type { KnownOidcConfig } from './config/known-oidc-config.ts'
+import type { KnownSharedConfig } from './config/known-shared-configs.ts'
 import { reconcileConfig } from './config/reconcile-config.ts'
 import type { ApplyRefused } from './executor.ts'
 import { isOldForm } from './injection/old-form.ts'
 import { injectionConfigMap } from './injection/config-map.ts'
-import { CLUSTER_TYPES, type OwnTypes, type ReferringKind } from './kinds.ts'
+import { CLUSTER_TYPES, isShared, type OwnTypes, type ReferringKind, type SharedKind } from './kinds.ts'
 import type { Observed } from './observed.ts'
 import { barredSecrets, type SecretLookup } from './secret-states.ts'
 import { configKey, type ReferenceIndex } from './reference-index.ts'
@@ -24,7 +24,7 @@ export interface PlanDeps {
   readonly observed: Observed
   readonly references: ReferenceIndex
   readonly known: KnownConfigs
-  readonly knownOidc: (object: KubeObject) => KnownOidcConfig
+  readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
   readonly types: OwnTypes
   readonly settings: SnapshotSettings
@@ -33,9 +33,14 @@ export interface PlanDeps {
   readonly clock: Clock
 }
 
+const FINALIZERS: Readonly<Record<SharedKind, string>> = {
+  MCPOIDCConfig: 'oidc-references',
+  MCPTelemetryConfig: 'telemetry-references',
+}
+
 /** Gives the plan for a key of the queue; undefined where nothing is to be done. `refused`: what the API server has just refused. */
 export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefused) => Plan | undefined {
-  const { observed, references, known, knownOidc, secretsOf, types, settings, clock } = deps
+  const { observed, references, known, knownShared, secretsOf, types, settings, clock } = deps
   /** Of each proxy, what could run last: drift is put back to it while its configuration can't. */
   const lastGood = new Map<string, { readonly uid: string | undefined; readonly proxy: RemoteProxy }>()
 
@@ -75,21 +80,21 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
     return { ...plan, actions: [...plan.actions, apply] }
   }
 
-  const planOidcConfig = (namespace: string, name: string): Plan | undefined => {
-    const object = observed.oidcConfig(namespace, name)
+  const planShared = (kind: SharedKind, namespace: string, name: string): Plan | undefined => {
+    const object = observed.shared(kind, namespace, name)
     if (object === undefined || !deps.ownsKinds) return undefined
-    const { problems, valid } = knownOidc(object)
+    const { problems, valid } = knownShared(object)
     return reconcileConfig({
       object,
-      type: types.MCPOIDCConfig,
+      type: types[kind],
       verdict: { problems, configHash: valid?.configHash },
-      workloads: references.workloadsOf(configKey('MCPOIDCConfig', namespace, name)),
+      workloads: references.workloadsOf(configKey(kind, namespace, name)),
       isInjectable: false,
       pods: [],
       oldPods: [],
       secrets: secretsOf(namespace, [...(valid?.secretKeys.keys() ?? [])]),
       isNamespaceTerminating: observed.isTerminating(namespace),
-      finalizer: `${settings.apiGroup}/oidc-references`,
+      finalizer: `${settings.apiGroup}/${FINALIZERS[kind]}`,
       ownsKind: true,
       now: new Date(clock.now()),
     })
@@ -102,7 +107,7 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
     if (object?.metadata.uid !== lastGood.get(key)?.uid) lastGood.delete(key)
     if (object === undefined || !deps.ownsKinds) return undefined
     const now = new Date(clock.now())
-    const snapshot = remoteProxySnapshot(object, { observed, known, knownOidc, secretsOf, types, settings, now })
+    const snapshot = remoteProxySnapshot(object, { observed, known, knownShared, secretsOf, types, settings, now })
     const proxy = runnableProxy(snapshot)
     if (proxy !== undefined) lastGood.set(key, { uid: object.metadata.uid, proxy })
     return reconcileRemoteProxy({
@@ -119,14 +124,14 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
     if (object === undefined || !deps.ownsKinds) return undefined
     const now = new Date(clock.now())
     return reconcileWorkload(
-      workloadSnapshot(kind, object, { observed, known, knownOidc, types, apiGroup: settings.apiGroup, now }),
+      workloadSnapshot(kind, object, { observed, known, knownShared, types, apiGroup: settings.apiGroup, now }),
     )
   }
 
   return (key, refused) => {
     const { kind, namespace, name } = partsOf(key)
     if (kind === 'MCPExternalAuthConfig') return planConfig(namespace, name)
-    if (kind === 'MCPOIDCConfig') return planOidcConfig(namespace, name)
+    if (isShared(kind)) return planShared(kind, namespace, name)
     return kind === 'MCPRemoteProxy' ? planProxy(namespace, name, refused) : planWorkload(kind, namespace, name)
   }
 }

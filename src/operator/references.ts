@@ -61,6 +61,10 @@ export function referencedOidcConfigs(kind: ReferringKind, object: KubeObject): 
   return nameIn(member(section, 'oidcConfigRef'))
 }
 
+/** Name of the MCPTelemetryConfig that says where traces of a workload go; none or one. */
+const referencedTelemetryConfigs = (kind: ReferringKind, { spec }: KubeObject): string[] =>
+  kind === 'MCPServerEntry' ? [] : nameIn(member(spec, 'telemetryConfigRef'))
+
 /** Everything that a workload refers to. */
 export const referencesOf = (
   kind: ReferringKind,
@@ -68,6 +72,7 @@ export const referencesOf = (
 ): { readonly kind: ConfigKind; readonly name: string }[] => [
   ...referencedConfigs(kind, object).map((name) => ({ kind: 'MCPExternalAuthConfig' as const, name })),
   ...referencedOidcConfigs(kind, object).map((name) => ({ kind: 'MCPOIDCConfig' as const, name })),
+  ...referencedTelemetryConfigs(kind, object).map((name) => ({ kind: 'MCPTelemetryConfig' as const, name })),
 ]
 
 /** The config that a pod was, or is to be, injected for. */

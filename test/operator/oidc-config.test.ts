@@ -48,7 +48,7 @@ test('its status has its hash, who refers to it, and no word of pods that nobody
   cluster.put(object('MCPServer', 's', { image: 'x', oidcConfigRef }))
   cluster.put(object('VirtualMCPServer', 'v', { incomingAuth: { type: 'oidc', oidcConfigRef } }))
   const { observed } = await start(cluster)
-  const config = observed.oidcConfig('n', 'corp')
+  const config = observed.shared('MCPOIDCConfig', 'n', 'corp')
   expect(config?.metadata.finalizers).toEqual(['extauth.dev/oidc-references'])
   expect(statusOf(config)).toMatchObject({
     configHash: expect.stringMatching(/^[0-9a-f]+$/) as string,
@@ -74,14 +74,14 @@ test('a deletion waits until nothing refers to it', async () => {
   cluster.put(inline())
   cluster.put(object('MCPServer', 's', { image: 'x', oidcConfigRef }))
   const controller = await start(cluster)
-  const stored = controller.observed.oidcConfig('n', 'corp')
+  const stored = controller.observed.shared('MCPOIDCConfig', 'n', 'corp')
   if (stored === undefined) throw new Error('it is there')
   cluster.put({ ...stored, metadata: { ...stored.metadata, deletionTimestamp: '2026-11-22T10:00:00Z' } })
   await expect
-    .poll(() => conditionsOf(controller.observed.oidcConfig('n', 'corp')))
+    .poll(() => conditionsOf(controller.observed.shared('MCPOIDCConfig', 'n', 'corp')))
     .toContain('DeletionBlocked True ReferencedByWorkloads')
   cluster.put(object('MCPServer', 's', { image: 'x' }))
-  await expect.poll(() => controller.observed.oidcConfig('n', 'corp')?.metadata.finalizers).toEqual([])
+  await expect.poll(() => controller.observed.shared('MCPOIDCConfig', 'n', 'corp')?.metadata.finalizers).toEqual([])
 })
 
 test.each([
@@ -101,7 +101,7 @@ test.each([
   }
   expect(cluster.writes.filter((write) => write.includes('Deployment'))).toEqual([])
   if (config === undefined) return
-  expect(conditionsOf(observed.oidcConfig('n', 'corp'))).toContain('Valid False ValidationFailed')
+  expect(conditionsOf(observed.shared('MCPOIDCConfig', 'n', 'corp'))).toContain('Valid False ValidationFailed')
 })
 
 test('pods of a proxy get the document, its keys, and ways to its provider', async () => {
@@ -112,7 +112,7 @@ test('pods of a proxy get the document, its keys, and ways to its provider', asy
     'OIDCConfigRefValidated True OIDCConfigRefValid',
   )
   expect(statusOf(observed.workload('MCPRemoteProxy', 'n', 'p'))['oidcConfigHash']).toBe(
-    statusOf(observed.oidcConfig('n', 'corp'))['configHash'],
+    statusOf(observed.shared('MCPOIDCConfig', 'n', 'corp'))['configHash'],
   )
   const written = (kind: string): string => JSON.stringify(cluster.stored(kind, 'n/p'))
   // Both configs have one name.

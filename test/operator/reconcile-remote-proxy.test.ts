@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../../src/kube/index.ts'
 import { createKnownConfigs } from '../../src/operator/config/known-config.ts'
-import { createKnownOidcConfigs } from '../../src/operator/config/known-oidc-config.ts'
+import { createKnownSharedConfigs } from '../../src/operator/config/known-shared-configs.ts'
 import { ownTypes } from '../../src/operator/index.ts'
 import type { Observed } from '../../src/operator/observed.ts'
 import { reconcileRemoteProxy } from '../../src/operator/remote-proxy/reconcile-remote-proxy.ts'
@@ -37,7 +37,7 @@ function look(object: KubeObject, owned: ReadonlyMap<string, KubeObject>) {
   const snapshot = remoteProxySnapshot(object, {
     observed: observed as Observed,
     known: createKnownConfigs(GROUP),
-    knownOidc: createKnownOidcConfigs(GROUP),
+    knownShared: createKnownSharedConfigs(GROUP),
     secretsOf: () => 'unknown',
     types,
     settings,

@@ -53,9 +53,11 @@ function resolved(
 ): ResolvedTelemetry | undefined {
   const { enabled, endpoint, insecure, tracing, caBundleRef: bundle } = settings
   if (enabled !== true || tracing?.enabled !== true || endpoint === undefined) return undefined
+  const url = tracesUrl(endpoint, insecure)
+  if (url === undefined) return undefined
   return {
     name: of,
-    url: tracesUrl(endpoint, insecure).href,
+    url: url.href,
     headers: headersOf(settings.headers),
     secretHeaders: (settings.sensitiveHeaders ?? []).map((one) => ({ name: one.name, ref: one.secretKeyRef })),
     caCertPath: bundle && fileOfBundle(bundle, secretsDirectory),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { stringify } from 'yaml'
 import type { KubeObject } from '../../kube/index.ts'
-import { versionInFiles } from '../kinds.ts'
+import { isShared, type SharedKind, versionInFiles } from '../kinds.ts'
 import { shortened } from '../names.ts'
 import { adminPortOf, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
 
@@ -27,11 +27,12 @@ export const documentsOf = (proxy: RemoteProxy): object[] => [
 /** Keys of a ConfigMap have 253 characters. */
 const MAX_FILE_NAME = 240
 
+const PREFIXES: Readonly<Record<SharedKind, string>> = { MCPOIDCConfig: 'oidc', MCPTelemetryConfig: 'telemetry' }
+
 function filesOf(proxy: RemoteProxy): Record<string, string> {
   const [config, route, ...auths] = documentsOf(proxy).map(yaml)
   const names = proxy.documents.map(({ kind, metadata }) => {
-    const prefix = kind === 'MCPOIDCConfig' ? 'oidc' : 'auth'
-    return `${prefix}-${shortened(metadata.name, MAX_FILE_NAME)}.yaml`
+    return `${isShared(kind) ? PREFIXES[kind] : 'auth'}-${shortened(metadata.name, MAX_FILE_NAME)}.yaml`
   })
   return {
     'proxy.yaml': config ?? '',

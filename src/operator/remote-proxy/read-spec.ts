@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
-import type { ResourceOverrides } from '../../resources/index.ts'
+import { type ResourceOverrides, tracesUrl } from '../../resources/index.ts'
 import { type Keys, keyRefsIn } from '../key-refs.ts'
 import { PATHS } from './remote-proxy.ts'
 
@@ -10,6 +10,8 @@ export interface RemoteProxySpec {
   readonly authServer: { readonly kind: string; readonly name: string } | undefined
   /** Name of the MCPOIDCConfig that says who may call. */
   readonly oidcConfig: string | undefined
+  /** Name of the MCPTelemetryConfig that says where traces go. */
+  readonly telemetryConfig: string | undefined
   readonly replicas: number | undefined
   readonly image: string | undefined
   readonly resources: object | undefined
@@ -74,6 +76,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
         ? undefined
         : { kind: textIn(authServer['kind']) ?? 'MCPExternalAuthConfig', name: textIn(authServer['name']) ?? '' },
     oidcConfig: isObject(spec['oidcConfigRef']) ? textIn(spec['oidcConfigRef']['name']) : undefined,
+    telemetryConfig: isObject(spec['telemetryConfigRef']) ? textIn(spec['telemetryConfigRef']['name']) : undefined,
     replicas: numberIn(spec['replicas']),
     image: textIn(spec['image']),
     resources: objectIn(spec['resources']),
@@ -92,9 +95,18 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
       ...[spec['remoteUrl'], spec['remoteURL']].flatMap((url) => textIn(url) ?? []),
       ...callers.flatMap((part) => urlsIn(part)),
       ...(isCluster ? [API_SERVER] : []),
+      ...(isObject(spec['telemetry']) ? receiversIn(spec['telemetry']['openTelemetry']) : []),
     ],
     routeFields: Object.fromEntries(Object.entries(spec).filter(([name]) => !POD_FIELDS.has(name))),
   }
+}
+
+/** The receiver that `openTelemetry` names, if it is on. */
+export function receiversIn(openTelemetry: unknown): string[] {
+  if (!isObject(openTelemetry) || openTelemetry['enabled'] !== true) return []
+  const endpoint = textIn(openTelemetry['endpoint'])
+  const url = endpoint === undefined ? undefined : tracesUrl(endpoint, openTelemetry['insecure'] === true)
+  return url === undefined ? [] : [url.href]
 }
 
 /** Every URL in it that is called: what identifies a resource is not. */

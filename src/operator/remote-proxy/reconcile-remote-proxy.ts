@@ -29,6 +29,8 @@ export interface RemoteProxySnapshot {
   readonly authServer: ReferenceState | undefined
   /** The MCPOIDCConfig that says who may call. */
   readonly callers?: ReferenceState | undefined
+  /** The MCPTelemetryConfig that says where traces go. */
+  readonly telemetry?: ReferenceState | undefined
   readonly secrets: SecretStates
   /** Objects of the kinds that it owns, with its name. */
   readonly owned: readonly WantedObject[]
@@ -66,11 +68,12 @@ export function runnableProxy({
   externalAuth,
   authServer,
   callers,
+  telemetry,
   secrets,
-}: Pick<RemoteProxySnapshot, 'wanted' | 'externalAuth' | 'authServer' | 'callers' | 'secrets'>):
+}: Pick<RemoteProxySnapshot, 'wanted' | 'externalAuth' | 'authServer' | 'callers' | 'telemetry' | 'secrets'>):
   RemoteProxy | undefined {
   const isRunnable =
-    [externalAuth, authServer, callers].every((state) => state === undefined || state.is === 'valid') &&
+    [externalAuth, authServer, callers, telemetry].every((state) => state === undefined || state.is === 'valid') &&
     barredSecrets(secrets).length === 0
   return 'problems' in wanted || !isRunnable ? undefined : wanted
 }
@@ -120,16 +123,16 @@ const SERVER_REASONS = {
   too_many_upstreams: 'MultiUpstreamNotSupported',
 } as const
 
-const CALLERS_REASONS = {
-  not_found: 'OIDCConfigRefNotFound',
-  invalid: 'OIDCConfigRefInvalid',
-  wrong_kind: 'OIDCConfigRefInvalid',
-  wrong_type: 'OIDCConfigRefInvalid',
-  too_many_upstreams: 'OIDCConfigRefInvalid',
-} as const
+const sharedReasons = (about: string) => ({
+  not_found: `${about}NotFound`,
+  invalid: `${about}Invalid`,
+  wrong_kind: `${about}Invalid`,
+  wrong_type: `${about}Invalid`,
+  too_many_upstreams: `${about}Invalid`,
+})
 
 function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): Finding[] {
-  const { externalAuth, authServer, callers, secrets } = snapshot
+  const { externalAuth, authServer, callers, telemetry, secrets } = snapshot
   const found: Finding[] = []
   if (externalAuth !== undefined)
     found.push(
@@ -138,7 +141,13 @@ function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): 
   if (authServer !== undefined)
     found.push(referenceFinding('AuthServerRefValidated', authServer, 'AuthServerRefValid', SERVER_REASONS))
   if (callers !== undefined)
-    found.push(referenceFinding('OIDCConfigRefValidated', callers, 'OIDCConfigRefValid', CALLERS_REASONS))
+    found.push(
+      referenceFinding('OIDCConfigRefValidated', callers, 'OIDCConfigRefValid', sharedReasons('OIDCConfigRef')),
+    )
+  if (telemetry !== undefined) {
+    const reasons = sharedReasons('TelemetryConfigRef')
+    found.push(referenceFinding('TelemetryConfigRefValidated', telemetry, 'TelemetryConfigRefValid', reasons))
+  }
   found.push(secretsFinding(secrets))
   return [readyFinding(snapshot, found, actions), ...found]
 }
@@ -213,7 +222,7 @@ function refusalMessage(
 }
 
 function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[]): object {
-  const { object, wanted, externalAuth, authServer, callers } = snapshot
+  const { object, wanted, externalAuth, authServer, callers, telemetry } = snapshot
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
   const { replicas = 0, readyReplicas = 0 } = (deployment?.status ?? {}) as DeploymentStatus
   const before = (object.status ?? {}) as Readonly<Record<string, unknown>>
@@ -227,6 +236,7 @@ function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[
     externalAuthConfigHash: hash(externalAuth, 'externalAuthConfigHash'),
     authServerConfigHash: hash(authServer, 'authServerConfigHash'),
     oidcConfigHash: hash(callers, 'oidcConfigHash'),
+    telemetryConfigHash: hash(telemetry, 'telemetryConfigHash'),
     replicas,
     readyReplicas,
     selector: 'problems' in wanted ? before['selector'] : selectorText(wanted),
@@ -246,6 +256,7 @@ const STATUS_FIELDS = [
   'externalAuthConfigHash',
   'authServerConfigHash',
   'oidcConfigHash',
+  'telemetryConfigHash',
   'replicas',
   'readyReplicas',
   'selector',
@@ -266,6 +277,7 @@ const OUR_CONDITIONS: ReadonlySet<string> = new Set([
   'ExternalAuthConfigValidated',
   'AuthServerRefValidated',
   'OIDCConfigRefValidated',
+  'TelemetryConfigRefValidated',
   'SecretsResolved',
 ])
 

@@ -43,7 +43,7 @@ export interface RemoteProxy {
   readonly storePorts: readonly number[]
   /** What its pods have of the cluster. */
   readonly pods: PodSettings
-  /** MCPExternalAuthConfig and MCPOIDCConfig documents that it needs, valid ones. */
+  /** MCPExternalAuthConfig, MCPOIDCConfig and MCPTelemetryConfig documents that it needs, valid ones. */
   readonly documents: readonly KubeObject[]
 }
 

@@ -2,9 +2,9 @@ import type { KubeObject } from '../../kube/index.ts'
 import { parseObjects, resolveProxy } from '../../load/index.ts'
 import { bare, judgeObject, wordsOf } from '../webhook/validate.ts'
 import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
-import type { KnownOidcConfig } from '../config/known-oidc-config.ts'
+import type { KnownSharedConfig } from '../config/known-shared-configs.ts'
 import { type Keys, mergedKeys } from '../key-refs.ts'
-import type { OwnTypes } from '../kinds.ts'
+import type { OwnTypes, SharedKind } from '../kinds.ts'
 import { ownedName } from '../names.ts'
 import type { Observed } from '../observed.ts'
 import { DEFAULT_POD_SETTINGS, type PodSettings } from '../pod-settings.ts'
@@ -31,7 +31,7 @@ export interface SnapshotSettings {
 export interface SnapshotDeps {
   readonly observed: Observed
   readonly known: KnownConfigs
-  readonly knownOidc: (object: KubeObject) => KnownOidcConfig
+  readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
   readonly types: OwnTypes
   readonly settings: SnapshotSettings
@@ -65,12 +65,15 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   const spec = readRemoteProxySpec(object)
   const externalAuth = spec.externalAuth === undefined ? undefined : lookUp(spec.externalAuth, namespace, deps)
   const authServer = spec.authServer === undefined ? undefined : lookUpServer(spec.authServer, namespace, deps)
-  const callers = spec.oidcConfig === undefined ? undefined : lookUpCallers(spec.oidcConfig, namespace, deps)
+  const lookUpShared = (kind: SharedKind, one: string | undefined): Reference | undefined =>
+    one === undefined ? undefined : sharedReference(kind, one, namespace, deps)
+  const callers = lookUpShared('MCPOIDCConfig', spec.oidcConfig)
+  const telemetry = lookUpShared('MCPTelemetryConfig', spec.telemetryConfig)
   const problems = [
     ...judgeObject(bare(object), settings.apiGroup).problems,
     ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
   ]
-  const references = [externalAuth, authServer, callers].filter((reference) => reference !== undefined)
+  const references = [externalAuth, authServer, callers, telemetry].filter((reference) => reference !== undefined)
   const proxy = proxyOf(object, spec, references, settings)
   // What the pods would be given must start: an address for everybody without a word about callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
@@ -82,6 +85,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     externalAuth: externalAuth?.state,
     authServer: authServer?.state,
     callers: callers?.state,
+    telemetry: telemetry?.state,
     secrets: deps.secretsOf(namespace, [...proxy.secretKeys.keys()]),
     owned: OWNED_TYPES.flatMap((type) => {
       const found = observed.owned(type, namespace, ownedName(name))
@@ -101,7 +105,12 @@ export function problemsAlone(object: KubeObject, settings: SnapshotSettings): s
   if (spec.oidcConfig !== undefined) return []
   const refers = spec.externalAuth !== undefined || spec.authServer !== undefined
   if (refers && !spec.hasCallers) return []
-  const { externalAuthConfigRef: _external, authServerRef: _server, ...routeFields } = spec.routeFields
+  const {
+    externalAuthConfigRef: _external,
+    authServerRef: _server,
+    telemetryConfigRef: _telemetry,
+    ...routeFields
+  } = spec.routeFields
   return startProblems(proxyOf(object, { ...spec, routeFields }, [], settings), settings.apiGroup)
 }
 
@@ -175,16 +184,21 @@ function lookUpServer(
   return { ...found, state: { is: 'wrong_type', message } }
 }
 
-/** The MCPOIDCConfig that says who may call. */
-function lookUpCallers(name: string, namespace: string, { observed, knownOidc }: SnapshotDeps): Reference {
-  const object = observed.oidcConfig(namespace, name)
+/** Who may call, or where traces go. */
+function sharedReference(
+  kind: SharedKind,
+  name: string,
+  namespace: string,
+  { observed, knownShared }: SnapshotDeps,
+): Reference {
+  const object = observed.shared(kind, namespace, name)
   if (object === undefined) {
-    const message = `there is no MCPOIDCConfig "${name}" in namespace "${namespace}"`
+    const message = `there is no ${kind} "${name}" in namespace "${namespace}"`
     return { state: { is: 'not_found', message }, object, valid: undefined }
   }
-  const { problems, valid } = knownOidc(object)
+  const { problems, valid } = knownShared(object)
   if (valid !== undefined) return { state: { is: 'valid', configHash: valid.configHash }, object, valid }
-  const message = `MCPOIDCConfig "${name}" is not valid: ${problems.join('; ')}`
+  const message = `${kind} "${name}" is not valid: ${problems.join('; ')}`
   return { state: { is: 'invalid', message }, object, valid }
 }
 

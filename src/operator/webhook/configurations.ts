@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/index.ts'
 import { API_VERSIONS } from '../../load/index.ts'
-import { REFERRING_KINDS, type OwnTypes } from '../kinds.ts'
+import { CONFIG_KINDS, REFERRING_KINDS, type OwnTypes } from '../kinds.ts'
 import type { PodKeys } from '../references.ts'
 import { MUTATE_PATH, VALIDATE_PATH } from './server.ts'
 
@@ -38,7 +38,7 @@ const elsewhere = ({ ownNamespace }: ConfigurationOptions): object => ({
 /** The validating webhook: our kinds, on CREATE and on UPDATE of a spec (kubernetes.md §4). */
 export function validatingConfiguration(options: ConfigurationOptions): KubeObject {
   const { types, name } = options
-  const resources = [types.MCPExternalAuthConfig, types.MCPOIDCConfig, ...REFERRING_KINDS.map((kind) => types[kind])]
+  const resources = [...CONFIG_KINDS, ...REFERRING_KINDS].map((kind) => types[kind])
   const { group } = types.MCPExternalAuthConfig
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',

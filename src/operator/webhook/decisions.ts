@@ -3,7 +3,7 @@ import type { KubeClient, KubeObject } from '../../kube/index.ts'
 import { type AuthType, judgeMatchers } from '../../resources/index.ts'
 import { TAKES_TOO_LONG } from '../config/known-config.ts'
 import type { Controller } from '../controller.ts'
-import { CLUSTER_TYPES, type OwnTypes, REFERRING_KINDS } from '../kinds.ts'
+import { CLUSTER_TYPES, isShared, type OwnTypes, REFERRING_KINDS } from '../kinds.ts'
 import type { PodSettings } from '../pod-settings.ts'
 import { type PodKeys, referencesOf } from '../references.ts'
 import { readRemoteProxySpec } from '../remote-proxy/read-spec.ts'
@@ -20,7 +20,7 @@ export interface DecisionOptions {
   readonly apiGroup: string
   readonly types: OwnTypes
   readonly keys: PodKeys
-  readonly controller: Pick<Controller, 'observed' | 'known' | 'knownOidc' | 'secretsOf'>
+  readonly controller: Pick<Controller, 'observed' | 'known' | 'knownShared' | 'secretsOf'>
   /** Of sidecars. */
   readonly image: string
   readonly restrictPodTemplate: boolean
@@ -43,15 +43,15 @@ const TOO_LONG = { allowed: false, message: TAKES_TOO_LONG } as const
 export function createDecisions(options: DecisionOptions): { readonly validate: Decide; readonly mutate: Decide } {
   const { client, apiGroup, types, keys, image } = options
   const fixedUser = options.pods?.fixedUser ?? true
-  const { observed, known, knownOidc, secretsOf } = options.controller
+  const { observed, known, knownShared, secretsOf } = options.controller
   const lookup = createLookup(client, options.clock)
 
   const missing = (object: KubeObject, namespace: string) => {
     const referring = REFERRING_KINDS.find((one) => one === object.kind)
     const found = referring === undefined ? [] : referencesOf(referring, object)
     return found.filter(({ kind, name }) => {
-      const isOidc = kind === 'MCPOIDCConfig'
-      return (isOidc ? observed.oidcConfig(namespace, name) : observed.config(namespace, name)) === undefined
+      const config = isShared(kind) ? observed.shared(kind, namespace, name) : observed.config(namespace, name)
+      return config === undefined
     })
   }
   /** Secrets that are there and may not be named; those that are not there yet may come in any order. */
@@ -61,7 +61,7 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
   }
   const secretsIn = (object: KubeObject): readonly string[] => {
     if (!options.secretsByLabel) return []
-    if (object.kind === types.MCPOIDCConfig.kind) return [...(knownOidc(object).valid?.secretKeys.keys() ?? [])]
+    if (isShared(object.kind)) return [...(knownShared(object).valid?.secretKeys.keys() ?? [])]
     if (object.kind === 'MCPRemoteProxy') return [...readRemoteProxySpec(object).secretKeys.keys()]
     return object.kind === types.MCPExternalAuthConfig.kind
       ? [...(known.of(object).valid?.secretKeys.keys() ?? [])]

@@ -1,5 +1,5 @@
 import type { KubeObject, ResourceType } from '../../kube/index.ts'
-import type { ConfigKind } from '../kinds.ts'
+import { type ConfigKind, SHARED_KINDS, type SharedKind } from '../kinds.ts'
 import { canonicalJson } from '../../resources/index.ts'
 import { type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
@@ -50,8 +50,10 @@ function findingsOf({ object, problems, references }: WorkloadSnapshot): Finding
     return { type, status: 'True', reason: `${about}Valid`, message }
   }
   const referred = findingOf('MCPExternalAuthConfig', EXTERNAL_AUTH)
-  const callers = references.some(({ kind }) => kind === 'MCPOIDCConfig') ? [findingOf('MCPOIDCConfig', OIDC)] : []
-  return [readyFinding(problems, [referred, ...callers]), referred, ...callers]
+  const shared = SHARED_KINDS.filter((kind) => references.some((one) => one.kind === kind)).map((kind) =>
+    findingOf(kind, SHARED[kind]),
+  )
+  return [readyFinding(problems, [referred, ...shared]), referred, ...shared]
 }
 
 /** How conditions and reasons of a reference are called. */
@@ -60,7 +62,10 @@ interface Words {
   readonly about: string
 }
 const EXTERNAL_AUTH: Words = { type: 'ExternalAuthConfigValidated', about: 'ExternalAuthConfig' }
-const OIDC: Words = { type: 'OIDCConfigRefValidated', about: 'OIDCConfigRef' }
+const SHARED: Readonly<Record<SharedKind, Words>> = {
+  MCPOIDCConfig: { type: 'OIDCConfigRefValidated', about: 'OIDCConfigRef' },
+  MCPTelemetryConfig: { type: 'TelemetryConfigRefValidated', about: 'TelemetryConfigRef' },
+}
 
 /** The first thing that is wrong with it. */
 function readyFinding(problems: readonly string[], references: readonly Finding[]): Finding {
@@ -72,7 +77,7 @@ function readyFinding(problems: readonly string[], references: readonly Finding[
     : { ...broken, type }
 }
 
-const OURS = ['Ready', EXTERNAL_AUTH.type, OIDC.type]
+const OURS = ['Ready', EXTERNAL_AUTH.type, ...SHARED_KINDS.map((kind) => SHARED[kind].type)]
 
 /** What the status says now of what we would write. */
 function written(object: KubeObject): {

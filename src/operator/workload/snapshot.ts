@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../kube/index.ts'
 import type { KnownConfigs } from '../config/known-config.ts'
-import type { ConfigKind, OwnTypes, ReferringKind } from '../kinds.ts'
+import { type ConfigKind, isShared, type OwnTypes, type ReferringKind } from '../kinds.ts'
 import type { Observed } from '../observed.ts'
-import type { KnownOidcConfig } from '../config/known-oidc-config.ts'
+import type { KnownSharedConfig } from '../config/known-shared-configs.ts'
 import { referencesOf } from '../references.ts'
 import { bare, judgeObject } from '../webhook/validate.ts'
 import type { WorkloadSnapshot } from './reconcile-workload.ts'
@@ -14,7 +14,7 @@ export function workloadSnapshot(
   deps: {
     readonly observed: Observed
     readonly known: KnownConfigs
-    readonly knownOidc: (object: KubeObject) => KnownOidcConfig
+    readonly knownShared: (object: KubeObject) => KnownSharedConfig
     readonly types: OwnTypes
     readonly apiGroup: string
     readonly now: Date
@@ -22,10 +22,9 @@ export function workloadSnapshot(
 ): WorkloadSnapshot {
   const { namespace = 'default' } = object.metadata
   const stateOf = (is: ConfigKind, name: string): 'valid' | 'invalid' | 'not_found' => {
-    const isOidc = is === 'MCPOIDCConfig'
-    const config = isOidc ? deps.observed.oidcConfig(namespace, name) : deps.observed.config(namespace, name)
+    const config = isShared(is) ? deps.observed.shared(is, namespace, name) : deps.observed.config(namespace, name)
     if (config === undefined) return 'not_found'
-    const { valid } = isOidc ? deps.knownOidc(config) : deps.known.of(config)
+    const { valid } = isShared(is) ? deps.knownShared(config) : deps.known.of(config)
     return valid === undefined ? 'invalid' : 'valid'
   }
   return {

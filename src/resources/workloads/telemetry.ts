@@ -24,9 +24,10 @@ const flag = () => z.boolean().optional()
 const withScheme = (endpoint: string, scheme: string): string =>
   /^https?:\/\//.test(endpoint) ? endpoint : `${scheme}://${endpoint}`
 
-/** The URL that spans are posted to (OTLP/HTTP). Throws `TypeError` for an endpoint that has not passed its schema. */
-export function tracesUrl(endpoint: string, insecure: boolean | undefined): URL {
-  const url = new URL(withScheme(endpoint, insecure === true ? 'http' : 'https'))
+/** The URL that spans are posted to (OTLP/HTTP); undefined for an endpoint that is none. */
+export function tracesUrl(endpoint: string, insecure: boolean | undefined): URL | undefined {
+  const url = URL.parse(withScheme(endpoint, insecure === true ? 'http' : 'https'))
+  if (url === null) return undefined
   const path = url.pathname.replace(/\/+$/, '')
   url.pathname = path.endsWith('/v1/traces') ? path : `${path}/v1/traces`
   return url
