@@ -5,8 +5,8 @@ export const PODS: readonly Mutation[] = [
   {
     rule: 'a proxy whose callers nobody can tell does not run',
     file: 'src/operator/remote-proxy/reconcile-remote-proxy.ts',
-    find: '[externalAuth, authServer, callers].every(',
-    replace: '[externalAuth, authServer].every(',
+    find: '[externalAuth, authServer, callers, telemetry].every(',
+    replace: '[externalAuth, authServer, telemetry].every(',
     tests: ['test/operator/oidc-config.test.ts'],
   },
   {

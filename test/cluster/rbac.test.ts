@@ -60,7 +60,10 @@ async function useAll(namespace: string, from = 0): Promise<void> {
   const { client } = admin
   await client.apply(CLUSTER_TYPES.Namespace, namespaceObject(namespace))
   await client.apply(types.MCPExternalAuthConfig, config('c', namespace))
+  const openTelemetry = { enabled: true, endpoint: 'otel.example.com:4318', tracing: { enabled: true } }
+  await client.apply(types.MCPTelemetryConfig, workload('MCPTelemetryConfig', 't', { openTelemetry }, namespace))
   const spec = {
+    telemetryConfigRef: { name: 't', serviceName: 'measured' },
     remoteUrl: 'https://api.example.com/mcp',
     externalAuthConfigRef: { name: 'c' },
     resourceUrl: 'https://mcp.example.com',
@@ -73,6 +76,12 @@ async function useAll(namespace: string, from = 0): Promise<void> {
   await client.apply(types.MCPOIDCConfig, workload('MCPOIDCConfig', 'o', { ...callers, inline }, namespace))
   await eventually(async () =>
     expect((await client.get(types.MCPOIDCConfig, namespace, 'o')).status).toHaveProperty('configHash'),
+  )
+  await eventually(async () =>
+    expect((await client.get(types.MCPTelemetryConfig, namespace, 't')).status).toMatchObject({
+      configHash: expect.any(String) as string,
+      referencingWorkloads: [{ kind: 'MCPRemoteProxy', name: 'p' }],
+    }),
   )
   const ref = { externalAuthConfigRef: { name: 'c' } }
   const others = {

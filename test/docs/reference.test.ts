@@ -40,6 +40,7 @@ describe('the reference of all fields', () => {
       'ProxyConfig',
       'MCPExternalAuthConfig',
       'MCPOIDCConfig',
+      'MCPTelemetryConfig',
       'MCPRemoteProxy',
       'MCPServerEntry',
       'MCPServer',

@@ -70,13 +70,6 @@ const RULES: readonly Rule[] = [
     },
   },
   {
-    message: '"caBundleRef" is for https, and "insecure" means plain http; expected one of them',
-    at: 'caBundleRef',
-    holds: ({ caBundleRef: bundle, insecure }) => bundle === undefined || insecure !== true,
-    cel: '!has(self.caBundleRef) || !has(self.insecure) || !self.insecure',
-    json: { not: { properties: { insecure: { const: true } }, required: ['insecure', 'caBundleRef'] } },
-  },
-  {
     message: 'a header is there twice, expected each once, however it is spelled',
     at: 'sensitiveHeaders',
     holds: (value) => {
@@ -90,6 +83,14 @@ const RULES: readonly Rule[] = [
     holds: (value) => !namesIn(value).some((name) => /^content-/i.test(name)),
   },
 ]
+
+const BUNDLE: Rule = {
+  message: '"caBundleRef" is for https, and "insecure" means plain http; expected one of them',
+  at: 'caBundleRef',
+  holds: ({ caBundleRef: bundle, insecure }) => bundle === undefined || insecure !== true,
+  cel: '!has(self.caBundleRef) || !has(self.insecure) || !self.insecure',
+  json: { not: { properties: { insecure: { const: true } }, required: ['insecure', 'caBundleRef'] } },
+}
 
 /** Names of headers, of what may be half valid. */
 function namesIn({ headers, sensitiveHeaders }: Readonly<Record<string, unknown>>): string[] {
@@ -164,7 +165,7 @@ const spec = () =>
           .optional()
           .describe('Attributes of the resource that spans belong to.'),
       }),
-      RULES,
+      [...RULES, BUNDLE],
     )
       .optional()
       .describe('Traces over OTLP/HTTP.'),
@@ -221,7 +222,9 @@ export const inlineTelemetry = () =>
           .describe('Headers, each as NAME=VALUE.'),
       }),
       RULES,
-    ).optional(),
+    )
+      .optional()
+      .describe('Traces over OTLP/HTTP.'),
     prometheus: prometheus(),
   })
 export type InlineTelemetry = z.output<ReturnType<typeof inlineTelemetry>>

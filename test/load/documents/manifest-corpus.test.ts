@@ -60,7 +60,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'workload-assertions.yaml': 'runs',
 }
 
-test.each(['MCPToolConfig', 'MCPAuthzConfig', 'MCPTelemetryConfig', 'MCPWebhookConfig', 'MCPGroup'])(
+test.each(['MCPToolConfig', 'MCPAuthzConfig', 'MCPWebhookConfig', 'MCPGroup'])(
   'a %s beside them is skipped',
   (kind) => {
     const text = JSON.stringify({
@@ -78,10 +78,14 @@ test('what is told, and why, is listed by validate --verbose', () => {
   const { loaded } = startWith('remote-proxy-reference.yaml')
   const told = loaded.unused.map(({ path: at, message }) => `${at}  ${message}`)
   expect(told).toContain('spec.groupRef  not read here: groups belong to another controller')
-  expect(told).toContain(
-    'spec.telemetryConfigRef  not read here: traces and metrics are those of the process: OTEL_EXPORTER_OTLP_ENDPOINT, in a cluster by podTemplateSpec, and the admin listener',
-  )
-  expect(told.some((line) => line.startsWith('spec.remoteUrl'))).toBe(false)
+  for (const name of ['remoteUrl', 'telemetryConfigRef'])
+    expect(told.some((line) => line.startsWith(`spec.${name}`))).toBe(false)
+  const ofTraces = startWith('telemetry.yaml').loaded.unused.map(({ path: at, message }) => `${at}  ${message}`)
+  expect(ofTraces).toEqual([
+    'spec.openTelemetry.metrics.enabled  not read here: metrics are scraped from the admin listener, and not sent',
+    "spec.openTelemetry.useLegacyAttributes  not read here: attributes have the names of OpenTelemetry's conventions",
+    'spec.prometheus.enabled  not read here: metrics are scraped from the admin listener, and not sent',
+  ])
 })
 
 /** What a proxy that is started with the file would say. */
@@ -140,16 +144,8 @@ function isInSchema(spec: Part | undefined, field: string): boolean {
   return true
 }
 
-/** Kinds that are skipped as a whole, by what refers to them: what becomes of that is told or refused by its row. */
-const SKIPPED: Readonly<Record<string, string>> = { MCPTelemetryConfig: 'telemetryConfigRef' }
-
 /** Whether the field, or one that it is in, has a row. */
 function isTabled(kind: string, field: string): boolean {
-  const reference = SKIPPED[kind]
-  if (reference !== undefined)
-    return Object.values(WORKLOAD_FIELDS).every(
-      (rows: FieldTable) => !Object.hasOwn(rows, reference) || rows[reference]?.is === 'told',
-    )
   const table: FieldTable =
     kind === 'MCPExternalAuthConfig'
       ? Object.fromEntries(Object.entries(AUTH_SERVER_FIELDS).map(([at, row]) => [`embeddedAuthServer.${at}`, row]))
@@ -173,7 +169,7 @@ function* fieldsOf(value: unknown, prefix: string): Generator<string> {
 
 describe.each(Object.keys(FIELDS))('every field of %s', (kind) => {
   test('has its verdict: our schema has it, or the table says what becomes of it', () => {
-    const { properties }: Part = kind in SKIPPED ? {} : jsonSchema(kind as JsonSchemaName)
+    const { properties }: Part = jsonSchema(kind as JsonSchemaName)
     const unsaid = (FIELDS[kind] ?? []).filter(
       (field) => !isInSchema(properties?.['spec'], field) && !isTabled(kind, field),
     )

@@ -9,6 +9,7 @@ import { FORMS, PROXY_FORMS } from '../../../resources/verdicts/forms.ts'
 import { METADATA } from '../../../resources/verdicts/metadata.ts'
 import { spoil } from '../../../resources/verdicts/spoil.ts'
 import { INTROSPECTION_CLIENTS } from './introspection-clients.ts'
+import { TRACES } from './telemetry.ts'
 import { WHOLE } from './whole.ts'
 
 type Json = { [name: string]: unknown }
@@ -52,7 +53,7 @@ const inVersion = ({ kind, what, object }: JudgedObject, apiVersion: string): Ju
 /** All objects of the table, each once, in both versions of the group. */
 export function judgedObjects(): JudgedObject[] {
   const seen = new Map<CrdKind, Set<string>>()
-  const spoiled = WHOLE.flatMap(([kind, spec], index) => {
+  const spoiled = [...WHOLE, ...TRACES].flatMap(([kind, spec], index) => {
     const object = document(spec, kind)
     const fields = seen.get(kind) ?? new Set()
     seen.set(kind, fields)
