@@ -5,6 +5,20 @@ const signing = ['test/apply']
 /** How a credential gets onto a request, and what comes back: `apply`, `secrets`, `forward`. */
 export const OUTBOUND: readonly Mutation[] = [
   {
+    rule: 'traces of a route go to its own receiver only',
+    file: 'src/telemetry/telemetry.ts',
+    find: '(route === undefined ? undefined : ofRoutes.get(route)) ?? own',
+    replace: 'own ?? [...ofRoutes.values()][0]',
+    tests: ['test/telemetry/named-receivers.test.ts'],
+  },
+  {
+    rule: 'traces and their headers do not go in the clear to another machine unless that is said',
+    file: 'src/resources/workloads/telemetry.ts',
+    find: 'enabled !== true || insecure === true || !isPlainAway(url)',
+    replace: 'true',
+    tests: ['test/load/workloads/telemetry.test.ts'],
+  },
+  {
     rule: 'a throttled caller rests alone',
     file: 'src/net/rest.ts',
     find: 'if (!isMany && (by !== undefined || !isAsked)) return',

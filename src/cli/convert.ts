@@ -19,7 +19,7 @@ export const CONVERT_SPEC: CommandSpec = {
     '',
     'Examples:',
     '  extauth convert manifests/ > proxy.yaml',
-    '  kubectl get mcpremoteproxies,mcpexternalauthconfigs,mcpoidcconfigs -o yaml | extauth convert -',
+    '  kubectl get mcpremoteproxies,mcpexternalauthconfigs,mcpoidcconfigs,mcptelemetryconfigs -o yaml | extauth convert -',
     '',
     'Exit codes: 0 everything is kept, 1 something restricts and can not be kept, or can not be read, 2 usage.',
   ].join('\n'),
