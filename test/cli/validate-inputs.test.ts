@@ -163,7 +163,7 @@ describe('documents without a ProxyConfig', () => {
 
 describe('files that hold nothing of ours', () => {
   const kinds =
-    'MCPExternalAuthConfig, MCPOIDCConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer'
+    'MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer'
 
   test.each([
     ['a file', 'foreign/deployment.yaml', 'foreign/deployment.yaml:1:1  none of 2 documents in 1 file is ours'],

@@ -23,12 +23,12 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
 const config = (parts: object): ResolvedProxy =>
-  ({ authServers: [], cache: undefined, ...parts }) as unknown as ResolvedProxy
+  ({ authServers: [], cache: undefined, routes: [], ...parts }) as unknown as ResolvedProxy
 
 describe('parts of the program that only some configurations need', () => {
   it('are loaded for those that need them', async () => {
     const none = await loadRooms(config({}))
-    expect(none).toEqual({ authServer: undefined, storage: undefined })
+    expect(none).toEqual({ authServer: undefined, storage: undefined, telemetry: undefined })
     expect(() => loaded(none.storage)).toThrow('was not loaded')
     const shared = await loadRooms(config({ cache: {} }))
     expect(shared.authServer).toBeUndefined()
@@ -36,6 +36,8 @@ describe('parts of the program that only some configurations need', () => {
     const server = await loadRooms(config({ authServers: [{}] }))
     expect(loaded(server.authServer).openAuthServer).toBeTypeOf('function')
     expect(server.storage).toBeDefined()
+    const followed = await loadRooms(config({ routes: [{ telemetry: {} }] }))
+    expect(loaded(followed.telemetry).openReceiver).toBeTypeOf('function')
   })
 
   /** What a proxy with such a config has loaded when it listens. */
