@@ -61,18 +61,20 @@ function exporterTo(options: ReceiverOptions): SpanExporter {
       return error instanceof OutboundError ? error.kind : asFailure(error).code
     }
   }
+  const exportOne = async (body: Uint8Array, done: Parameters<SpanExporter['export']>[1]): Promise<void> => {
+    const reason = await send(body)
+    // A receiver that is away costs spans, and is told once until it is back.
+    if (reason !== undefined && !isTold)
+      log.warn({ receiver: name, reason }, 'traces are lost: the receiver does not take them')
+    if (reason === undefined && isTold) log.info({ receiver: name }, 'the receiver takes traces again')
+    isTold = reason !== undefined
+    done({ code: reason === undefined ? 0 : 1 })
+  }
   return {
     export(spans, done) {
       const body = ProtobufTraceSerializer.serializeRequest(spans)
       if (body === undefined) return done({ code: 1 })
-      void send(body).then((reason) => {
-        // A receiver that is away costs spans, and is told once until it is back.
-        if (reason !== undefined && !isTold)
-          log.warn({ receiver: name, reason }, 'traces are lost: the receiver does not take them')
-        if (reason === undefined && isTold) log.info({ receiver: name }, 'the receiver takes traces again')
-        isTold = reason !== undefined
-        done({ code: reason === undefined ? 0 : 1 })
-      })
+      void exportOne(body, done)
     },
     shutdown: () => outbound.close(),
     forceFlush: () => Promise.resolve(),

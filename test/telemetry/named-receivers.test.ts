@@ -78,7 +78,7 @@ describe('the receiver that an MCPTelemetryConfig names', () => {
     })
     expect(request?.headers).not.toHaveProperty('x-other')
     for (const text of ['GET /', 'measured', 'deployment.environment', 'service.namespace'])
-      expect(request?.body.includes(text), text).toBe(true)
+      expect(request?.body.toString('latin1')).toContain(text)
     expect(running.stdout() + running.stderr()).not.toContain('of-the-receiver')
   }, 60_000)
 
