@@ -18,9 +18,16 @@ export interface Issuer {
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 /** Starts an issuer on a free port of this machine; `more` is what its tokens have beside, or in place of what is usual. */
-export async function startIssuer(more: { readonly typ?: string; readonly claims?: object } = {}): Promise<Issuer> {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const key = { ...publicKey.export({ format: 'jwk' }), kid: KEY_ID, alg: 'RS256', use: 'sig' }
+export async function startIssuer(
+  more: { readonly typ?: string; readonly claims?: object; readonly alg?: 'RS256' | 'ES256' } = {},
+): Promise<Issuer> {
+  // A hundred thousand tokens with RSA would take minutes to sign.
+  const { alg = 'RS256' } = more
+  const { privateKey, publicKey } =
+    alg === 'RS256'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const key = { ...publicKey.export({ format: 'jwk' }), kid: KEY_ID, alg, use: 'sig' }
   const keys = JSON.stringify({ keys: [key] })
   const server = createServer((request, response) => {
     request.resume()
@@ -43,8 +50,8 @@ export async function startIssuer(more: { readonly typ?: string; readonly claims
       scope: 'mcp:read mcp:write',
       ...more.claims,
     }
-    const input = `${encode({ alg: 'RS256', typ: more.typ ?? 'at+jwt', kid: KEY_ID })}.${encode(claims)}`
-    return `${input}.${sign('sha256', Buffer.from(input), privateKey).toString('base64url')}`
+    const input = `${encode({ alg, typ: more.typ ?? 'at+jwt', kid: KEY_ID })}.${encode(claims)}`
+    return `${input}.${sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
   }
   return {
     url,

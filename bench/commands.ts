@@ -9,8 +9,18 @@ export type Command =
       readonly ms: number
       /** Values of `Authorization` that the requests have in turn; none without. */
       readonly authorizations?: readonly string[] | undefined
-      /** Paths that the requests have in turn. Default: that of the URL. */
+      /** Requests that were prepared under this name, each in turn, going on where the last load ended. */
+      readonly prepared?: string | undefined
+    }
+  /** Makes requests that differ, once: thousands are too many to be handed over with each load. */
+  | {
+      readonly kind: 'prepare'
+      readonly name: string
+      readonly url: string
+      readonly size: number
+      /** Paths and values of `Authorization`, each in turn; default: those of the URL, and none. */
       readonly paths?: readonly string[] | undefined
+      readonly authorizations?: readonly string[] | undefined
     }
   /** Opens event streams and keeps them. */
   | { readonly kind: 'open-idle'; readonly url: string; readonly count: number }

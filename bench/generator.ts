@@ -3,6 +3,7 @@ import { Connection } from './connection.ts'
 import type { Command, EventsResult, LoadResult } from './commands.ts'
 
 type Load = Extract<Command, { kind: 'load' }>
+type Prepare = Extract<Command, { kind: 'prepare' }>
 
 /** The process that makes the load: one command at a time, by IPC. */
 const quantile = (sorted: Float64Array, part: number): number =>
@@ -23,13 +24,21 @@ const requestOf = (url: URL, size: number, path: string, authorization?: string)
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-const load = async ({ url: text, size, connections: count, ms, authorizations, paths }: Load): Promise<LoadResult> => {
-  const url = new URL(text)
-  const connections = await Promise.all(Array.from({ length: count }, () => Connection.open(url)))
-  const requests = Array.from({ length: Math.max(paths?.length ?? 1, authorizations?.length ?? 1) }, (_, at) =>
-    requestOf(url, size, paths?.[at % paths.length] ?? url.pathname, authorizations?.[at % authorizations.length]),
+/** Requests that are made once, and which of them is the next. */
+const kept = new Map<string, { readonly requests: readonly Buffer[]; next: number }>()
+
+const requestsOf = ({ url, size, paths = [], authorizations = [] }: Omit<Prepare, 'kind' | 'name'>): Buffer[] => {
+  const to = new URL(url)
+  return Array.from({ length: Math.max(paths.length, authorizations.length, 1) }, (_, at) =>
+    requestOf(to, size, paths[at % paths.length] ?? to.pathname, authorizations[at % authorizations.length]),
   )
-  let sent = 0
+}
+
+const load = async (command: Load): Promise<LoadResult> => {
+  const { connections: count, ms } = command
+  const url = new URL(command.url)
+  const connections = await Promise.all(Array.from({ length: count }, () => Connection.open(url)))
+  const own = kept.get(command.prepared ?? '') ?? { requests: requestsOf(command), next: 0 }
   const latencies: number[] = []
   const endsAt = performance.now() + ms
   const startedAt = performance.now()
@@ -40,7 +49,7 @@ const load = async ({ url: text, size, connections: count, ms, authorizations, p
           const next = (): void => {
             const sentAt = performance.now()
             if (sentAt >= endsAt) return resolve()
-            connection.exchange(requests[sent++ % requests.length] ?? Buffer.alloc(0), (failure) => {
+            connection.exchange(own.requests[own.next++ % own.requests.length] ?? Buffer.alloc(0), (failure) => {
               if (failure !== undefined) return reject(failure)
               latencies.push(performance.now() - sentAt)
               next()
@@ -129,6 +138,7 @@ const firstEvents = async (url: URL, count: number): Promise<EventsResult> => {
 const run = async (command: Command): Promise<unknown> => {
   const url = new URL(command.url)
   if (command.kind === 'load') return load(command)
+  if (command.kind === 'prepare') return void kept.set(command.name, { requests: requestsOf(command), next: 0 })
   if (command.kind === 'events') return events(url, command.count, command.ms)
   if (command.kind === 'first-events') return firstEvents(url, command.count)
   if (command.kind === 'close-idle') return closeIdle()

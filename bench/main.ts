@@ -22,9 +22,10 @@ import { runTokens } from './parts/tokens.ts'
 import { runTraces } from './parts/traces.ts'
 import { runWorkers } from './parts/workers.ts'
 import { runProcessCost } from './parts/process-cost.ts'
+import { runScale } from './parts/scale.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|tokens|aws|workers|inspector|traces|process]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|tokens|aws|workers|inspector|traces|process|scale]
                  [--size BYTES] [--connections N] [--against DIRECTORY] [--caddy FILE]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
@@ -68,6 +69,10 @@ const callers = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 
 const callersShape = { size: only.size ?? 1024, connections: only.connections ?? 16 }
 const starts = values.quick === true ? { starts: 1, rounds: 2 } : { starts: 3, rounds: 14 }
 const logins = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
+const scale =
+  values.quick === true
+    ? { routes: [1, 1000], callers: [100, 2000], rounds: 3, roundMs: 300 }
+    : { routes: [1, 100, 1000, 10_000], callers: [100, 10_000, 100_000], rounds: 15, roundMs: 1500 }
 const processes = values.quick === true ? { rounds: 1, loadMs: 500 } : { rounds: 5, loadMs: 3000 }
 
 /** Each way to the backend: its name, how to start it, and the paths that are measured through it. */
@@ -177,6 +182,7 @@ const main = async (): Promise<void> => {
     if (wants('inspector')) add(await runInspector(generator, backend.url, { ...callers, against: values.against }))
     if (wants('traces')) add(await runTraces(generator, backend.url, callers))
     if (wants('process')) add(await runProcessCost(generator, backend.url, processes))
+    if (wants('scale')) add(await runScale(generator, backend.url, scale))
     if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))
     if (wants('streams')) parts.push(await runStreams(generator, backend.url))
     if (values.quick !== true && [values.only, only.size, only.connections].every((one) => one === undefined)) {

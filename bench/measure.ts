@@ -9,6 +9,8 @@ export interface Subject {
   readonly pid: number | undefined
   /** Values of `Authorization` that the requests have in turn. */
   readonly authorizations?: readonly string[]
+  /** Requests that were prepared under this name. */
+  readonly prepared?: string
 }
 
 export interface LoadFigures {
@@ -56,9 +58,9 @@ const oneRound = async (
   subject: Subject,
   shape: { size: number; connections: number; ms: number },
 ): Promise<Round> => {
-  const { url, pid, authorizations } = subject
+  const { url, pid, authorizations, prepared } = subject
   const before = pid === undefined ? 0 : cpuOf(pid)
-  const load = await generator.ask<LoadResult>({ kind: 'load', url, authorizations, ...shape })
+  const load = await generator.ask<LoadResult>({ kind: 'load', url, authorizations, prepared, ...shape })
   const after = pid === undefined ? 0 : cpuOf(pid)
   return { cpuMicros: (after - before) / 1000 / load.requests, load }
 }

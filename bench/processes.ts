@@ -91,22 +91,37 @@ export interface ProxyOptions {
   readonly inspector?: 'heads' | 'bodies'
   /** Default: all of them. */
   readonly types?: readonly MeasuredType[]
+  /** So many routes more, at `/r0` and on, all with `bearerToken`. Default 0. */
+  readonly moreRoutes?: number
+  /** Documents beside these, and lines of routes that refer to them. */
+  readonly documents?: readonly string[]
+  readonly routes?: readonly string[]
+  /** What lies at `secrets/bench/ca`. Default: nothing. */
+  readonly ca?: Buffer
+  /** Port of the admin listener. Default: any. */
+  readonly adminPort?: number | undefined
 }
 
 const verifiedRoute = (backend: string, { url, audience }: { url: string; audience: string }): string =>
   `    - { name: verified, path: /verified, target: "${backend}/mcp", externalAuthConfigRef: { name: bearertoken }, auth: { mode: oauth, oauth: { resourceUrl: "${audience}", providers: [{ name: bench, issuerUrl: "${url}", audience: "${audience}", jwksUrl: "${url}/jwks", allowPrivateIP: true }] } } }\n`
 
-const manifests = ({ backend, issuer, types = MEASURED_TYPES }: ProxyOptions): string => {
+const manifests = (options: ProxyOptions): string => {
+  const { backend, issuer, types = MEASURED_TYPES, moreRoutes = 0, documents = [], adminPort = 0 } = options
   const auths = types.map(
     (type) =>
       `apiVersion: extauth.dev/v1alpha1\nkind: MCPExternalAuthConfig\nmetadata: { name: ${type.toLowerCase()} }\nspec:\n  type: ${type}\n${authOf(type)}`,
+  )
+  const many = Array.from(
+    { length: moreRoutes },
+    (_, at) =>
+      `    - { name: r${at}, path: /r${at}, target: "${backend}/mcp", externalAuthConfigRef: { name: bearertoken } }\n`,
   )
   const routes = types.map(
     (type) =>
       `    - { name: ${type.toLowerCase()}, path: /${type}, target: "${backend}/mcp", externalAuthConfigRef: { name: ${type.toLowerCase()} } }\n`,
   )
-  const proxy = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: { name: bench }\nspec:\n  listen: { address: "127.0.0.1:0" }\n  admin: { address: "127.0.0.1:0" }\n  secretsDirectory: ./secrets\n  auth: { mode: anonymous }\n  routes:\n${routes.join('')}`
-  return [...auths, issuer === undefined ? proxy : proxy + verifiedRoute(backend, issuer)].join('---\n')
+  const proxy = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: { name: bench }\nspec:\n  listen: { address: "127.0.0.1:0" }\n  admin: { address: "127.0.0.1:${adminPort}" }\n  secretsDirectory: ./secrets\n  auth: { mode: anonymous }\n  routes:\n${[...routes, ...many, ...(options.routes ?? [])].join('')}`
+  return [...auths, ...documents, issuer === undefined ? proxy : proxy + verifiedRoute(backend, issuer)].join('---\n')
 }
 
 /**
@@ -118,6 +133,7 @@ export const startProxyCommand = async (options: ProxyOptions): Promise<Running>
   mkdirSync(join(directory, 'secrets', 'bench'), { recursive: true })
   writeFileSync(join(directory, 'secrets', 'bench', 'key'), 'an-api-key')
   writeFileSync(join(directory, 'secrets', 'bench', 'token'), 'a-token')
+  if (options.ca !== undefined) writeFileSync(join(directory, 'secrets', 'bench', 'ca'), options.ca)
   writeFileSync(join(directory, 'proxy.yaml'), manifests(options))
   const port = await freePort()
   const config = ['--config', join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`, '--log-level', logLevel]

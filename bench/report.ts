@@ -104,6 +104,30 @@ export const tokensTable = (
   ].join('\n\n')
 }
 
+/** What requests cost with so many of something, against the first amount. */
+export type Amounts = readonly {
+  readonly count: number
+  readonly cpuMicros: number
+  readonly ratio: number
+  readonly memoryMiB: number
+}[]
+
+/** The most that a request may cost, however many there are, × the smallest amount. */
+const FLAT = 1.1
+
+/** The table of what growing numbers cost. */
+export const scaleTable = (what: string, how: string, amounts: Amounts): string => {
+  const rows = amounts.map(({ count, cpuMicros, ratio, memoryMiB }) => [
+    String(count),
+    fixed(cpuMicros, 1),
+    fixed(ratio, 2),
+    fixed(FLAT, 2),
+    fixed(memoryMiB, 0),
+  ])
+  const head = [what, 'CPU µs/request', '× the first', 'at most', 'MiB after']
+  return `**By the number of ${what}** (1 KiB POST, 16 connections, ${how})\n\n${table(head, rows)}`
+}
+
 /** One figure of a process beside that of the bare one. */
 export interface ProcessFigure {
   readonly what: string

@@ -128,7 +128,9 @@ export async function startProxy(
   let isDraining = false
   closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
 
-  let current = install(await buildCandidate(first, proxy.url, services, rooms), proxy, services)
+  // All at once: whoever has connected already must not hear that there is no such route.
+  const begun = await buildCandidate(first, proxy.url, services, rooms, () => Promise.resolve())
+  let current = install(begun, proxy, services)
   // The listener is open: until then requests hear 503 instead of a route that is not there.
   await current.prepared()
   const reloader = closers.keep(

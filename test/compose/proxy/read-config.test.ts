@@ -2,8 +2,9 @@ import { rm } from 'node:fs/promises'
 import type { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ConfigError, loadProxyConfig } from '../../../src/compose/index.ts'
-import { readProxyConfig } from '../../../src/compose/proxy/read-config.ts'
-import { authConfig, configFolder, proxyConfig } from '../../e2e/run.ts'
+import { readProxyConfig, runProxy } from '../../../src/compose/proxy/index.ts'
+import { recordLog } from '../../e2e/lab.ts'
+import { authConfig, configFolder, freePort, proxyConfig } from '../../e2e/run.ts'
 
 const folders: string[] = []
 const started: Worker[] = []
@@ -20,7 +21,7 @@ async function folderOf(routes: number, missing = 'token'): Promise<string> {
   const route = (index: number) => ({
     name: `r-${index}`,
     path: `/r/${index}`,
-    target: `https://backend-${index % 7}.example.com/mcp`,
+    target: `http://127.0.0.1:${1 + (index % 7)}/mcp`,
     externalAuthConfigRef: { name: index === routes - 1 ? missing : 'token' },
   })
   const { directory, write } = await configFolder({
@@ -35,6 +36,25 @@ async function folderOf(routes: number, missing = 'token'): Promise<string> {
   folders.push(directory)
   return directory
 }
+
+describe('starting with a large configuration', () => {
+  it('no request hears that there is no such route', { timeout: 60_000 }, async () => {
+    const listen = `127.0.0.1:${await freePort()}`
+    const configPaths = [await folderOf(2000)]
+    const starting = runProxy({ configPaths, listen, admin: '127.0.0.1:0', env: {}, log: recordLog(), drainGraceMs: 0 })
+    const answers: number[] = []
+    const ask = () => fetch(`http://${listen}/r/1`, { method: 'OPTIONS' }).then(({ status }) => status)
+    let isUp = false
+    const asking = (async () => {
+      while (!isUp) answers.push(await ask().catch(() => 0))
+    })()
+    const proxy = await starting
+    isUp = true
+    await asking
+    await proxy.close()
+    expect(answers).not.toContain(404)
+  })
+})
 
 describe('reading a configuration', () => {
   it('a small one is read at once, without a thread', async () => {
