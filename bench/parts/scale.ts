@@ -3,7 +3,7 @@ import { listenOnLoopback } from '../../lab/listen.ts'
 import { TLS } from '../../test/support/tls.ts'
 import { startIssuer } from '../callers.ts'
 import { figuresOf, loadRounds, type Subject } from '../measure.ts'
-import { cpuOf, type Generator, memoryOf, type Running, startProxyCommand } from '../processes.ts'
+import { type Generator, memoryOf, type Running, startProxyCommand } from '../processes.ts'
 import { type Amounts, scaleTable } from '../report.ts'
 
 export interface ScaleOptions {
@@ -108,6 +108,18 @@ async function byCallers(
   }
 }
 
+/** Asks every few milliseconds; gives the longest that an answer took, in milliseconds. */
+async function longestUntil(over: AbortSignal, url: string): Promise<number> {
+  let longestMs = 0
+  while (!over.aborted) {
+    const sentAt = performance.now()
+    await (await fetch(url, { method: 'POST', body: '{}' })).arrayBuffer()
+    longestMs = Math.max(longestMs, performance.now() - sentAt)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  return longestMs
+}
+
 /** A reload with `count` routes: how long it takes, what it costs, and how long requests wait meanwhile. */
 async function reload(generator: Generator, backend: string, count: number): Promise<string> {
   const adminPort = await freePort()
@@ -115,25 +127,16 @@ async function reload(generator: Generator, backend: string, count: number): Pro
   try {
     const ask = { kind: 'load', url: `${proxy.url}/r0`, size: 1024, connections: 1 } as const
     await generator.ask({ ...ask, ms: WARM_MS })
-    const times: { seconds: number; cpu: number; longestMs: number }[] = []
+    const times: { seconds: number; longestMs: number }[] = []
     for (let time = 0; time < 3; time++) {
-      const [from, before] = [performance.now(), cpuOf(proxy.pid)]
-      let isOver = false
-      let longestMs = 0
-      const probing = (async () => {
-        while (!isOver) {
-          const sentAt = performance.now()
-          await (await fetch(`${proxy.url}/r0`, { method: 'POST', body: '{}' })).arrayBuffer()
-          longestMs = Math.max(longestMs, performance.now() - sentAt)
-          await new Promise((resolve) => setTimeout(resolve, 2))
-        }
-      })()
+      const from = performance.now()
+      const over = new AbortController()
+      const probing = longestUntil(over.signal, `${proxy.url}/r0`)
       const answer = await fetch(`http://127.0.0.1:${adminPort}/reload`, { method: 'POST' })
       if (!answer.ok) throw new Error(`the reload was refused: ${await answer.text()}`)
       const seconds = (performance.now() - from) / 1000
-      isOver = true
-      await probing
-      times.push({ seconds, cpu: (cpuOf(proxy.pid) - before) / 1e9, longestMs })
+      over.abort()
+      times.push({ seconds, longestMs: await probing })
     }
     const loaded = memoryOf(proxy.pid) / MIB
     const [best] = times.toSorted((one, other) => one.seconds - other.seconds)

@@ -44,12 +44,12 @@ describe('starting with a large configuration', () => {
     const starting = runProxy({ configPaths, listen, admin: '127.0.0.1:0', env: {}, log: recordLog(), drainGraceMs: 0 })
     const answers: number[] = []
     const ask = () => fetch(`http://${listen}/r/1`, { method: 'OPTIONS' }).then(({ status }) => status)
-    let isUp = false
+    const up = new AbortController()
     const asking = (async () => {
-      while (!isUp) answers.push(await ask().catch(() => 0))
+      while (!up.signal.aborted) answers.push(await ask().catch(() => 0))
     })()
     const proxy = await starting
-    isUp = true
+    up.abort()
     await asking
     await proxy.close()
     expect(answers).not.toContain(404)
