@@ -38,9 +38,9 @@ async function folderOf(routes: number, missing = 'token'): Promise<string> {
 }
 
 describe('starting with a large configuration', () => {
-  it('no request hears that there is no such route', { timeout: 60_000 }, async () => {
+  it('no request hears that there is no such route', { timeout: 180_000 }, async () => {
     const listen = `127.0.0.1:${await freePort()}`
-    const configPaths = [await folderOf(2000)]
+    const configPaths = [await folderOf(1200)]
     const starting = runProxy({ configPaths, listen, admin: '127.0.0.1:0', env: {}, log: recordLog(), drainGraceMs: 0 })
     const answers: number[] = []
     const ask = () => fetch(`http://${listen}/r/1`, { method: 'OPTIONS' }).then(({ status }) => status)
@@ -63,7 +63,7 @@ describe('reading a configuration', () => {
     expect(started).toEqual([])
   })
 
-  it('a large one is read by a thread, and is the same with its places', { timeout: 60_000 }, async () => {
+  it('a large one is read by a thread, and is the same with its places', { timeout: 180_000 }, async () => {
     const sources = { configPaths: [await folderOf(1200)], listen: '127.0.0.1:1' }
     const [read, loaded] = [await readProxyConfig(sources), await loadProxyConfig(sources)]
     expect(started).toHaveLength(1)
@@ -75,7 +75,7 @@ describe('reading a configuration', () => {
     expect(read.places.names('listen')).toBe(false)
   })
 
-  it('what is wrong with a large one is told as with a small one', { timeout: 60_000 }, async () => {
+  it('what is wrong with a large one is told as with a small one', { timeout: 180_000 }, async () => {
     const sources = { configPaths: [await folderOf(1200, 'none')] }
     const refused = await readProxyConfig(sources).catch((error: unknown) => error)
     const expected = await loadProxyConfig(sources).catch((error: unknown) => error)
