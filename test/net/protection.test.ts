@@ -128,7 +128,7 @@ describe('the concurrency bound', () => {
     const kinds = errors.map((error) => error.kind)
     expect(kinds[0]).toBe('timeout')
     expect(kinds.filter((kind) => kind === 'overloaded').length).toBeGreaterThanOrEqual(1)
-    expect(performance.now() - startedAt).toBeLessThan(1000)
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 })
 

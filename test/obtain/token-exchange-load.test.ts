@@ -130,12 +130,15 @@ describe.each(SHOWN_TO)('%s', (grant) => {
     const { header } = rigOf()[grant]({ tokenUrl: endpoint.url, audience: 'a' })
     await header(callerOf(1))
     endpoint.answer = () => undefined
+    let ended = 0
     const waiting = range(200).map((index) =>
-      header(callerOf(index + 2)).catch((error: unknown) => asFailure(error).code),
+      header(callerOf(index + 2)).catch((error: unknown) => {
+        ended += 1
+        return asFailure(error).code
+      }),
     )
-    const started = performance.now()
     for (let request = 0; request < 1_000; request += 1) await header(callerOf(1))
-    expect(performance.now() - started).toBeLessThan(1_000)
+    expect(ended).toBe(0)
     await sockets.closeAll()
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(['identity_provider_unavailable']))
   })

@@ -56,7 +56,7 @@ describe('a command that has nothing to end', () => {
       const startedMs = performance.now()
       check.process.kill(signal)
       await check.ended
-      expect(performance.now() - startedMs).toBeLessThan(900)
+      expect(performance.now() - startedMs).toBeLessThan(5_000)
       expect(check.process.signalCode).toBe(signal)
     },
     60_000,
