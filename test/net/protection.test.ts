@@ -133,7 +133,7 @@ describe('the concurrency bound', () => {
 })
 
 /** A service that treats each token as it begins, and a client that asks about tokens. */
-const tried = async () => {
+const tried = async (deadlineMs = 400) => {
   let nowMs = 1_000_000
   const seen: string[] = []
   const url = await sockets.http((request, response) => {
@@ -143,7 +143,7 @@ const tried = async () => {
     else if (/^(?:429|503)$/.test(token)) response.writeHead(Number(token), { 'retry-after': '20' }).end()
     else if (!token.startsWith('hanging')) response.end()
   })
-  const client = outbound({ clock: { now: () => nowMs }, steadyClock: { now: () => nowMs }, deadlineMs: 400 })
+  const client = outbound({ clock: { now: () => nowMs }, steadyClock: { now: () => nowMs }, deadlineMs })
   const ask = async (caller: string, token: string, isStranger = false): Promise<string> => {
     try {
       const onBehalfOf = { caller, token, isStranger }
@@ -181,7 +181,7 @@ describe('callers of one service', () => {
   })
 
   it('lend each other places, and have their own all the same: hanging calls of one are nobody else’s', async () => {
-    const { ask, seen } = await tried()
+    const { ask, seen } = await tried(2_000)
     const hanging = Array.from({ length: 80 }, (_, index) => ask('mallory', `hanging-${index}`))
     const others = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`caller-${index}`, `good-${index}`)))
     expect(new Set(others)).toEqual(new Set(['200']))
