@@ -10,7 +10,7 @@ const root = path.join(import.meta.dirname, '..')
 const rooms = readRooms(readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8'))
 const sources = readSources(path.join(root, 'src'))
 
-describe('architecture', () => {
+describe('architecture', { timeout: 120_000 }, () => {
   it('knows the rooms from the page and the page knows every room', () => {
     const folders = readdirSync(path.join(root, 'src'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
