@@ -30,3 +30,16 @@ export function install(root: string): Installed {
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
+
+/** The checkout whose sources are none that its built form was made of: it runs from the sources. */
+export function editedCheckout(): Pick<Installed, 'launcher' | 'remove'> {
+  const root = path.join(import.meta.dirname, '..')
+  const folder = mkdtempSync(path.join(tmpdir(), 'extauth-bench-edited-'))
+  for (const name of ['bin', 'src', 'lab', 'package.json'])
+    cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
+  symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
+  return {
+    launcher: path.join(folder, 'bin/extauth.cjs'),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}

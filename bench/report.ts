@@ -48,6 +48,8 @@ export interface LoginFigures {
   readonly budgets: readonly { readonly what: string; readonly value: number; readonly most: number }[]
   readonly loginsPerSecond: number
   readonly cpuMsPerLogin: number
+  /** Resident memory of the process before its first login, in MiB. */
+  readonly idleMiB: number
 }
 
 /** The table of callers who logged in here. */
@@ -58,7 +60,7 @@ export const loginsTable = (rounds: number, { figures, budgets, ...login }: Logi
     `**Logins** (POST of 1 KiB each way, 16 connections, ${rounds} rounds)`,
     table(['', 'CPU µs/request', 'requests/s'], rows),
     table(['CPU of a request', 'median of rounds', 'at most'], kept),
-    `A complete login, from the authorization request to the tokens: ${fixed(login.cpuMsPerLogin, 1)} ms CPU of the proxy; ${fixed(login.loginsPerSecond, 0)} a second, with its users and their identity provider on the same cores.`,
+    `A complete login, from the authorization request to the tokens: ${fixed(login.cpuMsPerLogin, 1)} ms CPU of the proxy; ${fixed(login.loginsPerSecond, 0)} a second, with its users and their identity provider on the same cores. Idle, before the first of them, the process holds ${fixed(login.idleMiB, 0)} MiB (at most 110).`,
   ].join('\n\n')
 }
 
