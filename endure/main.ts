@@ -6,7 +6,7 @@ import { textOf } from './report/text.ts'
 import { run } from './run.ts'
 
 const HELP = `npm run endure -- [--hours H] [--callers N] [--seed S] [--every SECONDS] [--only TEXTS] [--json FILE]
-                  [--page]
+                  [--heaps DIR] [--page]
 
 Runs two proxies as processes of their own on Redis with Sentinel, with every type of external auth, before stand-ins for
 everything that they talk to; callers of all kinds; and a fault after the other. Every answer is judged by what its caller may
@@ -18,6 +18,7 @@ get, and by which refusals the fault of the moment excuses. Exit code 1 when som
   --every SECONDS  From one fault to the next. Default 20.
   --only TEXTS     Only faults with one of these, separated by commas, in their name; "none" for none.
   --json FILE      Writes all that was seen.
+  --heaps DIR      Keeps what each process held at the end there, for the memory tools of a browser.
   --page           Puts the report and its plots into docs/endurance.md, and docs/images.
 `
 const at = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
@@ -31,6 +32,7 @@ const { values } = parseArgs({
     every: { type: 'string', default: '20' },
     only: { type: 'string' },
     json: { type: 'string' },
+    heaps: { type: 'string' },
     page: { type: 'boolean' },
     help: { type: 'boolean' },
   },
@@ -50,6 +52,7 @@ else {
     callers: Math.round(numberOf('callers', 20_000)),
     faultEverySeconds: numberOf('every', 3_600),
     only: values.only?.split(','),
+    heaps: values.heaps,
     say,
   })
   say(textOf(result))

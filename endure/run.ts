@@ -12,7 +12,7 @@ import { createFaultLog, type FaultLog } from './oracle/excuses.ts'
 import { createFindings } from './oracle/findings.ts'
 import { createLines } from './oracle/lines.ts'
 import { createMarks } from './oracle/marks.ts'
-import { type Searched, searchPages, searchStore } from './oracle/search.ts'
+import { type Searched, searchHeap, searchPages, searchStore } from './oracle/search.ts'
 import { createWitness } from './oracle/witness.ts'
 import { createRandom } from './random.ts'
 import { machineOf, reportedFaults, type RunResult, sorted, withDetails } from './result.ts'
@@ -29,6 +29,8 @@ export interface RunOptions {
   readonly faultEverySeconds: number
   /** Only faults whose name has one of these in it. */
   readonly only?: readonly string[] | undefined
+  /** A folder in which what the processes held at the end is kept. Default: it is looked through, and thrown away. */
+  readonly heaps?: string | undefined
   readonly say: (text: string) => void
 }
 
@@ -50,8 +52,13 @@ export async function run(options: RunOptions): Promise<RunResult> {
     () => faults.names(),
   )
   const marks = createMarks()
-  const watching = { findings, marks, witness: createWitness(findings, marks), lines: createLines(findings, marks) }
-  const world = await openWorld(watching)
+  const watching = {
+    findings,
+    marks,
+    witness: createWitness(findings, marks, faults.spans),
+    lines: createLines(findings, marks),
+  }
+  const world = await openWorld(watching, options.heaps)
   const agent = createAgent()
   try {
     startedAt = performance.now()
@@ -119,10 +126,12 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
   stalls.stop()
   lines.check(Infinity, (at) => isLost(faults, at))
 
-  const searched: Searched = { pages: 0, values: 0 }
+  const searched: Searched = { pages: 0, values: 0, heapBytes: 0 }
   await searchPages([...world.replicas, world.registry], marks, findings, searched)
   await searchStore(world, marks, findings, searched)
-  if (searched.pages === 0 || searched.values === 0)
+  for (const one of [...world.replicas, world.registry])
+    await searchHeap(one, marks, findings, searched, options.heaps !== undefined)
+  if (searched.pages === 0 || searched.values === 0 || searched.heapBytes === 0)
     findings.add('leaked secret', `nothing was there to be searched: ${JSON.stringify(searched)}`)
   const growth = growthOf(samples, seconds)
   for (const { measure, of, from, to, bound } of growth.filter(({ isKept }) => !isKept))

@@ -4,7 +4,7 @@ import type { Call, Outcome, Told } from '../oracle/call.ts'
 import { CALL_HEADER } from '../oracle/call.ts'
 import type { FaultLog, Part } from '../oracle/excuses.ts'
 import type { Findings } from '../oracle/findings.ts'
-import { judge, reasonOf } from '../oracle/judge.ts'
+import { judge, mayBeServedBy, reasonOf } from '../oracle/judge.ts'
 import type { Lines } from '../oracle/lines.ts'
 import type { Marks } from '../oracle/marks.ts'
 import type { Witness } from '../oracle/witness.ts'
@@ -52,6 +52,8 @@ export interface Caller {
   readonly token: string | undefined
   /** What must be refused, for those who have no right. */
   readonly refusal?: readonly string[]
+  /** When the token ended that must be refused for it, in milliseconds of `performance.now()`. */
+  readonly tokenEndedAt?: number
   /** Beside what the route needs. */
   readonly needs?: readonly Part[]
 }
@@ -78,6 +80,7 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
     route: profile.path,
     needs: needsOf(profile, [...(caller.needs ?? []), ...(asked.needs ?? [])]),
     refusal: caller.refusal,
+    tokenEndedAt: caller.tokenEndedAt,
     isUnsafe: asked.isUnsafe ?? method === 'POST',
     expected: profile.expected(caller.identity),
     told,
@@ -107,6 +110,8 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
   const reason = outcome.status >= 400 ? ` ${reasonOf(outcome.text)}` : ''
   const whole = outcome.status === 0 ? 'left before an answer' : `${outcome.status}${reason}`
   around.tally.add(outcome.cut === undefined ? whole : 'cut')
-  if (requestId !== undefined) around.lines.expect(requestId, outcome.status, `${call.caller} at ${call.route} (${id})`)
+  const servedBy = outcome.status < 400 ? mayBeServedBy(call, outcome.endedAt, around.faults.spans) : undefined
+  const what = `${call.caller} at ${call.route} (${id})`
+  if (requestId !== undefined) around.lines.expect(requestId, outcome.status, what, servedBy)
   return outcome
 }

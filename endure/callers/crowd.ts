@@ -17,6 +17,7 @@ export interface Crowd {
 }
 
 const FIRST_WITHIN_MS = 10_000
+const EXPIRED_SECONDS = 60
 const { privateKey: FOREIGN_KEY } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
 /** Starts them, within the first seconds. `users` are those who log in. */
@@ -81,7 +82,7 @@ async function mint(
     claims: team === undefined ? {} : { team },
     ...more,
   })
-  marks.add(token, `token of ${subject}`)
+  marks.add(token, `token of ${subject}`, 'caller')
   return token
 }
 
@@ -95,7 +96,7 @@ async function loggedIn(
   const startedAt = performance.now()
   try {
     const token = await logInAtRoute(around.url, profile.path, user)
-    around.marks.add(token, `token of a login of ${user}`)
+    around.marks.add(token, `token of a login of ${user}`, 'caller')
     around.tally.add('login')
     const identity: Identity = { subject: user, groups: ['dev'], team: undefined }
     return { name, around, random, profile, identity, token }
@@ -119,8 +120,9 @@ async function withoutRight(caller: Omit<Caller, 'token'>): Promise<Caller> {
     case 0:
       return { ...caller, token: undefined, refusal: missing }
     case 1: {
-      const token = await mint(around, identity, { ttlSeconds: -60 })
-      return { ...caller, token, refusal: ['401 expired_token', '401 invalid_token'], needs: provider }
+      const token = await mint(around, identity, { ttlSeconds: -EXPIRED_SECONDS })
+      const tokenEndedAt = performance.now() - EXPIRED_SECONDS * 1_000
+      return { ...caller, token, tokenEndedAt, refusal: ['401 expired_token', '401 invalid_token'], needs: provider }
     }
     case 2: {
       const token = await mint(around, identity, { aud: ['somebody-else'] })
@@ -128,7 +130,7 @@ async function withoutRight(caller: Omit<Caller, 'token'>): Promise<Caller> {
     }
     case 3: {
       const token = await forged(await mint(around, identity, {}), identity.subject)
-      around.marks.add(token, `forged token of ${identity.subject}`)
+      around.marks.add(token, `forged token of ${identity.subject}`, 'caller')
       return { ...caller, token, refusal: ['401 invalid_token'], needs: provider }
     }
     default: {

@@ -1,4 +1,4 @@
-import type { Part } from '../oracle/excuses.ts'
+import type { MovedClock, Part } from '../oracle/excuses.ts'
 import type { Random } from '../random.ts'
 import type { World } from '../world/world.ts'
 
@@ -7,6 +7,8 @@ export interface Fault {
   readonly name: string
   /** What is not well meanwhile. */
   readonly parts: readonly Part[]
+  /** The clock that is off meanwhile. */
+  readonly clock?: MovedClock
   /** How long, in milliseconds, at least and at most. */
   readonly lastsMs: readonly [least: number, most: number]
   /** Begins it; what it gives puts everything right again. */

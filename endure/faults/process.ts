@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { existsSync, readdirSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { operate } from '../../test/support/redis/operator.ts'
 import type { Part } from '../oracle/excuses.ts'
@@ -10,6 +11,8 @@ const run = promisify(execFile)
 const STORE: readonly Part[] = ['store', 'own server']
 /** For what a process needs while it has none left: some connections are always closed and opened again. */
 const SPARE_DESCRIPTORS = 3
+const CLOCK_MS = 30_000
+const POLL_MS = 20
 
 const replicaEnds = (signal: 'SIGKILL' | 'SIGTERM'): Fault => ({
   name: `replica ${signal}`,
@@ -52,11 +55,18 @@ const noDescriptors: Fault = {
 const clockMoves = (seconds: number): Fault => ({
   name: `clock of a replica ${seconds > 0 ? '+' : ''}${seconds} s`,
   parts: ['clock', 'own server'],
+  clock: { replica: 'replica-2', byMs: seconds * 1_000 },
   lastsMs: [5_000, 10_000],
   async begin({ replicas: [, other], clockFile }) {
     const move = async (off: number): Promise<void> => {
       await writeFile(clockFile, String(off))
+      await rm(`${clockFile}.taken`, { force: true })
       other.signal('SIGUSR2')
+      // A machine without time lets it wait: until then the fault is not over.
+      for (let left = CLOCK_MS; !existsSync(`${clockFile}.taken`); left -= POLL_MS) {
+        if (left <= 0) throw new Error(`${other.name} did not take the clock over`)
+        await delay(POLL_MS)
+      }
     }
     await move(seconds * 1_000)
     return () => move(0)

@@ -47,7 +47,7 @@ export async function play(planned: readonly Planned[], around: Surroundings): P
   const { world, log, findings, random, until, say } = around
   for (const [index, { fault, atMs, lastsMs }] of planned.entries()) {
     await until(atMs)
-    const span = log.begin(fault.name, fault.parts)
+    const span = log.begin(fault.name, fault.parts, fault.clock)
     say(`${fault.name} for ${(lastsMs / 1000).toFixed(1)} s`)
     try {
       const end = await fault.begin(world, random.of(`fault ${index}`))

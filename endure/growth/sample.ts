@@ -5,7 +5,10 @@ import type { World } from '../world/world.ts'
 /** What must not grow for ever: name, unit, and how much it may grow in the part of a run that is judged. */
 export const MEASURES = [
   { name: 'memory', unit: 'MiB', of: 'replica', mayGrow: { part: 0.25, by: 24 } },
+  { name: 'live', unit: 'MiB', of: 'replica', mayGrow: { part: 0.1, by: 8 } },
   { name: 'heap', unit: 'MiB', of: 'replica', mayGrow: { part: 0.25, by: 16 } },
+  { name: 'heap committed', unit: 'MiB', of: 'replica', mayGrow: undefined },
+  { name: 'external', unit: 'MiB', of: 'replica', mayGrow: undefined },
   { name: 'descriptors', unit: '', of: 'replica', mayGrow: { part: 0.1, by: 40 } },
   { name: 'handles', unit: '', of: 'replica', mayGrow: { part: 0.1, by: 40 } },
   { name: 'series', unit: '', of: 'replica', mayGrow: { part: 0.05, by: 60 } },
@@ -41,7 +44,10 @@ export async function takeSamples(world: World, atSeconds: number): Promise<read
       of: `${replica.name}.${replica.starts}`,
       values: {
         ...own,
+        ...(replica.liveBytes === undefined ? {} : { live: replica.liveBytes / MIB }),
         heap: valueOf(text, 'nodejs_heap_size_used_bytes') / MIB,
+        'heap committed': valueOf(text, 'nodejs_heap_size_total_bytes') / MIB,
+        external: valueOf(text, 'nodejs_external_memory_bytes') / MIB,
         handles: valueOf(text, 'nodejs_active_handles_total'),
         series: text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length,
       },

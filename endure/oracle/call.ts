@@ -33,6 +33,8 @@ export interface Call {
   readonly needs: readonly Part[]
   /** What must be refused, and how; undefined: it must be served. */
   readonly refusal: readonly string[] | undefined
+  /** When the token ended that must be refused for it, in milliseconds of `performance.now()`. */
+  readonly tokenEndedAt?: number | undefined
   /** Whether to do it twice is another thing than to do it once. */
   readonly isUnsafe: boolean
   readonly expected: Expected

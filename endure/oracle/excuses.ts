@@ -14,10 +14,17 @@ export const PARTS = [
 ] as const
 export type Part = (typeof PARTS)[number]
 
+/** A replica whose clock is off; below 0 it was set back. */
+export interface MovedClock {
+  readonly replica: string
+  readonly byMs: number
+}
+
 /** A fault as it happened: from when to when these parts were not well, in milliseconds of `performance.now()`. */
 export interface FaultSpan {
   readonly name: string
   readonly parts: readonly Part[]
+  readonly clock?: MovedClock | undefined
   readonly from: number
   /** Undefined while it is on. */
   until: number | undefined
@@ -82,7 +89,7 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
 
 /** What faults there were. */
 export interface FaultLog {
-  begin(name: string, parts: readonly Part[]): FaultSpan
+  begin(name: string, parts: readonly Part[], clock?: MovedClock): FaultSpan
   end(span: FaultSpan): void
   /** One that is over already. */
   add(span: FaultSpan): void
@@ -94,8 +101,8 @@ export interface FaultLog {
 export function createFaultLog(now: () => number = () => performance.now()): FaultLog {
   const spans: FaultSpan[] = []
   return {
-    begin(name, parts) {
-      const span: FaultSpan = { name, parts, from: now(), until: undefined }
+    begin(name, parts, clock) {
+      const span: FaultSpan = { name, parts, clock, from: now(), until: undefined }
       spans.push(span)
       return span
     },
@@ -128,3 +135,23 @@ export const excusesRefusal = (parts: readonly Part[], status: number, reason: s
   parts.some((part) => EXCUSES[part].refusals.includes(`${status} ${reason}`))
 
 export const excusesCut = (parts: readonly Part[]): boolean => parts.some((part) => EXCUSES[part].cut)
+
+/** How long after its end a token is taken, for clocks that go differently: the product's default. */
+const TOLERATED_MS = 5_000
+
+/**
+ * The replica at which a token that has ended was good again at some time between two moments, because its clock had been set
+ * back by more than that; undefined: none. Right for that replica, for no other, and without any grace.
+ */
+export function goodAgainAt(
+  spans: readonly FaultSpan[],
+  endedAt: number,
+  from: number,
+  until: number,
+): string | undefined {
+  const span = spans.find(({ clock, ...on }) => {
+    const isOn = clock !== undefined && on.from <= until && (on.until ?? until) >= from
+    return isOn && Math.max(on.from, from) + clock.byMs < endedAt + TOLERATED_MS
+  })
+  return span?.clock?.replica
+}

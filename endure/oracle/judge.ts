@@ -1,6 +1,6 @@
 import type { Call, Outcome, Told } from './call.ts'
 import { CALL_HEADER } from './call.ts'
-import { excusesCut, excusesRefusal, type FaultSpan, unwell } from './excuses.ts'
+import { excusesCut, excusesRefusal, type FaultSpan, goodAgainAt, unwell } from './excuses.ts'
 import type { FindingKind } from './findings.ts'
 
 /** What is wrong with an answer; undefined: nothing. */
@@ -26,10 +26,14 @@ export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[])
     return ['answer cut without a reason', `${where}: ${outcome.cut} after status ${outcome.status}`]
   }
   if (outcome.status >= 400) return judgeRefusal(call, outcome, parts, where)
-  if (call.refusal !== undefined)
+  if (call.refusal !== undefined && mayBeServedBy(call, outcome.endedAt, spans) === undefined)
     return ['served who must be refused', `${where}: ${outcome.status}, not ${call.refusal.join(' or ')}`]
   return judgeContent(call, outcome, where)
 }
+
+/** The replica, and no other, that may serve who must be refused elsewhere, up to now: its clock was set back. */
+export const mayBeServedBy = (call: Call, until: number, spans: readonly FaultSpan[]): string | undefined =>
+  call.tokenEndedAt === undefined ? undefined : goodAgainAt(spans, call.tokenEndedAt, call.startedAt, until)
 
 /** The stable reason of a refusal, of MCP or of OAuth; empty where there is none. */
 export function reasonOf(text: string): string {

@@ -5,8 +5,8 @@ import type { Marks } from './marks.ts'
 export interface Lines {
   /** A replica has printed a line. */
   read(replica: string, line: string): void
-  /** An answer with this id and status has come. */
-  expect(requestId: string, status: number, what: string): void
+  /** An answer with this id and status has come; `servedBy`: of this replica, because no other may give it. */
+  expect(requestId: string, status: number, what: string, servedBy?: string): void
   /** Looks for the lines of answers that came before a moment of `performance.now()`; `isExcused`: the log of somebody was lost. */
   check(before: number, isExcused: (at: number) => boolean): void
   readonly count: number
@@ -20,6 +20,7 @@ interface Wanted {
   readonly status: number
   readonly what: string
   readonly at: number
+  readonly servedBy: string | undefined
 }
 
 /** As the log has them. */
@@ -40,7 +41,7 @@ export function createLines(
   now: () => number = () => performance.now(),
 ): Lines {
   const wanted = new Map<string, Wanted>()
-  const seen = new Map<string, { readonly status: unknown; readonly at: number }>()
+  const seen = new Map<string, { readonly status: unknown; readonly at: number; readonly replica: string }>()
   const details = new Map<string, string>()
   const warnings = new Map<string, number>()
   let count = 0
@@ -58,16 +59,16 @@ export function createLines(
       }
       if (msg !== 'request' || typeof requestId !== 'string') return
       if (seen.has(requestId)) findings.add('doubled log line', `request ${requestId} at ${replica}`)
-      seen.set(requestId, { status, at: now() })
+      seen.set(requestId, { status, at: now(), replica })
       if (typeof detail === 'string') {
         details.set(requestId, `${replica}: ${detail}`)
         const oldest = details.size > MOST_DETAILS ? details.keys().next().value : undefined
         if (oldest !== undefined) details.delete(oldest)
       }
     },
-    expect: (requestId, status, what) => void wanted.set(requestId, { status, what, at: now() }),
+    expect: (requestId, status, what, servedBy) => void wanted.set(requestId, { status, what, at: now(), servedBy }),
     check(before, isExcused) {
-      for (const [id, { status, what, at }] of wanted) {
+      for (const [id, { status, what, at, servedBy }] of wanted) {
         if (at >= before) continue
         wanted.delete(id)
         const line = seen.get(id)
@@ -75,6 +76,8 @@ export function createLines(
           if (!isExcused(at)) findings.add('missing log line', `${what}: request ${id}`)
         } else if (line.status !== status)
           findings.add('missing log line', `${what}: request ${id} has status ${String(line.status)}, not ${status}`)
+        else if (servedBy !== undefined && servedBy !== line.replica)
+          findings.add('served who must be refused', `${what}: by ${line.replica}, whose clock is right`, id)
       }
       for (const [id, { at }] of seen) if (at < before - KEPT_MS) seen.delete(id)
     },

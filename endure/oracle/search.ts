@@ -1,3 +1,5 @@
+import { createReadStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import type { World } from '../world/world.ts'
 import type { Findings } from './findings.ts'
 import type { Marks } from './marks.ts'
@@ -13,6 +15,8 @@ const PATIENCE_MS = 10_000
 export interface Searched {
   pages: number
   values: number
+  /** Of all heaps together. */
+  heapBytes: number
 }
 
 /** Looks for secrets in what can be asked of these processes. */
@@ -49,6 +53,42 @@ export async function searchStore(
     searched.values += 1
     for (const what of marks.find(text)) findings.add('leaked secret', `${what}, in Redis`)
   }
+}
+
+/** Longer ones are no words of ours, but padding. */
+const LONGEST_WORD = 64 * 1024
+const WORD = /[\w-]/
+
+/**
+ * Looks for what callers brought in all that a process still holds after they have gone. Credentials that the proxy got for
+ * them are there, as long as they are good: that is what its caches are for.
+ */
+export async function searchHeap(
+  { name, writeHeap }: Pick<World['registry'], 'name' | 'writeHeap'>,
+  marks: Pick<Marks, 'find'>,
+  findings: Pick<Findings, 'add'>,
+  searched: Searched,
+  isKept: boolean,
+): Promise<void> {
+  const file = await writeHeap().catch((error: unknown) => void findings.add('leaked secret', String(error)))
+  if (file === undefined) return
+  let rest = ''
+  const found = new Set<string>()
+  const look = (text: string): void => {
+    for (const what of marks.find(text, 'caller')) found.add(what)
+  }
+  for await (const chunk of createReadStream(file, { encoding: 'latin1', highWaterMark: 1024 * 1024 })) {
+    const text = rest + (chunk as string)
+    searched.heapBytes += (chunk as string).length
+    // A word that may go on in the next piece waits for it.
+    let end = text.length
+    while (end > 0 && text.length - end < LONGEST_WORD && WORD.test(text[end - 1] ?? '')) end -= 1
+    rest = text.slice(end)
+    look(text.slice(0, end))
+  }
+  look(rest)
+  for (const what of found) findings.add('leaked secret', `${what}, in what ${name} still holds`)
+  if (!isKept) await rm(file)
 }
 
 function requestsIn(text: string): readonly string[] {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { CALL_HEADER, type Call, type Outcome } from './call.ts'
+import type { FaultSpan } from './excuses.ts'
 import type { Findings } from './findings.ts'
+import { mayBeServedBy } from './judge.ts'
 import type { Marks } from './marks.ts'
 
 /** A request as it reached the backend. */
@@ -36,7 +38,13 @@ const CREDENTIAL_HEADERS = new Set(['authorization', 'x-api-key', 'x-amz-securit
 /** Of a signed request only the signature is nobody's business; the rest of the header is words of the protocol. */
 const SIGNED = /^AWS4-HMAC-SHA256 .*Signature=([0-9a-f]+)/
 
-export function createWitness(findings: Pick<Findings, 'add'>, marks: Pick<Marks, 'add'>): Witness {
+/** @param spans the faults of the run so far */
+export function createWitness(
+  findings: Pick<Findings, 'add'>,
+  marks: Pick<Marks, 'add'>,
+  spans: readonly FaultSpan[],
+  now: () => number = () => performance.now(),
+): Witness {
   const entries = new Map<string, Entry>()
   return {
     expect: (call) => void entries.set(call.id, { call, done: 0, settledAt: Infinity }),
@@ -49,7 +57,10 @@ export function createWitness(findings: Pick<Findings, 'add'>, marks: Pick<Marks
           `${seen.method} ${seen.mount} of call ${id ?? 'without a name'}, long over`,
         )
       for (const credential of credentialsIn(seen)) marks.add(credential, `credential for ${seen.mount}`)
-      for (const problem of problemsOf(entry.call, seen)) findings.add(...problem)
+      const { call } = entry
+      if (call.refusal !== undefined && seen.verified !== undefined && mayBeServedBy(call, now(), spans) === undefined)
+        findings.add('served who must be refused', `${describe(call)}: reached the backend`)
+      for (const problem of problemsOf(call, seen)) findings.add(...problem)
       if (seen.verified === undefined || !entry.call.isUnsafe) return
       entry.done += 1
       if (entry.done > 1) findings.add('doubled unsafe request', `${describe(entry.call)}: ${entry.done} times`)
@@ -88,8 +99,6 @@ function* problemsOf(call: Call, seen: Seen): Generator<Parameters<Findings['add
   const { expected, token, digest } = call
   const who = describe(call)
   if (seen.mount !== call.route) yield ['wrong credential', `${who}: reached ${seen.mount}`]
-  if (call.refusal !== undefined && seen.verified !== undefined)
-    yield ['served who must be refused', `${who}: reached the backend`]
   if (token !== undefined && seen.headers.some((value, at) => at % 2 === 1 && value.includes(token)))
     yield ['leaked secret', `${who}: the caller's own token reached the backend`]
   if (!expected.hasCredential && valueOf(seen, 'authorization') !== undefined)

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 
 /**
  * Loaded into a replica before the program (`--import`): on SIGUSR2 its clock is off by the milliseconds in the file that
- * `ENDURE_CLOCK_FILE` names, as after somebody has set the time of a machine. What counts durations goes on as it did.
+ * `ENDURE_CLOCK_FILE` names, and says so by a file beside it, as after somebody has set the time of a machine. What counts durations goes on as it did.
  */
 const real = Date
 const state = { off: 0 }
@@ -19,5 +19,7 @@ function now(): number {
 }
 
 process.on('SIGUSR2', () => {
-  state.off = Number(readFileSync(process.env['ENDURE_CLOCK_FILE'] ?? '', 'utf8'))
+  const file = process.env['ENDURE_CLOCK_FILE'] ?? ''
+  state.off = Number(readFileSync(file, 'utf8'))
+  writeFileSync(`${file}.taken`, '')
 })

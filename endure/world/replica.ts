@@ -1,10 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../../lab/free-port.ts'
 
 const BIN = path.join(import.meta.dirname, '../../bin/extauth.cjs')
+const PROBE = path.join(import.meta.dirname, 'probe.ts')
 const START_MS = 60_000
+/** Takes seconds for each 100 MiB, in which the process does nothing else. */
+const HEAP_MS = 180_000
+const POLL_MS = 100
 
 /** A proxy, or a registry, in a process of its own, which can be ended and started again at the same address. */
 export interface Replica {
@@ -23,6 +29,10 @@ export interface Replica {
   start(): Promise<void>
   /** Nobody reads what it prints, or somebody does again. */
   holdLog(isHeld: boolean): void
+  /** What it held after the last full collection of garbage; undefined before the first. */
+  readonly liveBytes: number | undefined
+  /** Writes all that it holds, after a full collection of garbage, and gives the file. @throws {Error} when it does not come */
+  writeHeap(): Promise<string>
 }
 
 export interface ReplicaOptions {
@@ -30,6 +40,10 @@ export interface ReplicaOptions {
   /** What `extauth` is started with, given its two addresses. */
   readonly command: (listen: string, admin: string) => readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** Modules that are loaded into it before the program. */
+  readonly modules?: readonly string[]
+  /** Where it writes what it holds. */
+  readonly heapDirectory: string
   /** Each line that it prints, to standard output or error. */
   readonly onLine: (line: string) => void
   readonly onEnd: (how: number | string, isMeant: boolean) => void
@@ -37,10 +51,16 @@ export interface ReplicaOptions {
 
 /** Prepares a process of the program; `start` runs it. */
 export async function createReplica(options: ReplicaOptions): Promise<Replica> {
-  const { name, command } = options
+  const { name, command, modules = [], heapDirectory } = options
   const [port, adminPort] = [await freePort(), await freePort()]
   const own = Object.entries(process.env).filter(([key]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(key))
-  const env = { ...Object.fromEntries(own), ...options.env }
+  const probe = path.join(heapDirectory, name)
+  const env = {
+    ...Object.fromEntries(own),
+    ...options.env,
+    NODE_OPTIONS: [PROBE, ...modules].map((module) => `--import=${module}`).join(' '),
+    ENDURE_PROBE: probe,
+  }
   const args = [BIN, ...command(`127.0.0.1:${port}`, `127.0.0.1:${adminPort}`)]
   let child: ChildProcess | undefined
   let ended: Promise<number | string> = Promise.resolve(0)
@@ -69,6 +89,16 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
         if (isHeld) stream?.pause()
         else stream?.resume()
     },
+    get liveBytes() {
+      return liveBytes(`${probe}.live`)
+    },
+    async writeHeap() {
+      child?.kill('SIGWINCH')
+      const file = `${probe}.heapsnapshot`
+      for (const giveUpAt = performance.now() + HEAP_MS; performance.now() < giveUpAt; await delay(POLL_MS))
+        if (existsSync(file)) return file
+      throw new Error(`${name} did not write what it holds`)
+    },
     async start() {
       replica.isMeantToEnd = false
       starts += 1
@@ -93,6 +123,14 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
   return replica
 }
 
+function liveBytes(file: string): number | undefined {
+  try {
+    return Number(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
 async function untilReady(adminUrl: string, problem: () => string | undefined): Promise<void> {
   const giveUpAt = performance.now() + START_MS
   while (performance.now() < giveUpAt) {
@@ -103,7 +141,7 @@ async function untilReady(adminUrl: string, problem: () => string | undefined): 
       () => false,
     )
     if (isReady) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await delay(POLL_MS)
   }
   throw new Error(`a replica was not ready after ${START_MS / 1000} s`)
 }

@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Findings } from '../oracle/findings.ts'
 import type { Lines } from '../oracle/lines.ts'
@@ -35,8 +36,8 @@ export interface Watching {
   readonly witness: Witness
 }
 
-/** Starts it and waits until both replicas are ready. */
-export async function openWorld({ findings, lines, marks, witness }: Watching): Promise<World> {
+/** Starts it and waits until both replicas are ready; `heaps` is the folder for what they hold, if it is kept. */
+export async function openWorld({ findings, lines, marks, witness }: Watching, heaps?: string): Promise<World> {
   const started: { close(): Promise<unknown> }[] = []
   const close = async (): Promise<void> => {
     for (const one of started.splice(0).toReversed()) await one.close()
@@ -60,17 +61,19 @@ export async function openWorld({ findings, lines, marks, witness }: Watching): 
     late.configuration = configuration
     const { directory } = configuration
     const registryFile = await writeRegistry(directory, standIns.gates.identity.url)
-    const clockFile = path.join(directory, '.clock')
+    const heapDirectory = heaps ?? keep(await openHeapDirectory()).path
+    const clockFile = path.join(heapDirectory, 'clock')
     await writeFile(clockFile, '0')
-    const movable = { NODE_OPTIONS: `--import=${MOVED_CLOCK}`, ENDURE_CLOCK_FILE: clockFile }
     const replicaOf = async (
       name: string,
       more: readonly string[],
-      env: Readonly<Record<string, string>> = {},
+      movable: { readonly modules?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
     ): Promise<Replica> => {
       const replica = await createReplica({
         name,
-        env: { ...standIns.env, ...env },
+        env: { ...standIns.env, ...movable.env },
+        modules: movable.modules ?? [],
+        heapDirectory,
         command: (listen, admin) =>
           ['proxy', '--config', directory, '--listen', listen, '--admin', admin].concat(
             ['--sts-endpoint', standIns.gates.sts.url, '--drain-grace', '5s'],
@@ -86,11 +89,12 @@ export async function openWorld({ findings, lines, marks, witness }: Watching): 
     }
     const replicas = [
       await replicaOf('replica-1', ['--inspector', 'bodies']),
-      await replicaOf('replica-2', [], movable),
+      await replicaOf('replica-2', [], { modules: [MOVED_CLOCK], env: { ENDURE_CLOCK_FILE: clockFile } }),
     ] as const
     const registry = await createReplica({
       name: 'registry',
       env: {},
+      heapDirectory,
       command: (listen, admin) =>
         ['registry', '--config', registryFile].concat('--address', listen, '--internal-address', admin),
       onLine: (line) => lines.read('registry', line),
@@ -107,4 +111,10 @@ export async function openWorld({ findings, lines, marks, witness }: Watching): 
     await close()
     throw error
   }
+}
+
+/** A folder for what processes hold, hundreds of MiB, beside the one that they watch. */
+async function openHeapDirectory(): Promise<{ readonly path: string; close(): Promise<void> }> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'endure-heap-'))
+  return { path: directory, close: () => rm(directory, { recursive: true, force: true }) }
 }

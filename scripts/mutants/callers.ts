@@ -271,6 +271,13 @@ export const CALLERS: readonly Mutation[] = [
     tests: ['test/authenticate/withdrawn-keys.test.ts'],
   },
   {
+    rule: 'a refusal that is remembered holds no request and no token',
+    file: 'src/core/failure.ts',
+    find: 'Error.stackTraceLimit = 0',
+    replace: '',
+    tests: ['test/core/failure.test.ts'],
+  },
+  {
     rule: 'refreshes for unknown keys are bounded',
     file: 'src/oauth/key-store.ts',
     find: '      budget.take()\n',

@@ -49,7 +49,8 @@ export interface FailureOptions {
 
 /**
  * The one error class. What a client sees (status, public sentence, OAuth error) is looked up by `code` in the table of
- * `failures.ts`; what is in here beside the code goes to the log.
+ * `failures.ts`; what is in here beside the code goes to the log. It has no stack: V8 keeps the functions of each frame, and
+ * with them the request and its token, for as long as somebody remembers the refusal.
  */
 export class Failure extends Error {
   readonly code: FailureCode
@@ -63,7 +64,10 @@ export class Failure extends Error {
   readonly at: string | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(options.detail === undefined ? code : `${code}: ${options.detail}`, { cause: options.cause })
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'Failure'
     this.code = code
     this.detail = options.detail

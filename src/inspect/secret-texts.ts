@@ -3,8 +3,13 @@ import { isShownOfSignature, maskQuery } from './mask.ts'
 
 /** Hex digits of a SigV4 signature, which end its header. */
 const SIGNATURE_LENGTH = 64
-/** What serves many requests is worked out once; it goes with the credential. A caller's token goes with the request. */
+/**
+ * What serves many requests is worked out once; it goes with the credential, and when so many came after it: each takes up to
+ * 70 KiB, and a proxy may hold thousands of credentials. A caller's token goes with the request.
+ */
 const ofCredential = new WeakMap<Credential, { set: SecretSet; longest: number }>()
+const MOST_CREDENTIALS = 100
+const newest: WeakRef<Credential>[] = []
 
 /** The texts that are secret in one request, and what is left of others without them. */
 export class SecretTexts extends SecretMask {
@@ -31,6 +36,9 @@ export class SecretTexts extends SecretMask {
       const texts = textsOf(credential)
       known = { set: secretSet(texts), longest: Math.max(0, ...texts.map(({ length }) => length)) }
       ofCredential.set(credential, known)
+      newest.push(new WeakRef(credential))
+      const oldest = newest.length > MOST_CREDENTIALS ? newest.shift()?.deref() : undefined
+      if (oldest !== undefined) ofCredential.delete(oldest)
     }
     this.addSet(known.set, known.longest)
   }

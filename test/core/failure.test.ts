@@ -25,6 +25,13 @@ describe('a failure', () => {
     expect(asFailure(failure)).toBe(failure)
   })
 
+  it('has no stack, and leaves those of others as they are', () => {
+    const { stackTraceLimit } = Error
+    expect(new Failure('not_found', { detail: 'no such thing' }).stack).toBe('Failure: not_found: no such thing')
+    expect(Error.stackTraceLimit).toBe(stackTraceLimit)
+    expect(new Error('x').stack).toMatch(/\n +at /)
+  })
+
   it('is internal around anything that should never have been thrown', () => {
     expect(asFailure(new RangeError('x'))).toMatchObject({ code: 'internal_error', status: 500 })
   })

@@ -77,7 +77,7 @@ async function start() {
   sockets.closing({ close: remove })
   const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--drain-grace', '0s']
   running = extauth(['proxy', '--config', directory, ...free, '--sts-endpoint', sts.url, '--inspector', 'bodies'], {
-    env: { NODE_OPTIONS: `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${directory}` },
+    env: heapsTo(directory),
   })
   const { url } = (await running.line('listening')) as { url: string }
   return {
@@ -97,9 +97,14 @@ async function start() {
   }
 }
 
+/** On SIGUSR2 a process of this environment writes what it holds into a file there. */
+const heapsTo = (directory: string) => ({
+  NODE_OPTIONS: `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${directory}`,
+})
+
 /** All strings that the process holds, as one text. Those over 1,024 characters are cut by V8; tokens are shorter. */
-async function stringsHeld(directory: string, number: number): Promise<string> {
-  running.process.kill('SIGUSR2')
+async function stringsHeld(held: Running, directory: string, number: number): Promise<string> {
+  held.process.kill('SIGUSR2')
   let text = ''
   const isWhole = async (): Promise<boolean> => {
     const files = (await readdir(directory)).filter((name) => name.endsWith('.heapsnapshot')).sort()
@@ -125,6 +130,11 @@ it('a started proxy holds no token of a caller once its requests are over, thoug
   const subjects = ['alice', 'bob']
   const jwts = await Promise.all(subjects.map((sub) => identity.mint({ sub, ttlSeconds: 3600 })))
   const opaque = await identity.mint({ sub: 'carol', opaque: true, ttlSeconds: 3600 })
+  const bad = await Promise.all([
+    identity.mint({ sub: 'dave', aud: ['somebody-else'] }),
+    identity.mint({ sub: 'erin', ttlSeconds: -600 }),
+    identity.mint({ sub: 'frank', aud: ['somebody-else'], opaque: true }),
+  ])
   // What no other text has of a token: a signature, and all of an opaque one.
   const marks = [...jwts.map((token) => token.split('.').at(-1) ?? ''), opaque]
 
@@ -139,13 +149,14 @@ it('a started proxy holds no token of a caller once its requests are over, thoug
     expect((await call('plain', opaque)).status).toBe(200)
     // Refused, and remembered as that.
     expect((await call('signed', opaque)).status).toBe(403)
+    for (const token of bad) for (const route of ROUTES) expect((await call(route, token)).status).toBe(401)
   }
   await callAll()
 
   hold()
   const pending = [...jwts, opaque].map((token) => call('plain', token))
   await expect.poll(() => held.length).toBe(marks.length)
-  const during = await stringsHeld(directory, 0)
+  const during = await stringsHeld(running, directory, 0)
   expect(
     marks.map((mark) => during.includes(mark)),
     'while their requests run',
@@ -155,10 +166,51 @@ it('a started proxy holds no token of a caller once its requests are over, thoug
 
   // An idle connection lets go of its last request at the next look at it.
   let [after, number] = ['', 1]
+  const all = [...marks, ...bad.map((token) => token.split('.').at(-1) ?? '')]
   const heldNow = async (): Promise<boolean[]> => {
-    after = await stringsHeld(directory, number++)
-    return marks.map((mark) => after.includes(mark))
+    after = await stringsHeld(running, directory, number++)
+    return all.map((mark) => after.includes(mark))
   }
-  await expect.poll(heldNow, { timeout: 60_000, interval: 1_000 }).toEqual(marks.map(() => false))
+  await expect.poll(heldNow, { timeout: 60_000, interval: 1_000 }).toEqual(all.map(() => false))
   expect(after).toContain('sub:alice')
+}, 180_000)
+
+it('nor does a started registry hold one that it refused, though it remembers that', async () => {
+  const { identity } = world
+  const server = { name: 'com.example/one', description: 'One', version: '1.0.0' }
+  const providers = [{ name: 'lab', issuerUrl: identity.url, audience: LAB_AUDIENCE }]
+  const { directory, remove } = await configFolder({
+    'servers.json': JSON.stringify({ servers: [{ server }] }),
+    'registry.json': JSON.stringify({
+      auth: { mode: 'oauth', oauth: { resourceUrl: 'http://127.0.0.1/registry', providers } },
+      registries: [{ name: 'default', source: { file: 'servers.json' } }],
+    }),
+  })
+  const free = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0']
+  const registry = extauth(['registry', '--config', path.join(directory, 'registry.json'), ...free], {
+    env: heapsTo(directory),
+  })
+  try {
+    const { url } = (await registry.line('listening')) as { url: string }
+    const tokens = await Promise.all([
+      identity.mint({ sub: 'alice', aud: ['somebody-else'] }),
+      identity.mint({ sub: 'bob', ttlSeconds: -600 }),
+    ])
+    for (const token of tokens) {
+      const headers = { authorization: `Bearer ${token}` }
+      const response = await fetch(new URL('/registry/default/v0.1/servers', url), { headers })
+      await response.arrayBuffer()
+      expect(response.status).toBe(401)
+    }
+    let number = 0
+    const heldNow = async (): Promise<boolean[]> => {
+      const text = await stringsHeld(registry, directory, number++)
+      return tokens.map((token) => text.includes(token.split('.').at(-1) ?? ''))
+    }
+    await expect.poll(heldNow, { timeout: 60_000, interval: 1_000 }).toEqual(tokens.map(() => false))
+  } finally {
+    registry.process.kill('SIGKILL')
+    await registry.ended
+    await remove()
+  }
 }, 180_000)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Call, Outcome } from '../../endure/oracle/call.ts'
-import { createFaultLog, EXCUSES, type Part } from '../../endure/oracle/excuses.ts'
-import { judge } from '../../endure/oracle/judge.ts'
+import { createFaultLog, EXCUSES, type FaultSpan, type Part } from '../../endure/oracle/excuses.ts'
+import { judge, mayBeServedBy } from '../../endure/oracle/judge.ts'
 import { callOf, events, outcomeOf, refusal, result, shownTo } from './calls.ts'
 
 const found = (call: Call, outcome: Outcome, parts: readonly Part[] = []): string | undefined =>
@@ -134,5 +134,45 @@ describe('a fault', () => {
     expect(log.names()).toEqual(['identity provider down'])
     now = 5_001 + graceMs
     expect(log.names()).toEqual([])
+  })
+})
+
+describe('a clock that was set back', () => {
+  const back: FaultSpan = {
+    name: 'clock of a replica -90 s',
+    parts: ['clock'],
+    clock: { replica: 'replica-2', byMs: -90_000 },
+    from: 100_000,
+    until: 110_000,
+  }
+  const ended = (agoMs: number, startedAt = 105_000): Call =>
+    callOf({ refusal: ['401 expired_token'], startedAt, tokenEndedAt: startedAt - agoMs })
+  const servedAt = (call: Call, spans: readonly FaultSpan[] = [back]): string | undefined =>
+    judge(call, { ...outcomeOf(), endedAt: call.startedAt + 100 }, spans)?.[0]
+
+  it('makes a token good again that had ended less long ago, at that replica', () => {
+    expect(servedAt(ended(60_000))).toBeUndefined()
+    expect(mayBeServedBy(ended(60_000), 105_100, [back])).toBe('replica-2')
+  })
+
+  it.each<[string, Call, readonly FaultSpan[]]>([
+    ['one that ended longer ago', ended(96_000), [back]],
+    ['one that was sent after it was right again', ended(60_000, 110_001), [back]],
+    ['one that was answered before', ended(60_000, 99_800), [back]],
+    ['one that never was good', callOf({ refusal: ['401 invalid_token'], startedAt: 105_000 }), [back]],
+    [
+      'one at a clock that was set forward',
+      ended(60_000),
+      [{ ...back, clock: { replica: 'replica-2', byMs: 90_000 } }],
+    ],
+    ['one under another fault', ended(60_000), [{ ...back, clock: undefined }]],
+  ])('excuses no other: %s', (_what, call, spans) => {
+    expect(servedAt(call, spans)).toBe('served who must be refused')
+    expect(mayBeServedBy(call, call.startedAt + 100, spans)).toBeUndefined()
+  })
+
+  it('excuses no answer that is not its own', () => {
+    const foreign = { ...outcomeOf({ text: shownTo('c1.0-a', 'c2.0-b') }), endedAt: 105_100 }
+    expect(judge(ended(60_000), foreign, [back])?.[0]).toBe("another caller's answer")
   })
 })

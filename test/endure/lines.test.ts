@@ -43,6 +43,15 @@ describe('the lines of the log', () => {
     expect(found).toEqual([])
   })
 
+  it('say which replica served who may be served by one alone', () => {
+    const { found, lines, request } = read()
+    lines.expect('a', 200, 'c1', 'replica-1')
+    lines.expect('b', 200, 'c2', 'replica-2')
+    for (const id of ['a', 'b']) request(id)
+    lines.check(1_001, () => false)
+    expect(found).toEqual(['served who must be refused: c2: by replica-1, whose clock is right'])
+  })
+
   it('have no secret in them', () => {
     const { found, marks, lines } = read()
     marks.add('eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjMS4wIn0.c2lnbmF0dXJlLW9mLWl0', 'token of c1.0')

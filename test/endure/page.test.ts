@@ -15,7 +15,7 @@ const RESULT: RunResult = {
   logLines: 100_000,
   warnings: { 'warn a <thing>': 2 },
   secrets: 5_000,
-  searched: { pages: 30, values: 900 },
+  searched: { pages: 30, values: 900, heapBytes: 90_000_000 },
   changes: { reloads: 60, secrets: 59, keys: 20, providerKeys: 5 },
   faults: [{ name: 'network to STS down', atSeconds: 12, seconds: 5 }],
   growth: [{ measure: 'memory', of: 'replica-1.1', from: 100, to: 110, perHour: 15, bound: 49, isKept: true }],

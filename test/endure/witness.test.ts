@@ -14,10 +14,10 @@ const seenOf = (changes: Partial<Seen> = {}): Seen => ({
   ...changes,
 })
 
-function watch(call: Call = callOf()) {
+function watch(call: Call = callOf(), spans: Parameters<typeof createWitness>[2] = [], now = 1_050) {
   const found: string[] = []
   const marks = createMarks()
-  const witness = createWitness({ add: (kind) => void found.push(kind) }, marks)
+  const witness = createWitness({ add: (kind) => void found.push(kind) }, marks, spans, () => now)
   witness.expect(call)
   return { call, found, marks, witness }
 }
@@ -39,6 +39,22 @@ describe('the witness at the backend', () => {
     witness.see(seenOf({ headers: ['X-Endure-Call', 'c1.0-a', 'Authorization', signed + signature] }))
     expect(marks.find('mcp-protocol-version: 2026-07-28')).toEqual([])
     expect(marks.find(`signature ${signature}`)).toEqual(['credential for /token-exchange'])
+  })
+
+  it('lets nobody through whose token has ended, but for a replica whose clock was set back meanwhile', () => {
+    const ended = callOf({ refusal: ['401 expired_token'], tokenEndedAt: -59_000 })
+    const back = { name: 'clock', parts: [], clock: { replica: 'replica-2', byMs: -90_000 }, from: 0, until: 2_000 }
+    const planted = watch(ended)
+    planted.witness.see(seenOf())
+    const late = watch(callOf({ ...ended, startedAt: 2_001 }), [back], 2_100)
+    late.witness.see(seenOf())
+    const excused = watch(ended, [back])
+    excused.witness.see(seenOf())
+    expect([planted.found, late.found, excused.found]).toEqual([
+      ['served who must be refused'],
+      ['served who must be refused'],
+      [],
+    ])
   })
 
   it('does not count what the backend refused: it was not done', () => {
