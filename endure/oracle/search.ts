@@ -70,7 +70,7 @@ export async function searchHeap(
   searched: Searched,
   isKept: boolean,
 ): Promise<void> {
-  const file = await writeHeap().catch((error: unknown) => void findings.add('leaked secret', String(error)))
+  const file = await writeHeap().catch((error: unknown) => findings.add('leaked secret', String(error)))
   if (file === undefined) return
   let rest = ''
   const found = new Set<string>()
