@@ -1,6 +1,7 @@
 import { cpus } from 'node:os'
 import type { Changes } from './changes.ts'
 import type { Growth } from './growth/judge.ts'
+import type { KeyKind } from './growth/keys.ts'
 import type { Sample } from './growth/sample.ts'
 import type { FaultLog } from './oracle/excuses.ts'
 import type { Finding, Findings } from './oracle/findings.ts'
@@ -25,6 +26,8 @@ export interface RunResult {
   readonly changes: Changes['done']
   readonly faults: readonly { readonly name: string; readonly atSeconds: number; readonly seconds: number }[]
   readonly growth: readonly Growth[]
+  /** Of Redis, at the end. */
+  readonly keys: readonly KeyKind[]
   readonly samples: readonly Sample[]
   readonly findings: readonly Finding[]
   /** Also those that are not kept. */

@@ -7,6 +7,7 @@ import { change } from './changes.ts'
 import { FAULTS } from './faults/list.ts'
 import { plan, play } from './faults/schedule.ts'
 import { growthOf } from './growth/judge.ts'
+import { keyProblems, kindsOf } from './growth/keys.ts'
 import { type Sample, takeSamples } from './growth/sample.ts'
 import { createFaultLog, type FaultLog } from './oracle/excuses.ts'
 import { createFindings } from './oracle/findings.ts'
@@ -133,6 +134,9 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     await searchHeap(one, marks, findings, searched, options.heaps !== undefined)
   if (searched.pages === 0 || searched.values === 0 || searched.heapBytes === 0)
     findings.add('leaked secret', `nothing was there to be searched: ${JSON.stringify(searched)}`)
+  const keys = kindsOf(await world.store.lives())
+  const logins = (tally.counts.get('login') ?? 0) + (tally.counts.get('login failed') ?? 0)
+  for (const problem of keyProblems(keys, { lives: crowd.lives, logins })) findings.add('growth', problem)
   const growth = growthOf(samples, seconds)
   for (const { measure, of, from, to, bound } of growth.filter(({ isKept }) => !isKept))
     findings.add(
@@ -154,6 +158,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     changes: done,
     faults: reportedFaults(faults, startedAt),
     growth,
+    keys,
     samples,
     findings: withDetails(findings, lines),
     failures: findings.count,

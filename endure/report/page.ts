@@ -54,6 +54,10 @@ function reportOf(result: RunResult): string {
         `| ${measure} | ${of} | ${from.toFixed(0)} | ${to.toFixed(0)} | ${perHour.toFixed(1)} | ${bound === undefined ? 'not judged' : bound.toFixed(0)} |`,
     ),
     '',
+    '| keys in Redis | how many | the longest has seconds to live |',
+    '| --- | ---: | ---: |',
+    ...result.keys.map(({ kind, count, longestSeconds }) => `| \`${kind}\` | ${count} | ${longestSeconds} |`),
+    '',
     ...MEASURES.map(({ name }) => `![${name} over the run](images/endurance-${name}.svg)\n`),
   ]
     .join('\n')

@@ -15,6 +15,11 @@ export function textOf(result: RunResult): string {
     ...columns('answers', result.answers),
     ...columns('warnings and errors in the logs', result.warnings),
     ...growthLines(result),
+    'keys in Redis (how many, the longest has seconds to live):',
+    ...result.keys.map(
+      ({ kind, count, longestSeconds }) => `  ${String(count).padStart(8)}  ${kind.padEnd(20)} ${longestSeconds}`,
+    ),
+    '',
     failures === 0 ? 'no failures' : `${failures} FAILURES`,
   ]
   if (result.stalledSeconds > 0) lines.push(`the harness itself stood still for ${result.stalledSeconds} s`)

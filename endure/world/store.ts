@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import { LAB_REDIS_RULES } from '../../lab/index.ts'
 import { APPLICATION, type Deployment, OPERATOR, startDeployment } from '../../test/support/redis/deployment.ts'
 import { operate } from '../../test/support/redis/operator.ts'
+import type { KeyLife } from '../growth/keys.ts'
 import { type Gate, openGate } from './gate.ts'
 
 /** Redis with two replicas of its own and three sentinels, and the network between it and the proxies. */
@@ -17,6 +18,8 @@ export interface Store {
   master(): Promise<number | undefined>
   /** All keys with their values as bytes in latin1: what somebody has who steals a backup. */
   dump(): Promise<readonly string[]>
+  /** Each key with the milliseconds that it has to live. */
+  lives(): Promise<readonly KeyLife[]>
   /** How many keys there are; undefined while there is no master. */
   keys(): Promise<number | undefined>
   close(): Promise<void>
@@ -62,6 +65,10 @@ export async function openStore(): Promise<Store> {
       const port = await portOfMaster()
       return port === undefined ? [] : dumpOf(port)
     },
+    async lives() {
+      const port = await portOfMaster()
+      return port === undefined ? [] : livesOf(port)
+    },
     async keys() {
       const port = await portOfMaster()
       if (port === undefined) return undefined
@@ -81,21 +88,35 @@ async function openGateTo(target: number, rewrite?: (chunk: Buffer) => Buffer): 
 }
 
 async function dumpOf(port: number): Promise<string[]> {
+  const texts: string[] = []
+  for await (const { key, redis } of keysAt(port)) texts.push(key, await valueOf(redis, key))
+  return texts
+}
+
+async function livesOf(port: number): Promise<KeyLife[]> {
+  const lives: KeyLife[] = []
+  for await (const { key, redis } of keysAt(port)) {
+    const ms = await redis.pttl(key)
+    // One that has ended since it was named is none.
+    if (ms !== -2) lives.push([key, ms])
+  }
+  return lives
+}
+
+async function* keysAt(port: number): AsyncGenerator<{ readonly key: string; readonly redis: Redis }> {
   const redis = new Redis({ ...OPERATOR, port, host: '127.0.0.1', retryStrategy: null, lazyConnect: true })
   redis.on('error', () => undefined)
-  const texts: string[] = []
   try {
     await redis.connect()
     let cursor = '0'
     do {
       const [next, keys] = await redis.scan(cursor, 'COUNT', KEYS_AT_ONCE)
-      for (const key of keys) texts.push(key, await valueOf(redis, key))
+      for (const key of keys) yield { key, redis }
       cursor = next
     } while (cursor !== '0')
   } finally {
     redis.disconnect()
   }
-  return texts
 }
 
 async function valueOf(redis: Redis, key: string): Promise<string> {

@@ -19,6 +19,7 @@ const RESULT: RunResult = {
   changes: { reloads: 60, secrets: 59, keys: 20, providerKeys: 5 },
   faults: [{ name: 'network to STS down', atSeconds: 12, seconds: 5 }],
   growth: [{ measure: 'memory', of: 'replica-1.1', from: 100, to: 110, perHour: 15, bound: 49, isKept: true }],
+  keys: [{ kind: 'v:session', count: 12, longestSeconds: 86_400, endless: 0 }],
   samples: [0, 1_800, 3_600].flatMap((atSeconds) => [
     { atSeconds, of: 'replica-1.1', values: { memory: 100 + atSeconds / 360 } },
     { atSeconds, of: 'Redis', values: { keys: atSeconds } },
@@ -31,6 +32,7 @@ it('puts its report in the place of the one before, and leaves the rest', () => 
   const once = pageWith('# Endurance\n\nWhat it is.\n', RESULT)
   expect(once).toContain('**1 failures.**')
   expect(once).toContain('| 503 identity_provider_unavailable | 12 |')
+  expect(once).toContain('| `v:session` | 12 | 86400 |')
   expect(once).toContain('| memory | replica-1.1 | 100 | 110 | 15.0 | 49 |')
   expect(pageWith(once, { ...RESULT, failures: 0 })).toBe(once.replace('**1 failures.**', '**No failures.**'))
 })
