@@ -1,10 +1,13 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { misfit } from '../scripts/mutants/fit.ts'
 import { MUTATIONS } from '../scripts/mutants/list.ts'
 import { circles, crowded, longFunctions, readShapes, scripts, words } from './support/architecture-shape.ts'
 import { labViolations, mints, readRooms, readSources, violations } from './support/architecture.ts'
+
+// All sources are read and parsed, which takes a busy machine minutes.
+vi.setConfig({ testTimeout: 300_000 })
 
 const root = path.join(import.meta.dirname, '..')
 const rooms = readRooms(readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8'))
