@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { memoryOf } from '../bench/processes.ts'
 import { createTally, type Surroundings } from './callers/caller.ts'
 import { createAgent } from './callers/client.ts'
 import { startCrowd } from './callers/crowd.ts'
@@ -33,11 +34,15 @@ export interface RunOptions {
   /** A folder in which what the processes held at the end is kept. Default: it is looked through, and thrown away. */
   readonly heaps?: string | undefined
   readonly say: (text: string) => void
+  /** Breaks it off. */
+  readonly signal: AbortSignal
 }
 
 /** A line that has not come after so long is missing. */
 const LINE_MS = 15_000
 const HOUSEKEEPING_MS = 5_000
+const TELL_EVERY_MS = 60_000
+const MIB = 1024 * 1024
 /** Long after an answer a request may still arrive that was held back on its way. */
 const REMEMBERED_MS = 120_000
 const SAMPLES_IN_A_RUN = 240
@@ -63,11 +68,23 @@ export async function run(options: RunOptions): Promise<RunResult> {
   const agent = createAgent()
   try {
     startedAt = performance.now()
-    return await live(options, { world, agent, watching, faults, startedAt, elapsedMs })
+    const living = live(options, { world, agent, watching, faults, startedAt, elapsedMs })
+    // Nobody waits for it when the run is broken off.
+    living.catch(() => undefined)
+    return await Promise.race([living, brokenOff(options.signal)])
   } finally {
     await agent.destroy()
     await world.close()
   }
+}
+
+/** Rejects with the reason when somebody, or the clock, ends a run before its time. */
+function brokenOff(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const end = (): void => reject(signal.reason as Error)
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end, { once: true })
+  })
 }
 
 interface Started {
@@ -104,6 +121,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     pause,
     isOver,
   }
+  const told = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
   const stalls = watchOwnStalls(faults)
   const crowd = startCrowd(around, { size: callers, random: random.of('callers'), users: LOGIN_USERS })
   const changing = change({ world, findings, faults, runMs, pause, isOver })
@@ -113,9 +131,13 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
   }, HOUSEKEEPING_MS)
   const sampling = sample(world, elapsedMs, Math.max(LEAST_BETWEEN_SAMPLES_MS, runMs / SAMPLES_IN_A_RUN), over.signal)
 
+  const telling = setInterval(() => {
+    const answers = [...tally.counts.values()].reduce((sum, count) => sum + count, 0)
+    const [memory] = world.replicas.map(({ pid }) => Math.round(memoryOf(pid) / MIB))
+    told(`${answers} answers, ${findings.count} failures, ${crowd.lives} callers so far, ${memory} MiB in replica-1`)
+  }, TELL_EVERY_MS)
   const kinds = FAULTS.filter(({ name }) => options.only?.some((text) => name.includes(text)) !== false)
   const planned = plan(kinds, random.of('faults'), { runMs, everyMs: options.faultEverySeconds * 1000 })
-  const told = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
   await play(planned, { world, log: faults, findings, random, until, say: told })
   await until(runMs)
   over.abort()
@@ -123,6 +145,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
   const seconds = Math.round(elapsedMs() / 1000)
   const [samples, { done }] = await Promise.all([sampling, changing])
   clearInterval(housekeeping)
+  clearInterval(telling)
   await delay(HOUSEKEEPING_MS)
   stalls.stop()
   lines.check(Infinity, (at) => isLost(faults, at))

@@ -13,16 +13,23 @@ export interface Growth {
   readonly isKept: boolean
 }
 
-/** Until then caches fill and code is compiled. */
+/**
+ * Until then caches fill and code is compiled: a third of a run, and no less than what is remembered longest of those who come
+ * and go (whose tokens were good, for ten minutes), so that at the end of it as much goes as comes.
+ */
 const WARM_UP_PART = 1 / 3
+const LEAST_WARM_UP_SECONDS = 660
 /** A shorter part says nothing about a slope. */
 const LEAST_JUDGED_SECONDS = 300
 const LEAST_SAMPLES = 8
 
 /** Judges each measure of the processes that ran from the warm-up to the end. */
 export function growthOf(samples: readonly Sample[], runSeconds: number): readonly Growth[] {
-  const late = samples.filter(({ atSeconds }) => atSeconds >= runSeconds * WARM_UP_PART)
-  const judged = runSeconds * (1 - WARM_UP_PART)
+  const warmUpSeconds = Math.max(runSeconds * WARM_UP_PART, LEAST_WARM_UP_SECONDS)
+  const isLong = runSeconds - warmUpSeconds >= LEAST_JUDGED_SECONDS
+  const fromSeconds = isLong ? warmUpSeconds : runSeconds * WARM_UP_PART
+  const late = samples.filter(({ atSeconds }) => atSeconds >= fromSeconds)
+  const judged = runSeconds - fromSeconds
   return [...Map.groupBy(late, ({ of }) => of)].flatMap(([of, own]) =>
     MEASURES.flatMap(({ name, mayGrow }): Growth[] => {
       const points = own.flatMap(({ atSeconds, values }) => {
@@ -34,7 +41,7 @@ export function growthOf(samples: readonly Sample[], runSeconds: number): readon
       const slope = medianSlope(points)
       const seconds = last[0] - first[0]
       // One that was started in between has warmed up in the judged part.
-      const isWhole = seconds >= judged * 0.8 && seconds >= LEAST_JUDGED_SECONDS
+      const isWhole = isLong && seconds >= judged * 0.8
       const level = median(points.map(([, value]) => value))
       const bound = isWhole && mayGrow !== undefined ? level * mayGrow.part + mayGrow.by : undefined
       const isKept = bound === undefined || slope * seconds <= bound

@@ -1,16 +1,38 @@
 import { MEASURES } from '../growth/sample.ts'
 import type { RunResult } from '../result.ts'
 import { linesOf, plotOf } from './plot.ts'
+import { rowOf } from './text.ts'
 
 const [BEGIN, END] = ['<!-- Made by `npm run endure -- --page`. -->', '<!-- End of what is made. -->']
 
+const RUNS = ['<!-- Made by `npm run endure -- --runs N --page`. -->', '<!-- End of the runs. -->'] as const
+
 /** The page with the report of a run in the place of the one before. */
-export function pageWith(page: string, result: RunResult): string {
-  const block = `${BEGIN}\n\n${reportOf(result)}\n\n${END}`
-  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)]
+export const pageWith = (page: string, result: RunResult): string => withBlock(page, [BEGIN, END], reportOf(result))
+
+/** The page with a table of several runs in the place of the one before. */
+export const pageWithRuns = (page: string, results: readonly RunResult[]): string =>
+  withBlock(page, RUNS, runsReportOf(results))
+
+function withBlock(page: string, [begin, end]: readonly [begin: string, end: string], text: string): string {
+  const block = `${begin}\n\n${text}\n\n${end}`
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)]
   return from < 0 || to < 0
     ? `${page.trimEnd()}\n\n${block}\n`
-    : page.slice(0, from) + block + page.slice(to + END.length)
+    : page.slice(0, from) + block + page.slice(to + end.length)
+}
+
+function runsReportOf(results: readonly RunResult[]): string {
+  const [first] = results
+  const failures = results.reduce((sum, result) => sum + result.failures, 0)
+  return [
+    `${results.length} runs, ${first?.machine ?? ''}, ${first?.callers ?? 0} callers at a time.`,
+    `**${failures === 0 ? 'No failures.' : `${failures} failures.`}**`,
+    '',
+    '| seed | minutes | callers in all | answers | faults | failures | the harness stood still |',
+    '| --- | ---: | ---: | ---: | ---: | ---: | ---: |',
+    ...results.map((result) => `| ${Object.values(rowOf(result)).join(' | ')} s |`),
+  ].join('\n')
 }
 
 /** Names and texts of the pictures that the page shows. */

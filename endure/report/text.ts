@@ -34,6 +34,36 @@ export function textOf(result: RunResult): string {
   return lines.join('\n')
 }
 
+/** Several runs, one line each. */
+export function runsText(results: readonly RunResult[]): string {
+  const failed = results.filter(({ failures }) => failures > 0)
+  return [
+    '',
+    'seed         minutes  callers  answers  faults  failures  stood still',
+    ...results.map((result) => {
+      const { seed, minutes, lives, answers, faults, failures, stalledSeconds } = rowOf(result)
+      return [
+        seed.padEnd(12),
+        minutes.padStart(7),
+        ...[lives, answers, faults, failures].map((n, at) => String(n).padStart([8, 8, 7, 9][at] ?? 8)),
+        `${stalledSeconds} s`.padStart(12),
+      ].join(' ')
+    }),
+    failed.length === 0 ? 'no failures' : `FAILURES with ${failed.map(({ seed }) => seed).join(', ')}`,
+  ].join('\n')
+}
+
+/** What is said of one run among several. */
+export const rowOf = ({ seed, seconds, lives, answers, faults, failures, stalledSeconds }: RunResult) => ({
+  seed,
+  minutes: (seconds / 60).toFixed(1),
+  lives,
+  answers: Object.values(answers).reduce((sum, count) => sum + count, 0),
+  faults: faults.length,
+  failures,
+  stalledSeconds,
+})
+
 const columns = (title: string, counts: Readonly<Record<string, number>>): string[] => [
   `${title}:`,
   ...Object.entries(counts).map(([name, count]) => `  ${String(count).padStart(8)}  ${name}`),

@@ -129,9 +129,9 @@ export async function openStandIns(options: StandInOptions): Promise<StandIns> {
 function keysOf(proxyUrl: string): () => Promise<JSONWebKeySet> {
   let last: JSONWebKeySet = { keys: [] }
   return async () => {
-    const response = await fetch(`${proxyUrl}/.well-known/jwks.json`, { signal: AbortSignal.timeout(2_000) }).catch(
-      () => undefined,
-    )
+    // Without any it waits longer: a busy machine is no reason to refuse everybody.
+    const signal = AbortSignal.timeout(last.keys.length === 0 ? 10_000 : 2_000)
+    const response = await fetch(`${proxyUrl}/.well-known/jwks.json`, { signal }).catch(() => undefined)
     if (response?.status === 200) last = (await response.json().catch(() => last)) as JSONWebKeySet
     return last
   }

@@ -3,11 +3,6 @@ import { createOwners, isSameOwner } from './owners.ts'
 import type { CacheSlot, Ownership } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
-/**
- * So many additions, and a quarter of the entries, pay for one sweep: what nobody asks for any more does not stay in memory
- * after its end, and however many there are, an addition costs the same.
- */
-const ADDITIONS_PER_SWEEP = 256
 /** About what an entry takes beside its credential. */
 export const ENTRY_BYTES = 700
 
@@ -49,7 +44,6 @@ export interface Entries<V> {
 export function createEntries<V>(options: EntriesOptions<V>): Entries<V> {
   const { clock, maxEntries, maxBytes, weigh, maxPerOwner, onCount } = options
   const owners = createOwners()
-  let additions = 0
   let removalReason: string | undefined
 
   const entries = createTtlLru<Entry<V>>({
@@ -91,11 +85,6 @@ export function createEntries<V>(options: EntriesOptions<V>): Entries<V> {
     add(slot, value, { obtainedAtMs, endMs, refreshAtMs }) {
       const { key, scope, generation, issuer, subject, ownerId, role } = slot
       const entry = { key, scope, generation, issuer, subject, ownerId, role, value, obtainedAtMs, endMs, refreshAtMs }
-      additions += 1
-      if (additions >= Math.max(ADDITIONS_PER_SWEEP, entries.size / 4)) {
-        additions = 0
-        entries.sweep()
-      }
       if (!entries.set(key, entry, endMs)) return
       const count = owners.add(entry)
       if (entries.size * 2 > maxEntries || entries.weight * 2 > maxBytes) trim(entry, count - maxPerOwner)

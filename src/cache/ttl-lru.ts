@@ -1,6 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/index.ts'
 
+/**
+ * So many additions, and a quarter of the entries, pay for one sweep: what nobody asks for any more does not stay in memory
+ * after its end, and however many there are, an addition costs the same.
+ */
+const ADDITIONS_PER_SWEEP = 256
+
 export type RemovalReason = 'expired' | 'capacity' | 'replaced' | 'deleted'
 
 export interface TtlLruOptions<V> {
@@ -26,8 +32,6 @@ export interface TtlLru<V> {
   set(key: string, value: V, expiresAtMs: number): boolean
   delete(key: string): boolean
   clear(): void
-  /** Removes what has ended and nobody asked for since. Takes time in proportion to the size. */
-  sweep(): void
   /** Live entries as they are at its start, least recently used first. Entries may be deleted while it runs. */
   entries(): IterableIterator<[key: string, value: V]>
 }
@@ -39,12 +43,14 @@ interface Kept<V> {
 
 /**
  * A bounded cache in which each entry has its own end, over `lru-cache`: that keeps order and bounds, without room taken
- * ahead; ends are those of the clock that is handed in. All operations take constant time, `clear`, `sweep` and `entries` aside.
+ * ahead; ends are those of the clock that is handed in. All operations take constant time, `clear` and
+ * `entries` aside; of what has ended an addition now and then pays for the removal.
  */
 export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
   const { clock, maxEntries, maxWeight = Number.MAX_SAFE_INTEGER, weigh, onRemove } = options
   /** Why an entry is being deleted. */
   let reason: RemovalReason = 'deleted'
+  let additions = 0
 
   const kept = new LRUCache<string, Kept<V>>({
     maxSize: weigh === undefined ? Math.max(maxEntries, 1) : maxWeight,
@@ -68,6 +74,12 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
     return wasThere
   }
 
+  /** Removes what has ended and nobody asked for since. */
+  const sweep = (): void => {
+    additions = 0
+    for (const [key, { endMs }] of allOf(kept)) if (clock.now() >= endMs) remove(key, 'expired')
+  }
+
   const live = (key: string, entry: Kept<V> | undefined): V | undefined => {
     if (entry === undefined) return undefined
     if (clock.now() < entry.endMs) return entry.value
@@ -89,15 +101,14 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
         remove(key, 'replaced')
         return false
       }
+      additions += 1
+      if (additions >= Math.max(ADDITIONS_PER_SWEEP, kept.size / 4)) sweep()
       kept.set(key, { value, endMs })
       while (kept.size > maxEntries) kept.pop()
       return kept.has(key)
     },
     delete: (key) => remove(key, 'deleted'),
     clear: () => kept.clear(),
-    sweep() {
-      for (const [key, { endMs }] of allOf(kept)) if (clock.now() >= endMs) remove(key, 'expired')
-    },
     *entries() {
       for (const [key, { value, endMs }] of allOf(kept)) if (clock.now() < endMs) yield [key, value]
     },

@@ -79,6 +79,21 @@ test('whoever keeps an index beside it hears of every removal and why', () => {
   ])
 })
 
+test('what has ended and nobody asks for leaves while others come', () => {
+  const clock = createManualClock()
+  const cache = createTtlLru<number>({ clock, maxEntries: 10_000 })
+  for (let index = 0; index < 100; index += 1) cache.set(`old ${index}`, index, START_MS + 1_000)
+  clock.advance(1_000)
+  for (let index = 0; index < 255; index += 1) cache.set(`new ${index}`, index, FOREVER)
+  expect(cache.size).toBe(255)
+  // Ever rarer, the more there are.
+  for (let index = 0; index < 3_745; index += 1) cache.set(`more ${index}`, index, FOREVER)
+  cache.set('short', 0, START_MS + 1_001)
+  clock.advance(1)
+  for (let index = 0; index < 300; index += 1) cache.set(`then ${index}`, index, FOREVER)
+  expect(cache.size).toBe(4_301)
+})
+
 test('entries may be deleted while they are gone through, the first, the last and others', () => {
   const cache = createTtlLru<number>({ clock: createManualClock(), maxEntries: 10 })
   for (const key of ['a', 'b', 'c', 'd']) cache.set(key, 1, FOREVER)

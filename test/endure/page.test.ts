@@ -1,7 +1,7 @@
 import { SaxesParser } from 'saxes'
 import { expect, it } from 'vitest'
-import { pageWith, picturesOf } from '../../endure/report/page.ts'
-import { textOf } from '../../endure/report/text.ts'
+import { pageWith, pageWithRuns, picturesOf } from '../../endure/report/page.ts'
+import { runsText, textOf } from '../../endure/report/text.ts'
 import type { RunResult } from '../../endure/result.ts'
 
 const RESULT: RunResult = {
@@ -55,4 +55,15 @@ it('says on a terminal what was wrong, when, under what, and how to see it again
   expect(text).toContain('wrong credential: c1 at /obo [network to STS down]')
   expect(text).toContain('--seed 7')
   expect(textOf({ ...RESULT, findings: [], failures: 0 })).toContain('no failures')
+})
+
+it('puts a table of several runs beside the report of one, and says which of them had failures', () => {
+  const runs = [RESULT, { ...RESULT, seed: '8', failures: 0, stalledSeconds: 1.5 }]
+  const page = pageWithRuns(pageWith('# Endurance\n', RESULT), runs)
+  expect(page).toContain('| 7 | 60.0 | 9000 | 90012 | 1 | 1 | 0 s |')
+  expect(page).toContain('| 8 | 60.0 | 9000 | 90012 | 1 | 0 | 1.5 s |')
+  expect(page).toContain('**1 failures.** The harness')
+  expect(pageWithRuns(page, runs)).toBe(page)
+  expect(runsText(runs)).toMatch(/FAILURES with 7$/)
+  expect(runsText(runs.slice(1))).toMatch(/no failures$/)
 })
