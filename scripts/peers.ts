@@ -1,5 +1,6 @@
 import { askAws } from './peers-aws.ts'
 import { editorPeer } from './peers-editor.ts'
+import { gatewaysPeer } from './peers-gateways.ts'
 import { askProxy } from './keycloak/judge.ts'
 import { askLogin, LOGINS, peerRealm } from './keycloak/login.ts'
 import { companyRealm } from './keycloak/realm.ts'
@@ -168,6 +169,7 @@ try {
       editorPeer(say),
       shellPeer('zsh', say),
       shellPeer('fish', say),
+      gatewaysPeer(say),
       keycloak,
     ],
     say,
