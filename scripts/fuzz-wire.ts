@@ -1,10 +1,23 @@
+import { compareReaching } from '../test/proxy/reaching.ts'
+import { createSockets } from '../test/support/sockets.ts'
 import { compareAnswers } from '../test/wire/differential.ts'
 import { compareRequests } from '../test/wire/differential-requests.ts'
 
-// Compares random messages as this program and as Node's strict parser read them: npm run fuzz -- [answers|requests] [COUNT] [SEED]
+// Compares random messages as this program and as Node's strict parser read them: npm run fuzz -- [answers|requests|reaching] [COUNT] [SEED]
+// "reaching" sends requests through the whole proxy: nothing else reaches a backend. It is only run by its name.
 
 const ROUND = 10_000
-const KINDS = { answers: compareAnswers, requests: compareRequests }
+
+async function reaching(seed: number, count: number) {
+  const sockets = createSockets()
+  try {
+    return await compareReaching(sockets, seed, count)
+  } finally {
+    await sockets.closeAll()
+  }
+}
+
+const KINDS = { answers: compareAnswers, requests: compareRequests, reaching }
 const isKind = (text: string | undefined): text is keyof typeof KINDS => text !== undefined && text in KINDS
 
 const [first, ...rest] = process.argv.slice(2)

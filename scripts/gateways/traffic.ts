@@ -37,7 +37,7 @@ async function converse(talker: Talker): Promise<string | undefined> {
 /** The client of release 1 and its sessions. */
 export async function overSdk1(transport: Transport1 | StdioClientTransport): Promise<string | undefined> {
   const client = new Client1(INFO)
-  await client.connect(transport as Parameters<Client1['connect']>[0])
+  await client.connect(transport)
   return converse({
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: (request, onProgress) =>

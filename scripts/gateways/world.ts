@@ -79,7 +79,7 @@ export async function createGatewayWorld(): Promise<GatewayWorld> {
         target: `${target(name, kind)}/${kind}`,
         externalAuthConfigRef: { name: 'none' },
         allowUpgrade: true,
-        ...(name.endsWith('tls') ? { targetTls: { caCertPath: AUTHORITY } } : {}),
+        targetTls: name.endsWith('tls') ? { caCertPath: AUTHORITY } : undefined,
       })),
     )
     const config = await configFolder({
