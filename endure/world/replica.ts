@@ -7,7 +7,7 @@ import { freePort } from '../../lab/free-port.ts'
 
 const BIN = path.join(import.meta.dirname, '../../bin/extauth.cjs')
 const PROBE = path.join(import.meta.dirname, 'probe.ts')
-const START_MS = 60_000
+const START_MS = 300_000
 /** Takes seconds for each 100 MiB, in which the process does nothing else. */
 const HEAP_MS = 180_000
 const POLL_MS = 100
