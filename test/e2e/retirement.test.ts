@@ -72,7 +72,7 @@ describe('cached credentials', () => {
     for (const query of ['?sub=alice', '?subject='])
       expect((await world.admin(`/cache${query}`, 'DELETE')).status).toBe(400)
     const { json } = await world.admin('/cache')
-    expect(json).toMatchObject({ entries: 6, maxEntries: 10_000, inFlight: 0, negative: 0 })
+    expect(json).toMatchObject({ entries: 6, maxEntries: expect.any(Number) as unknown, inFlight: 0, negative: 0 })
     const groups = json['groups'] as { config: string; issuer: string; role?: string; count: number }[]
     expect(new Set(groups.map(({ config, role, count }) => `${config} ${role ?? 'no role'} ${count}`))).toEqual(
       new Set([
