@@ -134,6 +134,7 @@ export {
   type RouteSettings,
   workload,
   WORKLOAD_KINDS,
+  whyIdle,
   whyNotRead,
   workloadFields,
   type WorkloadKind,

@@ -9,6 +9,7 @@ import {
   registryConfig,
   FOREIGN_FIELDS,
   workload,
+  whyIdle,
   whyNotRead,
   withClientPresets,
   workloadFields,
@@ -255,7 +256,12 @@ function warnAboutUnused(
   const known = workloadFields(kind)
   let looks = 0
   for (const key of Object.keys(value.spec)) {
-    if (known.includes(key)) continue
+    if (known.includes(key)) {
+      const idle = whyIdle(kind, key, value.spec[key])
+      if (idle !== undefined)
+        reader.loading.unused.push(place.problem(['spec', key], `not read here: ${idle}`, { at: 'key' }))
+      continue
+    }
     const isLookedAt = key.length > 6 && !FOREIGN_FIELDS.includes(key) && looks++ < MOST_SUGGESTIONS
     const why = whyNotRead(kind, key)
     const meant = isLookedAt && why === undefined ? nearest(key, known) : undefined

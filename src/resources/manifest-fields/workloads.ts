@@ -3,6 +3,9 @@ import { refused, refusedCallers, runs, told, type FieldTable } from './verdict.
 
 const isTrue = (value: unknown): boolean => value === true
 
+/** How the rows of what is about pods begin. */
+export const IN_A_CLUSTER = 'in a cluster'
+
 /** Fields that both kinds of remote servers have. */
 const REMOTE: FieldTable = {
   remoteUrl: runs(),
@@ -41,12 +44,12 @@ const MCPRemoteProxy: FieldTable = {
   oidcConfig: runs('the earlier way to say it; of type "configMap" it is refused'),
   authServerRef: runs(),
   proxyPort: runs('the same as `port`'),
-  replicas: runs('in a cluster'),
-  resources: runs('in a cluster'),
-  podTemplateSpec: runs('in a cluster'),
-  serviceAccount: runs('in a cluster; the same as `serviceAccountName`'),
-  sessionAffinity: runs('in a cluster'),
-  resourceOverrides: runs('in a cluster'),
+  replicas: runs(IN_A_CLUSTER),
+  resources: runs(IN_A_CLUSTER),
+  podTemplateSpec: runs(IN_A_CLUSTER),
+  serviceAccount: runs(`${IN_A_CLUSTER}; the same as \`serviceAccountName\``),
+  sessionAffinity: runs(IN_A_CLUSTER),
+  resourceOverrides: runs(IN_A_CLUSTER),
   'audit.enabled': NO_TRAIL,
   rateLimiting: NO_RATES,
   webhookConfigRef: NO_WEBHOOKS,

@@ -13,7 +13,15 @@ import {
   int32,
   timerDuration,
 } from '../../fields/index.ts'
-import { type FieldTable, refusals, tabledFields, WORKLOAD_FIELDS } from '../manifest-fields/index.ts'
+import {
+  asksFor,
+  fieldsBelow,
+  IN_A_CLUSTER,
+  type FieldTable,
+  refusals,
+  tabledFields,
+  WORKLOAD_FIELDS,
+} from '../manifest-fields/index.ts'
 import { noMetadataTarget } from './metadata-access.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
 import { inlineTelemetry, telemetryConfigRef, TRACES } from './telemetry.ts'
@@ -135,6 +143,17 @@ export function whyNotRead(kind: WorkloadKind, field: string): string | undefine
   const table: FieldTable = WORKLOAD_FIELDS[kind]
   const row = Object.hasOwn(table, field) ? table[field] : undefined
   return row?.is === 'told' ? row.says : undefined
+}
+
+/** Why a field that is read does nothing in files: it is about pods, or asks for nothing of what would be refused. */
+export function whyIdle(kind: WorkloadKind, field: string, value: unknown): string | undefined {
+  const table: FieldTable = WORKLOAD_FIELDS[kind]
+  const row = Object.hasOwn(table, field) ? table[field] : undefined
+  if (row?.is === 'runs' && row.says.startsWith(IN_A_CLUSTER)) return 'it is for the pods of a cluster'
+  const refused = fieldsBelow(table, field, 'refused')
+  const isRead = row !== undefined || fieldsBelow(table, field, 'runs').length > 0
+  if (isRead || refused.length === 0 || refused.some(([path, { asks }]) => asksFor(value, path, asks))) return undefined
+  return 'it asks for nothing'
 }
 
 const FIELDS: Readonly<Record<WorkloadKind, () => readonly string[]>> = {

@@ -277,7 +277,7 @@ describe('workload manifests', () => {
     }
     const loaded = load(workload('MCPRemoteProxy', 'w', spec))
     expect(texts(loaded)).toEqual([])
-    expect(loaded.unused.map((item) => item.path)).toEqual(['spec.transport'])
+    expect(loaded.unused.map((item) => item.path)).toEqual(['spec.transport', 'spec.resources'])
     expect(loaded.warnings.map((item) => item.message)).toEqual([
       'unknown field "externalAuthConfigref", did you mean "externalAuthConfigRef"?',
     ])

@@ -80,6 +80,19 @@ test('what is told, and why, is listed by validate --verbose', () => {
   expect(told).toContain('spec.groupRef  not read here: groups belong to another controller')
   for (const name of ['remoteUrl', 'telemetryConfigRef'])
     expect(told.some((line) => line.startsWith(`spec.${name}`))).toBe(false)
+  expect(told).toContain('spec.replicas  not read here: it is for the pods of a cluster')
+  const quiet = { remoteUrl: 'https://a.example.com/mcp', audit: { enabled: false }, rateLimiting: {} }
+  const text = JSON.stringify({
+    apiVersion: 'toolhive.stacklok.dev/v1beta1',
+    kind: 'MCPRemoteProxy',
+    metadata: { name: 'a' },
+    spec: quiet,
+  })
+  const { unused, problems } = parseDocuments([{ path: 'a.json', text }])
+  expect(problems).toEqual([])
+  expect(unused.map(({ path: at, message }) => `${at}  ${message}`)).toEqual([
+    'spec.audit  not read here: it asks for nothing',
+  ])
   const ofTraces = startWith('telemetry.yaml').loaded.unused.map(({ path: at, message }) => `${at}  ${message}`)
   expect(ofTraces).toEqual([
     'spec.openTelemetry.metrics.enabled  not read here: metrics are scraped from the admin listener, and not sent',
