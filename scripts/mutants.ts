@@ -11,14 +11,14 @@ import { unparsed } from './mutants/run/parsed.ts'
 import { Planting } from './mutants/run/plant.ts'
 import { keyOf, Results, testFilesOf } from './mutants/run/results.ts'
 
-const HELP = `npm run mutants -- [--jobs N] [--only TEXT] [--since COMMIT] [--resume] [--list] [--report] [--help]
+const HELP = `npm run mutants -- [--jobs N] [--only TEXTS] [--since COMMIT] [--resume] [--list] [--report] [--help]
 
 Breaks one line at a time that guards something, in copies of the tree, and runs the tests that are expected to notice; the
 checkout itself is not written to. First these tests run unbroken. Exit code 1 when a mutation survives, when a test file does
 not load with it, when its line is no longer in the code exactly once, or when its tests fail unbroken.
 
   --jobs N        How many copies at a time, each with its own process that runs tests. Default 2.
-  --only TEXT     Only mutations with this text in their file, their rule or a test of theirs.
+  --only TEXTS    Only mutations with one of these, separated by commas, in their file, their rule or a test of theirs.
   --since COMMIT  Only mutations whose file or tests differ from those of a commit.
   --resume        Only what was not noticed yet: goes on with a run that was cut, or repeats what failed. A result counts while
                   the texts of the line's file and of its tests are the same. Without it all that is chosen runs.
@@ -57,22 +57,18 @@ async function main(): Promise<number> {
   const jobs = Number(values.jobs)
   if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64)
     throw new Error(`--jobs ${values.jobs} is no number from 1 to 64`)
-  const misfits = MUTATIONS.flatMap((mutation) => {
-    const why = misfit(root, mutation) ?? unparsed(root, mutation)
-    return why === undefined ? [] : [`${nameOf(mutation)}: ${why}`]
-  })
-  for (const line of misfits) say(`does not fit  ${line}`)
-  if (misfits.length > 0) return 1
+  if (tells((mutation) => misfit(root, mutation), MUTATIONS)) return 1
   say(`${MUTATIONS.length} mutations, all of them fit`)
+  const wanted = values.report === true ? MUTATIONS : choose()
+  if (tells((mutation) => unparsed(root, mutation), wanted)) return 1
   if (values.list === true) return 0
   const results = new Results(RESULTS)
-  const all = MUTATIONS.map((mutation) => ({
+  const chosen = wanted.map((mutation) => ({
     mutation,
     tests: testFilesOf(root, mutation),
     key: keyOf(root, mutation),
   }))
-  if (values.report === true) return report(all, results)
-  const chosen = choose(all)
+  if (values.report === true) return report(chosen, results)
   if (values.resume !== true) return run(chosen, results, jobs)
   return run(
     chosen.filter(({ key }) => results.get(key)?.verdict !== 'killed'),
@@ -81,14 +77,24 @@ async function main(): Promise<number> {
   )
 }
 
-function choose(all: readonly Planted[]): Planted[] {
+/** Tells which do not fit, and whether there is one. */
+function tells(whyNot: (mutation: Mutation) => string | undefined, mutations: readonly Mutation[]): boolean {
+  const misfits = mutations.flatMap((mutation) => {
+    const why = whyNot(mutation)
+    return why === undefined ? [] : [`${nameOf(mutation)}: ${why}`]
+  })
+  for (const line of misfits) say(`does not fit  ${line}`)
+  return misfits.length > 0
+}
+
+function choose(): Mutation[] {
   const { only, since } = values
   const changed = since === undefined ? undefined : changedSince(since)
-  return all.filter(
-    ({ mutation, tests }) =>
-      [nameOf(mutation), ...tests].some((text) => text.includes(only)) &&
-      (changed === undefined || [mutation.file, ...tests].some((file) => changed.has(file))),
-  )
+  return MUTATIONS.filter((mutation) => {
+    const texts = [nameOf(mutation), ...mutation.tests]
+    if (!only.split(',').some((wanted) => texts.some((text) => text.includes(wanted)))) return false
+    return changed === undefined || [mutation.file, ...testFilesOf(root, mutation)].some((file) => changed.has(file))
+  })
 }
 
 function changedSince(commit: string): Set<string> {
@@ -150,6 +156,7 @@ function report(all: readonly Planted[], results: Results): number {
   for (const { key, mutation } of open) say(`${results.get(key)?.verdict ?? 'not run'}  ${nameOf(mutation)}`)
   if (open.length > 0) return 1
   writeFileSync(PAGE, mutantsPage(MUTATIONS, new Date().toISOString().slice(0, 10)))
+  execFileSync(process.execPath, [path.join(root, 'node_modules/prettier/bin/prettier.cjs'), '--write', PAGE])
   say('docs/mutants.md written')
   return 0
 }

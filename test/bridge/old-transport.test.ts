@@ -118,6 +118,23 @@ test('messages go to no other origin, and a server that has no stream is refused
   expect((await second.answer(0)).error?.data).toMatchObject({ reason: 'endpoint_refused', status: 404 })
 })
 
+test('a server that is sick is not taken for an old one', async () => {
+  const server = keep(await oldServer({ refuses: 500 }))
+  const bridge = keep(openBridge(server.url))
+  bridge.read()
+  bridge.send(INITIALIZE)
+  expect((await bridge.answer(0)).error?.data).toMatchObject({ reason: 'endpoint_refused', status: 500 })
+  expect(server.by('GET')).toEqual([])
+})
+
+test('an address for messages has a bound', async () => {
+  const server = keep(await oldServer({ address: `/messages?s=${'x'.repeat(5000)}` }))
+  const bridge = keep(openBridge(server.url))
+  bridge.read()
+  bridge.send(INITIALIZE)
+  expect((await bridge.answer(0)).error?.data).toMatchObject({ reason: 'endpoint_refused', status: 405 })
+})
+
 test('the stream ends with the bridge', async () => {
   const server = keep(await oldServer())
   const bridge = await shaken(server)

@@ -27,7 +27,13 @@ describe('an event stream', () => {
 
   it('has ids that could be one, and pauses that are numbers', () => {
     const reader = new EventReader(10_000)
-    read(reader, 'id: ok\nretry: 250\n\n', 'id: a\0b\nretry: soon\n\n', `id: ${'x'.repeat(5000)}\n\n`)
+    read(
+      reader,
+      'id: ok\nretry: 250\n\n',
+      'id: a\0b\nretry: soon\n\n',
+      'retry: 9999999999\n\n',
+      `id: ${'x'.repeat(5000)}\n\n`,
+    )
     expect([reader.lastEventId, reader.retryMs]).toEqual(['ok', 250])
   })
 

@@ -98,6 +98,13 @@ describe('stateless requests (2026-07-28)', () => {
     expect(server.by('tools/call')).toHaveLength(4)
   })
 
+  it('are not sent again for another refusal', async () => {
+    await open(({ body, json }) => json(400, { jsonrpc: '2.0', id: body.id, error: { code: -32_602, message: 'no' } }))
+    bridge.send(call(1, 'tools/call', { name: 'a', arguments: {} }))
+    expect((await bridge.answer(1)).error).toMatchObject({ code: -32_602 })
+    expect(server.all).toHaveLength(1)
+  })
+
   it('are cancelled by the end of their stream, and nothing is sent or answered', async () => {
     await open((arrived) => arrived.events()('data: {"jsonrpc":"2.0","method":"notifications/message"}'))
     bridge.send(call('listen', 'subscriptions/listen'), call(5, 'tools/call', { name: 'slow' }))

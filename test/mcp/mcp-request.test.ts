@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { DISCOVER, HANDSHAKE_REVISION, INITIALIZE, readAnswer, STATELESS_REVISION } from '../../src/mcp/index.ts'
+import {
+  DISCOVER,
+  HANDSHAKE_REVISION,
+  INITIALIZE,
+  readAnswer,
+  serverOf,
+  STATELESS_REVISION,
+} from '../../src/mcp/index.ts'
 
 const RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'one', version: '1' } }
 const json = (message: object) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))
@@ -24,6 +31,16 @@ describe('an answer to initialize', () => {
     expect(readAnswer(DISCOVER, 'application/json', json({ id: 1, result: RESULT }))?.lacks).toBe('supportedVersions')
     expect(read(json({ id: null, error: { code: -32600, message: 'no' } }))?.errorCode).toBe(-32_600)
     expect(read(Buffer.from('<html>'))).toBeUndefined()
+  })
+
+  it('names its server on one line, and not at length', () => {
+    const named = (name: unknown) => {
+      const answer = read(json({ id: 1, result: { ...RESULT, serverInfo: { name, version: '1' } } }))
+      return answer && serverOf(answer)
+    }
+    expect(named('one')).toBe('one 1')
+    expect(named('one\n✓ all is well\u001b[2J')).toBe('one ✓ all is well [2J 1')
+    expect(named('x'.repeat(1000))).toBe(`${'x'.repeat(100)} 1`)
   })
 
   it('is asked for with the newest revision of each era', () => {

@@ -31,6 +31,12 @@ describe('what a JSON-RPC request is about', () => {
   it('is read from the beginning of a large body, which is not parsed', () => {
     const large = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":"${'x'.repeat(100_000)}`
     expect(subject(large)).toEqual({ method: 'tools/call', name: 'a' })
-    expect(subject(`{"x":"${'x'.repeat(100_000)}`)).toBeUndefined()
+    expect(subject(`{"x":"${'x'.repeat(100_000)}","jsonrpc":"2.0","method":"ping"}`)).toBeUndefined()
+  })
+
+  it('has names that fit into a list', () => {
+    const [method, name] = ['m'.repeat(300), 'ä'.repeat(300)]
+    const found = subject(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { name } }))
+    expect(found).toEqual({ method: method.slice(0, 200), name: name.slice(0, 200) })
   })
 })

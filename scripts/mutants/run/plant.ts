@@ -18,12 +18,10 @@ interface Bench {
 
 /** Plants mutations in copies of the tree, as many at a time as there are copies. */
 export class Planting {
-  readonly #root: string
   readonly #benches: readonly Bench[]
   readonly #tookMs = new Map<string, number>()
 
   constructor(root: string, files: readonly string[], jobs: number) {
-    this.#root = root
     this.#benches = Array.from({ length: jobs }, () => {
       const copy = copyTree(root, files)
       return { copy, judging: new Judging(copy.directory) }
@@ -58,7 +56,7 @@ export class Planting {
   ): Promise<void> {
     await this.#share(planted, async ({ copy, judging }, one) => {
       const { file } = one.mutation
-      const original = readFileSync(path.join(this.#root, file), 'utf8')
+      const original = readFileSync(path.join(copy.directory, file), 'utf8')
       const tests = one.tests.toSorted((a, b) => this.costOf([a]) - this.costOf([b]))
       copy.write(file, mutate(one.mutation, original))
       const outcome = await judging.ask({ changed: [file], tests }, LEAST_DEADLINE_MS + 10 * this.costOf(tests))

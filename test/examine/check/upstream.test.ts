@@ -148,11 +148,21 @@ describe('extauth check goes the way of a login', () => {
     ['login', { '/authorize': says(400) }, 'upstream', /answers 400/, /redirect URI http.*registered/],
     ['provider', { '/authorize': says(503) }, 'upstream', /answers 503/, /provider/],
     ['user-info endpoint', { '/me': says(404) }, 'upstream.user-info', /status 404 .* at http:.*\/me/, /endpointUrl/],
-  ])('names a wrong %s', async (_, changed, name, detail, remedy) => {
+  ])('names a wrong %s', async (what, changed, name, detail, remedy) => {
     const { wrong } = await check(oauth2((await provider(changed)).url))
     expect(wrong.map((each) => each.check)).toEqual([name])
     expect(wrong[0]?.detail).toMatch(detail)
     expect(wrong[0]?.remedy).toMatch(remedy)
+    expect(wrong[0]?.status).toBe(what === 'login' ? 'warning' : 'failed')
+  })
+
+  it('asks nobody whose authorities can not be read', async () => {
+    let asked = 0
+    const { url } = await provider({ '/authorize': () => ({ status: (asked += 1) && 200 }) })
+    const { checks } = await check({ ...oauth2(url), caBundleRef: { name: 'client', key: 'secret' } })
+    const line = checks.find((each) => each.check === 'upstream')
+    expect(line).toMatchObject({ status: 'skipped', detail: 'without its authorities nothing is sent' })
+    expect(asked).toBe(0)
   })
 
   it('does not guess where the answer says nothing of the client', async () => {

@@ -177,6 +177,14 @@ describe('cases that cannot be run', () => {
     expect(code).toBe(2)
   })
 
+  it('a config of another namespace is none of theirs', async () => {
+    const text = cases({ config: 'aws', claims: {}, expect: { role: 'none' } })
+    const file = await files.write('cases.json', text.replace('"name":"roles"', '"name":"roles","namespace":"other"'))
+    const { code, err } = await extauth(['test', file, '--config', `${files.directory}/proxy.yaml`])
+    expect(err).toContain('there is no such MCPExternalAuthConfig')
+    expect(code).toBe(2)
+  })
+
   it('a folder without cases, no folder, and a broken configuration are usage', async () => {
     expect(await extauth(['test', `${files.directory}/proxy.yaml`])).toMatchObject({
       code: 2,

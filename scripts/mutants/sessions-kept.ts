@@ -1,0 +1,96 @@
+import type { Mutation } from './mutation.ts'
+
+/** Sessions that the stdio bridge keeps, and servers of the old transport. */
+export const SESSIONS_KEPT: readonly Mutation[] = [
+  {
+    rule: 'a session that the stream of messages lost is begun anew',
+    file: 'src/bridge/server-stream.ts',
+    find: "if (answer.status === 404 && wire.session.current?.id !== undefined) return 'lost'",
+    replace: '',
+    tests: ['test/bridge/lost-sessions.test.ts'],
+  },
+  {
+    rule: 'a session id is visible ASCII of some length',
+    file: 'src/bridge/session.ts',
+    find: "typeof given !== 'string' || !SESSION_ID.test(given)",
+    replace: "typeof given !== 'string'",
+    tests: ['test/bridge/handshake.test.ts'],
+  },
+  {
+    rule: 'a revision is a word',
+    file: 'src/bridge/session.ts',
+    find: ' || !/^[\\x21-\\x7e]{1,64}$/.test(version))',
+    replace: ')',
+    tests: ['test/bridge/handshake.test.ts'],
+  },
+  {
+    rule: 'a session that begins anew is of the revision that the client knows',
+    file: 'src/bridge/session.ts',
+    find: 'this.#current.version !== version)',
+    replace: "version === '')",
+    tests: ['test/bridge/sessions.test.ts'],
+  },
+  {
+    rule: 'a lost session is replaced once',
+    file: 'src/bridge/wire.ts',
+    find: 'if (this.session.number !== lost) return\n',
+    replace: '',
+    tests: ['test/bridge/lost-sessions.test.ts'],
+  },
+  {
+    rule: 'all who notice a loss wait for one renewal',
+    file: 'src/bridge/wire.ts',
+    find: 'this.#renewing ??= this.#renew()',
+    replace: 'this.#renewing = this.#renew()',
+    tests: ['test/bridge/sessions.test.ts'],
+  },
+  {
+    rule: 'a notification that is refused did not arrive',
+    file: 'src/bridge/wire.ts',
+    find: 'if (answer.status >= 300) throw new WayError',
+    replace: 'if (answer.status >= 900) throw new WayError',
+    tests: ['test/bridge/handshake.test.ts'],
+  },
+  {
+    rule: 'headers of today do not go to an old server',
+    file: 'src/bridge/sse-endpoint.ts',
+    find: '!/^(?:mcp-|last-event-id)/.test(name)',
+    replace: "name !== ''",
+    tests: ['test/bridge/old-transport.test.ts'],
+  },
+  {
+    rule: 'only a refusal of the handshake shows an old server',
+    file: 'src/bridge/sse-endpoint.ts',
+    find: 'if (!isHandshake || !NOT_HERE.has(answer.status)) return answer',
+    replace: 'if (!isHandshake || answer.status < 400) return answer',
+    tests: ['test/bridge/old-transport.test.ts'],
+  },
+  {
+    rule: 'the address of an old server has a bound',
+    file: 'src/bridge/sse-stream.ts',
+    find: 'named.length > MAX_ADDRESS',
+    replace: 'named.length < 0',
+    tests: ['test/bridge/old-transport.test.ts'],
+  },
+  {
+    rule: 'a slow reader of an old stream holds it back',
+    file: 'src/bridge/sse-stream.ts',
+    find: 'else if (!hasRoom) await new Promise',
+    replace: 'else if (to.destroyed && !hasRoom) await new Promise',
+    tests: ['test/bridge/flow.test.ts'],
+  },
+  {
+    rule: 'so many subscriptions are remembered',
+    file: 'src/bridge/standing.ts',
+    find: 'if (this.#subscriptions.size < MAX_SUBSCRIPTIONS) this',
+    replace: 'if (this.#subscriptions.size >= 0) this',
+    tests: ['test/bridge/lost-sessions.test.ts'],
+  },
+  {
+    rule: 'what was unsubscribed is not asked for again',
+    file: 'src/bridge/standing.ts',
+    find: 'this.#subscriptions.delete(uri)',
+    replace: 'void uri',
+    tests: ['test/bridge/sessions.test.ts'],
+  },
+]
