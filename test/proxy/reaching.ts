@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { duplexPair } from 'node:stream'
 import type { Sockets } from '../support/sockets.ts'
@@ -94,9 +94,11 @@ function send(url: string, pieces: readonly Buffer[]): Promise<void> {
 const parser = createServer({ insecureHTTPParser: false, requireHostHeader: false, maxHeaderSize: 64 * 1024 })
 parser.maxHeadersCount = 0
 const found = new WeakMap<object, string[]>()
-parser.on('request', (request, response) =>
-  recording((whole) => found.get(request.socket)?.push(whole))(request, response),
-)
+// An expectation that nobody knows may be passed over (RFC 9110 §10.1.1), as the proxy does.
+for (const event of ['request', 'checkExpectation'])
+  parser.on(event, (request: IncomingMessage, response: ServerResponse) =>
+    recording((whole) => found.get(request.socket)?.push(whole))(request, response),
+  )
 // What was whole before is told in turns after it.
 parser.on('clientError', (_error, socket) => setImmediate(() => setImmediate(() => socket.destroy())))
 
