@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { causeOf, type Log } from '../src/core/index.ts'
 import { openListener, type TlsMaterial } from '../src/listen/index.ts'
 
@@ -37,7 +37,7 @@ export async function listenOnLoopback(
     tls: material,
     headerLimitBytes: 64 * 1024,
     deadlines: { keepAliveMs: 4000 },
-    serve(request, response, _connection, { expectsContinue }) {
+    serve(request: IncomingMessage, response: ServerResponse, _connection, { expectsContinue }) {
       if (expectsContinue) response.writeContinue()
       listener(request, response)
     },

@@ -1,7 +1,114 @@
 import type { Mutation } from './mutation.ts'
 
+const WAYS = ['test/listen/ways.test.ts']
+
 /** What keeps one connection from costing others, and who says where a request came from. */
 export const LISTEN: readonly Mutation[] = [
+  {
+    rule: 'what is not taken waits for the answers before it',
+    file: 'src/wire/served-connection.ts',
+    find: 'if (this.#responses.length === 0) return this.#handOver(bytes)',
+    replace: 'return this.#handOver(bytes)',
+    tests: WAYS,
+  },
+  {
+    rule: 'another protocol does not get into the middle of an answer',
+    file: 'src/wire/served-connection.ts',
+    find: "if (why !== 'strange' && this.#owner.cutsBefore(why === 'connect' ? undefined : why.upgrade)) return",
+    replace: '',
+    tests: ['test/proxy/hostile-clients.test.ts'],
+  },
+  {
+    rule: 'bytes that come while others wait to be handed over wait behind them',
+    file: 'src/wire/served-connection.ts',
+    find: 'if (this.#waiting !== undefined) return this.#wait(bytes)',
+    replace: '',
+    tests: WAYS,
+  },
+  {
+    rule: 'bytes that wait to be handed over are bounded',
+    file: 'src/wire/served-connection.ts',
+    find: 'this.#owner.stall(true)',
+    replace: 'void 0',
+    tests: WAYS,
+  },
+  {
+    rule: 'who is handed a connection hears that the client has ended its side',
+    file: 'src/listen/short-way.ts',
+    find: "if (hasEnded) socket.emit('end')",
+    replace: '',
+    tests: WAYS,
+  },
+  {
+    rule: 'a connection that was handed over is read by one only',
+    file: 'src/wire/served-connection.ts',
+    find: ".off('data', this.#onData)",
+    replace: '',
+    tests: WAYS,
+  },
+  {
+    rule: 'an answer has its turn when the one before is out',
+    file: 'src/wire/served-connection.ts',
+    find: 'if (this.#responses.length === 0) response.assignSocket(this.#socket)',
+    replace: 'response.assignSocket(this.#socket)',
+    tests: WAYS,
+  },
+  {
+    rule: 'a body that breaks off is not a whole one',
+    file: 'src/wire/served-connection.ts',
+    find: 'if (this.#reader.isInBody) return this.#fail(',
+    replace: 'if (this.#reader.isInBody) return void (',
+    tests: ['test/listen/half-closed.test.ts'],
+  },
+  {
+    rule: 'a body is read as fast as it is taken',
+    file: 'src/wire/served-connection.ts',
+    find: 'if (this.#read?.receive(data) === false) this.#socket.pause()',
+    replace: 'this.#read?.receive(data)',
+    tests: ['test/listen/ways.test.ts', 'test/proxy/body-memory.test.ts'],
+  },
+  {
+    rule: 'what a client sends behind a refusal is thrown away',
+    file: 'src/wire/served-connection.ts',
+    find: 'if (this.#owner.isOver && !this.#reader.isInBody) return',
+    replace: '',
+    tests: WAYS,
+  },
+  {
+    rule: 'heads have a deadline',
+    file: 'src/wire/served-connection.ts',
+    find: '(this.#isFresh || this.#reader.isInHead) && sinceMs',
+    replace: 'this.#isFresh && sinceMs',
+    tests: WAYS,
+  },
+  {
+    rule: 'an idle connection has a deadline',
+    file: 'src/wire/served-connection.ts',
+    find: 'if (sinceMs >= keepAliveMs) this.#socket.destroy()',
+    replace: '',
+    tests: WAYS,
+  },
+  {
+    rule: 'no header value begins another line of an answer',
+    file: 'src/wire/answer-writer.ts',
+    find: 'if (name === undefined || !isFieldValue(value))',
+    replace: 'if (name === undefined)',
+    tests: WAYS,
+  },
+  {
+    rule: 'an answer without a body has none',
+    file: 'src/wire/answer-writer.ts',
+    find: '!context.isHead && status >= 200 && status !== 204 && status !== 304',
+    replace: '!context.isHead',
+    tests: WAYS,
+  },
+  {
+    rule: 'nothing is written past a refusal',
+    file: 'src/wire/served-response.ts',
+    find: 'socket === null || !socket.writable || head',
+    replace: 'socket === null || head',
+    tests: WAYS,
+  },
   {
     rule: 'answers that wait for their clients have a bound together',
     file: 'src/listen/unread-budget.ts',
@@ -61,7 +168,7 @@ export const LISTEN: readonly Mutation[] = [
   {
     rule: 'a connection with too much unanswered is read no further',
     file: 'src/listen/connection.ts',
-    find: 'if (unanswered >= MAX_UNANSWERED) this.#pause()',
+    find: 'if (unanswered >= MAX_UNANSWERED) this.pause()',
     replace: '',
     tests: ['test/listen/pipelining.test.ts'],
   },

@@ -129,8 +129,8 @@ export const WIRE: readonly Mutation[] = [
   rule(
     'an upgrade is not taken',
     'received-head',
-    "if (fields['upgrade'] !== undefined) return 'switch'",
-    '',
+    "if (typeof fields['upgrade'] === 'string')",
+    'if (false)',
     received,
   ),
   rule('CONNECT asks for another protocol', 'received-head', "text.startsWith('CONNECT ')", 'false', received),

@@ -1,10 +1,61 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { EventEmitter } from 'node:events'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+
+/** A request of a client: as much of Node's `IncomingMessage` as is asked of one. Its body is what it streams. */
+export interface ClientRequest extends Readable {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  readonly httpVersion: string
+  readonly httpVersionMajor: number
+  readonly httpVersionMinor: number
+  readonly headers: IncomingHttpHeaders
+  readonly headersDistinct: NodeJS.Dict<string[]>
+  /** As they stood, flat (name, value, …). */
+  readonly rawHeaders: string[]
+  readonly socket: Socket
+  /** All of it has come. */
+  readonly complete: boolean
+  /** The whole body, where all of it has come and nobody has begun to read it. Absent: it has to be read. */
+  takeWhole?(): Buffer | undefined
+}
+
+/** The answer to it: as much of Node's `ServerResponse` as is asked of one. */
+export interface ClientResponse extends EventEmitter {
+  statusCode: number
+  shouldKeepAlive: boolean
+  readonly chunkedEncoding: boolean
+  /** Its head is fixed, and perhaps out. */
+  readonly headersSent: boolean
+  /** Null before its turn and when it is out. */
+  readonly socket: Socket | null
+  readonly destroyed: boolean
+  readonly writableEnded: boolean
+  /** All of it is out. */
+  readonly writableFinished: boolean
+  readonly writableNeedDrain: boolean
+  setHeader(name: string, value: number | string | readonly string[]): unknown
+  getHeaders(): OutgoingHttpHeaders
+  /** `headers` by name or flat. */
+  writeHead(status: number, headers?: OutgoingHttpHeaders | string[]): this
+  flushHeaders(): void
+  /** False: the client does not take it; `drain` comes when it does. */
+  write(chunk: Buffer | string): boolean
+  end(chunk?: Buffer | string): unknown
+  writeContinue(): void
+  writeProcessing(): void
+  writeEarlyHints(hints: Record<string, string | string[]>): void
+  /** Ends the connection. */
+  destroy(error?: Error): unknown
+  detachSocket(socket: Socket): void
+}
 
 /** A request to one of our own endpoints, after the checks that need no route, its body read whole. */
 export interface LocalRequest {
-  readonly request: IncomingMessage
+  readonly request: ClientRequest
   /** `X-Request-Id` and the CORS headers are set already. */
-  readonly response: ServerResponse
+  readonly response: ClientResponse
   /** Request id, as in logs and `X-Request-Id`. */
   readonly id: string
   readonly method: string

@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthenticatedCaller, Caller } from './caller.ts'
 import type { Credential, HeaderCredential } from './credential.ts'
 import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
 import type { Failure } from './failure.ts'
+import type { ClientRequest, ClientResponse } from './local-handler.ts'
 import type { FailureCode } from './failures.ts'
 
 declare const stage: unique symbol
@@ -17,12 +17,12 @@ export type Staged<Name extends string, T> = T & { readonly [stage]: Name }
 export type Body =
   | { readonly kind: 'none' }
   | { readonly kind: 'kept'; readonly bytes: Buffer }
-  | { readonly kind: 'stream'; readonly stream: IncomingMessage; readonly length: number | undefined }
+  | { readonly kind: 'stream'; readonly stream: ClientRequest; readonly length: number | undefined }
 
 /** A request as it came in, after the checks that need no route. */
 export interface Inbound {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: ClientRequest
+  readonly response: ClientResponse
   /** Request id: ours, unguessable enough for support, in logs, errors and `X-Request-Id`. */
   readonly id: string
   readonly receivedAtMs: number

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { ClientResponse } from '../core/index.ts'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -9,12 +9,12 @@ const COMMENT = Buffer.from(':\n\n')
  * events: a comment inside a line would become part of it (HTML standard, §9.2.6).
  */
 export class StreamKeepAlive {
-  readonly #response: ServerResponse
+  readonly #response: ClientResponse
   readonly #timer: NodeJS.Timeout
   // The last four bytes that were written; a fresh stream is at a boundary.
   #tail = (LF << 8) | LF
 
-  constructor(response: ServerResponse, intervalMs: number) {
+  constructor(response: ClientResponse, intervalMs: number) {
     this.#response = response
     this.#timer = setInterval(() => this.#beat(), intervalMs)
   }

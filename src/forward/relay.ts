@@ -1,5 +1,4 @@
-import type { ServerResponse } from 'node:http'
-import { type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
+import { type ClientResponse, type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
 import { isEventStream, type ParsedHeaders, type ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
@@ -32,7 +31,7 @@ export class Relay implements ExchangeHandler {
   protected readonly route: ForwardRoute
   protected readonly sealed: Sealed
   protected readonly inbound: Inbound
-  protected readonly response: ServerResponse
+  protected readonly response: ClientResponse
   readonly #resolve: (outcome: Outcome) => void
   readonly #reject: (failure: unknown) => void
   #controller: ExchangeControl | undefined

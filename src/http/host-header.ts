@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { Failure, parseHost } from '../core/index.ts'
+import { type ClientRequest, Failure, parseHost } from '../core/index.ts'
 
 /** Whether a request has more than one `Host` line: whoever reads another one than we do serves another host. */
 export function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
@@ -15,7 +14,7 @@ export function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
  * The `Host` of a request, empty where HTTP/1.0 has none. Throws `bad_request` for several, for one that is no host, and
  * for none in HTTP/1.1 (RFC 9112 §3.2).
  */
-export function checkHostHeader(request: Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>): string {
+export function checkHostHeader(request: Pick<ClientRequest, 'headers' | 'rawHeaders' | 'httpVersion'>): string {
   if (hasSeveralHosts(request.rawHeaders)) throw refused('more than one Host header')
   const { host } = request.headers
   if (host === undefined && request.httpVersion === '1.0') return ''

@@ -1,7 +1,6 @@
 import type { TrustedProxies } from './client.ts'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Failure, type Log } from '../core/index.ts'
+import { type ClientRequest, type ClientResponse, Failure, type Log } from '../core/index.ts'
 import { Peer } from './peer.ts'
 import type { RequestKind } from './request-kind.ts'
 import { type ConnectionLimits, notUnderstood, parserFailure, renderRefusal, type Refusal, toldOf } from './refusal.ts'
@@ -25,15 +24,14 @@ export class Connection<T = unknown> {
   slot = -1
 
   readonly #rules: ConnectionRules<T>
-  #request: IncomingMessage | undefined = undefined
-  #response: ServerResponse | undefined = undefined
+  #request: ClientRequest | undefined = undefined
+  #response: ClientResponse | undefined = undefined
   readonly #waiting: (Waiting | Failure)[] = []
   #started = 0
   #isClosing = false
-  /** Nobody is answered any more. */
   #isOver = false
   /** What comes after this request can't be read. */
-  #last: IncomingMessage | undefined = undefined
+  #last: ClientRequest | undefined = undefined
   #isPaused = false
   readonly #watch = new StuckWatch()
 
@@ -57,16 +55,21 @@ export class Connection<T = unknown> {
     return this.#response !== undefined && this.#request === undefined
   }
 
+  /** Nobody is answered any more. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
   /** A request has been parsed: it is served now or when those before it are answered. */
-  take(request: IncomingMessage, response: ServerResponse, kind: RequestKind): void {
+  take(request: ClientRequest, response: ClientResponse, kind: RequestKind): void {
     if (this.#isOver || (this.#isClosing && this.isBusy)) return
-    if (this.#last !== undefined && this.#last !== request) return this.#pause()
+    if (this.#last !== undefined && this.#last !== request) return this.pause()
     const failure = notUnderstood(request)
     if (failure !== undefined) return this.#refuseInTurn(failure)
     if (this.#waiting.length === 0 && !this.isBusy) return this.#start(request, response, kind)
     this.#wait({ request, response, kind })
     const unanswered = this.#waiting.length + 1
-    if (unanswered >= MAX_UNANSWERED) this.#pause()
+    if (unanswered >= MAX_UNANSWERED) this.pause()
     if (unanswered > MAX_IN_ONE_PACKET) this.cut('pipelining')
   }
 
@@ -74,7 +77,7 @@ export class Connection<T = unknown> {
    * Nothing may be read behind `request`: Node's parser has lost what came in the same packet. The connection ends with
    * its answer.
    */
-  endAfter(request: IncomingMessage): void {
+  endAfter(request: ClientRequest): void {
     this.#last ??= request
   }
 
@@ -186,7 +189,7 @@ export class Connection<T = unknown> {
     if (this.isBusy) this.#response?.destroy()
   }
 
-  #start(request: IncomingMessage, response: ServerResponse, kind: RequestKind): void {
+  #start(request: ClientRequest, response: ClientResponse, kind: RequestKind): void {
     // After an upgrade request comes the other protocol, not a body.
     this.#request = kind.isUpgrade ? undefined : request
     this.#response = response
@@ -211,7 +214,7 @@ export class Connection<T = unknown> {
       this.#waiting.length = 0
       return
     }
-    if (this.#waiting.length + 1 < MAX_UNANSWERED) this.#resume()
+    if (this.#waiting.length + 1 < MAX_UNANSWERED) this.resume()
     this.#start(next.request, next.response, next.kind)
     if (this.#waiting.length > 0) next.response.once('close', this.#next)
   }
@@ -243,14 +246,15 @@ export class Connection<T = unknown> {
     else request.once('end', done).once('close', swallow).resume()
   }
 
-  #pause(): void {
+  /** Nothing is read any more, whoever reads a body, until that is called off; too long, and it ends the connection. */
+  pause(): void {
     if (this.#isPaused) return
     this.#isPaused = true
     // Reading a body resumes its socket, whoever has paused it.
     this.socket.on('resume', this.#pauseAgain).pause()
   }
 
-  #resume(): void {
+  resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
     this.socket.off('resume', this.#pauseAgain).resume()
@@ -286,7 +290,7 @@ export interface ConnectionRules<T> {
   readonly canReset: boolean
   readonly trustedProxies: TrustedProxies | undefined
   readonly patience: Patience
-  serve(request: IncomingMessage, response: ServerResponse, connection: Connection<T>, kind: RequestKind): void
+  serve(request: ClientRequest, response: ClientResponse, connection: Connection<T>, kind: RequestKind): void
   refusal(failure: Failure, served: T | undefined): Refusal
   onCut(reason: CutReason, served: T | undefined): void
   readonly limits: ConnectionLimits

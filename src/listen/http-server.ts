@@ -18,7 +18,7 @@ export function createHttpServer<T>(options: {
   readonly tls: TlsMaterial | undefined
   readonly headerLimitBytes: number
   readonly deadlines: { readonly headersMs: number; readonly requestMs: number; readonly keepAliveMs: number }
-  readonly servesUpgrade: (request: IncomingMessage) => boolean
+  readonly servesUpgrade: (upgrade: string | undefined) => boolean
   readonly connectionOf: (socket: Duplex) => Connection<T>
 }): Server {
   const { tls, deadlines, servesUpgrade, connectionOf } = options
@@ -32,7 +32,7 @@ export function createHttpServer<T>(options: {
     requireHostHeader: false,
     insecureHTTPParser: false,
     shouldUpgradeCallback: (request) => {
-      const isServed = servesUpgrade(request)
+      const isServed = servesUpgrade(request.headers.upgrade)
       if (!isServed) connectionOf(request.socket).endAfter(request)
       return isServed
     },

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Clock, Failure, type ReachedLimit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
@@ -11,9 +11,10 @@ import { Connection, type ConnectionRules } from './connection.ts'
 import { watchHalfClosed } from './half-closed.ts'
 import { createHttpServer } from './http-server.ts'
 import type { ConnectionLimits } from './refusal.ts'
-import type { CutReason } from './stuck.ts'
+import type { CutReason, Patience } from './stuck.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
+import { openShortWay } from './short-way.ts'
 import { followCertificate, type TlsMaterial } from './tls.ts'
 import { UnreadBudget } from './unread-budget.ts'
 
@@ -73,12 +74,14 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly descriptorsPerConnection?: number
   /** CIDRs of peers that may say for whom they ask (`listen.trustedProxies`). Default: nobody may. */
   readonly trustedProxies?: readonly string[]
-  /** Which upgrade requests are served; others are answered as if they asked for none. Default: none is. */
-  readonly servesUpgrade?: (request: IncomingMessage) => boolean
+  /** Which upgrade requests are served, by what they ask for; others are answered as if they asked for none. Default: none is. */
+  readonly servesUpgrade?: (upgrade: string | undefined) => boolean
   /** A client was cut off in the middle of the answer to this. */
   readonly onCut?: (failure: Failure, served: T) => void
   /** Of all deadlines. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
+  /** Plain requests are read and answered by `wire` instead of Node. Default: none are. */
+  readonly isShort?: boolean | undefined
   readonly log: Log
   readonly metrics?: Metrics
 }
@@ -95,6 +98,19 @@ const limitsOf = (
 
 const cutCounter = (metrics: Metrics) =>
   metrics.counter('extauth_connections_cut_total', 'Client connections ended because they were stuck.', ['reason'])
+
+const refusalCounter = (metrics: Metrics) =>
+  metrics.counter('extauth_connections_refused_total', 'Client connections that were not accepted.', ['reason'])
+
+const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): Patience => ({
+  unread_answer: {
+    withinMs: unreadAnswerMs,
+    least: (LEAST_BYTES_PER_SECOND * unreadAnswerMs) / 1000,
+    totalMs: Number.POSITIVE_INFINITY,
+  },
+  unread_body: { withinMs: unreadBodyMs, least: 1, totalMs: 6 * unreadBodyMs },
+  pipelining: { withinMs: pipeliningMs, least: 1, totalMs: Number.POSITIVE_INFINITY },
+})
 
 /** Why a client that was being answered was cut off. */
 function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, unreadBytes: number): Failure {
@@ -134,26 +150,17 @@ export interface Listener {
  */
 export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
   const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
+  const servesUpgrade = options.servesUpgrade ?? (() => false)
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const unreadBytes = options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES
   const cuts = metrics && cutCounter(metrics)
-  const refusals = metrics?.counter('extauth_connections_refused_total', 'Client connections that were not accepted.', [
-    'reason',
-  ])
+  const refusals = metrics && refusalCounter(metrics)
   const rules: ConnectionRules<T> = {
     log,
     isSecure: tls !== undefined,
     canReset: tls === undefined && address.kind === 'tcp',
     trustedProxies: options.trustedProxies === undefined ? undefined : createTrustedProxies(options.trustedProxies),
-    patience: {
-      unread_answer: {
-        withinMs: deadlines.unreadAnswerMs,
-        least: (LEAST_BYTES_PER_SECOND * deadlines.unreadAnswerMs) / 1000,
-        totalMs: Number.POSITIVE_INFINITY,
-      },
-      unread_body: { withinMs: deadlines.unreadBodyMs, least: 1, totalMs: 6 * deadlines.unreadBodyMs },
-      pipelining: { withinMs: deadlines.pipeliningMs, least: 1, totalMs: Number.POSITIVE_INFINITY },
-    },
+    patience: patienceOf(deadlines),
     serve,
     refusal,
     onCut(reason, served) {
@@ -185,10 +192,20 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     tls,
     headerLimitBytes: options.headerLimitBytes + (options.readBeyondBytes ?? 0),
     deadlines,
-    servesUpgrade: options.servesUpgrade ?? (() => false),
+    servesUpgrade,
     connectionOf,
   })
   server.on(tls === undefined ? 'connection' : 'secureConnection', track)
+  const shortWay =
+    options.isShort === true
+      ? openShortWay(server, {
+          isSecure: tls !== undefined,
+          headerLimitBytes: options.headerLimitBytes,
+          deadlines,
+          servesUpgrade,
+          connectionOf,
+        })
+      : undefined
   // Those whose TLS handshake is not over are no connections of ours yet, but the server waits for them.
   const sockets = new Set<Socket>()
   const count = (): number => (tls === undefined ? connections.size : sockets.size)
@@ -223,6 +240,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     isStopped = true
     server.close()
     for (const connection of connections) connection.closeWhenFree()
+    shortWay?.closeIdle()
   }
   return {
     url,
@@ -257,6 +275,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       await closed
       clearInterval(sweep)
       clearInterval(counting)
+      shortWay?.close()
       unfollow()
     },
   }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { ClientRequest } from '../core/index.ts'
 import type { Socket } from 'node:net'
 import { clientBehind, createTrustedProxies, UNIX, type TrustedProxies } from './client.ts'
 import { forwardedHeaders, plainAddress, type Client } from './forwarded.ts'
@@ -26,12 +26,12 @@ export class Peer {
   }
 
   /** Who sent a request: the peer itself, or whom it may speak for as `listen.trustedProxies` says. */
-  clientOf({ headers }: IncomingMessage): Client {
+  clientOf({ headers }: ClientRequest): Client {
     return this.#trusted === undefined ? this.#own : clientBehind(this.#own, headers, this.#trusted)
   }
 
   /** True headers about where a request came from, flat; kept, since a client's requests are mostly alike. */
-  forwarded(request: IncomingMessage): readonly string[] {
+  forwarded(request: ClientRequest): readonly string[] {
     const host = request.headers.host ?? ''
     const client = this.clientOf(request)
     const isSame =
@@ -49,7 +49,7 @@ export class Peer {
  * Says who sent a request where `entries` may say for whom they ask; for a server whose content, and whom it believes,
  * may change while it listens. Throws `config_error` for what is no range.
  */
-export function createClientOf(entries: readonly string[]): (request: IncomingMessage) => Client {
+export function createClientOf(entries: readonly string[]): (request: ClientRequest) => Client {
   const trustedProxies = createTrustedProxies(entries)
   // The registry has no TLS of its own.
   return (request) => new Peer(request.socket, { isSecure: false, trustedProxies }).clientOf(request)

@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { causeOf, explain, Failure, type FailureCode, type ReachedLimit } from '../core/index.ts'
+import { type ClientRequest, causeOf, explain, Failure, type FailureCode, type ReachedLimit } from '../core/index.ts'
 
 // Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
 const { METHODS, STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -53,7 +52,7 @@ const isMethodOfHttp = (method: string | undefined): boolean =>
  * The failure for a request that Node's parser lets pass although it is not HTTP/1.1 or 1.0: another version or none (RFC
  * 9112 §2.3), a method of another protocol, or a length that nobody can count to.
  */
-export function notUnderstood(request: IncomingMessage): Failure | undefined {
+export function notUnderstood(request: ClientRequest): Failure | undefined {
   if (request.httpVersionMajor !== 1 || request.httpVersionMinor > 1)
     return bad('a version of HTTP that is not 1.1 or 1.0')
   if (!isMethodOfHttp(request.method)) return bad('no method of HTTP')

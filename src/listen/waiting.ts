@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, ClientResponse } from '../core/index.ts'
 import type { RequestKind } from './request-kind.ts'
 
 /** Requests of one connection that may be unanswered before it is read no further. */
@@ -8,7 +8,7 @@ export const MAX_IN_ONE_PACKET = 256
 
 /** A request that waits for the answer before it to go out. */
 export interface Waiting {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: ClientRequest
+  readonly response: ClientResponse
   readonly kind: RequestKind
 }

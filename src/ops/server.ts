@@ -81,7 +81,7 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
     headerLimitBytes: MAX_HEADER_BYTES,
     deadlines: { headersMs: HEADERS_TIMEOUT_MS, requestMs: REQUEST_TIMEOUT_MS, keepAliveMs: KEEP_ALIVE_MS },
     maxConnections: MAX_CONNECTIONS,
-    serve(request, response, _connection, { expectsContinue }) {
+    serve(request: IncomingMessage, response: ServerResponse, _connection, { expectsContinue }) {
       if (expectsContinue) response.writeContinue()
       if (servePage?.(request, response) !== true) void reply(request, response)
     },

@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { Failure } from '../core/index.ts'
+import { type ClientRequest, Failure } from '../core/index.ts'
 import { hasSeveralHosts, readRequestTarget } from '../http/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { isWellKnown } from './documents.ts'
@@ -78,7 +77,7 @@ function admitOrigin(inbound: InboundRequest, origin: string, rules: OriginRules
   responseHeaders.push('access-control-expose-headers', EXPOSED)
 }
 
-function checkFraming(request: IncomingMessage): void {
+function checkFraming(request: ClientRequest): void {
   if (hasSeveralHosts(request.rawHeaders)) throw refused('more than one Host header')
   const encoding = request.headers['transfer-encoding']
   if (encoding !== undefined) {
@@ -89,7 +88,7 @@ function checkFraming(request: IncomingMessage): void {
 }
 
 /** As Node's parser counts: without what stands between names and values. */
-function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
+function headerBytes({ url = '', rawHeaders }: ClientRequest): number {
   let bytes = url.length
   for (const text of rawHeaders) bytes += text.length
   return bytes

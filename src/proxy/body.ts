@@ -45,10 +45,12 @@ export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | 
 }
 
 /** Keeps a body as it arrives, or gives it back as a stream from its beginning. */
-function collect(inbound: InboundRequest, options: BodyOptions, length: number | undefined): Promise<Body> {
+function collect(inbound: InboundRequest, options: BodyOptions, length: number | undefined): Body | Promise<Body> {
   const { request } = inbound
   const { mustKeep, watch } = options
   const limitBytes = mustKeep ? options.limitBytes : KEPT_BYTES
+  const whole = request.takeWhole?.()
+  if (whole !== undefined) return kept(whole, inbound, options, limitBytes)
   return new Promise((resolve, reject) => {
     const gathered = new Gathered(length, limitBytes)
     let isSettled = false
@@ -98,6 +100,16 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
     else cancel = watch.unannounced(() => stream())
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
+}
+
+/** One that has come already. */
+function kept(bytes: Buffer, inbound: InboundRequest, options: BodyOptions, limitBytes: number): Body {
+  if (bytes.length > limitBytes) throw tooLarge(options)
+  if (options.watch.budget.take(inbound, bytes.length)) return { kind: 'kept', bytes }
+  if (options.mustKeep) throw full(options.watch)
+  inbound.request.unshift(bytes)
+  options.watch.streamed(inbound)
+  return { kind: 'stream', stream: inbound.request, length: undefined }
 }
 
 const tooLarge = ({ limitBytes, limitSetting }: BodyOptions): Failure =>

@@ -1,5 +1,7 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { OutgoingHttpHeaders } from 'node:http'
 import {
+  type ClientRequest,
+  type ClientResponse,
   asFailure,
   Failure,
   type Clock,
@@ -37,8 +39,8 @@ export interface HandlerOptions {
 
 export interface Handler {
   handle(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: ClientRequest,
+    response: ClientResponse,
     connection: Connection<InboundRequest>,
     kind: RequestKind,
   ): void

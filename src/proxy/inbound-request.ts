@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type {
+  ClientRequest,
+  ClientResponse,
   Body,
   Caller,
   Clock,
@@ -30,8 +31,8 @@ export interface ExchangeContext {
 
 /** One request and its answer, from arrival to the last byte; what the stages see of it is `Inbound`. */
 export class InboundRequest implements Inbound {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: ClientRequest
+  readonly response: ClientResponse
   readonly connection: Connection<InboundRequest>
   /** Kept here: undici takes it from `request` when it is done with a streamed body. */
   readonly socket: Socket
@@ -75,8 +76,8 @@ export class InboundRequest implements Inbound {
   #tokenEnd: NodeJS.Timeout | undefined = undefined
 
   constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: ClientRequest,
+    response: ClientResponse,
     connection: Connection<InboundRequest>,
     id: string,
     kind: RequestKind,

@@ -57,10 +57,11 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(connectionLimit === undefined ? {} : { maxConnections: connectionLimit }),
     unreadAnswersBytes: options.listen.unreadAnswersBytes,
+    isShort: options.listen.isShort,
     // Each request may need a connection to its backend.
     descriptorsPerConnection: 2,
     // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).
-    servesUpgrade: (request) => request.headers.upgrade?.trim().toLowerCase() !== 'h2c',
+    servesUpgrade: (upgrade) => upgrade?.trim().toLowerCase() !== 'h2c',
     serve: (request, response, connection, kind) => handler.handle(request, response, connection, kind),
     refusal(failure, inbound) {
       if (inbound !== undefined) inbound.refusal ??= failure

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { ClientRequest } from '../core/index.ts'
 import { jsonRpcIdOf, type Id } from '../mcp/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
@@ -25,14 +25,14 @@ function told({ trace }: InboundRequest, bytes: Buffer): Id | undefined {
 }
 
 /** Somebody who reads it already has taken it: for the backend, or because it was too large or too slow. */
-function isSmall(request: IncomingMessage): boolean {
+function isSmall(request: ClientRequest): boolean {
   if (request.destroyed || request.listenerCount('data') > 0) return false
   if (request.headers['transfer-encoding'] !== undefined) return true
   const length = Number(request.headers['content-length'] ?? 0)
   return length > 0 && length <= MAX_BYTES
 }
 
-function arriving(request: IncomingMessage): Promise<Buffer | undefined> {
+function arriving(request: ClientRequest): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let bytes = 0

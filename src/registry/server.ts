@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { openListener, parseListenAddress } from '../listen/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { refusalOf } from './gate.ts'
@@ -46,7 +47,9 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
       requestMs: REQUEST_TIMEOUT_MS,
       keepAliveMs: KEEP_ALIVE_MS,
     },
-    serve: (request, response) => site.serve(request, response),
+    serve(request: IncomingMessage, response: ServerResponse) {
+      site.serve(request, response)
+    },
     refusal: refusalOf,
     log: options.log,
     metrics: options.metrics,

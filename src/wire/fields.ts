@@ -21,7 +21,13 @@ const TAB = 0x09
 /** Names that are remembered; beyond it the memory starts anew, so that random names cost time, not space. */
 const MAX_REMEMBERED = 1024
 const MAX_REMEMBERED_LENGTH = 64
-const remembered = new Map<string, string>()
+const remembered = new Map<string, Name>()
+
+/** A name as it stood and in lower case, neither of them a part of a head. */
+interface Name {
+  readonly raw: string
+  readonly name: string
+}
 
 // Objects of a constructor are faster than those without a prototype, and `__proto__` is a name like others in both.
 const NoPrototype = function () {} as unknown as new () => Fields
@@ -32,16 +38,28 @@ export const isFieldValue = (text: string): boolean => VALUE.test(text)
 
 /** A name in lower case; undefined for what is no token (RFC 9110 §5.1). */
 export function fieldNameOf(raw: string): string | undefined {
+  return nameOf(raw)?.name
+}
+
+function nameOf(raw: string): Name | undefined {
   const known = remembered.get(raw)
   if (known !== undefined) return known
   if (!TOKEN.test(raw)) return undefined
-  const name = raw.toLowerCase()
+  const own = copied(raw)
+  const name = { raw: own, name: own.toLowerCase() }
   if (raw.length <= MAX_REMEMBERED_LENGTH) {
     if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-    remembered.set(raw, name)
+    remembered.set(own, name)
   }
   return name
 }
+
+/** V8 copies what is shorter; a longer part of a text holds all of that text, and with it the secrets of a head. */
+const LEAST_PART = 13
+
+/** The same text, as a part of no other. */
+export const copied = (text: string): string =>
+  text.length < LEAST_PART ? text : Buffer.from(text, 'latin1').toString('latin1')
 
 /** Throws `WireError` for a section with a character that stands in none, or with a CR or LF by itself. */
 export function checkSection(text: string): void {
@@ -51,7 +69,8 @@ export function checkSection(text: string): void {
 /**
  * The field lines of a checked section from `at` on (RFC 9112 §5): `name:` without blanks before the colon, no folding.
  * Throws `WireError` for any other line, and for more than 256.
- * @param each takes the lines as they stand, flat (name, value, …); a name that stands twice is then refused as well
+ * @param each takes the lines as they stand, flat (name, value, …), each a text of its own; a name that stands twice is then
+ *   refused as well
  */
 export function readFields(text: string, at: number, each?: string[]): Fields {
   const fields = new NoPrototype()
@@ -62,14 +81,15 @@ export function readFields(text: string, at: number, each?: string[]): Fields {
     if (end === -1) end = text.length
     const colon = text.indexOf(':', at)
     const raw = colon === -1 || colon > end ? '' : text.slice(at, colon)
-    const name = fieldNameOf(raw)
+    const name = nameOf(raw)
     if (name === undefined) throw malformed('a header line without a name')
-    const value = trimmed(text, colon + 1, end)
+    let value = trimmed(text, colon + 1, end)
     if (each !== undefined) {
-      if (fields[name] !== undefined) throw malformed('a name twice')
-      each.push(raw, value)
+      if (fields[name.name] !== undefined) throw malformed('a name twice')
+      value = copied(value)
+      each.push(name.raw, value)
     }
-    add(fields, name, value)
+    add(fields, name.name, value)
     at = end + 2
   }
   return fields

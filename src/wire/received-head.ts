@@ -1,4 +1,4 @@
-import { checkSection, type Fields, readFields } from './fields.ts'
+import { checkSection, copied, type Fields, readFields } from './fields.ts'
 import { requestFramingOf } from './framing.ts'
 import { WireError } from './wire-error.ts'
 
@@ -17,8 +17,8 @@ export interface ReceivedHead {
   readonly keeps: boolean
 }
 
-/** What no head is taken for; `switch` asks to speak another protocol from there on. */
-export type Strange = 'strange' | 'switch'
+/** Why a head is not taken. Two kinds may ask to speak another protocol from there on: CONNECT, and an upgrade to this. */
+export type Strange = 'strange' | 'connect' | { readonly upgrade: string }
 
 /** RFC 9112 §3, with one blank between its parts, and methods that every parser knows. */
 const REQUEST_LINE = /^(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) (\/[\x21\x22\x24-\x7e]*) HTTP\/1\.1$/
@@ -48,15 +48,42 @@ function readHead(text: string): ReceivedHead | Strange {
   checkSection(text)
   const end = text.indexOf('\r\n')
   const match = REQUEST_LINE.exec(end === -1 ? text : text.slice(0, end))
-  if (match === null) return text.startsWith('CONNECT ') ? 'switch' : 'strange'
+  if (match === null) return text.startsWith('CONNECT ') ? 'connect' : 'strange'
   const [, method = '', target = ''] = match
   const lines: string[] = []
   const fields = readFields(text, end === -1 ? text.length : end + 2, lines)
-  if (fields['upgrade'] !== undefined) return 'switch'
+  if (typeof fields['upgrade'] === 'string') return { upgrade: fields['upgrade'] }
   for (const name of STRANGE) if (fields[name] !== undefined) return 'strange'
   const keeps = keepsOf(fields['connection'])
   if (keeps === undefined) return 'strange'
-  return { method, target, lines, fields, body: requestFramingOf(fields), keeps }
+  return { method, target: copied(target), lines, fields, body: requestFramingOf(fields), keeps }
+}
+
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const DEL = 0x7f
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
+const BEGINNINGS = [...METHODS.map((method) => `${method} /`), 'CONNECT ']
+const LONGEST_BEGINNING = 9
+
+/**
+ * Whether what has come of a head can still become one that is taken, so that nobody waits for the end of what has none. Looks at
+ * no byte before `from - 1`, but for the first ones while there are few.
+ */
+export function canBecomeHead(held: Buffer, from: number): boolean {
+  if (from < LONGEST_BEGINNING) {
+    const begun = held.toString('latin1', 0, LONGEST_BEGINNING)
+    if (!BEGINNINGS.some((beginning) => beginning.startsWith(begun) || begun.startsWith(beginning))) return false
+  }
+  for (let at = Math.max(0, from - 1); at < held.length; at++) {
+    const byte = held[at] ?? 0
+    if (byte === LF ? held[at - 1] !== CR : byte === DEL || (byte < SPACE && byte !== TAB && byte !== CR)) return false
+    if (byte === CR && at + 1 < held.length && held[at + 1] !== LF) return false
+  }
+  return true
 }
 
 /** Undefined for what says anything else. */

@@ -1,5 +1,5 @@
 import { ChunkReader } from './chunk-reader.ts'
-import { type ReceivedHead, readReceivedHead, type Strange } from './received-head.ts'
+import { canBecomeHead, type ReceivedHead, readReceivedHead, type Strange } from './received-head.ts'
 import { MAX_SECTION_BYTES, SectionReader } from './section-reader.ts'
 import { checkTrailers } from './trailers.ts'
 import { WireError } from './wire-error.ts'
@@ -50,6 +50,11 @@ export class RequestReader {
     return this.#state === HEAD && this.#heads.held.length === 0
   }
 
+  /** Whether it is within a head. */
+  get isInHead(): boolean {
+    return this.#heads.held.length > 0
+  }
+
   /** Whether it is within a request whose head was told. */
   get isInBody(): boolean {
     return this.#state === LENGTH || this.#state === CHUNKS || this.#state === TRAILERS
@@ -92,6 +97,7 @@ export class RequestReader {
   }
 
   #readHead(bytes: Buffer, at: number): Unread | undefined {
+    const before = this.#heads.held.length
     let text: string | undefined
     try {
       text = this.#heads.read(bytes, at)
@@ -101,10 +107,10 @@ export class RequestReader {
     }
     if (text === undefined) {
       this.#heads.next = bytes.length
-      return undefined
+      return canBecomeHead(this.#heads.held, before) ? undefined : { why: 'strange', bytes: this.stop() }
     }
     const head = readReceivedHead(text)
-    if (typeof head !== 'string') {
+    if (typeof head === 'object' && 'method' in head) {
       this.#begin(head)
       return undefined
     }

@@ -9,6 +9,7 @@ import {
   type RecordingMetrics,
 } from '../support/ports.ts'
 import type { Sockets } from '../support/sockets.ts'
+import { IS_SHORT } from '../support/way.ts'
 
 export interface Started extends Listener {
   readonly clock: ManualClock
@@ -31,7 +32,8 @@ export async function startListener(
   const listener = await openListener({
     address: parseListenAddress('127.0.0.1:0'),
     headerLimitBytes: 16 * 1024,
-    serve(request, response) {
+    isShort: IS_SHORT,
+    serve(request: IncomingMessage, response: ServerResponse) {
       served.push(`${request.method} ${request.url}`)
       serve(request, response)
     },

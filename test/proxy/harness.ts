@@ -30,6 +30,7 @@ import {
   type RecordingMetrics,
 } from '../support/ports.ts'
 import type { Sockets } from '../support/sockets.ts'
+import { IS_SHORT } from '../support/way.ts'
 
 export interface RouteOptions extends Partial<Omit<Route, 'authenticate' | 'obtain' | 'apply' | 'forward' | 'target'>> {
   readonly needsBody?: boolean
@@ -127,6 +128,7 @@ export async function startProxy(
       allowedOrigins: [],
       allowedHosts: [],
       headerLimitBytes: 16 * 1024,
+      isShort: IS_SHORT,
       ...listen,
     },
     runtime,

@@ -33,7 +33,7 @@ export async function compareRequests(seed: number, count: number): Promise<Comp
   for (let index = 0; index < count; index++) {
     const bytes = mutated(chance, requests(chance))
     const { whole, end } = readRequests(chance.cut(bytes))
-    seen[end === 'switch' ? 'strange' : end]++
+    seen[end === 'connect' || end === 'upgrade' ? 'strange' : end]++
     seen.whole += whole.length
     if (whole.length === 0) continue
     // Whose end was seen elsewhere would take a part of what is put behind, or leave some of its own before it.

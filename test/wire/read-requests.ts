@@ -1,4 +1,4 @@
-import type { ReceivedHead, Strange } from '../../src/wire/received-head.ts'
+import type { ReceivedHead } from '../../src/wire/received-head.ts'
 import { RequestReader } from '../../src/wire/request-reader.ts'
 import { WireError } from '../../src/wire/wire-error.ts'
 
@@ -14,7 +14,7 @@ export interface ReadRequests {
   /** Those that are whole. */
   readonly whole: readonly ReadRequest[]
   /** Why it was read no further; `open` where more may come. */
-  readonly end: 'open' | 'refused' | Strange
+  readonly end: 'open' | 'refused' | 'strange' | 'connect' | 'upgrade'
   /** What was given back. */
   readonly unread: Buffer
 }
@@ -37,7 +37,11 @@ export function readRequests(pieces: readonly Buffer[], maxHeadBytes = 16 * 1024
     try {
       const unread = reader.read(piece)
       if (unread === undefined) continue
-      return { whole, end: unread.why, unread: Buffer.concat([unread.bytes, ...pieces.slice(index + 1)]) }
+      return {
+        whole,
+        end: typeof unread.why === 'string' ? unread.why : 'upgrade',
+        unread: Buffer.concat([unread.bytes, ...pieces.slice(index + 1)]),
+      }
     } catch (error) {
       if (!(error instanceof WireError)) throw error
       return { whole, end: 'refused', unread: NOTHING }

@@ -102,11 +102,11 @@ describe('a request that may be read in two ways is given back whole', () => {
   })
 
   it.each([
-    ['CONNECT', head('CONNECT h:1 HTTP/1.1', 'Host: h')],
-    ['an upgrade', get('Connection: Upgrade', 'Upgrade: websocket')],
-    ['an upgrade that does not say so', get('Upgrade: h2c')],
-  ])('%s asks for another protocol', (_name, text) => {
-    expect(read(text + 'bytes')).toEqual({ whole: [], end: 'switch', unread: bytesOf(`${text}bytes`) })
+    ['CONNECT', head('CONNECT h:1 HTTP/1.1', 'Host: h'), 'connect'],
+    ['an upgrade', get('Connection: Upgrade', 'Upgrade: websocket'), 'upgrade'],
+    ['an upgrade that does not say so', get('Upgrade: h2c'), 'upgrade'],
+  ])('%s asks for another protocol', (_name, text, end) => {
+    expect(read(text + 'bytes')).toEqual({ whole: [], end, unread: bytesOf(`${text}bytes`) })
   })
 
   it('a head that is too large, before it is whole', () => {

@@ -141,7 +141,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     headerLimitBytes: MAX_HEADER_BYTES,
     deadlines: { headersMs: HEADERS_MS, requestMs: REQUEST_MS, keepAliveMs: KEEP_ALIVE_MS },
     maxConnections: MAX_CONNECTIONS,
-    serve(request, response, _connection, { expectsContinue }) {
+    serve(request: IncomingMessage, response: ServerResponse, _connection, { expectsContinue }) {
       if (expectsContinue) response.writeContinue()
       answer(request, response).catch((error: unknown) => {
         log.error({ cause: causeOf(error) }, 'a review could not be answered')

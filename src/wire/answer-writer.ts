@@ -1,0 +1,107 @@
+import type { OutgoingHttpHeaders } from 'node:http'
+import { fieldNameOf, isFieldValue } from './fields.ts'
+import { WireError } from './wire-error.ts'
+
+// Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
+
+/** What the head of an answer depends on beside its status and headers. */
+export interface AnswerContext {
+  readonly isHead: boolean
+  /** The connection stays, as far as that is ours to say. */
+  readonly keeps: boolean
+  /** Value of `Keep-Alive`; undefined for none. */
+  readonly keepAlive: string | undefined
+  /** Bytes of the body, where all of it is there. */
+  readonly length: number | undefined
+}
+
+/** The head of an answer, and what follows from it. */
+export interface AnswerHeadWritten {
+  /** Up to and with the empty line, Latin-1. */
+  readonly text: string
+  readonly isChunked: boolean
+  readonly hasBody: boolean
+  readonly keeps: boolean
+}
+
+const CLOSE = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
+
+/**
+ * Writes the head of an answer of HTTP/1.1. The framing is that of the headers; without any it is made here: the length of
+ * a body that is there, chunks for any other, nothing where there is none (HEAD, 1xx, 204, 304). `Date`, `Connection` and
+ * `Keep-Alive` are added where they are missing. Throws `WireError` WIRE_REQUEST for a name that is no token and for a value with
+ * control characters.
+ * @param headers flat (name, value, …)
+ */
+export function writeAnswerHead(status: number, headers: readonly string[], context: AnswerContext): AnswerHeadWritten {
+  const hasBody = !context.isHead && status >= 200 && status !== 204 && status !== 304
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
+  let { keeps } = context
+  let hasDate = false
+  let hasConnection = false
+  let isFramed = false
+  let isChunked = false
+  for (let index = 0; index < headers.length; index += 2) {
+    const raw = headers[index] ?? ''
+    const value = headers[index + 1] ?? ''
+    const name = checkedName(raw, value)
+    text += `${raw}: ${value}\r\n`
+    if (name === 'date') hasDate = true
+    else if (name === 'content-length') isFramed = true
+    else if (name === 'transfer-encoding') isFramed = isChunked = true
+    else if (name === 'connection') {
+      hasConnection = true
+      keeps = !CLOSE.test(value)
+    }
+  }
+  if (!hasDate) text += dateLine()
+  if (!hasConnection) text += keeps ? KEEPS : CLOSES
+  if (!hasConnection && keeps && context.keepAlive !== undefined) text += `Keep-Alive: ${context.keepAlive}\r\n`
+  if (!hasBody) return { text: `${text}\r\n`, isChunked: false, hasBody, keeps }
+  if (isFramed) return { text: `${text}\r\n`, isChunked, hasBody, keeps }
+  if (context.length !== undefined)
+    return { text: `${text}Content-Length: ${context.length}\r\n\r\n`, isChunked: false, hasBody, keeps }
+  return { text: `${text}Transfer-Encoding: chunked\r\n\r\n`, isChunked: true, hasBody, keeps }
+}
+
+/** The head of an interim answer (RFC 9110 §15.2). Throws `WireError` as `writeAnswerHead` does. */
+export function writeInterimHead(status: number, headers: readonly string[]): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
+  for (let index = 0; index < headers.length; index += 2) {
+    const [raw = '', value = ''] = headers.slice(index, index + 2)
+    checkedName(raw, value)
+    text += `${raw}: ${value}\r\n`
+  }
+  return `${text}\r\n`
+}
+
+function checkedName(raw: string, value: string): string {
+  const name = fieldNameOf(raw)
+  if (name === undefined || !isFieldValue(value)) throw new WireError('WIRE_REQUEST', 'an answer with a bad header')
+  return name
+}
+
+const KEEPS = 'Connection: keep-alive\r\n'
+const CLOSES = 'Connection: close\r\n'
+
+/** Headers by name as flat ones; a list is a line for each. */
+export function flatHeaders(headers: OutgoingHttpHeaders): string[] {
+  const flat: string[] = []
+  for (const [name, value] of Object.entries(headers))
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) flat.push(name, String(one))
+  return flat
+}
+
+let date = ''
+let dateUntilMs = 0
+
+/** Made once a second. */
+function dateLine(): string {
+  const nowMs = Date.now()
+  if (nowMs >= dateUntilMs || nowMs < dateUntilMs - 1000) {
+    date = `Date: ${new Date(nowMs).toUTCString()}\r\n`
+    dateUntilMs = nowMs - (nowMs % 1000) + 1000
+  }
+  return date
+}

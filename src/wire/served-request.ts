@@ -1,0 +1,97 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import type { ClientRequest } from '../core/index.ts'
+import type { ReceivedHead } from './received-head.ts'
+
+const NOTHING = Buffer.alloc(0)
+
+/** A request that was read here. Nothing of its body flows before somebody asks for it. */
+export class ServedRequest extends Readable implements ClientRequest {
+  readonly method: string
+  readonly url: string
+  readonly httpVersion = '1.1'
+  readonly httpVersionMajor = 1
+  readonly httpVersionMinor = 1
+  readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: string[]
+  socket: Socket
+  complete = false
+  readonly #onWanted: () => void
+  /** Somebody has asked for the body. */
+  #isWanted = false
+  /** The first piece of the body, until it is asked for or another one comes. */
+  #first: Buffer | undefined = undefined
+  #isSplit = false
+  #isDumped = false
+
+  /** @param onWanted called when more of the body is wanted */
+  constructor(head: ReceivedHead, socket: Socket, onWanted: () => void) {
+    super()
+    this.method = head.method
+    this.url = head.target
+    // Each is one string, and `set-cookie` is none of them.
+    this.headers = head.fields
+    this.rawHeaders = head.lines
+    this.socket = socket
+    this.#onWanted = onWanted
+  }
+
+  get headersDistinct(): NodeJS.Dict<string[]> {
+    return Object.fromEntries(Object.entries(this.headers).map(([name, value]) => [name, [String(value)]]))
+  }
+
+  takeWhole(): Buffer | undefined {
+    if (!this.complete || this.#isWanted || this.#isSplit || this.destroyed) return undefined
+    const whole = this.#first ?? NOTHING
+    this.#first = undefined
+    return whole
+  }
+
+  override _read(): void {
+    this.#isWanted = true
+    this.#release()
+    if (this.complete) this.push(null)
+    else this.#onWanted()
+  }
+
+  /** As Node has it: a client that has gone is an error only to who asks for errors. */
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    process.nextTick(() => callback(this.listenerCount('error') > 0 ? error : null))
+  }
+
+  /** A piece of the body has come; false: no more for now. */
+  receive(data: Buffer): boolean {
+    if (this.#isDumped) return true
+    if (!this.#isWanted && !this.#isSplit && this.#first === undefined) {
+      this.#first = data
+      return true
+    }
+    this.#isSplit = true
+    this.#release()
+    return this.push(data)
+  }
+
+  /** All of it has come. */
+  receiveEnd(): void {
+    this.complete = true
+    if (this.#isWanted || this.destroyed) this.push(null)
+  }
+
+  /** The answer is out: what is left of a body that nobody reads, or whose reader has gone, is thrown away. */
+  dump(): void {
+    if (this.#isWanted && !this.destroyed) return
+    this.#isDumped = true
+    this.#first = undefined
+    this.removeAllListeners('data')
+    this.resume()
+    this.#onWanted()
+  }
+
+  #release(): void {
+    const first = this.#first
+    if (first === undefined) return
+    this.#first = undefined
+    this.push(first)
+  }
+}

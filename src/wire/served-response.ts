@@ -1,0 +1,213 @@
+import { EventEmitter } from 'node:events'
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import type { ClientResponse } from '../core/index.ts'
+import { type AnswerHeadWritten, flatHeaders, writeAnswerHead, writeInterimHead } from './answer-writer.ts'
+
+/** Pieces up to this size are copied into one; larger ones are written as they are, together. */
+const ONE_PIECE_BYTES = 16 * 1024
+const NOTHING = Buffer.alloc(0)
+const CHUNKS_END = '0\r\n\r\n'
+
+/** Whose answer it is. */
+export interface ResponseOwner {
+  /** Value of `Keep-Alive`; undefined for none. */
+  readonly keepAlive: string | undefined
+  /** All of the answer is out. Called once. */
+  onAnswered(response: ServedResponse): void
+}
+
+/** An answer that is written here: its head leaves with the first piece of the body, or when it is flushed. */
+export class ServedResponse extends EventEmitter implements ClientResponse {
+  statusCode = 200
+  shouldKeepAlive: boolean
+  chunkedEncoding = false
+  writableEnded = false
+  writableFinished = false
+  writableNeedDrain = false
+  destroyed = false
+  socket: Socket | null = null
+  /** The connection ends with it, whatever its head says. */
+  isLast = false
+  readonly #isHead: boolean
+  readonly #owner: ResponseOwner
+  #headers: Record<string, number | string | readonly string[]> | undefined = undefined
+  #head: AnswerHeadWritten | undefined = undefined
+  #isHeadOut = false
+  #isClosed = false
+
+  constructor(isHead: boolean, keeps: boolean, owner: ResponseOwner) {
+    super()
+    this.#isHead = isHead
+    this.shouldKeepAlive = keeps
+    this.#owner = owner
+  }
+
+  get headersSent(): boolean {
+    return this.#head !== undefined
+  }
+
+  /** Whether the connection stays behind it. */
+  get keeps(): boolean {
+    return !this.isLast && this.#head?.keeps === true
+  }
+
+  setHeader(name: string, value: number | string | readonly string[]): this {
+    this.#headers ??= Object.create(null) as Record<string, number | string | readonly string[]>
+    this.#headers[name.toLowerCase()] = value
+    return this
+  }
+
+  getHeaders(): OutgoingHttpHeaders {
+    return { ...this.#headers } as OutgoingHttpHeaders
+  }
+
+  writeHead(status: number, headers: OutgoingHttpHeaders | string[] = []): this {
+    if (this.#head !== undefined) throw new Error('the head of this answer is fixed already')
+    this.statusCode = status
+    this.#fix(this.#merged(headers), undefined)
+    return this
+  }
+
+  flushHeaders(): void {
+    if (this.#head === undefined) this.#fix(this.#merged([]), undefined)
+    if (!this.#isHeadOut) this.#send(undefined, false, undefined)
+  }
+
+  write(chunk: Buffer | string): boolean {
+    if (this.writableEnded || this.destroyed) return false
+    if (this.#head === undefined) this.#fix(this.#merged([]), undefined)
+    const hasRoom = this.#send(bytesOf(chunk), false, undefined)
+    if (!hasRoom) this.writableNeedDrain = true
+    return hasRoom
+  }
+
+  end(chunk?: Buffer | string): this {
+    if (this.writableEnded) return this
+    const data = chunk === undefined ? undefined : bytesOf(chunk)
+    if (this.#head === undefined) this.#fix(this.#merged([]), data?.length ?? 0)
+    this.writableEnded = true
+    this.#send(data, true, this.#onWritten)
+    return this
+  }
+
+  writeContinue(): void {
+    this.#inform(100, [])
+  }
+
+  writeProcessing(): void {
+    this.#inform(102, [])
+  }
+
+  writeEarlyHints(hints: Record<string, string | string[]>): void {
+    this.#inform(103, flatHeaders(hints))
+  }
+
+  destroy(error?: Error): this {
+    this.destroyed = true
+    this.socket?.destroy(error)
+    return this
+  }
+
+  /** It has its turn. */
+  assignSocket(socket: Socket): void {
+    this.socket = socket
+  }
+
+  detachSocket(): void {
+    this.socket = null
+  }
+
+  /** The client takes more again. */
+  drained(): void {
+    if (!this.writableNeedDrain) return
+    this.writableNeedDrain = false
+    this.emit('drain')
+  }
+
+  /** Nothing more is done for it: it is out, or its connection has gone. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.destroyed = true
+    this.emit('close')
+  }
+  readonly #onWritten = (error?: Error | null): void => {
+    // The connection has gone with it, and says so.
+    if (error) return
+    this.writableFinished = true
+    this.emit('finish')
+    this.#owner.onAnswered(this)
+  }
+
+  #fix(headers: readonly string[], length: number | undefined): void {
+    this.#head = writeAnswerHead(this.statusCode, headers, {
+      isHead: this.#isHead,
+      keeps: this.shouldKeepAlive,
+      keepAlive: this.#owner.keepAlive,
+      length,
+    })
+    this.chunkedEncoding = this.#head.isChunked
+  }
+
+  /** Those that were set before, unless they are set anew. */
+  #merged(headers: OutgoingHttpHeaders | string[]): readonly string[] {
+    const flat = Array.isArray(headers) ? headers : flatHeaders(headers)
+    if (this.#headers === undefined) return flat
+    const anew = new Set<string>()
+    for (let index = 0; index < flat.length; index += 2) anew.add((flat[index] ?? '').toLowerCase())
+    const kept = Object.fromEntries(Object.entries(this.#headers).filter(([name]) => !anew.has(name)))
+    for (const name of anew)
+      this.#headers[name] = flat.filter((_, at) => at % 2 === 1 && flat[at - 1]?.toLowerCase() === name)
+    return [...flatHeaders(kept as OutgoingHttpHeaders), ...flat]
+  }
+
+  #inform(status: number, headers: readonly string[]): void {
+    const head = writeInterimHead(status, headers)
+    if (this.#head === undefined && this.socket?.writable === true) this.socket.write(head, 'latin1')
+  }
+
+  /** Head, piece and end as far as they are due, in one write. */
+  #send(data: Buffer | undefined, isEnd: boolean, onWritten: ((error?: Error | null) => void) | undefined): boolean {
+    const { socket } = this
+    const head = this.#head
+    // A refusal may have been written past it.
+    if (socket === null || !socket.writable || head === undefined) return false
+    let before = this.#isHeadOut ? '' : head.text
+    this.#isHeadOut = true
+    let after = ''
+    let body = head.hasBody && data !== undefined ? data : NOTHING
+    if (head.isChunked) {
+      if (body.length > 0) {
+        before += `${body.length.toString(16)}\r\n`
+        after = '\r\n'
+      }
+      if (isEnd) after += CHUNKS_END
+    }
+    if (before.length + body.length + after.length === 0) {
+      if (onWritten === undefined) return true
+      body = NOTHING
+    }
+    if (body.length > ONE_PIECE_BYTES) {
+      socket.cork()
+      if (before !== '') socket.write(before, 'latin1')
+      let hasRoom = socket.write(body, after === '' ? onWritten : undefined)
+      if (after !== '') hasRoom = socket.write(after, 'latin1', onWritten)
+      socket.uncork()
+      return hasRoom
+    }
+    if (body.length === 0) return socket.write(before + after, 'latin1', onWritten)
+    if (before === '' && after === '') return socket.write(body, onWritten)
+    return socket.write(joined(before, body, after), onWritten)
+  }
+}
+
+const bytesOf = (chunk: Buffer | string): Buffer => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+
+function joined(before: string, body: Buffer, after: string): Buffer {
+  const bytes = Buffer.allocUnsafe(before.length + body.length + after.length)
+  bytes.write(before, 0, 'latin1')
+  body.copy(bytes, before.length)
+  if (after !== '') bytes.write(after, before.length + body.length, 'latin1')
+  return bytes
+}
