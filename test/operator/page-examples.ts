@@ -84,6 +84,6 @@ export function secretKeysIn(
 function refsIn(value: unknown, field: string): { readonly name: string; readonly key: string }[] {
   if (Array.isArray(value)) return value.flatMap((item) => refsIn(item, field))
   if (typeof value !== 'object' || value === null) return []
-  if (/SecretRefs?$/.test(field)) return [value as { name: string; key: string }]
+  if (/(?:Secret|secretKey)Refs?$/.test(field)) return [value as { name: string; key: string }]
   return Object.entries(value).flatMap(([name, inner]) => refsIn(inner, name))
 }
