@@ -48,7 +48,7 @@ export type ClientSettings =
 /** Where a client authenticates. */
 export interface ClientEndpoint {
   readonly url: string
-  /** The issuer whose endpoint it is, where it was discovered. */
+  /** The issuer whose endpoint it is, where it is known: discovered, or said by the config. */
   readonly issuer?: string | undefined
 }
 

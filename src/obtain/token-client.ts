@@ -25,6 +25,8 @@ export interface TokenClientSpec extends FlatClient {
   /** Undefined where `issuerUrl` leads to it. */
   readonly tokenUrl?: string | undefined
   readonly issuerUrl?: string | undefined
+  /** Whose `tokenUrl` is, where the config says it. */
+  readonly issuer?: string | undefined
   readonly caCertPath?: string | undefined
 }
 
@@ -57,7 +59,7 @@ const MAX_BYTES = 1024 * 1024
  * (decisions §3.4). Throws `config_error` for a client that lacks what it authenticates with.
  */
 export function createTokenClient(name: string, spec: TokenClientSpec, deps: ObtainDeps): TokenClient {
-  const { caCertPath, tokenUrl, issuerUrl = '' } = spec
+  const { caCertPath, tokenUrl, issuer, issuerUrl = '' } = spec
   const auth = clientAuthOf(spec)
   const client = openClient(auth, deps)
   const shown = auth?.tls?.certificateSecretRef
@@ -77,7 +79,7 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
   const outbound = open('token endpoint', TOKEN_DEADLINE_MS)
   const documents = tokenUrl === undefined ? open('authorization server metadata', DISCOVERY_DEADLINE_MS) : undefined
   const endpoint = ((): (() => Promise<ClientEndpoint>) => {
-    if (documents === undefined) return () => Promise.resolve({ url: tokenUrl ?? '' })
+    if (documents === undefined) return () => Promise.resolve({ url: tokenUrl ?? '', issuer })
     const failureOf = (error: unknown, what: string) => outboundFailure(error, serviceOf(what))
     const { metadata } = createTokenEndpointDiscovery(issuerUrl, {
       documents: createDocuments(documents, deps.clock, failureOf),

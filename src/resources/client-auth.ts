@@ -82,7 +82,7 @@ export const clientAuth = () =>
         .max(2048)
         .optional()
         .describe(
-          'Audience of assertions: tokenEndpoint, issuer, or a text. Default: the issuer where it was discovered, else the token endpoint.',
+          'Audience of assertions: tokenEndpoint, issuer, or a text. Default: the issuer where it is known, else the token endpoint.',
         ),
       tokenFile: tokenFile().optional().describe('Only with method tokenFile.'),
       tls: z

@@ -1,10 +1,12 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ANONYMOUS, asFailure } from '../../src/core/index.ts'
 import { START_MS } from '../support/ports.ts'
 import { tokenOf } from '../support/shown-tokens.ts'
 import { createSockets } from '../support/sockets.ts'
 import { json } from './harness.ts'
-import { idCaller, openXaa } from './xaa-rig.ts'
+import { idCaller, openXaa, parameter, SECRETS } from './xaa-rig.ts'
 import { asserted, granted, ID_JAG_TYPE, jag, jwt, RESOURCE, TARGET } from './xaa-tokens.ts'
 
 const sockets = createSockets()
@@ -77,6 +79,32 @@ describe('what is sent', () => {
         form.filter(([name]) => ![...others, 'assertion'].includes(name)).map((pair) => pair.join('=')),
       )
     expect([sent(idp), sent(target)]).toEqual([first, second])
+  })
+
+  test.each([
+    [undefined, TARGET],
+    ['issuer', TARGET],
+    ['tokenEndpoint', 'the token endpoint'],
+    ['urn:of:us', 'urn:of:us'],
+  ])('what our client signs there for assertionAudience %s is for %s', async (assertionAudience, audience) => {
+    const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+    const { header, target } = await openXaa(sockets, {
+      secrets: { ...SECRETS, 'target/key': key.export({ type: 'pkcs8', format: 'pem' }).toString() },
+      spec: {
+        targetClientId: undefined,
+        targetClientSecretRef: undefined,
+        targetClientAuth: {
+          method: 'privateKeyJwt',
+          clientId: 'us-there',
+          key: { secretRef: { name: 'target', key: 'key' } },
+          assertionAudience,
+        },
+      },
+    })
+    await header(idCaller())
+    const [sent] = target.received
+    const { aud } = decodeJwt((sent && parameter(sent, 'client_assertion')) ?? '')
+    expect(aud).toBe(audience === 'the token endpoint' ? target.url : audience)
   })
 })
 

@@ -43,7 +43,9 @@ const leg = (name: 'idp' | 'target'): Place => {
   const fields = { idpTokenUrl: tokenUrl, targetTokenUrl: tokenUrl, targetAudience: 'https://a.example', [other]: 'us' }
   const [id, ref] = [`${name}ClientId`, `${name}ClientSecretRef`]
   const flat = [{ [id]: 'us' }, { [id]: 'us', [ref]: secret }]
-  return ofType('xaa', fields, { flat, refuses: isNameless, names: ['tokenEndpoint'] }, `${name}ClientAuth`)
+  // The target's issuer is `targetAudience`.
+  const names = name === 'target' ? (['tokenEndpoint', 'issuer'] as const) : (['tokenEndpoint'] as const)
+  return ofType('xaa', fields, { flat, refuses: isNameless, names }, `${name}ClientAuth`)
 }
 
 const upstream = (type: 'oidc' | 'oauth2', config: Json): Place => ({

@@ -38,8 +38,9 @@ export const XAA_EXAMPLES: readonly Example[] = [
     { name: `an identity assertion without ${leg}ClientId`, spec: xaa({ [`${leg}ClientId`]: undefined }), problem: `spec.xaa.${leg}ClientId  missing, needed where there is no "${leg}ClientAuth"` },
     { name: `a secret of nobody at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientSecretRef`]: secret }), problem: `"${leg}ClientSecretRef" needs "${leg}ClientId"` },
     { name: `both ways to say who we are at ${leg}`, spec: xaa({ [`${leg}ClientAuth`]: { method: 'none', clientId: 'us' } }), problem: `"${leg}ClientAuth" stands for` },
-    { name: `an issuer to name that nothing discovers at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientAuth`]: FOR_ISSUER }), problem: 'no issuer is discovered here' },
     { name: `a client without an id at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientAuth`]: { method: 'tokenFile', tokenFile: {} } }), problem: `expected a "clientId" in "${leg}ClientAuth"` },
   ]),
+  { name: 'an issuer to name that nothing discovers at idp', spec: xaa({ idpClientId: undefined, idpClientAuth: FOR_ISSUER }), problem: 'no issuer is discovered here' },
+  { name: 'an issuer to name at the target, whose targetAudience is that', spec: xaa({ targetClientId: undefined, targetClientAuth: FOR_ISSUER }) },
   ...XAA_LEGS.flatMap((leg) => NAMED_CLIENTS.map(([name, clientAuth]) => ({ name: `at ${leg} a client with ${name}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientAuth`]: clientAuth }) }))),
 ]

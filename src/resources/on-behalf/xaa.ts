@@ -102,7 +102,8 @@ export const xaa = () =>
       needs(`${leg}ClientSecretRef`, `${leg}ClientId`),
       oneClient([`${leg}ClientId`, `${leg}ClientSecretRef`], { record: `${leg}ClientAuth` }),
       ...isNamed(leg),
-      noIssuerToName(`${leg}ClientAuth`),
+      // The target's issuer is `targetAudience`.
+      ...(leg === 'idp' ? [noIssuerToName(`${leg}ClientAuth`)] : []),
     ]),
   )
 
@@ -112,6 +113,8 @@ export type Xaa = z.output<ReturnType<typeof xaa>>
 /** A token endpoint, and who we are there. */
 export interface XaaEndpoint extends FlatClient {
   readonly tokenUrl: string
+  /** Whose endpoint it is, where that is known. */
+  readonly issuer: string | undefined
   readonly caCertPath: string | undefined
 }
 
@@ -119,6 +122,7 @@ export interface XaaEndpoint extends FlatClient {
 export const xaaEndpoints = (spec: Xaa): Readonly<Record<Leg, XaaEndpoint>> => ({
   idp: {
     tokenUrl: spec.idpTokenUrl,
+    issuer: undefined,
     clientAuth: spec.idpClientAuth,
     clientId: spec.idpClientId,
     clientSecretRef: spec.idpClientSecretRef,
@@ -126,6 +130,7 @@ export const xaaEndpoints = (spec: Xaa): Readonly<Record<Leg, XaaEndpoint>> => (
   },
   target: {
     tokenUrl: spec.targetTokenUrl,
+    issuer: spec.targetAudience,
     clientAuth: spec.targetClientAuth,
     clientId: spec.targetClientId,
     clientSecretRef: spec.targetClientSecretRef,
