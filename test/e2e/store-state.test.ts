@@ -74,7 +74,7 @@ describe('a store that throws keys away when it is full', () => {
   it('is none with noeviction, and check says how far its clock is away', async () => {
     const { metrics, readiness } = await startProxy()
     await expect.poll(metrics, settled).toContain('extauth_store_evicts 0\n')
-    expect(await readiness()).toMatchObject({ status: 200, body: { status: 'ready' } })
+    await expect.poll(readiness, settled).toMatchObject({ status: 200, body: { status: 'ready' } })
     const text = await checked()
     expect(text).toMatch(/\bstore within \d s/)
     expect(text).not.toMatch(/maxmemory|INFO/)
