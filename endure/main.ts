@@ -1,21 +1,22 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { pageWith, pageWithRuns, picturesOf } from './report/page.ts'
+import { putOnPage, write } from './report/files.ts'
 import { runsText, textOf } from './report/text.ts'
 import type { RunResult } from './result.ts'
 import { run } from './run.ts'
+import { copyProgram } from './world/program.ts'
+import { openScratch } from './world/scratch.ts'
 
 const HELP = `npm run endure -- [--hours H] [--runs N] [--callers N] [--seed S] [--every SECONDS] [--only TEXTS]
-                  [--json FILE] [--heaps DIR] [--page]
+                  [--json FILE] [--heaps DIR] [--page [--from FILE]]
 
 Runs two proxies as processes of their own on Redis with Sentinel, with every type of external auth, before stand-ins for
 everything that they talk to; callers of all kinds; and a fault after the other. Every answer is judged by what its caller may
 get, and by which refusals the fault of the moment excuses. Exit code 1 when something was wrong; 2 when a run could not be
-made, or was broken off.
+made, or was broken off. Several may run at the same time; whichever way it ends, nothing is left behind.
 
   --hours H        How long. Default 0.25.
-  --runs N         So many runs, one after the other, with seeds in a row. Default 1.
+  --runs N         So many runs, one after the other, with seeds in a row, whatever one of them shows. Default 1.
   --callers N      How many call at a time. Default 500.
   --seed S         Gives the faults and callers of another run again. Default: drawn, and printed.
   --every SECONDS  From one fault to the next. Default 20.
@@ -23,13 +24,14 @@ made, or was broken off.
   --json FILE      Writes all that was seen, of several runs a list.
   --heaps DIR      Keeps what each process held at the end there, for the memory tools of a browser.
   --page           Puts the report and its plots into docs/endurance.md and docs/images; of several runs a table.
+  --from FILE      Runs nothing, and takes what --json has written.
 `
 /** Beside its own time a run needs some for the start and the end of everything, more on a busy machine. */
 const PATIENCE_MS = 20 * 60_000
 const CLOSING_MS = 60_000
+const PARENT_EVERY_MS = 1_000
 const [FAILED, BROKEN_OFF] = [1, 2]
 
-const at = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const { values } = parseArgs({
@@ -43,6 +45,7 @@ const { values } = parseArgs({
     json: { type: 'string' },
     heaps: { type: 'string' },
     page: { type: 'boolean' },
+    from: { type: 'string' },
     help: { type: 'boolean' },
   },
 })
@@ -60,51 +63,66 @@ const seedsOf = (first: string, count: number): readonly string[] =>
     return /^\d{1,15}$/.test(first) ? String(Number(first) + index) : `${first}-${index}`
   })
 
-/** Written beside and moved into place: whoever breaks off leaves what was there before. */
-function write(file: string, text: string): void {
-  writeFileSync(`${file}.new`, text)
-  renameSync(`${file}.new`, file)
+/** Aborts when a signal asks for the end; or when who started this has gone, as npm goes that passes no signal on. */
+function interruption(): AbortSignal {
+  const interrupted = new AbortController()
+  const end = (why: string): void => interrupted.abort(new Error(`broken off ${why}`))
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => end(`by ${name}`))
+  const parent = process.ppid
+  if (process.env['npm_lifecycle_event'] !== undefined)
+    setInterval(() => process.ppid === parent || end('with npm'), PARENT_EVERY_MS).unref()
+  interrupted.signal.addEventListener('abort', () => setTimeout(() => process.exit(BROKEN_OFF), CLOSING_MS).unref())
+  return interrupted.signal
 }
 
-async function runAll(): Promise<void> {
+/** What a run has shown; undefined when it could not be made. */
+async function runOnce(
+  options: Omit<Parameters<typeof run>[0], 'signal'>,
+  interrupted: AbortSignal,
+): Promise<RunResult | undefined> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new Error('it takes too long')), options.hours * 3_600_000 + PATIENCE_MS)
+  try {
+    const result = await run({ ...options, signal: AbortSignal.any([interrupted, late.signal]) })
+    say(textOf(result))
+    return result
+  } catch (error) {
+    process.stderr.write(`seed ${options.seed}: ${(error as Error).stack ?? String(error)}\n`)
+    return undefined
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function runAll(count: number): Promise<void> {
   const [hours, callers] = [numberOf('hours', 168), Math.round(numberOf('callers', 20_000))]
   const faultEverySeconds = numberOf('every', 3_600)
-  const interrupted = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.once(name, () => interrupted.abort(new Error(`broken off by ${name}`)))
+  const { heaps } = values
+  const only = values.only?.split(',')
+  const program = copyProgram(openScratch())
+  const interrupted = interruption()
   const results: RunResult[] = []
-  const count = Math.round(numberOf('runs', 1_000))
-  try {
-    for (const seed of seedsOf(values.seed, count)) {
-      say(`seed ${seed}: ${callers} callers for ${hours} h`)
-      const late = AbortSignal.timeout(hours * 3_600_000 + PATIENCE_MS)
-      const signal = AbortSignal.any([interrupted.signal, late])
-      signal.addEventListener('abort', () => setTimeout(() => process.exit(BROKEN_OFF), CLOSING_MS).unref())
-      const only = values.only?.split(',')
-      const result = await run({ seed, hours, callers, faultEverySeconds, only, heaps: values.heaps, say, signal })
-      results.push(result)
-      say(textOf(result))
-    }
-  } finally {
-    // Also what there is of runs that were broken off.
-    if (results.length > 1) say(runsText(results))
+  for (const seed of seedsOf(values.seed, count)) {
+    say(`seed ${seed}: ${callers} callers for ${hours} h, ${program.version}`)
+    const result = await runOnce({ seed, hours, callers, faultEverySeconds, only, heaps, program, say }, interrupted)
+    if (result !== undefined) results.push(result)
+    // After each: who is killed has what there was.
+    const shown = count === 1 ? results[0] : results
+    if (values.json !== undefined) write(values.json, `${JSON.stringify(shown ?? [], undefined, 2)}\n`)
+    if (interrupted.aborted) break
   }
+  if (count > 1) say(runsText(results, count))
+  if (results.every(({ failures }) => failures === 0)) process.exitCode = results.length < count ? BROKEN_OFF : 0
+  else process.exitCode = FAILED
   const [first] = results
-  if (first === undefined) return
-  const isOne = count === 1
-  if (values.json !== undefined) write(values.json, `${JSON.stringify(isOne ? first : results, undefined, 2)}\n`)
-  if (values.page === true) {
-    const page = at('../docs/endurance.md')
-    const before = readFileSync(page, 'utf8')
-    write(page, isOne ? pageWith(before, first) : pageWithRuns(before, results))
-    if (isOne) for (const [name, svg] of picturesOf(first)) write(at(`../docs/images/${name}`), svg)
-  }
-  process.exitCode = results.every(({ failures }) => failures === 0) ? 0 : FAILED
+  if (values.page === true && first !== undefined) await putOnPage(count === 1 ? first : results)
 }
 
 if (values.help === true) say(HELP)
+else if (values.from !== undefined)
+  await putOnPage(JSON.parse(readFileSync(values.from, 'utf8')) as RunResult | readonly RunResult[])
 else {
-  await runAll().catch((error: unknown) => {
+  await runAll(Math.round(numberOf('runs', 1_000))).catch((error: unknown) => {
     process.exitCode = BROKEN_OFF
     process.stderr.write(`${(error as Error).stack ?? String(error)}\n`)
   })

@@ -1,4 +1,4 @@
-import { cpus } from 'node:os'
+import { cpus, totalmem } from 'node:os'
 import type { Changes } from './changes.ts'
 import type { Growth } from './growth/judge.ts'
 import type { KeyKind } from './growth/keys.ts'
@@ -12,6 +12,8 @@ import { STALL } from './stalls.ts'
 /** What a run has shown. */
 export interface RunResult {
   readonly seed: string
+  /** Of the program, with its commit. */
+  readonly version: string
   readonly machine: string
   readonly seconds: number
   readonly callers: number
@@ -35,7 +37,8 @@ export interface RunResult {
 }
 
 /** The machine of a report: its figures are of no other. */
-export const machineOf = (): string => `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'CPU'}`
+export const machineOf = (): string =>
+  `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'CPU'}, ${Math.round(totalmem() / 2 ** 30)} GiB`
 
 /** Faults as they are reported, from the start of the run. */
 export const reportedFaults = (faults: Pick<FaultLog, 'spans'>, startedAt: number): RunResult['faults'] =>

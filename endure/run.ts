@@ -21,6 +21,7 @@ import { machineOf, reportedFaults, type RunResult, sorted, withDetails } from '
 import { watchOwnStalls } from './stalls.ts'
 import { REGISTRY_PATH } from './world/registry.ts'
 import { LOGIN_USERS } from './world/stand-ins.ts'
+import type { Program } from './world/program.ts'
 import { openWorld, type Watching, type World } from './world/world.ts'
 
 export interface RunOptions {
@@ -33,6 +34,7 @@ export interface RunOptions {
   readonly only?: readonly string[] | undefined
   /** A folder in which what the processes held at the end is kept. Default: it is looked through, and thrown away. */
   readonly heaps?: string | undefined
+  readonly program: Program
   readonly say: (text: string) => void
   /** Breaks it off. */
   readonly signal: AbortSignal
@@ -64,7 +66,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
     witness: createWitness(findings, marks, faults.spans),
     lines: createLines(findings, marks),
   }
-  const world = await openWorld(watching, options.heaps)
+  const world = await openWorld(watching, options.program, options.heaps)
   const agent = createAgent()
   try {
     startedAt = performance.now()
@@ -168,6 +170,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     )
   return {
     seed,
+    version: options.program.version,
     machine: machineOf(),
     seconds,
     callers,

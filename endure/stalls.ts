@@ -1,8 +1,10 @@
-import { type FaultLog, PARTS } from './oracle/excuses.ts'
+import type { FaultLog, Part } from './oracle/excuses.ts'
 
 /** Name of the spans in which this process, with all stand-ins and callers in it, did nothing. */
 export const STALL = 'the harness stood still'
 
+/** What is in this process, or behind a gate of it. */
+const PARTS: readonly Part[] = ['provider', 'introspection', 'sts', 'workspace', 'backend', 'store', 'own server']
 const TICK_MS = 100
 /** Shorter ones are within what every deadline leaves. */
 const LEAST_MS = 400

@@ -12,6 +12,8 @@ const STORE: readonly Part[] = ['store', 'own server']
 /** For what a process needs while it has none left: some connections are always closed and opened again. */
 const SPARE_DESCRIPTORS = 3
 const CLOCK_MS = 30_000
+/** Far more than `--drain-grace` and what may be in flight. */
+const LONGEST_END_MS = 60_000
 const POLL_MS = 20
 
 const replicaEnds = (signal: 'SIGKILL' | 'SIGTERM'): Fault => ({
@@ -22,8 +24,13 @@ const replicaEnds = (signal: 'SIGKILL' | 'SIGTERM'): Fault => ({
     const ended = other.end(signal)
     if (signal === 'SIGKILL') await ended
     return async () => {
-      await ended
+      const late = new AbortController()
+      const isLate = delay(LONGEST_END_MS, true, { signal: late.signal }).catch(() => false)
+      const isStuck = await Promise.race([ended.then(() => false), isLate])
+      late.abort()
+      if (isStuck) await other.end('SIGKILL')
       await other.start()
+      if (isStuck) throw new Error(`${other.name} did not end within ${LONGEST_END_MS / 1_000} s`)
     }
   },
 })

@@ -9,6 +9,7 @@ export const FINDING_KINDS = [
   'lost unsafe request',
   'torn answer that looks whole',
   'answer cut without a reason',
+  'late answer',
   'other body than was sent',
   'missing log line',
   'doubled log line',

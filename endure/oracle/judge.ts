@@ -17,6 +17,11 @@ interface Message {
   readonly error?: { readonly message?: string; readonly data?: { readonly reason?: string } }
 }
 
+/** The longest that is asked for are a stream of 20 s and twelve steps of 0.8 s; the rest is for a machine without time. */
+const LONGEST_MS = 40_000
+/** Whoever left before the head of an answer came had waited so long at most: also that of a stream comes at once. */
+const LONGEST_TO_HEAD_MS = 10_000
+
 /** Judges the answer to a call, given the faults of the run. */
 export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[]): Verdict {
   const parts = unwell(spans, call.needs, call.startedAt, outcome.endedAt)
@@ -25,6 +30,9 @@ export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[])
     if (excusesCut(parts)) return undefined
     return ['answer cut without a reason', `${where}: ${outcome.cut} after status ${outcome.status}`]
   }
+  const tookMs = outcome.endedAt - call.startedAt
+  if (parts.length === 0 && tookMs > (outcome.status === 0 ? LONGEST_TO_HEAD_MS : LONGEST_MS))
+    return ['late answer', `${where}: ${outcome.status} after ${Math.round(tookMs / 1_000)} s`]
   if (outcome.status >= 400) return judgeRefusal(call, outcome, parts, where)
   if (call.refusal !== undefined && mayBeServedBy(call, outcome.endedAt, spans) === undefined)
     return ['served who must be refused', `${where}: ${outcome.status}, not ${call.refusal.join(' or ')}`]

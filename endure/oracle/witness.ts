@@ -69,7 +69,7 @@ export function createWitness(
       const entry = entries.get(call.id)
       if (entry === undefined) return
       entry.settledAt = outcome.endedAt
-      const isAnswered = outcome.status === 200 && outcome.cut === undefined
+      const isAnswered = outcome.status >= 200 && outcome.status < 300 && outcome.cut === undefined
       if (call.isUnsafe && isAnswered && entry.done === 0)
         findings.add('lost unsafe request', `${describe(call)}: answered, and never arrived`)
     },

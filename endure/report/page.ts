@@ -26,7 +26,9 @@ function runsReportOf(results: readonly RunResult[]): string {
   const [first] = results
   const failures = results.reduce((sum, result) => sum + result.failures, 0)
   return [
-    `${results.length} runs, ${first?.machine ?? ''}, ${first?.callers ?? 0} callers at a time.`,
+    `## ${results.length} runs of ${duration(first?.seconds ?? 0)}`,
+    '',
+    `Program: mcp-extauth ${first?.version ?? ''}. Machine: ${first?.machine ?? ''}. ${first?.callers ?? 0} callers at a time.`,
     `**${failures === 0 ? 'No failures.' : `${failures} failures.`}**`,
     '',
     '| seed | minutes | callers in all | answers | faults | failures | the harness stood still |',
@@ -52,7 +54,10 @@ function reportOf(result: RunResult): string {
   const { answers, changes, seconds } = result
   const total = Object.values(answers).reduce((sum, count) => sum + count, 0)
   return [
-    `Seed \`${result.seed}\`, ${result.machine}: ${duration(seconds)}, ${result.callers} callers at a time and ${result.lives} in all,`,
+    `## A run of ${duration(seconds)}`,
+    '',
+    `Program: mcp-extauth ${result.version}. Machine: ${result.machine}. Seed: \`${result.seed}\`.`,
+    `${result.callers} callers at a time and ${result.lives} in all,`,
     `${total} answers, ${result.faults.length} faults, ${changes.reloads} reloads, ${changes.secrets} rotations of secrets, ${changes.keys} of keys;`,
     `${result.secrets} secrets looked for in ${result.logLines} log lines, ${result.searched.pages} pages and ${result.searched.values} keys and values of Redis.`,
     `**${result.failures === 0 ? 'No failures.' : `${result.failures} failures.`}** The harness itself stood still for ${result.stalledSeconds} s.`,

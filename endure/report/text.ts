@@ -34,9 +34,10 @@ export function textOf(result: RunResult): string {
   return lines.join('\n')
 }
 
-/** Several runs, one line each. */
-export function runsText(results: readonly RunResult[]): string {
+/** Several runs, one line each; `wanted`: how many there should have been. */
+export function runsText(results: readonly RunResult[], wanted = results.length): string {
   const failed = results.filter(({ failures }) => failures > 0)
+  const missing = wanted - results.length
   return [
     '',
     'seed         minutes  callers  answers  faults  failures  stood still',
@@ -49,6 +50,7 @@ export function runsText(results: readonly RunResult[]): string {
         `${stalledSeconds} s`.padStart(12),
       ].join(' ')
     }),
+    ...(missing === 0 ? [] : [`${missing} of ${wanted} runs could not be made, or were broken off`]),
     failed.length === 0 ? 'no failures' : `FAILURES with ${failed.map(({ seed }) => seed).join(', ')}`,
   ].join('\n')
 }

@@ -5,7 +5,6 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../../lab/free-port.ts'
 
-const BIN = path.join(import.meta.dirname, '../../bin/extauth.cjs')
 const PROBE = path.join(import.meta.dirname, 'probe.ts')
 const START_MS = 300_000
 /** Takes seconds for each 100 MiB, in which the process does nothing else. */
@@ -37,6 +36,7 @@ export interface Replica {
 
 export interface ReplicaOptions {
   readonly name: string
+  readonly bin: string
   /** What `extauth` is started with, given its two addresses. */
   readonly command: (listen: string, admin: string) => readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -51,7 +51,7 @@ export interface ReplicaOptions {
 
 /** Prepares a process of the program; `start` runs it. */
 export async function createReplica(options: ReplicaOptions): Promise<Replica> {
-  const { name, command, modules = [], heapDirectory } = options
+  const { name, bin, command, modules = [], heapDirectory } = options
   const [port, adminPort] = [await freePort(), await freePort()]
   const own = Object.entries(process.env).filter(([key]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(key))
   const probe = path.join(heapDirectory, name)
@@ -61,7 +61,7 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
     NODE_OPTIONS: [PROBE, ...modules].map((module) => `--import=${module}`).join(' '),
     ENDURE_PROBE: probe,
   }
-  const args = [BIN, ...command(`127.0.0.1:${port}`, `127.0.0.1:${adminPort}`)]
+  const args = [bin, ...command(`127.0.0.1:${port}`, `127.0.0.1:${adminPort}`)]
   let child: ChildProcess | undefined
   let ended: Promise<number | string> = Promise.resolve(0)
   let starts = 0

@@ -7,6 +7,7 @@ import type { Marks } from '../oracle/marks.ts'
 import type { Witness } from '../oracle/witness.ts'
 import { type Balancer, openBalancer } from './balancer.ts'
 import { type Configuration, openConfiguration } from './configuration.ts'
+import type { Program } from './program.ts'
 import { writeRegistry } from './registry.ts'
 import { createReplica, type Replica } from './replica.ts'
 import { openStandIns, type StandIns } from './stand-ins.ts'
@@ -37,7 +38,11 @@ export interface Watching {
 }
 
 /** Starts it and waits until both replicas are ready; `heaps` is the folder for what they hold, if it is kept. */
-export async function openWorld({ findings, lines, marks, witness }: Watching, heaps?: string): Promise<World> {
+export async function openWorld(
+  { findings, lines, marks, witness }: Watching,
+  { bin }: Program,
+  heaps?: string,
+): Promise<World> {
   const started: { close(): Promise<unknown> }[] = []
   const close = async (): Promise<void> => {
     for (const one of started.splice(0).toReversed()) await one.close()
@@ -71,6 +76,7 @@ export async function openWorld({ findings, lines, marks, witness }: Watching, h
     ): Promise<Replica> => {
       const replica = await createReplica({
         name,
+        bin,
         env: { ...standIns.env, ...movable.env },
         modules: movable.modules ?? [],
         heapDirectory,
@@ -93,6 +99,7 @@ export async function openWorld({ findings, lines, marks, witness }: Watching, h
     ] as const
     const registry = await createReplica({
       name: 'registry',
+      bin,
       env: {},
       heapDirectory,
       command: (listen, admin) =>

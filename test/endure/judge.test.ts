@@ -95,6 +95,8 @@ describe('a planted defect is found:', () => {
       refusal(500, 'internal_error'),
     ],
     ['cut, and nothing is broken', 'answer cut without a reason', callOf(), outcomeOf({ cut: 'ECONNRESET' })],
+    ['late, and nothing is broken', 'late answer', callOf(), outcomeOf({ endedAt: 42_000 })],
+    ['no head, and nothing is broken', 'late answer', callOf(), outcomeOf({ status: 0, endedAt: 12_000 })],
   ])('%s', (_what, kind, call, outcome) => {
     expect(found(call, outcome)).toBe(kind)
   })
@@ -112,6 +114,7 @@ describe('a fault', () => {
     expect(found(callOf(), refusal(500, 'internal_error'), ['provider'])).toBe('refused without a reason')
     expect(found(callOf(), outcomeOf({ cut: 'ECONNRESET' }), ['provider'])).toBe('answer cut without a reason')
     expect(found(callOf(), outcomeOf({ cut: 'ECONNRESET' }), ['backend'])).toBeUndefined()
+    expect(found(callOf(), outcomeOf({ endedAt: 42_000 }), ['backend'])).toBeUndefined()
   })
 
   it('excuses nobody who does not need what is broken, and serves nobody who has no right', () => {

@@ -1,3 +1,4 @@
+import { format } from 'prettier'
 import { SaxesParser } from 'saxes'
 import { expect, it } from 'vitest'
 import { pageWith, pageWithRuns, picturesOf } from '../../endure/report/page.ts'
@@ -6,6 +7,7 @@ import type { RunResult } from '../../endure/result.ts'
 
 const RESULT: RunResult = {
   seed: '7',
+  version: '1.2.3 (abc)',
   machine: 'Node v24, 2 × CPU',
   seconds: 3_600,
   callers: 500,
@@ -37,6 +39,14 @@ it('puts its report in the place of the one before, and leaves the rest', () => 
   expect(pageWith(once, { ...RESULT, failures: 0 })).toBe(once.replace('**1 failures.**', '**No failures.**'))
 })
 
+it('leaves a page that is formatted as all are, and finds its places in it again', async () => {
+  const formatted = (page: string) => format(page, { parser: 'markdown', proseWrap: 'always', printWidth: 120 })
+  const put = (page: string) => formatted(pageWithRuns(pageWith(page, RESULT), [RESULT, RESULT]))
+  const once = await put('# Endurance\n\nWhat it is.\n')
+  expect(await put(once)).toBe(once)
+  expect(once).toContain('Program: mcp-extauth 1.2.3 (abc). Machine: Node v24, 2 × CPU. Seed: `7`.')
+})
+
 it('draws pictures that are XML, with a line for each process and a band for each fault', () => {
   const pictures = Object.fromEntries(picturesOf(RESULT))
   for (const svg of Object.values(pictures)) {
@@ -47,6 +57,12 @@ it('draws pictures that are XML, with a line for each process and a band for eac
   expect(pictures['endurance-memory.svg']?.match(/<polyline/g)).toHaveLength(1)
   expect(pictures['endurance-memory.svg']).toContain('fill-opacity')
   expect(pictures['endurance-keys.svg']).toContain('Redis')
+  // As many faults as an hour has, and what is sampled of it.
+  const many = {
+    ...RESULT,
+    faults: Array.from({ length: 180 }, (_, at) => ({ name: 'x', atSeconds: at * 20, seconds: 9 })),
+  }
+  for (const [, svg] of picturesOf(many)) expect(svg.length).toBeLessThan(12_000)
 })
 
 it('says on a terminal what was wrong, when, under what, and how to see it again', () => {

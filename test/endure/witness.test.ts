@@ -112,9 +112,11 @@ describe('the witness at the backend', () => {
     twice.witness.settle(twice.call, outcomeOf())
     twice.witness.see(seenOf())
     expect(twice.found).toEqual(['doubled unsafe request'])
-    const lost = watch()
-    lost.witness.settle(lost.call, outcomeOf())
-    expect(lost.found).toEqual(['lost unsafe request'])
+    for (const status of [200, 202]) {
+      const lost = watch()
+      lost.witness.settle(lost.call, outcomeOf({ status }))
+      expect(lost.found).toEqual(['lost unsafe request'])
+    }
     const refused = watch()
     refused.witness.settle(refused.call, outcomeOf({ status: 503 }))
     expect(refused.found).toEqual([])
