@@ -15,7 +15,7 @@ export interface Configuration {
   isCurrent(which: StaticSecret, value: string): boolean
   /** A new value for both fixed secrets; those before stay good for `graceMs`. */
   rotateStatic(graceMs: number): Promise<void>
-  /** The keys that were added last sign from now on, and the next ones are added, so that all replicas know them by then. */
+  /** The keys that were added last sign from now on; the next are added, so that all replicas know them by then; the oldest go. */
   rotateKeys(): Promise<void>
   /** Another set of routes: `/generation-N` comes, the one before goes. Gives N. */
   reload(): Promise<number>
@@ -29,8 +29,21 @@ const FILES: Readonly<Record<StaticSecret, readonly [name: string, key: string]>
   apiKey: ['lab-api-key', 'value'],
 }
 const PLENTY = { perSecond: 10_000, burst: 10_000 }
+/** The one that signs, the next, and those before it whose tokens may be good; the product takes 16. */
+const MOST_KEYS = 8
 const SEALING = 'endure-sealing'
 const SIGNING = 'endure-signing'
+
+interface KeyRef {
+  readonly name: string
+  readonly key: string
+}
+
+/** The last one signs from now on, and this one is the last; the oldest go. */
+export function turned<T>(keys: readonly T[], next: T): readonly T[] {
+  const inOrder = keys.length > 1 ? [...keys.slice(-1), ...keys.slice(0, -1)] : keys
+  return [...inOrder.slice(0, MOST_KEYS - 1), next]
+}
 
 /** A copy of config/lab with these addresses, with what replicas need in common. */
 export async function openConfiguration(
@@ -53,7 +66,7 @@ export async function openConfiguration(
     true,
   )
   const { directory } = folder
-  const secret = async (name: string, key: string, value: string): Promise<{ name: string; key: string }> => {
+  const secret = async (name: string, key: string, value: string): Promise<KeyRef> => {
     marks.add(value, `secret ${name}/${key}`)
     await put(path.join(directory, 'secrets', name), key, value)
     return { name, key }
@@ -87,9 +100,10 @@ export async function openConfiguration(
     const value = (await readFile(path.join(directory, 'secrets', ...FILES[which]), 'utf8')).trimEnd()
     good[which].set(value, Number.POSITIVE_INFINITY)
   }
-  const signing: { name: string; key: string }[] = [{ name: 'lab-login', key: 'signing-key' }]
-  const hmac: { name: string; key: string }[] = [{ name: 'lab-login', key: 'hmac' }]
+  let signing: readonly KeyRef[] = [{ name: 'lab-login', key: 'signing-key' }]
+  let hmac: readonly KeyRef[] = [{ name: 'lab-login', key: 'hmac' }]
   let generation = 0
+  let made = 0
 
   return {
     directory,
@@ -103,14 +117,11 @@ export async function openConfiguration(
       }
     },
     async rotateKeys() {
-      if (signing.length > 1) {
-        signing.unshift(...signing.splice(-1))
-        hmac.unshift(...hmac.splice(-1))
-      }
-      const name = `key-${signing.length}`
+      made += 1
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      signing.push(await secret(SIGNING, name, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()))
-      hmac.push(await secret(SIGNING, `hmac-${hmac.length}`, randomBytes(32).toString('base64url')))
+      const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+      signing = turned(signing, await secret(SIGNING, `key-${made}`, pem))
+      hmac = turned(hmac, await secret(SIGNING, `hmac-${made}`, randomBytes(32).toString('base64url')))
       await edit(serverFile, [
         [[...server, 'signingKeySecretRefs'], signing],
         [[...server, 'hmacSecretRefs'], hmac],
