@@ -18,7 +18,7 @@ export interface RunResult {
   readonly seconds: number
   readonly callers: number
   readonly lives: number
-  /** How long the harness itself stood still; nothing is judged by what happened then. */
+  /** How long the machine gave a process of the run no time; nothing that is late is judged by what happened then. */
   readonly stalledSeconds: number
   readonly answers: Readonly<Record<string, number>>
   readonly logLines: number

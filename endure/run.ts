@@ -18,7 +18,7 @@ import { type Searched, searchHeap, searchPages, searchStore } from './oracle/se
 import { createWitness } from './oracle/witness.ts'
 import { createRandom } from './random.ts'
 import { machineOf, reportedFaults, type RunResult, sorted, withDetails } from './result.ts'
-import { watchOwnStalls } from './stalls.ts'
+import { REPLICA_PARTS, watchStalls } from './stalls.ts'
 import { REGISTRY_PATH } from './world/registry.ts'
 import { LOGIN_USERS } from './world/stand-ins.ts'
 import type { Program } from './world/program.ts'
@@ -109,6 +109,10 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
   const until = (ms: number): Promise<void> => pause(Math.max(0, ms - elapsedMs()))
   const isOver = (): boolean => over.signal.aborted
   const tally = createTally()
+  const stalls = watchStalls(faults, () => [
+    ...world.replicas.map(({ pid }) => ({ pid, parts: REPLICA_PARTS })),
+    { pid: world.registry.pid, parts: ['provider'] },
+  ])
   const around: Surroundings = {
     url: world.balancer.url,
     agent,
@@ -121,10 +125,10 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     marks,
     tally,
     pause,
+    think: (ms) => pause(ms * stalls.pace()),
     isOver,
   }
   const told = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
-  const stalls = watchOwnStalls(faults)
   const crowd = startCrowd(around, { size: callers, random: random.of('callers'), users: LOGIN_USERS })
   const changing = change({ world, findings, faults, runMs, pause, isOver })
   const housekeeping = setInterval(() => {

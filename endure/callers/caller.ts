@@ -28,6 +28,8 @@ export interface Surroundings {
   readonly tally: Tally
   /** Ends when the run is over. */
   pause(ms: number): Promise<void>
+  /** The same between two requests, longer on a machine that has no time. */
+  think(ms: number): Promise<void>
   isOver(): boolean
 }
 

@@ -37,7 +37,7 @@ export function startCrowd(
         // Of the harness itself: it must not look like a run without failures.
         around.findings.add('process ended', `caller c${index}.${life}: ${(error as Error).stack ?? String(error)}`)
       })
-      await around.pause(lived.between(0, 1_000))
+      await around.think(lived.between(0, 1_000))
     }
   }
   const ended = Promise.all(Array.from({ length: size }, (_, index) => place(index))).then(() => undefined)

@@ -8,7 +8,7 @@ export type Life = (caller: Caller) => Promise<void>
 const KIB = 1024
 const SIMPLE_TEXT = 'This is a simple text response for testing.'
 
-const thinks = ({ around, random }: Caller): Promise<void> => around.pause(random.between(200, 5_000))
+const thinks = ({ around, random }: Caller): Promise<void> => around.think(random.between(200, 5_000))
 
 /** Ids are drawn, so that no two callers have the same. */
 const nameOf = ({ name, random }: Caller): string => `${name}-${random.between(0, 0xffffff).toString(36)}`

@@ -122,13 +122,19 @@ function touches(span: FaultSpan, part: Part, from: number, until: number): bool
   return span.from <= until && (span.until === undefined || span.until + EXCUSES[part].graceMs >= from)
 }
 
+const MOST_GRACE_MS = Math.max(...Object.values(EXCUSES).map(({ graceMs }) => graceMs))
+
 /** The parts that were not well during a request that needs them. */
-export const unwell = (
+export function unwell(
   spans: readonly FaultSpan[],
   needs: readonly Part[],
   from: number,
   until: number,
-): readonly Part[] => needs.filter((part) => spans.some((span) => touches(span, part, from, until)))
+): readonly Part[] {
+  // Most were over long ago.
+  const near = spans.filter((span) => span.from <= until && (span.until ?? until) + MOST_GRACE_MS >= from)
+  return needs.filter((part) => near.some((span) => touches(span, part, from, until)))
+}
 
 /** Whether a refusal is excused by one of the parts. */
 export const excusesRefusal = (parts: readonly Part[], status: number, reason: string): boolean =>

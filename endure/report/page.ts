@@ -31,7 +31,7 @@ function runsReportOf(results: readonly RunResult[]): string {
     `Program: mcp-extauth ${first?.version ?? ''}. Machine: ${first?.machine ?? ''}. ${first?.callers ?? 0} callers at a time.`,
     `**${failures === 0 ? 'No failures.' : `${failures} failures.`}**`,
     '',
-    '| seed | minutes | callers in all | answers | faults | failures | the harness stood still |',
+    '| seed | minutes | callers in all | answers | faults | failures | the machine gave no time for |',
     '| --- | ---: | ---: | ---: | ---: | ---: | ---: |',
     ...results.map((result) => `| ${Object.values(rowOf(result)).join(' | ')} s |`),
   ].join('\n')
@@ -60,7 +60,7 @@ function reportOf(result: RunResult): string {
     `${result.callers} callers at a time and ${result.lives} in all,`,
     `${total} answers, ${result.faults.length} faults, ${changes.reloads} reloads, ${changes.secrets} rotations of secrets, ${changes.keys} of keys;`,
     `${result.secrets} secrets looked for in ${result.logLines} log lines, ${result.searched.pages} pages and ${result.searched.values} keys and values of Redis.`,
-    `**${result.failures === 0 ? 'No failures.' : `${result.failures} failures.`}** The harness itself stood still for ${result.stalledSeconds} s.`,
+    `**${result.failures === 0 ? 'No failures.' : `${result.failures} failures.`}** The machine gave no time for ${result.stalledSeconds} s.`,
     '',
     '| answer | how often |',
     '| --- | ---: |',

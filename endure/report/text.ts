@@ -22,7 +22,7 @@ export function textOf(result: RunResult): string {
     '',
     failures === 0 ? 'no failures' : `${failures} FAILURES`,
   ]
-  if (result.stalledSeconds > 0) lines.push(`the harness itself stood still for ${result.stalledSeconds} s`)
+  if (result.stalledSeconds > 0) lines.push(`the machine gave no time for ${result.stalledSeconds} s`)
   const byKind = Map.groupBy(findings, ({ kind }) => kind)
   for (const [kind, own] of byKind) lines.push(`  ${String(own.length).padStart(6)}  ${kind}`)
   for (const { kind, atSeconds, what, faults } of findings.slice(0, MOST_SHOWN)) {
@@ -40,7 +40,7 @@ export function runsText(results: readonly RunResult[], wanted = results.length)
   const missing = wanted - results.length
   return [
     '',
-    'seed         minutes  callers  answers  faults  failures  stood still',
+    'seed         minutes  callers  answers  faults  failures  no time for',
     ...results.map((result) => {
       const { seed, minutes, lives, answers, faults, failures, stalledSeconds } = rowOf(result)
       return [

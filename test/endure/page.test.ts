@@ -78,7 +78,7 @@ it('puts a table of several runs beside the report of one, and says which of the
   const page = pageWithRuns(pageWith('# Endurance\n', RESULT), runs)
   expect(page).toContain('| 7 | 60.0 | 9000 | 90012 | 1 | 1 | 0 s |')
   expect(page).toContain('| 8 | 60.0 | 9000 | 90012 | 1 | 0 | 1.5 s |')
-  expect(page).toContain('**1 failures.** The harness')
+  expect(page).toContain('**1 failures.** The machine')
   expect(pageWithRuns(page, runs)).toBe(page)
   expect(runsText(runs)).toMatch(/FAILURES with 7$/)
   expect(runsText(runs.slice(1))).toMatch(/no failures$/)
