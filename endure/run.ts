@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { memoryOf } from '../bench/processes.ts'
 import { createTally, type Surroundings } from './callers/caller.ts'
 import { createAgent } from './callers/client.ts'
 import { startCrowd } from './callers/crowd.ts'
@@ -9,7 +8,7 @@ import { FAULTS } from './faults/list.ts'
 import { plan, play } from './faults/schedule.ts'
 import { growthOf } from './growth/judge.ts'
 import { keyProblems, kindsOf } from './growth/keys.ts'
-import { type Sample, takeSamples } from './growth/sample.ts'
+import { memoryAndDescriptorsOf, type Sample, takeSamples } from './growth/sample.ts'
 import { createFaultLog, type FaultLog } from './oracle/excuses.ts'
 import { createFindings } from './oracle/findings.ts'
 import { createLines } from './oracle/lines.ts'
@@ -139,8 +138,12 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
 
   const telling = setInterval(() => {
     const answers = [...tally.counts.values()].reduce((sum, count) => sum + count, 0)
-    const [memory] = world.replicas.map(({ pid }) => Math.round(memoryOf(pid) / MIB))
-    told(`${answers} answers, ${findings.count} failures, ${crowd.lives} callers so far, ${memory} MiB in replica-1`)
+    const [{ pid, liveBytes = 0 }] = world.replicas
+    const memory = Math.round(memoryAndDescriptorsOf(pid)?.memory ?? 0)
+    const live = Math.round(liveBytes / MIB)
+    const counts = `${answers} answers, ${findings.count} failures, ${crowd.lives} callers so far`
+    const noTime = Math.round(stalls.totalMs() / 1_000)
+    told(`${counts}, ${memory} MiB in replica-1 (${live} live), the machine gave no time for ${noTime} s`)
   }, TELL_EVERY_MS)
   const kinds = FAULTS.filter(({ name }) => options.only?.some((text) => name.includes(text)) !== false)
   const planned = plan(kinds, random.of('faults'), { runMs, everyMs: options.faultEverySeconds * 1000 })

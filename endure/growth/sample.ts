@@ -58,8 +58,8 @@ export async function takeSamples(world: World, atSeconds: number): Promise<read
   return samples
 }
 
-/** Undefined for a process that has just ended. */
-function memoryAndDescriptorsOf(pid: number): { memory: number; descriptors: number } | undefined {
+/** In MiB, and their number; undefined for a process that has ended. */
+export function memoryAndDescriptorsOf(pid: number): { memory: number; descriptors: number } | undefined {
   try {
     return { memory: memoryOf(pid) / MIB, descriptors: readdirSync(`/proc/${pid}/fd`).length }
   } catch {
