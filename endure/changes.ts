@@ -1,5 +1,6 @@
 import type { FaultLog } from './oracle/excuses.ts'
 import type { Findings } from './oracle/findings.ts'
+import { STALL } from './stalls.ts'
 import type { World } from './world/world.ts'
 
 /** What operators do while everything runs. */
@@ -20,9 +21,12 @@ interface Surroundings {
 const MINUTE_MS = 60_000
 /** Files are looked at again every five seconds at the latest; a replica may stand still for eight. */
 const TAKEN_OVER_MS = 30_000
+/** Within a minute, after which the next comes; longer, because nobody waits here for who has no time. */
+const SECRETS_GRACE_MS = 50_000
 /** Tokens of callers are over by then, so that a key is withdrawn when nothing needs it any more. */
 const PROVIDER_KEYS_EVERY_MS = 11 * MINUTE_MS
 const POLL_MS = 500
+const STALLED_MS = 2_000
 
 /** Each minute another set of routes and new values of the fixed secrets, now and then new keys; ends with the run. */
 export async function change(around: Surroundings): Promise<Changes> {
@@ -40,7 +44,7 @@ export async function change(around: Surroundings): Promise<Changes> {
     done.reloads += 1
     await pause(everyMs / 2)
     if (isOver()) break
-    await world.configuration.rotateStatic(TAKEN_OVER_MS)
+    await world.configuration.rotateStatic(SECRETS_GRACE_MS)
     done.secrets += 1
     if (minute % 3 === 1) {
       await world.configuration.rotateKeys()
@@ -74,8 +78,11 @@ async function untilTakenOver(
       const served = [...text.matchAll(/generation-(\d+)/g)].map(([, number]) => Number(number))
       if (served.some((number) => number >= generation)) waiting.delete(name)
     }
-    // Who is down or stands still cannot take anything over.
-    const isOn = faults.spans.some(({ parts, until }) => until === undefined && parts.includes('replica'))
+    // Who is down, stands still or has no time cannot take anything over.
+    const now = performance.now()
+    const isOn = faults.spans.some(({ name, parts, until }) =>
+      name === STALL ? (until ?? now) > now - STALLED_MS : until === undefined && parts.includes('replica'),
+    )
     if (!isOn) left -= POLL_MS
     if (left > 0) continue
     for (const name of waiting.keys()) findings.add('reload not seen', `routes ${generation} at ${name}`)

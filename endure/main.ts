@@ -27,7 +27,7 @@ made, or was broken off. Several may run at the same time; whichever way it ends
   --from FILE      Runs nothing, and takes what --json has written.
 `
 /** Beside its own time a run needs some for the start and the end of everything, more on a busy machine. */
-const PATIENCE_MS = 20 * 60_000
+const PATIENCE_MS = 60 * 60_000
 const CLOSING_MS = 60_000
 const PARENT_EVERY_MS = 1_000
 const [FAILED, BROKEN_OFF] = [1, 2]

@@ -40,7 +40,7 @@ export interface RunOptions {
 }
 
 /** A line that has not come after so long is missing. */
-const LINE_MS = 15_000
+const LINE_MS = 60_000
 const HOUSEKEEPING_MS = 5_000
 const TELL_EVERY_MS = 60_000
 const MIB = 1024 * 1024

@@ -9,7 +9,7 @@ const INSPECTOR = '/inspect/api'
 const INSPECTED = ['/overview', '/cache', '/config', '/state']
 /** Of the requests that the inspector keeps, so many with all that it shows of them. */
 const MOST_REQUESTS = 100
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 60_000
 
 /** How much was looked at: nothing found in nothing says nothing. */
 export interface Searched {

@@ -7,8 +7,8 @@ import { freePort } from '../../lab/free-port.ts'
 
 const PROBE = path.join(import.meta.dirname, 'probe.ts')
 const START_MS = 300_000
-/** Takes seconds for each 100 MiB, in which the process does nothing else. */
-const HEAP_MS = 180_000
+/** Takes seconds for each 100 MiB, in which the process does nothing else; minutes on a busy machine. */
+const HEAP_MS = 900_000
 const POLL_MS = 100
 
 /** A proxy, or a registry, in a process of its own, which can be ended and started again at the same address. */

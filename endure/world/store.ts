@@ -89,21 +89,28 @@ async function openGateTo(target: number, rewrite?: (chunk: Buffer) => Buffer): 
 
 async function dumpOf(port: number): Promise<string[]> {
   const texts: string[] = []
-  for await (const { key, redis } of keysAt(port)) texts.push(key, await valueOf(redis, key))
+  for await (const { keys, redis } of keysAt(port)) {
+    const values = await Promise.all(keys.map((key) => valueOf(redis, key)))
+    texts.push(...keys, ...values)
+  }
   return texts
 }
 
 async function livesOf(port: number): Promise<KeyLife[]> {
   const lives: KeyLife[] = []
-  for await (const { key, redis } of keysAt(port)) {
-    const ms = await redis.pttl(key)
-    // One that has ended since it was named is none.
-    if (ms !== -2) lives.push([key, ms])
+  for await (const { keys, redis } of keysAt(port)) {
+    const left = await Promise.all(keys.map((key) => redis.pttl(key)))
+    for (const [index, key] of keys.entries()) {
+      const ms = left[index] ?? -2
+      // One that has ended since it was named is none.
+      if (ms !== -2) lives.push([key, ms])
+    }
   }
   return lives
 }
 
-async function* keysAt(port: number): AsyncGenerator<{ readonly key: string; readonly redis: Redis }> {
+/** Some at a time, so that what is asked of them is on its way together. */
+async function* keysAt(port: number): AsyncGenerator<{ readonly keys: readonly string[]; readonly redis: Redis }> {
   const redis = new Redis({ ...OPERATOR, port, host: '127.0.0.1', retryStrategy: null, lazyConnect: true })
   redis.on('error', () => undefined)
   try {
@@ -111,7 +118,7 @@ async function* keysAt(port: number): AsyncGenerator<{ readonly key: string; rea
     let cursor = '0'
     do {
       const [next, keys] = await redis.scan(cursor, 'COUNT', KEYS_AT_ONCE)
-      for (const key of keys) yield { key, redis }
+      yield { keys, redis }
       cursor = next
     } while (cursor !== '0')
   } finally {
