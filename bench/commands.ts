@@ -24,6 +24,9 @@ export type Command =
     }
   /** Opens event streams and keeps them. */
   | { readonly kind: 'open-idle'; readonly url: string; readonly count: number }
+  /** Opens connections that are kept after one POST of 1 KiB each. */
+  | { readonly kind: 'open-kept'; readonly url: string; readonly count: number }
+  /** Closes both. */
   | { readonly kind: 'close-idle'; readonly url: string }
   /** Delay from an event's writing to its arrival over so many streams. Gives `EventsResult`. */
   | { readonly kind: 'events'; readonly url: string; readonly count: number; readonly ms: number }

@@ -24,6 +24,9 @@ const requestOf = (url: URL, size: number, path: string, authorization?: string)
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
+/** Bytes of the request after which a connection is kept. */
+const KEPT_SIZE = 1024
+
 /** Requests that are made once, and which of them is the next. */
 const kept = new Map<string, { readonly requests: readonly Buffer[]; next: number }>()
 
@@ -88,18 +91,32 @@ const openStream = (url: URL, onEvent: (delayMs: number, sinceAskedMs: number) =
     })
   })
 
-let idle: Socket[] = []
+let idle: (() => void)[] = []
 
-const openIdle = async (url: URL, count: number): Promise<void> => {
+/** Opens until there are `count`; `open` gives what closes one. */
+const openIdle = async (count: number, open: () => Promise<() => void>): Promise<void> => {
   // Some at a time, so that nobody's backlog is what is measured.
   while (idle.length < count) {
     const some = Math.min(50, count - idle.length)
-    idle.push(...(await Promise.all(Array.from({ length: some }, () => openStream(url, () => undefined)))))
+    idle.push(...(await Promise.all(Array.from({ length: some }, open))))
   }
 }
 
+const idleStream = async (url: URL): Promise<() => void> => {
+  const socket = await openStream(url, () => undefined)
+  return () => socket.destroy()
+}
+
+const keptConnection = async (url: URL): Promise<() => void> => {
+  const connection = await Connection.open(url)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  connection.exchange(requestOf(url, KEPT_SIZE, url.pathname), (failure) => (failure ? reject(failure) : resolve()))
+  await promise
+  return () => connection.close()
+}
+
 const closeIdle = (): void => {
-  for (const socket of idle) socket.destroy()
+  for (const close of idle) close()
   idle = []
 }
 
@@ -142,7 +159,7 @@ const run = async (command: Command): Promise<unknown> => {
   if (command.kind === 'events') return events(url, command.count, command.ms)
   if (command.kind === 'first-events') return firstEvents(url, command.count)
   if (command.kind === 'close-idle') return closeIdle()
-  return openIdle(url, command.count)
+  return openIdle(command.count, () => (command.kind === 'open-kept' ? keptConnection(url) : idleStream(url)))
 }
 
 process.on('message', (command: Command) => {

@@ -4,10 +4,11 @@ import { stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-/** The program as its package holds it: plain JavaScript, with the bare proxy beside it. */
+/** The program as its package holds it: plain JavaScript, with the proxies beside it that it is compared with. */
 export interface Installed {
   readonly launcher: string
   readonly bare: string
+  readonly floor: string
   remove(): void
 }
 
@@ -22,11 +23,16 @@ export function install(root: string): Installed {
   cpSync(path.join(root, 'bin'), path.join(folder, 'bin'), { recursive: true })
   cpSync(path.join(root, 'package.json'), path.join(folder, 'package.json'))
   symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
-  const bare = path.join(folder, 'bare.mjs')
-  writeFileSync(bare, stripTypeScriptTypes(readFileSync(path.join(import.meta.dirname, 'proxies/bare.ts'), 'utf8')))
+  const plain = (name: string): string => {
+    const file = path.join(folder, `${name}.mjs`)
+    const source = path.join(import.meta.dirname, `proxies/${name}.ts`)
+    writeFileSync(file, stripTypeScriptTypes(readFileSync(source, 'utf8')))
+    return file
+  }
   return {
     launcher: path.join(folder, 'bin/extauth.cjs'),
-    bare,
+    bare: plain('bare'),
+    floor: plain('floor'),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

@@ -15,7 +15,9 @@ import {
   startProxyCommand,
 } from './processes.ts'
 import { runAws } from './parts/aws.ts'
+import { runBodies } from './parts/bodies.ts'
 import { runCallers } from './parts/callers.ts'
+import { runConnections } from './parts/connections.ts'
 import { runLogins } from './parts/logins.ts'
 import { runInspector } from './parts/inspector.ts'
 import { runTokens } from './parts/tokens.ts'
@@ -25,17 +27,19 @@ import { runProcessCost } from './parts/process-cost.ts'
 import { runScale } from './parts/scale.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|logins|tokens|aws|workers|inspector|traces|process|scale]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|bodies|connections|logins|tokens|aws|workers|inspector|traces|process|scale]
                  [--size BYTES] [--connections N] [--against DIRECTORY] [--caddy FILE]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
 all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
 --caddy names the program of Caddy; without it the first on PATH takes part in load and callers, when there is one.
 --size and --connections measure load and callers in this shape only (callers: 1024 and 16 without them).
---against measures what callers and the inspector cost in another checkout of this project as well, in the same rounds.
+--against measures callers, bodies, connections and the inspector in another checkout of this project as well, in the same
+rounds.
 A full run takes about fifteen minutes and writes the tables of docs/performance.md; --quick under two and writes nothing.
 `
 const BARE = 'bare undici'
+const MIB = 1024 * 1024
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const { values } = parseArgs({
@@ -68,6 +72,11 @@ const eventShape =
 const callers = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
 const callersShape = { size: only.size ?? 1024, connections: only.connections ?? 16 }
 const starts = values.quick === true ? { starts: 1, rounds: 2 } : { starts: 3, rounds: 14 }
+const bodies = values.quick === true ? { rounds: 2, bytes: 8 * MIB } : { rounds: 14, bytes: 64 * MIB }
+const held =
+  values.quick === true
+    ? { rounds: 1, loadMs: 500, streams: 200, kept: 500 }
+    : { rounds: 3, loadMs: 3000, streams: 1000, kept: 9800 }
 const logins = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
 const scale =
   values.quick === true
@@ -141,7 +150,10 @@ const runStreams = async (generator: Generator, backend: string): Promise<string
       for (const { name, path } of way.paths) {
         const port = await freePort()
         const one = await way.start(backend, inspectable(port))
-        memory.set(name, await measureIdle(generator, one.pid, port, one.url + path, idleStreams))
+        memory.set(
+          name,
+          await measureIdle(generator, { pid: one.pid, url: one.url + path }, port, 'open-idle', idleStreams),
+        )
         delays.push([{ name, url: one.url + path, pid: one.pid }, one])
       }
     }
@@ -175,6 +187,9 @@ const main = async (): Promise<void> => {
       const options = { ...callers, ...starts, ...callersShape, against: values.against, caddy }
       add(await runCallers(generator, backend.url, options))
     }
+    const { against } = values
+    if (wants('bodies')) add(await runBodies(generator, backend.url, { ...bodies, against }))
+    if (wants('connections')) add(await runConnections(generator, backend.url, { ...held, against }))
     if (wants('logins')) add(await runLogins(generator, backend.url, logins))
     if (wants('tokens')) add(await runTokens(generator, backend.url, logins))
     if (wants('aws')) add(await runAws(generator, backend.url, logins))

@@ -116,23 +116,22 @@ export const measureLoad = async (
 
 const settle = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Streams that are open before memory is first looked at: what the first ones set up is nobody's. */
-const STREAMS_BEFORE = 100
+/** How many are open before memory is first looked at: what the first ones set up is nobody's. */
+const IDLE_BEFORE = 100
 
 /**
- * Resident bytes per idle stream: what more of them add, with the garbage of opening them collected. The process must be
- * `inspectable` on `inspectPort`.
+ * Resident bytes per idle event stream, or per connection that is kept: what more of them add, with the garbage of opening them
+ * collected. The process must be `inspectable` on `inspectPort`.
  */
 export const measureIdle = async (
   generator: Generator,
-  pid: number,
+  { pid, url }: { readonly pid: number; readonly url: string },
   inspectPort: number,
-  url: string,
+  kind: 'open-idle' | 'open-kept',
   count: number,
 ): Promise<number> => {
-  const idle = `${url}/idle`
-  const held = async (streams: number): Promise<number> => {
-    await generator.ask({ kind: 'open-idle', url: idle, count: streams })
+  const held = async (many: number): Promise<number> => {
+    await generator.ask({ kind, url: kind === 'open-idle' ? `${url}/idle` : url, count: many })
     // Twice, because the first collection frees what finalizers still hold.
     for (let time = 0; time < 2; time++) {
       await settle(500)
@@ -141,9 +140,9 @@ export const measureIdle = async (
     await settle(200)
     return memoryOf(pid)
   }
-  const before = await held(STREAMS_BEFORE)
-  const after = await held(STREAMS_BEFORE + count)
-  await generator.ask({ kind: 'close-idle', url: idle })
+  const before = await held(IDLE_BEFORE)
+  const after = await held(IDLE_BEFORE + count)
+  await generator.ask({ kind: 'close-idle', url })
   await settle(300)
   return (after - before) / count
 }

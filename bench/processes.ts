@@ -2,7 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve as resolved } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Command } from './commands.ts'
 import { freePort } from '../lab/free-port.ts'
@@ -101,6 +101,12 @@ export interface ProxyOptions {
   /** Port of the admin listener. Default: any. */
   readonly adminPort?: number | undefined
 }
+
+/** The launcher of this checkout (undefined) and that of the one that it is compared with, each with its name. */
+export const launchersOf = (against: string | undefined): (readonly [name: string, launcher: string | undefined])[] => [
+  ['extauth', undefined],
+  ...(against === undefined ? [] : [['the other extauth', resolved(against, 'bin/extauth.cjs')] as const]),
+]
 
 const verifiedRoute = (backend: string, { url, audience }: { url: string; audience: string }): string =>
   `    - { name: verified, path: /verified, target: "${backend}/mcp", externalAuthConfigRef: { name: bearertoken }, auth: { mode: oauth, oauth: { resourceUrl: "${audience}", providers: [{ name: bench, issuerUrl: "${url}", audience: "${audience}", jwksUrl: "${url}/jwks", allowPrivateIP: true }] } } }\n`

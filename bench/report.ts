@@ -24,21 +24,26 @@ export const loadTable = (bytes: number, connections: number, figures: ReadonlyM
   return `**${size(bytes)} each way, ${connections} connection${connections === 1 ? '' : 's'}**\n\n${table(head, rows)}`
 }
 
+/** CPU per request of a subject, against another one that got the same requests. */
+export type CallersRatios = (name: string) => number
+
 /** The table of callers that are verified. */
 export const callersTable = (
   shape: { readonly size: number; readonly connections: number; readonly rounds: number },
   figures: ReadonlyMap<string, LoadFigures>,
+  { bare, floor }: { readonly bare: CallersRatios; readonly floor: CallersRatios },
 ): string => {
   const rows = [...figures].map(([name, one]) => [
     name,
     fixed(one.cpuMicros, 1),
-    fixed(one.pairedRatio, 2),
+    fixed(bare(name), 2),
+    fixed(floor(name), 2),
     fixed(one.perSecond, 0),
   ])
-  const head = ['', 'CPU µs/request', '× bare (median of rounds)', 'requests/s']
+  const head = ['', 'CPU µs/request', '× bare undici', '× bare sockets', 'requests/s']
   const { connections, rounds } = shape
   const over = `${connections} connection${connections === 1 ? '' : 's'}`
-  return `**Callers** (POST of ${size(shape.size)} each way, ${over}, ${rounds} rounds)\n\n${table(head, rows)}`
+  return `**Callers** (POST of ${size(shape.size)} each way, ${over}, ${rounds} rounds; ratios are medians of the rounds' own, against the same requests)\n\n${table(head, rows)}`
 }
 
 /** What logins at the embedded authorization server cost. */

@@ -1,12 +1,13 @@
-import path from 'node:path'
 import { startCaddy } from '../caddy.ts'
 import { type Issuer, startIssuer } from '../callers.ts'
 import { figuresOf, loadRounds, type Round, type Subject } from '../measure.ts'
-import { forkScript, type Generator, type Running, startProxyCommand } from '../processes.ts'
-import { callersTable } from '../report.ts'
+import { forkScript, type Generator, type Running, startProxyCommand, launchersOf } from '../processes.ts'
+import { callersTable, type CallersRatios } from '../report.ts'
 
 const CALLERS = 200
 const BARE = 'bare undici'
+const FLOOR = 'bare sockets'
+const SAME = ', the same tokens'
 const WARM_MS = 2500
 
 export interface CallersOptions {
@@ -25,8 +26,8 @@ export interface CallersOptions {
 }
 
 /**
- * What remembered callers cost: 200 of them with tokens as in real use against nobody in particular, both against the bare
- * proxy, which is given the same tokens once and none once, and beside Caddy where it is at hand. Gives a table.
+ * What remembered callers cost: 200 of them with tokens as in real use against nobody in particular, each against the bare
+ * proxy and the floor that get the same requests, and beside Caddy where it is at hand. Gives a table.
  */
 export async function runCallers(generator: Generator, backend: string, options: CallersOptions): Promise<string> {
   const { rounds, size, connections } = options
@@ -34,11 +35,13 @@ export async function runCallers(generator: Generator, backend: string, options:
   const issuer = await startIssuer()
   const authorizations = issuer.tokens(CALLERS).map((token) => `Bearer ${token}`)
   let seen = new Map<string, Round[]>()
+  const authorized = new Set<string>()
   try {
     for (let start = 0; start < options.starts; start++) {
       const running: Running[] = []
       try {
         const subjects = await startSubjects(running, issuer, authorizations, backend, options)
+        for (const one of subjects) if (one.authorizations !== undefined) authorized.add(one.name)
         // Compiled code is measured, not compiling; and every token has been verified once.
         for (const subject of subjects) await generator.ask({ kind: 'load', ...shape, ...subject, ms: WARM_MS })
         seen = await loadRounds(generator, subjects, shape, rounds, seen)
@@ -49,7 +52,12 @@ export async function runCallers(generator: Generator, backend: string, options:
   } finally {
     issuer.close()
   }
-  return callersTable({ size, connections, rounds: seen.get(BARE)?.length ?? 0 }, figuresOf(seen, BARE))
+  const against = (base: string): CallersRatios => {
+    const [without, same] = [figuresOf(seen, base), figuresOf(seen, base + SAME)]
+    return (name) => (authorized.has(name) ? same : without).get(name)?.pairedRatio ?? Number.NaN
+  }
+  const shown = { size, connections, rounds: seen.get(BARE)?.length ?? 0 }
+  return callersTable(shown, figuresOf(seen, BARE), { bare: against(BARE), floor: against(FLOOR) })
 }
 
 /** Starts what is measured; `running` gets each process as soon as it runs. */
@@ -65,22 +73,20 @@ async function startSubjects(
     running.push(one)
     return one
   }
-  const bare = await start(forkScript('proxies/bare.ts', [backend]))
-  const subjects: Subject[] = [
-    { name: BARE, url: `${bare.url}/mcp`, pid: bare.pid },
-    { name: `${BARE}, the same tokens`, url: `${bare.url}/mcp`, pid: bare.pid, authorizations },
-  ]
+  const subjects: Subject[] = []
+  for (const [name, script] of [
+    [BARE, 'proxies/bare.ts'],
+    [FLOOR, 'proxies/floor.ts'],
+  ] as const) {
+    const { url, pid } = await start(forkScript(script, [backend]))
+    subjects.push({ name, url: `${url}/mcp`, pid }, { name: name + SAME, url: `${url}/mcp`, pid, authorizations })
+  }
   if (options.caddy !== undefined) {
     const { url, pid } = await start(startCaddy(options.caddy, backend))
     subjects.push({ name: 'Caddy, anonymous callers', url: `${url}/mcp`, pid })
   }
-  const launchers = [
-    ['extauth', undefined],
-    ...(options.against === undefined ? [] : [['the other extauth', `${options.against}/bin/extauth.cjs`] as const]),
-  ] as const
-  for (const [name, launcher] of launchers) {
-    const found = launcher === undefined ? undefined : path.resolve(launcher)
-    const { url, pid } = await start(startProxyCommand({ backend, issuer, types: ['bearerToken'], launcher: found }))
+  for (const [name, launcher] of launchersOf(options.against)) {
+    const { url, pid } = await start(startProxyCommand({ backend, issuer, types: ['bearerToken'], launcher }))
     subjects.push(
       { name: `${name}, anonymous callers`, url: `${url}/bearerToken`, pid },
       { name: `${name}, ${CALLERS} verified callers`, url: `${url}/verified`, pid, authorizations },

@@ -58,6 +58,8 @@ const server = createServer((request, response) => {
   const body = request.method === 'GET' ? null : request
   pool.dispatch({ path: request.url ?? '/', method: request.method ?? 'GET', headers, body }, new Handler(response))
 })
+// As long as extauth keeps them.
+server.keepAliveTimeout = 75_000
 server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', 4096, () =>
   process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
 )
