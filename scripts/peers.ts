@@ -1,6 +1,7 @@
 import { askAws } from './peers-aws.ts'
 import { editorPeer } from './peers-editor.ts'
 import { gatewaysPeer } from './peers-gateways.ts'
+import { goPeer } from './peers-go.ts'
 import { askProxy } from './keycloak/judge.ts'
 import { askLogin, LOGINS, peerRealm } from './keycloak/login.ts'
 import { companyRealm } from './keycloak/realm.ts'
@@ -169,6 +170,7 @@ try {
       editorPeer(say),
       shellPeer('zsh', say),
       shellPeer('fish', say),
+      goPeer(say),
       gatewaysPeer(say),
       keycloak,
     ],
