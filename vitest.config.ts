@@ -3,14 +3,14 @@ import { fastTests, OWN_WORKER } from './test/support/fast.ts'
 import { TriedAgainReporter } from './test/support/tried-again.ts'
 
 const together = fastTests(import.meta.dirname)
-/** Suites of what clients send and are answered, once more where listeners read and write it themselves. */
+/** Suites of what clients send and are answered, once more where Node reads and writes all of it. */
 const overBothWays = ['test/listen/**/*.test.ts', 'test/proxy/**/*.test.ts']
 
 /**
  * Four projects. `together`: tests that start nothing and wait for nobody (`npm run test:fast` runs these alone).
  * `programs`: those that start other processes, browsers, stores. Files of both share workers, which saves each of them the
  * start of a process and the reading of all modules. `alone`: each file in a worker of its own, because its process is what
- * it looks at. `short way`: listeners answer plain requests themselves.
+ * it looks at. `Node's way`: listeners leave plain requests to Node as well.
  */
 export default defineConfig({
   test: {
@@ -35,7 +35,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'alone', include: [...OWN_WORKER] } },
-      { extends: true, test: { name: 'short way', include: overBothWays, env: { TEST_WAY: 'short' } } },
+      { extends: true, test: { name: "Node's way", include: overBothWays, env: { TEST_WAY: 'node' } } },
     ],
   },
 })

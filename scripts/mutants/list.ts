@@ -36,6 +36,7 @@ import { TENANTS } from './tenants.ts'
 import { TRACES } from './traces.ts'
 import { VERDICTS } from './verdicts.ts'
 import { VOUCHED } from './vouched.ts'
+import { SERVED } from './served.ts'
 import { WIRE } from './wire.ts'
 import { WITHOUT_LOGIN } from './without-login.ts'
 
@@ -56,6 +57,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ISSUING,
   ...WITHOUT_LOGIN,
   ...OUTBOUND,
+  ...SERVED,
   ...WIRE,
   ...LIMITS,
   ...CLUSTER,

@@ -15,3 +15,10 @@ export type Verdict = 'killed' | 'survived' | 'does not load'
 
 /** The file with the mutation in it. */
 export const mutate = ({ find, replace }: Mutation, text: string): string => text.replace(find, () => replace)
+
+/** A row of `within`: rule, what is found, what it becomes, and the tests where they are others than those of most rows. */
+type Row = readonly [rule: string, find: string, replace: string, tests?: readonly string[]]
+
+/** Mutations of lines of one file. */
+export const within = (file: string, most: readonly string[], rows: readonly Row[]): readonly Mutation[] =>
+  rows.map(([rule, find, replace, tests = most]) => ({ rule, file, find, replace, tests }))

@@ -81,7 +81,7 @@ export class Connection<T = unknown> {
     this.#last ??= request
   }
 
-  /** The connection ends with the answer that is being given; at once when nothing was asked for yet. */
+  /** The connection ends with the answer that is being given, or the body that still comes; at once when nothing was asked for yet. */
   closeWhenFree(): void {
     this.#isClosing = true
     // Whoever pipelines asks again for what was not answered (RFC 9112 §9.3.2).
@@ -92,6 +92,7 @@ export class Connection<T = unknown> {
       // It may have promised to stay.
       if (response.headersSent) response.once('close', () => this.socket.destroySoon())
     } else if (this.socket.bytesRead === 0) this.socket.destroy()
+    else if (this.#hasUnreadBody) this.socket.destroySoon()
   }
 
   /** Node's parser gave up, or a deadline of its passed. */
@@ -187,6 +188,8 @@ export class Connection<T = unknown> {
     this.#isOver = true
     this.#waiting.length = 0
     if (this.isBusy) this.#response?.destroy()
+    // The answer came early, and somebody may still read what it was an answer to.
+    else if (this.#request?.complete === false) this.#request.destroy(new Error('aborted'))
   }
 
   #start(request: ClientRequest, response: ClientResponse, kind: RequestKind): void {

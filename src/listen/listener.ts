@@ -7,7 +7,6 @@ import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
-
 import { watchHalfClosed } from './half-closed.ts'
 import { createHttpServer } from './http-server.ts'
 import type { ConnectionLimits } from './refusal.ts'
@@ -80,7 +79,7 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly onCut?: (failure: Failure, served: T) => void
   /** Of all deadlines. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
-  /** Plain requests are read and answered by `wire` instead of Node. Default: none are. */
+  /** Plain requests are read and answered by `wire` instead of Node. Default false. */
   readonly isShort?: boolean | undefined
   readonly log: Log
   readonly metrics?: Metrics
@@ -224,11 +223,13 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     onRefused: (reason) => refusals?.with(reason).add(),
   })
   const unfollow = tls === undefined ? () => {} : followCertificate(server, tls, log)
-  const sweep = setInterval(() => {
+  const look = (): void => {
     const now = steadyClock.now()
     for (const connection of connections) connection.look(now)
+    shortWay?.look()
     limit.look(count())
-  }, SWEEP_MS)
+  }
+  const sweep = setInterval(look, Math.min(SWEEP_MS, deadlines.headersMs))
   sweep.unref()
   const unread = new UnreadBudget(unreadBytes, log, metrics)
   const counting = setInterval(() => unread.look(connections), COUNT_MS)
@@ -275,7 +276,6 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
       await closed
       clearInterval(sweep)
       clearInterval(counting)
-      shortWay?.close()
       unfollow()
     },
   }

@@ -3,17 +3,16 @@ import type { Socket } from 'node:net'
 import { ServedConnection, type ServedDeadlines } from '../wire/index.ts'
 import type { Connection } from './connection.ts'
 
-/** How often deadlines are looked at, in milliseconds, at most. */
-const SWEEP_MS = 1000
 /** Node waits so much longer than it promises in `Keep-Alive`, in milliseconds; who uses the promise to its end is not cut off. */
 const KEEP_ALIVE_SPARE_MS = 1000
 const PLAIN = { expectsContinue: false, isUpgrade: false }
 
 /** The connections of a listener whose requests it reads itself. */
 export interface ShortWay {
+  /** To be called about each second: ends those whose clients take too long. */
+  look(): void
   /** Ends those that have nothing to do. */
   closeIdle(): void
-  close(): void
 }
 
 /**
@@ -32,15 +31,16 @@ export function openShortWay<T>(
   },
 ): ShortWay {
   const { isSecure, deadlines, headerLimitBytes, servesUpgrade, connectionOf } = options
+  const { keepAliveMs } = deadlines
   const event = isSecure ? 'secureConnection' : 'connection'
   const [nodes] = server.listeners(event)
   if (nodes === undefined) throw new Error('no server of HTTP')
   server.off(event, nodes as () => void)
   const open = new Set<ServedConnection>()
   const served = {
-    deadlines: { ...deadlines, keepAliveMs: deadlines.keepAliveMs + KEEP_ALIVE_SPARE_MS },
+    deadlines: { ...deadlines, keepAliveMs: keepAliveMs && keepAliveMs + KEEP_ALIVE_SPARE_MS },
     maxHeadBytes: headerLimitBytes,
-    keepAlive: deadlines.keepAliveMs > 0 ? `timeout=${Math.floor(deadlines.keepAliveMs / 1000)}` : undefined,
+    keepAlive: keepAliveMs > 0 ? `timeout=${Math.floor(keepAliveMs / 1000)}` : undefined,
   }
   server.on(event, (socket: Socket) => {
     const connection = connectionOf(socket)
@@ -66,18 +66,13 @@ export function openShortWay<T>(
     open.add(one)
     socket.once('close', () => open.delete(one))
   })
-  const sweep = setInterval(
-    () => {
+  return {
+    look() {
       const nowMs = performance.now()
       for (const one of open) one.look(nowMs)
     },
-    Math.min(SWEEP_MS, deadlines.headersMs),
-  )
-  sweep.unref()
-  return {
     closeIdle() {
       for (const one of open) one.closeIdle()
     },
-    close: () => clearInterval(sweep),
   }
 }

@@ -22,6 +22,8 @@ export interface AnswerHeadWritten {
   readonly text: string
   readonly isChunked: boolean
   readonly hasBody: boolean
+  /** Bytes of the body, where they are said. */
+  readonly length: number | undefined
   readonly keeps: boolean
 }
 
@@ -40,16 +42,16 @@ export function writeAnswerHead(status: number, headers: readonly string[], cont
   let { keeps } = context
   let hasDate = false
   let hasConnection = false
-  let isFramed = false
   let isChunked = false
+  let length: number | undefined
   for (let index = 0; index < headers.length; index += 2) {
     const raw = headers[index] ?? ''
     const value = headers[index + 1] ?? ''
     const name = checkedName(raw, value)
     text += `${raw}: ${value}\r\n`
     if (name === 'date') hasDate = true
-    else if (name === 'content-length') isFramed = true
-    else if (name === 'transfer-encoding') isFramed = isChunked = true
+    else if (name === 'content-length') length = Number(value)
+    else if (name === 'transfer-encoding') isChunked = true
     else if (name === 'connection') {
       hasConnection = true
       keeps = !CLOSE.test(value)
@@ -58,11 +60,13 @@ export function writeAnswerHead(status: number, headers: readonly string[], cont
   if (!hasDate) text += dateLine()
   if (!hasConnection) text += keeps ? KEEPS : CLOSES
   if (!hasConnection && keeps && context.keepAlive !== undefined) text += `Keep-Alive: ${context.keepAlive}\r\n`
-  if (!hasBody) return { text: `${text}\r\n`, isChunked: false, hasBody, keeps }
-  if (isFramed) return { text: `${text}\r\n`, isChunked, hasBody, keeps }
-  if (context.length !== undefined)
-    return { text: `${text}Content-Length: ${context.length}\r\n\r\n`, isChunked: false, hasBody, keeps }
-  return { text: `${text}Transfer-Encoding: chunked\r\n\r\n`, isChunked: true, hasBody, keeps }
+  if (!hasBody) isChunked = false
+  else if (!isChunked && length === undefined) {
+    ;({ length } = context)
+    isChunked = length === undefined
+    text += isChunked ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`
+  }
+  return { text: `${text}\r\n`, isChunked, hasBody, length, keeps }
 }
 
 /** The head of an interim answer (RFC 9110 §15.2). Throws `WireError` as `writeAnswerHead` does. */

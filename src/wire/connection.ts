@@ -7,6 +7,7 @@ import type { ExchangeControl, ExchangeHandler } from './exchange.ts'
 import type { Framing } from './framing.ts'
 import type { WrittenRequest } from './request-head.ts'
 import { sendRequest } from './send-request.ts'
+import { hear } from './socket-events.ts'
 import { malformed, WireError } from './wire-error.ts'
 
 /** How long an exchange may take, in milliseconds; 0 = no bound. */
@@ -32,6 +33,7 @@ export class WireConnection implements AnswerSink, BodyOwner {
   readonly #owner: ConnectionOwner
   readonly #reader = new AnswerReader(this)
   readonly #deadline: Deadline
+  readonly #unhear: () => void
   #exchange: Exchange | undefined
   #request: WrittenRequest | undefined
   #sender: BodySender | undefined
@@ -47,12 +49,13 @@ export class WireConnection implements AnswerSink, BodyOwner {
     const { firstByteMs, idleMs } = owner.bounds
     this.#deadline = new Deadline(Math.min(firstByteMs || Infinity, idleMs || Infinity, 2 ** 31 - 1), this.#onLate)
     socket.setNoDelay(true)
-    socket
-      .on('data', this.#onData)
-      .on('end', this.#onEnd)
-      .on('error', this.#onError)
-      .on('close', this.#onClose)
-      .on('drain', this.#onDrain)
+    this.#unhear = hear(socket, {
+      onData: this.#onData,
+      onEnd: this.#onEnd,
+      onError: this.#onError,
+      onClose: this.#onClose,
+      onDrain: this.#onDrain,
+    })
   }
 
   /** It was not lost, and nothing has come on it that nobody asked for. */
@@ -206,12 +209,7 @@ export class WireConnection implements AnswerSink, BodyOwner {
     this.#over()
     this.#forget()
     socket.pause()
-    socket
-      .off('data', this.#onData)
-      .off('end', this.#onEnd)
-      .off('error', this.#onError)
-      .off('close', this.#onClose)
-      .off('drain', this.#onDrain)
+    this.#unhear()
     if (rest.length > 0) socket.unshift(rest)
     try {
       exchange.handler.onRequestUpgrade(exchange, head.status, head.fields, socket)

@@ -3,6 +3,8 @@ import type { ReceivedHead } from './received-head.ts'
 import { RequestReader, type RequestSink, type Unread } from './request-reader.ts'
 import { ServedRequest } from './served-request.ts'
 import { type ResponseOwner, ServedResponse } from './served-response.ts'
+import { hear } from './socket-events.ts'
+import { WireError } from './wire-error.ts'
 
 /** Bytes that are not taken and wait for the answers before them, and pieces of them; beyond it nothing more is read. */
 const MAX_WAITING_BYTES = 64 * 1024
@@ -14,7 +16,7 @@ export interface ServedDeadlines {
   readonly headersMs: number
   /** For a whole request; 0 = no bound. */
   readonly requestMs: number
-  /** Between requests. */
+  /** Between requests; 0 = no bound. */
   readonly keepAliveMs: number
 }
 
@@ -55,6 +57,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   readonly #owner: ServedOwner
   readonly #deadlines: ServedDeadlines
   readonly #reader: RequestReader
+  readonly #unhear: () => void
   /** Those whose answers are not out, in their order. */
   readonly #requests: ServedRequest[] = []
   readonly #responses: ServedResponse[] = []
@@ -65,7 +68,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   #waitingBytes = 0
   #hasEnded = false
   #isGone = false
-  /** Since when a head is awaited or comes, or a request is; by `performance.now()`. */
+  /** Since when a request comes or is awaited, by `performance.now()`. */
   #sinceMs = performance.now()
   /** Nothing has come at all. */
   #isFresh = true
@@ -78,12 +81,13 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     this.#deadlines = options.deadlines
     this.keepAlive = options.keepAlive
     this.#reader = new RequestReader(this, options.maxHeadBytes)
-    socket
-      .on('data', this.#onData)
-      .on('end', this.#onEnd)
-      .on('error', this.#onError)
-      .on('close', this.#onClose)
-      .on('drain', this.#onDrain)
+    this.#unhear = hear(socket, {
+      onData: this.#onData,
+      onEnd: this.#onEnd,
+      onError: this.#onError,
+      onClose: this.#onClose,
+      onDrain: this.#onDrain,
+    })
   }
 
   /** To be called about each second. */
@@ -93,9 +97,9 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     const sinceMs = nowMs - this.#sinceMs
     if (this.#reader.isInBody) {
       if (requestMs > 0 && sinceMs >= requestMs) this.#fail(timedOut())
-    } else if (this.#isIdle) {
-      if (sinceMs >= keepAliveMs) this.#socket.destroy()
-    } else if ((this.#isFresh || this.#reader.isInHead) && sinceMs >= headersMs) this.#fail(timedOut())
+    } else if (this.#isFresh || this.#reader.isInHead) {
+      if (sinceMs >= headersMs) this.#fail(timedOut())
+    } else if (this.#isIdle && keepAliveMs > 0 && sinceMs >= keepAliveMs) this.#socket.destroy()
   }
 
   /** Ends the connection when it has nothing to do. */
@@ -105,7 +109,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   onHead(head: ReceivedHead): void {
     this.#serve()
-    const request = new ServedRequest(head, this.#socket, this.#onWanted)
+    const request = new ServedRequest(head, this.#socket, this.#resume)
     const response = new ServedResponse(head.method === 'HEAD', head.keeps, this)
     if (this.#responses.length === 0) response.assignSocket(this.#socket)
     this.#requests.push(request)
@@ -121,6 +125,9 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   onEnd(): void {
     this.#read?.receiveEnd()
+    // Its reader may not have taken all of it yet, and asks for nothing more.
+    this.#resume()
+    this.#sinceMs = performance.now()
     if (this.#responses.length > 0) return
     this.#read = undefined
     this.#rest()
@@ -134,35 +141,35 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     // An idle connection holds nothing of its last request.
     else if (this.#read === request) this.#read = undefined
     const [next] = this.#responses
-    if (!response.keeps) this.#socket.destroySoon()
+    const { keeps } = response
+    if (!keeps) this.#socket.destroySoon()
     else if (next !== undefined) next.assignSocket(this.#socket)
-    else if (this.#waiting !== undefined) this.#handOver(Buffer.concat(this.#waiting))
     else if (request?.complete === true) this.#rest()
     response.close()
+    // Only now: whoever waited for this end may have ended the connection with it.
+    if (keeps && next === undefined && this.#waiting !== undefined && this.#socket.writable)
+      this.#handOver(Buffer.concat(this.#waiting))
   }
 
   readonly #onData = (bytes: Buffer): void => {
     // The rest of a body may be what is waited for before the connection closes.
     if (this.#owner.isOver && !this.#reader.isInBody) return
     if (this.#waiting !== undefined) return this.#wait(bytes)
-    const wasInHead = this.#reader.isInHead
     this.#isFresh = false
+    if (this.#reader.isBetween) this.#sinceMs = performance.now()
     let unread: Unread | undefined
     try {
       unread = this.#reader.read(bytes)
     } catch (error) {
+      if (!(error instanceof WireError)) throw error
       this.#serve()
-      return this.#fail(error as Error)
-    }
-    if (this.#pending !== undefined || (!wasInHead && this.#reader.isInHead)) {
-      this.#sinceMs = performance.now()
-      this.#isIdle = false
+      return this.#fail(error)
     }
     this.#serve()
     if (unread !== undefined) this.#strange(unread)
   }
 
-  readonly #onWanted = (): void => {
+  readonly #resume = (): void => {
     if (this.#socket.isPaused()) this.#socket.resume()
   }
 
@@ -228,12 +235,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   #handOver(bytes: Buffer): void {
     this.#isGone = true
     this.#waiting = undefined
-    this.#socket
-      .off('data', this.#onData)
-      .off('end', this.#onEnd)
-      .off('error', this.#onError)
-      .off('close', this.#onClose)
-      .off('drain', this.#onDrain)
+    this.#unhear()
     this.#owner.stall(false)
     this.#owner.handOver(bytes, this.#hasEnded)
   }

@@ -80,7 +80,7 @@ export class ServedRequest extends Readable implements ClientRequest {
 
   /** The answer is out: what is left of a body that nobody reads, or whose reader has gone, is thrown away. */
   dump(): void {
-    if (this.#isWanted && !this.destroyed) return
+    if (this.readableFlowing !== null && !this.destroyed) return
     this.#isDumped = true
     this.#first = undefined
     this.removeAllListeners('data')

@@ -34,6 +34,8 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   #headers: Record<string, number | string | readonly string[]> | undefined = undefined
   #head: AnswerHeadWritten | undefined = undefined
   #isHeadOut = false
+  /** Bytes of the body so far. */
+  #sent = 0
   #isClosed = false
 
   constructor(isHead: boolean, keeps: boolean, owner: ResponseOwner) {
@@ -173,10 +175,16 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     const head = this.#head
     // A refusal may have been written past it.
     if (socket === null || !socket.writable || head === undefined) return false
+    let body = head.hasBody && data !== undefined ? data : NOTHING
+    this.#sent += body.length
+    if (isOtherThanSaid(head, this.#sent, isEnd)) {
+      // What is too much, or missing, would be taken from the next answer.
+      this.destroy()
+      return false
+    }
     let before = this.#isHeadOut ? '' : head.text
     this.#isHeadOut = true
     let after = ''
-    let body = head.hasBody && data !== undefined ? data : NOTHING
     if (head.isChunked) {
       if (body.length > 0) {
         before += `${body.length.toString(16)}\r\n`
@@ -201,6 +209,9 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     return socket.write(joined(before, body, after), onWritten)
   }
 }
+
+const isOtherThanSaid = ({ isChunked, hasBody, length }: AnswerHeadWritten, sent: number, isEnd: boolean): boolean =>
+  hasBody && !isChunked && length !== undefined && (isEnd ? sent !== length : sent > length)
 
 const bytesOf = (chunk: Buffer | string): Buffer => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
 

@@ -120,6 +120,27 @@ describe('an answer is the same on both ways', () => {
   )
 })
 
+describe('an answer that is not as long as it says', () => {
+  it.each<[string, Serve]>([
+    ['more at once', (_request, response) => void response.writeHead(200, { 'content-length': 2 }).end('abc')],
+    [
+      'more in pieces',
+      (_request, response) => {
+        response.writeHead(200, ['content-length', '2']).write('a')
+        response.write('b')
+        response.write('HTTP/1.1 200 OK')
+        response.end()
+      },
+    ],
+    ['less', (_request, response) => void response.writeHead(200, { 'content-length': 2 }).end('a')],
+    ['nothing', (_request, response) => void response.writeHead(200, { 'content-length': 2 }).end()],
+  ])('ends the connection: %s', async (_what, serve) => {
+    const text = await answersOf(serve, get('/1'), true)
+    expect(text.match(/HTTP/g)?.length ?? 0).toBeLessThan(2)
+    expect(text).not.toMatch(/\r\n\r\n.{3}/)
+  })
+})
+
 /** What Node reads, and the short way does not. */
 const STRANGE = 'PROPFIND /strange HTTP/1.1\r\nHost: h\r\nX: a\r\nx: b\r\n\r\n'
 const say: Serve = (request, response) => void response.end(`[${request.method} ${request.url}]`)

@@ -1,0 +1,164 @@
+import { type Mutation, within } from './mutation.ts'
+
+const WAYS = ['test/listen/ways.test.ts']
+const SERVED_TESTS = ['test/wire/served.test.ts']
+const BODIES = ['test/listen/bodies.test.ts']
+
+/** Whose the requests of a connection are, and whose their answers: the client's side of `wire`. */
+export const SERVED: readonly Mutation[] = [
+  ...within(
+    'src/wire/received-head.ts',
+    ['test/wire/received.test.ts'],
+    [
+      ['a head that is taken has no control characters', 'checkSection(text)\n', '\n'],
+      ['only HTTP/1.1 is taken', 'HTTP\\/1\\.1$/', 'HTTP\\/1\\.[01]$/'],
+      ['only origin-form is taken', '(\\/[', '(['],
+      ['there is one blank in a request line', 'OPTIONS) (', 'OPTIONS) +('],
+      ['fragments are not taken', '\\x22\\x24', '\\x22-\\x24'],
+      ['an upgrade is not taken', "if (typeof fields['upgrade'] === 'string')", 'if (false)'],
+      ['CONNECT asks for another protocol', "text.startsWith('CONNECT ')", 'false'],
+      ['an expectation is not taken', "['expect', ", '['],
+      ['what some take for Connection is not taken', "'proxy-connection', ", ''],
+      ['other words of Connection are not taken', 'if (keeps === undefined)', 'if (false)'],
+    ],
+  ),
+  ...within(
+    'src/wire/request-reader.ts',
+    ['test/wire/received.test.ts'],
+    [
+      ['close is the end', 'this.#keeps ? HEAD : STOPPED', 'HEAD'],
+      [
+        'a head that is not taken is given back with what came in earlier pieces',
+        'Buffer.from(`${text}\\r\\n\\r\\n`, ',
+        'Buffer.from("", ',
+      ],
+      [
+        'a head that is too large is given back with what came in earlier pieces',
+        'Buffer.concat([this.stop(), bytes.subarray(at)])',
+        'bytes.subarray(at)',
+      ],
+      ['trailers of a request are lines', 'checkTrailers(text)', ''],
+      ['a body with a length ends there', 'Math.min(bytes.length, at + this.#left)', 'bytes.length'],
+      ['a request without a body is whole with its head', 'if (body === 0) this.#finish()', ''],
+    ],
+  ),
+  ...within('src/wire/served-connection.ts', WAYS, [
+    [
+      'what is not taken waits for the answers before it',
+      'if (this.#responses.length === 0) return this.#handOver(bytes)',
+      'return this.#handOver(bytes)',
+    ],
+    [
+      'another protocol does not get into the middle of an answer',
+      "if (why !== 'strange' && this.#owner.cutsBefore(why === 'connect' ? undefined : why.upgrade)) return",
+      '',
+      ['test/proxy/hostile-clients.test.ts'],
+    ],
+    [
+      'bytes that come while others wait to be handed over wait behind them',
+      'if (this.#waiting !== undefined) return this.#wait(bytes)',
+      '',
+    ],
+    ['bytes that wait to be handed over are bounded', 'this.#owner.stall(true)', 'void 0'],
+    ['a connection that was handed over is read by one only', 'this.#unhear()', ''],
+    [
+      'an answer has its turn when the one before is out',
+      'if (this.#responses.length === 0) response.assignSocket(this.#socket)',
+      'response.assignSocket(this.#socket)',
+    ],
+    [
+      'a body that breaks off is not a whole one',
+      'if (this.#reader.isInBody) return this.#fail(',
+      'if (this.#reader.isInBody) return void (',
+      ['test/listen/half-closed.test.ts'],
+    ],
+    [
+      'a body is read as fast as it is taken',
+      'if (this.#read?.receive(data) === false) this.#socket.pause()',
+      'this.#read?.receive(data)',
+      ['test/listen/ways.test.ts', 'test/proxy/body-memory.test.ts'],
+    ],
+    [
+      'what a client sends behind a refusal is thrown away',
+      'if (this.#owner.isOver && !this.#reader.isInBody) return',
+      '',
+    ],
+    ['heads have a deadline', 'this.#isFresh || this.#reader.isInHead', 'this.#isFresh'],
+    ['an idle connection has a deadline', '&& sinceMs >= keepAliveMs)', '&& false)'],
+    ['requests have a deadline where one is asked for', '&& sinceMs >= requestMs)', '&& false)', SERVED_TESTS],
+    [
+      'a deadline of a request begins with it',
+      'if (this.#reader.isBetween) this.#sinceMs',
+      'this.#sinceMs',
+      SERVED_TESTS,
+    ],
+    ['an error of ours is none of the client', 'if (!(error instanceof WireError)) throw error', '', SERVED_TESTS],
+    [
+      'an idle connection holds nothing of its last request',
+      'else if (this.#read === request) this.#read = undefined',
+      '',
+      ['test/e2e/kept-tokens.test.ts'],
+    ],
+    ['a body that is read late stops nothing', '    this.#resume()\n', '', BODIES],
+    ['nothing is handed over behind the last answer', '&& this.#socket.writable)', ')', BODIES],
+    ['the last answer ends the connection', 'if (!keeps) this.#socket.destroySoon()\n    else if', 'if'],
+    ['the next answer has its turn', 'next.assignSocket(this.#socket)', 'void 0'],
+    [
+      'whoever reads a body hears that its client has gone',
+      "for (const request of this.#requests) request.destroy(new Error('aborted'))",
+      '',
+      BODIES,
+    ],
+    [
+      'a connection that is being answered is not idle',
+      '!this.#isGone && this.#responses.length === 0 && ',
+      '!this.#isGone && ',
+      ['test/listen/stop.test.ts'],
+    ],
+    [
+      'the last answer to a client that has ended its side ends the connection',
+      'else last.isLast = true',
+      '',
+      ['test/listen/half-closed.test.ts'],
+    ],
+  ]),
+  ...within('src/wire/served-request.ts', BODIES, [
+    [
+      'a body in pieces that nobody reads is thrown away',
+      'this.readableFlowing !== null && !this.destroyed',
+      'this.#isWanted && !this.destroyed',
+    ],
+    [
+      'nobody gets half a body for a whole one',
+      '!this.complete || this.#isWanted',
+      'this.#isWanted',
+      ['test/proxy/body.test.ts'],
+    ],
+    [
+      'nobody gets the end of a body for all of it',
+      'this.#isSplit || this.destroyed',
+      'this.destroyed',
+      ['test/proxy/body.test.ts'],
+    ],
+  ]),
+  ...within('src/listen/short-way.ts', WAYS, [
+    ['who is handed a connection hears that the client has ended its side', "if (hasEnded) socket.emit('end')", ''],
+  ]),
+  ...within('src/wire/answer-writer.ts', WAYS, [
+    [
+      'no header value begins another line of an answer',
+      'if (name === undefined || !isFieldValue(value))',
+      'if (name === undefined)',
+    ],
+    [
+      'an answer without a body has none',
+      '!context.isHead && status >= 200 && status !== 204 && status !== 304',
+      '!context.isHead',
+    ],
+  ]),
+  ...within('src/wire/served-response.ts', WAYS, [
+    ['nothing is written past a refusal', 'socket === null || !socket.writable || head', 'socket === null || head'],
+    ['an answer is no longer than it says', ': sent > length', ': false'],
+    ['an answer is no shorter than it says', 'isEnd ? sent !== length', 'isEnd ? false'],
+  ]),
+]
