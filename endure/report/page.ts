@@ -37,10 +37,13 @@ function runsReportOf(results: readonly RunResult[]): string {
   ].join('\n')
 }
 
+/** A link has no blanks. */
+const pictureOf = (measure: string): string => `endurance-${measure.replaceAll(' ', '-')}.svg`
+
 /** Names and texts of the pictures that the page shows. */
 export const picturesOf = (result: RunResult): readonly (readonly [name: string, svg: string])[] =>
   MEASURES.map(({ name, unit }) => [
-    `endurance-${name}.svg`,
+    pictureOf(name),
     plotOf({
       title: name,
       unit,
@@ -74,21 +77,30 @@ function reportOf(result: RunResult): string {
         ([name, own]) => `| ${name} | ${own.length} | ${own.reduce((sum, one) => sum + one.seconds, 0).toFixed(0)} |`,
       ),
     '',
-    '| growth | of | at first | at the end | per hour | at most in the judged part |',
-    '| --- | --- | ---: | ---: | ---: | ---: |',
-    ...result.growth.map(
-      ({ measure, of, from, to, perHour, bound }) =>
-        `| ${measure} | ${of} | ${from.toFixed(0)} | ${to.toFixed(0)} | ${perHour.toFixed(1)} | ${bound === undefined ? 'not judged' : bound.toFixed(0)} |`,
-    ),
-    '',
+    ...growthOf(result),
     '| keys in Redis | how many | the longest has seconds to live |',
     '| --- | ---: | ---: |',
     ...result.keys.map(({ kind, count, longestSeconds }) => `| \`${kind}\` | ${count} | ${longestSeconds} |`),
     '',
-    ...MEASURES.map(({ name }) => `![${name} over the run](images/endurance-${name}.svg)\n`),
+    ...MEASURES.map(({ name }) => `![${name} over the run](images/${pictureOf(name)})\n`),
   ]
     .join('\n')
     .trimEnd()
+}
+
+/** What was judged: the pictures show the rest. */
+function growthOf({ growth }: RunResult): readonly string[] {
+  const judged = growth.flatMap((one) => (one.bound === undefined ? [] : [{ ...one, bound: one.bound }]))
+  if (judged.length === 0) return []
+  return [
+    '| growth | of | at first | at the end | per hour | at most in the judged part |',
+    '| --- | --- | ---: | ---: | ---: | ---: |',
+    ...judged.map(
+      ({ measure, of, from, to, perHour, bound }) =>
+        `| ${measure} | ${of} | ${from.toFixed(0)} | ${to.toFixed(0)} | ${perHour.toFixed(1)} | ${bound.toFixed(0)} |`,
+    ),
+    '',
+  ]
 }
 
 const duration = (seconds: number): string =>

@@ -20,7 +20,10 @@ const RESULT: RunResult = {
   searched: { pages: 30, values: 900, heapBytes: 90_000_000 },
   changes: { reloads: 60, secrets: 59, keys: 20, providerKeys: 5 },
   faults: [{ name: 'network to STS down', atSeconds: 12, seconds: 5 }],
-  growth: [{ measure: 'memory', of: 'replica-1.1', from: 100, to: 110, perHour: 15, bound: 49, isKept: true }],
+  growth: [
+    { measure: 'memory', of: 'replica-1.1', from: 100, to: 110, perHour: 15, bound: 49, isKept: true },
+    { measure: 'memory', of: 'replica-2.7', from: 70, to: 90, perHour: 99, bound: undefined, isKept: true },
+  ],
   keys: [{ kind: 'v:session', count: 12, longestSeconds: 86_400, endless: 0 }],
   samples: [0, 1_800, 3_600].flatMap((atSeconds) => [
     { atSeconds, of: 'replica-1.1', values: { memory: 100 + atSeconds / 360 } },
@@ -36,6 +39,9 @@ it('puts its report in the place of the one before, and leaves the rest', () => 
   expect(once).toContain('| 503 identity_provider_unavailable | 12 |')
   expect(once).toContain('| `v:session` | 12 | 86400 |')
   expect(once).toContain('| memory | replica-1.1 | 100 | 110 | 15.0 | 49 |')
+  expect(once).not.toContain('replica-2.7')
+  for (const [name] of picturesOf(RESULT)) expect(once).toMatch(new RegExp(`\\(images/${name}\\)`))
+  expect(once).not.toMatch(/\(images\/[^)]* /)
   expect(pageWith(once, { ...RESULT, failures: 0 })).toBe(once.replace('**1 failures.**', '**No failures.**'))
 })
 
