@@ -4,6 +4,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY scripts/build.ts scripts/build.ts
+COPY bin/built.cjs bin/built.cjs
 COPY src src
 COPY lab lab
 RUN node scripts/build.ts && npm prune --omit=dev --omit=optional --ignore-scripts

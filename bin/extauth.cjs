@@ -19,9 +19,6 @@ function start() {
     process.stdout.write(about.name + ' ' + about.version + ' (Node ' + process.versions.node + ')\n')
     return
   }
-  // Loading the program fills memory for young objects that an idle process never needs again; whoever serves lets it
-  // grow again (src/compose/young-generation.ts).
-  require('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
   var fs = require('node:fs')
   var path = require('node:path')
   // What Node has compiled once (and stripped of types) is kept for the next start: half the time, 30 MiB less. Beside the

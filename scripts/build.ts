@@ -1,6 +1,11 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import { type InputOptions, type OutputChunk, rolldown, type RolldownOutput } from 'rolldown'
+
+const { whatIs } = createRequire(import.meta.url)('../bin/built.cjs') as {
+  readonly whatIs: (file: string) => readonly [size: number, mtimeMs: number, sum: string]
+}
 
 // Gives dist/ (or the folder that is named), which runs under plain Node 24 with production dependencies only: few files
 // instead of hundreds, because finding and reading each takes longer than running it (docs/adr/0091). CommonJS, because an
@@ -116,20 +121,15 @@ function licences(chunks: readonly OutputChunk[]): string {
   return `dist/ holds parts of these packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`
 }
 
-/** Every file that this is made of, with its size in bytes and its time: `bin/extauth.cjs` runs a checkout's dist/ while they are the same. */
-function sources(): Record<string, readonly [size: number, mtimeMs: number]> {
+/** Every file that this is made of: `bin/extauth.cjs` runs a checkout's dist/ while they are the same. */
+function sources(): Record<string, readonly [size: number, mtimeMs: number, sum: string]> {
   const names = ['src', 'lab'].flatMap((name) =>
     readdirSync(path.join(root, name), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name))),
   )
   const all = [...names, 'scripts/build.ts', 'package-lock.json']
-  return Object.fromEntries(
-    all.map((name) => {
-      const { size, mtimeMs } = statSync(path.join(root, name))
-      return [name, [size, mtimeMs]]
-    }),
-  )
+  return Object.fromEntries(all.map((name) => [name, whatIs(path.join(root, name))]))
 }
 
 // Before anything is read: what changes meanwhile must not look as if it were part of it.

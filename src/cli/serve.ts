@@ -1,4 +1,4 @@
-import { growYoungGeneration } from '../compose/index.ts'
+import { returnMemoryAtRest } from '../compose/index.ts'
 import type { LoggedCall } from './command.ts'
 
 /** What runs until somebody stops it. */
@@ -19,7 +19,7 @@ export async function serve(
 ): Promise<string> {
   const { stop } = io
   const server = await start()
-  growYoungGeneration()
+  returnMemoryAtRest()
   if (server.said !== '') io.stdout(server.said)
   if (server.reload !== undefined) io.onReload(() => void server.reload?.())
   const signal = await Promise.race([stop, ...(server.ended === undefined ? [] : [server.ended])])

@@ -42,6 +42,7 @@ export function createLook({ cpuMs, heap, collect }: MemoryAtRestOptions): () =>
 /**
  * Gives the memory back that work needed, when there is none any more (docs/adr/0306). V8 collects when something is
  * allocated: without requests what the last of them left behind stays, and the room for young objects stays as large as it was.
+ * Called by whoever has started to serve; what loading the program left is the first to go.
  */
 export function returnMemoryAtRest(): void {
   const look = createLook({

@@ -1,10 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 
 const BIN = path.join(import.meta.dirname, '../../bin')
+const { whatIs } = createRequire(import.meta.url)('../../bin/built.cjs') as {
+  readonly whatIs: (file: string) => readonly [number, number, string]
+}
 let folder: string
 const file = (name: string): string => path.join(folder, name)
 const runs = (): string => execFileSync(process.execPath, [file('bin/extauth.cjs'), 'x'], { encoding: 'utf8' })
@@ -18,13 +22,21 @@ beforeEach(() => {
   writeFileSync(file('src/other.ts'), "export const other = ''")
   writeFileSync(file('dist/main.cjs'), "console.log('dist')")
   const names = ['src/main.ts', 'src/other.ts']
-  const times = names.map((name) => [name, [statSync(file(name)).size, statSync(file(name)).mtimeMs]])
-  writeFileSync(file('dist/sources.json'), JSON.stringify(Object.fromEntries(times)))
+  writeFileSync(
+    file('dist/sources.json'),
+    JSON.stringify(Object.fromEntries(names.map((name) => [name, whatIs(file(name))]))),
+  )
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
 describe('the launcher of a checkout', () => {
   it('runs what was made of the sources while they are the same', () => {
+    expect(runs()).toBe('dist\n')
+  })
+
+  it('runs it too when they were copied, or written again as they were', () => {
+    const { mtime } = statSync(file('src/other.ts'))
+    utimesSync(file('src/other.ts'), mtime, new Date(mtime.getTime() + 1000))
     expect(runs()).toBe('dist\n')
   })
 
