@@ -23,20 +23,22 @@ import { runInspector } from './parts/inspector.ts'
 import { runTokens } from './parts/tokens.ts'
 import { runTraces } from './parts/traces.ts'
 import { runWorkers } from './parts/workers.ts'
+import { runYoung } from './parts/young.ts'
 import { runProcessCost } from './parts/process-cost.ts'
-import { runScale } from './parts/scale.ts'
+import { SCALE_PARTS, type ScaleOptions } from './parts/scale.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|bodies|connections|logins|tokens|aws|workers|inspector|traces|process|scale]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|bodies|connections|logins|tokens|aws|workers|inspector|traces|process|young|scale]
                  [--size BYTES] [--connections N] [--against DIRECTORY] [--caddy FILE]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
 all against the same backend, in alternating rounds. Peers take part when they are installed: npm ci --prefix bench.
 --caddy names the program of Caddy; without it the first on PATH takes part in load and callers, when there is one.
 --size and --connections measure load and callers in this shape only (callers: 1024 and 16 without them).
+scale measures what large numbers cost: routes, reload, callers, streams, logins, registry, workers; scale/routes only that.
 --against measures callers, bodies, connections and the inspector in another checkout of this project as well, in the same
 rounds.
-A full run takes about fifteen minutes and writes the tables of docs/performance.md; --quick under two and writes nothing.
+A full run takes about an hour and writes the tables of docs/performance.md; --quick some minutes, and writes nothing.
 `
 const BARE = 'bare undici'
 const MIB = 1024 * 1024
@@ -78,10 +80,31 @@ const held =
     ? { rounds: 1, loadMs: 500, streams: 200, kept: 500 }
     : { rounds: 3, loadMs: 3000, streams: 1000, kept: 9800 }
 const logins = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
-const scale =
+const young = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 21, roundMs: 600 }
+const scale: ScaleOptions =
   values.quick === true
-    ? { routes: [1, 1000], callers: [100, 2000], rounds: 3, roundMs: 300 }
-    : { routes: [1, 100, 1000, 10_000], callers: [100, 10_000, 100_000], rounds: 15, roundMs: 1500 }
+    ? {
+        routes: [1, 1000],
+        callers: [100, 2000],
+        rounds: 3,
+        roundMs: 300,
+        streams: 1000,
+        loginSeconds: 5,
+        entries: 5000,
+        workersMs: 2000,
+        restMs: 3000,
+      }
+    : {
+        routes: [1, 100, 1000, 10_000],
+        callers: [100, 10_000, 100_000],
+        rounds: 15,
+        roundMs: 1500,
+        streams: 10_000,
+        loginSeconds: 60,
+        entries: 100_000,
+        workersMs: 10_000,
+        restMs: 25_000,
+      }
 const processes = values.quick === true ? { rounds: 1, loadMs: 500 } : { rounds: 5, loadMs: 3000 }
 
 /** Each way to the backend: its name, how to start it, and the paths that are measured through it. */
@@ -178,7 +201,8 @@ const main = async (): Promise<void> => {
     if (peers.length === 0) say('The peers are not installed (npm ci --prefix bench); they are left out.')
     if (caddy === undefined) say('Caddy is not there (--caddy FILE, or on PATH); it is left out.')
     const parts = [machine]
-    const wants = (part: string): boolean => values.only === undefined || values.only === part
+    const wants = (part: string): boolean =>
+      values.only === undefined || values.only === part || part.startsWith(`${values.only}/`)
     const add = (text: string): void => {
       parts.push(text)
       say(`\n${text}`)
@@ -196,8 +220,10 @@ const main = async (): Promise<void> => {
     if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
     if (wants('inspector')) add(await runInspector(generator, backend.url, { ...callers, against: values.against }))
     if (wants('traces')) add(await runTraces(generator, backend.url, callers))
+    if (wants('young')) add(await runYoung(generator, backend.url, young))
     if (wants('process')) add(await runProcessCost(generator, backend.url, processes))
-    if (wants('scale')) add(await runScale(generator, backend.url, scale))
+    for (const [part, run] of Object.entries(SCALE_PARTS))
+      if (wants(`scale/${part}`)) add(await run(generator, backend.url, scale))
     if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))
     if (wants('streams')) parts.push(await runStreams(generator, backend.url))
     if (values.quick !== true && [values.only, only.size, only.connections].every((one) => one === undefined)) {

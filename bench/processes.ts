@@ -201,6 +201,17 @@ export const cpuOf = (pid: number): number => {
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number)
 
+/** A process and all those that it started. */
+export const processesOf = (pid: number): number[] => [pid, ...childrenOf(pid).flatMap(processesOf)]
+
+/** Memory of a process in bytes, of what it shares with others its part. */
+export const shareOf = (pid: number): number =>
+  Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024
+
+/** Files that a process of Node may have open on this machine. */
+export const openFilesLimit = (): number =>
+  Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ?? Infinity)
+
 /** Resident memory of a process in bytes. */
 export const memoryOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024

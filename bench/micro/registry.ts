@@ -21,6 +21,7 @@ import { startRegistry, type AccessPolicy } from '../../src/registry/index.ts'
 import { renderPage } from '../../src/registry/listing/page.ts'
 import { validateItems } from '../../src/registry/parse.ts'
 import { buildSnapshot } from '../../src/registry/listing/snapshot.ts'
+import { registryEntry } from '../registry-entries.ts'
 import { authSection } from '../../src/resources/index.ts'
 
 const ENTRIES = 10_000
@@ -30,7 +31,7 @@ const SEARCH_BUDGET = 2
 const LOG_BUDGET = 1.3
 const PATH = '/registry/default/v0.1/servers'
 /** What many have, what few have, two letters, what nobody has, and what is made of parts that all have. */
-const SEARCHES = ['server', 'server-09999', 'zz', 'nothing', 'the usual lengths'].map(
+const SEARCHES = ['server', 'server-009999', 'zz', 'nothing', 'the usual lengths'].map(
   (text) => `${PATH}?search=${encodeURIComponent(text)}`,
 )
 
@@ -60,18 +61,6 @@ const METRICS: Metrics = {
 const LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const CLOCK = { now: () => Date.now() }
 
-const item = (index: number) => ({
-  $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
-  name: `com.example.bench/server-${String(index).padStart(5, '0')}`,
-  description: 'A server that stands for thousands like it, with a description of the usual length',
-  version: '1.0.0',
-  repository: { url: `https://github.com/example/server-${index}`, source: 'github' },
-  remotes: [{ type: 'streamable-http', url: `https://server-${index}.example.com/mcp` }],
-  packages: [
-    { registryType: 'npm', identifier: `@example/server-${index}`, version: '1.0.0', transport: { type: 'stdio' } },
-  ],
-})
-
 async function oauthAccess(): Promise<{ access: AccessPolicy; token: string }> {
   const identity = await startLabIdentityProvider({
     port: 0,
@@ -99,7 +88,7 @@ async function oauthAccess(): Promise<{ access: AccessPolicy; token: string }> {
 }
 
 async function serve(variant: Variant): Promise<Started> {
-  const items = Array.from({ length: ENTRIES }, (_, index) => item(index))
+  const items = Array.from({ length: ENTRIES }, (_, index) => registryEntry(index))
   const snapshot = await buildSnapshot(await validateItems(items, 'bench', 0))
   if (variant.startsWith('bare')) {
     const text = renderPage(snapshot, { limit: 30 })

@@ -1,11 +1,7 @@
-import { authConfig, configFolder, freePort, proxyConfig } from '../../test/e2e/run.ts'
-import { extauth } from '../../test/e2e/process.ts'
-import { claimsOfNow, newSigningKey } from '../../test/e2e/authserver/fleet.ts'
-import { LIMITS, logIn, type LoginRig, redeem, register, type Tokens, upstreamOf } from '../../test/authserver/rig.ts'
-import { startIdp } from '../../test/upstreams/idp.ts'
+import type { Tokens } from '../../test/authserver/rig.ts'
 import { createSockets } from '../../test/support/sockets.ts'
-import { TLS } from '../../test/support/tls.ts'
 import { startIssuer } from '../callers.ts'
+import { loginAt, loginRoute, startLoginProxy } from '../login-proxy.ts'
 import { measureLoad, type Subject } from '../measure.ts'
 import { cpuOf, type Generator, memoryOf } from '../processes.ts'
 import { loginsTable } from '../report.ts'
@@ -32,54 +28,18 @@ export async function runLogins(generator: Generator, backend: string, options: 
   const sockets = createSockets()
   const issuer = await startIssuer()
   try {
-    const idp = await startIdp(sockets)
-    idp.claims = claimsOfNow()
-    const url = `http://127.0.0.1:${await freePort()}`
-    const folder = await configFolder({
-      'secrets/idp/secret': 'of us',
-      'secrets/idp/ca': TLS.ca.toString(),
-      'secrets/as/hmac': Buffer.alloc(32, 0xa5),
-      'secrets/as/signing': newSigningKey(),
-      'secrets/bench/token': 'a-token',
-      'as.json': authConfig('as', {
-        type: 'embeddedAuthServer',
-        embeddedAuthServer: {
-          issuer: url,
-          upstreamProviders: [upstreamOf(idp)],
-          hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
-          signingKeySecretRefs: [{ name: 'as', key: 'signing' }],
-          limits: LIMITS,
-        },
-      }),
-      'bearer.json': authConfig('bearer', {
-        type: 'bearerToken',
-        bearerToken: { tokenSecretRef: { name: 'bench', key: 'token' } },
-      }),
-      'inject.json': authConfig('inject', { type: 'upstreamInject', upstreamInject: { providerName: 'corp' } }),
-      'proxy.json': proxyConfig({ secretsDirectory: './secrets', routes: routesTo(backend, url, issuer) }),
-    })
-    sockets.closing({ close: folder.remove })
-    const args = ['--config', folder.directory, '--listen', url.replace('http://', ''), '--admin', '127.0.0.1:0']
-    const proxy = extauth(['proxy', ...args])
-    sockets.closing({ close: () => (proxy.process.kill('SIGKILL'), proxy.ended) })
-    await proxy.line('listening')
-    const pid = proxy.process.pid ?? 0
+    const proxy = await startLoginProxy(sockets, (url) => routesTo(backend, url, issuer))
+    const { url, pid } = proxy
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS))
     const idleMiB = memoryOf(pid) / (1024 * 1024)
 
     const logins = async (path: string, count: number) => {
-      const rig = rigOf(idp, url, `${url}${path}`)
-      const client = await register(rig)
+      const logIn = await proxy.client(path)
       const tokens: Tokens[] = []
       const startedAt = performance.now()
       const before = cpuOf(pid)
       const worker = async (): Promise<void> => {
-        while (tokens.length < count) {
-          const { answer, pkce } = await logIn(rig, client)
-          const response = await redeem(rig, client, answer.get('code') ?? '', pkce)
-          if (response.status !== 200) throw new Error(`a login failed: ${await response.text()}`)
-          tokens.push((await response.json()) as Tokens)
-        }
+        while (tokens.length < count) tokens.push(await logIn())
       }
       await Promise.all(Array.from({ length: AT_ONCE }, worker))
       const perSecond = (1000 * tokens.length) / (performance.now() - startedAt)
@@ -120,14 +80,6 @@ export async function runLogins(generator: Generator, backend: string, options: 
 const ratio = (figures: Awaited<ReturnType<typeof measureLoad>>, name: string): number =>
   figures.get(name)?.pairedRatio ?? Number.NaN
 
-const rigOf = (idp: LoginRig['idp'], issuer: string, resource: string): LoginRig => ({
-  issuer,
-  idp,
-  clock: Date,
-  resources: [{ url: resource }],
-  server: { addresses: { authorizeUrl: `${issuer}/oauth/authorize` } },
-})
-
 function routesTo(backend: string, url: string, issuer: { readonly url: string; readonly audience: string }) {
   const foreign = {
     mode: 'oauth',
@@ -144,20 +96,9 @@ function routesTo(backend: string, url: string, issuer: { readonly url: string; 
       ],
     },
   }
-  const route = (name: string, config: string, more: object) => ({
-    name,
-    path: `/${name}`,
-    target: `${backend}/mcp`,
-    externalAuthConfigRef: { name: config },
-    ...more,
-  })
-  const login = (name: string) => ({
-    resourceUrl: `${url}/${name}`,
-    authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' },
-  })
   return [
-    route('foreign', 'bearer', { auth: foreign }),
-    route('own', 'bearer', login('own')),
-    route('inject', 'inject', login('inject')),
+    loginRoute('foreign', 'bearer', { target: `${backend}/mcp`, auth: foreign }),
+    loginRoute('own', 'bearer', { target: `${backend}/mcp`, ...loginAt(url, 'own') }),
+    loginRoute('inject', 'inject', { target: `${backend}/mcp`, ...loginAt(url, 'inject') }),
   ]
 }

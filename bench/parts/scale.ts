@@ -5,12 +5,24 @@ import { startIssuer } from '../callers.ts'
 import { figuresOf, loadRounds, type Subject } from '../measure.ts'
 import { type Generator, memoryOf, type Running, startProxyCommand } from '../processes.ts'
 import { type Amounts, scaleTable } from '../report.ts'
+import { runIdleStreams } from '../scale/idle-streams.ts'
+import { runLoginRate } from '../scale/login-rate.ts'
+import { runRegistrySize } from '../scale/registry-size.ts'
+import { runWorkersMemory } from '../scale/workers-memory.ts'
 
 export interface ScaleOptions {
   readonly routes: readonly number[]
   readonly callers: readonly number[]
   readonly rounds: number
   readonly roundMs: number
+  readonly streams: number
+  /** For how long logins come. */
+  readonly loginSeconds: number
+  readonly entries: number
+  /** Load on workers. */
+  readonly workersMs: number
+  /** Without work, until what it needed is given back (docs/adr/0306). */
+  readonly restMs: number
 }
 
 const SHAPE = { size: 1024, connections: 16 }
@@ -146,15 +158,22 @@ async function reload(generator: Generator, backend: string, count: number): Pro
   }
 }
 
-/** What numbers of routes and callers cost. Gives tables. */
-export async function runScale(generator: Generator, backend: string, options: ScaleOptions): Promise<string> {
-  const routes = await byRoutes(generator, backend, options)
-  const reloaded = await reload(generator, backend, options.routes.at(-1) ?? 1)
-  const { verified, exchanged } = await byCallers(generator, backend, options)
-  return [
-    scaleTable('routes', 'routes, each in turn', routes),
-    reloaded,
-    scaleTable('verified callers', '`bearerToken`, callers in turn', verified),
-    scaleTable('callers whose tokens are exchanged', '`tokenExchange`, callers in turn', exchanged),
-  ].join('\n\n')
+/** What large numbers of things cost, by what there is much of. Each gives what it found as text. */
+export const SCALE_PARTS: Readonly<
+  Record<string, (generator: Generator, backend: string, options: ScaleOptions) => Promise<string>>
+> = {
+  routes: async (generator, backend, options) =>
+    scaleTable('routes', 'routes, each in turn', await byRoutes(generator, backend, options)),
+  reload: (generator, backend, { routes }) => reload(generator, backend, routes.at(-1) ?? 1),
+  async callers(generator, backend, options) {
+    const { verified, exchanged } = await byCallers(generator, backend, options)
+    return [
+      scaleTable('verified callers', '`bearerToken`, callers in turn', verified),
+      scaleTable('callers whose tokens are exchanged', '`tokenExchange`, callers in turn', exchanged),
+    ].join('\n\n')
+  },
+  streams: (generator, backend, options) => runIdleStreams(generator, backend, options),
+  logins: (_generator, backend, { loginSeconds }) => runLoginRate(backend, loginSeconds),
+  registry: (_generator, _backend, options) => runRegistrySize(options),
+  workers: (generator, backend, options) => runWorkersMemory(generator, backend, options),
 }
