@@ -91,8 +91,8 @@ export interface ProxyOptions {
   readonly inspector?: 'heads' | 'bodies'
   /** Default: all of them. */
   readonly types?: readonly MeasuredType[]
-  /** So many routes more, at `/r0` and on, all with `bearerToken`. Default 0. */
-  readonly moreRoutes?: number
+  /** So many routes in the place of those, at `/r0` and on, all with `bearerToken`: as many as there may be. */
+  readonly manyRoutes?: number
   /** Documents beside these, and lines of routes that refer to them. */
   readonly documents?: readonly string[]
   readonly routes?: readonly string[]
@@ -112,13 +112,13 @@ const verifiedRoute = (backend: string, { url, audience }: { url: string; audien
   `    - { name: verified, path: /verified, target: "${backend}/mcp", externalAuthConfigRef: { name: bearertoken }, auth: { mode: oauth, oauth: { resourceUrl: "${audience}", providers: [{ name: bench, issuerUrl: "${url}", audience: "${audience}", jwksUrl: "${url}/jwks", allowPrivateIP: true }] } } }\n`
 
 const manifests = (options: ProxyOptions): string => {
-  const { backend, issuer, types = MEASURED_TYPES, moreRoutes = 0, documents = [], adminPort = 0 } = options
+  const { backend, issuer, types = MEASURED_TYPES, manyRoutes, documents = [], adminPort = 0 } = options
   const auths = types.map(
     (type) =>
       `apiVersion: extauth.dev/v1alpha1\nkind: MCPExternalAuthConfig\nmetadata: { name: ${type.toLowerCase()} }\nspec:\n  type: ${type}\n${authOf(type)}`,
   )
   const many = Array.from(
-    { length: moreRoutes },
+    { length: manyRoutes ?? 0 },
     (_, at) =>
       `    - { name: r${at}, path: /r${at}, target: "${backend}/mcp", externalAuthConfigRef: { name: bearertoken } }\n`,
   )
@@ -126,7 +126,7 @@ const manifests = (options: ProxyOptions): string => {
     (type) =>
       `    - { name: ${type.toLowerCase()}, path: /${type}, target: "${backend}/mcp", externalAuthConfigRef: { name: ${type.toLowerCase()} } }\n`,
   )
-  const proxy = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: { name: bench }\nspec:\n  listen: { address: "127.0.0.1:0" }\n  admin: { address: "127.0.0.1:${adminPort}" }\n  secretsDirectory: ./secrets\n  auth: { mode: anonymous }\n  routes:\n${[...routes, ...many, ...(options.routes ?? [])].join('')}`
+  const proxy = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: { name: bench }\nspec:\n  listen: { address: "127.0.0.1:0" }\n  admin: { address: "127.0.0.1:${adminPort}" }\n  secretsDirectory: ./secrets\n  auth: { mode: anonymous }\n  routes:\n${[...(manyRoutes === undefined ? routes : many), ...(options.routes ?? [])].join('')}`
   return [...auths, ...documents, issuer === undefined ? proxy : proxy + verifiedRoute(backend, issuer)].join('---\n')
 }
 

@@ -60,7 +60,7 @@ async function byRoutes(generator: Generator, backend: string, options: ScaleOpt
   try {
     const amounts: Amount[] = []
     for (const count of options.routes) {
-      const proxy = await startProxyCommand({ backend, types: ['bearerToken'], moreRoutes: count })
+      const proxy = await startProxyCommand({ backend, types: ['bearerToken'], manyRoutes: count })
       running.push(proxy)
       const name = `${count} routes`
       // Not in the order in which they were made: their memory would be.
@@ -135,7 +135,7 @@ async function longestUntil(over: AbortSignal, url: string): Promise<number> {
 /** A reload with `count` routes: how long it takes, what it costs, and how long requests wait meanwhile. */
 async function reload(generator: Generator, backend: string, count: number): Promise<string> {
   const adminPort = await freePort()
-  const proxy = await startProxyCommand({ backend, types: ['bearerToken'], moreRoutes: count, adminPort })
+  const proxy = await startProxyCommand({ backend, types: ['bearerToken'], manyRoutes: count, adminPort })
   try {
     const ask = { kind: 'load', url: `${proxy.url}/r0`, size: 1024, connections: 1 } as const
     await generator.ask({ ...ask, ms: WARM_MS })
