@@ -1,4 +1,4 @@
-import { measureLoad, type Subject } from '../measure.ts'
+import { type LoadFigures, measureLoad, type Subject } from '../measure.ts'
 import { type Generator, memoryOf, type Running, startProxyCommand } from '../processes.ts'
 import { table } from '../report.ts'
 
@@ -42,20 +42,20 @@ export async function runYoung(
     const idle = memory()
     for (const subject of subjects)
       for (const shape of SHAPES) await generator.ask({ kind: 'load', ...shape, ms: WARM_MS, ...subject })
-    const costs = []
+    const costs: ReadonlyMap<string, LoadFigures>[] = []
     for (const shape of SHAPES)
       costs.push(await measureLoad(generator, subjects, 'default', { ...shape, ms: roundMs }, rounds))
     const loaded = memory()
     await wait(REST_MS)
     const rested = memory()
-    const rows = subjects.map(({ name }, at) => [
-      name,
-      ...costs.flatMap((figures) => {
+    const rows = subjects.map(({ name }, at) => {
+      const cost = costs.flatMap((figures) => {
         const { cpuMicros = Number.NaN, pairedRatio = Number.NaN } = figures.get(name) ?? {}
         return [cpuMicros.toFixed(1), pairedRatio.toFixed(2)]
-      }),
-      ...[idle, loaded, rested].map((held) => (held[at] ?? Number.NaN).toFixed(0)),
-    ])
+      })
+      const held = [idle, loaded, rested].map((all) => (all[at] ?? Number.NaN).toFixed(0))
+      return [name].concat(cost, held)
+    })
     const head = ['semi-space at most', ...SHAPES.flatMap(({ connections }) => [`µs, ${connections} connections`, '×'])]
     return `**Room for young objects** (1 KiB POST to \`bearerToken\`, ${rounds} rounds; memory in MiB)\n\n${table([...head, 'idle', 'after the load', 'half a minute later'], rows)}`
   } finally {
