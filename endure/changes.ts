@@ -81,7 +81,9 @@ async function untilTakenOver(
     // Who is down, stands still or has no time cannot take anything over.
     const now = performance.now()
     const isOn = faults.spans.some(({ name, parts, until }) =>
-      name === STALL ? (until ?? now) > now - STALLED_MS : until === undefined && parts.includes('replica'),
+      name === STALL
+        ? (until ?? now) > now - STALLED_MS
+        : until === undefined && parts.some((part) => part === 'replica' || part === 'drain'),
     )
     if (!isOn) left -= POLL_MS
     if (left > 0) continue

@@ -28,7 +28,7 @@ export interface Current {
 }
 
 const ROLE = 'arn:cloud:iam::000000000000:role/lab-'
-const ALWAYS: readonly Part[] = ['backend', 'replica', 'pause', 'descriptors', 'clock']
+const ALWAYS: readonly Part[] = ['backend', 'replica', 'drain', 'pause', 'descriptors', 'clock']
 
 /** Nobody behind the proxies is asked for what is found elsewhere. */
 export const needsOf = (profile: Profile, more: readonly Part[] = []): readonly Part[] => [

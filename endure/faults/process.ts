@@ -18,7 +18,7 @@ const POLL_MS = 20
 
 const replicaEnds = (signal: 'SIGKILL' | 'SIGTERM'): Fault => ({
   name: `replica ${signal}`,
-  parts: ['replica', 'own server'],
+  parts: [signal === 'SIGTERM' ? 'drain' : 'replica', 'own server'],
   lastsMs: [7_000, 9_000],
   async begin({ replicas: [, other] }) {
     const ended = other.end(signal)

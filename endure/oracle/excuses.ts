@@ -7,6 +7,7 @@ export const PARTS = [
   'backend',
   'store',
   'replica',
+  'drain',
   'own server',
   'pause',
   'descriptors',
@@ -33,8 +34,8 @@ export interface FaultSpan {
 interface Excuse {
   /** `status reason` that the product may answer with. */
   readonly refusals: readonly string[]
-  /** Whether an answer may be cut, or a connection lost. */
-  readonly cut: boolean
+  /** Whether an answer may be cut, or a connection lost; `late`: only one that has had its time (`--drain-grace`), or no head. */
+  readonly cut: boolean | 'late'
   /** How long after the fault, in milliseconds: the product promises service 2 s after a service is well. */
   readonly graceMs: number
 }
@@ -59,6 +60,8 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   },
   store: { refusals: ['503 store_unavailable'], cut: false, graceMs: 8_000 },
   replica: { refusals: ['503 draining'], cut: true, graceMs: 2_000 },
+  // A connection may be closed while a request is on its way to it. An answer that has begun is not cut short.
+  drain: { refusals: ['503 draining'], cut: 'late', graceMs: 2_000 },
   // Where the proxy's own authorization server is the backend's as well, it is a provider like any other.
   'own server': { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
   // A process that stood still finds all its deadlines over when it goes on.
@@ -140,7 +143,12 @@ export function unwell(
 export const excusesRefusal = (parts: readonly Part[], status: number, reason: string): boolean =>
   parts.some((part) => EXCUSES[part].refusals.includes(`${status} ${reason}`))
 
-export const excusesCut = (parts: readonly Part[]): boolean => parts.some((part) => EXCUSES[part].cut)
+/** With a second less than the replicas are given, for clocks that do not start together. */
+const DRAIN_MS = 4_000
+
+/** Whether an answer may be cut because of one of the parts, so long after its request; `hasBegun`: its head had come. */
+export const excusesCut = (parts: readonly Part[], tookMs: number, hasBegun: boolean): boolean =>
+  parts.some((part) => (EXCUSES[part].cut === 'late' ? !hasBegun || tookMs >= DRAIN_MS : EXCUSES[part].cut))
 
 /** How long after its end a token is taken, for clocks that go differently: the product's default. */
 const TOLERATED_MS = 5_000

@@ -26,11 +26,11 @@ const LONGEST_TO_HEAD_MS = 10_000
 export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[]): Verdict {
   const parts = unwell(spans, call.needs, call.startedAt, outcome.endedAt)
   const where = `${call.caller} at ${call.route} (${call.id})`
+  const tookMs = outcome.endedAt - call.startedAt
   if (outcome.cut !== undefined) {
-    if (excusesCut(parts)) return undefined
+    if (excusesCut(parts, tookMs, outcome.status > 0)) return undefined
     return ['answer cut without a reason', `${where}: ${outcome.cut} after status ${outcome.status}`]
   }
-  const tookMs = outcome.endedAt - call.startedAt
   if (parts.length === 0 && tookMs > (outcome.status === 0 ? LONGEST_TO_HEAD_MS : LONGEST_MS))
     return ['late answer', `${where}: ${outcome.status} after ${Math.round(tookMs / 1_000)} s`]
   if (outcome.status >= 400) return judgeRefusal(call, outcome, parts, where)

@@ -123,6 +123,13 @@ describe('a fault', () => {
       expect(found(callOf({ refusal: ['401 invalid_token'] }), outcomeOf(), [part])).toBe('served who must be refused')
   })
 
+  it('excuses, when a replica is asked to end, no answer that has begun and is cut before its time', () => {
+    const cut = (status: number, endedAt: number) =>
+      found(callOf({ needs: ['drain'] }), outcomeOf({ cut: 'ECONNRESET', status, endedAt }), ['drain'])
+    expect(cut(200, 1_900)).toBe('answer cut without a reason')
+    expect([cut(0, 1_900), cut(200, 6_100)]).toEqual([undefined, undefined])
+  })
+
   it('excuses for its grace after its end, and no longer', () => {
     let now = 0
     const log = createFaultLog(() => now)
