@@ -15,6 +15,7 @@ const CLOCK_MS = 30_000
 /** Far more than `--drain-grace` and what may be in flight. */
 const LONGEST_END_MS = 60_000
 const POLL_MS = 20
+const [FAILOVER_MS, FAILOVER_POLL_MS] = [60_000, 500]
 
 const replicaEnds = (signal: 'SIGKILL' | 'SIGTERM'): Fault => ({
   name: `replica ${signal}`,
@@ -112,10 +113,21 @@ const masterGone = (how: 'killed' | 'stopped'): Fault => ({
   parts: STORE,
   lastsMs: [6_000, 10_000],
   async begin({ store }) {
-    const node = store.deployment.nodes[(await store.master()) ?? 0]
-    if (how === 'killed') await node?.kill()
-    else node?.pause()
-    return () => (how === 'killed' ? node?.restart() : node?.resume())
+    const index = (await store.master()) ?? 0
+    const node = store.deployment.nodes[index]
+    if (how === 'stopped') {
+      node?.pause()
+      return () => node?.resume()
+    }
+    await node?.kill()
+    return async () => {
+      // It comes back with nothing. Were it master still, all would be lost: what a Redis without persistence must not do.
+      for (let left = FAILOVER_MS; left > 0; left -= FAILOVER_POLL_MS) {
+        if (((await store.master()) ?? index) !== index) break
+        await delay(FAILOVER_POLL_MS)
+      }
+      await node?.restart()
+    }
   },
 })
 

@@ -76,6 +76,8 @@ export async function openConfiguration(
       usernameSecretRef: await secret('endure-redis', 'username', store.user.username),
       passwordSecretRef: await secret('endure-redis', 'password', store.user.password),
     },
+    // What was answered is not lost with a master: nobody who has logged in is asked to do it again.
+    waitReplicas: 1,
     sentinelConfig: { masterName: store.masterName, sentinelAddrs: store.sentinelAddresses },
   }
   const storage = { type: 'kvstore', kvstore }

@@ -44,11 +44,15 @@ export async function openStore(): Promise<Store> {
   const gates = [...nodeGates, ...sentinelGates]
 
   const master = async (): Promise<number | undefined> => {
+    let [found, most]: [number | undefined, number] = [undefined, -1]
     for (const [index, { port }] of deployment.nodes.entries()) {
       const role = await operate(port, ['ROLE']).catch(() => undefined)
-      if (Array.isArray(role) && role[0] === 'master') return index
+      if (!Array.isArray(role) || role[0] !== 'master') continue
+      // One that was away thinks so, too, until a sentinel tells it; nobody follows it.
+      const followers = (role[2] as readonly unknown[]).length
+      if (followers > most) [found, most] = [index, followers]
     }
-    return undefined
+    return found
   }
   const portOfMaster = async (): Promise<number | undefined> => {
     const index = await master()
