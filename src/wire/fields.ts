@@ -58,7 +58,7 @@ function nameOf(raw: string): Name | undefined {
 const LEAST_PART = 13
 
 /** The same text, as a part of no other. */
-export const copied = (text: string): string =>
+const copied = (text: string): string =>
   text.length < LEAST_PART ? text : Buffer.from(text, 'latin1').toString('latin1')
 
 /** Throws `WireError` for a section with a character that stands in none, or with a CR or LF by itself. */
@@ -66,13 +66,21 @@ export function checkSection(text: string): void {
   if (!SECTION.test(text)) throw malformed('a control character in the head')
 }
 
+/** The bytes of a section, from which each of its lines is read once more as a text of its own. */
+export interface OwnLines {
+  readonly bytes: Buffer
+  /** Where the section begins in them. */
+  readonly from: number
+  /** Gets the lines as they stand, flat (name, value, …). */
+  readonly lines: string[]
+}
+
 /**
  * The field lines of a checked section from `at` on (RFC 9112 §5): `name:` without blanks before the colon, no folding.
  * Throws `WireError` for any other line, and for more than 256.
- * @param each takes the lines as they stand, flat (name, value, …), each a text of its own; a name that stands twice is then
- *   refused as well
+ * @param own a name that stands twice is then refused as well
  */
-export function readFields(text: string, at: number, each?: string[]): Fields {
+export function readFields(text: string, at: number, own?: OwnLines): Fields {
   const fields = new NoPrototype()
   let lines = 0
   while (at < text.length) {
@@ -83,13 +91,15 @@ export function readFields(text: string, at: number, each?: string[]): Fields {
     const raw = colon === -1 || colon > end ? '' : text.slice(at, colon)
     const name = nameOf(raw)
     if (name === undefined) throw malformed('a header line without a name')
-    let value = trimmed(text, colon + 1, end)
-    if (each !== undefined) {
+    const start = afterBlanks(text, colon + 1, end)
+    const stop = beforeBlanks(text, start, end)
+    if (own === undefined) add(fields, name.name, text.slice(start, stop))
+    else {
       if (fields[name.name] !== undefined) throw malformed('a name twice')
-      value = copied(value)
-      each.push(name.raw, value)
+      const value = own.bytes.toString('latin1', own.from + start, own.from + stop)
+      own.lines.push(name.raw, value)
+      fields[name.name] = value
     }
-    add(fields, name.name, value)
     at = end + 2
   }
   return fields
@@ -102,15 +112,18 @@ function add(fields: Fields, name: string, value: string): void {
   else known.push(value)
 }
 
-/**
- * Without the blanks around it, which are not part of the value. A tab behind it is one as well, but parsers differ about
- * that: to Node's, `chunked` with a tab behind it is another coding.
- */
-function trimmed(text: string, start: number, end: number): string {
+// The blanks around a value are not part of it.
+
+function afterBlanks(text: string, start: number, end: number): number {
   while (start < end && isBlank(text.charCodeAt(start))) start++
+  return start
+}
+
+/** A tab behind a value is a blank as well, but parsers differ about that: to Node's, `chunked` with one is another coding. */
+function beforeBlanks(text: string, start: number, end: number): number {
   while (end > start && text.charCodeAt(end - 1) === SPACE) end--
   if (end > start && text.charCodeAt(end - 1) === TAB) throw malformed('a tab behind a header value')
-  return text.slice(start, end)
+  return end
 }
 
 const isBlank = (code: number): boolean => code === SPACE || code === TAB

@@ -1,4 +1,4 @@
-import { checkSection, copied, type Fields, readFields } from './fields.ts'
+import { checkSection, type Fields, readFields } from './fields.ts'
 import { requestFramingOf } from './framing.ts'
 import { WireError } from './wire-error.ts'
 
@@ -34,29 +34,36 @@ const STRANGE = ['expect', 'proxy-connection', 'set-cookie'] as const
  * whether it is legal or not: a request line in any other form, control characters, a name that stands twice, framing that is refused (see
  * `requestFramingOf`), `Connection` that says anything but `close` or `keep-alive`, and whatever asks for more than an
  * answer.
+ * @param bytes hold it from `from` on; what is kept of it is read from them and not a part of `text`
  */
-export function readReceivedHead(text: string): ReceivedHead | Strange {
+export function readReceivedHead(
+  text: string,
+  bytes: Buffer = Buffer.from(text, 'latin1'),
+  from = 0,
+): ReceivedHead | Strange {
   try {
-    return readHead(text)
+    return readHead(text, bytes, from)
   } catch (error) {
     if (error instanceof WireError) return 'strange'
     throw error
   }
 }
 
-function readHead(text: string): ReceivedHead | Strange {
+function readHead(text: string, bytes: Buffer, from: number): ReceivedHead | Strange {
   checkSection(text)
   const end = text.indexOf('\r\n')
   const match = REQUEST_LINE.exec(end === -1 ? text : text.slice(0, end))
   if (match === null) return text.startsWith('CONNECT ') ? 'connect' : 'strange'
-  const [, method = '', target = ''] = match
+  const [, method = '', asked = ''] = match
   const lines: string[] = []
-  const fields = readFields(text, end === -1 ? text.length : end + 2, lines)
+  const fields = readFields(text, end === -1 ? text.length : end + 2, { bytes, from, lines })
   if (typeof fields['upgrade'] === 'string') return { upgrade: fields['upgrade'] }
   for (const name of STRANGE) if (fields[name] !== undefined) return 'strange'
   const keeps = keepsOf(fields['connection'])
   if (keeps === undefined) return 'strange'
-  return { method, target: copied(target), lines, fields, body: requestFramingOf(fields), keeps }
+  const targetAt = from + method.length + 1
+  const target = bytes.toString('latin1', targetAt, targetAt + asked.length)
+  return { method, target, lines, fields, body: requestFramingOf(fields), keeps }
 }
 
 const TAB = 0x09

@@ -109,7 +109,7 @@ export class RequestReader {
       this.#heads.next = bytes.length
       return canBecomeHead(this.#heads.held, before) ? undefined : { why: 'strange', bytes: this.stop() }
     }
-    const head = readReceivedHead(text)
+    const head = before === 0 ? readReceivedHead(text, bytes, at) : readReceivedHead(text)
     if (typeof head === 'object' && 'method' in head) {
       this.#begin(head)
       return undefined
