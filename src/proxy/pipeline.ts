@@ -35,7 +35,8 @@ export async function runPipeline(
   trace?.known(known)
   if (inbound.gone) return undefined // its body would never come
   sessions.bind(known) // whose session it is
-  inbound.body = matched.body = await bodyOf(matched, inbound, bodyWatch) // only now: nobody unknown makes us keep anything
+  const body = bodyOf(matched, inbound, bodyWatch) // only now: nobody unknown makes us keep anything
+  inbound.body = matched.body = body instanceof Promise ? await body : body
   const attempts = new Attempts(matched.body)
   for (const attempt of attempts) {
     inbound.attempts = attempt.number
