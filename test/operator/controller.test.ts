@@ -1,43 +1,14 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { openMetrics } from '../../src/report/metrics.ts'
 import type { KubeObject } from '../../src/kube/index.ts'
-import { type Controller, createController } from '../../src/operator/controller.ts'
-import { ownTypes } from '../../src/operator/index.ts'
 import { onlyThatItIs } from '../../src/operator/observed.ts'
-import { silentLog } from '../kube/manual-timers.ts'
 import { createFakeCluster, type FakeCluster } from './fake-cluster.ts'
+import { conditionOf, object } from './objects.ts'
+import { closeAll, type Closers, openController, startController } from './start-controller.ts'
 
-const closers: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close()
-})
+const closers: Closers = []
+afterEach(() => closeAll(closers))
 
-/** A controller that leads, before its first look. */
-function startController({ client }: FakeCluster, metrics = openMetrics()): Controller {
-  const controller = createController({
-    client,
-    types: ownTypes('extauth.dev'),
-    settings: { apiGroup: 'extauth.dev', image: 'mcp-extauth:test', restrictPodTemplate: false, secretsByLabel: false },
-    namespace: undefined,
-    watchSecrets: false,
-    ownsKinds: true,
-    writesStatus: true,
-    isLeader: () => true,
-    instance: 'test',
-    clock: { now: () => Date.now() },
-    log: silentLog,
-    metrics,
-  })
-  closers.push(() => controller.close())
-  return controller
-}
-
-const object = (kind: string, name: string, spec: object): KubeObject => ({
-  apiVersion: 'extauth.dev/v1alpha1',
-  kind,
-  metadata: { name, namespace: 'n' },
-  spec,
-})
 const config = (name: string, providerName = 'github'): KubeObject =>
   object('MCPExternalAuthConfig', name, { type: 'upstreamInject', upstreamInject: { providerName } })
 const entry = (name: string, configName: string): KubeObject =>
@@ -49,7 +20,7 @@ test('nothing is decided before every collection is read, and one write then say
   cluster.put(config('c'))
   cluster.put(entry('e', 'c'))
   const release = cluster.holdList('MCPServerEntry')
-  const controller = startController(cluster)
+  const controller = openController(cluster, closers)
   await vi.waitFor(() => expect(controller.observed.configs()).toHaveLength(1))
   // A change that comes while workloads are not read yet: nobody knows who refers to it.
   cluster.put(config('c', 'gitlab'))
@@ -71,7 +42,7 @@ test('nothing is decided before every collection is read, and one write then say
 test('what was written is known at once: late events of it make no second write', async () => {
   const cluster = createFakeCluster()
   cluster.put(config('c'))
-  const controller = startController(cluster)
+  const controller = openController(cluster, closers)
   await controller.observed.synced
   const release = cluster.holdEvents()
   controller.start()
@@ -96,7 +67,7 @@ test('events are written when no object waits to be looked at any more', async (
   const cluster = createFakeCluster()
   const names = Array.from({ length: 60 }, (_, index) => `c-${index}`)
   for (const name of names) cluster.put(config(name))
-  const controller = startController(cluster)
+  const controller = openController(cluster, closers)
   await controller.observed.synced
   controller.start()
   await vi.waitFor(() => expect(statusWrites(cluster)).toHaveLength(names.length))
@@ -111,10 +82,7 @@ test('a workload that only has another status makes nobody look at its config', 
   const cluster = createFakeCluster()
   cluster.put(config('c'))
   cluster.put(entry('e', 'c'))
-  const controller = startController(cluster)
-  await controller.observed.synced
-  controller.start()
-  await controller.idle()
+  const controller = await startController(cluster, closers)
   const looks = vi.spyOn(controller.observed, 'config')
   const status = controller.observed.workload('MCPServerEntry', 'n', 'e')?.status as object
   cluster.put({ ...entry('e', 'c'), status: { ...status, phase: 'Ready' } })
@@ -132,7 +100,7 @@ test('workloads that others run are told what becomes of the configs that they r
   const cluster = createFakeCluster()
   cluster.put(entry('e', 'c'))
   cluster.put(object('VirtualMCPServer', 'v', { outgoingAuth: { default: { externalAuthConfigRef: { name: 'c' } } } }))
-  const controller = startController(cluster)
+  const controller = openController(cluster, closers)
   await controller.observed.synced
   controller.start()
   const says = (kind: 'MCPServerEntry' | 'VirtualMCPServer', reason: string, status: string): Promise<void> =>
@@ -173,13 +141,10 @@ test('pods that were injected for a config are named in its status, and those th
     },
   })
   cluster.put(bearer('one'))
-  const controller = startController(cluster)
+  const controller = openController(cluster, closers)
   await controller.observed.synced
   controller.start()
-  const condition = () =>
-    (
-      controller.observed.config('n', 'c')?.status as { conditions: { type: string; message: string }[] } | undefined
-    )?.conditions.find(({ type }) => type === 'InjectedPodsCurrent')
+  const condition = () => conditionOf(controller.observed.config('n', 'c'), 'InjectedPodsCurrent')
   const says = (reason: string, message: string): Promise<void> =>
     vi.waitFor(() => expect(condition()).toMatchObject({ reason, message: expect.stringContaining(message) as string }))
   await says('NoInjectedPods', 'no pod')
@@ -204,7 +169,7 @@ test('nothing is kept of a Secret but that it is there', () => {
 
 test('what is counted begins at 0, for each kind', async () => {
   const metrics = openMetrics()
-  startController(createFakeCluster(), metrics)
+  openController(createFakeCluster(), closers, { metrics })
   const text = await metrics.render()
   for (const kind of ['MCPExternalAuthConfig', 'MCPOIDCConfig', 'MCPRemoteProxy', 'MCPServerEntry'])
     for (const outcome of ['ok', 'conflict', 'failed'])

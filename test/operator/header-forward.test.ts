@@ -1,17 +1,11 @@
 import { afterEach, expect, test } from 'vitest'
-import type { KubeObject } from '../../src/kube/index.ts'
 import { createFakeCluster } from './fake-cluster.ts'
+import { object } from './objects.ts'
 import { closeAll, type Closers, startController } from './start-controller.ts'
 
 const closers: Closers = []
 afterEach(() => closeAll(closers))
 
-const object = (kind: string, name: string, spec: object): KubeObject => ({
-  apiVersion: 'extauth.dev/v1beta1',
-  kind,
-  metadata: { name, namespace: 'n' },
-  spec,
-})
 const valueSecretRef = { name: 'tenant', key: 'api-key' }
 
 /** What the operator makes of a proxy with these headers, whose type sets X-Api-Key. */

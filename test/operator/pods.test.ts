@@ -295,6 +295,6 @@ describe('what is read of a spec', () => {
   test('what is about pods stays out of what the proxy reads', () => {
     const spec = read({ port: 9000, replicas: 3, image: 'x', remoteUrl: 'https://a.example.com', podTemplateSpec: {} })
     expect(spec.routeFields).toEqual({ remoteUrl: 'https://a.example.com' })
-    expect([spec.port, spec.replicas, spec.image]).toEqual([9000, 3, 'x'])
+    expect([spec.fields.port, spec.fields.replicas, spec.image]).toEqual([9000, 3, 'x'])
   })
 })

@@ -15,8 +15,10 @@ const object = (spec: object): KubeObject => ({
 
 function made(spec: object, kind: string): unknown {
   const manifest = object(spec)
+  const { fields, ...rest } = readRemoteProxySpec(manifest)
   const proxy = {
-    ...readRemoteProxySpec(manifest),
+    ...rest,
+    ...fields,
     object: manifest,
     name: 'p',
     namespace: 'n',

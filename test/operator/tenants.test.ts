@@ -1,55 +1,18 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { openMetrics } from '../../src/report/metrics.ts'
 import type { KubeObject } from '../../src/kube/index.ts'
-import { type Controller, createController } from '../../src/operator/controller.ts'
-import { ownTypes, podKeys } from '../../src/operator/index.ts'
-import { createDecisions } from '../../src/operator/webhook/decisions.ts'
-import { silentLog } from '../kube/manual-timers.ts'
+import type { Controller } from '../../src/operator/controller.ts'
 import { createFakeCluster, type FakeCluster } from './fake-cluster.ts'
 import { ANONYMOUS, callersMap, pod } from './injected-pod.ts'
+import { conditionOf, object } from './objects.ts'
+import { closeAll, type Closers, operate } from './start-controller.ts'
 
-const closers: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close()
-})
-
-const types = ownTypes('extauth.dev')
-const clock = { now: () => Date.now() }
+const closers: Closers = []
+afterEach(() => closeAll(closers))
 
 /** An operator with `--restrict-pod-template` and `--secrets-by-label`, over what is stored already. */
-async function operate(cluster: FakeCluster, restrictPodTemplate: boolean, secretsByLabel: boolean) {
-  const settings = { apiGroup: 'extauth.dev', image: 'mcp-extauth:test', restrictPodTemplate, secretsByLabel }
-  const controller: Controller = createController({
-    client: cluster.client,
-    types,
-    settings,
-    namespace: undefined,
-    watchSecrets: true,
-    ownsKinds: true,
-    writesStatus: true,
-    isLeader: () => true,
-    instance: 'test',
-    clock,
-    log: silentLog,
-    metrics: openMetrics(),
-  })
-  closers.push(() => controller.close())
-  await controller.observed.synced
-  controller.start()
-  await controller.idle()
-  const keys = podKeys('extauth.dev')
-  return {
-    controller,
-    decisions: createDecisions({ ...settings, client: cluster.client, types, keys, controller, clock }),
-  }
-}
+const start = (cluster: FakeCluster, restrictPodTemplate: boolean, secretsByLabel: boolean) =>
+  operate(cluster, closers, { restrictPodTemplate, secretsByLabel })
 
-const object = (kind: string, name: string, spec: object): KubeObject => ({
-  apiVersion: 'extauth.dev/v1alpha1',
-  kind,
-  metadata: { name, namespace: 'n' },
-  spec,
-})
 const BEARER = object('MCPExternalAuthConfig', 'github', {
   type: 'bearerToken',
   bearerToken: { tokenSecretRef: { name: 'token', key: 'value' } },
@@ -79,11 +42,8 @@ const request = (asked: KubeObject) => ({
 const waits = new AbortController().signal
 const applied = ({ writes }: FakeCluster, kind: string): boolean =>
   writes.some((write) => write.startsWith(`apply ${kind} `))
-const conditionOf = (controller: Controller, type: string) =>
-  (
-    controller.observed.workload('MCPRemoteProxy', 'n', 'p')?.status as
-      { conditions: { type: string; message: string }[] } | undefined
-  )?.conditions.find((one) => one.type === type)
+const ofProxy = (controller: Controller, type: string) =>
+  conditionOf(controller.observed.workload('MCPRemoteProxy', 'n', 'p'), type)
 
 describe('--restrict-pod-template', () => {
   const FIELDS: [string, unknown][] = [
@@ -94,13 +54,13 @@ describe('--restrict-pod-template', () => {
     ['egress', [{ to: [{ podSelector: {} }] }]],
   ]
   test.each(FIELDS)('refuses spec.%s at admission', async (field, value) => {
-    const { decisions } = await operate(createFakeCluster(), true, false)
+    const { decisions } = await start(createFakeCluster(), true, false)
     expect(await decisions.validate(request(proxy({ [field]: value })), waits)).toEqual({
       allowed: false,
       message: `spec.${field}: the operator runs with --restrict-pod-template, so it may not be set`,
     })
     expect(await decisions.validate(request(proxy()), waits)).toMatchObject({ allowed: true })
-    const open = await operate(createFakeCluster(), false, false)
+    const open = await start(createFakeCluster(), false, false)
     expect(await open.decisions.validate(request(proxy({ [field]: value })), waits)).toMatchObject({ allowed: true })
   })
 
@@ -108,9 +68,9 @@ describe('--restrict-pod-template', () => {
     const cluster = createFakeCluster()
     cluster.put(BEARER)
     cluster.put(proxy({ [field]: value }))
-    const { controller } = await operate(cluster, true, false)
+    const { controller } = await start(cluster, true, false)
     expect(applied(cluster, 'Deployment')).toBe(false)
-    expect(conditionOf(controller, 'Ready')).toMatchObject({
+    expect(ofProxy(controller, 'Ready')).toMatchObject({
       status: 'False',
       message: expect.stringContaining(`spec.${field}: the operator runs with --restrict-pod-template`) as string,
     })
@@ -120,7 +80,7 @@ describe('--restrict-pod-template', () => {
 describe('--secrets-by-label', () => {
   test('refuses a config or a proxy that names a Secret without the label, not one that is not there yet', async () => {
     const cluster = createFakeCluster()
-    const { decisions } = await operate(cluster, false, true)
+    const { decisions } = await start(cluster, false, true)
     const provider = { name: 'idp', issuerUrl: 'https://idp.example.com', audience: 'mcp', clientId: 'c' }
     const providers = [{ ...provider, clientSecretRef: { name: 'token', key: 'value' } }]
     const auth = { oauth: { resourceUrl: 'https://mcp.example.com', providers } }
@@ -142,13 +102,11 @@ describe('--secrets-by-label', () => {
     const cluster = createFakeCluster()
     cluster.put(BEARER)
     cluster.put(proxy())
-    const { controller } = await operate(cluster, false, true)
+    const { controller } = await start(cluster, false, true)
     expect(applied(cluster, 'Deployment')).toBe(false)
-    expect(conditionOf(controller, 'Ready')).toMatchObject({ reason: 'SecretsMissing' })
+    expect(ofProxy(controller, 'Ready')).toMatchObject({ reason: 'SecretsMissing' })
     cluster.put(secret({ 'extauth.dev/usable': 'yes' }))
-    await vi.waitFor(() =>
-      expect(conditionOf(controller, 'SecretsResolved')).toMatchObject({ reason: 'SecretsNotUsable' }),
-    )
+    await vi.waitFor(() => expect(ofProxy(controller, 'SecretsResolved')).toMatchObject({ reason: 'SecretsNotUsable' }))
     expect(applied(cluster, 'Deployment')).toBe(false)
     cluster.put(secret(USABLE))
     await vi.waitFor(() => expect(applied(cluster, 'Deployment')).toBe(true))
@@ -158,7 +116,7 @@ describe('--secrets-by-label', () => {
     const cluster = createFakeCluster()
     cluster.put(BEARER)
     cluster.put(ANONYMOUS)
-    const { decisions } = await operate(cluster, false, true)
+    const { decisions } = await start(cluster, false, true)
     const asks = () => decisions.mutate(request(pod()), waits)
     const refused = expect.stringContaining('the Secret "token" has no label') as string
     expect(await asks()).toEqual({ allowed: false, message: refused })
@@ -176,7 +134,7 @@ describe('--secrets-by-label', () => {
   test('keeps nothing else of a Secret', async () => {
     const cluster = createFakeCluster()
     cluster.put({ ...secret({ ...USABLE, other: 'x' }), data: { value: 'c2VjcmV0' } })
-    const { controller } = await operate(cluster, false, true)
+    const { controller } = await start(cluster, false, true)
     expect(controller.observed.secret?.('n', 'token')).toBe('usable')
     expect(controller.observed.secret?.('other', 'token')).toBe('missing')
   })

@@ -10,13 +10,10 @@ import {
   typedSpec,
   urlsCalledBy,
 } from '../../resources/index.ts'
-import { parseObjects } from '../../load/index.ts'
-import { wordsOf } from '../webhook/validate.ts'
+import { BySpec, judgeStored, type StoredConfig } from './stored-config.ts'
 
 /** What an MCPExternalAuthConfig of the cluster is to us: its problems, or what it needs. */
-export type KnownConfig =
-  | { readonly problems: readonly string[]; readonly valid?: undefined }
-  | { readonly problems: readonly []; readonly valid: ValidConfig }
+export type KnownConfig = StoredConfig<ValidConfig>
 
 export interface ValidConfig {
   readonly spec: ExternalAuthSpec
@@ -43,51 +40,34 @@ export interface KnownConfigs {
 /** What is said of a config that nobody waits for any longer. */
 export const TAKES_TOO_LONG = 'its matchers take too long to be judged, expected fewer or simpler ones'
 
-/** Judges a stored config by the rules of `validate`. Kept per spec: what is observed holds the same one until it changes. */
+/** Judges stored configs; each spec once. */
 export function createKnownConfigs(apiGroup: string): KnownConfigs {
-  const known = new WeakMap<object, KnownConfig>()
-  const keyOf = (object: KubeObject): object =>
-    typeof object.spec === 'object' && object.spec !== null ? object.spec : object
+  const known = new BySpec<KnownConfig>()
   return {
-    of(object) {
-      const key = keyOf(object)
-      let result = known.get(key)
-      if (result === undefined) known.set(key, (result = judge(object, apiGroup)))
-      return result
-    },
+    of: (object) => known.of(object, () => judge(object, apiGroup)),
     prepare: (object, patience) =>
-      object === undefined || known.has(keyOf(object)) ? Promise.resolve('judged') : judgeMatchers(object, patience),
-    giveUp: (object) => void known.set(keyOf(object), { problems: [TAKES_TOO_LONG] }),
+      object === undefined || known.has(object) ? Promise.resolve('judged') : judgeMatchers(object, patience),
+    giveUp: (object) => void known.set(object, { problems: [TAKES_TOO_LONG] }),
   }
 }
 
-function judge(object: KubeObject, apiGroup: string): KnownConfig {
-  // Status is ours and metadata the server's: only what a person wrote is judged.
-  const { apiVersion, kind, metadata, spec } = object
-  const { name, namespace } = metadata
-  const loaded = parseObjects([{ apiVersion, kind, metadata: { name, namespace }, spec }], { apiGroup })
-  const [auth] = loaded.auths
-  if (auth === undefined || loaded.problems.length > 0)
+const judge = (object: KubeObject, apiGroup: string): KnownConfig =>
+  judgeStored(object, apiGroup, ({ auths: [auth] }) => {
+    if (auth === undefined) return undefined
+    const { spec } = auth.document
+    const typed = typedSpec(spec)
+    const secretKeys = new Map<string, Set<string>>()
+    for (const { value: ref } of secretsNamedBy(typed))
+      secretKeys.set(ref.name, (secretKeys.get(ref.name) ?? new Set()).add(ref.key))
     return {
-      problems: loaded.problems.length === 0 ? ['not a configuration'] : [...new Set(loaded.problems.map(wordsOf))],
-    }
-  const typed = typedSpec(auth.document.spec)
-  const secretKeys = new Map<string, Set<string>>()
-  for (const { value: ref } of secretsNamedBy(typed))
-    secretKeys.set(ref.name, (secretKeys.get(ref.name) ?? new Set()).add(ref.key))
-  const urls = [...urlsCalledBy(typed).map(({ url }) => url), ...regionalSts(auth.document.spec)]
-  return {
-    problems: [],
-    valid: {
-      spec: auth.document.spec,
+      spec,
       configHash: auth.configHash,
       secretKeys,
-      urls,
-      storePorts: storePortsOf(auth.document.spec),
-      needsPodIdentity: needsPodIdentity(auth.document.spec),
-    },
-  }
-}
+      urls: [...urlsCalledBy(typed).map(({ url }) => url), ...regionalSts(spec)],
+      storePorts: storePortsOf(spec),
+      needsPodIdentity: needsPodIdentity(spec),
+    }
+  })
 
 /** STS where no config names it: in its region. */
 const regionalSts = (spec: ExternalAuthSpec): string[] =>

@@ -1,28 +1,18 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { type ResourceOverrides, tracesUrl } from '../../resources/index.ts'
+import { tracesUrl } from '../../resources/index.ts'
 import { type Keys, keyRefsIn } from '../key-refs.ts'
-import { PATHS } from './remote-proxy.ts'
+import { PATHS, type RemoteProxyFields } from './remote-proxy.ts'
 
 /** What the operator reads of the spec of an MCPRemoteProxy. The rules have judged it before; here nothing throws. */
 export interface RemoteProxySpec {
-  readonly port: number
+  readonly fields: RemoteProxyFields
   readonly externalAuth: string | undefined
   readonly authServer: { readonly kind: string; readonly name: string } | undefined
   /** Name of the MCPOIDCConfig that says who may call. */
   readonly oidcConfig: string | undefined
   /** Name of the MCPTelemetryConfig that says where traces go. */
   readonly telemetryConfig: string | undefined
-  readonly replicas: number | undefined
   readonly image: string | undefined
-  readonly resources: object | undefined
-  readonly podTemplateSpec: object | undefined
-  readonly serviceAccountName: string | undefined
-  readonly awsRoleArn: string | undefined
-  readonly sessionAffinity: string | undefined
-  readonly overrides: ResourceOverrides
-  readonly metricsFrom: readonly object[]
-  readonly egress: readonly object[]
-  readonly allowedOrigins: readonly string[]
   /** Keys of Secrets that it names itself, and of ConfigMaps with CA certificates. */
   readonly secretKeys: Keys
   readonly caBundleKeys: Keys
@@ -34,7 +24,7 @@ export interface RemoteProxySpec {
   readonly routeFields: Readonly<Record<string, unknown>>
 }
 
-export const DEFAULT_PORT = 8080
+const DEFAULT_PORT = 8080
 /** Fields that are about pods, or about the listener, which the ProxyConfig beside the manifest has. */
 const POD_FIELDS: ReadonlySet<string> = new Set([
   'replicas',
@@ -69,7 +59,19 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   // `kubernetes` is the type of a section that names none (decisions §1).
   const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
   return {
-    port: numberIn(spec['port']) ?? numberIn(spec['proxyPort']) ?? DEFAULT_PORT,
+    fields: {
+      port: numberIn(spec['port']) ?? numberIn(spec['proxyPort']) ?? DEFAULT_PORT,
+      replicas: numberIn(spec['replicas']),
+      resources: objectIn(spec['resources']),
+      podTemplateSpec: objectIn(spec['podTemplateSpec']),
+      serviceAccountName: textIn(spec['serviceAccountName']) ?? textIn(spec['serviceAccount']),
+      awsRoleArn: textIn(spec['awsRoleArn']),
+      sessionAffinity: textIn(spec['sessionAffinity']),
+      overrides: isObject(spec['resourceOverrides']) ? spec['resourceOverrides'] : {},
+      metricsFrom: listIn(spec['metricsFrom']).filter(isObject),
+      egress: listIn(spec['egress']).filter(isObject),
+      allowedOrigins: listIn(spec['allowedOrigins']).filter((origin) => typeof origin === 'string'),
+    },
     externalAuth: isObject(spec['externalAuthConfigRef']) ? textIn(spec['externalAuthConfigRef']['name']) : undefined,
     authServer:
       authServer === undefined
@@ -77,17 +79,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
         : { kind: textIn(authServer['kind']) ?? 'MCPExternalAuthConfig', name: textIn(authServer['name']) ?? '' },
     oidcConfig: isObject(spec['oidcConfigRef']) ? textIn(spec['oidcConfigRef']['name']) : undefined,
     telemetryConfig: isObject(spec['telemetryConfigRef']) ? textIn(spec['telemetryConfigRef']['name']) : undefined,
-    replicas: numberIn(spec['replicas']),
     image: textIn(spec['image']),
-    resources: objectIn(spec['resources']),
-    podTemplateSpec: objectIn(spec['podTemplateSpec']),
-    serviceAccountName: textIn(spec['serviceAccountName']) ?? textIn(spec['serviceAccount']),
-    awsRoleArn: textIn(spec['awsRoleArn']),
-    sessionAffinity: textIn(spec['sessionAffinity']),
-    overrides: isObject(spec['resourceOverrides']) ? spec['resourceOverrides'] : {},
-    metricsFrom: listIn(spec['metricsFrom']).filter(isObject),
-    egress: listIn(spec['egress']).filter(isObject),
-    allowedOrigins: listIn(spec['allowedOrigins']).filter((origin) => typeof origin === 'string'),
     ...keyRefsIn([...callers, spec['headerForward'], spec['caBundleRef']]),
     hasCallers: callers.length > 0,
     needsClusterToken: isCluster || JSON.stringify(callers).includes(PATHS.cluster),

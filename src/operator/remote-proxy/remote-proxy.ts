@@ -1,18 +1,15 @@
 import type { KubeObject, OwnerReference } from '../../kube/index.ts'
 import type { ResourceOverrides } from '../../resources/index.ts'
+import type { Keys } from '../key-refs.ts'
 import { ownedName } from '../names.ts'
 import type { PodSettings } from '../pod-settings.ts'
 
-/** What an MCPRemoteProxy of the cluster says about the pods that serve it; what it says about requests is in `manifest`. */
-export interface RemoteProxy {
-  readonly object: KubeObject
-  readonly name: string
-  readonly namespace: string
+/** What an MCPRemoteProxy says about its pods, as it says it. */
+export interface RemoteProxyFields {
   /** Port that pods and Service listen on. */
   readonly port: number
   /** Absent: somebody else (an autoscaler) decides. */
   readonly replicas: number | undefined
-  readonly image: string
   readonly resources: object | undefined
   readonly podTemplateSpec: object | undefined
   readonly serviceAccountName: string | undefined
@@ -26,13 +23,21 @@ export interface RemoteProxy {
   readonly metricsFrom: readonly object[]
   /** More egress rules of the NetworkPolicy. */
   readonly egress: readonly object[]
+  readonly allowedOrigins: readonly string[]
+}
+
+/** What an MCPRemoteProxy of the cluster says about the pods that serve it; what it says about requests is in `manifest`. */
+export interface RemoteProxy extends RemoteProxyFields {
+  readonly object: KubeObject
+  readonly name: string
+  readonly namespace: string
+  readonly image: string
   /** The MCPRemoteProxy as the proxy reads it: without fields that are about pods. */
   readonly manifest: KubeObject
-  readonly allowedOrigins: readonly string[]
   /** Keys of Secrets that the pods mount, by Secret. */
-  readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>
+  readonly secretKeys: Keys
   /** Keys of ConfigMaps that hold CA certificates, by ConfigMap; found beside the secrets. */
-  readonly caBundleKeys: ReadonlyMap<string, ReadonlySet<string>>
+  readonly caBundleKeys: Keys
   /** The pods need a token of their service account (a provider that is the cluster itself). */
   readonly needsClusterToken: boolean
   /** The pods take the AWS identity that EKS gives them, from its agent on the node. */
@@ -65,7 +70,7 @@ export const selectorLabels = ({ name }: RemoteProxy): Record<string, string> =>
   'app.kubernetes.io/instance': ownedName(name),
 })
 
-export const ownedLabels = (proxy: RemoteProxy): Record<string, string> => ({
+const ownedLabels = (proxy: RemoteProxy): Record<string, string> => ({
   ...selectorLabels(proxy),
   'app.kubernetes.io/component': 'mcp-remote-proxy',
   'app.kubernetes.io/managed-by': 'mcp-extauth-operator',

@@ -134,14 +134,14 @@ const RESTRICTED_FIELDS = [
 
 /** What an MCPRemoteProxy says about its pods that an operator with `--restrict-pod-template` refuses. */
 export function restrictedFields(object: KubeObject): string[] {
-  const spec = readRemoteProxySpec(object)
-  const { env = [], imagePullSecrets = [] } = spec.overrides.proxyDeployment ?? {}
+  const { fields, image } = readRemoteProxySpec(object)
+  const { env = [], imagePullSecrets = [] } = fields.overrides.proxyDeployment ?? {}
   const isUsed = {
-    podTemplateSpec: spec.podTemplateSpec !== undefined,
-    serviceAccountName: spec.serviceAccountName !== undefined,
-    awsRoleArn: spec.awsRoleArn !== undefined,
-    image: spec.image !== undefined,
-    egress: spec.egress.length > 0,
+    podTemplateSpec: fields.podTemplateSpec !== undefined,
+    serviceAccountName: fields.serviceAccountName !== undefined,
+    awsRoleArn: fields.awsRoleArn !== undefined,
+    image: image !== undefined,
+    egress: fields.egress.length > 0,
     // Labels and annotations may be anybody's; a variable can be an option of the proxy.
     resourceOverrides: env.length > 0 || imagePullSecrets.length > 0,
   }
@@ -222,19 +222,9 @@ function proxyOf(
     object,
     name,
     namespace,
-    port: spec.port,
-    replicas: spec.replicas,
+    ...spec.fields,
     image: spec.image ?? settings.image,
-    resources: spec.resources,
-    podTemplateSpec: spec.podTemplateSpec,
-    serviceAccountName: spec.serviceAccountName,
-    awsRoleArn: spec.awsRoleArn,
-    sessionAffinity: spec.sessionAffinity,
-    overrides: spec.overrides,
-    metricsFrom: spec.metricsFrom,
-    egress: spec.egress,
     manifest: { ...bare(object), spec: spec.routeFields },
-    allowedOrigins: spec.allowedOrigins,
     secretKeys,
     caBundleKeys,
     needsClusterToken: spec.needsClusterToken || valid.some((one) => one.needsClusterToken === true),
