@@ -34,7 +34,7 @@ export function amzDate(nowMs: number): string {
 }
 
 /** `day/region/service/aws4_request`. */
-export const credentialScope = ({ date, region, service }: SigningScope): string =>
+const credentialScope = ({ date, region, service }: SigningScope): string =>
   `${date.slice(0, 8)}/${region}/${service}/aws4_request`
 
 /** The key that signs for one day, region and service; derived from the secret by four HMACs. */

@@ -26,7 +26,7 @@ export interface ClaimRules {
 }
 
 /** Whether `aud` names `audience`: equal, or an element that is equal (RFC 7519 §4.1.3). */
-export function namesAudience(aud: ClaimValue | undefined, audience: string): boolean {
+function namesAudience(aud: ClaimValue | undefined, audience: string): boolean {
   if (typeof aud === 'string') return aud === audience
   return Array.isArray(aud) && (aud as readonly ClaimValue[]).every(isString) && aud.includes(audience)
 }

@@ -23,7 +23,7 @@ export interface Reading {
 /** How long a server may take to end a stream after the answer was in it, in milliseconds. */
 const LINGER_MS = 1000
 
-export const contentTypeOf = ({ headers }: Pick<EndpointAnswer, 'headers'>): string =>
+const contentTypeOf = ({ headers }: Pick<EndpointAnswer, 'headers'>): string =>
   [headers['content-type'] ?? ''].flat()[0] ?? ''
 
 /** True for an answer that is an event stream. */

@@ -7,7 +7,7 @@ const LIST = Symbol.for('@bufbuild/cel/list')
 const MAP = Symbol.for('@bufbuild/cel/map')
 
 /** A claim as a CEL value: numbers are doubles, arrays and objects are views, nothing is copied. */
-export function claimToCel(value: ClaimValue): CelValue {
+function claimToCel(value: ClaimValue): CelValue {
   if (typeof value !== 'object' || value === null) return value
   return isArray(value) ? listView(value) : claimsToCel(value)
 }

@@ -62,6 +62,7 @@ export {
   secondsBetween,
   secretRef,
   type SecretRef,
+  segmentName,
   size,
   timerDuration,
   trustedProxies,

@@ -22,12 +22,20 @@ const expected = (what: string) => ({ error: `expected ${what}` })
 /** DNS-1123 subdomain, as names of Kubernetes objects are. */
 export const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 /** DNS-1123 label, as namespaces are. */
-export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 
 export const objectName = () =>
   z.string().min(1).max(253).regex(DNS_SUBDOMAIN, expected('lower-case letters, digits, "-" and "."'))
 export const namespaceName = () =>
   z.string().min(1).max(63).regex(DNS_LABEL, expected('lower-case letters, digits and "-"'))
+
+/** Name of a route or registry: a segment of a path, as it is. */
+export const segmentName = () =>
+  z
+    .string()
+    .min(1)
+    .max(63)
+    .regex(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, expected('letters, digits, "-", "_" and "."'))
 
 /** Key in the data of a Secret or ConfigMap. */
 export const dataKey = () =>

@@ -1,7 +1,7 @@
 import { FAILURES, type Failure } from '../core/index.ts'
 
 /** JSON-RPC code of every failure that is ours and not the backend's (decisions §5). */
-export const JSON_RPC_CODE = -32_000
+const JSON_RPC_CODE = -32_000
 
 /**
  * Body of a failure on an MCP route: a JSON-RPC error with the id of the JSON-RPC request where that is known, the stable

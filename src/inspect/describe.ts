@@ -113,7 +113,7 @@ function answerDrops(last: Attempt | undefined, { responded, why }: RequestRecor
 }
 
 /** Where the time went; what was not reached is left out, and what is under way ends now. */
-export function timelineOf({ marks, attempts, summary }: RequestRecord): Phase[] {
+function timelineOf({ marks, attempts, summary }: RequestRecord): Phase[] {
   const phases: Phase[] = []
   const endMs = marks.finished ?? summary.durationMs
   let atMs = 0

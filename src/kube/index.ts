@@ -8,17 +8,9 @@ export {
   type WriteOptions,
 } from './client.ts'
 export { type WatchEvent } from './answers.ts'
-export { isExpired, isNotFound, isTransient, KubeError } from './kube-error.ts'
+export { isExpired, isNotFound, KubeError } from './kube-error.ts'
 export { electLeader, type LeaderElection, LEASES, type LeaseOptions } from './lease.ts'
-export {
-  apiVersionOf,
-  keyOf,
-  type KubeMetadata,
-  type KubeObject,
-  type OwnerReference,
-  pathOf,
-  type ResourceType,
-} from './object.ts'
+export { keyOf, type KubeMetadata, type KubeObject, type OwnerReference, pathOf, type ResourceType } from './object.ts'
 export { createQueue, type Queue, type QueueOptions } from './queue.ts'
 export { systemTimers, type Timers } from './timers.ts'
 export { type KubeConnection, openKubeConnection } from './connection.ts'

@@ -1,4 +1,3 @@
-import { OutboundError } from '../core/index.ts'
 import { parseRetryAfter } from '../http/index.ts'
 
 /** The API server's answer to a request that it refused (its `Status` object), or no answer at all (status 0). */
@@ -41,12 +40,6 @@ export const isExpired = (error: unknown): boolean =>
  */
 export const isTooNew = (error: unknown): boolean =>
   error instanceof KubeError && error.message.startsWith('Too large resource version')
-
-/** True when asking again later may help: no answer, 408, 429, 5xx. */
-export const isTransient = (error: unknown): boolean =>
-  error instanceof OutboundError ||
-  (error instanceof KubeError &&
-    (error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500))
 
 /** Longest text of the server that is kept: it names objects and rules, never secrets' values. */
 const MAX_MESSAGE = 2000

@@ -37,7 +37,7 @@ export interface Malformed {
   readonly isOther?: boolean
 }
 
-export const PARSE_ERROR = -32_700
+const PARSE_ERROR = -32_700
 export const INVALID_REQUEST = -32_600
 /** For what goes wrong on the way (JSON-RPC 2.0 §5.1: reserved for implementations). */
 export const WAY_ERROR = -32_000

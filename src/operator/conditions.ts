@@ -61,7 +61,7 @@ export const isGood = (condition: Condition): boolean =>
 const bare = (type: string): string => type.slice(type.indexOf('/') + 1)
 
 /** `2026-11-22T10:00:00Z`: Kubernetes keeps whole seconds. */
-export const secondsOf = (date: Date): string => date.toISOString().replace(/\.\d{3}Z$/, 'Z')
+const secondsOf = (date: Date): string => date.toISOString().replace(/\.\d{3}Z$/, 'Z')
 
 /** Conditions of an object's status, whoever wrote them. */
 export function conditionsOf(object: KubeObject): readonly Condition[] {

@@ -55,7 +55,7 @@ export function referencedConfigs(kind: ReferringKind, object: KubeObject): stri
 }
 
 /** Name of the MCPOIDCConfig that says who may call a workload; none or one. */
-export function referencedOidcConfigs(kind: ReferringKind, object: KubeObject): string[] {
+function referencedOidcConfigs(kind: ReferringKind, object: KubeObject): string[] {
   const { spec } = object
   const section = kind === 'VirtualMCPServer' ? member(spec, 'incomingAuth') : spec
   return nameIn(member(section, 'oidcConfigRef'))

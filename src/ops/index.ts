@@ -1,4 +1,3 @@
 export type { OpsHandler, OpsReply, OpsRequest, Readiness } from './endpoint.ts'
-export { PAGE_HEADER } from './page-access.ts'
 export { type PageRequest, type Pages, sendJson } from './pages.ts'
 export { startOps, type Ops, type OpsOptions } from './server.ts'

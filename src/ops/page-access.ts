@@ -4,7 +4,7 @@ import { Failure, type Clock } from '../core/index.ts'
 import { checkAccess, type AccessOptions } from './access.ts'
 
 /** A header that a page of another origin can't send without a preflight, which nobody here answers (Fetch, CORS-safelisted). */
-export const PAGE_HEADER = 'x-extauth-inspect'
+const PAGE_HEADER = 'x-extauth-inspect'
 
 const COOKIE = 'extauth-inspect'
 const SESSION_MS = 8 * 3_600_000

@@ -24,7 +24,7 @@ export type AccessPolicy =
     }
 
 /** Routes that are open whatever the configuration says (specification, Authentication 6). */
-export const OPEN_ROUTES: ReadonlySet<string> = new Set([
+const OPEN_ROUTES: ReadonlySet<string> = new Set([
   '/openapi.json',
   '/.well-known/oauth-protected-resource',
   '/.well-known/*',

@@ -141,7 +141,7 @@ export const OFFICIAL_META = 'io.modelcontextprotocol.registry/official'
 
 const dateTime = z.iso.datetime({ offset: true })
 
-export const officialMeta = named(
+const officialMeta = named(
   'OfficialMeta',
   z.looseObject({
     status: z.enum(['active', 'deprecated', 'deleted']).optional(),

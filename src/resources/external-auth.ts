@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { WRITTEN_TYPES, type ExternalAuthSpec } from './auth-types.ts'
-import { externalAuthStatus, type ExternalAuthStatus } from './external-auth-status.ts'
-import { later, metadata, type Metadata, goesWithType, withRules } from '../fields/index.ts'
+import { referredConfig, type ReferredConfig } from './referred-config.ts'
+import { later, goesWithType, withRules } from '../fields/index.ts'
 
 const NAMES = WRITTEN_TYPES.map(({ name }) => name)
 
@@ -28,19 +28,6 @@ function normalise(parsed: { readonly [name: string]: unknown }): ExternalAuthSp
 }
 
 /** The resource MCPExternalAuthConfig (specification B). */
-export const externalAuthConfig = () =>
-  z.strictObject({
-    apiVersion: z.string(),
-    kind: z.literal('MCPExternalAuthConfig'),
-    metadata: metadata(),
-    spec: spec().transform(normalise),
-    status: later(externalAuthStatus).optional(),
-  })
+export const externalAuthConfig = () => referredConfig('MCPExternalAuthConfig', spec().transform(normalise))
 
-export interface MCPExternalAuthConfig {
-  readonly apiVersion: string
-  readonly kind: 'MCPExternalAuthConfig'
-  readonly metadata: Metadata
-  readonly spec: ExternalAuthSpec
-  readonly status?: ExternalAuthStatus | undefined
-}
+export interface MCPExternalAuthConfig extends ReferredConfig<'MCPExternalAuthConfig', ExternalAuthSpec> {}

@@ -19,6 +19,7 @@ import {
   passableHeader,
   scopes,
   secretRef,
+  segmentName,
   size,
   timerDuration,
   trustedProxies,
@@ -140,12 +141,7 @@ const targetTls = () =>
 /** One route of ProxyConfig. */
 export const route = () =>
   z.strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(63)
-      .regex(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, { error: 'expected letters, digits, "-", "_" and "."' })
-      .describe('Unique; in logs and metrics.'),
+    name: segmentName().describe('Unique; in logs and metrics.'),
     path: z
       .string()
       .max(1024)

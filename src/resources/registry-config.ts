@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { authSection } from './auth-section.ts'
-import { withRules, filePath, httpUrl, trustedProxies } from '../fields/index.ts'
+import { withRules, filePath, httpUrl, segmentName, trustedProxies } from '../fields/index.ts'
 
 const source = () =>
   withRules(
@@ -30,12 +30,7 @@ const source = () =>
 
 const registry = () =>
   z.strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(63)
-      .regex(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, { error: 'expected letters, digits, "-", "_" and "."' })
-      .describe('Segment of the path: /registry/{name}/v0.1/servers.'),
+    name: segmentName().describe('Segment of the path: /registry/{name}/v0.1/servers.'),
     source: source().describe('Where the servers of this registry come from: one of the three.'),
   })
 

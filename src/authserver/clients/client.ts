@@ -4,7 +4,7 @@ import { type EmbeddedAuthServer, JWT_BEARER, takesWorkloads } from '../../resou
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 export type AuthMethod = (typeof AUTH_METHODS)[number]
 
-export const GRANT_TYPES = ['authorization_code', 'refresh_token', JWT_BEARER, 'client_credentials'] as const
+const GRANT_TYPES = ['authorization_code', 'refresh_token', JWT_BEARER, 'client_credentials'] as const
 export type GrantType = (typeof GRANT_TYPES)[number]
 
 /** The grants of a server: what comes of logins, and what its configuration adds. */

@@ -1,7 +1,7 @@
 import { isLoopbackHost } from '../../core/index.ts'
 
 /** Longest redirect URI that is registered, in characters. */
-export const MOST_REDIRECT_URI = 2_048
+const MOST_REDIRECT_URI = 2_048
 
 /** Private-use schemes without a dot that editors with MCP clients have (RFC 8252 §7.1 asks for a dot). */
 const EDITOR_SCHEMES: ReadonlySet<string> = new Set(['cursor', 'vscode', 'vscode-insiders', 'windsurf', 'claude'])

@@ -28,7 +28,7 @@ export async function registerClient(
 }
 
 /** A client's metadata with the names of RFC 7591 §2, without its secret. */
-export function publicMetadata(client: Client): Record<string, unknown> {
+function publicMetadata(client: Client): Record<string, unknown> {
   const { name, scope, jwks, jwksUri, assertionAlgorithm } = client
   return {
     client_id: client.id,

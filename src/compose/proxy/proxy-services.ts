@@ -94,6 +94,7 @@ export function createServices(options: ServicesOptions): Services {
   const outbound: ObtainDeps['outbound'] = (wanted) => tracing.traced(plain(wanted), wanted.name)
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
   const namedFiles = openNamedFiles(log, env)
+  const ofCallers = { clock, log, metrics, outbound, series, secrets, namedFiles }
   const stores = lateStores({ clock, log, metrics, random: Math.random, memory: common?.memory }, options.stores)
   return {
     tracing,
@@ -105,27 +106,8 @@ export function createServices(options: ServicesOptions): Services {
     backendConnections: boundOfBackends(),
     secrets,
     namedFiles,
-    authenticators: createAuthenticators({
-      clock,
-      log,
-      metrics,
-      outbound,
-      series,
-      secrets,
-      namedFiles,
-      rememberedBytes: memory.callersBytes,
-    }),
-    authServers: createAuthServers({
-      clock,
-      log,
-      metrics,
-      outbound,
-      series,
-      secrets,
-      namedFiles,
-      stores,
-      ephemeralKeys: common?.ephemeralKeys,
-    }),
+    authenticators: createAuthenticators({ ...ofCallers, rememberedBytes: memory.callersBytes }),
+    authServers: createAuthServers({ ...ofCallers, stores, ephemeralKeys: common?.ephemeralKeys }),
     cache,
     sharing,
     stores,

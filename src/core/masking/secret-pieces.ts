@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 
 /** So many characters of a secret in a row are a piece of it; fewer say nothing that helps anybody. */
-export const PIECE = 12
+const PIECE = 12
 /** So many characters of plain words are a secret; fewer are what paths and names are made of (`bearer-token`). */
 const WORDS = 20
 /** What is looked at first, of each `STRIDE`th place: no piece lies between two of them. */

@@ -24,7 +24,7 @@ export const VOLUMES = {
 } as const
 /** Key of the callers' ConfigMap. */
 export const CALLERS_KEY = 'callers.yaml'
-export const DEFAULT_LISTEN_PORT = 8080
+const DEFAULT_LISTEN_PORT = 8080
 const RESERVED_PORT = 8081
 
 export type InjectionRead =

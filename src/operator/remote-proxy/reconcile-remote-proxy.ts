@@ -44,7 +44,7 @@ export interface RemoteProxySnapshot {
 }
 
 /** Annotation of pods: touched so that the kubelet syncs the mounted ConfigMap at once; no rollout. */
-export const POD_CONFIG_HASH = 'extauth.dev/config-hash'
+const POD_CONFIG_HASH = 'extauth.dev/config-hash'
 
 /** Observed → wanted for one MCPRemoteProxy (kubernetes.md §3). Pure: no I/O, no clock. */
 export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {

@@ -132,7 +132,6 @@ export const mappingFields = () => ({
   ),
 })
 
-export type SessionTag = z.output<ReturnType<typeof sessionTag>>
 export type SessionPolicy = z.output<ReturnType<typeof sessionPolicy>>
 
 const HOW =

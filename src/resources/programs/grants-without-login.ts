@@ -14,7 +14,7 @@ import {
 } from '../../fields/index.ts'
 
 /** Tokens that no login stands behind can't be ended before their time: they live an hour at most. */
-export const MOST_LIFETIME = '1h'
+const MOST_LIFETIME = '1h'
 const LEAST_LIFETIME = '1m'
 
 /** RFC 7523 §2.1. */

@@ -46,5 +46,3 @@ export const trustedIssuers = () =>
       ),
     )
     .max(20)
-
-export type TrustedIssuerOfManifest = z.output<ReturnType<typeof trustedIssuers>>[number]

@@ -20,7 +20,7 @@ import {
 import { dcrConfig, oneClientHere, upstreamClientFields } from './upstream-client.ts'
 
 /** Parameters of the authorization request that the server sets itself (specification, `additionalAuthorizationParams`). */
-export const RESERVED_AUTHORIZATION_PARAMS = [
+const RESERVED_AUTHORIZATION_PARAMS = [
   'response_type',
   'client_id',
   'redirect_uri',

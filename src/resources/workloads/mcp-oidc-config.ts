@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { externalAuthStatus, type ExternalAuthStatus } from '../external-auth-status.ts'
-import { goesWithType, later, metadata, type Metadata, needs, withRules } from '../../fields/index.ts'
+import { referredConfig, type ReferredConfig } from '../referred-config.ts'
+import { goesWithType, needs, withRules } from '../../fields/index.ts'
 import { introspectionClientRules } from '../auth-section.ts'
 import { clusterFields, inlineFields } from './oidc-callers.ts'
 
@@ -22,19 +22,6 @@ const spec = () =>
   )
 
 /** The resource MCPOIDCConfig: who calls, for all workloads that refer to it (`oidcConfigRef`). Extends the specification. */
-export const mcpOidcConfig = () =>
-  z.strictObject({
-    apiVersion: z.string(),
-    kind: z.literal('MCPOIDCConfig'),
-    metadata: metadata(),
-    spec: spec(),
-    status: later(externalAuthStatus).optional(),
-  })
+export const mcpOidcConfig = () => referredConfig('MCPOIDCConfig', spec())
 
-export interface MCPOIDCConfig {
-  readonly apiVersion: string
-  readonly kind: 'MCPOIDCConfig'
-  readonly metadata: Metadata
-  readonly spec: z.output<ReturnType<typeof spec>>
-  readonly status?: ExternalAuthStatus | undefined
-}
+export interface MCPOIDCConfig extends ReferredConfig<'MCPOIDCConfig', z.output<ReturnType<typeof spec>>> {}

@@ -5,9 +5,6 @@ import {
   HTTP_PLACE,
   injectable,
   isRecord,
-  later,
-  metadata,
-  type Metadata,
   objectName,
   type Rule,
   secretRef,
@@ -16,7 +13,7 @@ import {
   withRules,
 } from '../../fields/index.ts'
 import { caBundleRef, type CaBundleRef } from '../ca-bundle.ts'
-import { externalAuthStatus, type ExternalAuthStatus } from '../external-auth-status.ts'
+import { referredConfig, type ReferredConfig } from '../referred-config.ts'
 import { MAX_HEADERS, plainHeaders } from './header-forward.ts'
 
 const flag = () => z.boolean().optional()
@@ -173,22 +170,9 @@ const spec = () =>
   })
 
 /** The resource MCPTelemetryConfig: where traces go, for all workloads that refer to it (`telemetryConfigRef`). Extends the specification. */
-export const mcpTelemetryConfig = () =>
-  z.strictObject({
-    apiVersion: z.string(),
-    kind: z.literal('MCPTelemetryConfig'),
-    metadata: metadata(),
-    spec: spec(),
-    status: later(externalAuthStatus).optional(),
-  })
+export const mcpTelemetryConfig = () => referredConfig('MCPTelemetryConfig', spec())
 
-export interface MCPTelemetryConfig {
-  readonly apiVersion: string
-  readonly kind: 'MCPTelemetryConfig'
-  readonly metadata: Metadata
-  readonly spec: z.output<ReturnType<typeof spec>>
-  readonly status?: ExternalAuthStatus | undefined
-}
+export interface MCPTelemetryConfig extends ReferredConfig<'MCPTelemetryConfig', z.output<ReturnType<typeof spec>>> {}
 
 const serviceName = () =>
   z.string().max(253).optional().describe('`service.name` of its spans; the name of the workload when absent.')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { embeddedAuthServer } from '../embedded-auth-server.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
-import { exclusive, withCel, withRules, httpUrl, objectName } from '../../fields/index.ts'
+import { exclusive, withCel, withRules, httpUrl, objectName, segmentName } from '../../fields/index.ts'
 import { telemetryConfigRef, TRACES } from './telemetry.ts'
 import { EXTERNAL_AUTH, reference, resourceUrl } from './workload-fields.ts'
 
@@ -52,13 +52,7 @@ export const virtualServerStatus = () =>
     discoveredBackends: z
       .array(
         z.looseObject({
-          name: z
-            .string()
-            .min(1)
-            .max(63)
-            .regex(/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/, {
-              error: 'expected letters, digits, "-", "_" and "."',
-            }),
+          name: segmentName(),
           url: z.union([z.literal(''), httpUrl()]).optional(),
           authConfigRef: z.union([z.literal(''), objectName(), reference()]).optional(),
         }),

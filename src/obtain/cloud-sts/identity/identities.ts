@@ -20,7 +20,7 @@ type IdentitySpec = Pick<CloudSts, 'region' | 'fips' | 'dualStack' | 'stsEndpoin
 /** All of an exchange with STS, connecting included (decisions §3.5). */
 export const STS_DEADLINE_MS = 5_000
 /** An answer of STS has a few kilobytes. */
-export const MOST_STS_BYTES = 256 * 1024
+const MOST_STS_BYTES = 256 * 1024
 /** A role that is assumed by a role lasts no longer. */
 const HOP_SECONDS = 3_600
 /** Who assumes the role of the first hop: the proxy, for nobody in particular. */
