@@ -35,7 +35,10 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'alone', include: [...OWN_WORKER] } },
-      { extends: true, test: { name: "Node's way", include: overBothWays, env: { TEST_WAY: 'node' } } },
+      {
+        extends: true,
+        test: { name: "Node's way", include: overBothWays, env: { TEST_WAY: 'node' }, isolate: false },
+      },
     ],
   },
 })

@@ -19,6 +19,10 @@ export interface StateCodec {
 
 const PERSON = z.object({ name: z.string() })
 const OK = z.object({ ok: z.boolean() })
+const COLOR = z.object({ color: z.string() })
+const CONTEXT = z.object({ context: z.string() })
+const PROMPT = z.object({ prompt: z.string() })
+const MESSAGE = z.object({ message: z.string() })
 
 const ask = (message: string, requestedSchema: ElicitInputParams['requestedSchema']) =>
   inputRequired.elicit({ message, requestedSchema })
@@ -88,7 +92,7 @@ const ENUMS: ElicitInputParams['requestedSchema'] = {
 export function registerAskingTools(server: McpServer): void {
   server.registerTool(
     'test_sampling',
-    { description: 'Asks the model of the client.', inputSchema: z.object({ prompt: z.string() }) },
+    { description: 'Asks the model of the client.', inputSchema: PROMPT },
     ({ prompt }, ctx) => {
       const answer = sampled(ctx, 'answer')
       if (answer === undefined) return inputRequired({ inputRequests: { answer: sample(prompt, 100) } })
@@ -102,7 +106,7 @@ export function registerAskingTools(server: McpServer): void {
   })
   server.registerTool(
     'test_elicitation',
-    { description: 'Asks the user of the client.', inputSchema: z.object({ message: z.string() }) },
+    { description: 'Asks the user of the client.', inputSchema: MESSAGE },
     ({ message }, ctx) =>
       elicitAndReport(ctx, 'User response', message, {
         type: 'object',
@@ -182,7 +186,6 @@ export function registerRoundTools(server: McpServer, codec: StateCodec): void {
   )
 
   server.registerTool('test_input_required_result_multi_round', { description: 'Two rounds.' }, async (ctx) => {
-    const COLOR = z.object({ color: z.string() })
     const state = ctx.mcpReq.requestState<{ step: string }>()
     const color = acceptedContent(ctx.mcpReq.inputResponses, 'step2', COLOR)
     if (color !== undefined && state?.step === 'round-2') return text(`Your favorite color is ${color.color}.`)
@@ -213,7 +216,6 @@ export function registerRoundTools(server: McpServer, codec: StateCodec): void {
 
 /** The prompt that needs an answer first. */
 export function registerAskingPrompt(server: McpServer): void {
-  const CONTEXT = z.object({ context: z.string() })
   server.registerPrompt(
     'test_input_required_result_prompt',
     { description: 'A prompt that asks for its context.' },

@@ -38,6 +38,12 @@ const said = (value: string) => ({ role: 'user' as const, content: { type: 'text
 const startingWith = (values: readonly string[]) => (typed: string | undefined) =>
   values.filter((value) => value.startsWith(typed ?? ''))
 
+const TWO = z.object({
+  arg1: completable(z.string().describe('First test argument'), startingWith(['paris', 'park', 'party', 'hello'])),
+  arg2: completable(z.string().describe('Second test argument'), startingWith(['world', 'work'])),
+})
+const RESOURCE = z.object({ resourceUri: z.string() })
+
 /** Prompts of the conformance suite. */
 export function registerPrompts(server: McpServer, state: LabState): void {
   server.registerPrompt(
@@ -49,19 +55,13 @@ export function registerPrompts(server: McpServer, state: LabState): void {
     'test_prompt_with_arguments',
     {
       description: 'A prompt with two arguments.',
-      argsSchema: z.object({
-        arg1: completable(
-          z.string().describe('First test argument'),
-          startingWith(['paris', 'park', 'party', 'hello']),
-        ),
-        arg2: completable(z.string().describe('Second test argument'), startingWith(['world', 'work'])),
-      }),
+      argsSchema: TWO,
     },
     ({ arg1, arg2 }) => ({ messages: [said(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)] }),
   )
   server.registerPrompt(
     'test_prompt_with_embedded_resource',
-    { description: 'A prompt that embeds a resource.', argsSchema: z.object({ resourceUri: z.string() }) },
+    { description: 'A prompt that embeds a resource.', argsSchema: RESOURCE },
     ({ resourceUri: uri }) => ({
       messages: [
         {

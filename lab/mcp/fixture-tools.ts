@@ -34,6 +34,9 @@ const SCHEMA_2020_12 = {
   additionalProperties: false,
 }
 
+const CONTACT = fromJsonSchema(SCHEMA_2020_12)
+const REGION = z.object({ region: z.string().meta({ 'x-mcp-header': 'Region' }) })
+
 const embedded = (uri: string, mimeType: string, value: string) => ({
   type: 'resource' as const,
   resource: { uri, mimeType, text: value },
@@ -70,14 +73,14 @@ export function registerContentTools(server: McpServer): void {
   }))
   server.registerTool(
     'json_schema_2020_12_tool',
-    { description: 'Tool with JSON Schema 2020-12 features', inputSchema: fromJsonSchema(SCHEMA_2020_12) },
+    { description: 'Tool with JSON Schema 2020-12 features', inputSchema: CONTACT },
     (args) => text(JSON.stringify(args)),
   )
   server.registerTool(
     'test_x_mcp_header',
     {
       description: 'A parameter that clients of the 2026-07-28 revision also send as `Mcp-Param-Region`.',
-      inputSchema: z.object({ region: z.string().meta({ 'x-mcp-header': 'Region' }) }),
+      inputSchema: REGION,
     },
     ({ region }) => text(region),
   )

@@ -14,6 +14,25 @@ export const FAIL_WITH_STATUS = 'fail_with_status'
 const MAX_RESULT_BYTES = 64 * 1024 * 1024
 const MAX_WAIT_MS = 600_000
 
+// Made once: servers are made for each request.
+const STEPS = z.object({
+  steps: z.number().int().min(1).max(1000).default(5),
+  intervalMs: z.number().int().min(0).max(60_000).default(200),
+})
+const WAIT = z.object({
+  ms: z.number().int().min(0).max(MAX_WAIT_MS).default(1000),
+  label: z.string().max(200).default('wait'),
+})
+const STATUS = z.object({ status: z.number().int().min(400).max(599) })
+const BYTES = z.object({
+  bytes: z
+    .number()
+    .int()
+    .min(0)
+    .max(MAX_RESULT_BYTES)
+    .default(1024 * 1024),
+})
+
 /** Sends a progress notification if the caller asked for them (MCP, progress: only with a progress token). */
 async function progress(ctx: ServerContext, done: number, total: number, message: string): Promise<void> {
   const progressToken = ctx.mcpReq._meta?.progressToken
@@ -40,10 +59,7 @@ export function registerLabTools(server: McpServer, state: LabState): void {
     'stream_progress',
     {
       description: 'Sends `steps` progress notifications, one every `intervalMs`, then its result.',
-      inputSchema: z.object({
-        steps: z.number().int().min(1).max(1000).default(5),
-        intervalMs: z.number().int().min(0).max(60_000).default(200),
-      }),
+      inputSchema: STEPS,
     },
     async ({ steps, intervalMs }, ctx) => {
       for (let step = 1; step <= steps; step++) {
@@ -58,10 +74,7 @@ export function registerLabTools(server: McpServer, state: LabState): void {
     'wait',
     {
       description: 'Waits `ms` milliseconds; ends early, and says so in `wait_outcomes`, when the call is cancelled.',
-      inputSchema: z.object({
-        ms: z.number().int().min(0).max(MAX_WAIT_MS).default(1000),
-        label: z.string().max(200).default('wait'),
-      }),
+      inputSchema: WAIT,
     },
     async ({ ms, label }, ctx) => {
       const entry: LabState['waits'][number] = { label, outcome: 'waiting' }
@@ -88,24 +101,14 @@ export function registerLabTools(server: McpServer, state: LabState): void {
     FAIL_WITH_STATUS,
     {
       description: 'The HTTP request of this call is answered with `status` and no MCP message at all.',
-      inputSchema: z.object({ status: z.number().int().min(400).max(599) }),
+      inputSchema: STATUS,
     },
     ({ status }) => ({ isError: true, ...text(`status ${status} is answered before a call gets here`) }),
   )
 
   server.registerTool(
     'large_result',
-    {
-      description: 'Returns a text of `bytes` bytes.',
-      inputSchema: z.object({
-        bytes: z
-          .number()
-          .int()
-          .min(0)
-          .max(MAX_RESULT_BYTES)
-          .default(1024 * 1024),
-      }),
-    },
+    { description: 'Returns a text of `bytes` bytes.', inputSchema: BYTES },
     ({ bytes }) => text('0123456789abcdef'.repeat(Math.ceil(bytes / 16)).slice(0, bytes)),
   )
 }

@@ -26,7 +26,7 @@ export interface CredentialsWorld {
   bearer(claims: Claims): Promise<Record<string, string>>
   /** One tool call in one POST; the answer is read. */
   call(route: string, headers: Record<string, string>): Promise<Response>
-  /** The same, only its status. */
+  /** The status of a call that the backend judges and answers by itself: nothing of MCP costs time. */
   status(route: string, headers: Record<string, string>): Promise<number>
   /** JSON of the admin listener. */
   admin(path: string, method?: string): Promise<{ status: number; json: Record<string, unknown> }>
@@ -64,6 +64,8 @@ export const CALL = {
     },
   },
 }
+/** Answered as plain text by the backend before its MCP server. */
+const SHOWN = { ...CALL, params: { ...CALL.params, name: 'show_request' } }
 export const MCP = {
   'mcp-protocol-version': '2026-07-28',
   'mcp-method': 'tools/call',
@@ -160,7 +162,11 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
     proxy,
     call,
     bearer: async (claims) => ({ authorization: `Bearer ${await identity.mint({ ttlSeconds: 3_600, ...claims })}` }),
-    status: async (route, headers) => (await call(route, headers)).status,
+    async status(route, headers) {
+      const response = await post(`${proxy.url}/${route}`, SHOWN, { ...headers, accept: 'text/plain' })
+      await response.text()
+      return response.status
+    },
     async admin(path, method = 'GET') {
       const response = await fetch(`${proxy.adminUrl}${path}`, { method })
       return { status: response.status, json: (await response.json()) as Record<string, unknown> }
