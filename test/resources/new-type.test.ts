@@ -68,42 +68,45 @@ async function run(...argv: readonly string[]): Promise<{ code: number; stdout: 
   )
 }
 
-const LISTED = ['] as const\nexport type AuthType', "  'gcpSts',\n] as const\nexport type AuthType"] as const
-const recorded = (record: string) =>
-  [
-    '  upstreamInject: upstreamInjectRecord,\n',
-    `  upstreamInject: upstreamInjectRecord,\n  gcpSts: ${record},\n`,
-  ] as const
+/** Lists new types, and gives those a record that are to have one. */
+const listed = (...names: readonly string[]): Change => [
+  '] as const\nexport type AuthType',
+  `${names.map((name) => `  '${name}',\n`).join('')}] as const\nexport type AuthType`,
+]
+const recorded = (records: Readonly<Record<string, string>>): Change => {
+  const last = '  upstreamInject: upstreamInjectRecord,\n'
+  return [
+    last,
+    last +
+      Object.entries(records)
+        .map(([name, record]) => `  ${name}: ${record},\n`)
+        .join(''),
+  ]
+}
+const ON_SERVER = `{ ...bearerTokenRecord, runsOn: 'server' as const }`
+const LACKING = ['sets', 'credentialOf', 'asks', 'init']
 
 const RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'stand-in', version: '1' } }
 const ANSWER = JSON.stringify({ jsonrpc: '2.0', id: 1, result: RESULT })
 
 describe('a new type of external auth', { timeout: 120_000 }, () => {
   it('is refused without a record', async () => {
-    const errors = await compileWith(LISTED)
+    const errors = await compileWith(listed('gcpSts'))
     expect(errors.join('\n')).toMatch(/auth-types\.ts.*'gcpSts'/)
   })
 
-  it('is refused with a record that leaves something out', async () => {
-    const lacking = ['sets', 'credentialOf', 'asks', 'init']
-    const errors = await compileWith(LISTED, recorded(`(({ ${lacking.join(', ')}, ...rest }) => rest)(${RECORD})`))
-    for (const name of lacking) expect(errors.join('\n')).toMatch(new RegExp(`auth-types\\.ts.*\\b${name}\\b`))
+  it('is refused with a record that leaves something out, and without a source where it runs on routes', async () => {
+    const lacking = `(({ ${LACKING.join(', ')}, ...rest }) => rest)(${ON_SERVER})`
+    const errors = await compileWith(listed('gcpSts', 'azureSts'), recorded({ gcpSts: lacking, azureSts: RECORD }))
+    for (const name of LACKING) expect(errors.join('\n')).toMatch(new RegExp(`auth-types\\.ts.*\\b${name}\\b`))
+    expect(errors.join('\n')).toMatch(/sources\.ts.*'azureSts'/)
   })
 
-  it('is refused without a source where it runs on routes', async () => {
-    const errors = await compileWith(LISTED, recorded(RECORD))
-    expect(errors.join('\n')).toMatch(/sources\.ts.*'gcpSts'/)
-  })
-
-  it('compiles with its record, and needs no source where it runs elsewhere', async () => {
-    const server = `{ ...bearerTokenRecord, runsOn: 'server' as const }`
-    expect(await compileWith(LISTED, recorded(server))).toEqual([])
-  })
-
-  it('works in init, validate, explain and check when it has its record, its source and its template', async () => {
+  it('compiles with its record and source, without one where it runs elsewhere, and works in init, validate, explain and check', async () => {
     const row = /  bearerToken: .*?\n    \}\),\n/s.exec(await readFile(path.join(root, SOURCES), 'utf8'))?.[0] ?? ''
     await change(SOURCES, [[row, row + row.replace('bearerToken', 'gcpSts')]])
-    expect(await compileWith(LISTED, recorded(RECORD))).toEqual([])
+    const records = recorded({ gcpSts: RECORD, azureSts: ON_SERVER })
+    expect(await compileWith(listed('gcpSts', 'azureSts'), records)).toEqual([])
     const template = await readFile(path.join(root, 'config/init/bearerToken.yaml'), 'utf8')
     await writeFile(path.join(project, 'config/init/gcpSts.yaml'), template.replaceAll('bearerToken', 'gcpSts'))
     const folder = path.join(project, 'first')
