@@ -15,6 +15,8 @@ export interface Gate {
   /** Where what comes is sent to. */
   target: number
   readonly mode: GateMode
+  /** How many open connections have lost bytes in it; they go when it opens again. */
+  readonly lost: number
   /** Open connections are treated so as well. */
   set(mode: GateMode): void
   close(): Promise<void>
@@ -61,10 +63,13 @@ export async function openGate(options: GateOptions = {}): Promise<Gate> {
     get mode() {
       return mode
     },
+    get lost() {
+      return [...pairs].filter(({ hasLost }) => hasLost).length
+    },
     set(wanted) {
       mode = wanted
-      // What is kept alive from before would not notice otherwise.
-      if (wanted === 'down' || wanted === 'wrong') for (const pair of pairs) pair.cut()
+      // What is kept alive from before would not notice otherwise; and what goes on behind bytes that are lost makes no sense.
+      for (const pair of pairs) if (wanted === 'down' || wanted === 'wrong' || pair.hasLost) pair.cut()
     },
     close: async () => {
       for (const pair of pairs) pair.cut()
@@ -79,6 +84,8 @@ export async function openGate(options: GateOptions = {}): Promise<Gate> {
 }
 
 interface Pair {
+  /** It has taken bytes that were never given on. */
+  readonly hasLost: boolean
   cut(): void
 }
 
@@ -94,25 +101,36 @@ function createPair(client: Socket, target: number, { mode, slowMs, rewrite }: P
   /** Whether the next bytes of the service begin an answer, which is what a slow one waits with. */
   let isAsked = true
   let held: Promise<unknown> | undefined
+  let hasLost = false
 
   client.on('data', (chunk: Buffer) => {
-    if (mode() === 'silent') return
+    if (mode() === 'silent') {
+      hasLost = true
+      return
+    }
     isAsked = true
     pass(chunk, client, service)
   })
   client.on('end', () => service.end())
   service.on('data', (chunk: Buffer) => {
     const now = mode()
-    if (now === 'silent') return
+    if (now === 'silent') {
+      hasLost = true
+      return
+    }
     if (now === 'torn') {
       // The bytes first, then the end: a reset would take them along.
       client.end(chunk.subarray(0, Math.min(MOST_TORN_BYTES, Math.floor(chunk.length / 2))))
-      return void service.destroy()
+      service.destroy()
+      return
     }
     const send = (): void => pass(rewrite(chunk), service, client)
     const isLate = now === 'slow' && isAsked
     isAsked = false
-    if (!isLate && held === undefined) return send()
+    if (!isLate && held === undefined) {
+      send()
+      return
+    }
     const mine = (held ?? Promise.resolve())
       .then(() => (isLate ? new Promise((resolve) => setTimeout(resolve, slowMs)) : undefined))
       .then(send)
@@ -123,6 +141,9 @@ function createPair(client: Socket, target: number, { mode, slowMs, rewrite }: P
   client.on('error', () => service.destroy()).on('close', () => service.destroy())
   service.on('error', () => client.destroy())
   return {
+    get hasLost() {
+      return hasLost
+    },
     cut: () => {
       if (!client.destroyed) client.resetAndDestroy()
       service.destroy()

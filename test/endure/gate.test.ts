@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { connect } from 'node:net'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createAgent, send } from '../../endure/callers/client.ts'
 import { type Gate, openGate } from '../../endure/world/gate.ts'
 import { createSockets } from '../support/sockets.ts'
@@ -69,4 +71,20 @@ it('says nothing while it is silent, until the client has had enough', async () 
   gate.set('silent')
   expect(await ask({ leaveAfterMs: 50 })).toMatchObject({ status: 0, text: '', cut: undefined })
   expect(asked).toBe(0)
+})
+
+it('cuts what has lost bytes while it was silent when it opens again', async () => {
+  gate.set('silent')
+  const waiting = ask()
+  const beside = connect(gate.port, '127.0.0.1').on('error', () => undefined)
+  await once(beside, 'connect')
+  // Only what waits at the gate has lost anything: who has sent nothing goes on.
+  await vi.waitFor(() => expect(gate.lost).toBe(1))
+  gate.set('open')
+  expect(await waiting).toMatchObject({ status: 0, cut: expect.stringMatching(/ECONNRESET|socket/i) as string })
+  beside.write('GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n')
+  const [first] = (await once(beside, 'data')) as [Buffer]
+  expect(first.toString()).toMatch(/^HTTP\/1\.1 200/)
+  beside.destroy()
+  expect(asked).toBe(1)
 })
