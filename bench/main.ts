@@ -80,7 +80,7 @@ const held =
     ? { rounds: 1, loadMs: 500, streams: 200, kept: 500 }
     : { rounds: 3, loadMs: 3000, streams: 1000, kept: 9800 }
 const logins = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
-const young = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 21, roundMs: 600 }
+const young = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 21, roundMs: 400 }
 const scale: ScaleOptions =
   values.quick === true
     ? {
@@ -103,7 +103,7 @@ const scale: ScaleOptions =
         loginSeconds: 60,
         entries: 100_000,
         workersMs: 10_000,
-        restMs: 25_000,
+        restMs: 30_000,
       }
 const processes = values.quick === true ? { rounds: 1, loadMs: 500 } : { rounds: 5, loadMs: 3000 }
 

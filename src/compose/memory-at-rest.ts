@@ -1,4 +1,4 @@
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 const MIB = 1024 * 1024
@@ -9,15 +9,15 @@ const REST_MS = 100
 const LOOKS_OF_REST = 3
 /** What the heap must have grown since the last time: less is not worth it. */
 const GROWN_BYTES = 6 * MIB
-/** A collection takes about a millisecond for each MiB; a larger heap is left to V8, so that nobody who comes waits for it. */
+/** A collection takes about a millisecond for each MiB that lives; a larger heap is left to V8, so that nobody who comes waits for it. */
 const MOST_BYTES = 96 * MIB
 
 /** What is looked at, and done. */
 export interface MemoryAtRestOptions {
   /** CPU time of this process until now, in milliseconds. */
   readonly cpuMs: () => number
-  /** Bytes of the heap: in use, garbage included, and held. */
-  readonly heap: () => { readonly used: number; readonly held: number }
+  /** Bytes of the heap: in use, garbage included, how many of these by young objects, and held. */
+  readonly heap: () => { readonly used: number; readonly young: number; readonly held: number }
   readonly collect: () => void
 }
 
@@ -30,8 +30,9 @@ export function createLook({ cpuMs, heap, collect }: MemoryAtRestOptions): () =>
     quiet = now - cpuBefore < REST_MS ? quiet + 1 : 0
     cpuBefore = now
     if (quiet < LOOKS_OF_REST) return
-    const { used, held } = heap()
-    if (held < heldBefore + GROWN_BYTES || used > MOST_BYTES) return
+    const { used, young, held } = heap()
+    // What is young is garbage nearly all of it, and of that there may be 64 MiB.
+    if (held < heldBefore + GROWN_BYTES || used - young > MOST_BYTES) return
     collect()
     heldBefore = heap().held
     // What the collection took is nobody's work.
@@ -52,7 +53,8 @@ export function returnMemoryAtRest(): void {
     },
     heap() {
       const { used_heap_size: used, total_heap_size: held } = getHeapStatistics()
-      return { used, held }
+      const space = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')
+      return { used, young: space?.space_used_size ?? 0, held }
     },
     collect: () => collector()(),
   })

@@ -30,6 +30,16 @@ export interface ForkOptions {
   readonly env: Io['env']
 }
 
+/** V8's option for the most that one half of the room for young objects may become, in MiB, and what is asked of it here. */
+const YOUNG_OPTION = '--max-semi-space-size'
+const YOUNG_MIB = 8
+
+/** Options of Node for a worker: those of this process, and less room for young objects where nobody has said how much (docs/adr/0341). */
+const nodeOptions = (env: Io['env']): string[] =>
+  [...process.execArgv, env['NODE_OPTIONS'] ?? ''].some((option) => option.replaceAll('_', '-').includes(YOUNG_OPTION))
+    ? process.execArgv
+    : [...process.execArgv, `${YOUNG_OPTION}=${YOUNG_MIB}`]
+
 /**
  * Starts this program again, with the same arguments, as a worker of this process, which gets connections from `reception`
  * as soon as it has started. The worker writes its log to a pipe, from which whole lines go to `log`.
@@ -38,6 +48,7 @@ export function forkWorker(options: ForkOptions): WorkerProcess {
   const { memory, common, reception, ephemeralKeys, log, isTerminal, env } = options
   const child = fork(process.argv[1] ?? '', process.argv.slice(2), {
     env: { ...env, [WORKER]: isTerminal ? 'terminal' : 'pipe' },
+    execArgv: nodeOptions(env),
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     serialization: 'advanced',
   })

@@ -4,11 +4,11 @@ import { createLook } from '../../src/compose/memory-at-rest.ts'
 const MIB = 1024 * 1024
 const AFTER = 15 * MIB
 
-function watched(atFirst = 30 * MIB) {
+function watched(atFirst = 30 * MIB, young = 0) {
   let [cpu, collected, held] = [300, 0, atFirst]
   const look = createLook({
     cpuMs: () => cpu,
-    heap: () => ({ used: held, held }),
+    heap: () => ({ used: held, young, held }),
     collect() {
       collected += 1
       held = AFTER
@@ -54,4 +54,8 @@ it('does not collect for little', () => {
 
 it('leaves a large heap to V8, whose collections nobody waits for', () => {
   expect(watched(97 * MIB).after(2, 2, 2, 2)).toBe(0)
+})
+
+it('collects a heap that is large by what is young', () => {
+  expect(watched(120 * MIB, 64 * MIB).after(2, 2, 2, 2)).toBe(1)
 })

@@ -19,13 +19,19 @@ export interface WorkersProxy extends Pick<
 export async function runWorkersProcess(
   sockets: Sockets,
   files: Readonly<Record<string, string | Buffer>>,
-  options: { readonly workers?: number; readonly listen?: string; readonly args?: readonly string[] } = {},
+  options: {
+    readonly workers?: number
+    readonly listen?: string
+    readonly args?: readonly string[]
+    readonly env?: Readonly<Record<string, string>>
+  } = {},
 ): Promise<WorkersProxy> {
-  const { workers = 2, listen = '127.0.0.1:0', args = [] } = options
+  const { workers = 2, listen = '127.0.0.1:0', args = [], env = {} } = options
   const folder = await configFolder(files)
   const { directory, write } = folder
   const where = ['--config', directory, '--secrets-dir', `${directory}/secrets`, '--listen', listen]
-  const running = extauth(['proxy', ...where, '--admin', '127.0.0.1:0', '--workers', String(workers), ...args])
+  const command = ['proxy', ...where, '--admin', '127.0.0.1:0', '--workers', String(workers), ...args]
+  const running = extauth(command, { env })
   const close = async (): Promise<void> => {
     running.process.kill('SIGKILL')
     await running.ended
