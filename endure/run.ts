@@ -16,6 +16,7 @@ import { createMarks } from './oracle/marks.ts'
 import { type Searched, searchHeap, searchPages, searchStore } from './oracle/search.ts'
 import { createWitness } from './oracle/witness.ts'
 import { createRandom } from './random.ts'
+import { findingText } from './report/text.ts'
 import { machineOf, reportedFaults, type RunResult, sorted, withDetails } from './result.ts'
 import { REPLICA_PARTS, watchStalls } from './stalls.ts'
 import { REGISTRY_PATH } from './world/registry.ts'
@@ -57,6 +58,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   const findings = createFindings(
     () => Math.round(elapsedMs() / 100) / 10,
     () => faults.names(),
+    (finding) => options.say(`FAILURE ${findingText(finding)}`),
   )
   const marks = createMarks()
   const watching = {

@@ -42,21 +42,31 @@ export interface Findings {
 
 const MOST_KEPT = 500
 
-/** @param faults what was on at the time */
-export function createFindings(elapsedSeconds: () => number, faults: () => readonly string[]): Findings {
+/** Of each kind so many are told as they come. */
+const MOST_TOLD = 10
+
+/**
+ * @param faults what was on at the time
+ * @param tell hears of the first of each kind
+ */
+export function createFindings(
+  elapsedSeconds: () => number,
+  faults: () => readonly string[],
+  tell: (finding: Finding) => void = () => undefined,
+): Findings {
   const all: Finding[] = []
+  const ofKind = new Map<FindingKind, number>()
   let count = 0
   return {
     add(kind, what, requestId) {
       count += 1
-      if (all.length < MOST_KEPT)
-        all.push({
-          kind,
-          atSeconds: elapsedSeconds(),
-          what,
-          faults: faults(),
-          ...(requestId === undefined ? {} : { requestId }),
-        })
+      const times = (ofKind.get(kind) ?? 0) + 1
+      ofKind.set(kind, times)
+      if (all.length >= MOST_KEPT && times > MOST_TOLD) return
+      const id = requestId === undefined ? {} : { requestId }
+      const finding = { kind, atSeconds: elapsedSeconds(), what, faults: faults(), ...id }
+      if (all.length < MOST_KEPT) all.push(finding)
+      if (times <= MOST_TOLD) tell(finding)
     },
     all,
     get count() {

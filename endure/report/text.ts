@@ -1,3 +1,4 @@
+import type { Finding } from '../oracle/findings.ts'
 import type { RunResult } from '../result.ts'
 
 const MOST_SHOWN = 40
@@ -25,13 +26,16 @@ export function textOf(result: RunResult): string {
   if (result.stalledSeconds > 0) lines.push(`the machine gave no time for ${result.stalledSeconds} s`)
   const byKind = Map.groupBy(findings, ({ kind }) => kind)
   for (const [kind, own] of byKind) lines.push(`  ${String(own.length).padStart(6)}  ${kind}`)
-  for (const { kind, atSeconds, what, faults } of findings.slice(0, MOST_SHOWN)) {
-    const during = faults.length === 0 ? '' : ` [${faults.join(', ')}]`
-    lines.push(`${atSeconds.toFixed(1).padStart(8)} s  ${kind}: ${what}${during}`)
-  }
+  for (const finding of findings.slice(0, MOST_SHOWN)) lines.push(findingText(finding))
   if (failures > MOST_SHOWN) lines.push(`           … and ${failures - MOST_SHOWN} more (--json FILE has up to 500)`)
   if (failures > 0) lines.push('', `again: npm run endure -- --seed ${result.seed}`)
   return lines.join('\n')
+}
+
+/** When, what, and under which faults. */
+export function findingText({ kind, atSeconds, what, faults }: Finding): string {
+  const during = faults.length === 0 ? '' : ` [${faults.join(', ')}]`
+  return `${atSeconds.toFixed(1).padStart(8)} s  ${kind}: ${what}${during}`
 }
 
 /** Several runs, one line each; `wanted`: how many there should have been. */
