@@ -44,7 +44,9 @@ async function run(test: string): Promise<Omit<NonNullable<Answer['failed']>, 't
   const specifications = vitest.getModuleSpecifications(moduleId)
   if (specifications.length === 0) return { name: 'vitest does not know this file', isLoaded: false }
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications)
-  const module = testModules.find((found) => found.moduleId === moduleId)
+  // One for each project that has the file.
+  const modules = testModules.filter((found) => found.moduleId === moduleId)
+  const module = modules.find((found) => !found.ok()) ?? modules[0]
   if (module?.ok() === true && unhandledErrors.length === 0) return undefined
   return { name: nameOf(module, unhandledErrors), isLoaded: module !== undefined && module.children.size > 0 }
 }
