@@ -60,11 +60,12 @@ export const SERVED: readonly Mutation[] = [
       '',
     ],
     ['bytes that wait to be handed over are bounded', 'this.#owner.stall(true)', 'void 0'],
-    ['a connection that was handed over is read by one only', 'this.#unhear()', ''],
+
     [
       'an answer has its turn when the one before is out',
       'if (this.#responses.length === 0) response.assignSocket(this.#socket)',
       'response.assignSocket(this.#socket)',
+      ['test/listen/pipelining.test.ts'],
     ],
     [
       'a body that breaks off is not a whole one',
@@ -76,13 +77,9 @@ export const SERVED: readonly Mutation[] = [
       'a body is read as fast as it is taken',
       'if (this.#read?.receive(data) === false) this.#socket.pause()',
       'this.#read?.receive(data)',
-      ['test/listen/ways.test.ts', 'test/proxy/body-memory.test.ts'],
+      BODIES,
     ],
-    [
-      'what a client sends behind a refusal is thrown away',
-      'if (this.#owner.isOver && !this.#reader.isInBody) return',
-      '',
-    ],
+
     ['heads have a deadline', 'this.#isFresh || this.#reader.isInHead', 'this.#isFresh'],
     ['an idle connection has a deadline', '&& sinceMs >= keepAliveMs)', '&& false)'],
     ['requests have a deadline where one is asked for', '&& sinceMs >= requestMs)', '&& false)', SERVED_TESTS],
@@ -115,12 +112,6 @@ export const SERVED: readonly Mutation[] = [
       '!this.#isGone && ',
       ['test/listen/stop.test.ts'],
     ],
-    [
-      'the last answer to a client that has ended its side ends the connection',
-      'else last.isLast = true',
-      '',
-      ['test/listen/half-closed.test.ts'],
-    ],
   ]),
   ...within('src/wire/served-request.ts', BODIES, [
     [
@@ -134,12 +125,7 @@ export const SERVED: readonly Mutation[] = [
       'this.#isWanted',
       ['test/proxy/body.test.ts'],
     ],
-    [
-      'nobody gets the end of a body for all of it',
-      'this.#isSplit || this.destroyed',
-      'this.destroyed',
-      ['test/proxy/body.test.ts'],
-    ],
+    ['nobody gets the end of a body for all of it', 'this.#isSplit || this.destroyed', 'this.destroyed', SERVED_TESTS],
   ]),
   ...within('src/listen/short-way.ts', WAYS, [
     ['who is handed a connection hears that the client has ended its side', "if (hasEnded) socket.emit('end')", ''],

@@ -48,6 +48,15 @@ describe('the body of a request', () => {
     await client.until(/\[\/next\]/)
   })
 
+  it('is read no faster than it is taken', async () => {
+    const { listener, next } = await start()
+    const client = rawConnect(listener.url, post('/held', 'x'.repeat(16 * 1024 * 1024)))
+    const { request } = await next()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(request.socket.bytesRead).toBeLessThan(1024 * 1024)
+    expect(client.socket.writableLength).toBeGreaterThan(0)
+  })
+
   it('is thrown away when it comes in pieces that nobody reads, and the next request is served', async () => {
     const { listener, next } = await start()
     const client = rawConnect(listener.url, headOf(300_000))

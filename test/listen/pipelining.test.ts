@@ -24,6 +24,15 @@ describe('requests that come before the answer to the one before', () => {
     expect(await client.until(/three$/)).toMatch(/one.*two.*three$/s)
   })
 
+  it('are not begun behind an answer that ends the connection', async () => {
+    const listener = await startListener(sockets, (_request, response) => {
+      response.writeHead(200, { connection: 'close' }).end('last')
+    })
+    const client = rawConnect(listener.url, get('/1') + get('/2'))
+    await client.ended
+    expect([listener.served, client.text().match(/HTTP/g)]).toEqual([['GET /1'], ['HTTP']])
+  })
+
   it('are all answered, many of them in one packet too', async () => {
     const listener = await startListener(sockets, (request, response) => {
       setImmediate(() => response.end(`[${request.url}]`))

@@ -207,6 +207,21 @@ describe('a connection that is handed over', () => {
     client.destroy()
   })
 
+  it('breaks off with its client’s side, although that was seen while it waited', async () => {
+    const open: ServerResponse[] = []
+    const listener = await startListener(sockets, (_request, response) => void open.push(response), { isShort: true })
+    const client = connect({ port: Number(new URL(listener.url).port), host: '127.0.0.1', allowHalfOpen: true })
+    let answer = ''
+    client.on('data', (data: Buffer) => (answer += data.toString()))
+    client.end(`${get('/slow')}${STRANGE.replace('X: a', 'Content-Length: 5')}ab`)
+    await vi.waitFor(() => expect(open).toHaveLength(1))
+    const { socket } = open[0] as ServerResponse
+    await vi.waitFor(() => expect(socket?.readableEnded).toBe(true))
+    open[0]?.end('[slow]')
+    await vi.waitFor(() => expect(answer).toMatch(/\[slow\]HTTP\/1\.1 400 [^]*bad_request$/))
+    client.destroy()
+  })
+
   it('may be encrypted', async () => {
     const tls = { current: () => TLS.server, onChange: () => () => {} }
     const listener = await startListener(sockets, say, { isShort: true, tls })

@@ -33,6 +33,23 @@ describe('a connection that is served', () => {
   })
 })
 
+describe('a body that has come with its head', () => {
+  const CHUNKED = 'POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+  it.each([
+    ['with a length', `${HEAD}ab`, 'ab'],
+    ['of no bytes', HEAD.replace('2', '0'), ''],
+    ['in one chunk', `${CHUNKED}2\r\nab\r\n0\r\n\r\n`, 'ab'],
+    ['in two chunks', `${CHUNKED}2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`, undefined],
+    ['to a part', `${HEAD}a`, undefined],
+  ])('is had at once where it is in one piece: %s', (_what, text, whole) => {
+    const taken: (string | undefined)[] = []
+    const { say } = start((request) => void taken.push(request.takeWhole()?.toString()))
+    say(text)
+    expect(taken).toEqual([whole])
+  })
+})
+
 describe('the deadline of a request', () => {
   afterEach(() => vi.restoreAllMocks())
 
