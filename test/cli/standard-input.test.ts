@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
+import { main } from '../../src/cli/index.ts'
 import { spawnExtauth } from '../e2e/process.ts'
 
 const started: ChildProcess[] = []
@@ -74,6 +75,20 @@ describe('standard input as the configuration', () => {
   })
 })
 
+/** What `validate -` says of this text, in this process. */
+async function validated(text: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  const said = { stdout: '', stderr: '' }
+  const code = await main(['validate', '-'], {
+    stdout: (part) => void (said.stdout += part),
+    stderr: (part) => void (said.stderr += part),
+    env: {},
+    stdin: () => Promise.resolve(text),
+    stop: new Promise(() => {}),
+    onReload: () => undefined,
+  })
+  return { code, ...said }
+}
+
 const deployment = (labels: string, annotations: string): string => `apiVersion: apps/v1
 kind: Deployment
 metadata: { name: server, namespace: n }
@@ -122,14 +137,14 @@ spec: { type: upstreamInject, upstreamInject: { providerName: github } }
       /"a" can't run as a sidecar/,
     ],
   ])('%s', async (_name, text, code, expected) => {
-    const { ended, printed } = withInput(['validate', '-'], text)
-    expect(await ended).toBe(code)
-    expect(printed.stdout).toMatch(expected)
+    const said = await validated(text)
+    expect(said.code).toBe(code)
+    expect(said.stdout).toMatch(expected)
   })
 
   it('of somebody else are no concern', async () => {
-    const { ended, printed } = withInput(['validate', '-'], deployment('', '') + `---\n${CONFIG}`)
-    expect(await ended).toBe(0)
-    expect(printed.stderr).toContain('1 skipped')
+    const { code, stderr } = await validated(deployment('', '') + `---\n${CONFIG}`)
+    expect(code).toBe(0)
+    expect(stderr).toContain('1 skipped')
   })
 })

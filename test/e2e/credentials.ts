@@ -26,7 +26,7 @@ export interface CredentialsWorld {
   bearer(claims: Claims): Promise<Record<string, string>>
   /** One tool call in one POST; the answer is read. */
   call(route: string, headers: Record<string, string>): Promise<Response>
-  /** The status of a call that the backend judges and answers by itself: nothing of MCP costs time. */
+  /** Of a call that is nothing to the MCP server, only its status. */
   status(route: string, headers: Record<string, string>): Promise<number>
   /** JSON of the admin listener. */
   admin(path: string, method?: string): Promise<{ status: number; json: Record<string, unknown> }>
@@ -64,12 +64,18 @@ export const CALL = {
     },
   },
 }
-/** Answered as plain text by the backend before its MCP server. */
-const SHOWN = { ...CALL, params: { ...CALL.params, name: 'show_request' } }
 export const MCP = {
   'mcp-protocol-version': '2026-07-28',
   'mcp-method': 'tools/call',
   'mcp-name': 'test_simple_text',
+}
+
+const SHOWN = { ...CALL, params: { ...CALL.params, name: 'show_request' } }
+/** The status of a call that the backend judges, and answers as plain text before its MCP server, which would cost more than all else. */
+export async function statusAt(url: string, headers: Record<string, string>): Promise<number> {
+  const response = await post(url, SHOWN, { ...headers, accept: 'text/plain' })
+  await response.arrayBuffer()
+  return response.status
 }
 
 interface WorldOptions extends Partial<RunProxyOptions> {
@@ -162,11 +168,7 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
     proxy,
     call,
     bearer: async (claims) => ({ authorization: `Bearer ${await identity.mint({ ttlSeconds: 3_600, ...claims })}` }),
-    async status(route, headers) {
-      const response = await post(`${proxy.url}/${route}`, SHOWN, { ...headers, accept: 'text/plain' })
-      await response.text()
-      return response.status
-    },
+    status: (route, headers) => statusAt(`${proxy.url}/${route}`, headers),
     async admin(path, method = 'GET') {
       const response = await fetch(`${proxy.adminUrl}${path}`, { method })
       return { status: response.status, json: (await response.json()) as Record<string, unknown> }

@@ -7,9 +7,8 @@ import {
 } from '../../lab/index.ts'
 import { Secret } from '../../src/core/index.ts'
 import { APPLICATION } from '../support/redis/deployment.ts'
-import { CALL, exchangeConfig, MCP } from './credentials.ts'
+import { exchangeConfig, statusAt } from './credentials.ts'
 import { openOtherGrants, OTHER_GRANTS, tokenFor } from './grants.ts'
-import { post } from './lab.ts'
 import { configFolder, proxyConfig, run, type RunningTestProxy } from './run.ts'
 
 /** What every replica has to have in common. */
@@ -97,9 +96,8 @@ export async function openFleet(
     }),
     async call(url, headers, route = 'one') {
       const startedAt = performance.now()
-      const response = await post(`${url}/${route}`, CALL, { ...MCP, ...headers })
-      await response.arrayBuffer()
-      return { status: response.status, tookMs: performance.now() - startedAt }
+      const status = await statusAt(`${url}/${route}`, headers)
+      return { status, tookMs: performance.now() - startedAt }
     },
     exchanges: () => identity.calls('exchange'),
     fetches: () => identity.calls('exchange') + identity.calls('token') + identity.calls('obo') + others.given(),
