@@ -126,11 +126,19 @@ export const postJson = (url: string, body: unknown): Promise<Response> =>
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
 
-export const postForm = (
+/** Posts a form, or this text as one; `headers` may say that it is something else. */
+export function postForm(
   url: string,
-  form: Readonly<Record<string, string>>,
+  form: Readonly<Record<string, string>> | string,
   headers: Readonly<Record<string, string>> = {},
-) => fetch(url, { method: 'POST', headers, body: new URLSearchParams(form) })
+): Promise<Response> {
+  const body = typeof form === 'string' ? form : new URLSearchParams(form).toString()
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  return fetch(url, { method: 'POST', headers: { ...type, ...headers }, body })
+}
+
+/** Of a client that shows its secret in a header (RFC 6749 §2.3.1). */
+export const basic = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
 
 export interface Pkce {
   readonly verifier: string

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
-import { postForm, register, startRig, type Rig, type TestClient } from './rig.ts'
+import { basic, postForm, register, startRig, type Rig, type TestClient } from './rig.ts'
 
 const sockets = createSockets()
 let rig: Rig
@@ -20,13 +20,8 @@ beforeAll(async () => {
 beforeEach(() => rig.clock.advance(60_000))
 afterAll(() => sockets.closeAll())
 
-const post = (form: Readonly<Record<string, string>> | string, headers: Readonly<Record<string, string>> = {}) => {
-  const body = typeof form === 'string' ? form : new URLSearchParams(form).toString()
-  const type = { 'content-type': 'application/x-www-form-urlencoded' }
-  return fetch(`${rig.issuer}/oauth/token`, { method: 'POST', headers: { ...type, ...headers }, body })
-}
-
-const basic = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
+const post = (form: Readonly<Record<string, string>> | string, headers: Readonly<Record<string, string>> = {}) =>
+  postForm(`${rig.issuer}/oauth/token`, form, headers)
 
 describe('a token request', () => {
   const cases: [string, () => Readonly<Record<string, string>> | string, number, string][] = [

@@ -146,6 +146,16 @@ const STRANGE = 'PROPFIND /strange HTTP/1.1\r\nHost: h\r\nX: a\r\nx: b\r\n\r\n'
 const say: Serve = (request, response) => void response.end(`[${request.method} ${request.url}]`)
 const said = (text: string): string[] => text.match(/\[[^\]]*\]/g) ?? []
 
+/** A listener that answers at once, but for `/slow`: those answers are left to the test. */
+async function startHolding() {
+  const open: ServerResponse[] = []
+  const holding: Serve = (request, response) => {
+    if (request.url === '/slow') open.push(response)
+    else say(request, response)
+  }
+  return { open, listener: await startListener(sockets, holding, { isShort: true }) }
+}
+
 describe('a connection that is handed over', () => {
   it('is so with all bytes, wherever they are cut', async () => {
     const text = get('/1') + STRANGE + post('/2', 'x') + STRANGE
@@ -162,15 +172,7 @@ describe('a connection that is handed over', () => {
   })
 
   it('waits for the answers before it', async () => {
-    const open: ServerResponse[] = []
-    const listener = await startListener(
-      sockets,
-      (request, response) => {
-        if (request.url === '/slow') open.push(response)
-        else say(request, response)
-      },
-      { isShort: true },
-    )
+    const { listener, open } = await startHolding()
     const client = rawConnect(listener.url, get('/slow') + STRANGE)
     await vi.waitFor(() => expect(open).toHaveLength(1))
     for (let index = 0; index < 10; index++) client.socket.write(get(`/${index}`))
@@ -181,15 +183,7 @@ describe('a connection that is handed over', () => {
   })
 
   it('is answered although its client has ended its side', async () => {
-    const open: ServerResponse[] = []
-    const listener = await startListener(
-      sockets,
-      (request, response) => {
-        if (request.url === '/slow') open.push(response)
-        else say(request, response)
-      },
-      { isShort: true },
-    )
+    const { listener, open } = await startHolding()
     for (const text of [STRANGE, get('/1') + STRANGE]) {
       const client = rawConnect(listener.url, '')
       client.socket.end(text)

@@ -2,27 +2,13 @@ import { AssumeRoleWithWebIdentityCommand, STSClient } from '@aws-sdk/client-sts
 import { afterEach, describe, expect, it } from 'vitest'
 import { OutboundError } from '../../src/core/index.ts'
 import { createOutbound, createSmithyHandler } from '../../src/net/index.ts'
+import { recording } from '../support/recording.ts'
 import { createSockets } from '../support/sockets.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 const outbound = () => sockets.closing(createOutbound({ name: 'service', clock: Date, deadlineMs: 500 }))
-
-/** A server that answers with `status` and `body`, and the requests that it got. */
-const recording = async (status: number, type: string, body: string) => {
-  const seen: { line: string; headers: Record<string, unknown>; body: string }[] = []
-  const url = await sockets.http((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const text = Buffer.concat(chunks).toString()
-      seen.push({ line: `${request.method} ${request.url}`, headers: request.headers, body: text })
-      response.writeHead(status, { 'content-type': type }).end(body)
-    })
-  })
-  return { url, seen }
-}
 
 describe('the handler for the STS client', () => {
   const sts = (endpoint: string) =>
@@ -44,7 +30,7 @@ describe('the handler for the STS client', () => {
     const body = `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult>
       <Credentials><AccessKeyId>AK</AccessKeyId><SecretAccessKey>SK</SecretAccessKey><SessionToken>ST</SessionToken><Expiration>2026-11-21T10:00:00Z</Expiration></Credentials>
       </AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`
-    const { url, seen } = await recording(200, 'text/xml', body)
+    const { url, seen } = await recording(sockets, 200, 'text/xml', body)
     const answer = await sts(url).send(command())
     expect(answer.Credentials).toMatchObject({ AccessKeyId: 'AK', SessionToken: 'ST' })
     expect(seen[0]?.line).toBe('POST /')
@@ -55,7 +41,7 @@ describe('the handler for the STS client', () => {
   it('lets the service name its errors', async () => {
     const body =
       '<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>'
-    const { url } = await recording(403, 'text/xml', body)
+    const { url } = await recording(sockets, 403, 'text/xml', body)
     await expect(sts(url).send(command())).rejects.toMatchObject({ name: 'AccessDenied' })
   })
 
@@ -69,7 +55,7 @@ describe('the handler for the STS client', () => {
   })
 
   it('keeps the path, the query and the port of the endpoint', async () => {
-    const { url, seen } = await recording(200, 'text/plain', 'ok')
+    const { url, seen } = await recording(sockets, 200, 'text/plain', 'ok')
     const { hostname, port } = new URL(url)
     const { response } = await createSmithyHandler(outbound()).handle({
       method: 'GET',

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
 import { basicCredentials, postForm } from '../../src/oauth/form-post.ts'
+import { recording } from '../support/recording.ts'
 import { createSockets } from '../support/sockets.ts'
 
 const sockets = createSockets()
@@ -9,24 +10,9 @@ afterEach(() => sockets.closeAll())
 
 const outbound = () => sockets.closing(createOutbound({ name: 'service', clock: Date, deadlineMs: 500 }))
 
-/** A server that answers with `status` and `body`, and the requests that it got. */
-const recording = async (status: number, type: string, body: string) => {
-  const seen: { line: string; headers: Record<string, unknown>; body: string }[] = []
-  const url = await sockets.http((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const text = Buffer.concat(chunks).toString()
-      seen.push({ line: `${request.method} ${request.url}`, headers: request.headers, body: text })
-      response.writeHead(status, { 'content-type': type }).end(body)
-    })
-  })
-  return { url, seen }
-}
-
 describe('a form for a token endpoint', () => {
   it('is sent in order, encoded, with repeated names', async () => {
-    const { url, seen } = await recording(200, 'application/json', '{}')
+    const { url, seen } = await recording(sockets, 200, 'application/json', '{}')
     const form = [
       ['grant_type', 'a:b c'],
       ['audience', 'one'],
@@ -46,7 +32,7 @@ describe('a form for a token endpoint', () => {
   })
 
   it('may be given as an object, and any status is an answer', async () => {
-    const { url, seen } = await recording(400, 'application/json', '{"error":"invalid_grant"}')
+    const { url, seen } = await recording(sockets, 400, 'application/json', '{"error":"invalid_grant"}')
     const answer = await postForm(outbound(), { url, form: { token: 't' } })
     expect([answer.status, answer.body.toString(), seen[0]?.body]).toEqual([
       400,
