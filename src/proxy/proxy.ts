@@ -57,7 +57,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(connectionLimit === undefined ? {} : { maxConnections: connectionLimit }),
     unreadAnswersBytes: options.listen.unreadAnswersBytes,
-    isShort: options.listen.isShort,
+    isShort: options.listen.isShort ?? true,
     // Each request may need a connection to its backend.
     descriptorsPerConnection: 2,
     // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).
