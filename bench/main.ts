@@ -78,7 +78,7 @@ const bodies = values.quick === true ? { rounds: 2, bytes: 8 * MIB } : { rounds:
 const held =
   values.quick === true
     ? { rounds: 1, loadMs: 500, streams: 200, kept: 500 }
-    : { rounds: 3, loadMs: 3000, streams: 1000, kept: 9800 }
+    : { rounds: 3, loadMs: 3000, streams: 4000, kept: 9800 }
 const logins = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 41, roundMs: 400 }
 const young = values.quick === true ? { rounds: 2, roundMs: 300 } : { rounds: 21, roundMs: 400 }
 const scale: ScaleOptions =

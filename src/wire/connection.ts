@@ -35,7 +35,10 @@ export class WireConnection implements AnswerSink, BodyOwner {
   readonly #deadline: Deadline
   readonly #unhear: () => void
   #exchange: Exchange | undefined
-  #request: WrittenRequest | undefined
+  /** Of the request that is out: its text is not kept for as long as its answer streams. */
+  #isSent = false
+  #isUpgrade = false
+  #keeps = false
   #sender: BodySender | undefined
   #framing: Framing | undefined
   #switched: AnswerHead | undefined
@@ -74,7 +77,9 @@ export class WireConnection implements AnswerSink, BodyOwner {
       exchange.abort(error as Error)
     }
     if (this.#exchange !== exchange) return
-    this.#request = request
+    this.#isSent = true
+    this.#isUpgrade = request.isUpgrade
+    this.#keeps = request.keeps
     this.#framing = undefined
     this.#reader.expect(request.isHead)
     this.#sender = sendRequest(this.#socket, request, this)
@@ -84,7 +89,7 @@ export class WireConnection implements AnswerSink, BodyOwner {
   /** Ends `exchange` with an error, if it is still running. */
   abort(exchange: Exchange, reason: Error): void {
     if (this.#exchange !== exchange) return
-    if (this.#request !== undefined) return this.#fail(reason)
+    if (this.#isSent) return this.#fail(reason)
     // Nothing was written yet, so that the connection is as good as before.
     this.#exchange = undefined
     this.#owner.free(this, undefined)
@@ -114,8 +119,7 @@ export class WireConnection implements AnswerSink, BodyOwner {
     const { status, fields } = head
     if (exchange === undefined) return false
     if (status === 101) {
-      if (this.#request?.isUpgrade !== true || fields['upgrade'] === undefined)
-        throw malformed('an upgrade that was not asked for')
+      if (!this.#isUpgrade || fields['upgrade'] === undefined) throw malformed('an upgrade that was not asked for')
       this.#switched = head
       return false
     }
@@ -141,7 +145,7 @@ export class WireConnection implements AnswerSink, BodyOwner {
     if (exchange === undefined) return
     // An answer that came before its request was out leaves the peer in the middle of that.
     const isWhole = this.#sender === undefined || this.#sender.isOver
-    const isKept = isWhole && this.#request?.keeps === true && keepMs !== 0
+    const isKept = isWhole && this.#keeps && keepMs !== 0
     this.#over()
     if (isKept && this.isUsable) {
       if (this.#socket.isPaused()) this.#socket.resume()
@@ -241,7 +245,7 @@ export class WireConnection implements AnswerSink, BodyOwner {
     this.#deadline.clear()
     this.#sender = undefined
     this.#exchange = undefined
-    this.#request = undefined
+    this.#isSent = false
   }
 
   #lose(): void {
