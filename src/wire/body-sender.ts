@@ -69,7 +69,8 @@ export class BodySender {
     if (data.length === 0) return
     this.#sent += data.length
     if (this.#length !== undefined && this.#sent > this.#length) return this.#fail(wrong('longer than it says'))
-    if (this.#write(data)) return
+    // A large piece that the kernel has taken whole leaves as much room as there was.
+    if (this.#write(data) || this.#socket.writableLength === 0) return
     this.#isStalled = true
     this.#stream.pause()
     this.#owner.onBodyStall(true)

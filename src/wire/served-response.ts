@@ -79,7 +79,8 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   write(chunk: Buffer | string): boolean {
     if (this.writableEnded || this.destroyed) return false
     if (this.#head === undefined) this.#fix(this.#merged([]), undefined)
-    const hasRoom = this.#send(bytesOf(chunk), false, undefined)
+    // A large piece that the kernel has taken whole leaves as much room as there was.
+    const hasRoom = this.#send(bytesOf(chunk), false, undefined) || isEmpty(this.socket)
     if (!hasRoom) this.writableNeedDrain = true
     return hasRoom
   }
@@ -212,6 +213,8 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
 
 const isOtherThanSaid = ({ isChunked, hasBody, length }: AnswerHeadWritten, sent: number, isEnd: boolean): boolean =>
   hasBody && !isChunked && length !== undefined && (isEnd ? sent !== length : sent > length)
+
+const isEmpty = (socket: Socket | null): boolean => socket?.writable === true && socket.writableLength === 0
 
 const bytesOf = (chunk: Buffer | string): Buffer => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
 
