@@ -139,11 +139,7 @@ export const WIRE: readonly Mutation[] = [
         ['test/wire/pool.test.ts'],
       ],
       ['an early answer ends the connection', 'const isKept = isWhole && ', 'const isKept = '],
-      [
-        'only who asked for a protocol is switched to it',
-        "this.#request?.isUpgrade !== true || fields['upgrade']",
-        "fields['upgrade']",
-      ],
+      ['only who asked for a protocol is switched to it', "!this.#isUpgrade || fields['upgrade']", "fields['upgrade']"],
       [
         'what is over has no hold of the next exchange',
         'abort(exchange: Exchange, reason: Error): void {\n    if (this.#exchange !== exchange) return',
