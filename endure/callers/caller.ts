@@ -72,10 +72,16 @@ export interface Asked {
   readonly needs?: readonly Part[]
 }
 
+/** When each came, by its first request. */
+const since = new WeakMap<Caller, number>()
+
 /** Makes a request, and has the oracle judge what becomes of it. */
 export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
   const { around, profile, token } = caller
   const { id, method = 'POST', body, told } = asked
+  const startedAt = performance.now()
+  const callerSince = since.get(caller) ?? startedAt
+  since.set(caller, callerSince)
   const call: Call = {
     id,
     caller: caller.name,
@@ -88,7 +94,8 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
     told,
     digest: body?.digest,
     token,
-    startedAt: performance.now(),
+    callerSince,
+    startedAt,
   }
   around.witness.expect(call)
   const outcome = await send(around.agent, {

@@ -43,6 +43,8 @@ export interface Call {
   readonly digest: string | undefined
   /** The caller's own credential, which must not get further than to the proxy. */
   readonly token: string | undefined
+  /** When the caller came, in milliseconds of `performance.now()`. */
+  readonly callerSince: number
   /** In milliseconds of `performance.now()`. */
   readonly startedAt: number
 }

@@ -150,6 +150,22 @@ const DRAIN_MS = 4_000
 export const excusesCut = (parts: readonly Part[], tookMs: number, hasBegun: boolean): boolean =>
   parts.some((part) => (EXCUSES[part].cut === 'late' ? !hasBegun || tookMs >= DRAIN_MS : EXCUSES[part].cut))
 
+/** Word in the names of faults that take back what was issued. */
+const TAKES_BACK = 'takes back'
+/** Replicas trust what another made so long before a refusal: their clocks may differ by that. */
+const TRUSTED_MS = 5_000
+const REVOKED_GRACE_MS = 2_000
+
+/**
+ * Whether a caller was so new when credentials were taken back that each replica may have had one of its own, and the one that
+ * a replica finds in place of its own is of before, too. Everybody else must not notice.
+ */
+export const mayMeetRevoked = (spans: readonly FaultSpan[], callerSince: number, startedAt: number): boolean =>
+  spans.some(
+    ({ name, from, until = Infinity }) =>
+      name.includes(TAKES_BACK) && callerSince > from - TRUSTED_MS && startedAt < until + REVOKED_GRACE_MS,
+  )
+
 /** How long after its end a token is taken, for clocks that go differently: the product's default. */
 const TOLERATED_MS = 5_000
 

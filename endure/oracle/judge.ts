@@ -1,6 +1,6 @@
 import type { Call, Outcome, Told } from './call.ts'
 import { CALL_HEADER } from './call.ts'
-import { excusesCut, excusesRefusal, type FaultSpan, goodAgainAt, unwell } from './excuses.ts'
+import { excusesCut, excusesRefusal, type FaultSpan, goodAgainAt, mayMeetRevoked, unwell } from './excuses.ts'
 import type { FindingKind } from './findings.ts'
 
 /** What is wrong with an answer; undefined: nothing. */
@@ -33,7 +33,12 @@ export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[])
   }
   if (parts.length === 0 && tookMs > (outcome.status === 0 ? LONGEST_TO_HEAD_MS : LONGEST_MS))
     return ['late answer', `${where}: ${outcome.status} after ${Math.round(tookMs / 1_000)} s`]
-  if (outcome.status >= 400) return judgeRefusal(call, outcome, parts, where)
+  if (outcome.status >= 400) {
+    // What a backend says of a credential has no reason of ours.
+    const isOfBackend = [401, 403].includes(outcome.status) && reasonOf(outcome.text) === ''
+    if (isOfBackend && mayMeetRevoked(spans, call.callerSince, call.startedAt)) return undefined
+    return judgeRefusal(call, outcome, parts, where)
+  }
   if (call.refusal !== undefined && mayBeServedBy(call, outcome.endedAt, spans) === undefined)
     return ['served who must be refused', `${where}: ${outcome.status}, not ${call.refusal.join(' or ')}`]
   return judgeContent(call, outcome, where)

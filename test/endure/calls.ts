@@ -12,6 +12,7 @@ export const callOf = (changes: Partial<Call> = {}): Call => ({
   told: { kind: 'own request' },
   digest: undefined,
   token: 'eyJh.the-token-of-the-caller.itself',
+  callerSince: 1_000,
   startedAt: 1_000,
   ...changes,
 })

@@ -147,6 +147,20 @@ describe('a fault', () => {
   })
 })
 
+describe('credentials that are taken back', () => {
+  const back: FaultSpan = { name: 'sts takes back what it issued', parts: [], from: 100_000, until: 101_000 }
+  const expired = outcomeOf({ status: 403, text: '{"__type":"ExpiredTokenException"}', endedAt: 100_600 })
+  const at = (callerSince: number, outcome = expired, startedAt = 100_500) =>
+    judge(callOf({ callerSince, startedAt }), { ...outcome, endedAt: startedAt + 100 }, [back])?.[0]
+
+  it('may be met by who has just come, and by nobody else', () => {
+    expect(at(99_000)).toBeUndefined()
+    expect(at(94_000)).toBe('refused without a reason')
+    expect(at(99_000, expired, 103_500)).toBe('refused without a reason')
+    expect(at(99_000, refusal(401, 'invalid_token'))).toBe('refused without a reason')
+  })
+})
+
 describe('a clock that was set back', () => {
   const back: FaultSpan = {
     name: 'clock of a replica -90 s',
