@@ -90,6 +90,7 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
     refusal: caller.refusal,
     tokenEndedAt: caller.tokenEndedAt,
     isUnsafe: asked.isUnsafe ?? method === 'POST',
+    endsSession: method === 'DELETE',
     expected: profile.expected(caller.identity),
     told,
     digest: body?.digest,

@@ -37,6 +37,8 @@ export interface Call {
   readonly tokenEndedAt?: number | undefined
   /** Whether to do it twice is another thing than to do it once. */
   readonly isUnsafe: boolean
+  /** It ends a session by DELETE, which is repeated when its answer is lost: who did it once finds nothing the second time. */
+  readonly endsSession?: boolean
   readonly expected: Expected
   readonly told: Told
   /** SHA-256 of the body that was sent; undefined where there is none. */

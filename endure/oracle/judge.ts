@@ -59,7 +59,8 @@ function judgeRefusal(call: Call, outcome: Outcome, parts: ReturnType<typeof unw
   const { status, text } = outcome
   const reason = reasonOf(text)
   const isAsked = call.refusal?.includes(`${status} ${reason}`) === true
-  if (!isAsked && !excusesRefusal(parts, status, reason))
+  const isEnded = call.endsSession === true && status === 404 && parts.includes('backend')
+  if (!isAsked && !isEnded && !excusesRefusal(parts, status, reason))
     return [
       'refused without a reason',
       `${where}: ${status} ${reason} ${reason === '' ? text.slice(0, 120) : ''}`.trim(),

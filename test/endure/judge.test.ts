@@ -130,6 +130,18 @@ describe('a fault', () => {
     expect([cut(0, 1_900), cut(200, 6_100)]).toEqual([undefined, undefined])
   })
 
+  it('may lose the answer to the end of a session, which is then done already when it is repeated', () => {
+    const gone = outcomeOf({
+      status: 404,
+      text: JSON.stringify({ error: { code: -32000, message: 'Session not found' } }),
+    })
+    const ending = callOf({ endsSession: true, needs: ['backend', 'sts'] })
+    expect(found(ending, gone, ['backend'])).toBeUndefined()
+    expect([found(ending, gone), found(ending, gone, ['sts']), found(callOf({}), gone, ['backend'])]).toEqual(
+      Array.from({ length: 3 }, () => 'refused without a reason'),
+    )
+  })
+
   it('excuses for its grace after its end, and no longer', () => {
     let now = 0
     const log = createFaultLog(() => now)
