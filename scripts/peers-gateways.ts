@@ -12,7 +12,7 @@ import type { Peer } from './peers-run.ts'
 const PROGRAMS = ['nginx', 'haproxy'] as const
 const AT_ONCE = 200
 /** Part of the requests that may meet a connection which the other side is just ending: a POST is not repeated. */
-const MOST_LOST = 0.01
+const MOST_LOST = 0.05
 const LANES = 60
 /** How long those behind us keep a connection that nobody uses, in milliseconds. */
 const RESTS = { nginx: 1000, haproxy: 500 }
