@@ -55,7 +55,9 @@ describe('the receiver of the code', () => {
 describe('the lock', () => {
   it('is given up for a signal, and is another one in another directory', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const held = withLock(directory, 'a', 20_000, () => promise)
+    const begun = Promise.withResolvers<void>()
+    const held = withLock(directory, 'a', 20_000, () => (begun.resolve(), promise))
+    await begun.promise
     const ends = new AbortController()
     const waiting = withLock(directory, 'a', 60_000, () => Promise.resolve('mine'), ends.signal)
     ends.abort()
