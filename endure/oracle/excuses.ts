@@ -64,9 +64,15 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   drain: { refusals: ['503 draining'], cut: 'late', graceMs: 2_000 },
   // Where the proxy's own authorization server is the backend's as well, it is a provider like any other.
   'own server': { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
-  // A process that stood still finds all its deadlines over when it goes on.
+  // A process that stood still finds all its deadlines over when it goes on, and kept connections that the backend has ended.
   pause: {
-    refusals: [...UNAVAILABLE, '503 sts_unavailable', '504 backend_timeout', '503 store_unavailable'],
+    refusals: [
+      ...UNAVAILABLE,
+      '503 sts_unavailable',
+      '504 backend_timeout',
+      '502 backend_unreachable',
+      '503 store_unavailable',
+    ],
     cut: true,
     graceMs: 6_000,
   },
