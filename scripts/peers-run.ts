@@ -34,3 +34,9 @@ export async function runPeers(peers: readonly Peer[], say: (line: string) => vo
   say(`agree: ${list(verdicts.agreed)}; failed: ${list(verdicts.failed)}; can't be had: ${list(verdicts.missing)}`)
   return verdicts.failed.length === 0 ? 0 : 1
 }
+
+/** Those with one of these texts, separated by commas, in their name; all for an empty one. */
+export function chosenOf(peers: readonly Peer[], only: string): readonly Peer[] {
+  const texts = only.split(',').map((text) => text.trim().toLowerCase())
+  return peers.filter(({ name }) => texts.some((text) => name.toLowerCase().includes(text)))
+}

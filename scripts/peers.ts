@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util'
 import { askAws } from './peers-aws.ts'
 import { editorPeer } from './peers-editor.ts'
 import { gatewaysPeer } from './peers-gateways.ts'
@@ -12,13 +13,23 @@ import { askMcpClient } from './peers-mcp.ts'
 import { askMoto } from './peers-moto.ts'
 import { askOtlpReceiver } from './peers-otlp.ts'
 import { botocoreAuthorizations, installPython, missingPyPI, systemPython, type Python } from './peers-python.ts'
-import { runPeers, type Peer } from './peers-run.ts'
+import { chosenOf, runPeers, type Peer } from './peers-run.ts'
 import { shellPeer } from './peers-shells.ts'
 import { askTrust } from './peers-trust.ts'
 import { ourAuthorization, s3SigningCases, signingCases } from './vectors-cases.ts'
 
-// Runs what others wrote against this repository, as far as it can be had here, and says which of it ran. Fails when one of
-// them disagrees, and when one that could be had did not run.
+const HELP = `npm run peers -- [--only TEXTS] [--help]
+
+Runs what others wrote against this repository, as far as it can be had here, and says which of it ran. Exit code 1 when one of
+them disagrees, and when one that could be had did not run; 2 when none is chosen.
+
+  --only TEXTS    Only peers with one of these, separated by commas, in their name.
+`
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' }, help: { type: 'boolean' } } })
+if (values.help) {
+  process.stdout.write(HELP)
+  process.exit(0)
+}
 const say = (line: string) => process.stdout.write(`peers: ${line}\n`)
 
 const BOTOCORE = 'botocore==1.44.5'
@@ -158,24 +169,26 @@ const keycloak: Peer = {
 }
 
 try {
-  process.exitCode = await runPeers(
-    [
-      botocore,
-      moto,
-      aws,
-      trust,
-      mcp,
-      login,
-      otlp,
-      editorPeer(say),
-      shellPeer('zsh', say),
-      shellPeer('fish', say),
-      goPeer(say),
-      gatewaysPeer(say),
-      keycloak,
-    ],
-    say,
-  )
+  const all = [
+    botocore,
+    moto,
+    aws,
+    trust,
+    mcp,
+    login,
+    otlp,
+    editorPeer(say),
+    shellPeer('zsh', say),
+    shellPeer('fish', say),
+    goPeer(say),
+    gatewaysPeer(say),
+    keycloak,
+  ]
+  const chosen = chosenOf(all, values.only)
+  if (chosen.length === 0) {
+    say(`none has "${values.only}" in its name; there are ${all.map(({ name }) => name).join('; ')}`)
+    process.exitCode = 2
+  } else process.exitCode = await runPeers(chosen, say)
 } finally {
   installed?.close()
 }

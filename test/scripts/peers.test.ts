@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { runPeers, type Peer } from '../../scripts/peers-run.ts'
+import { chosenOf, runPeers, type Peer } from '../../scripts/peers-run.ts'
 
 const peer = (name: string, more: Partial<Peer>): Peer => ({
   name,
@@ -25,6 +25,14 @@ async function verdict(...peers: Peer[]) {
 }
 
 describe('the peers', () => {
+  it('are chosen by a part of their names', () => {
+    const all = [agreeing, disagreeing, broken, absent]
+    expect(chosenOf(all, '')).toEqual(all)
+    expect(chosenOf(all, 'AGREE')).toEqual([agreeing, disagreeing])
+    expect(chosenOf(all, 'broken, abs')).toEqual([broken, absent])
+    expect(chosenOf(all, 'another')).toEqual([])
+  })
+
   it('pass when all agree', async () => {
     const { code, lines } = await verdict(agreeing)
     expect([code, lines.at(-1)]).toEqual([0, "agree: agreeing; failed: none; can't be had: none"])
