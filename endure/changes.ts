@@ -23,7 +23,7 @@ const MINUTE_MS = 60_000
 const TAKEN_OVER_MS = 30_000
 /** Within a minute, after which the next comes; longer, because nobody waits here for who has no time. */
 const SECRETS_GRACE_MS = 50_000
-/** Tokens of callers are over by then, so that a key is withdrawn when nothing needs it any more. */
+/** Tokens of callers are over by then. Those of the proxy itself are not, and are got anew when the backend refuses them. */
 const PROVIDER_KEYS_EVERY_MS = 11 * MINUTE_MS
 const POLL_MS = 500
 const STALLED_MS = 2_000
