@@ -55,7 +55,12 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   workspace: { refusals: [...UNAVAILABLE, '401 no_session'], cut: false, graceMs: 6_000 },
   // What was repeated for a lost connection is not repeated again for a credential whose key was withdrawn (decisions §4).
   backend: {
-    refusals: ['502 backend_unreachable', '504 backend_timeout', '502 backend_error', '502 backend_rejected_credential'],
+    refusals: [
+      '502 backend_unreachable',
+      '504 backend_timeout',
+      '502 backend_error',
+      '502 backend_rejected_credential',
+    ],
     cut: true,
     graceMs: 3_000,
   },

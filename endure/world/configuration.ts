@@ -163,11 +163,22 @@ async function put(directory: string, name: string, text: string): Promise<void>
   await rename(beside, path.join(directory, name))
 }
 
+type Values = readonly (readonly [place: readonly string[], value: unknown])[]
+
 /** Sets values in the first document of a file. */
-async function edit(file: string, values: readonly (readonly [readonly string[], unknown])[]): Promise<void> {
-  const documents = parseAllDocuments(await readFile(file, 'utf8'))
+async function edit(file: string, values: Values): Promise<void> {
+  await put(path.dirname(file), path.basename(file), edited(await readFile(file, 'utf8'), values))
+}
+
+/** The same documents with values set in the first of them, however often that was done before. */
+export function edited(text: string, values: Values): string {
+  const documents = parseAllDocuments(text)
   for (const [place, value] of values) documents[0]?.setIn(place, value)
-  await put(path.dirname(file), path.basename(file), documents.map((document) => document.toString()).join('---\n'))
+  // Those that began with a line of their own write it as well.
+  return documents
+    .map((document) => document.toString())
+    .map((one, index) => (index === 0 || one.startsWith('---\n') ? one : `---\n${one}`))
+    .join('')
 }
 
 /** What the identity provider and the proxies know of each other must appear nowhere else. */
