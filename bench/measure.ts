@@ -1,5 +1,6 @@
 import type { EventsResult, LoadResult } from './commands.ts'
 import { collectGarbage } from './inspector.ts'
+import { pause } from './load/pace.ts'
 import { cpuOf, type Generator, memoryOf } from './processes.ts'
 
 /** Something that requests go through: `pid` is undefined for the backend itself. */
@@ -114,8 +115,6 @@ export const measureLoad = async (
   rounds: number,
 ): Promise<Map<string, LoadFigures>> => figuresOf(await loadRounds(generator, subjects, shape, rounds), bare)
 
-const settle = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
 /** How many are open before memory is first looked at: what the first ones set up is nobody's. */
 const IDLE_BEFORE = 100
 
@@ -134,16 +133,16 @@ export const measureIdle = async (
     await generator.ask({ kind, url: kind === 'open-idle' ? `${url}/idle` : url, count: many })
     // Twice, because the first collection frees what finalizers still hold.
     for (let time = 0; time < 2; time++) {
-      await settle(500)
+      await pause(500)
       await collectGarbage(inspectPort)
     }
-    await settle(200)
+    await pause(200)
     return memoryOf(pid)
   }
   const before = await held(IDLE_BEFORE)
   const after = await held(IDLE_BEFORE + count)
   await generator.ask({ kind: 'close-idle', url })
-  await settle(300)
+  await pause(300)
   return (after - before) / count
 }
 

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { freePort } from '../../lab/free-port.ts'
 import { inspectable } from '../inspector.ts'
 import { install, type Installed } from '../installed.ts'
+import { pause } from '../load/pace.ts'
 import { measureIdle, median } from '../measure.ts'
 import { type Generator, memoryOf, type Running, startProcess, startProxyCommand } from '../processes.ts'
 import { table } from '../report.ts'
@@ -108,7 +109,7 @@ async function idle(generator: Generator, way: Way, kind: 'open-idle' | 'open-ke
   const port = await freePort()
   const one = await way.start(inspectable(port))
   try {
-    await new Promise((resolve) => setTimeout(resolve, SETTLED_MS))
+    await pause(SETTLED_MS)
     return (await measureIdle(generator, one, port, kind, count)) / KIB
   } finally {
     await one.stop()

@@ -1,6 +1,7 @@
 import type { Tokens } from '../../test/authserver/rig.ts'
 import { createSockets } from '../../test/support/sockets.ts'
 import { startIssuer } from '../callers.ts'
+import { pause } from '../load/pace.ts'
 import { loginAt, loginRoute, startLoginProxy } from '../login-proxy.ts'
 import { measureLoad, type Subject } from '../measure.ts'
 import { cpuOf, type Generator, memoryOf } from '../processes.ts'
@@ -30,7 +31,7 @@ export async function runLogins(generator: Generator, backend: string, options: 
   try {
     const proxy = await startLoginProxy(sockets, (url) => routesTo(backend, url, issuer))
     const { url, pid } = proxy
-    await new Promise((resolve) => setTimeout(resolve, IDLE_MS))
+    await pause(IDLE_MS)
     const idleMiB = memoryOf(pid) / (1024 * 1024)
 
     const logins = async (path: string, count: number) => {

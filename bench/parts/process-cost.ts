@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { freePort } from '../../lab/free-port.ts'
 import { editedCheckout, install } from '../installed.ts'
+import { pause } from '../load/pace.ts'
 import { median } from '../measure.ts'
 import { cpuOf, type Generator, memoryOf, startProcess, startProxyCommand, type Running } from '../processes.ts'
 import { processTable } from '../report.ts'
@@ -15,8 +16,6 @@ interface Way {
   start(): Promise<Running>
 }
 
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
 /** Resident memory in MiB: of an idle process, the most while 16 connections are busy, and half a minute after that. */
 async function memory(
   generator: Generator,
@@ -25,13 +24,13 @@ async function memory(
 ): Promise<{ idle: number; loaded: number; rested: number }> {
   const one = await way.start()
   try {
-    await wait(IDLE_MS)
+    await pause(IDLE_MS)
     const idle = memoryOf(one.pid)
     let loaded = 0
     const timer = setInterval(() => (loaded = Math.max(loaded, memoryOf(one.pid))), 50)
     await generator.ask({ kind: 'load', url: one.url, size: 1024, connections: 16, ms: loadMs })
     clearInterval(timer)
-    await wait(REST_MS)
+    await pause(REST_MS)
     return { idle: idle / MIB, loaded: loaded / MIB, rested: memoryOf(one.pid) / MIB }
   } finally {
     await one.stop()

@@ -1,3 +1,4 @@
+import { pause } from '../load/pace.ts'
 import { type LoadFigures, measureLoad, type Subject } from '../measure.ts'
 import { type Generator, memoryOf, type Running, startProxyCommand } from '../processes.ts'
 import { table } from '../report.ts'
@@ -12,8 +13,6 @@ const SHAPES = [
 const WARM_MS = 2500
 /** Until what was needed is given back (docs/adr/0306). */
 const REST_MS = 30_000
-
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /**
  * What a request costs, and what the process holds idle, under load and half a minute after it, by the bound of the room for
@@ -38,7 +37,7 @@ export async function runYoung(
       })
     }
     const memory = (): number[] => running.map(({ pid }) => memoryOf(pid) / MIB)
-    await wait(REST_MS)
+    await pause(REST_MS)
     const idle = memory()
     for (const subject of subjects)
       for (const shape of SHAPES) await generator.ask({ kind: 'load', ...shape, ms: WARM_MS, ...subject })
@@ -46,7 +45,7 @@ export async function runYoung(
     for (const shape of SHAPES)
       costs.push(await measureLoad(generator, subjects, 'default', { ...shape, ms: roundMs }, rounds))
     const loaded = memory()
-    await wait(REST_MS)
+    await pause(REST_MS)
     const rested = memory()
     const rows = subjects.map(({ name }, at) => {
       const cost = costs.flatMap((figures) => {

@@ -1,3 +1,4 @@
+import { pause } from '../load/pace.ts'
 import { cpuOf, type Generator, memoryOf, openFilesLimit, startProxyCommand } from '../processes.ts'
 
 const MIB = 1024 * 1024
@@ -21,14 +22,14 @@ export async function runIdleStreams(
   const url = `${proxy.url}/bearerToken/idle`
   const held = async (streams: number): Promise<number> => {
     await generator.ask({ kind: 'open-idle', url, count: streams })
-    await new Promise((resolve) => setTimeout(resolve, restMs))
+    await pause(restMs)
     return memoryOf(proxy.pid)
   }
   try {
     const before = await held(STREAMS_BEFORE)
     const after = await held(count)
     const cpuBefore = cpuOf(proxy.pid)
-    await new Promise((resolve) => setTimeout(resolve, WATCHED_MS))
+    await pause(WATCHED_MS)
     const share = (cpuOf(proxy.pid) - cpuBefore) / 1e6 / WATCHED_MS
     const kib = (after - before) / 1024 / (count - STREAMS_BEFORE)
     return `**${count} idle event streams:** ${kib.toFixed(1)} KiB each (at most ${MOST_KIB}), ${(after / MIB).toFixed(0)} MiB with all of them; ${(share * 100).toFixed(1)} % of a core while nothing comes.`

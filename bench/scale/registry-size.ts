@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../lab/free-port.ts'
-import { quantile } from '../load/pace.ts'
+import { pause, quantile } from '../load/pace.ts'
 import { cpuOf, memoryOf, startProcess } from '../processes.ts'
 import { registryEntry } from '../registry-entries.ts'
 import { table } from '../report.ts'
@@ -94,7 +94,7 @@ export async function runRegistrySize({
       const cpuMs = (cpuOf(pid) - cpuBefore) / 1e6 / TIMES
       rows.push([what, cpuMs.toFixed(2), quantile(took, 0.5).toFixed(1), quantile(took, 0.99).toFixed(1)])
     }
-    await new Promise((resolve) => setTimeout(resolve, restMs))
+    await pause(restMs)
     return [
       `**A registry with ${count} entries** (a file of ${(servers.length / MIB).toFixed(0)} MiB)`,
       table(['', 'CPU ms', 'p50 ms', 'p99 ms'], rows),

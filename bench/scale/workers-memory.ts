@@ -1,3 +1,4 @@
+import { pause } from '../load/pace.ts'
 import { type Generator, memoryOf, processesOf, shareOf, startProxyCommand } from '../processes.ts'
 import { table } from '../report.ts'
 
@@ -29,7 +30,7 @@ export async function runWorkersMemory(
   ] as const) {
     const proxy = await startProxyCommand({ backend, types: ['bearerToken'], ...(workers && { workers }) })
     try {
-      await new Promise((resolve) => setTimeout(resolve, restMs))
+      await pause(restMs)
       const idle = heldBy(proxy.pid)
       let loaded: Held = idle
       const timer = setInterval(() => {
@@ -38,7 +39,7 @@ export async function runWorkersMemory(
       }, 200)
       await generator.ask({ kind: 'load', url: `${proxy.url}/bearerToken`, ...SHAPE, ms: workersMs })
       clearInterval(timer)
-      await new Promise((resolve) => setTimeout(resolve, restMs))
+      await pause(restMs)
       const rested = heldBy(proxy.pid)
       rows.push([
         name,
