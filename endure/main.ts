@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { openScratch, watchNpm } from '../scripts/scratch.ts'
 import { putOnPage, write } from './report/files.ts'
 import { runsText, textOf } from './report/text.ts'
 import type { RunResult } from './result.ts'
 import { run } from './run.ts'
 import { copyProgram } from './world/program.ts'
-import { openScratch } from './world/scratch.ts'
 
 const HELP = `npm run endure -- [--hours H] [--runs N] [--callers N] [--seed S] [--every SECONDS] [--only TEXTS]
                   [--json FILE] [--heaps DIR] [--page [--from FILE]]
@@ -29,7 +29,6 @@ made, or was broken off. Several may run at the same time; whichever way it ends
 /** Beside its own time a run needs some for the start and the end of everything, more on a busy machine. */
 const PATIENCE_MS = 60 * 60_000
 const CLOSING_MS = 60_000
-const PARENT_EVERY_MS = 1_000
 const [FAILED, BROKEN_OFF] = [1, 2]
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -63,14 +62,12 @@ const seedsOf = (first: string, count: number): readonly string[] =>
     return /^\d{1,15}$/.test(first) ? String(Number(first) + index) : `${first}-${index}`
   })
 
-/** Aborts when a signal asks for the end; or when who started this has gone, as npm goes that passes no signal on. */
+/** Aborts when a signal asks for the end; or when npm, which started this, has gone. */
 function interruption(): AbortSignal {
   const interrupted = new AbortController()
   const end = (why: string): void => interrupted.abort(new Error(`broken off ${why}`))
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => end(`by ${name}`))
-  const parent = process.ppid
-  if (process.env['npm_lifecycle_event'] !== undefined)
-    setInterval(() => process.ppid === parent || end('with npm'), PARENT_EVERY_MS).unref()
+  watchNpm(() => end('with npm'))
   interrupted.signal.addEventListener('abort', () => setTimeout(() => process.exit(BROKEN_OFF), CLOSING_MS).unref())
   return interrupted.signal
 }
@@ -99,7 +96,7 @@ async function runAll(count: number): Promise<void> {
   const faultEverySeconds = numberOf('every', 3_600)
   const { heaps } = values
   const only = values.only?.split(',')
-  const program = copyProgram(openScratch())
+  const program = copyProgram(openScratch('endure'))
   const interrupted = interruption()
   const results: RunResult[] = []
   for (const seed of seedsOf(values.seed, count)) {

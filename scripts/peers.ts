@@ -12,16 +12,18 @@ import { askPythonClient } from './peers-login.ts'
 import { askMcpClient } from './peers-mcp.ts'
 import { askMoto } from './peers-moto.ts'
 import { askOtlpReceiver } from './peers-otlp.ts'
-import { botocoreAuthorizations, installPython, missingPyPI, systemPython, type Python } from './peers-python.ts'
+import { botocoreAuthorizations, installPython, missingPyPI, systemPython } from './peers-python.ts'
 import { chosenOf, runPeers, type Peer } from './peers-run.ts'
 import { shellPeer } from './peers-shells.ts'
 import { askTrust } from './peers-trust.ts'
+import { openScratch, watchNpm } from './scratch.ts'
 import { ourAuthorization, s3SigningCases, signingCases } from './vectors-cases.ts'
 
 const HELP = `npm run peers -- [--only TEXTS] [--help]
 
 Runs what others wrote against this repository, as far as it can be had here, and says which of it ran. Exit code 1 when one of
-them disagrees, and when one that could be had did not run; 2 when none is chosen.
+them disagrees, and when one that could be had did not run; 2 when none is chosen. Whichever way it ends, nothing that it has
+started is left behind (Linux).
 
   --only TEXTS    Only peers with one of these, separated by commas, in their name.
 `
@@ -30,6 +32,9 @@ if (values.help) {
   process.stdout.write(HELP)
   process.exit(0)
 }
+// No signal is caught: it would wait for the end of whatever is installed.
+openScratch('peers')
+watchNpm(() => process.exit(1))
 const say = (line: string) => process.stdout.write(`peers: ${line}\n`)
 
 const BOTOCORE = 'botocore==1.44.5'
@@ -38,18 +43,22 @@ const MINISTACK = 'ministack==1.5.33'
 const OTLP = 'opentelemetry-proto==1.45.2'
 const PACKAGES = [BOTOCORE, MCP, OTLP, 'moto[iam,s3,sts,server]==5.2.5']
 
-const noPyPI = missingPyPI(BOTOCORE)
-let installed: Python | undefined
-const fromPyPI = (): Python => (installed ??= installPython(PACKAGES))
-const ownPython = noPyPI === undefined ? undefined : systemPython()
+/** What is asked for by some of them is found out when the first asks. */
+function once<T>(find: () => T): () => T {
+  let found: { readonly value: T } | undefined
+  return () => (found ??= { value: find() }).value
+}
+const noPyPI = once(() => missingPyPI(BOTOCORE))
+const fromPyPI = once(() => installPython(PACKAGES))
+const ownPython = once(() => (noPyPI() === undefined ? undefined : systemPython()))
 
 /** Signatures of requests that are in no recorded vector. */
 const botocore: Peer = {
   name: 'botocore',
-  missing: () => (ownPython === undefined ? noPyPI : undefined),
+  missing: () => (ownPython() === undefined ? noPyPI() : undefined),
   run() {
     const cases = [...signingCases(500, 1_000), ...s3SigningCases(500, 1_000)]
-    const { version, authorizations } = botocoreAuthorizations(ownPython ?? fromPyPI(), cases)
+    const { version, authorizations } = botocoreAuthorizations(ownPython() ?? fromPyPI(), cases)
     const different = cases.filter((one, index) => ourAuthorization(one) !== authorizations[index])
     for (const { method, url, service } of different.slice(0, 5))
       say(`botocore signs ${method} ${url} for ${service} differently`)
@@ -61,7 +70,7 @@ const botocore: Peer = {
 /** STS and S3. */
 const moto: Peer = {
   name: 'moto',
-  missing: () => noPyPI,
+  missing: noPyPI,
   async run() {
     const wrong = await askMoto(fromPyPI())
     const what = 'AssumeRoleWithWebIdentity, and S3 that verifies signatures'
@@ -73,7 +82,7 @@ const moto: Peer = {
 /** The identity of the process, and roles that it assumes. */
 const aws: Peer = {
   name: 'botocore and moto, own identity',
-  missing: () => noPyPI,
+  missing: noPyPI,
   async run() {
     const { wrong, places } = await askAws(fromPyPI())
     const what = `the identity of the process in ${places} environments, and AssumeRole with tags, policies and external id`
@@ -85,7 +94,7 @@ const aws: Peer = {
 /** IAM and STS with trust policies; its botocore is another than ours. */
 const trust: Peer = {
   name: 'MiniStack',
-  missing: () => noPyPI,
+  missing: noPyPI,
   async run() {
     const python = installPython([MINISTACK])
     try {
@@ -102,7 +111,7 @@ const trust: Peer = {
 /** A client that can only start a command. */
 const mcp: Peer = {
   name: 'MCP SDK for Python',
-  missing: () => noPyPI,
+  missing: noPyPI,
   async run() {
     const { version, wrong, tried } = await askMcpClient(fromPyPI())
     const verdict = wrong.length === 0 ? 'right' : wrong.join(', ')
@@ -114,7 +123,7 @@ const mcp: Peer = {
 /** The same client before the embedded authorization server. */
 const login: Peer = {
   name: 'MCP SDK for Python, logging in',
-  missing: () => noPyPI,
+  missing: noPyPI,
   async run() {
     const wrong = await askPythonClient(fromPyPI())
     const verdict = wrong.length === 0 ? 'right' : wrong.join('; ')
@@ -126,7 +135,7 @@ const login: Peer = {
 /** Traces, read by the definitions that OpenTelemetry publishes. */
 const otlp: Peer = {
   name: 'OpenTelemetry',
-  missing: () => noPyPI,
+  missing: noPyPI,
   async run() {
     const { version, wrong } = await askOtlpReceiver(fromPyPI())
     const verdict = wrong.length === 0 ? 'right' : wrong.join('; ')
@@ -168,27 +177,23 @@ const keycloak: Peer = {
   },
 }
 
-try {
-  const all = [
-    botocore,
-    moto,
-    aws,
-    trust,
-    mcp,
-    login,
-    otlp,
-    editorPeer(say),
-    shellPeer('zsh', say),
-    shellPeer('fish', say),
-    goPeer(say),
-    gatewaysPeer(say),
-    keycloak,
-  ]
-  const chosen = chosenOf(all, values.only)
-  if (chosen.length === 0) {
-    say(`none has "${values.only}" in its name; there are ${all.map(({ name }) => name).join('; ')}`)
-    process.exitCode = 2
-  } else process.exitCode = await runPeers(chosen, say)
-} finally {
-  installed?.close()
-}
+const all = [
+  botocore,
+  moto,
+  aws,
+  trust,
+  mcp,
+  login,
+  otlp,
+  editorPeer(say),
+  shellPeer('zsh', say),
+  shellPeer('fish', say),
+  goPeer(say),
+  gatewaysPeer(say),
+  keycloak,
+]
+const chosen = chosenOf(all, values.only)
+if (chosen.length === 0) {
+  say(`none has "${values.only}" in its name; there are ${all.map(({ name }) => name).join('; ')}`)
+  process.exitCode = 2
+} else process.exitCode = await runPeers(chosen, say)

@@ -54,7 +54,8 @@ export async function startGateway(
   const file = path.join(directory, `${program}.conf`)
   writeFileSync(file, config)
   const args = program === 'nginx' ? ['-p', directory, '-c', file, '-e', 'stderr'] : ['-f', file]
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  // By this folder it is known as one of this run: nginx writes over its environment.
+  const child = spawn(program, args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => {
     if (said.length < 4096) said += chunk.toString()

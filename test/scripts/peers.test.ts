@@ -1,8 +1,9 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { isThere } from '../support/processes.ts'
 import { chosenOf, runPeers, type Peer } from '../../scripts/peers-run.ts'
 
 const peer = (name: string, more: Partial<Peer>): Peer => ({
@@ -57,13 +58,42 @@ describe('the peers', () => {
   })
 })
 
+const PEERS = path.join(import.meta.dirname, '../../scripts/peers.ts')
+/** What installs something, for ever; it says which process it is. */
+const ENDLESS_MAVEN = `#!/bin/sh
+case "$*" in *:copy*) echo $$ >"$MAVEN_IS"; exec "$FOR_EVER" -e "setInterval(() => {}, 1000)" ;; esac
+`
+
 describe('npm run peers', () => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+    'leaves nothing behind that it started, ended by %s',
+    async (how) => {
+      const bin = mkdtempSync(path.join(os.tmpdir(), 'extauth-endless-'))
+      const file = path.join(bin, 'pid')
+      const maven = (): number => (existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0)
+      try {
+        for (const name of ['java', 'unzip', 'openssl'])
+          writeFileSync(path.join(bin, name), '#!/bin/sh\n', { mode: 0o755 })
+        writeFileSync(path.join(bin, 'mvn'), ENDLESS_MAVEN, { mode: 0o755 })
+        const env = { PATH: bin, TMPDIR: bin, MAVEN_IS: file, FOR_EVER: process.execPath }
+        const run = spawn(process.execPath, [PEERS, '--only', 'Keycloak'], { env, stdio: 'ignore' })
+        await expect.poll(maven, { timeout: 60_000 }).toBeGreaterThan(0)
+        const scratch = (): readonly string[] => readdirSync(bin).filter((name) => name.startsWith('peers-'))
+        expect([isThere(maven()), scratch()]).toEqual([true, [expect.any(String)]])
+        run.kill(how)
+        await expect.poll(() => [isThere(maven()), scratch()], { timeout: 60_000 }).toEqual([false, []])
+      } finally {
+        rmSync(bin, { recursive: true, force: true })
+      }
+    },
+    150_000,
+  )
+
   it('tells of each that can’t be had on a machine that has nothing, and passes', () => {
     const bin = mkdtempSync(path.join(os.tmpdir(), 'extauth-no-tools-'))
     try {
       symlinkSync(process.execPath, path.join(bin, 'node'))
-      const script = path.join(import.meta.dirname, '../../scripts/peers.ts')
-      const { status, stdout } = spawnSync(process.execPath, [script], { env: { PATH: bin }, encoding: 'utf8' })
+      const { status, stdout } = spawnSync(process.execPath, [PEERS], { env: { PATH: bin }, encoding: 'utf8' })
       expect(status).toBe(0)
       for (const name of ['botocore', 'moto', 'MiniStack', 'yaml-language-server', 'zsh', 'fish', 'Keycloak'])
         expect(stdout).toMatch(new RegExp(`^peers: ${name} did not run: it can't be had here \\(.+\\)$`, 'm'))
