@@ -12,6 +12,8 @@ import { tokensTable } from '../report.ts'
 const CALLERS = 100
 const SHAPE = { size: 1024, connections: 16 }
 const EXCHANGE = 'tokenExchange'
+/** What nobody is asked for. */
+const FIXED = 'bearerToken'
 /** Until each caller came once. */
 const MOST_ROUNDS = 10
 const LIFE_SECONDS = 6 * 3600
@@ -39,6 +41,7 @@ const specsOf = (url: string, audience: string): Readonly<Record<string, object>
   const client = { clientId: 'us', clientSecretRef: secret, caCertPath }
   return {
     [EXCHANGE]: { ...client, tokenUrl: `${url}/token`, audience: 'backend' },
+    [FIXED]: { tokenSecretRef: secret },
     clientCredentials: { ...client, tokenUrl: `${url}/token` },
     obo: { ...client, authority: url, tenantId: 'contoso.example', audience: 'api://backend' },
     xaa: {
@@ -56,8 +59,8 @@ const specsOf = (url: string, audience: string): Readonly<Record<string, object>
 }
 
 /**
- * What requests cost whose tokens are at hand, by the type that got them, against those of an exchange. Gives a table. Throws where
- * more or fewer were asked for than there are.
+ * What requests cost whose tokens are at hand, by the type that got them, and with a fixed one, against those of an exchange.
+ * Gives a table. Throws where more or fewer were asked for than there are.
  */
 export async function runTokens(
   generator: Generator,
