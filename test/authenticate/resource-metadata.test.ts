@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { protectedResourceMetadata } from '../../src/authenticate/index.ts'
+import { once } from '../../src/fields/index.ts'
 import { authSection } from '../../src/resources/index.ts'
 
+const schema = once(authSection)
 const resourceUrl = 'https://registry.example.com/mcp'
 const oauth = (more: object = {}) =>
-  authSection().parse({
+  schema().parse({
     mode: 'oauth',
     oauth: {
       resourceUrl,

@@ -13,6 +13,7 @@ import {
   createAuthenticator,
   type InProcessProvider,
 } from '../../src/authenticate/index.ts'
+import { once } from '../../src/fields/index.ts'
 import { authSection } from '../../src/resources/index.ts'
 import { createManualClock, createRecordingLog, createRecordingMetrics } from '../support/ports.ts'
 import { jwks, takesKeys, type TestKey } from './keys.ts'
@@ -45,6 +46,9 @@ export const unreachable: Respond = () => {
 export const tokenIn = (request: OutboundRequest): string =>
   new URLSearchParams(Buffer.from(request.body ?? '').toString()).get('token') ?? ''
 
+// Making a schema takes longer than using it.
+const schema = once(authSection)
+
 /** Providers without a network, a clock that stands still, and everything that was asked. */
 export function createWorld() {
   const clock = createManualClock()
@@ -74,7 +78,7 @@ export function createWorld() {
       more: object = {},
       inProcess: readonly InProcessProvider[] = [],
     ): Authenticator {
-      const section = authSection().parse({
+      const section = schema().parse({
         mode: 'oauth',
         oauth: { resourceUrl: 'https://registry.example.com', providers, ...more },
       })

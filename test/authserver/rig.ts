@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { openAuthServer, type AuthServer, type AuthServerConfig } from '../../src/authserver/index.ts'
+import { once } from '../../src/fields/index.ts'
 import { createEphemeralKeys } from '../../src/signing/index.ts'
 import { createOutbound, type Resolver } from '../../src/net/index.ts'
 import { embeddedAuthServer } from '../../src/resources/embedded-auth-server.ts'
@@ -49,9 +50,12 @@ export const upstreamOf = (idp: Idp, name = 'corp', more: Readonly<Record<string
   oidcConfig: { issuerUrl: idp.url, clientId: 'us', clientSecretRef: { name: 'idp', key: 'secret' }, ...more },
 })
 
+// Making a schema takes longer than using it.
+const schemas = { server: once(embeddedAuthServer), upstream: once(upstreamProvider) }
+
 /** One more upstream, `crm`, for a server that is opened again. */
 export const parsedUpstream = (idp: Idp, more: Readonly<Record<string, unknown>> = {}, name = 'crm') =>
-  upstreamProvider().parse(upstreamOf(idp, name, { scopes: ['openid'], ...more }))
+  schemas.upstream().parse(upstreamOf(idp, name, { scopes: ['openid'], ...more }))
 
 /** A server on the real listener, with an identity provider that is as a test wants it. */
 export async function startRig(sockets: Sockets, options: RigOptions = {}) {
@@ -62,7 +66,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const secrets = createTestSecrets({ ...SECRETS, ...options.secrets })
   const store = options.store?.({ clock, log }) ?? createMemoryStore({ clock, log })
   const issuer = `${url}${options.path ?? ''}`
-  const spec = embeddedAuthServer().parse({
+  const spec = schemas.server().parse({
     issuer,
     upstreamProviders: options.upstreams?.(idp) ?? [upstreamOf(idp)],
     hmacSecretRefs: [{ name: 'as', key: 'hmac' }],

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createCredentialCache } from '../../src/cache/index.ts'
 import type { Armed, Caller, Clock, Credential, Known, UpstreamTokens } from '../../src/core/index.ts'
+import { once } from '../../src/fields/index.ts'
 import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
 import { createIdentityPool, createObtain, type ObtainDeps } from '../../src/obtain/index.ts'
 import type { AuthSpecs, ResolvedAuth, UpstreamUse } from '../../src/resources/index.ts'
@@ -93,6 +94,9 @@ export interface RigOptions {
   readonly tokenFile?: ObtainDeps['tokenFile']
 }
 
+// Making a schema takes longer than using it.
+const schemas = { exchange: once(tokenExchange), clientCredentials: once(clientCredentials), obo: once(obo) }
+
 /** Everything around `createObtain`: the real cache, the real outgoing connections, and ports that record. */
 export function createRig(sockets: ReturnType<typeof createSockets>, options: RigOptions = {}) {
   const clock = options.clock ?? createManualClock()
@@ -154,14 +158,14 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
       open({
         ...named(name, JSON.stringify(spec)),
         type: 'tokenExchange',
-        spec: tokenExchange().parse(spec),
+        spec: schemas.exchange().parse(spec),
         upstream,
       }),
     clientCredentials: (spec: Readonly<Record<string, unknown>>, name = 'github') =>
       open({
         ...named(name, JSON.stringify(spec)),
         type: 'clientCredentials',
-        spec: clientCredentials().parse(withClient(spec)),
+        spec: schemas.clientCredentials().parse(withClient(spec)),
       }),
     /** At the tenant whose token endpoint is `tokenUrl`, a path that its stand-in does not look at. */
     obo: ({ tokenUrl, ...spec }: Readonly<Record<string, unknown>>, name = 'github', upstream?: UpstreamUse) =>
@@ -170,7 +174,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         type: 'obo',
         // Plain http, which the schema refuses.
         spec: {
-          ...obo().parse({ tenantId: TENANT, ...withClient(spec) }),
+          ...schemas.obo().parse({ tenantId: TENANT, ...withClient(spec) }),
           authority: String(tokenUrl),
         },
         upstream,

@@ -2,6 +2,7 @@ import { type IncomingMessage, request as ask, type ServerResponse } from 'node:
 import { text } from 'node:stream/consumers'
 import { decodeJwt } from 'jose'
 import type { Caller } from '../../src/core/index.ts'
+import { once } from '../../src/fields/index.ts'
 import { xaa } from '../../src/resources/on-behalf/xaa.ts'
 import { START_MS } from '../support/ports.ts'
 import { showing, tokenOf } from '../support/shown-tokens.ts'
@@ -67,12 +68,15 @@ export const withIdToken = (caller: Caller): Caller =>
     ? caller
     : showing({ ...caller, claims: { aud: 'us', ...caller.claims } }, tokenOf(caller))
 
+// Making a schema takes longer than using it.
+const schema = once(xaa)
+
 /** What other types say of their one token endpoint, said of the target. */
 export function xaaSpec(
   { tokenUrl, clientId, clientSecretRef, clientAuth, caCertPath }: Readonly<Record<string, unknown>>,
   idpTokenUrl: string,
 ): ReturnType<ReturnType<typeof xaa>['parse']> {
-  const parsed = xaa().parse({
+  const parsed = schema().parse({
     idpTokenUrl: 'https://idp.example/token',
     idpClientId: 'us',
     targetTokenUrl: tokenUrl,

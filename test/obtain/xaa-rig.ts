@@ -1,5 +1,6 @@
 import type { AuthenticatedCaller, UpstreamTokens } from '../../src/core/index.ts'
 import type { UpstreamUse } from '../../src/resources/index.ts'
+import { once } from '../../src/fields/index.ts'
 import { xaa } from '../../src/resources/on-behalf/xaa.ts'
 import { createCaller, createManualClock, type ManualClock, START_MS } from '../support/ports.ts'
 import type { createSockets } from '../support/sockets.ts'
@@ -29,6 +30,9 @@ const answerTarget: Answer = (request, response) => {
   json(granted(`token-of-${sub}-at-${act}`))(request, response)
 }
 
+// Making a schema takes longer than using it.
+const schema = once(xaa)
+
 /** Both token endpoints, and the type in front of them. */
 export async function openXaa(
   sockets: ReturnType<typeof createSockets>,
@@ -43,7 +47,7 @@ export async function openXaa(
   const clock = options.clock ?? createManualClock()
   const rig = createRig(sockets, { secrets: SECRETS, outbound: { random: () => 0 }, ...options, clock })
   const openWith = (more: Readonly<Record<string, unknown>> = {}, name = 'github') => {
-    const parsed = xaa().parse({
+    const parsed = schema().parse({
       idpTokenUrl: 'https://idp.example/token',
       idpClientId: 'us',
       idpClientSecretRef: { name: 'idp', key: 'secret' },

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { once } from '../../src/fields/index.ts'
 import { externalAuthConfig, proxyConfig, registryConfig } from '../../src/resources/index.ts'
 import { document } from '../load/publish/judges.ts'
 
-const specOf = (spec: unknown): unknown => externalAuthConfig().parse(document(spec)).spec
+const schema = once(externalAuthConfig)
+const specOf = (spec: unknown): unknown => schema().parse(document(spec)).spec
 const secret = { name: 'a', key: 'b' }
 const fallbackRoleArn = 'arn:cloud:iam::123456789012:role/reader'
 

@@ -1,5 +1,6 @@
 import { createUpstream, type UpstreamDeps, type UpstreamLeg } from '../../src/upstreams/index.ts'
 import { Secret } from '../../src/core/index.ts'
+import { once } from '../../src/fields/index.ts'
 import { createOutbound, type OutboundOptions } from '../../src/net/index.ts'
 import { upstreamProvider } from '../../src/resources/upstream/upstream-provider.ts'
 import { createManualClock, createRecordingLog, createTestSecrets } from '../support/ports.ts'
@@ -26,6 +27,9 @@ export const LEG: UpstreamLeg = {
 export const callback = (idp: Pick<Idp, 'url'>, parameters: Readonly<Record<string, string>> = {}): URLSearchParams =>
   new URLSearchParams({ code: 'code-1', state: LEG.state, iss: idp.url, ...parameters })
 
+// Making a schema takes longer than using it.
+const schema = once(upstreamProvider)
+
 /** Everything around an upstream: real connections, ports that record. */
 export function createRig(
   sockets: Sockets,
@@ -38,7 +42,7 @@ export function createRig(
   const secrets = createTestSecrets({ 'idp/secret': SECRET, 'idp/ca': TLS.ca.toString(), ...more.secrets })
   const open = (provider: Readonly<Record<string, unknown>>) =>
     sockets.closing(
-      createUpstream(upstreamProvider().parse({ name: 'corp', caBundleRef: { name: 'idp', key: 'ca' }, ...provider }), {
+      createUpstream(schema().parse({ name: 'corp', caBundleRef: { name: 'idp', key: 'ca' }, ...provider }), {
         clock,
         log,
         secrets,

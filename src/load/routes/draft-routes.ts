@@ -7,6 +7,8 @@ import { proxyConfig, type ProxyConfig } from '../../resources/index.ts'
 import { telemetryOfManifest } from './resolve-telemetry.ts'
 import { callersOfManifest, type CallersElsewhere } from './resolve-manifest-callers.ts'
 
+const targetSchema = once(httpUrl)
+
 /** The settings of a process without a ProxyConfig. */
 export const defaultSettings = once((): ProxyConfig =>
   proxyConfig().parse({
@@ -79,7 +81,7 @@ function shortForm(
     if (here.length > 0 || loaded.problems.length === 0) problems.push(fileProblem('--external-auth', message))
     return []
   }
-  if (!httpUrl().safeParse(target).success) return []
+  if (!targetSchema().safeParse(target).success) return []
   return [
     routeOfOptions(target, auth.document.metadata.name, (message, options) => auth.problem(['spec'], message, options)),
   ]

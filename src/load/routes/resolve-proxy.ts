@@ -7,13 +7,15 @@ import { ConfigPlaces } from '../documents/config-places.ts'
 import { placeTable } from '../documents/place-table.ts'
 import { defaultSettings, draftRoutes, listenOf } from './draft-routes.ts'
 import type { Loaded } from '../documents/loaded.ts'
-import { DEFAULT_NAMESPACE, isLoopbackBind, httpUrl } from '../../fields/index.ts'
+import { DEFAULT_NAMESPACE, isLoopbackBind, httpUrl, once } from '../../fields/index.ts'
 import { fileProblem, renderProblem, type Located, type Problem } from '../documents/problem.ts'
 import { inspectorOf } from './resolve-inspector.ts'
 import { resolveRoutes } from './resolve-routes.ts'
 import type { ResolvedProxy } from './resolved-proxy.ts'
 import { unusedUpstreams } from './unused-upstreams.ts'
 import { refusedHttp } from '../documents/warnings.ts'
+
+const listenSchema = once(listenAddress)
 
 export type ProxyResult =
   | {
@@ -60,7 +62,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     callers,
     authServerName: spec.authServerRef?.name,
     // An address that is none is a problem of its own, from which nothing follows for the routes.
-    isLocal: isLoopbackBind(address) || !listenAddress().safeParse(address).success,
+    isLocal: isLoopbackBind(address) || !listenSchema().safeParse(address).success,
     address,
     isSocket: address.startsWith('unix:'),
   })
@@ -169,8 +171,8 @@ function optionProblems({ listen, admin, target }: ProxyOverrides): Problem[] {
     return result?.error === undefined ? [] : [fileProblem(option, result.error.issues[0]?.message ?? 'not usable')]
   }
   return [
-    ...check('--listen', listen, listenAddress()),
-    ...check('--admin', admin, listenAddress()),
+    ...check('--listen', listen, listenSchema()),
+    ...check('--admin', admin, listenSchema()),
     ...check('--target', target, httpUrl()),
   ]
 }
