@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments, type Document } from 'yaml'
+import { createAjv } from '../load/publish/judges.ts'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 const MODELINE = /^# yaml-language-server: \$schema=(\S+)$/gm
@@ -33,7 +34,7 @@ function examplesIn(file: string): Example[] {
 const files = globSync('config/**/*.yaml', { cwd: ROOT }).filter((file) => !OF_KUBERNETES.test(file))
 const examples = files.flatMap(examplesIn)
 
-const ajv = new Ajv2020({ strict: false, validateFormats: false })
+const ajv = createAjv()
 const compiled = new Map<string, ValidateFunction>()
 function schemaOf({ file, modelines: [named = ''] }: Example): ValidateFunction {
   const at = path.join(ROOT, path.dirname(file), named)

@@ -1,12 +1,11 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
 import { combinedSchema, JSON_SCHEMA_NAMES } from '../../../src/load/publish/index.ts'
 import { SPECS } from '../documents/build.ts'
 import { EMBEDDED_EXAMPLES } from '../../resources/examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from '../../resources/examples-outgoing.ts'
-import { document, jsonSchemaAccepts, problemsOf } from './judges.ts'
+import { createAjv, document, jsonSchemaAccepts, problemsOf } from './judges.ts'
 
-const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(combinedSchema())
+const validate = createAjv().compile(combinedSchema())
 const accepts = (value: unknown): boolean => validate(value)
 
 const EXTERNAL_AUTH = document({ type: 'unauthenticated' })

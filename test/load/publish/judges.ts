@@ -18,7 +18,10 @@ export function problemsOf(...values: readonly unknown[]): string[] {
   return parseDocuments(files).problems.map((problem) => `${problem.path}  ${problem.message}`)
 }
 
-const ajv = new Ajv2020({ strict: false, validateFormats: false })
+/** What takes JSON Schemas to code. Making that code shorter takes longer than running it a few times. */
+export const createAjv = () => new Ajv2020({ strict: false, validateFormats: false, code: { optimize: false } })
+
+const ajv = createAjv()
 const validators = new Map<string, ReturnType<typeof ajv.compile>>()
 
 /** What an editor with our JSON Schema says. */
