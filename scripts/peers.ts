@@ -3,6 +3,7 @@ import { askAws } from './peers-aws.ts'
 import { editorPeer } from './peers-editor.ts'
 import { gatewaysPeer } from './peers-gateways.ts'
 import { goPeer } from './peers-go.ts'
+import { javaPeer } from './peers-java.ts'
 import { askProxy } from './keycloak/judge.ts'
 import { askLogin, LOGINS, peerRealm } from './keycloak/login.ts'
 import { companyRealm } from './keycloak/realm.ts'
@@ -189,6 +190,7 @@ const all = [
   shellPeer('zsh', say),
   shellPeer('fish', say),
   goPeer(say),
+  javaPeer(say),
   gatewaysPeer(say),
   keycloak,
 ]

@@ -20,25 +20,30 @@ interface Talker {
   close(): Promise<void>
 }
 
-/** Begins, lists, calls, streams and ends; what went wrong, or undefined. */
-async function converse(talker: Talker): Promise<string | undefined> {
+/** Begins, lists, calls, streams (unless told that nothing tells of progress) and ends; what went wrong, or undefined. */
+async function converse(talker: Talker, hasProgress: boolean): Promise<string | undefined> {
   if (!(await talker.tools()).includes('show_request')) return 'lists no tools'
   const shown = textOf(await talker.call({ name: 'show_request', arguments: {} }))
   if (!shown.startsWith('POST /')) return 'calls no tool'
-  const progress: number[] = []
-  await talker.call(STEPS, (value) => progress.push(value))
-  // The client drops notifications that came in one piece with the result, so that the last ones may be missing.
-  if (progress.length === 0 || !'1,2,3,4'.startsWith(progress.join())) return `gets progress ${progress.join()}`
+  if (hasProgress) {
+    const progress: number[] = []
+    await talker.call(STEPS, (value) => progress.push(value))
+    // The client drops notifications that came in one piece with the result, so that the last ones may be missing.
+    if (progress.length === 0 || !'1,2,3,4'.startsWith(progress.join())) return `gets progress ${progress.join()}`
+  }
   if (textOf(await talker.call(LARGE)).length !== LARGE_BYTES) return 'gets no large result'
   await talker.close()
   return undefined
 }
 
 /** The client of release 1 and its sessions. */
-export async function overSdk1(transport: Transport1 | StdioClientTransport): Promise<string | undefined> {
+export async function overSdk1(
+  transport: Transport1 | StdioClientTransport,
+  hasProgress = true,
+): Promise<string | undefined> {
   const client = new Client1(INFO)
   await client.connect(transport)
-  return converse({
+  const talker: Talker = {
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: (request, onProgress) =>
       client.callTool(
@@ -50,14 +55,15 @@ export async function overSdk1(transport: Transport1 | StdioClientTransport): Pr
       if ('terminateSession' in transport) await transport.terminateSession()
       await client.close()
     },
-  })
+  }
+  return converse(talker, hasProgress)
 }
 
 /** The client of release 2, with whichever revision both sides know best. */
-async function overSdk2(url: URL): Promise<string | undefined> {
+async function overSdk2(url: URL, hasProgress = true): Promise<string | undefined> {
   const client = new Client2(INFO)
   await client.connect(new Transport2(url))
-  return converse({
+  const talker: Talker = {
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: (request, onProgress) =>
       client.callTool(
@@ -65,11 +71,12 @@ async function overSdk2(url: URL): Promise<string | undefined> {
         onProgress === undefined ? {} : { onprogress: ({ progress }) => onProgress(progress) },
       ),
     close: () => client.close(),
-  })
+  }
+  return converse(talker, hasProgress)
 }
 
 export const CLIENTS = {
-  'SDK 1': (url: URL) => overSdk1(new Transport1(url)),
+  'SDK 1': (url: URL, hasProgress = true) => overSdk1(new Transport1(url), hasProgress),
   'SDK 2': overSdk2,
 }
 

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../lab/free-port.ts'
+import { fromMaven } from '../maven.ts'
 import type { Authority } from './certificates.ts'
 import { visit } from './visit.ts'
 
@@ -19,49 +20,34 @@ export interface Keycloak {
 export const VERSION = '26.7.5'
 /** What of it is not switched on by itself. */
 const FEATURES = 'jwt-authorization-grant,identity-assertion-jwt,client-auth-federated,spiffe'
-const DOWNLOAD_MS = 240_000
+const UNPACK_MS = 240_000
 /** It makes itself anew at its first start, which takes minutes on a busy machine. */
 const START_MS = 600_000
 
-const MAVEN_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
+const ARCHIVE = `keycloak-quarkus-dist-${VERSION}.zip`
+const distribution = fromMaven({
+  goal: 'copy',
+  options: [`-Dartifact=org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`],
+  checksums: new Map([[ARCHIVE, '30ef87fb7101c43d29688d1ae80c0588ff4a151b3330e9f664bf9692d398658a']]),
+})
 
 const works = (command: string, args: readonly string[], timeoutMs: number): boolean =>
   spawnSync(command, args, { stdio: 'ignore', timeout: timeoutMs }).status === 0
 
-/** Why it can't be had here; undefined where it can: Java, Maven and openssl are here, and the registry has it. */
+/** Why it can't be had here; undefined where it can: Java, Maven, unzip and openssl are here, and it is or can be downloaded. */
 export function missingKeycloak(): string | undefined {
   for (const [command, word] of [
-    ['java', '-version'],
-    ['mvn', '--version'],
     ['unzip', '-v'],
     ['openssl', 'version'],
   ] as const)
-    if (!works(command, [word], 60_000)) return `there is no ${command}`
-  const directory = mkdtempSync(path.join(tmpdir(), 'extauth-maven-'))
-  try {
-    // A few kilobytes: the description of what will be asked for.
-    const artifact = `-Dartifact=org.keycloak:keycloak-parent:${VERSION}:pom`
-    const isThere = works(
-      'mvn',
-      ['-q', '-B', `${MAVEN_PLUGIN}:copy`, artifact, `-DoutputDirectory=${directory}`],
-      120_000,
-    )
-    return isThere ? undefined : 'the Maven registry does not answer'
-  } finally {
-    rmSync(directory, { recursive: true, force: true })
-  }
+    if (!works(command, [word], 60_000)) return `there is no ${command}; in Debian: ${command}`
+  return distribution.missing()
 }
 
 /** Keycloak's distribution, unpacked. Throws where Maven does not give it. */
 function install(directory: string): string {
-  const archive = `keycloak-quarkus-dist-${VERSION}.zip`
-  const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`
-  const steps: readonly (readonly [string, readonly string[]])[] = [
-    ['mvn', ['-q', '-B', `${MAVEN_PLUGIN}:copy`, artifact, `-DoutputDirectory=${directory}`]],
-    ['unzip', ['-q', path.join(directory, archive), '-d', directory]],
-  ]
-  for (const [command, args] of steps)
-    if (!works(command, args, DOWNLOAD_MS)) throw new Error(`${command} ${args.slice(0, 4).join(' ')} did not work`)
+  const args = ['-q', path.join(distribution.folder(), ARCHIVE), '-d', directory]
+  if (!works('unzip', args, UNPACK_MS)) throw new Error(`unzip of ${ARCHIVE} did not work`)
   return path.join(directory, `keycloak-${VERSION}`)
 }
 

@@ -58,7 +58,13 @@ describe('the peers', () => {
   })
 })
 
+const SDKS = ['MCP SDK for Python', 'MCP SDK for Go', 'MCP SDK for Java']
+const NEED_TOOLS = ['botocore', 'moto', 'MiniStack', 'yaml-language-server', 'zsh', 'fish', 'Keycloak', ...SDKS]
 const PEERS = path.join(import.meta.dirname, '../../scripts/peers.ts')
+/** Java as far as it is asked, and whatever is asked for nothing. */
+const JAVA = `#!/bin/sh
+echo 'openjdk version "17.0.15" 2025-04-15' >&2
+`
 /** What installs something, for ever; it says which process it is. */
 const ENDLESS_MAVEN = `#!/bin/sh
 case "$*" in *:copy*) echo $$ >"$MAVEN_IS"; exec "$FOR_EVER" -e "setInterval(() => {}, 1000)" ;; esac
@@ -72,8 +78,7 @@ describe('npm run peers', () => {
       const file = path.join(bin, 'pid')
       const maven = (): number => (existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0)
       try {
-        for (const name of ['java', 'unzip', 'openssl'])
-          writeFileSync(path.join(bin, name), '#!/bin/sh\n', { mode: 0o755 })
+        for (const name of ['java', 'unzip', 'openssl']) writeFileSync(path.join(bin, name), JAVA, { mode: 0o755 })
         writeFileSync(path.join(bin, 'mvn'), ENDLESS_MAVEN, { mode: 0o755 })
         const env = { PATH: bin, TMPDIR: bin, MAVEN_IS: file, FOR_EVER: process.execPath }
         const run = spawn(process.execPath, [PEERS, '--only', 'Keycloak'], { env, stdio: 'ignore' })
@@ -95,7 +100,7 @@ describe('npm run peers', () => {
       symlinkSync(process.execPath, path.join(bin, 'node'))
       const { status, stdout } = spawnSync(process.execPath, [PEERS], { env: { PATH: bin }, encoding: 'utf8' })
       expect(status).toBe(0)
-      for (const name of ['botocore', 'moto', 'MiniStack', 'yaml-language-server', 'zsh', 'fish', 'Keycloak'])
+      for (const name of NEED_TOOLS)
         expect(stdout).toMatch(new RegExp(`^peers: ${name} did not run: it can't be had here \\(.+\\)$`, 'm'))
     } finally {
       rmSync(bin, { recursive: true, force: true })
