@@ -12,7 +12,11 @@ const probe = process.env['ENDURE_PROBE'] ?? ''
 new PerformanceObserver((list) => {
   if (!list.getEntries().some(isFull)) return
   const { heapUsed, external } = process.memoryUsage()
-  put(`${probe}.live`, (file) => writeFileSync(file, String(heapUsed + external)))
+  try {
+    put(`${probe}.live`, (file) => writeFileSync(file, String(heapUsed + external)))
+  } catch {
+    // A process without descriptors has none for this either; the next collection says it again.
+  }
 }).observe({ entryTypes: ['gc'] })
 
 const isFull = ({ detail }: PerformanceEntry & { detail?: unknown }): boolean =>

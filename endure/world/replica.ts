@@ -46,7 +46,8 @@ export interface ReplicaOptions {
   readonly heapDirectory: string
   /** Each line that it prints, to standard output or error. */
   readonly onLine: (line: string) => void
-  readonly onEnd: (how: number | string, isMeant: boolean) => void
+  /** `last` is the last line that it printed. */
+  readonly onEnd: (how: number | string, isMeant: boolean, last: string) => void
 }
 
 /** Prepares a process of the program; `start` runs it. */
@@ -95,8 +96,11 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
     async writeHeap() {
       child?.kill('SIGWINCH')
       const file = `${probe}.heapsnapshot`
-      for (const giveUpAt = performance.now() + HEAP_MS; performance.now() < giveUpAt; await delay(POLL_MS))
+      const hasEnded = (): boolean => child?.exitCode !== null || child.signalCode !== null
+      for (const giveUpAt = performance.now() + HEAP_MS; performance.now() < giveUpAt; await delay(POLL_MS)) {
         if (existsSync(file)) return file
+        if (hasEnded()) break
+      }
       throw new Error(`${name} did not write what it holds`)
     },
     async start() {
@@ -113,7 +117,7 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
       ended = new Promise((resolve) => {
         started.once('close', (code, signal) => {
           const how = signal ?? code ?? -1
-          options.onEnd(how, replica.isMeantToEnd)
+          options.onEnd(how, replica.isMeantToEnd, last)
           resolve(how)
         })
       })

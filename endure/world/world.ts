@@ -86,8 +86,8 @@ export async function openWorld(
             more,
           ),
         onLine: (line) => lines.read(name, line),
-        onEnd: (how, isMeant) => {
-          if (!isMeant) findings.add('process ended', `${name} ended with ${how}`)
+        onEnd: (how, isMeant, last) => {
+          if (!isMeant) findings.add('process ended', `${name} ended with ${how}: ${last}`)
         },
       })
       started.push({ close: () => replica.end('SIGKILL') })
@@ -105,8 +105,8 @@ export async function openWorld(
       command: (listen, admin) =>
         ['registry', '--config', registryFile].concat('--address', listen, '--internal-address', admin),
       onLine: (line) => lines.read('registry', line),
-      onEnd: (how, isMeant) => {
-        if (!isMeant) findings.add('process ended', `the registry ended with ${how}`)
+      onEnd: (how, isMeant, last) => {
+        if (!isMeant) findings.add('process ended', `the registry ended with ${how}: ${last}`)
       },
     })
     started.push({ close: () => registry.end('SIGKILL') })
