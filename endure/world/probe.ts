@@ -11,8 +11,9 @@ const probe = process.env['ENDURE_PROBE'] ?? ''
 /** Beside the heap what it holds outside: buffers. What is in use between two collections says little of what is held. */
 new PerformanceObserver((list) => {
   if (!list.getEntries().some(isFull)) return
-  const { heapUsed, external } = process.memoryUsage()
   try {
+    // It opens a file as well.
+    const { heapUsed, external } = process.memoryUsage()
     put(`${probe}.live`, (file) => writeFileSync(file, String(heapUsed + external)))
   } catch {
     // A process without descriptors has none for this either; the next collection says it again.

@@ -10,6 +10,8 @@ const START_MS = 300_000
 /** Takes seconds for each 100 MiB, in which the process does nothing else; minutes on a busy machine. */
 const HEAP_MS = 900_000
 const POLL_MS = 100
+/** Lines that are kept of what it printed. */
+const MAX_LAST = 12
 
 /** A proxy, or a registry, in a process of its own, which can be ended and started again at the same address. */
 export interface Replica {
@@ -46,7 +48,7 @@ export interface ReplicaOptions {
   readonly heapDirectory: string
   /** Each line that it prints, to standard output or error. */
   readonly onLine: (line: string) => void
-  /** `last` is the last line that it printed. */
+  /** `last` is what it printed last: an error that nobody took is some lines long. */
   readonly onEnd: (how: number | string, isMeant: boolean, last: string) => void
 }
 
@@ -108,20 +110,20 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
       starts += 1
       const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
       child = started
-      let last = ''
+      const last: string[] = []
       for (const stream of [started.stdout, started.stderr])
         createInterface({ input: stream }).on('line', (line) => {
-          last = line
+          if (last.push(line) > MAX_LAST) last.shift()
           options.onLine(line)
         })
       ended = new Promise((resolve) => {
         started.once('close', (code, signal) => {
           const how = signal ?? code ?? -1
-          options.onEnd(how, replica.isMeantToEnd, last)
+          options.onEnd(how, replica.isMeantToEnd, last.join('\n'))
           resolve(how)
         })
       })
-      await untilReady(replica.adminUrl, () => (started.exitCode === null ? undefined : last))
+      await untilReady(replica.adminUrl, () => (started.exitCode === null ? undefined : last.join('\n')))
     },
   }
   return replica
