@@ -14,7 +14,7 @@ export const CARRIED: readonly Mutation[] = [
     file: 'src/bridge/bridge.ts',
     find: "if (added !== 'added') {",
     replace: "if (added === 'too_many') {",
-    tests: ['test/bridge/flow.test.ts'],
+    tests: ['test/bridge/stateless.test.ts'],
   },
   {
     rule: 'a batch is of one revision only',

@@ -7,14 +7,14 @@ export const PODS: readonly Mutation[] = [
     file: 'src/operator/remote-proxy/reconcile-remote-proxy.ts',
     find: '[externalAuth, authServer, callers, telemetry].every(',
     replace: '[externalAuth, authServer, telemetry].every(',
-    tests: ['test/operator/oidc-config.test.ts'],
+    tests: ['test/operator/shared-configs.test.ts'],
   },
   {
     rule: 'what says who may call is held while somebody refers to it',
     file: 'src/operator/plans.ts',
     find: 'workloads: references.workloadsOf(configKey(kind, namespace, name))',
     replace: 'workloads: []',
-    tests: ['test/operator/oidc-config.test.ts'],
+    tests: ['test/operator/shared-configs.test.ts'],
   },
   {
     rule: 'a pod on the network of its node is refused',

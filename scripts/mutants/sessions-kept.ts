@@ -77,7 +77,7 @@ export const SESSIONS_KEPT: readonly Mutation[] = [
     file: 'src/bridge/sse-stream.ts',
     find: 'else if (!hasRoom) await new Promise',
     replace: 'else if (to.destroyed && !hasRoom) await new Promise',
-    tests: ['test/bridge/flow.test.ts'],
+    tests: ['test/bridge/old-transport.test.ts'],
   },
   {
     rule: 'so many subscriptions are remembered',

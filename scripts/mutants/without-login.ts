@@ -243,9 +243,9 @@ export const WITHOUT_LOGIN: readonly Mutation[] = [
   },
   {
     rule: 'who registered itself gets no token for itself',
-    file: 'src/authserver/grants/without-login.ts',
-    find: "if (kind !== 'configured' || bounds === undefined)",
-    replace: 'if (bounds === undefined && kind === undefined)',
+    file: 'src/authserver/clients/metadata.ts',
+    find: "asked.includes(type) && type !== 'client_credentials')",
+    replace: 'asked.includes(type))',
     tests: CREDENTIALS,
   },
   {

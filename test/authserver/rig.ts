@@ -108,6 +108,7 @@ export type Rig = Awaited<ReturnType<typeof startRig>>
 export interface TestClient {
   readonly id: string
   readonly secret: string | undefined
+  readonly grantTypes: readonly string[] | undefined
 }
 
 /** Registers a client as an official one does. */
@@ -118,9 +119,9 @@ export async function register(rig: Pick<Rig, 'issuer'>, metadata: object = {}):
     grant_types: ['authorization_code', 'refresh_token'],
     ...metadata,
   })
-  const body = (await response.json()) as { client_id: string; client_secret?: string }
+  const body = (await response.json()) as { client_id: string; client_secret?: string; grant_types?: string[] }
   if (response.status !== 201) throw new Error(JSON.stringify(body))
-  return { id: body.client_id, secret: body.client_secret }
+  return { id: body.client_id, secret: body.client_secret, grantTypes: body.grant_types }
 }
 
 export const postJson = (url: string, body: unknown): Promise<Response> =>

@@ -1,6 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { type Arrived, INITIALIZE, initialized, openBridge, result, startServer, type TestServer } from './harness.ts'
 
+const ALL_BYTES = 64 * 1024 * 1024
+
 /** A server of 2024-11-05: a stream at one address, messages at the one that the stream names. */
 async function oldServer(options: { address?: string; refuses?: number; answer?: (one: Arrived) => boolean } = {}) {
   const streams: { readonly send: (...lines: string[]) => void; readonly response: Arrived['response'] }[] = []
@@ -90,6 +92,38 @@ test('a notification that comes before an answer stays before it', async () => {
   await bridge.answer(2)
   expect(bridge.replies().map(({ id, method }) => method ?? id)).toEqual([0, 'notifications/progress', 2])
 })
+
+test('a client that does not read holds the stream back, not memory', async () => {
+  const server = keep(await oldServer({ answer: ({ body }) => body.method === 'tools/call' }))
+  const bridge = await shaken(server)
+  bridge.send({ id: 2, method: 'tools/call' })
+  await vi.waitFor(() => expect(server.by('tools/call')).toHaveLength(1))
+  bridge.stdout.pause()
+  const data = `event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"text":"${'x'.repeat(64 * 1024)}"}}\n\n`
+  let sent = 0
+  const more = (): void => {
+    const stream = server.streams.at(-1)?.response
+    while (sent < ALL_BYTES) {
+      sent += data.length
+      if (stream?.write(data) === false) return void stream.once('drain', more)
+    }
+    server.say(result(2))
+  }
+  more()
+  let before = -1
+  await vi.waitFor(
+    () => {
+      const isStill = sent === before
+      before = sent
+      expect(isStill).toBe(true)
+    },
+    { timeout: 10_000, interval: 300 },
+  )
+  expect(sent).toBeLessThan(ALL_BYTES / 2)
+  bridge.stdout.resume()
+  await bridge.answer(2)
+  expect(bridge.replies().filter(({ method }) => method === 'notifications/message').length).toBeGreaterThan(1000)
+}, 40_000)
 
 test('a stream that ends is a session that is lost: another one is begun, and what ran says so', async () => {
   const server = keep(await oldServer({ answer: ({ body }) => body.method === 'tools/call' }))

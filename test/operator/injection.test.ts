@@ -62,7 +62,8 @@ describe('a pod that asks for the sidecar', () => {
 
   test('is done again when somebody has put another container in front', () => {
     const once = injected(pod())
-    const initContainers = [{ name: 'first' }, ...once.spec.initContainers]
+    // One that runs the same, so that only its name tells it from ours.
+    const initContainers = [{ ...once.spec.initContainers[0], name: 'first', ports: [] }, ...once.spec.initContainers]
     const again = injected({ ...once, spec: { ...once.spec, initContainers } })
     expect(again.spec.initContainers.map(({ name }) => name)).toEqual(['extauth', 'first'])
   })

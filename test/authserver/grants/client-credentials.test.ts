@@ -98,6 +98,7 @@ describe('a client that registered itself', () => {
       token_endpoint_auth_method: 'client_secret_basic',
       grant_types: ['authorization_code', 'client_credentials', 'refresh_token'],
     })
+    expect(client.grantTypes).toEqual(['authorization_code', 'refresh_token'])
     const answer = await ask(rig, GRANT, basic({ id: client.id, secret: client.secret ?? '' }))
     expect(answer).toMatchObject({ status: 400, body: { error: 'unauthorized_client' } })
   })

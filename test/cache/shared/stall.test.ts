@@ -86,7 +86,7 @@ describe('a store that is not well', () => {
 
   it('but answers a little too late is left once, not again and again', async () => {
     const { moody, replica } = await createWorld(50)
-    moody.delayMs = 70
+    moody.delayMs = 150
     for (const subject of callers(12)) await replica.get(subject)
     await pause(1_000)
     for (const subject of callers(12, 'later')) await replica.get(subject)
@@ -123,5 +123,13 @@ describe('a store that is not well', () => {
     moody.become('fine')
     await pause(500)
     expect(moody.puts() - refused).toBe(0)
+    // Nor when it is left and well once more: then only what was made in between is handed over.
+    moody.become('gone')
+    for (const subject of callers(4, 'later')) await replica.get(subject)
+    expect(isAlone(replica)).toBe(true)
+    moody.become('fine')
+    await expect.poll(() => isAlone(replica), { timeout: 10_000, interval: 5 }).toBe(false)
+    await pause(300)
+    expect(moody.puts() - refused).toBeLessThan(10)
   })
 })
