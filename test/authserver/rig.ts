@@ -108,7 +108,8 @@ export type Rig = Awaited<ReturnType<typeof startRig>>
 export interface TestClient {
   readonly id: string
   readonly secret: string | undefined
-  readonly grantTypes: readonly string[] | undefined
+  /** What the server says that it may ask for; unknown of clients that a test makes itself. */
+  readonly grantTypes?: readonly string[] | undefined
 }
 
 /** Registers a client as an official one does. */
