@@ -17,7 +17,7 @@ export const STORE: readonly Mutation[] = [
     rule: 'a store that lost what was in it is told',
     file: 'src/storage/redis/loss-watch.ts',
     find: 'if (known !== undefined && known !== mark) {',
-    replace: 'if (known === mark) {',
+    replace: "if (known !== undefined && known === '') {",
     tests: ['test/e2e/store-state.test.ts'],
   },
   {
