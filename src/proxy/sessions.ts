@@ -59,7 +59,7 @@ function sessionHeaderAt({ headers }: Matched): number {
 }
 
 function seal(key: Secret, caller: Caller, route: string, backend: string): string {
-  return createHmac('sha256', key.bytes())
+  return createHmac('sha256', key.key())
     .update(JSON.stringify([...ownerOf(caller), route, backend]))
     .digest('base64url')
 }

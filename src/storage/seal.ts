@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import type { Clock, Secret } from '../core/index.ts'
 import { StoreError, type SealingKeys } from './port.ts'
 
@@ -36,10 +44,11 @@ export interface Seal {
   lookupKeys(kind: string, secret: string): readonly string[]
 }
 
+/** Keys as Node's own objects: one that comes as bytes costs as much again as a short hash (docs/adr/0360). */
 interface Derived {
   readonly id: Buffer
-  readonly sealing: Buffer
-  readonly lookup: Buffer
+  readonly sealing: KeyObject
+  readonly lookup: KeyObject
 }
 
 /** Builds the seal over `keys`; their values may change at any time. */
@@ -109,14 +118,18 @@ export function createSeal(keys: SealingKeys, clock: Clock): Seal {
 function derive(secret: Secret): Derived {
   const expand = (purpose: string, bytes: number) =>
     Buffer.from(hkdfSync('sha256', secret.bytes(), '', `mcp-extauth storage ${purpose}`, bytes))
-  return { id: expand('key id', ID_BYTES), sealing: expand('sealing', 32), lookup: expand('lookup', 32) }
+  return {
+    id: expand('key id', ID_BYTES),
+    sealing: createSecretKey(expand('sealing', 32)),
+    lookup: createSecretKey(expand('lookup', 32)),
+  }
 }
 
-function recordKey(sealing: Buffer, name: string): Buffer {
-  return createHmac('sha256', sealing).update(name).digest()
+function recordKey(sealing: KeyObject, name: string): KeyObject {
+  return createSecretKey(createHmac('sha256', sealing).update(name).digest())
 }
 
-function decrypt(key: Buffer, name: string, sealed: Buffer): Buffer | undefined {
+function decrypt(key: KeyObject, name: string, sealed: Buffer): Buffer | undefined {
   const nonce = sealed.subarray(1 + ID_BYTES, HEADER_BYTES)
   const tagAt = sealed.length - TAG_BYTES
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
@@ -129,6 +142,6 @@ function decrypt(key: Buffer, name: string, sealed: Buffer): Buffer | undefined 
   }
 }
 
-function keyedHash(key: Buffer, kind: string, secret: string): string {
+function keyedHash(key: KeyObject, kind: string, secret: string): string {
   return createHmac('sha256', key).update(`${kind.length}:${kind}${secret}`).digest('base64url')
 }

@@ -30,6 +30,14 @@ describe('a secret', () => {
     for (const other of ['', 'the-plaintexT', `${VALUE} `, VALUE.slice(1)]) expect(secret.equals(other)).toBe(false)
   })
 
+  it('is a key of its plaintext, made once, in which nobody sees it', () => {
+    const key = secret.key()
+    expect(key.export().toString('utf8')).toBe(VALUE)
+    expect(secret.key()).toBe(key)
+    expect(new Secret(Buffer.from([0, 255])).key().export()).toEqual(Buffer.from([0, 255]))
+    expect(inspect({ secret, key }, { depth: 9, showHidden: true })).not.toContain(VALUE)
+  })
+
   it('has a digest that tells values apart', () => {
     expect(secret.digest()).toBe(new Secret(VALUE).digest())
     expect(secret.digest()).not.toBe(new Secret(`${VALUE}x`).digest())
