@@ -21,11 +21,11 @@ afterEach(async () => {
 })
 
 const serveKeys = keysListener([key])
-const tokenOf = (iss: string) =>
+const tokenOf = (iss: string, nowMs = Date.now()) =>
   signed(
     key,
     { alg: 'RS256', kid: 'one' },
-    { iss, aud: AUDIENCE, sub: 'alice', exp: Date.now() / 1000 + 60, jti: Math.random() },
+    { iss, aud: AUDIENCE, sub: 'alice', exp: nowMs / 1000 + 60, jti: Math.random() },
   )
 const entry = (origin: string, more: object = {}) => ({
   name: 'real',
@@ -66,7 +66,7 @@ describe('TLS to a provider', () => {
       .poll(
         async () => {
           nowMs += 30_000
-          return callerOf(authenticator, await tokenOf(origin)).then(
+          return callerOf(authenticator, await tokenOf(origin, nowMs)).then(
             (caller) => caller.subject,
             () => 'refused',
           )
