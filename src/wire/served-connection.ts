@@ -236,8 +236,10 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     this.#isGone = true
     this.#waiting = undefined
     this.#unhear()
+    // Came while nobody took it. Node reads the rest past the stream, so that whatever is left in there would come later.
+    const held = this.#socket.readableLength > 0 ? (this.#socket.read() as Buffer | null) : null
     this.#owner.stall(false)
-    this.#owner.handOver(bytes, this.#hasEnded)
+    this.#owner.handOver(held === null ? bytes : Buffer.concat([bytes, held]), this.#hasEnded)
   }
 }
 
