@@ -131,6 +131,13 @@ export const OUTBOUND: readonly Mutation[] = [
     tests: ['test/forward/torn-answers.test.ts'],
   },
   {
+    rule: 'an event stream has no length for its client',
+    file: 'src/http/response-policy.ts',
+    find: ' && !isEvents',
+    replace: '',
+    tests: ['test/http/response-policy.test.ts', 'test/forward/streams.test.ts'],
+  },
+  {
     rule: 'a reset is not the end of an answer',
     file: 'src/net/undici-gaps.ts',
     find: "if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED'",

@@ -1,5 +1,5 @@
 import { type ClientResponse, type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
-import { isEventStream, type ParsedHeaders, type ResponseHead } from '../http/index.ts'
+import type { ParsedHeaders, ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
 import { failureOf, isConnectionLost, isIdempotent, tornBy } from './failure-of.ts'
@@ -177,7 +177,7 @@ export class Relay implements ExchangeHandler {
     response.writeHead(this.#status, headers)
     this.inbound.trace?.responded(this.#status, headers)
     this.#isStreaming = true
-    if (isEventStream(head.contentType)) this.#beginEvents(headers)
+    if (head.isEvents) this.#beginEvents(headers)
     // A body that is there already leaves with the head in one packet; otherwise the head does not wait for it.
     else process.nextTick(flushHead, this)
   }

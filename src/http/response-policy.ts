@@ -11,7 +11,8 @@ export interface ResponseHead {
   readonly location: string | undefined
   /** `Mcp-Session-Id`, not in `headers`: it is bound to the caller first (decisions §7, Sessions). */
   readonly sessionId: string | undefined
-  readonly contentType: string | undefined
+  /** It is a stream of events. */
+  readonly isEvents: boolean
 }
 
 /** Never sent on, each with its reason (decisions §7, Responses). */
@@ -34,8 +35,8 @@ const DROPPED: ReadonlySet<string> = new Set([
 /**
  * A function that gives what of a backend's headers a client may see. Dropped: hop-by-hop headers and those named in
  * `Connection`, cookies, challenges, `Alt-Svc`, the backend's CORS headers and request id; `Content-Length` where the
- * status has no body (1xx, 204: RFC 9110 §8.6); each line whose value holds one of `secrets`, texts of the credential that
- * the backend was sent (decisions §7). The function keeps no state.
+ * status has no body (1xx, 204: RFC 9110 §8.6), and of event streams, which we may add comments to and end; each line whose
+ * value holds one of `secrets`, texts of the credential that the backend was sent (decisions §7). The function keeps no state.
  */
 export function createResponsePolicy(): (
   headers: ParsedHeaders,
@@ -43,7 +44,8 @@ export function createResponsePolicy(): (
   secrets: readonly string[],
 ) => ResponseHead {
   return (parsed, status, secrets) => {
-    const isBodiless = status < 200 || status === 204
+    const isEvents = isEventStream(first(parsed['content-type']))
+    const hasLength = status >= 200 && status !== 204 && !isEvents
     const headers: string[] = []
     const connection = parsed['connection']
     const named = connection === undefined ? undefined : connectionNames(joined(connection), undefined)
@@ -51,7 +53,7 @@ export function createResponsePolicy(): (
       const value = parsed[name]
       if (value === undefined || DROPPED.has(name) || name.startsWith('access-control-')) continue
       if (name === 'location' || name === 'mcp-session-id' || named?.has(name) === true) continue
-      if (isBodiless && name === 'content-length') continue
+      if (!hasLength && name === 'content-length') continue
       if (typeof value !== 'string') {
         for (const line of value) if (!holdsOne(line, secrets)) headers.push(name, line)
       } else if (!holdsOne(value, secrets)) headers.push(name, value)
@@ -60,14 +62,14 @@ export function createResponsePolicy(): (
       headers,
       location: without(first(parsed['location']), secrets),
       sessionId: without(first(parsed['mcp-session-id']), secrets),
-      contentType: first(parsed['content-type']),
+      isEvents,
     }
   }
 }
 
 /** Why a header of a backend's answer does not go to the client. */
 export type ResponseDropRule =
-  /** Between two neighbours only, or named in `Connection`. */
+  /** Between two neighbours only, or named in `Connection`; a length where there is none for the client. */
   | 'hop_by_hop'
   /** Of a session between backend and proxy. */
   | 'cookie'
@@ -75,12 +77,12 @@ export type ResponseDropRule =
   | 'about_our_credential'
   /** Would lead clients around the proxy, or is said by the proxy itself. */
   | 'said_by_us'
-  /** Holds the credential of the request, or stands where there is no body. */
+  /** Holds the credential of the request. */
   | 'credential_inside'
 
 /** Why a header (lower-case name) that is missing in the answer to the client was left out of it. */
 export function whyDropped(name: string): ResponseDropRule {
-  if (HOP_BY_HOP.includes(name)) return 'hop_by_hop'
+  if (HOP_BY_HOP.includes(name) || name === 'content-length') return 'hop_by_hop'
   if (name.startsWith('set-cookie')) return 'cookie'
   if (name === 'www-authenticate' || name.endsWith('authentication-info')) return 'about_our_credential'
   return DROPPED.has(name) || name.startsWith('access-control-') ? 'said_by_us' : 'credential_inside'

@@ -58,6 +58,18 @@ describe('an event stream', () => {
     expect(front.outcomes).toHaveLength(1)
   })
 
+  it('has no length for its client, so that it may be more, or end before', async () => {
+    let end = (): void => undefined
+    const { backend, client } = await openStream(
+      { route: { sseKeepAlive: 30 }, onStream: (given) => (end = given) },
+      { ...EVENTS, 'content-length': '18' },
+    )
+    backend.write('data: 1\n\n')
+    await client.until(/data: 1\n\n\r\n3\r\n:\n\n\r\n/)
+    end()
+    expect(await client.until(/0\r\n\r\n$/)).not.toMatch(/content-length/i)
+  })
+
   it('is announced once, other answers are not', async () => {
     let announced = 0
     const onStream = (): void => void announced++

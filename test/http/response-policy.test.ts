@@ -75,12 +75,13 @@ describe('the response policy', () => {
     expect(policy({ 'content-length': '12', 'x-echo': '2' }, 200, ['2']).headers).toEqual(['content-length', '12'])
   })
 
-  it('hands location, session id and content type to forward', () => {
-    expect(policy({ location: '/x', 'mcp-session-id': 's', 'content-type': 'text/event-stream' }, 200, [])).toEqual({
+  it('hands location and session id to forward, and whether it is a stream of events, which has no length', () => {
+    const events = { 'content-type': 'text/event-stream', 'content-length': '5' }
+    expect(policy({ location: '/x', 'mcp-session-id': 's', ...events }, 200, [])).toEqual({
       headers: ['content-type', 'text/event-stream'],
       location: '/x',
       sessionId: 's',
-      contentType: 'text/event-stream',
+      isEvents: true,
     })
   })
 
