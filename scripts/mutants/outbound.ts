@@ -131,6 +131,13 @@ export const OUTBOUND: readonly Mutation[] = [
     tests: ['test/forward/torn-answers.test.ts'],
   },
   {
+    rule: 'what is left of a body whose answer is nobody’s can be sent',
+    file: 'src/forward/relay.ts',
+    find: "if (body.kind === 'stream' && !body.stream.complete) return controller.abort(DISCARDED)",
+    replace: '',
+    tests: ['test/proxy/body.test.ts'],
+  },
+  {
     rule: 'an event stream has no length for its client',
     file: 'src/http/response-policy.ts',
     find: ' && !isEvents',

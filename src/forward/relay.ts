@@ -164,9 +164,9 @@ export class Relay implements ExchangeHandler {
       this.#peek = { head, rejection: disposition.rejection, chunks: [], length: 0 }
       return
     }
-    this.#discardRest(controller)
     if (disposition.kind === 'again') this.#again(disposition.again)
     else this.#fail(disposition.failure)
+    this.#discardRest(controller)
   }
 
   #begin(head: ResponseHead, location: string | undefined): void {
@@ -238,8 +238,13 @@ export class Relay implements ExchangeHandler {
     for (const chunk of peek.chunks) this.#write(controller, chunk)
   }
 
-  /** The answer is nobody's: a little of it is read, so that the connection lives on. */
+  /**
+   * The answer is nobody's: a little of it is read, so that the connection lives on. It does not where the body is still being
+   * sent; and to stop that later would stop whoever throws the rest away by then.
+   */
   #discardRest(controller: ExchangeControl): void {
+    const { body } = this.sealed
+    if (body.kind === 'stream' && !body.stream.complete) return controller.abort(DISCARDED)
     const timer = setTimeout(() => controller.abort(DISCARDED), DISCARD_MS)
     timer.unref()
   }

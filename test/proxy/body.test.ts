@@ -193,6 +193,24 @@ describe('bodies', () => {
     expect(await client.ended).toBe('end')
   })
 
+  it.each([
+    ['refuses our credential', '401 no'],
+    ['leads elsewhere', '302 no\r\nlocation: http://elsewhere.example/'],
+  ])(
+    'a client that is still sending can send it all when its backend %s and has not ended its answer',
+    async (_, said) => {
+      const origin = await sockets.tcp((socket) => {
+        socket.once('data', () => socket.pause().write(`HTTP/1.1 ${said}\r\ncontent-length: 20\r\n\r\nno`))
+      })
+      const proxy = await startProxy(sockets, runtimeOf([createRoute(sockets, origin)]))
+      const client = rawConnect(proxy.url, head('Content-Length: 20000000\r\n'))
+      expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 502 /)
+      for (let sent = 0; sent < 20; sent++) client.socket.write(Buffer.alloc(1_000_000))
+      await new Promise((resolve) => client.socket.write('', resolve))
+      expect(await client.ended).toBe('end')
+    },
+  )
+
   it('a body of many mebibytes arrives as it was sent', async () => {
     const hash = createHash('sha256')
     const origin = await sockets.http((request, response) => {
