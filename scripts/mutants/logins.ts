@@ -83,7 +83,7 @@ export const LOGINS: readonly Mutation[] = [
     find: 'const isOurs = await store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)',
     replace:
       'await store.put(key, records.write(key, traceOf(grant, false)), lifespanMs)\n      const isOurs = version !== ""',
-    tests: ['test/authserver/two-replicas.test.ts'],
+    tests: ['test/authserver/codes.test.ts'],
   },
   {
     rule: 'the refresh token before is good for 30 s',
