@@ -49,7 +49,7 @@ export function createTakeAssertion(parts: AssertionParts): TakeAssertion {
 
   const check = async (client: Client, assertion: string, header: SignatureHeader) => {
     const { jwks, jwksUri } = client
-    if (jwksUri === undefined) return (await lookAtSignature(assertion, header, keysOf(jwks))).check
+    if (jwksUri === undefined) return checkAtHand(assertion, header, keysOf(jwks))
     const look = await lookAtSignature(assertion, header, await keySets.find(jwksUri))
     if (look.check !== 'unknown_key') return look.check
     return (await lookAtSignature(assertion, header, await keySets.newerThan(jwksUri, look.keys))).check
@@ -78,6 +78,19 @@ function keysOf(document: Claims | undefined): readonly VerificationKey[] {
   const keys = document && readKeySet(document)
   if (keys === undefined) throw refused('the client key set is none')
   return keys
+}
+
+/**
+ * With keys that the client or the operator gave us, so few that each may be tried: one without a name (PEM has none) may have
+ * signed whatever `kid` says, and of several such, as there are while keys are changed, any.
+ */
+async function checkAtHand(assertion: string, header: SignatureHeader, keys: readonly VerificationKey[]) {
+  const { check } = await lookAtSignature(assertion, header, keys)
+  for (const key of check === 'good' ? [] : keys.filter(({ kid }) => kid === undefined)) {
+    const one = await lookAtSignature(assertion, { ...header, kid: undefined }, [key])
+    if (one.check === 'good') return one.check
+  }
+  return check
 }
 
 function headerOf({ alg, kid }: Claims, { assertionAlgorithm }: Client): SignatureHeader {

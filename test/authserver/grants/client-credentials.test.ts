@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { subjectOf } from '../../../src/authserver/tokens/subject.ts'
@@ -14,6 +14,17 @@ beforeAll(async () => {
   rig = await startGrants(sockets)
 })
 afterAll(() => sockets.closeAll())
+
+/** What the client `ci` gets with an assertion that this key signed. */
+async function shownBy(at: Rig, key: KeyObject, header: Readonly<Record<string, string>> = {}) {
+  const now = Math.floor(at.clock.now() / 1_000)
+  const assertion = await new SignJWT({ iss: 'ci', sub: 'ci', aud: at.issuer, iat: now, exp: now + 60 })
+    .setJti(randomUUID())
+    .setProtectedHeader({ alg: 'ES256', ...header })
+    .sign(key)
+  const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+  return ask(at, { ...GRANT, client_assertion_type: type, client_assertion: assertion })
+}
 
 describe('a client of the configuration', () => {
   it('gets a token for itself, without a refresh token and without scopes that it does not have', async () => {
@@ -51,19 +62,24 @@ describe('a client of the configuration', () => {
     if (pair === undefined || others === undefined) throw new Error('no keys')
     const publicKeys = [pair.publicKey.export({ type: 'spki', format: 'pem' }).toString()]
     const signing = await startGrants(sockets, { spec: { clients: [{ clientId: 'ci', publicKeys }] } })
-    const shown = async (key: typeof pair.privateKey) => {
-      const now = Math.floor(signing.clock.now() / 1_000)
-      const assertion = await new SignJWT({ iss: 'ci', sub: 'ci', aud: signing.issuer, iat: now, exp: now + 60 })
-        .setJti(randomUUID())
-        .setProtectedHeader({ alg: 'ES256' })
-        .sign(key)
-      const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-      return ask(signing, { ...GRANT, client_assertion_type: type, client_assertion: assertion })
-    }
-    expect((await shown(pair.privateKey)).status).toBe(200)
-    expect((await shown(others.privateKey)).body.error).toBe('invalid_client')
+    expect((await shownBy(signing, pair.privateKey)).status).toBe(200)
+    expect((await shownBy(signing, others.privateKey)).body.error).toBe('invalid_client')
     const other = await ask(signing, { grant_type: JWT_BEARER, assertion: 'x' }, basic({ id: 'ci', secret: 'x' }))
     expect(other.body.error).toBe('invalid_client')
+  })
+
+  it('is let in by each of several keys of one kind while they are changed, whatever kid it says', async () => {
+    const pairs = [0, 1, 2].map(() => generateKeyPairSync('ec', { namedCurve: 'P-256' }))
+    const publicKeys = pairs
+      .slice(0, 2)
+      .map(({ publicKey }) => publicKey.export({ type: 'spki', format: 'pem' }).toString())
+    const signing = await startGrants(sockets, { spec: { clients: [{ clientId: 'ci', publicKeys }] } })
+    const statuses = []
+    for (const { privateKey } of pairs) {
+      for (const header of [{}, { kid: 'as the client calls it' }])
+        statuses.push((await shownBy(signing, privateKey, header)).status)
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 401, 401])
   })
 
   it('has the grants that are listed', async () => {
