@@ -48,6 +48,13 @@ export const GUARDS: readonly Mutation[] = [
     tests: keys,
   },
   {
+    rule: 'one key under two names is one',
+    file: 'src/oauth/key-set.ts',
+    find: 'new Map(named.map((key) => [key.material, key]))',
+    replace: 'new Map(named.map((key, index) => [`${key.material} ${index}`, key]))',
+    tests: ['test/authenticate/token-keys.test.ts'],
+  },
+  {
     rule: 'an RSA key has at most 8192 bits',
     file: 'src/oauth/key-set.ts',
     find: '&& modulusLength <= MAX_RSA_BITS ',

@@ -6,6 +6,8 @@ import { type ClaimValue, type Claims, Failure } from '../core/index.ts'
 export interface VerificationKey {
   readonly kid: string | undefined
   readonly alg: string | undefined
+  /** What the key is, whatever it is called: equal for entries of one key. */
+  readonly material: string
   /**
    * The key as `alg` uses it, imported at its first use and kept as long as the set; undefined when it is none for that
    * algorithm: another type or curve, members that do not parse, an RSA key that is too short or too long.
@@ -93,7 +95,8 @@ function readKey(jwk: ClaimValue): { identity: string; key: VerificationKey } | 
     imported.set(name, key)
     return key
   }
-  return { identity: JSON.stringify([kid, alg, material]), key: { kid, alg, importFor } }
+  const same = JSON.stringify(material)
+  return { identity: JSON.stringify([kid, alg, same]), key: { kid, alg, material: same, importFor } }
 }
 
 async function importKey(material: PublicMembers, alg: string): Promise<CryptoKey | undefined> {
@@ -122,14 +125,18 @@ const EDWARDS: ReadonlySet<string> = new Set(['EdDSA', 'Ed25519'])
 const isMeantFor = (key: VerificationKey, alg: string): boolean =>
   key.alg === undefined || key.alg === alg || (EDWARDS.has(key.alg) && EDWARDS.has(alg))
 
-/** The key that a token's `alg` and `kid` name. Without `kid` exactly one key must fit (decisions §2.3). */
+/**
+ * The key that a token's `alg` and `kid` name. Without `kid` exactly one key must fit (decisions §2.3); one key under several
+ * names, or with and without `alg`, is one.
+ */
 export async function findKey(
   keys: readonly VerificationKey[],
   alg: string,
   kid: string | undefined,
 ): Promise<KeyMatch> {
   const named = keys.filter((key) => (kid === undefined || key.kid === kid) && isMeantFor(key, alg))
-  const imported = await Promise.all(named.map((key) => key.importFor(alg)))
+  const distinct = new Map(named.map((key) => [key.material, key]))
+  const imported = await Promise.all([...distinct.values()].map((key) => key.importFor(alg)))
   const fitting = imported.filter((key) => key !== undefined)
   const [key] = fitting
   if (key === undefined) return { kind: 'none' }

@@ -35,6 +35,8 @@ describe('the key that a token names', () => {
       { kid: 'a' },
     ],
     ['listed twice', [as(one, { kid: 'a' }), as(one, { kid: 'a' })], { kid: 'a' }],
+    ['listed twice, once with alg', [as(one, { kid: 'a' }), as(one, { kid: 'a', alg: 'RS256' })], { kid: 'a' }],
+    ['without kid when one key has two names', [as(one, { kid: 'a' }), as(one, { kid: 'b' })], {}],
     ['with key_ops that verify', [as(one, { key_ops: ['verify'] })], {}],
     ['with members nobody knows', [as(one, { x5t: 'abc', color: { is: 'blue' } })], {}],
     [
