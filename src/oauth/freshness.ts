@@ -4,12 +4,17 @@ const MAX_MS = 24 * 3_600_000
 const DEFAULT_MS = 10 * 60_000
 
 /**
- * How long an answer of a provider is current, in milliseconds: `Cache-Control: max-age` less `Age`, else `Expires` less
- * `Date` (RFC 9111 §4.2), clamped to 5 minutes to 24 hours (decisions §2.4); 10 minutes when it says nothing, 5 for
- * `no-store` and `no-cache`. Header names are lower-case.
+ * How long what a provider or a client publishes is current, in milliseconds: `Cache-Control: max-age` less `Age`, else
+ * `Expires` less `Date` (RFC 9111 §4.2), clamped to 5 minutes to 24 hours (decisions §2.4, authserver.md §3); `unsaidMs`
+ * (default 10 minutes) when it says nothing, 5 minutes for `no-store` and `no-cache`. Header names are lower-case.
  */
-export function lifetimeOf(headers: Readonly<Record<string, string>>, nowMs: number): number {
-  return Math.min(MAX_MS, Math.max(MIN_MS, statedLifetime(headers, nowMs) ?? DEFAULT_MS))
+export function lifetimeOf(
+  headers: Readonly<Record<string, string>>,
+  nowMs: number,
+  unsaidMs: number = DEFAULT_MS,
+): number {
+  const statedMs = statedLifetime(headers, nowMs)
+  return statedMs === undefined ? unsaidMs : Math.min(MAX_MS, Math.max(MIN_MS, statedMs))
 }
 
 function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {

@@ -17,6 +17,7 @@ export {
 export { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from './documents.ts'
 export { valueAt } from './dot-path.ts'
 export { postForm } from './form-post.ts'
+export { lifetimeOf } from './freshness.ts'
 export { readKeys, readKeySet, type VerificationKey } from './key-set.ts'
 export { ID_JAG } from './id-jag.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'

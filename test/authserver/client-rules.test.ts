@@ -151,6 +151,22 @@ describe('cimd', () => {
     expect(asked()).toBe(3)
   })
 
+  it.each<Record<string, string>>([
+    { 'cache-control': 'no-cache, max-age=86400' },
+    { 'cache-control': 'no-store', expires: 'Fri, 01 Jan 2100 00:00:00 GMT' },
+    { 'cache-control': 'max-age=86400', age: '86390' },
+    { expires: '0' },
+  ])('keeps what is old already for five minutes: %j', async (headers) => {
+    const { rig, login, asked } = await withDocuments({ cacheFallbackTtl: '20m' }, headers)
+    await login('/a')
+    rig.clock.advance(4 * 60_000)
+    await login('/a')
+    expect(asked()).toBe(1)
+    rig.clock.advance(2 * 60_000)
+    await login('/a')
+    expect(asked()).toBe(2)
+  })
+
   it.each<[string, Record<string, string>, number]>([
     ['what says nothing as long as it says', {}, 2],
     ['what says how long as long as that', { 'cache-control': 'max-age=3600' }, 1],

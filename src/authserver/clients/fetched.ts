@@ -1,10 +1,11 @@
 import { createTtlLru, hashKey } from '../../cache/index.ts'
 import { Failure, OutboundError, type Clock, type Log, type Outbound, type OutboundResponse } from '../../core/index.ts'
+import { lifetimeOf } from '../../oauth/index.ts'
 import type { Asker } from '../asker.ts'
 import { OAuthError } from '../oauth-error.ts'
 
-const LEAST_KEPT_MS = 5 * 60_000
-const MOST_KEPT_MS = 24 * 3_600_000
+/** For answers that say nothing. */
+const KEPT_MS = 5 * 60_000
 /** What can't be had is not asked for again at once: anybody may name any URL. */
 const REFUSED_MS = 15_000
 
@@ -38,7 +39,7 @@ type Kept<T> =
   { readonly value: T; readonly untilMs: number; readonly lookedAtMs: number } | { readonly error: OAuthError }
 
 export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
-  const { what, outbound, asker, clock, log, fallbackMs = LEAST_KEPT_MS } = options
+  const { what, outbound, asker, clock, log, fallbackMs = KEPT_MS } = options
   const kept = createTtlLru<Kept<T>>({ clock, maxEntries: options.most })
   const flights = new Map<string, Promise<T>>()
 
@@ -53,7 +54,7 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
       if (response.status !== 200) throw unreachable(what)
       const value = options.read(url, response)
       const lookedAtMs = clock.now()
-      const untilMs = lookedAtMs + freshMs(response.headers, lookedAtMs, fallbackMs)
+      const untilMs = lookedAtMs + lifetimeOf(response.headers, lookedAtMs, fallbackMs)
       kept.set(url, { value, untilMs, lookedAtMs }, untilMs)
       return value
     } catch (error) {
@@ -98,10 +99,3 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
 
 const unreachable = (what: string, cause?: unknown): OAuthError =>
   new OAuthError('invalid_client', `the ${what} cannot be fetched`, { cause })
-
-/** How long a document may be used without another look (RFC 9111 §4.2.1), within our bounds. */
-function freshMs(headers: OutboundResponse['headers'], nowMs: number, fallbackMs: number): number {
-  const maxAge = /(?:^|,)\s*max-age\s*=\s*"?(\d{1,10})/i.exec(headers['cache-control'] ?? '')?.[1]
-  const told = maxAge === undefined ? Date.parse(headers.expires ?? '') - nowMs : Number(maxAge) * 1_000
-  return Number.isFinite(told) ? Math.min(MOST_KEPT_MS, Math.max(LEAST_KEPT_MS, told)) : fallbackMs
-}
