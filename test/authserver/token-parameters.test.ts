@@ -171,10 +171,12 @@ describe('a token request', () => {
   })
 
   const authorizations: [string, () => string, number, string][] = [
-    ['of another scheme', () => 'Bearer x', 400, 'invalid_request'],
+    ['of another scheme', () => 'Bearer x', 401, 'invalid_client'],
+    ['of a scheme without credentials', () => 'Negotiate', 401, 'invalid_client'],
     ['that is no base64', () => 'Basic %%%', 400, 'invalid_request'],
     ['without a colon', () => `Basic ${Buffer.from('x').toString('base64')}`, 400, 'invalid_request'],
-    ['without a secret', () => basic(confidential.id, ''), 400, 'invalid_request'],
+    ['without a secret', () => basic(confidential.id, ''), 401, 'invalid_client'],
+    ['without a secret, of a public client', () => basic(client.id, ''), 401, 'invalid_client'],
     ['with a wrong secret', () => basic(confidential.id, 'x'), 401, 'invalid_client'],
     ['of an unknown client', () => basic('AAAAAAAAAAAAAAAAAAAAAA', 'x'), 401, 'invalid_client'],
   ]

@@ -73,12 +73,16 @@ function readAssertion(assertion: string, type: string | undefined): Shown {
   return { kind: 'assertion', id: sub, assertion, jwt: shape.jwt }
 }
 
-/** RFC 6749 §2.3.1: both parts are encoded as in forms before they become a user and a password. */
+/**
+ * RFC 6749 §2.3.1: both parts are encoded as in forms before they become a user and a password. Another scheme is a way to
+ * authenticate that we don't have, and an empty secret a wrong one (§5.2).
+ */
 function readBasic(authorization: string): { readonly id: string; readonly secret: string } {
+  if (!/^basic(?: |$)/i.test(authorization)) throw refused('the scheme of the Authorization header is not Basic')
   const [, encoded = ''] = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(authorization) ?? []
   const bytes = Buffer.from(encoded, 'base64')
   const isEncoded = encoded !== '' && bytes.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '')
-  const [, id, secret] = (isEncoded && /^([^:]+):(.+)$/s.exec(bytes.toString('utf8'))) || []
+  const [, id, secret] = (isEncoded && /^([^:]+):(.*)$/s.exec(bytes.toString('utf8'))) || []
   if (id === undefined || secret === undefined) throw invalid('the Authorization header is not Basic with both parts')
   try {
     return { id: formDecoded(id), secret: formDecoded(secret) }
