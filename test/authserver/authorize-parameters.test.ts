@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { Browser } from './browser.ts'
+import { JWT_BEARER, startGrants } from './grants/rig.ts'
 import { authorizeUrl, makePkce, REDIRECT, register, startRig, type Rig, type TestClient } from './rig.ts'
 
 const sockets = createSockets()
 let rig: Rig
+/** A server with one resource and more grants. */
+let grants: Rig
 let client: TestClient
 let several: TestClient
 const pkce = makePkce()
@@ -16,6 +19,7 @@ beforeAll(async () => {
       { url: `${url}/other/`, scopes: ['other'], providers: [] },
     ],
   })
+  grants = await startGrants(sockets)
   client = await register(rig)
   several = await register(rig, { redirect_uris: [REDIRECT, 'http://localhost:7777/cb?x=1'] })
 })
@@ -27,6 +31,8 @@ const twice =
   (name: string, value = 'x') =>
   (url: URL) =>
     url.searchParams.append(name, value)
+
+const emptyResource = (url: URL) => url.searchParams.set('resource', '')
 
 const ask = (change: Change, edit?: (url: URL) => void, who: TestClient = client) => {
   const url = new URL(authorizeUrl(rig, who, pkce, { resource: `${rig.url}/mcp`, ...change }))
@@ -119,6 +125,7 @@ describe('an authorization request that is refused to its client', () => {
     ],
     ['without resource, where there are several', { resource: undefined }, 'invalid_target'],
     ['with an unknown resource', { resource: 'https://other.example/mcp' }, 'invalid_target'],
+    ['with an empty resource, where there are several', {}, 'invalid_target', emptyResource],
     ['with a resource that is no URL', { resource: 'mcp' }, 'invalid_target'],
     ['with several resources', {}, 'invalid_target', (url) => url.searchParams.append('resource', `${rig.url}/other`)],
     [
@@ -175,6 +182,15 @@ describe('an authorization request that is refused to its client', () => {
     expect(seen.headers.getSetCookie()).toEqual([])
   })
 
+  it('of a client that registered no grant for codes', async () => {
+    const other = await register(grants, {
+      grant_types: [JWT_BEARER],
+      token_endpoint_auth_method: 'client_secret_basic',
+    })
+    const seen = await new Browser().get(authorizeUrl(grants, other, pkce))
+    expect(new URL(seen.location ?? '').searchParams.get('error')).toBe('unauthorized_client')
+  })
+
   it('with state twice: the error comes without a state', async () => {
     const seen = await ask({}, twice('state'))
     const answer = new URL(seen.location ?? '').searchParams
@@ -208,6 +224,7 @@ describe('an authorization request that is let through', () => {
       { nonce: 'n', max_age: '0', ui_locales: 'de', claims: '{}', acr_values: 'x' },
     ],
     ['with a parameter that nobody knows', { unknown: 'x' }, twice('unknown')],
+    ['with an empty resource beside one', {}, (url) => url.searchParams.append('resource', '')],
     ['with a state of 2,048 characters', { state: 's'.repeat(2048) }],
   ]
   it.each(cases)('%s: the user is asked', async (_name, change, edit) => {
@@ -220,6 +237,12 @@ describe('an authorization request that is let through', () => {
     const response = await fetch(authorizeUrl(rig, client, pkce, { resource: `${rig.url}/mcp` }), { method: 'HEAD' })
     expect([response.status, await response.text()]).toEqual([200, ''])
   })
+})
+
+it('a request whose resource is empty is one without resource', async () => {
+  const url = new URL(authorizeUrl(grants, await register(grants), pkce))
+  emptyResource(url)
+  expect((await new Browser().get(url.href)).status).toBe(200)
 })
 
 describe('the method of an authorization request', () => {

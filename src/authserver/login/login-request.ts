@@ -77,6 +77,8 @@ export async function judgeRequest(
   const { id, kind, name } = client
   try {
     if (doubled.length > 0) throw new OAuthError('invalid_request', `${doubled.join(', ')} may be there once`)
+    if (!client.grantTypes.includes('authorization_code'))
+      throw new OAuthError('unauthorized_client', 'the client has not registered the grant for codes')
     const { isSilent, ...rest } = readParameters(parameters, resources)
     const isRedirectGiven = given !== undefined
     return {
@@ -121,7 +123,7 @@ function readParameters(parameters: URLSearchParams, resources: ResourceNames): 
   if ((one(parameters, 'state')?.length ?? 0) > MOST_STATE)
     throw new OAuthError('invalid_request', `state must have at most ${MOST_STATE} characters`)
   const challenge = readChallenge(parameters)
-  const resource = readResource(parameters.getAll('resource'), resources)
+  const resource = readResource(parameters.getAll('resource').filter(Boolean), resources)
   const asked = readScope(one(parameters, 'scope'))
   // What no resource has is not granted; a request that names nothing gets what the resource has (RFC 6749 §3.3).
   const scope = asked?.filter((name) => resource.scopes.includes(name) || name === OFFLINE_ACCESS) ?? [
