@@ -24,6 +24,13 @@ export const KEPT_LOGINS: readonly Mutation[] = [
     tests: ['test/login/again.test.ts', 'test/login/login.test.ts'],
   },
   {
+    rule: 'a client that the server has forgotten logs nobody in',
+    file: 'src/login/credentials.ts',
+    find: "next?.kind === 'client_unknown' ? undefined : record.client",
+    replace: 'record.client',
+    tests: ['test/login/again.test.ts'],
+  },
+  {
     rule: 'more scopes are no matter of a refresh',
     file: 'src/login/credentials.ts',
     find: 'record === undefined || asked.lacksScopes ? undefined',
@@ -96,7 +103,7 @@ export const KEPT_LOGINS: readonly Mutation[] = [
   {
     rule: 'a renewed token is kept',
     file: 'src/login/credentials.ts',
-    find: 'await store.save(next)\n',
+    find: 'await store.save(next.record)\n',
     replace: '',
     tests: ['test/login/again.test.ts', 'test/login/login.test.ts'],
   },
@@ -194,7 +201,7 @@ export const KEPT_LOGINS: readonly Mutation[] = [
   {
     rule: 'a grant that is worth nothing leads to a login',
     file: 'src/login/tokens.ts',
-    find: 'if (isWorthNothing(response)) return undefined',
+    find: "invalid_grant: 'ended',",
     replace: '',
     tests: ['test/login/again.test.ts'],
   },

@@ -257,8 +257,8 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'a client that is not known any more means another login',
     file: 'src/login/tokens.ts',
-    find: "['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(",
-    replace: "['invalid_grant'].includes(",
+    find: "invalid_client: 'client_unknown',",
+    replace: '',
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
 ]

@@ -39,13 +39,15 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
       const record = await known()
       if (record !== undefined && record.access_token !== used && isFresh(record)) return record
       const next = record === undefined || asked.lacksScopes ? undefined : await refreshed(record, outbound, now())
-      if (next !== undefined) {
-        await store.save(next)
+      if (next?.kind === 'renewed') {
+        await store.save(next.record)
         log.info({}, 'the access token was renewed')
-        return next
+        return next.record
       }
       if (!mayLogIn) return undefined
-      const login = await logIn(asked, record, options)
+      // A client that the server has forgotten would get a page for its user, and never an answer.
+      const before = record && { ...record, client: next?.kind === 'client_unknown' ? undefined : record.client }
+      const login = await logIn(asked, before, options)
       // A login with another server or for another resource takes the place of the one before.
       if (record !== undefined) await store.forget(record)
       await store.save(login)

@@ -33,6 +33,11 @@ export interface LoginOptions {
 
 type Client = LoginRecord['client']
 
+/** A login that is being replaced; without its client where the server knows that no more. */
+interface ReplacedLogin extends Pick<LoginRecord, 'issuer' | 'resource' | 'scope'> {
+  readonly client: Client | undefined
+}
+
 /**
  * Logs a person in for an MCP server, from its challenge to tokens (MCP authorization): discovery, a client, the browser
  * with PKCE, `state` and `resource`, the code on a loopback port, the check of `iss`. `before` is the login that is being
@@ -40,23 +45,24 @@ type Client = LoginRecord['client']
  */
 export async function logIn(
   asked: Asked,
-  before: LoginRecord | undefined,
+  before: ReplacedLogin | undefined,
   options: LoginOptions,
 ): Promise<LoginRecord> {
   const { endpoint, outbound, now } = options
   const { resource, server, scopes } = await discover(endpoint, asked, options)
   const isSame = before?.issuer === server.issuer && before.resource === resource
+  const known = isSame ? before.client : undefined
   const state = randomText()
   const receiver = await openReceiver({
     patienceMs: options.patienceMs,
     signal: options.signal,
     accepts: (answer) => answer.get('state') === state,
-    port: isSame ? Number(new URL(before.client.redirect_uri).port) : undefined,
+    port: known === undefined ? undefined : Number(new URL(known.redirect_uri).port),
   }).catch((error: unknown) => {
     throw loginRefusal('no port on 127.0.0.1 can be listened on', error)
   })
   try {
-    const client = await clientFor(server, receiver.url, isSame ? before.client : undefined, options)
+    const client = await clientFor(server, receiver.url, known, options)
     const verifier = randomText()
     const wanted = scopesFor(server, isSame ? [...(before.scope?.split(' ') ?? []), ...scopes] : scopes)
     const url = new URL(server.authorizationEndpoint)

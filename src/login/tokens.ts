@@ -3,27 +3,25 @@ import { errorOf, readTokenResponse, type TokenResponse } from '../oauth/index.t
 import { askAs, loginRefusal } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
 
+/** `ended`: there is no refresh token, or it is worth nothing any more; `client_unknown`: neither is the client that has it. */
+type Renewal = { readonly kind: 'renewed'; readonly record: LoginRecord } | { readonly kind: LoginEnd }
+type LoginEnd = 'ended' | 'client_unknown'
+
 /**
- * The same login with a new access token (RFC 6749 §6), for the same resource. Undefined when there is no refresh token,
- * or it is worth nothing any more. Throws `CredentialRefusal` when the server can't say.
+ * The same login with a new access token (RFC 6749 §6), for the same resource. Throws `CredentialRefusal` when the server
+ * can't say.
  */
-export async function refreshed(
-  record: LoginRecord,
-  outbound: Outbound,
-  nowMs: number,
-): Promise<LoginRecord | undefined> {
+export async function refreshed(record: LoginRecord, outbound: Outbound, nowMs: number): Promise<Renewal> {
   const { refresh_token: refresh, client, resource } = record
-  if (refresh === undefined) return undefined
+  if (refresh === undefined) return { kind: 'ended' }
   try {
     const form = { grant_type: 'refresh_token', refresh_token: refresh, resource }
     const response = await askAs(client, record.server.token_endpoint, form, outbound)
-    if (isWorthNothing(response)) return undefined
+    const end = endIn(response)
+    if (end !== undefined) return { kind: end }
     const { expires_at_ms: _old, ...rest } = record
-    return {
-      ...rest,
-      refresh_token: refresh,
-      ...tokensOf(response, { url: record.server.token_endpoint, step: 'refresh', nowMs, askedScope: record.scope }),
-    }
+    const asked = { url: record.server.token_endpoint, step: 'refresh', nowMs, askedScope: record.scope } as const
+    return { kind: 'renewed', record: { ...rest, refresh_token: refresh, ...tokensOf(response, asked) } }
   } catch (error) {
     throw loginRefusal('the authorization server does not renew the token now', error)
   }
@@ -54,9 +52,17 @@ export function tokensOf(
   }
 }
 
-/** The authorization server says that the grant, or the client that has it, is nothing any more (RFC 6749 §5.2). */
-const isWorthNothing = (response: OutboundResponse): boolean =>
-  response.status < 500 && ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(errorOf(response) ?? '')
+const ENDS: Readonly<Record<string, LoginEnd>> = {
+  invalid_grant: 'ended',
+  invalid_client: 'client_unknown',
+  unauthorized_client: 'client_unknown',
+}
+
+/** Whether the authorization server says that the grant, or the client that has it, is nothing any more (RFC 6749 §5.2). */
+const endIn = (response: OutboundResponse): LoginEnd | undefined => {
+  const error = response.status < 500 ? errorOf(response) : undefined
+  return error !== undefined && Object.hasOwn(ENDS, error) ? ENDS[error] : undefined
+}
 
 /**
  * Ends a login at the authorization server (RFC 7009): the refresh token, and with it what hangs on it, else the access

@@ -79,6 +79,27 @@ describe('another login', () => {
     },
   )
 
+  it.each<[string, number]>([
+    ['invalid_client', 2],
+    ['unauthorized_client', 2],
+    ['invalid_grant', 1],
+  ])(
+    'is one of a client that the server knows: after a refresh that is answered %s it registers %i times',
+    async (error, times) => {
+      const credentials = loginCredentials(paper.options())
+      await credentials.refused(undefined, 'Bearer scope="files write"', true)
+      refreshIs(401, { error })
+      paper.documents['/register'] = { client_id: 'another', token_endpoint_auth_method: 'none' }
+      const later = loginCredentials(paper.options({ now: () => Date.now() + 600_000 }))
+      await later.refused(await later.current(), undefined, true)
+      expect(registrations()).toBe(times)
+      expect(paper.shown[1]?.get('client_id')).toBe(times === 1 ? 'registered' : 'another')
+      // What was granted before is asked for again.
+      expect(paper.shown[1]?.get('scope')).toBe('files write')
+      expect((await recorded()).client.client_id).toBe(paper.shown[1]?.get('client_id'))
+    },
+  )
+
   it('rests for a minute after one that failed, and no longer; who asks at the same time gets the same answer', async () => {
     let nowMs = Date.now()
     const openBrowser = (): void => void paper.shown.push(new URLSearchParams())
