@@ -170,6 +170,13 @@ export const LOGINS: readonly Mutation[] = [
     tests: ['test/authserver/client-rules.test.ts'],
   },
   {
+    rule: 'who listened to memory goes with the store',
+    file: 'src/storage/subscriptions.ts',
+    find: 'for (const subscription of open) subscription.close()',
+    replace: '',
+    tests: ['test/storage/stores.test.ts'],
+  },
+  {
     rule: 'a client with a secret shows it',
     file: 'src/authserver/clients/authentication.ts',
     find: 'if (!isSecretOf(client, shown.secret)) throw',

@@ -5,6 +5,7 @@ import type { RedisConfig, RedisRuntime, StoreTls } from './redis/config.ts'
 import { createLossWatch, type LossWatch } from './redis/loss-watch.ts'
 import { openParts, type OpenParts } from './redis/parts.ts'
 import { createRedisStore } from './redis/store.ts'
+import { createSubscriptions } from './subscriptions.ts'
 
 /** What is asked for: memory, or the store of this configuration. */
 export type StorageConfig = { readonly type: 'memory' } | { readonly type: 'kvstore'; readonly kvstore: RedisConfig }
@@ -59,8 +60,13 @@ export function createStores(runtime: StoresRuntime): Stores {
   const memory = (scope: string): Store => {
     const kept = memories.get(scope) ?? runtime.memory?.(scope) ?? createMemoryStore(runtime)
     memories.set(scope, kept)
-    // It stays for whoever opens it next.
-    return { ...measureStore(kept, runtime.metrics), close: () => Promise.resolve() }
+    const subscriptions = createSubscriptions((channel, listener) => kept.subscribe(channel, listener))
+    return {
+      ...measureStore(kept, runtime.metrics),
+      subscribe: subscriptions.subscribe,
+      // What is in it stays for whoever opens it next.
+      close: async () => subscriptions.close(),
+    }
   }
 
   const redis = (config: RedisConfig, scope: string, { isDurable = true }: OpenOptions): Store => {

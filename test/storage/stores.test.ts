@@ -64,6 +64,22 @@ it('equal configurations share one connection, other ones have their own, and ke
   await stores.close()
 })
 
+it('what listens to memory hears no more when its store is closed, and others do', async () => {
+  const { stores } = createWorld(1)
+  const heard: string[] = []
+  const listen = (name: string) => {
+    const store = stores.open({ type: 'memory' }, 'ns/one')
+    const listener = { onMessage: (text: string) => void heard.push(`${name} ${text}`), onGap: () => undefined }
+    return { store, subscription: store.subscribe('channel', listener) }
+  }
+  const [before, other, after] = [listen('before'), listen('other'), listen('after')]
+  other.subscription.close()
+  await before.store.close()
+  await after.store.publish('channel', 'news')
+  expect(heard).toEqual(['after news'])
+  await stores.close()
+})
+
 it('memory of one resource is the same memory for whoever opens it next', async () => {
   const { stores } = createWorld(1)
   const first = stores.open({ type: 'memory' }, 'ns/one')

@@ -1,6 +1,7 @@
 import type { RedisParts } from './shared-parts.ts'
 import { type Store, StoreError } from '../port.ts'
 import { check } from '../rules.ts'
+import { createSubscriptions } from '../subscriptions.ts'
 import type { Command, Connection } from './connection.ts'
 import type { UseOptions } from './link.ts'
 import { decodeKept, decodeRecord, encodeRecord, fenceDigits, newVersion } from './records.ts'
@@ -29,7 +30,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
     check.name(channel)
     return `${prefix}m:${parts.db}:${channel}`
   }
-  const subscriptions = new Set<{ close(): void }>()
+  const subscriptions = createSubscriptions((channel, listener) => messages.subscribe(channelOf(channel), listener))
   let isClosed = false
 
   /** Turns what `step` throws into a rejection, and refuses after the end. */
@@ -115,16 +116,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
       open(async () => {
         await read(['publish', channelOf(channel), message], AGAIN)
       }),
-    subscribe(channel, listener) {
-      const subscription = messages.subscribe(channelOf(channel), listener)
-      subscriptions.add(subscription)
-      return {
-        close() {
-          subscriptions.delete(subscription)
-          subscription.close()
-        },
-      }
-    },
+    subscribe: subscriptions.subscribe,
     health() {
       const detail = isClosed ? 'closed' : parts.problem
       return { isUp: detail === undefined, kind: 'kvstore', detail, endpoint: link.endpoint }
@@ -132,7 +124,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
     async close() {
       if (isClosed) return
       isClosed = true
-      for (const subscription of subscriptions) subscription.close()
+      subscriptions.close()
       await onClose()
     },
   }
