@@ -64,6 +64,13 @@ export const CALLERS: readonly Mutation[] = [
     tests: claims,
   },
   {
+    rule: 'a token that came early is looked at again as soon as it may be good',
+    file: 'src/authenticate/verify-jwt.ts',
+    find: '(Number(nbf) - tolerance) * 1000',
+    replace: 'Number(nbf) * 1000',
+    tests: ['test/authenticate/results.test.ts'],
+  },
+  {
     rule: 'a subject is a string',
     file: 'src/authenticate/claim-rules.ts',
     find: "if (sub !== undefined && typeof sub !== 'string') return 'sub is not a string'",

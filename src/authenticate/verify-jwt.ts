@@ -42,7 +42,7 @@ export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
     const cases = issuers
       .filter((_, at) => rules[at] === undefined)
       .map((provider) => ({ token, peer, jwt, header, provider }))
-    if (cases.length === 0) return refusedByRules(rules, jwt)
+    if (cases.length === 0) return refusedByRules(rules, jwt, issuers)
     return verifyCases(cases, clock)
   }
 }
@@ -60,13 +60,19 @@ async function verifyCases(cases: readonly Case[], clock: Clock): Promise<Verdic
 }
 
 /** Of providers that share an issuer, the one whose audience is met tells what is really wrong. */
-function refusedByRules(rules: readonly (BrokenRule | undefined)[], jwt: UnverifiedJwt): Refused {
+function refusedByRules(
+  rules: readonly (BrokenRule | undefined)[],
+  jwt: UnverifiedJwt,
+  issuers: readonly Provider[],
+): Refused {
   const broken = rules.filter((rule) => rule !== undefined)
   const rule = broken.find((one) => !one.startsWith('aud')) ?? broken[0] ?? 'aud is missing'
   const { nbf } = jwt.payload
   const refusal = refusedByRule(rule)
+  if (rule !== 'nbf is still to come') return refusal
   // A token that becomes valid in a moment is not refused for longer than that.
-  return rule === 'nbf is still to come' ? { ...refusal, changesAtMs: Number(nbf) * 1000 } : refusal
+  const tolerance = Math.max(...issuers.map(({ jwtRules }) => jwtRules.toleranceSeconds))
+  return { ...refusal, changesAtMs: (Number(nbf) - tolerance) * 1000 }
 }
 
 /** The signature is good. Waiting for it took time, so that the claims are looked at again. */
