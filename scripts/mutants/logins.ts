@@ -170,6 +170,20 @@ export const LOGINS: readonly Mutation[] = [
     tests: ['test/authserver/client-rules.test.ts'],
   },
   {
+    rule: 'a use that can not be noted costs no login',
+    file: 'src/authserver/clients/directory.ts',
+    find: 'if (error instanceof StoreError) return\n',
+    replace: '',
+    tests: ['test/authserver/registered-clients.test.ts'],
+  },
+  {
+    rule: 'tokens are given out though it can not be noted that they were made',
+    file: 'src/authserver/tokens/codes.ts',
+    find: 'if (!(error instanceof StoreError)) throw error',
+    replace: 'throw error',
+    tests: ['test/authserver/codes.test.ts'],
+  },
+  {
     rule: 'who listened to memory goes with the store',
     file: 'src/storage/subscriptions.ts',
     find: 'for (const subscription of open) subscription.close()',

@@ -1,8 +1,12 @@
-import { expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { type CodeGrant, createCodes } from '../../src/authserver/tokens/codes.ts'
-import { createMemoryStore, createSeal, createSealingKeys } from '../../src/storage/index.ts'
+import { createMemoryStore, createSeal, createSealingKeys, StoreError } from '../../src/storage/index.ts'
 import { createManualClock, createRecordingLog, createTestSecrets } from '../support/ports.ts'
-import { HMAC, REDIRECT } from './rig.ts'
+import { createSockets } from '../support/sockets.ts'
+import { HMAC, logIn, REDIRECT, redeem, register, startRig } from './rig.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
 
 const LIFESPAN_MS = 60_000
 
@@ -39,4 +43,27 @@ it.each([1, 2, 3])('a code that %i replicas have found unspent is redeemed at on
   const spent: boolean[] = []
   for (const one of found) if (one.code !== undefined) spent.push(await one.codes.spend(one.code))
   expect(spent).toEqual(found.map((_, index) => index === 0))
+})
+
+it('tokens of a code are given out though it can not be noted that they were made, and the code is spent', async () => {
+  let writes = 0
+  const rig = await startRig(sockets, {
+    store: (ports) => {
+      const memory = createMemoryStore(ports)
+      return {
+        ...memory,
+        async put(key, ...rest) {
+          if (key.startsWith('code:') && (writes += 1) > 1) throw new StoreError('unavailable')
+          return memory.put(key, ...rest)
+        },
+      }
+    },
+  })
+  const client = await register(rig)
+  const { answer, pkce } = await logIn(rig, client)
+  const code = answer.get('code') ?? ''
+  expect((await redeem(rig, client, code, pkce)).status).toBe(200)
+  expect(writes).toBe(2)
+  const again = await redeem(rig, client, code, pkce)
+  expect([again.status, await again.json()]).toMatchObject([400, { error: 'invalid_grant' }])
 })

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { createMemoryStore } from '../../src/storage/index.ts'
+import { createMemoryStore, StoreError } from '../../src/storage/index.ts'
 import { createSockets } from '../support/sockets.ts'
-import { getTokens, LIMITS, postJson, register, startRig } from './rig.ts'
+import { getTokens, LIMITS, postJson, refresh, register, startRig } from './rig.ts'
 
 const sockets = createSockets()
 afterAll(() => sockets.closeAll())
@@ -21,6 +21,24 @@ describe('places for registered clients', () => {
     const isThere = await Promise.all(ids.map(async (id) => (await small.store.get(`client:${id}`)) !== undefined))
     expect(isThere).toEqual([false, false, true, true, true])
   })
+})
+
+it('a use that can not be noted costs nobody a login or a token, and is noted the next time', async () => {
+  let noted = 0
+  const rig = await startRig(sockets, {
+    store: (ports) => {
+      const memory = createMemoryStore(ports)
+      return {
+        ...memory,
+        touch: (...use) => ((noted += 1) <= 2 ? Promise.reject(new StoreError('unavailable')) : memory.touch(...use)),
+      }
+    },
+  })
+  const client = await register(rig)
+  const tokens = await getTokens(rig, client)
+  expect(tokens).toMatchObject({ token_type: 'Bearer' })
+  expect((await refresh(rig, client, tokens.refresh_token ?? '')).status).toBe(200)
+  expect(noted).toBe(3)
 })
 
 describe('what registrations may hold', () => {

@@ -35,7 +35,7 @@ export interface ClientDirectory {
    * ones, `OAuthError` `invalid_client_metadata` for more than 8 KiB.
    */
   register(metadata: ClientMetadata): Promise<{ readonly client: Client; readonly secret: Secret | undefined }>
-  /** Somebody logged in through this client, or it got a token: it keeps its place. */
+  /** Somebody logged in through this client, or it got a token: it keeps its place. While the store fails, the next time counts. */
   noteUse(client: Pick<Client, 'id' | 'kind'>): Promise<void>
   /** What is wrong, for people, while new clients find no place; undefined otherwise. */
   readonly problem: string | undefined
@@ -119,7 +119,9 @@ export function createClientDirectory(options: {
       try {
         await store.touch(COLLECTION, keyOf(id), CLIENT_MS)
       } catch (error) {
-        throw storeFailure(error)
+        // What it got is spent: an error now would cost somebody a login.
+        if (error instanceof StoreError) return
+        throw error
       }
       noted.set(id, true, clock.now() + NOTED_MS)
     },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createTtlLru } from '../../cache/index.ts'
 import type { Clock } from '../../core/index.ts'
-import { createSealedRecords, type Seal, type Store } from '../../storage/index.ts'
+import { createSealedRecords, type Seal, type Store, StoreError } from '../../storage/index.ts'
 import type { StoredLogin } from './stored-login.ts'
 
 /** What an authorization code stands for. */
@@ -39,7 +39,7 @@ export interface Codes {
   find(code: string): Promise<FoundCode | undefined>
   /** Of many at once exactly one gets true; a trace stays for as long as a code lives, to notice the next one. */
   spend(found: FoundCode): Promise<boolean>
-  /** Notes that the tokens of a spent code were made. */
+  /** Notes that the tokens of a spent code were made; while the store fails, those who were told know. */
   noteRedeemed(found: FoundCode): Promise<void>
 }
 
@@ -106,7 +106,12 @@ export function createCodes(store: Store, seal: Seal, options: { clock: Clock; l
     },
     async noteRedeemed({ grant, key }) {
       tell(key, true)
-      await store.put(key, records.write(key, traceOf(grant, true)), lifespanMs)
+      try {
+        await store.put(key, records.write(key, traceOf(grant, true)), lifespanMs)
+      } catch (error) {
+        // An error now would keep the tokens from their client, which could not get them with the code again.
+        if (!(error instanceof StoreError)) throw error
+      }
     },
   }
 }
