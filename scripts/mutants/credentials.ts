@@ -13,6 +13,27 @@ const cached = ['test/obtain/cached.test.ts']
 /** Which credential is whose: `core`, `cache`, `obtain`. */
 export const CREDENTIALS: readonly Mutation[] = [
   {
+    rule: 'nobody is refused for another token of the same caller',
+    file: 'src/cache/credential-cache.ts',
+    find: 'if (flight.tokenDigest === slot.tokenDigest) return flight.promise',
+    replace: 'if (flight.tokenDigest !== undefined) return flight.promise',
+    tests: ['test/cache/single-flight.test.ts'],
+  },
+  {
+    rule: 'secrets beside the credential do not come back in an answer',
+    file: 'src/forward/credential-texts.ts',
+    find: 'if (forwarded === undefined) return all',
+    replace: 'if (forwarded !== null) return all',
+    tests: ['test/forward/leaked-credential.test.ts'],
+  },
+  {
+    rule: 'a compressed refusal is read too',
+    file: 'src/forward/aws-rejection.ts',
+    find: 'return decode === undefined ? body : decode(body)',
+    replace: 'return decode === null ? body : body',
+    tests: ['test/forward/aws-rejection.test.ts'],
+  },
+  {
     rule: 'a credential is for what the claims of the token say',
     file: 'src/obtain/cloud-sts/key-parts.ts',
     find: '.filter(([name]) => !VOLATILE.has(name))',

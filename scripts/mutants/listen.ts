@@ -145,8 +145,8 @@ export const LISTEN: readonly Mutation[] = [
   {
     rule: 'no SigV4 signature of a request comes back in a header of its answer',
     file: 'src/forward/credential-texts.ts',
-    find: "return credential.kind === 'aws' ? [...texts, ...signatureIn(sealed.headers)] : texts",
-    replace: 'return texts',
+    find: "const all = credential.kind === 'aws' ? [...texts, ...signatureIn(sealed.headers)] : texts",
+    replace: 'const all = texts',
     tests: ['test/proxy/echoed-signature.test.ts'],
   },
   {

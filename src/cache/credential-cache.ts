@@ -4,6 +4,7 @@ import {
   isDuring,
   type Clock,
   type CredentialLookup,
+  type FailureCode,
   type Metrics,
   type Pause,
 } from '../core/index.ts'
@@ -26,6 +27,8 @@ import { createTtlLru } from './ttl-lru.ts'
 /** A credential that is refused although it was fetched this recently is not fetched again: the backend means it. */
 const REJECTION_PAUSE_MS = 1_000
 const DEFAULT_MAX_BYTES = 16 * 1024 * 1024
+/** What is said of the token that was shown, and not of another one of the same caller. */
+const OF_ONE_TOKEN: ReadonlySet<FailureCode> = new Set(['expired_token', 'invalid_token'])
 
 export interface CredentialCacheOptions<V = unknown> {
   readonly clock: Clock
@@ -84,6 +87,7 @@ export interface CredentialCache<V = unknown> {
 }
 
 interface Flight<V> extends Ownership {
+  readonly tokenDigest: string | undefined
   promise: Promise<V>
   /** What it brings is for those who wait already, and for nobody after them. */
   isRetired: boolean
@@ -138,7 +142,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
   }
 
   const start = (slot: CacheSlot<V>, purpose: 'miss' | 'refresh'): Flight<V> => {
-    const { key, scope, generation, issuer, subject, role } = slot
+    const { key, scope, generation, issuer, subject, role, tokenDigest } = slot
     const startedAtMs = clock.now()
     const endsAtMs = performance.now() + slot.deadlineMs
     const run = async (): Promise<V> => {
@@ -161,7 +165,8 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
         flights.delete(key)
       }
     }
-    const flight: Flight<V> = { scope, generation, issuer, subject, role, promise: run(), isRetired: false }
+    const owner = { scope, generation, issuer, subject, role }
+    const flight: Flight<V> = { ...owner, tokenDigest, promise: run(), isRetired: false }
     flights.set(key, flight)
     return flight
   }
@@ -170,10 +175,15 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     const flight = flights.get(slot.key)
     if (flight !== undefined) {
       slot.scope.counters.joined.add()
-      if (!flight.isRetired) return flight.promise
       // One call per key at a time, so what comes after a purge waits for the call before it and asks anew.
       const again = () => get(slot)
-      return flight.promise.then(again, again)
+      if (flight.isRetired) return flight.promise.then(again, again)
+      if (flight.tokenDigest === slot.tokenDigest) return flight.promise
+      // Its token may have ended while this one was renewed: that is no refusal of this one.
+      return flight.promise.catch((error: unknown) => {
+        if (!(error instanceof Failure) || !OF_ONE_TOKEN.has(error.code)) throw error
+        return again()
+      })
     }
     if (slot.notAfterMs !== undefined && slot.notAfterMs <= clock.now()) {
       throw new Failure('expired_token', { detail: 'the token has expired' })

@@ -35,6 +35,8 @@ export interface CacheSlot<V> extends Ownership {
   readonly notAfterMs: number | undefined
   /** The key stands for one token of the caller: that it is refused is remembered. Default false. */
   readonly isKeyedByToken?: boolean
+  /** Of the token that the request came with, where there is one: requests with different tokens may share a key. */
+  readonly tokenDigest?: string | undefined
   /** Milliseconds that a request may take to get one, waiting for other replicas included. */
   readonly deadlineMs: number
   /**

@@ -12,6 +12,8 @@ export interface HeaderCredential {
   readonly name: string
   /** The whole header value (for a bearer: `Bearer …`). */
   readonly value: Secret
+  /** It stands in the configuration as it is: nobody has to be kept from seeing it. Default false. */
+  readonly isPlain?: true
 }
 
 /** AWS credentials with which the request is signed (SigV4): temporary ones, or those of a user, without session token. */

@@ -8,16 +8,26 @@ const SIGNATURE_LENGTH = 64
 /** Worked out once per credential; they go with it. */
 const known = new WeakMap<Credential, readonly string[]>()
 
-/** The texts that must not come back in an answer: the credential of the request, as it is and percent-encoded. */
+/**
+ * The texts that must not come back in an answer: the credential of the request and the secrets beside it, as they are and
+ * percent-encoded.
+ */
 export function credentialTexts(sealed: Sealed): readonly string[] {
-  const { credential } = sealed.armed
-  if (credential.kind === 'none') return NONE
-  let texts = known.get(credential)
-  if (texts === undefined) known.set(credential, (texts = textsOf(credential)))
-  return credential.kind === 'aws' ? [...texts, ...signatureIn(sealed.headers)] : texts
+  const { credential, forwarded } = sealed.armed
+  const texts = textsOf(credential)
+  const all = credential.kind === 'aws' ? [...texts, ...signatureIn(sealed.headers)] : texts
+  if (forwarded === undefined) return all
+  return [...all, ...forwarded.filter(({ isPlain }) => isPlain !== true).flatMap(textsOf)]
 }
 
-function textsOf(credential: Exclude<Credential, { kind: 'none' }>): readonly string[] {
+function textsOf(credential: Credential): readonly string[] {
+  if (credential.kind === 'none') return NONE
+  let texts = known.get(credential)
+  if (texts === undefined) known.set(credential, (texts = workedOut(credential)))
+  return texts
+}
+
+function workedOut(credential: Exclude<Credential, { kind: 'none' }>): readonly string[] {
   const plain =
     credential.kind === 'aws'
       ? [credential.secretAccessKey.reveal(), credential.sessionToken?.reveal() ?? '']

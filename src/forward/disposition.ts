@@ -66,10 +66,14 @@ export const judge = (
   }
   const isSigned = sealed.armed.credential.kind === 'aws'
   if (isSigned && !sealed.final && (status === 400 || status === 403)) {
-    const rejection = { status, errorType: one(headers['x-amzn-errortype']), date: one(headers['date']) }
+    const rejection = {
+      status,
+      errorType: one(headers['x-amzn-errortype']),
+      date: one(headers['date']),
+      coding: one(headers['content-encoding']),
+    }
     const again = judgeHeaders(rejection)
-    if (again === 'peek') return { kind: 'peek', rejection }
-    if (again !== undefined) return { kind: 'again', again }
+    return again === 'peek' ? { kind: 'peek', rejection } : { kind: 'again', again }
   }
   // A `Location` that is no redirect (201): ours where it is under the route, as it is on other origins. For the rest of
   // the backend's own there is no address of ours, and its own is nobody's business.

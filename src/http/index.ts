@@ -18,6 +18,7 @@ export {
   type ResponseHead,
   whyDropped,
 } from './response-policy.ts'
+export { parseHttpDate } from './http-date.ts'
 export { parseRetryAfter, retryAfterFor } from './retry-after.ts'
 export { shownUrl } from './shown-url.ts'
 export { JsonError, parseJsonObject, readJsonObject } from './strict-json.ts'

@@ -1,4 +1,5 @@
 import type { Failure } from '../core/index.ts'
+import { parseHttpDate } from './http-date.ts'
 
 const LONGEST_SECONDS = 3600
 /** For a 503 that nobody gave a time for. */
@@ -14,7 +15,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   const seconds = /^\d{1,9}$/.test(value)
     ? Number(value)
     : /^[A-Z]/i.test(value)
-      ? (Date.parse(value) - nowMs) / 1000
+      ? (parseHttpDate(value) - nowMs) / 1000
       : Number.NaN
   return Number.isFinite(seconds) ? Math.min(LONGEST_SECONDS, Math.max(1, Math.ceil(seconds))) : undefined
 }

@@ -1,3 +1,5 @@
+import { parseHttpDate } from '../http/index.ts'
+
 const MIN_MS = 5 * 60_000
 const MAX_MS = 24 * 3_600_000
 /** For answers that say nothing. */
@@ -30,8 +32,8 @@ function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: number
   }
   const { expires } = headers
   if (expires === undefined) return undefined
-  const sentMs = Date.parse(headers['date'] ?? '')
-  const leftMs = Date.parse(expires) - (Number.isNaN(sentMs) ? nowMs : sentMs)
+  const sentMs = parseHttpDate(headers['date'] ?? '')
+  const leftMs = parseHttpDate(expires) - (Number.isNaN(sentMs) ? nowMs : sentMs)
   // `Expires: 0` and other texts that are no date mean "already stale" (RFC 9111 §5.3).
   return Number.isNaN(leftMs) ? 0 : leftMs
 }

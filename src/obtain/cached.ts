@@ -91,6 +91,10 @@ class RequestSlot<P extends Plan> implements CacheSlot<Credential> {
     return this.#planned.plan.notAfterMs
   }
 
+  get tokenDigest(): string {
+    return this.#planned.caller.tokenDigest
+  }
+
   get deadlineMs(): number {
     return this.#planned.source.deadlineMs
   }

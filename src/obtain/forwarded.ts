@@ -20,7 +20,7 @@ export function createForwarded(
   if (written === undefined) return undefined
   const plaintext = Object.entries(written.addPlaintextHeaders).map(([name, text]): HeaderCredential => {
     const value = headerValue('', new Secret(text), `of addPlaintextHeaders.${name}`)
-    return { kind: 'header', name: name.toLowerCase(), value }
+    return { kind: 'header', name: name.toLowerCase(), value, isPlain: true }
   })
   const sources = written.addHeadersFromSecret.map(({ headerName, valueSecretRef }) => {
     const secret = secrets.handle(valueSecretRef)

@@ -46,6 +46,34 @@ test('a failed call fails all who waited, and the next request may try', async (
   expect(calls).toHaveLength(2)
 })
 
+test.each(['expired_token', 'invalid_token'] as const)(
+  'who waits for a call that fails for another token of the caller (%s) is not refused for it',
+  async (code) => {
+    const { cache, calls, slot } = createHarness()
+    const ask = async (tokenDigest: string) => cache.get(slot({ tokenDigest }))
+    const old = Promise.allSettled([ask('old'), ask('old')])
+    await settleMicrotasks()
+    const renewed = [ask('new'), ask('new')]
+    await settleMicrotasks()
+    expect(calls).toHaveLength(1)
+    calls[0]?.fail(new Failure(code))
+    await settleMicrotasks()
+    expect((await old).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(calls).toHaveLength(2)
+    calls[1]?.succeed('credential', 60_000)
+    expect(await Promise.all(renewed)).toEqual(['credential', 'credential'])
+  },
+)
+
+test('what has nothing to do with the token is not asked again by those who waited', async () => {
+  const { cache, calls, slot } = createHarness()
+  const answers = Promise.allSettled(['one', 'other'].map(async (tokenDigest) => cache.get(slot({ tokenDigest }))))
+  await settleMicrotasks()
+  calls[0]?.fail(new Failure('role_denied'))
+  expect((await answers).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(calls).toHaveLength(1)
+})
+
 test('a fetch that throws before it returns a promise leaves nothing behind', async () => {
   const { cache, calls, slot } = createHarness()
   const broken = {

@@ -12,6 +12,7 @@ export interface SlotOptions {
   readonly config?: string
   readonly role?: string
   readonly notAfterMs?: number
+  readonly tokenDigest?: string
   readonly generation?: Generation
   readonly part?: string
 }
@@ -37,6 +38,7 @@ export function createHarness(
       ownerId: subject,
       role,
       notAfterMs: options.notAfterMs,
+      tokenDigest: options.tokenDigest,
       deadlineMs: 10_000,
       fetch: () =>
         new Promise((resolve, reject) =>

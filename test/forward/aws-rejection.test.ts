@@ -1,3 +1,4 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type AwsCredential, Secret } from '../../src/core/index.ts'
 import { createSockets } from '../support/sockets.ts'
@@ -21,7 +22,7 @@ const SERVER_TIME = Date.parse(DATE)
 interface Answer {
   status: number
   headers?: Record<string, string>
-  body?: string | string[]
+  body?: string | (string | Buffer)[]
 }
 const seenBy = async (
   answer: Answer,
@@ -95,6 +96,32 @@ describe('a signed request that is refused', () => {
   it('with a named signature looks at the text, where the skew is told', async () => {
     const headers = { 'x-amzn-errortype': 'InvalidSignatureException' }
     expect((await seenBy({ status: 403, headers, body: 'Signature expired: 2026' })).again).toEqual(skewed(403))
+  })
+
+  it.each([
+    ['AccessDeniedException', 'Signature expired: 2026', skewed(403)],
+    ['AccessDeniedException', '{"Message":"The security token included in the request is expired"}', rejected(403)],
+    ['MissingAuthenticationTokenException', '<Code>RequestTimeTooSkewed</Code>', skewed(403)],
+  ])('with the name %s in the header is judged by its body too: %s', async (type, body, expected) => {
+    expect((await seenBy({ status: 403, headers: { 'x-amzn-errortype': type }, body })).again).toEqual(expected)
+  })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ] as const)('is read through the content coding %s', async (coding, compress) => {
+    const body = compress(`{"__type":"ExpiredTokenException","message":"${'x'.repeat(20_000)}"}`)
+    const headers = { 'content-encoding': coding }
+    expect((await seenBy({ status: 403, headers, body: [body] })).again).toEqual(rejected(403))
+    const about = compress('{"message":"User is not authorized"}')
+    const seen = await seenBy({ status: 403, headers, body: [about] })
+    expect([seen.again, seen.body]).toEqual([null, '{"message":"User is not authorized"}'])
+  })
+
+  it('passes as it came when its content coding is not what it says', async () => {
+    const seen = await seenBy({ status: 403, headers: { 'content-encoding': 'x-unknown' }, body: 'text' })
+    expect([seen.again, seen.body]).toEqual([null, 'text'])
   })
 
   it('because of a skewed clock passes when the backend does not say what time it is', async () => {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import {
   type Body,
   type Credential,
+  type HeaderCredential,
   type Inbound,
   type Outcome,
   type Sealed,
@@ -23,6 +24,7 @@ export interface FrontOptions {
   /** Of the backend, in milliseconds. */
   readonly timeouts?: Partial<BackendOptions['timeouts']>
   readonly credential?: Credential
+  readonly forwarded?: readonly HeaderCredential[]
   readonly final?: boolean
   /** Read the body whole before it is sent. */
   readonly keepBody?: boolean
@@ -60,7 +62,7 @@ const sealedOf = (inbound: Inbound, options: FrontOptions, route: ForwardOptions
   }
   const path = backendPathOf(route, inbound.path) + (inbound.query === '' ? '' : `?${inbound.query}`)
   const matched = { inbound, sessionToClient: options.sessionToClient }
-  const armed = { known: { matched }, credential: options.credential ?? NO_CREDENTIAL }
+  const armed = { known: { matched }, credential: options.credential ?? NO_CREDENTIAL, forwarded: options.forwarded }
   return { armed, method: inbound.method, path, headers, body, final: options.final ?? false } as unknown as Sealed
 }
 

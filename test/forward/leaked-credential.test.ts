@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Credential, Secret } from '../../src/core/index.ts'
+import { type Credential, type HeaderCredential, NO_CREDENTIAL, Secret } from '../../src/core/index.ts'
 import { createSockets } from '../support/sockets.ts'
 import { rawConnect } from '../support/raw.ts'
 import { startFront } from './front.ts'
@@ -8,7 +8,12 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 const VALUE = 'the/credential+of=this:route'
-const bearer: Credential = { kind: 'header', name: 'authorization', value: new Secret(`Bearer ${VALUE}`) }
+const bearerOf = (token: string): Credential => ({
+  kind: 'header',
+  name: 'authorization',
+  value: new Secret(`Bearer ${token}`),
+})
+const bearer = bearerOf(VALUE)
 const key: Credential = { kind: 'header', name: 'x-api-key', value: new Secret(VALUE) }
 const aws: Credential = {
   kind: 'aws',
@@ -43,6 +48,22 @@ describe('an answer that holds the credential of the request', () => {
     expect(headers.get('x-encoded')).toBeNull()
     expect(headers.get('x-lines')).toBe('one, two')
     expect(headers.get('x-other')).toBe('kept')
+  })
+
+  it('loses the lines with a secret that is sent beside it, and keeps what was no secret', async () => {
+    const second: HeaderCredential = { kind: 'header', name: 'x-api-key', value: new Secret(VALUE) }
+    const tenant: HeaderCredential = {
+      kind: 'header',
+      name: 'x-tenant',
+      value: new Secret('tenant-of-ours'),
+      isPlain: true,
+    }
+    const origin = await talkative({ 'x-echo': `you sent ${VALUE}`, 'x-tenant': 'tenant-of-ours' })
+    for (const credential of [NO_CREDENTIAL, bearerOf('another-credential')]) {
+      const { url } = await startFront(sockets, { origin, credential, forwarded: [tenant, second] })
+      const { headers } = await fetch(url)
+      expect([headers.get('x-echo'), headers.get('x-tenant')]).toEqual([null, 'tenant-of-ours'])
+    }
   })
 
   it('loses its Location', async () => {
