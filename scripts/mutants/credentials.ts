@@ -13,6 +13,13 @@ const cached = ['test/obtain/cached.test.ts']
 /** Which credential is whose: `core`, `cache`, `obtain`. */
 export const CREDENTIALS: readonly Mutation[] = [
   {
+    rule: 'a client secret that came with a byte order mark or a blank line is told',
+    file: 'src/compose/check-files.ts',
+    find: "return holds === 'text' ? judgeOddity(text, name) : FINE",
+    replace: 'return FINE',
+    tests: ['test/cli/validate-inputs.test.ts'],
+  },
+  {
     rule: 'nobody is refused for another token of the same caller',
     file: 'src/cache/credential-cache.ts',
     find: 'if (flight.tokenDigest === slot.tokenDigest) return flight.promise',

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import path from 'node:path'
 import type { X509Certificate } from 'node:crypto'
-import { type Clock, denied, deniedClause, headerSecretProblem } from '../core/index.ts'
+import { type Clock, denied, deniedClause, headerSecretProblem, oddityOfSecret } from '../core/index.ts'
 import { type Content, isHeaderForm } from '../fields/index.ts'
 import {
   ContentProblem,
@@ -19,9 +19,10 @@ import { isClientKey } from '../oauth/index.ts'
 /** What was found in one file or secret, in the words of `validate`, of a start and of `check`; nothing of what it holds. */
 export interface FileVerdict {
   /**
-   * `refused`: no process starts with it. `unusable`: it starts, and what needs this fails. `remark`: it serves today.
+   * `refused`: no process starts with it. `unusable`: it starts, and what needs this fails. `doubtful`: hardly what was meant.
+   * `remark`: it serves today.
    */
-  readonly level: 'refused' | 'unusable' | 'remark' | 'fine'
+  readonly level: 'refused' | 'unusable' | 'doubtful' | 'remark' | 'fine'
   readonly message: string
   /** What to do; empty for `fine`. */
   readonly remedy: string
@@ -126,13 +127,24 @@ export async function judgeSecret(
       )
     if (holds === 'client key' && !(await isClientKey(text)))
       throw new ContentProblem(`it is no private key that can sign, expected ${EXPECTED[holds]}`)
-    return FINE
+    return holds === 'text' ? judgeOddity(text, name) : FINE
   } catch (error) {
     if (error instanceof ContentProblem) return refused(name, error, holds)
     const problem = error instanceof FileError ? error.problem : 'unreadable'
     const [, remedy] = UNREADABLE[problem]
     const message = `the secret ${label} ${clauseOf(problem, name)}, expected ${name}; ${WAITING}`
     return { level: 'unusable', message, remedy }
+  }
+}
+
+function judgeOddity(text: string, name: string): FileVerdict {
+  const oddity = oddityOfSecret(text)
+  if (oddity === undefined) return FINE
+  const message = `the secret ${name} is hardly what was meant: ${oddity}; it is used as it is`
+  return {
+    level: 'doubtful',
+    message,
+    remedy: 'Write it anew, the secret alone, or let it be where the other side has the same.',
   }
 }
 
@@ -255,5 +267,5 @@ export async function checkFiles(
 
 function add({ problems, warnings }: FileFindings, at: Problem, { level, message }: FileVerdict): void {
   if (level === 'refused') problems.push({ ...at, message })
-  else if (level === 'unusable') warnings.push({ ...at, message })
+  else if (level === 'unusable' || level === 'doubtful') warnings.push({ ...at, message })
 }

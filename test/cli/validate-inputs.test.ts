@@ -231,6 +231,23 @@ describe('files and secrets that are named', () => {
     await rm(at('sec/a'), { recursive: true })
   })
 
+  test.each([
+    ['secret\n\n', 'it ends with a blank line'],
+    ['\uFEFFsecret', 'it begins with a byte order mark'],
+  ])('a client secret that is hardly what was meant is a warning that does not show it: %j', async (text, why) => {
+    const client = 'clientId: c, clientSecretRef: { name: a, key: b }'
+    const exchange = `{ type: tokenExchange, tokenExchange: { tokenUrl: "https://idp.example.com/t", audience: b, ${client} } }`
+    await writeFile(at('client.yaml'), `${head('MCPExternalAuthConfig', 'x')}spec: ${exchange}\n`)
+    await mkdir(at('sec/a'))
+    await writeFile(at('sec/a/b'), text)
+    const { code, lines } = await run(at('client.yaml'), '--secrets-dir', at('sec'))
+    expect([code, lines]).toEqual([
+      0,
+      [expect.stringContaining(`sec/a/b is hardly what was meant: ${why}; it is used`)],
+    ])
+    await rm(at('sec/a'), { recursive: true })
+  })
+
   test('without a secrets directory nothing is said of secrets, but with --verbose', async () => {
     const options = [at('proxy.yaml'), '--secrets-dir', at('nowhere')]
     expect(await run(...options)).toEqual({ code: 0, lines: [] })

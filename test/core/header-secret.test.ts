@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { headerSecretProblem } from '../../src/core/index.ts'
+import { headerSecretProblem, oddityOfSecret } from '../../src/core/index.ts'
 
 describe('a secret that is to be a header', () => {
   it.each([
@@ -25,5 +25,27 @@ describe('a secret that is to be a header', () => {
 
   it.each(['token', '1|abc', 'Bearertoken', 'a"b', 'ключ'])('may be %s', (text) => {
     expect(headerSecretProblem(text, 'bearer token')).toBeUndefined()
+  })
+})
+
+describe('a secret that is shown to a service', () => {
+  it.each([
+    ['\uFEFFsecret', 'it begins with a byte order mark'],
+    ['secret\n', 'it ends with a blank line'],
+    ['one\ntwo', 'it has more than one line'],
+    ['sec\0ret', 'it has control characters'],
+    ['"secret"', 'it is in quotes'],
+  ])('is odd as %j', (text, oddity) => {
+    expect(oddityOfSecret(text)).toBe(oddity)
+  })
+
+  it.each([
+    'secret',
+    ' secret ',
+    'sécret',
+    '-----BEGIN PRIVATE KEY-----\nMIG\n-----END PRIVATE KEY-----\n\n',
+    '{\n"kty":"EC"}\n',
+  ])('may be %j', (text) => {
+    expect(oddityOfSecret(text)).toBeUndefined()
   })
 })

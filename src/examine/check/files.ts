@@ -27,7 +27,7 @@ export const checkPair = (certFile: string, keyFile: string, what: string, nowMs
 /** What was found as a line; a process may start with it, but what needs it fails all the same. */
 export function lineOf(line: ReturnType<typeof about>, { level, message, remedy }: FileVerdict): CheckResult {
   if (level === 'fine') return line.ok(message)
-  return level === 'remark' ? line.warning(message, remedy) : line.failed(message, remedy)
+  return level === 'remark' || level === 'doubtful' ? line.warning(message, remedy) : line.failed(message, remedy)
 }
 
 /** The content of a file that has a line of its own; undefined where it can't be read. */

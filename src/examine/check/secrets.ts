@@ -32,7 +32,7 @@ export async function hasItsSecrets(auth: ResolvedAuth, context: CheckContext): 
 /** Whether one secret can be used. */
 export async function isUsable(secret: Named, context: CheckContext): Promise<boolean> {
   const { level } = await judge(secret, context)
-  return level === 'fine' || level === 'remark'
+  return level !== 'refused' && level !== 'unusable'
 }
 
 function judge({ value: { name, key }, holds }: Named, context: CheckContext): Promise<FileVerdict> {
