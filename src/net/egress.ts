@@ -76,7 +76,9 @@ export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promi
     const timer = timeoutMs === 0 ? undefined : setTimeout(() => connect.destroy(late(timeoutMs)), timeoutMs)
     connect.once('connect', (response, socket) => {
       clearTimeout(timer)
-      if (response.statusCode === 200) return resolve(socket)
+      const { statusCode = 0 } = response
+      // Any 2xx is a tunnel (RFC 9110 §9.3.6).
+      if (statusCode >= 200 && statusCode < 300) return resolve(socket)
       socket.destroy()
       reject(refusedTunnel(proxy, response.statusCode))
     })

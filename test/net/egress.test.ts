@@ -10,7 +10,7 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 /** A forward proxy that tunnels every name to this machine, and remembers what it was asked. */
-const startProxy = async (refuse = false): Promise<{ url: string; asked: string[] }> => {
+const startProxy = async (refuse = false, established = '200 Connection established'): Promise<{ url: string; asked: string[] }> => {
   const asked: string[] = []
   const server = createServer((request, response) => {
     asked.push(
@@ -25,7 +25,7 @@ const startProxy = async (refuse = false): Promise<{ url: string; asked: string[
       return
     }
     const target = connect({ host: '127.0.0.1', port: Number(request.url?.split(':').at(-1)) }, () => {
-      client.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      client.write(`HTTP/1.1 ${established}\r\n\r\n`)
       target.write(head)
       target.pipe(client).pipe(target)
     })
@@ -84,6 +84,13 @@ describe('an identity provider behind an egress proxy', () => {
     expect(await outcome(`https://idp.test:${port}/`, { egressProxy: { httpsProxy } })).toBe(`secure idp.test:${port}`)
     expect(proxy.asked).toEqual([`CONNECT idp.test:${port} Basic ${btoa('user:p@ss')}`])
     expect(await outcome(`https://elsewhere.test:${port}/`, { egressProxy: { httpsProxy } })).toBe('unreachable')
+  })
+
+  it('is reached through a tunnel whichever status of success it has (RFC 9110 §9.3.6)', async () => {
+    const proxy = await startProxy(false, '204 Tunnel')
+    const port = portOf(await serveTls())
+    const egressProxy = { httpsProxy: proxy.url }
+    expect(await outcome(`https://idp.test:${port}/`, { egressProxy })).toBe(`secure idp.test:${port}`)
   })
 
   it('without TLS is asked for by its whole address', async () => {
