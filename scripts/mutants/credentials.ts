@@ -13,6 +13,13 @@ const cached = ['test/obtain/cached.test.ts']
 /** Which credential is whose: `core`, `cache`, `obtain`. */
 export const CREDENTIALS: readonly Mutation[] = [
   {
+    rule: 'metadata of an authorization server lead no secret to a metadata service',
+    file: 'src/obtain/token-client.ts',
+    find: 'isLearned ? learnedFrom(issuerUrl) : undefined',
+    replace: 'undefined',
+    tests: ['test/obtain/client-auth.test.ts'],
+  },
+  {
     rule: 'a client secret that came with a byte order mark or a blank line is told',
     file: 'src/compose/check-files.ts',
     find: "return holds === 'text' ? judgeOddity(text, name) : FINE",

@@ -12,6 +12,8 @@ export interface GuardOptions {
   readonly allowPrivateIP: boolean
   /** The URLs as configured: loopback is reachable only when one of them has a loopback host. */
   readonly configuredUrls: readonly string[]
+  /** The operator's own choice: whatever this host is may be connected to. */
+  readonly chosenHost?: string
 }
 
 /** Says whether `address`, to which `hostname` resolved, may be connected to. */
@@ -27,7 +29,9 @@ export const systemResolver: Resolver = async (hostname) =>
 export const createAddressCheck = (guard: GuardOptions | undefined): AddressCheck => {
   if (guard === undefined) return () => true
   const allowsLoopback = guard.configuredUrls.some((url) => URL.canParse(url) && isLoopbackHost(new URL(url).hostname))
+  const chosen = guard.chosenHost?.replace(/^\[(.*)\]$/, '$1')
   return (hostname, address) => {
+    if (hostname === chosen) return true
     const kind = classifyAddress(address)
     if (kind === 'metadata') return false
     if (kind === 'loopback') return allowsLoopback && isLoopbackHost(hostname)

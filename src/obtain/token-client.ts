@@ -8,7 +8,7 @@ import {
   type SecretHandle,
 } from '../core/index.ts'
 import { shownUrl } from '../http/index.ts'
-import { outboundFailure } from '../net/index.ts'
+import { type GuardOptions, outboundFailure } from '../net/index.ts'
 import {
   askTokenEndpoint,
   type ClientEndpoint,
@@ -64,7 +64,7 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
   const client = openClient(auth, deps)
   const shown = auth?.tls?.certificateSecretRef
   const recovered: (() => void)[] = []
-  const open = (what: string, deadlineMs: number) =>
+  const open = (what: string, deadlineMs: number, guard?: GuardOptions) =>
     deps.outbound({
       name,
       // With other roots, or another certificate, it can fail where others reach it.
@@ -73,11 +73,13 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
       deadlineMs,
       maxBytes: MAX_BYTES,
       retry: true,
+      ...(guard === undefined ? {} : { guard }),
       clientCertificate: client.certificate,
       ...(caCertPath === undefined ? {} : { caCert: deps.caCertificate(caCertPath) }),
     })
-  const outbound = open('token endpoint', TOKEN_DEADLINE_MS)
-  const documents = tokenUrl === undefined ? open('authorization server metadata', DISCOVERY_DEADLINE_MS) : undefined
+  const isLearned = tokenUrl === undefined
+  const outbound = open('token endpoint', TOKEN_DEADLINE_MS, isLearned ? learnedFrom(issuerUrl) : undefined)
+  const documents = isLearned ? open('authorization server metadata', DISCOVERY_DEADLINE_MS) : undefined
   const endpoint = ((): (() => Promise<ClientEndpoint>) => {
     if (documents === undefined) return () => Promise.resolve({ url: tokenUrl ?? '', issuer })
     const failureOf = (error: unknown, what: string) => outboundFailure(error, serviceOf(what))
@@ -97,6 +99,13 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
     },
   }
 }
+
+/** A document must not send our secrets to a metadata service, nor to this machine where the issuer is on another. */
+const learnedFrom = (issuerUrl: string): GuardOptions => ({
+  allowPrivateIP: true,
+  configuredUrls: [issuerUrl],
+  chosenHost: new URL(issuerUrl).hostname,
+})
 
 /** Who calls has to do something, or who grants rights to them. */
 export const isOfCaller = ({ code }: Failure): boolean =>

@@ -10,7 +10,10 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 /** A forward proxy that tunnels every name to this machine, and remembers what it was asked. */
-const startProxy = async (refuse = false, established = '200 Connection established'): Promise<{ url: string; asked: string[] }> => {
+const startProxy = async (
+  refuse = false,
+  established = '200 Connection established',
+): Promise<{ url: string; asked: string[] }> => {
   const asked: string[] = []
   const server = createServer((request, response) => {
     asked.push(

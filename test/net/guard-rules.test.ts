@@ -33,3 +33,17 @@ it('while the configured CA cannot be read nothing is sent, and the system roots
   await expect(client.request({ method: 'GET', url })).rejects.toMatchObject({ kind: 'unreachable' })
   expect(requests).toBe(0)
 })
+
+it('a host that the operator chose is reached wherever it is, and nothing else by its leave', () => {
+  const guard = { allowPrivateIP: true, configuredUrls: ['https://idp.example/'], chosenHost: 'idp.example' }
+  const check = createAddressCheck(guard)
+  const asked = [
+    ['idp.example', '127.0.0.1'],
+    ['idp.example', '169.254.1.1'],
+    ['other.example', '127.0.0.1'],
+    ['other.example', '169.254.169.254'],
+    ['other.example', '10.0.0.1'],
+  ] as const
+  expect(asked.map(([host, address]) => check(host, address))).toEqual([true, true, false, false, true])
+  expect(createAddressCheck({ ...guard, chosenHost: '[fd00::1]' })('fd00::1', 'fd00::1')).toBe(true)
+})

@@ -175,6 +175,17 @@ describe('clientCredentials with issuerUrl', () => {
     expect(decodeJwt(assertion).aud).toBe(issuerUrl)
   })
 
+  test.each(['http://169.254.169.254/token', 'http://[fd00:ec2::254]/token', 'http://[::ffff:a9fe:a9fe]/token'])(
+    'never shows its secret to a metadata service that the document names: %s',
+    async (tokenEndpoint) => {
+      const { header } = discovering((issuer) => ({ issuer, token_endpoint: tokenEndpoint }))
+      await expect(header()).rejects.toMatchObject({
+        code: 'identity_provider_unavailable',
+        detail: 'token endpoint: blocked_address',
+      })
+    },
+  )
+
   test('is asked at the alias for certificates by who shows one, and nobody else', async () => {
     const seen: (string | undefined)[] = []
     const listener = (request: IncomingMessage, response: ServerResponse) => {
