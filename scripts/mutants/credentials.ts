@@ -13,6 +13,20 @@ const cached = ['test/obtain/cached.test.ts']
 /** Which credential is whose: `core`, `cache`, `obtain`. */
 export const CREDENTIALS: readonly Mutation[] = [
   {
+    rule: 'callers’ bad tokens have an actor token fetched once a minute at most',
+    file: 'src/obtain/actor-token.ts',
+    find: 'deps.clock.now() - found.obtainedAtMs < NEW_MS',
+    replace: 'deps.clock.now() < found.obtainedAtMs',
+    tests: ['test/obtain/actor-token.test.ts'],
+  },
+  {
+    rule: 'an actor token stays where there is no new one',
+    file: 'src/obtain/actor-token.ts',
+    find: 'source.renew().then(valueOf, () => undefined)',
+    replace: 'source.renew().then(valueOf)',
+    tests: ['test/obtain/actor-token.test.ts'],
+  },
+  {
     rule: 'metadata of an authorization server lead no secret to a metadata service',
     file: 'src/obtain/token-client.ts',
     find: 'isLearned ? learnedFrom(issuerUrl) : undefined',

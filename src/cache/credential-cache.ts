@@ -59,6 +59,11 @@ export interface CredentialCache<V = unknown> {
    * Throws (or rejects with) `Failure`. Whoever stops waiting cancels nothing.
    */
   get(slot: CacheSlot<V>): V | Promise<V>
+  /**
+   * A new credential although there may be a live one, which stays where none is to be had; one call, for whoever waits already
+   * too. Throws (or rejects with) `Failure`, while a failure is remembered without asking.
+   */
+  renew(slot: CacheSlot<V>): Promise<V>
   /** What `get` would find; nothing is fetched, counted or kept alive by it. */
   lookup(slot: Keyed): CredentialLookup
   /**
@@ -210,6 +215,14 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     return entry.value
   }
 
+  const renew = (slot: CacheSlot<V>): Promise<V> => {
+    const flight = flights.get(slot.key)
+    if (flight !== undefined) return flight.promise
+    const failure = negatives.blocking(slot.key)
+    if (failure !== undefined) throw failure
+    return start(slot, 'refresh').promise
+  }
+
   const forget = (matches: (owner: Ownership) => boolean, reason: string): number => {
     const found: Entry<V>[] = []
     for (const entry of entries.all()) if (matches(entry)) found.push(entry)
@@ -234,6 +247,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     isFreshAfterRejection,
     scope: (config, type) => ({ config, type, counters: counters.forType(type) }),
     get,
+    renew,
     lookup({ key }) {
       const entry = entries.peek(key)
       if (entry !== undefined) {

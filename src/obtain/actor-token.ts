@@ -1,4 +1,4 @@
-import type { Secret, SecretHandle } from '../core/index.ts'
+import type { Credential, Secret, SecretHandle } from '../core/index.ts'
 import { type ResolvedAuthOf, tokenTypeUrn } from '../resources/index.ts'
 import { createCachedOwnSource } from './cached-own.ts'
 import { createOwnTokenSource } from './client-credentials.ts'
@@ -11,10 +11,23 @@ type ActorAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'namespace' | 't
 /** The parameter of the form that the token goes into; never a header. */
 const ACTOR_TOKEN = 'actor_token'
 
+/** So long nobody takes a token for the reason of a refusal: what callers show would have it fetched all the time. */
+const NEW_MS = 60_000
+
+function valueOf(credential: Credential): Secret {
+  if (credential.kind !== 'header') throw new TypeError('an actor token is kept as a header')
+  return credential.value
+}
+
 /** Who acts on behalf of the callers of a config (RFC 8693 §2.1), with a token that the proxy gets for itself. */
 export interface Actor {
   /** The token, the same for all callers. Throws what `createOwnTokenSource` throws; who fetched has logged it. */
   token(): Promise<Secret>
+  /**
+   * Another token than the one that was shown, which may be what was refused: what has replaced it, or a new one in place of one
+   * that is older than a minute. Undefined where there is none.
+   */
+  another(shown: Secret): Promise<Secret | undefined>
   /** The URN of its type. */
   readonly type: string
   /** Those of the exchange and of this client: a change of one retires what was got with any. */
@@ -40,11 +53,17 @@ export function createActor(auth: ActorAuth, exchanging: readonly SecretHandle[]
   const own = createOwnTokenSource(auth.spec.actor.clientCredentials, use, deps)
   const secrets = [...exchanging, ...(own.secrets ?? [])]
   const source = createCachedOwnSource(auth, { ...own, secrets }, deps)
+  const token = async () => valueOf(await source.obtain())
   return {
-    async token() {
-      const credential = await source.obtain()
-      if (credential.kind !== 'header') throw new TypeError('an actor token is kept as a header')
-      return credential.value
+    token,
+    async another(shown) {
+      const current = await token()
+      if (!current.equals(shown)) return current
+      const found = source.lookup()
+      if (found.from !== 'cache' || deps.clock.now() - found.obtainedAtMs < NEW_MS) return undefined
+      // Why there is none was logged, and the one that is there may be good.
+      const next = await source.renew().then(valueOf, () => undefined)
+      return next?.equals(shown) === true ? undefined : next
     },
     type: tokenTypeUrn('access_token'),
     secrets,

@@ -1,5 +1,5 @@
 import { hashKey, type CacheSlot, type Generation } from '../cache/index.ts'
-import type { Credential } from '../core/index.ts'
+import type { Credential, CredentialLookup } from '../core/index.ts'
 import type { CachedConfig } from './cached.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createGenerations } from './generations.ts'
@@ -8,6 +8,9 @@ import type { OwnSource, Source } from './source.ts'
 /** A source that gives everybody the same. */
 export interface CachedOwnSource extends Source {
   obtain(): Credential | Promise<Credential>
+  lookup(): CredentialLookup
+  /** Another one, though this one lives; it stays where none is to be had. Rejects with what `fetch` throws. */
+  renew(): Promise<Credential>
 }
 
 /**
@@ -48,6 +51,7 @@ export function createCachedOwnSource(
   return {
     obtain: () => cache.get(current()),
     lookup: () => cache.lookup(current()),
+    renew: async () => cache.renew(current()),
     reject: (_caller, credential) => cache.reject(current(), credential),
     isFreshAfterRejection: () => cache.isFreshAfterRejection(current()),
     close: async () => source.close?.(),

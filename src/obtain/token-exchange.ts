@@ -1,5 +1,6 @@
-import { onBehalfOf, Secret, type AuthenticatedCaller } from '../core/index.ts'
+import { onBehalfOf, type OutboundResponse, Secret, type AuthenticatedCaller } from '../core/index.ts'
 import { outboundFailure } from '../net/index.ts'
+import { errorOf } from '../oauth/index.ts'
 import { tokenTypeUrn, type ResolvedAuthOf, type TokenExchange } from '../resources/index.ts'
 import { createActor } from './actor-token.ts'
 import type { ObtainDeps } from './deps.ts'
@@ -12,6 +13,11 @@ export type TokenExchangeAuth = Omit<ResolvedAuthOf<'tokenExchange'>, 'source'>
 
 /** RFC 8693 §2.1. */
 export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
+/** Subject or actor token, or one of them: RFC 8693 §2.2.2, and what servers say instead. */
+const ABOUT_TOKENS: ReadonlySet<string | undefined> = new Set(['invalid_request', 'invalid_grant', 'invalid_token'])
+const isAboutTokens = (response: OutboundResponse): boolean =>
+  (response.status === 400 || response.status === 401) && ABOUT_TOKENS.has(errorOf(response))
 
 /** The parts of the form that are the same for every caller. */
 function fixedForm(spec: TokenExchange): (readonly [string, string])[] {
@@ -59,14 +65,22 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const exchange = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
     // Outside of what is logged as this exchange's failure: nothing was exchanged yet.
     const acting = actor && (await actor.token())
-    try {
-      // The lifetime counts from here: the answer's way back is part of it.
-      const sentAtMs = clock.now()
-      const response = await client.post({
-        form: [...form, ['subject_token', shown.token.reveal()], ...actorForm(acting)],
+    const ask = (by: Secret | undefined) =>
+      client.post({
+        form: [...form, ['subject_token', shown.token.reveal()], ...actorForm(by)],
         onBehalfOf: onBehalfOf(caller),
         endsAtMs,
       })
+    try {
+      // The lifetime counts from here: the answer's way back is part of it.
+      let sentAtMs = clock.now()
+      let response = await ask(acting)
+      // One answer for both tokens, and of the proxy's own the caller can mend nothing.
+      const another = acting && isAboutTokens(response) ? await actor?.another(acting) : undefined
+      if (another !== undefined) {
+        sentAtMs = clock.now()
+        response = await ask(another)
+      }
       const { iat } = caller.claims
       const issuedAtMs = typeof iat === 'number' ? iat * 1000 : undefined
       const context = { tokenUrl: spec.tokenUrl, requestedType, sentAtMs, nowMs: clock.now(), issuedAtMs }

@@ -141,6 +141,51 @@ describe('the token of who acts', () => {
   })
 })
 
+describe('an actor token that is no longer good before its end', () => {
+  /** As a server that has lost its tokens, or takes one back: RFC 8693 §2.2.2 has one error for both tokens. */
+  const refusing =
+    (actor: string | undefined, subject?: string): Answer =>
+    (request, response) => {
+      const form = new Map(request.form)
+      if (form.get('actor_token') === actor || form.get('subject_token') === subject)
+        return json({ error: 'invalid_request' }, 400)(request, response)
+      return exchanging(request, response)
+    }
+
+  test('is replaced once for all callers, who notice nothing', async () => {
+    const { header, clock } = open()
+    await header(callerOf(0))
+    clock.advance(60_000)
+    exchanges.answer = refusing('actor-1')
+    const headers = await Promise.all(range(20).map((index) => header(callerOf(index + 1))))
+    expect(headers).toEqual(range(20).map((index) => `authorization: Bearer for-token-${index + 1}-by-actor-2`))
+    expect(actors.received).toHaveLength(2)
+    expect(await header(callerOf(50))).toMatch(/-by-actor-2$/)
+    expect(shownActors().filter((actor) => actor === 'actor-1').length).toBeLessThanOrEqual(21)
+  })
+
+  test('is asked for once a minute at most, whatever callers show', async () => {
+    const { header, clock } = open()
+    await header(callerOf(0))
+    exchanges.answer = refusing(undefined, 'token-1')
+    for (const seconds of [10, 50, 10, 50]) {
+      clock.advance(seconds * 1_000)
+      await failureOf(header(callerOf(1)))
+    }
+    expect(actors.received).toHaveLength(3)
+  })
+
+  test('stays for those who are served with it when there is no other to be had', async () => {
+    const { header, clock } = open()
+    await header(callerOf(0))
+    clock.advance(60_000)
+    actors.answer = json({}, 503)
+    exchanges.answer = refusing(undefined, 'token-1')
+    expect(await failureOf(header(callerOf(1)))).toMatchObject({ code: 'exchange_denied' })
+    expect(await header(callerOf(2))).toBe('authorization: Bearer for-token-2-by-actor-1')
+  })
+})
+
 const failureOf = (got: Promise<unknown>) => got.then(String, (error: unknown) => asFailure(error))
 
 test('a client that is refused is the configuration’s fault; nothing is exchanged, and the log says where', async () => {
