@@ -276,4 +276,25 @@ export const KUBE: readonly Mutation[] = [
     replace: 'return client.apply(type, object).catch(ignoreGone)\n',
     tests: ['test/operator/executor.test.ts'],
   },
+  {
+    rule: 'the note of an event has at most as many bytes as are taken',
+    file: 'src/operator/events.ts',
+    find: 'if (bytes.length <= MAX_NOTE_BYTES) return note',
+    replace: 'if (note.length <= MAX_NOTE_BYTES) return note',
+    tests: ['test/operator/events.test.ts'],
+  },
+  {
+    rule: 'what somebody adds to a NetworkPolicy is put back',
+    file: 'src/operator/wanted.ts',
+    find: "wanted.kind === 'NetworkPolicy' ? OWNERS_ONLY : KEYED_LISTS",
+    replace: 'KEYED_LISTS',
+    tests: ['test/operator/wanted.test.ts'],
+  },
+  {
+    rule: 'a flag that says another thing when it is absent is put back',
+    file: 'src/operator/wanted.ts',
+    find: 'if (wanted === false) return LEFT_OUT_WHEN_FALSE.has(field)',
+    replace: 'if (wanted === false) return true',
+    tests: ['test/operator/wanted.test.ts'],
+  },
 ]

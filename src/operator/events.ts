@@ -2,9 +2,12 @@ import { createHash } from 'node:crypto'
 import type { KubeObject } from '../kube/index.ts'
 import type { EventNote } from './actions.ts'
 import { type Condition, isGood } from './conditions.ts'
+import { shortened } from './names.ts'
 
-/** Bound of `events.k8s.io/v1` for `note`. */
-const MAX_NOTE = 1024
+/** Bound of `events.k8s.io/v1` for `note`: bytes of UTF-8, though its documentation says characters. */
+const MAX_NOTE_BYTES = 1024
+/** Characters of a name, before what tells events of one object apart. */
+const MAX_NAME = 230
 
 /** The event that says how a condition has changed. */
 export function eventOf(regarding: KubeObject, condition: Condition): EventNote {
@@ -30,13 +33,13 @@ export function eventObject(
   return {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
-    metadata: { name: `${name.slice(0, 230)}.${id}`, namespace },
+    metadata: { name: `${shortened(name, MAX_NAME)}.${id}`, namespace },
     eventTime: now.toISOString().replace('Z', '000Z'),
     reportingController: reporter.controller,
     reportingInstance: reporter.instance.slice(0, 128),
     action: 'Reconcile',
     reason: event.reason.slice(0, 128),
-    note: event.note.length <= MAX_NOTE ? event.note : `${event.note.slice(0, MAX_NOTE - 1)}…`,
+    note: cut(event.note),
     type: event.type,
     regarding: {
       apiVersion,
@@ -47,4 +50,13 @@ export function eventObject(
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     },
   }
+}
+
+function cut(note: string): string {
+  const bytes = Buffer.from(note)
+  if (bytes.length <= MAX_NOTE_BYTES) return note
+  const end = '…'
+  // What is left of a character that is torn is kept back as the beginning of what never comes.
+  const kept = new TextDecoder().decode(bytes.subarray(0, MAX_NOTE_BYTES - Buffer.byteLength(end)), { stream: true })
+  return kept + end
 }

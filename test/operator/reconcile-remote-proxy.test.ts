@@ -106,3 +106,14 @@ test('an account and a budget that are not wanted any more go, those of somebody
   const others = change((owners = []) => ({ ownerReferences: [{ ...owners[0], uid: 'other' }] }))
   expect(removed(others)).toEqual([])
 })
+
+test('a Deployment that the server writes in a form of its own is ready when its pods are', () => {
+  const template = {
+    spec: { volumes: [{ name: 'tmp', ephemeral: { volumeClaimTemplate: { spec: { tier: '0.5Ti' } } } }] },
+  }
+  const object = proxy(1, { podTemplateSpec: template })
+  const cluster = running(look(object, new Map()))
+  const stored = JSON.stringify(cluster.get('Deployment')).replace('0.5Ti', '512Gi')
+  cluster.set('Deployment', JSON.parse(stored) as KubeObject)
+  expect(statusOf(look(object, cluster))).toEqual({ observedGeneration: 1, ready: ['True', 'ProxyReady'] })
+})

@@ -5,7 +5,7 @@ import { changedConditions, type Condition, conditionsFrom, conditionsOf, type F
 import { eventOf } from '../events.ts'
 import { CLUSTER_TYPES } from '../kinds.ts'
 import { barredSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
-import { isAsWanted, stamped } from '../wanted.ts'
+import { isAppliedFrom, isAsWanted, stamped } from '../wanted.ts'
 import { configMapHash } from './config-map.ts'
 import { OWNED_TYPES, ownedObjects, serviceUrl, type WantedObject } from './objects.ts'
 import { type RemoteProxy, selectorLabels } from './remote-proxy.ts'
@@ -186,8 +186,11 @@ function readyFinding(
   if (snapshot.refused !== undefined) return no('ApplyRefused', refusalMessage(snapshot, snapshot.refused))
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
   const pending = no('DeploymentPending', 'the Deployment was not looked at yet')
-  // What it says of its pods is about those before this change.
-  const isChanging = actions.some((action) => action.do === 'apply' && action.type.kind === 'Deployment')
+  // What it says of its pods is about those before this change. One that was applied already may never look as it is wanted.
+  const isChanging = actions.some(
+    ({ do: what, type: { kind }, object }) =>
+      what === 'apply' && kind === 'Deployment' && deployment !== undefined && !isAppliedFrom(object, deployment),
+  )
   if (deployment === undefined || isChanging) return pending
   const status = (deployment.status ?? {}) as DeploymentStatus
   const wanted = (deployment.spec as { replicas?: number } | undefined)?.replicas ?? 1
