@@ -1,4 +1,4 @@
-import { Document, isMap, isSeq, parseAllDocuments } from 'yaml'
+import { Document, isMap, isScalar, isSeq, parseAllDocuments, visit } from 'yaml'
 import { DEFAULT_API_GROUP, OUR_KINDS, parseDocuments, type Problem, resolveProxy } from '../../load/index.ts'
 import { rewrite } from './rewrite.ts'
 
@@ -16,6 +16,9 @@ export interface Converted {
   readonly refused: readonly { readonly where: string; readonly what: string }[]
 }
 
+/** Of aliases: the reader before has counted what they stand for. */
+const UNBOUNDED = -1
+
 /** Kinds whose documents are of no use without the controller that they were written for. */
 const SERVER = 'MCPServer'
 const NO_SERVER =
@@ -28,7 +31,7 @@ const NO_SERVER =
 export function convert(texts: readonly Text[]): Converted {
   const refused: Converted['refused'][number][] = []
   const files = texts.map(({ path, text }) => {
-    const documents = parseAllDocuments(text)
+    const documents = parseAllDocuments(text, { merge: true })
     const parts = (Array.isArray(documents) ? documents : [])
       .flatMap((document) => itemsOf(document as Document))
       .flatMap((document) => convertOne(document, path, refused))
@@ -50,7 +53,7 @@ function itemsOf(document: Document): Document[] {
   if (!String(document.get('kind')).endsWith('List') || !isSeq(items)) return [document]
   return items.items.filter(isMap).map((item) => {
     // Metadata of the server and status are not what people wrote.
-    const { status, metadata, ...written } = item.toJS(document, { maxAliasCount: 1_000 }) as {
+    const { status, metadata, ...written } = item.toJS(document, { maxAliasCount: UNBOUNDED }) as {
       readonly status?: { readonly discoveredBackends?: unknown }
       readonly metadata?: Readonly<Record<string, unknown>>
       readonly [field: string]: unknown
@@ -69,20 +72,46 @@ function itemsOf(document: Document): Document[] {
   })
 }
 
-function convertOne(document: Document, path: string, refused: Converted['refused'][number][]): string[] {
-  const written = document.toJS({ maxAliasCount: 1_000 }) as { kind?: unknown; metadata?: { name?: unknown } } | null
-  if (written === null || typeof written !== 'object') return []
-  const { kind, metadata } = written
+/**
+ * The document with everything in its place: a field that an alias or a merge key leads to is looked for where it is meant,
+ * and changed there alone. What has neither keeps its comments and its form.
+ */
+function writtenOut(document: Document): Document {
+  let isShared = false
+  const found = (): symbol => {
+    isShared = true
+    return visit.BREAK
+  }
+  visit(document, {
+    Alias: found,
+    Pair: (_at, { key }) =>
+      isScalar(key) && (key.value === '<<' || typeof key.value === 'symbol') ? found() : undefined,
+  })
+  if (!isShared) return document
+  const whole = new Document(JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: UNBOUNDED }))))
+  whole.commentBefore = document.commentBefore
+  return whole
+}
+
+function convertOne(original: Document, path: string, refused: Converted['refused'][number][]): string[] {
+  const content = original.toJS({ maxAliasCount: UNBOUNDED }) as {
+    readonly apiVersion?: unknown
+    readonly kind?: unknown
+    readonly metadata?: { readonly name?: unknown }
+  } | null
+  if (content === null || typeof content !== 'object') return []
+  const { apiVersion, kind, metadata } = content
   const name = `${String(kind)}/${String(metadata?.name)}`
-  const group = String(document.get('apiVersion')).split('/')[0] ?? ''
+  const group = String(apiVersion).split('/')[0] ?? ''
   const isTheirs = group !== '' && group.endsWith('.stacklok.dev')
   if (kind === SERVER && isTheirs) {
     refused.push({ where: `${path}  ${name}`, what: NO_SERVER })
     return [comment([`${name} is left out: ${NO_SERVER}`])]
   }
   if (!OUR_KINDS.some((known) => known === kind))
-    return isTheirs ? [comment([`${name} is left out: it belongs to another controller`])] : [String(document)]
-  if (!isTheirs && group !== DEFAULT_API_GROUP) return [String(document)]
+    return isTheirs ? [comment([`${name} is left out: it belongs to another controller`])] : [String(original)]
+  if (!isTheirs && group !== DEFAULT_API_GROUP) return [String(original)]
+  const document = writtenOut(original)
   const changes = rewrite(document, String(kind))
   const before = document.commentBefore
   document.commentBefore = null

@@ -132,3 +132,62 @@ spec:
   const ours = login.replace('toolhive.stacklok.dev', 'extauth.dev')
   expect(convert([{ path: 'a.yaml', text: ours }]).output).not.toContain('allowConfidential')
 })
+
+const AUTH_SERVER = `apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPExternalAuthConfig
+metadata: {name: login}
+spec:
+  type: embeddedAuthServer
+  embeddedAuthServer:
+    <<: {cimd: {enabled: true}}
+    issuer: https://as.example.com
+    upstreamProviders:
+      - {name: a, type: oidc, oidcConfig: {issuerUrl: https://idp.example.com, clientId: x}}
+`
+const SHARED_IN_A_LIST = `apiVersion: v1
+kind: List
+items:
+  - apiVersion: toolhive.stacklok.dev/v1beta1
+    kind: MCPExternalAuthConfig
+    metadata: {name: one}
+    spec: {type: awsSts, awsSts: &sts {region: eu-west-1, fallbackRoleArn: "arn:aws:iam::123456789012:role/x"}}
+  - apiVersion: toolhive.stacklok.dev/v1beta1
+    kind: MCPExternalAuthConfig
+    metadata: {name: two}
+    spec: {type: awsSts, awsSts: {<<: *sts, service: execute-api}}
+`
+
+test.each([
+  ['in a document', AUTH_SERVER],
+  ['in a list', SHARED_IN_A_LIST],
+])('what a merge key or an alias leads to %s means the same after it', (_where, text) => {
+  const hashes = (source: string): unknown =>
+    parseDocuments([{ path: 'a.yaml', text: source }]).auths.map(({ document, configHash }) => [
+      document.metadata.name,
+      configHash,
+    ])
+  const { output, refused } = convert([{ path: 'a.yaml', text }])
+  expect(refused).toEqual([])
+  expect(hashes(output)).toEqual(hashes(text))
+  expect(output).not.toContain('enabled is what it was')
+})
+
+test('fields that a merge key brings are renamed, and documents of others keep theirs', () => {
+  const text = `apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPRemoteProxy
+metadata: {name: crm}
+spec:
+  <<: {proxyPort: 9090, remoteURL: "https://crm.example.com/mcp"}
+---
+# ours
+apiVersion: v1
+kind: ConfigMap
+metadata: &name {name: a}
+data: *name
+`
+  const { output } = convert([{ path: 'a.yaml', text }])
+  expect(output).toContain('port: 9090')
+  expect(output).toContain('remoteUrl: https://crm.example.com/mcp')
+  expect(output).toContain('# ours')
+  expect(output).toContain('data: *name')
+})
