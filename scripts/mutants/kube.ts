@@ -297,4 +297,11 @@ export const KUBE: readonly Mutation[] = [
     replace: 'if (wanted === false) return true',
     tests: ['test/operator/wanted.test.ts'],
   },
+  {
+    rule: 'pods read no document that somebody has put beside ours',
+    file: 'src/operator/remote-proxy/reconcile-remote-proxy.ts',
+    find: "type.kind === 'ConfigMap' ? strayKeys(object, before) : []",
+    replace: '([] as string[])',
+    tests: ['test/operator/reconcile-remote-proxy.test.ts'],
+  },
 ]

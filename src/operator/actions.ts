@@ -37,6 +37,13 @@ export type Action =
       readonly object: KubeObject
       readonly annotations: Readonly<Record<string, string>>
     }
+  /** Takes keys away from a ConfigMap that somebody else has put there; one that is gone is fine. */
+  | {
+      readonly do: 'remove_keys'
+      readonly type: ResourceType
+      readonly object: KubeObject
+      readonly keys: readonly string[]
+    }
   /** The finalizers of an object, whole; guarded by its resource version. */
   | {
       readonly do: 'set_finalizers'

@@ -71,6 +71,10 @@ export function createExecutor(options: {
         return undefined
       case 'annotate':
         return client.merge(type, namespace, name, { metadata: { annotations: action.annotations } }).catch(ignoreGone)
+      case 'remove_keys': {
+        const without = Object.fromEntries(action.keys.map((key) => [key, null]))
+        return client.merge(type, namespace, name, { data: without, binaryData: without }).catch(ignoreGone)
+      }
       case 'set_conditions': {
         const patch = { metadata: versionOf(object), status: { conditions: action.conditions } }
         return client.merge(type, namespace, name, patch, { subresource: 'status' }).catch(ignoreGone)

@@ -160,6 +160,19 @@ test('drift is put back, an autoscaler is left alone, and what others own stays'
   expect(found.metadata.annotations).toMatchObject({ 'example.com/mine': 'yes' })
 })
 
+test('a document that somebody puts into the ConfigMap goes, and what the server writes in its way does not keep a proxy from Ready', async () => {
+  const podTemplateSpec = {
+    spec: { hostNetwork: false, tolerations: [], volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '1024Mi' } }] },
+  }
+  await apply('plain', { podTemplateSpec })
+  await eventually(() => deployment('plain'))
+  await client.merge(CLUSTER_TYPES.ConfigMap, SPACE, 'plain', { data: { 'more.yaml': 'x' } })
+  await eventually(async () => {
+    expect(Object.keys((await get(CLUSTER_TYPES.ConfigMap, 'plain')).data ?? {})).not.toContain('more.yaml')
+    expect((await ready('plain'))?.reason).toBe('ReplicasUnavailable')
+  })
+})
+
 test('an owner reference that somebody took away comes back', async () => {
   await apply('disowned')
   for (const type of [CLUSTER_TYPES.ServiceAccount, CLUSTER_TYPES.ConfigMap, CLUSTER_TYPES.Service]) {

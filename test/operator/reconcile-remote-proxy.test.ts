@@ -117,3 +117,18 @@ test('a Deployment that the server writes in a form of its own is ready when its
   cluster.set('Deployment', JSON.parse(stored) as KubeObject)
   expect(statusOf(look(object, cluster))).toEqual({ observedGeneration: 1, ready: ['True', 'ProxyReady'] })
 })
+
+test.each(['data', 'binaryData'])(
+  'a key that somebody puts into the %s of its ConfigMap is taken away, and nothing else',
+  (field) => {
+    const cluster = running(look(proxy(1), new Map()))
+    const configMap = cluster.get('ConfigMap')
+    if (configMap === undefined) throw new Error('no ConfigMap')
+    cluster.set('ConfigMap', {
+      ...configMap,
+      [field]: { ...(configMap[field] as object | undefined), 'more.yaml': 'x' },
+    })
+    const actions = look(proxy(1), cluster).actions.filter(({ type }) => type.kind === 'ConfigMap')
+    expect(actions).toMatchObject([{ do: 'remove_keys', keys: ['more.yaml'] }])
+  },
+)

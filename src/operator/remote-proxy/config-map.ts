@@ -17,6 +17,13 @@ export function configMapOf(proxy: RemoteProxy): KubeObject {
 export const configMapHash = (configMap: KubeObject): string =>
   createHash('sha256').update(JSON.stringify(configMap['data'])).digest('hex').slice(0, 16)
 
+/** Keys that somebody else has put beside ours: the pods would read them as more of their configuration. */
+export function strayKeys(wanted: KubeObject, observed: KubeObject | undefined): string[] {
+  const ours = new Set(Object.keys(wanted.data ?? {}))
+  const found = [observed?.data, observed?.['binaryData']].flatMap((data) => Object.keys(data ?? {}))
+  return [...new Set(found)].filter((key) => !ours.has(key))
+}
+
 /** The documents themselves: what the pods will read. */
 export const documentsOf = (proxy: RemoteProxy): object[] => [
   proxyConfigOf(proxy),

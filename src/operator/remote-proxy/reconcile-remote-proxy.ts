@@ -6,7 +6,7 @@ import { eventOf } from '../events.ts'
 import { CLUSTER_TYPES } from '../kinds.ts'
 import { barredSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
 import { isAppliedFrom, isAsWanted, stamped } from '../wanted.ts'
-import { configMapHash } from './config-map.ts'
+import { configMapHash, strayKeys } from './config-map.ts'
 import { OWNED_TYPES, ownedObjects, serviceUrl, type WantedObject } from './objects.ts'
 import { type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
@@ -85,7 +85,11 @@ function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Actio
   const applies = wanted.flatMap(({ type, object }): Action[] => {
     const marked = stamped(object)
     const before = observedOf(type)
-    return isAsWanted(marked, before) ? [] : [{ do: 'apply', type, object: marked, before }]
+    const keys = type.kind === 'ConfigMap' ? strayKeys(object, before) : []
+    return [
+      ...(isAsWanted(marked, before) ? [] : [{ do: 'apply', type, object: marked, before } as const]),
+      ...(keys.length === 0 ? [] : [{ do: 'remove_keys', type, object, keys } as const]),
+    ]
   })
   const kinds = new Set(wanted.map(({ type }) => type.kind))
   const removals = OWNED_TYPES.filter(({ kind }) => !kinds.has(kind)).flatMap((type): Action[] => {
