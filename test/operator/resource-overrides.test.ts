@@ -46,6 +46,12 @@ const resourceOverrides = {
   proxyService: { annotations: { lb: 'internal' }, labels: { exposed: 'inside' } },
 }
 
+test('an annotation of the controller of Deployments is left to it', () => {
+  const annotations = { 'deployment.kubernetes.io/revision': '3', 'example.com/owner': 'tools' }
+  const deployment = made({ resourceOverrides: { proxyDeployment: { annotations } } }, 'Deployment') as KubeObject
+  expect(deployment.metadata.annotations).toEqual({ 'example.com/owner': 'tools' })
+})
+
 test('its overrides are added to Deployment, pods and Service; what the operator sets stays', () => {
   expect(made({ resourceOverrides }, 'Deployment')).toMatchObject({
     metadata: {

@@ -66,8 +66,19 @@ const deploymentOf = (proxy: RemoteProxy): KubeObject =>
         template: strategicMerge(podTemplateOf(proxy), proxy.podTemplateSpec),
       },
     },
-    proxy.overrides.proxyDeployment,
+    addedToDeployment(proxy),
   )
+
+/**
+ * Labels and annotations that its overrides add; of annotations not those that the controller of Deployments writes, as a manifest
+ * copied from one has them: the two would take turns for ever.
+ */
+function addedToDeployment({ overrides: { proxyDeployment = {} } }: RemoteProxy) {
+  const { labels, annotations } = proxyDeployment
+  if (annotations === undefined) return { labels }
+  const ours = Object.entries(annotations).filter(([name]) => !name.startsWith('deployment.kubernetes.io/'))
+  return { labels, annotations: Object.fromEntries(ours) }
+}
 
 const serviceOf = (proxy: RemoteProxy): KubeObject =>
   owned(
