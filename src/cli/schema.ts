@@ -8,7 +8,7 @@ import {
   JSON_SCHEMA_NAMES,
   type JsonSchemaName,
 } from '../load/publish/index.ts'
-import { DEFAULT_API_GROUP } from '../load/index.ts'
+import { DEFAULT_API_GROUP, WRITTEN_YAML } from '../load/index.ts'
 import { EXIT, UsageError } from '../compose/index.ts'
 import { command } from './command.ts'
 import { API_GROUP } from './options/option-values.ts'
@@ -76,5 +76,5 @@ export const renderJson = (value: unknown): string => `${JSON.stringify(value, n
 /** The CustomResourceDefinition as it is printed and committed. Throws `UsageError` for a group that is no DNS name. */
 export function renderCrd(apiGroup: string = DEFAULT_API_GROUP, kind: CrdKind = 'MCPExternalAuthConfig'): string {
   if (!API_GROUP.accepts(apiGroup)) throw new UsageError(`--api-group must be ${API_GROUP.expected}`)
-  return stringify(customResourceDefinition(apiGroup, kind), { lineWidth: 0, aliasDuplicateObjects: false })
+  return stringify(customResourceDefinition(apiGroup, kind), WRITTEN_YAML)
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../../src/kube/index.ts'
+import { parseDocuments } from '../../src/load/index.ts'
 import { createKnownConfigs } from '../../src/operator/config/known-config.ts'
 import { createKnownSharedConfigs } from '../../src/operator/config/known-shared-configs.ts'
 import { ownTypes } from '../../src/operator/index.ts'
@@ -132,3 +133,11 @@ test.each(['data', 'binaryData'])(
     expect(actions).toMatchObject([{ do: 'remove_keys', keys: ['more.yaml'] }])
   },
 )
+
+test('nobody who reads the logs of its pods is told of texts in files that he has not written', () => {
+  const headerForward = { addPlaintextHeaders: { 'X-A': 'on', 'X-B': '3_600', y: 'no' } }
+  const data = running(look(proxy(1, { headerForward }), new Map())).get('ConfigMap')?.data as Record<string, string>
+  const texts = Object.entries(data).map(([path, text]) => ({ path, text }))
+  const { warnings } = parseDocuments(texts)
+  expect(warnings.filter(({ message }) => message.includes('YAML 1.1'))).toEqual([])
+})

@@ -1,5 +1,12 @@
 import { Document, isMap, isScalar, isSeq, parseAllDocuments, visit } from 'yaml'
-import { DEFAULT_API_GROUP, OUR_KINDS, parseDocuments, type Problem, resolveProxy } from '../../load/index.ts'
+import {
+  DEFAULT_API_GROUP,
+  OUR_KINDS,
+  parseDocuments,
+  type Problem,
+  resolveProxy,
+  WRITTEN_YAML,
+} from '../../load/index.ts'
 import { rewrite } from './rewrite.ts'
 
 /** One file as text. */
@@ -68,6 +75,7 @@ function itemsOf(document: Document): Document[] {
           ...(backends === undefined ? {} : { status: { discoveredBackends: backends } }),
         }),
       ),
+      WRITTEN_YAML,
     )
   })
 }
@@ -88,7 +96,7 @@ function writtenOut(document: Document): Document {
       isScalar(key) && (key.value === '<<' || typeof key.value === 'symbol') ? found() : undefined,
   })
   if (!isShared) return document
-  const whole = new Document(JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: UNBOUNDED }))))
+  const whole = new Document(JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: UNBOUNDED }))), WRITTEN_YAML)
   whole.commentBefore = document.commentBefore
   return whole
 }
@@ -116,7 +124,9 @@ function convertOne(original: Document, path: string, refused: Converted['refuse
   const before = document.commentBefore
   document.commentBefore = null
   const head = [...(before ?? '').split('\n').filter((line) => line.trim() !== ''), ...changes.map((one) => ` ${one}`)]
-  return [`${head.map((line) => `#${line}\n`).join('')}${document.toString({ lineWidth: 0, directives: false })}`]
+  return [
+    `${head.map((line) => `#${line}\n`).join('')}${document.toString({ lineWidth: WRITTEN_YAML.lineWidth, directives: false })}`,
+  ]
 }
 
 const comment = (lines: readonly string[]): string => lines.map((line) => `# ${line}\n`).join('')

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import { DEFAULT_API_GROUP } from '../../load/index.ts'
+import { DEFAULT_API_GROUP, WRITTEN_YAML } from '../../load/index.ts'
 import { ROLE_REFUSALS } from '../../resources/index.ts'
 import { isSessionNameSteady, type RecordedDecision } from '../explain/decisions-file.ts'
 import { roleOf } from './judge.ts'
@@ -20,7 +20,7 @@ export function renderRecordedCases(
     spec: { cases: records.map(caseOf) },
   }
   // In quotes, because a claim may be a text that YAML 1.1 reads as something else.
-  return HEAD + stringify(document, { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' })
+  return HEAD + stringify(document, { ...WRITTEN_YAML, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' })
 }
 
 function caseOf(record: RecordedDecision, index: number): object {

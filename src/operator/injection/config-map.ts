@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import type { KubeObject } from '../../kube/index.ts'
+import { WRITTEN_YAML } from '../../load/index.ts'
 import { versionInFiles } from '../kinds.ts'
 import { injectionConfigMapName } from './pod-patch.ts'
 
@@ -21,6 +22,6 @@ export function injectionConfigMap(config: KubeObject): KubeObject {
       },
       ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
     },
-    data: { 'auth.yaml': stringify(document, { lineWidth: 0, aliasDuplicateObjects: false }) },
+    data: { 'auth.yaml': stringify(document, WRITTEN_YAML) },
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { stringify } from 'yaml'
 import type { KubeObject } from '../../kube/index.ts'
+import { WRITTEN_YAML } from '../../load/index.ts'
 import { isShared, type SharedKind, versionInFiles } from '../kinds.ts'
 import { shortened } from '../names.ts'
 import { adminPortOf, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
@@ -76,4 +77,4 @@ const bare = ({ apiVersion, kind, metadata, ...fields }: KubeObject): object => 
   }
 }
 
-const yaml = (document: object): string => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })
+const yaml = (document: object): string => stringify(document, WRITTEN_YAML)

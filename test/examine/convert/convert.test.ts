@@ -191,3 +191,22 @@ data: *name
   expect(output).toContain('# ours')
   expect(output).toContain('data: *name')
 })
+
+test('texts that kubectl reads as something else are in quotes, whatever form they had', () => {
+  const items = [
+    {
+      apiVersion: 'toolhive.stacklok.dev/v1beta1',
+      kind: 'MCPRemoteProxy',
+      metadata: { name: 'y' },
+      spec: {
+        remoteUrl: 'https://crm.example.com/mcp',
+        headerForward: { addPlaintextHeaders: { 'X-A': 'on', no: '3_600' } },
+      },
+    },
+  ]
+  const { output } = convert([{ path: 'a.json', text: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) }])
+  expect(output).toContain('name: "y"')
+  expect(output).toContain('X-A: "on"')
+  expect(output).toContain('"no": "3_600"')
+  expect(parseDocuments([{ path: 'a.yaml', text: output }]).warnings).toEqual([])
+})
