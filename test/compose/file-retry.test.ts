@@ -34,7 +34,15 @@ describe('a reload that a file refused', () => {
     const log = recordLog()
     const metrics = openMetrics()
     const install = (next: ResolvedProxy) => Promise.resolve(void (current = next))
-    const reloader = createReloader({ sources, current: () => current, install, log, metrics, retryMs: 20 })
+    const reloader = createReloader({
+      sources,
+      current: () => current,
+      install,
+      clock: { now: () => Date.now() },
+      log,
+      metrics,
+      retryMs: 20,
+    })
     const refusals = () => log.lines.filter((line) => line.includes('the old one stays in force'))
     try {
       await put('proxy.json', routes({ targetTls: { caCertPath: '../later.pem' } }))

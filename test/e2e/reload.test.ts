@@ -91,4 +91,47 @@ describe('a running proxy', () => {
     expect(await status('old')).toBe(403)
     await proxy.close()
   })
+
+  it('goes on with what it has while a secret that its routes would change to is not there', async () => {
+    proxy = await run({ ...files('a'), 'secrets/api/key': OLD })
+    const statusOf = async (route: string): Promise<number> => (await post(`${proxy.url}/${route}`, INITIALIZE)).status
+    const next = authConfig('a', {
+      type: 'headerInjection',
+      headerInjection: { headerName: 'X-Api-Key', valueSecretRef: { name: 'next', key: 'key' } },
+    })
+    await proxy.write('auth.json', next)
+    const refused = await proxy.reload()
+    expect(refused.ok).toBe(false)
+    expect(JSON.stringify(refused)).toContain('next/key')
+    expect(JSON.stringify(refused)).not.toContain('secret_unavailable')
+    expect([await statusOf('old'), await statusOf('new')]).toEqual([200, 403])
+    await proxy.write('secrets/next/key', NEW)
+    // Nobody says so: it looks again.
+    await vi.waitFor(async () => expect([await statusOf('old'), await statusOf('new')]).toEqual([403, 200]), 10_000)
+    await proxy.close()
+  }, 20_000)
+
+  it('takes a new route whose secret is not there yet, beside those that have theirs', async () => {
+    proxy = await run({ ...files('a'), 'secrets/api/key': OLD })
+    const more = {
+      name: 'more',
+      path: '/more',
+      target: `${backend.url}/old/mcp`,
+      externalAuthConfigRef: { name: 'more' },
+    }
+    await proxy.write(
+      'more.json',
+      authConfig('more', {
+        type: 'headerInjection',
+        headerInjection: { headerName: 'X-Api-Key', valueSecretRef: { name: 'later', key: 'key' } },
+      }),
+    )
+    const config = JSON.parse(files('a')['proxy.json']) as { spec: { routes: object[] } }
+    config.spec.routes.push(more)
+    await proxy.write('proxy.json', JSON.stringify(config))
+    expect(await proxy.reload()).toEqual({ ok: true })
+    expect((await post(`${proxy.url}/more`, INITIALIZE)).status).toBe(500)
+    expect((await post(`${proxy.url}/old`, INITIALIZE)).status).toBe(200)
+    await proxy.close()
+  })
 })

@@ -147,6 +147,7 @@ export async function startProxy(
         }
         current = install(candidate, proxy, services)
       },
+      clock,
       log,
       metrics,
     }),

@@ -1,10 +1,11 @@
-import { asFailure, causeOf, type Log, type Metrics } from '../../core/index.ts'
+import { asFailure, causeOf, type Clock, type Log, type Metrics } from '../../core/index.ts'
 import { openWatchedFile, watchDirectory } from '../../files/index.ts'
-import type { ResolvedProxy } from '../../load/index.ts'
+import { renderProblem, type ResolvedProxy } from '../../load/index.ts'
 import type { ReloadResult } from '../admin.ts'
 import { ConfigError } from '../config-error.ts'
 import { createFileRetry } from '../file-retry.ts'
 import { type ProxySources, watchedPaths } from '../load-config.ts'
+import { lostSecrets } from './lost-secrets.ts'
 import { readProxyConfig } from './read-config.ts'
 
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
@@ -22,6 +23,7 @@ export interface ReloaderOptions {
   readonly prepare?: ((next: ResolvedProxy) => Promise<void>) | undefined
   /** Puts a configuration in force; rejects before anything has changed. */
   readonly install: (next: ResolvedProxy) => Promise<void>
+  readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
   /** Milliseconds between looks at files that refused a reload. Default 5 s. */
@@ -38,11 +40,11 @@ export const fixedSettings = (config: ResolvedProxy): FixedSettings =>
   Object.fromEntries(FIXED.map((name) => [name, config[name]])) as FixedSettings
 
 /**
- * Reloads when one of the files or directories of `sources` changes, when asked to, and when a file that only a refused
- * configuration names may be there by now.
+ * Reloads when one of the files or directories of `sources` changes, when asked to, and when a file or secret that only a
+ * refused configuration names may be there by now.
  */
 export function createReloader(options: ReloaderOptions): Reloader {
-  const { sources, current, prepare, install, log, metrics, retryMs } = options
+  const { sources, current, prepare, install, clock, log, metrics, retryMs } = options
   const reloads = metrics.counter('extauth_config_reloads_total', 'Reloads of the configuration.', ['outcome'])
 
   const again = createFileRetry(retryMs, () => void enqueue(true))
@@ -57,6 +59,8 @@ export function createReloader(options: ReloaderOptions): Reloader {
         await readProxyConfig({ ...sources, listen: before.listen.address })
       const fixed = FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(before[name]))
       const config = { ...next, ...fixedSettings(before) }
+      const lost = await lostSecrets(before, config, clock)
+      if (lost.length > 0) throw new ConfigError(lost.map(renderProblem), { problems: lost, isAboutFiles: true })
       await prepare?.(config)
       await install(config)
       if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings need a restart; the old ones stay in force')
