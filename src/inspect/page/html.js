@@ -23,6 +23,9 @@ export function timeOf(ms) {
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, '0')}`
 }
 
+/** `12:34` in the same. */
+export const minuteOf = (ms) => timeOf(ms).slice(0, 5)
+
 /** `12 ms`, `3.4 s`. */
 export const durationOf = (ms) =>
   ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`

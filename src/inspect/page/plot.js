@@ -1,5 +1,5 @@
 import UPlot from './lib/uplot.js'
-import { html, useEffect, useRef } from './html.js'
+import { html, minuteOf, useEffect, useRef } from './html.js'
 
 const WIDTH = 240
 const HEIGHT = 96
@@ -21,7 +21,15 @@ export function Plot({ label, minutes, figures, most }) {
         // What the scale came out as, for whoever reads the page by a program.
         hooks: { ready: [({ root, scales }) => (root.dataset.top = String(scales.y.max))] },
         axes: [
-          { stroke: colour, size: 24, space: 60, grid: { show: false }, ticks: { show: false } },
+          {
+            stroke: colour,
+            size: 24,
+            space: 60,
+            grid: { show: false },
+            ticks: { show: false },
+            // Its own are of another clock than the rest of the page, with a date below that has no room.
+            values: (_, seconds) => seconds.map((at) => minuteOf(at * 1000)),
+          },
           { stroke: colour, size: AXIS, incrs: STEPS, grid: { show: false } },
         ],
         scales: { x: { time: true }, y: { range: () => [0, most] } },

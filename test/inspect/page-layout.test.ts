@@ -1,0 +1,69 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openLab, type TestLab } from '../e2e/lab.ts'
+import { callTool } from '../lab/proxied.ts'
+import { CHROMIUM_START_MS, startChromium } from '../support/chromium.ts'
+import { openPage } from './browser.ts'
+
+let lab: TestLab
+let browser: Browser
+beforeAll(async () => {
+  lab = await openLab()
+  browser = await startChromium()
+  const authorization = `Bearer ${await lab.token({ sub: 'alice', groups: ['admins'] })}`
+  for (const route of ['/cloud-sts', '/token-exchange']) await callTool(lab, route, { authorization })
+}, CHROMIUM_START_MS)
+afterAll(async () => {
+  await browser?.close()
+  await lab?.close()
+})
+
+describe('the layout of the page', () => {
+  it('has one clock: plots name their minutes as the list does, and nothing below', async () => {
+    const { page, close } = await openPage(browser, `${lab.inspectUrl}#/requests`)
+    // A canvas tells nobody what was written on it.
+    await page.evaluate(`{
+      const { fillText } = CanvasRenderingContext2D.prototype
+      globalThis.written = []
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+        globalThis.written.push(text)
+        return fillText.call(this, text, ...where)
+      }
+    }`)
+    await callTool(lab, '/cloud-sts')
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.locator('.uplot[data-top]').waitFor()
+    const written = await page.evaluate<string[]>('globalThis.written')
+    const minutes = written.filter((text) => !/^\d+$/.test(text))
+    expect(minutes.length).toBeGreaterThan(1)
+    expect(minutes.filter((text) => !/^\d\d:\d\d$/.test(text))).toEqual([])
+    await close()
+  }, 60_000)
+
+  it('gives the configuration the whole page, and labels beside each other one line', async () => {
+    const { page, close } = await openPage(browser, `${lab.inspectUrl}#/config`, {
+      viewport: { width: 1600, height: 900 },
+    })
+    await page.getByText('"secretsDirectory"').waitFor()
+    const config = page.locator('.config pre')
+    expect(await config.evaluate((pre) => pre.scrollHeight - pre.clientHeight)).toBe(0)
+    await page.goto(`${lab.inspectUrl}#/requests`)
+    const labels = page.locator('.filters label span')
+    await labels.first().waitFor()
+    const tops = await labels.evaluateAll((all) => all.map((label) => label.getBoundingClientRect().top))
+    expect(tops.length).toBeGreaterThan(5)
+    expect(new Set(tops)).toEqual(new Set(tops.slice(0, 1)))
+    await close()
+  }, 60_000)
+
+  it('breaks no issuer or role into single letters on a narrow screen', async () => {
+    const { page, close } = await openPage(browser, `${lab.inspectUrl}#/cache`, {
+      viewport: { width: 420, height: 800 },
+    })
+    const texts = page.locator('.cache td bdi', { hasText: 'role/lab-admin' })
+    await texts.first().waitFor()
+    const widths = await texts.evaluateAll((all) => all.map((text) => text.getBoundingClientRect().width))
+    expect(Math.min(...widths)).toBeGreaterThan(120)
+    await close()
+  }, 60_000)
+})
