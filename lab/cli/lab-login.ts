@@ -24,7 +24,11 @@ export const LAB_LOGIN_SPEC: CommandSpec = {
     },
     port: { type: 'string', is: PORT, value: 'PORT', help: `Where the lab's proxy is. Default ${LAB_PORTS.proxy}.` },
   },
-  notes: 'Without --user the address to open in a browser is printed to standard error, and the command waits for it.',
+  notes: [
+    'Without --user the address to open in a browser is printed to standard error, and the command waits for it.',
+    '',
+    'Exit codes: 0 logged in, 1 the lab does not run or the login failed, 2 usage.',
+  ].join('\n'),
 }
 
 /** How long a person in front of a browser may take. */

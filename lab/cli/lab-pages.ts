@@ -26,12 +26,20 @@ export async function clickThrough(
     for (let step = 0; step < MOST_STEPS; step++) {
       if (page.location?.startsWith(end) === true) return new URL(page.location).searchParams
       if (page.location !== undefined) page = await browser.open(page.location)
-      else page = (await browser.press(page, user)) ?? refuse(`a page can't be used: ${titleOf(page.html)}`)
+      else page = (await browser.press(page, user)) ?? refuse(unusable(page.html, user))
     }
     return refuse('the login does not come to an end')
   } finally {
     await outbound.close()
   }
+}
+
+/** Why a page has no button to press: most often a user whom it does not offer. */
+function unusable(html: string, user: string): string {
+  const offered = [...html.matchAll(/name="user" value="([^"]*)"/g)].map(([, name = '']) => name)
+  return offered.length === 0
+    ? `a page can't be used: ${titleOf(html)}`
+    : `the page "${titleOf(html)}" offers ${offered.join(', ')}, not ${user}`
 }
 
 const titleOf = (html: string): string => /<title>([^<]*)<\/title>/.exec(html)?.[1] ?? 'no title'

@@ -45,6 +45,7 @@ export const LAB_TOKEN_SPEC: CommandSpec = {
       help: `Where the lab's identity provider is. Default ${LAB_PORTS.identity}.`,
     },
   },
+  notes: 'Exit codes: 0 printed, 1 the lab does not run or refuses, 2 usage.',
 }
 
 /** `extauth lab token`: exit code 0 and the token on standard output, 1 when the lab does not run or refuses. */

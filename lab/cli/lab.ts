@@ -58,7 +58,7 @@ export const LAB_SPEC: CommandSpec = {
     ...inspectorOptions('bodies'),
   },
   notes:
-    '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself; see\ntheir --help.',
+    '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself; see\ntheir --help.\n\nExit codes: 0 stopped on request, 1 a port is in use or the lab cannot start, 2 usage.',
 }
 
 /** Which option moves which port. */

@@ -114,4 +114,18 @@ export const COMMANDS: readonly Mutation[] = [
     replace: "if (typeof resource === 'string') return",
     tests: ['test/examine/check/resource.test.ts'],
   },
+  {
+    rule: 'extauth login takes no address for a server that asks for no login where no server is',
+    file: 'src/cli/login.ts',
+    find: 'if (status === 404 || status === 410 || status >= 500)',
+    replace: 'if (status === 410 || status >= 500)',
+    tests: ['test/bridge/login.test.ts'],
+  },
+  {
+    rule: 'extauth convert fails where it was given no document, as of a pipe that broke',
+    file: 'src/cli/convert.ts',
+    find: "if (output.trim() === '')",
+    replace: 'if (output === undefined)',
+    tests: ['test/cli/convert.test.ts'],
+  },
 ]

@@ -2,7 +2,12 @@ import { command, type Commands } from './command.ts'
 import { EXIT, versionLine } from '../compose/index.ts'
 import type { CommandSpec } from './options/options.ts'
 
-const VERSION_SPEC: CommandSpec = { name: 'extauth version', summary: 'Prints the version.', options: {} }
+const VERSION_SPEC: CommandSpec = {
+  name: 'extauth version',
+  summary: 'Prints the version.',
+  options: {},
+  notes: 'Exit code: 0.',
+}
 
 const runVersion = command(VERSION_SPEC, ({ io }) => {
   io.stdout(`${versionLine()}\n`)

@@ -1,7 +1,7 @@
 import { parseDocuments, readTexts, renderProblem } from '../load/index.ts'
 import { EXIT, UsageError } from '../compose/index.ts'
 import { convert } from '../examine/convert/index.ts'
-import { command } from './command.ts'
+import { command, CommandFailed } from './command.ts'
 import type { CommandSpec } from './options/options.ts'
 import { stdinFor } from './options/source-options.ts'
 
@@ -21,7 +21,7 @@ export const CONVERT_SPEC: CommandSpec = {
     '  extauth convert manifests/ > proxy.yaml',
     '  kubectl get mcpremoteproxies,mcpexternalauthconfigs,mcpoidcconfigs,mcptelemetryconfigs -o yaml | extauth convert -',
     '',
-    'Exit codes: 0 everything is kept, 1 something restricts and can not be kept, or can not be read, 2 usage.',
+    'Exit codes: 0 everything is kept, 1 something restricts and can not be kept, or can not be read,\nor there is no document, 2 usage.',
   ].join('\n'),
 }
 
@@ -37,6 +37,8 @@ export const runConvert = command(CONVERT_SPEC, async ({ options, io }) => {
     return EXIT.failed
   }
   const { output, refused } = convert(texts)
+  // Most often the end of a pipe whose beginning has failed.
+  if (output.trim() === '') throw new CommandFailed('these files hold no document.')
   io.stdout(output)
   const width = Math.max(0, ...refused.map(({ where }) => where.length))
   for (const { where, what } of refused) io.stderr(`${where.padEnd(width)}  ${what}\n`)

@@ -9,17 +9,21 @@ import type { CommandSpec } from './options/options.ts'
 import { ownCommand, printedPath } from './own-command.ts'
 import { shellQuote } from './shell-quote.ts'
 
+/** As files have them. */
+const TYPE_NAMES: readonly string[] = WRITTEN_TYPES.map(({ name }) => name)
+
 /** The table of its options. */
 export const INIT_SPEC: CommandSpec = {
   name: 'extauth init',
   summary:
     'Writes a commented proxy.yaml for one type of external auth, with its secrets folder. It runs as it is against the\nlab; what is yours to change is marked.',
   positionals: 'TYPE [DIR]',
-  completes: AUTH_TYPES,
+  completes: TYPE_NAMES,
   options: {},
   notes: [
-    `TYPE is one of ${AUTH_TYPES.join(', ')}.`,
-    'DIR is the folder to write to, made where it is missing, with those above it. Default: this one. Nothing that is there is overwritten.',
+    `TYPE is one of ${TYPE_NAMES.join(', ')}.`,
+    'DIR is the folder to write to, made where it is missing, with those above it. Default: this one. Nothing that is there',
+    'is overwritten.',
     'Secrets are files that only their owner can read, in folders that only their owner can enter.',
     '',
     'Exit codes: 0 written, 1 something is there already or cannot be written, 2 usage.',
@@ -54,15 +58,9 @@ function typeOf(name: string): AuthType {
   const known = typeWrittenAs(name)
   if (known !== undefined) return known
   const begun = AUTH_TYPES.filter((type) => type.toLowerCase().startsWith(name.toLowerCase()))
-  const meant =
-    begun.length === 1
-      ? begun[0]
-      : nearest(
-          name,
-          WRITTEN_TYPES.map((written) => written.name),
-        )
+  const meant = begun.length === 1 ? begun[0] : nearest(name, TYPE_NAMES)
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
-  throw new UsageError(`there is no such type.${hint} It is one of ${AUTH_TYPES.join(', ')}.`)
+  throw new UsageError(`there is no type ${JSON.stringify(name)}.${hint} It is one of ${TYPE_NAMES.join(', ')}.`)
 }
 
 /** The route of a first configuration, and how its callers get a token of the lab. */

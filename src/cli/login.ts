@@ -46,14 +46,23 @@ const stopped = async (io: Io): Promise<never> => {
   throw new CredentialRefusal('login_failed', 'The login was stopped.')
 }
 
-/** What the server says to somebody without a token; undefined when it does not mind. */
+/** What the server says to somebody without a token; undefined when it does not mind. Throws where no server is. */
 async function challengeOf(endpoint: URL, outbound: ReturnType<typeof loginOutbound>): Promise<string | undefined> {
+  const place = `${endpoint.origin}${endpoint.pathname}`
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   try {
     const answer = await outbound.request({ method: 'POST', url: endpoint.href, headers, body })
-    return answer.status === 401 ? (answer.headers['www-authenticate'] ?? '') : undefined
-  } catch {
-    throw new CredentialRefusal('login_failed', `${endpoint.origin}${endpoint.pathname} can not be reached.`)
+    const { status } = answer
+    // Anything else is an MCP server's: without a session, or before `initialize`, most refuse a ping with 400.
+    if (status === 404 || status === 410 || status >= 500)
+      throw new CredentialRefusal(
+        'login_failed',
+        `${place} answers ${status}: no MCP server is there, or it does not work.`,
+      )
+    return status === 401 ? (answer.headers['www-authenticate'] ?? '') : undefined
+  } catch (error) {
+    if (error instanceof CredentialRefusal) throw error
+    throw new CredentialRefusal('login_failed', `${place} can not be reached.`)
   }
 }

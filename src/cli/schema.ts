@@ -34,7 +34,11 @@ export const SCHEMA_SPEC: CommandSpec = {
       help: `Group of the definition (default ${DEFAULT_API_GROUP}).`,
     },
   },
-  notes: `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; the names are printed when it is left out.`,
+  notes: [
+    `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; the names are printed when it is left out.`,
+    '',
+    'Exit codes: 0 printed, 2 usage.',
+  ].join('\n'),
 }
 
 /** `extauth schema`. */

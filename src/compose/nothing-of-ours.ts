@@ -7,9 +7,10 @@ export const documentsIn = ({ declared, registries, callers, roleTests, pods }: 
 /** The problem that files without a problem hold no document of ours at all, at the first of `paths`; says what was looked for. */
 export function nothingOfOurs(loaded: Loaded, paths: readonly string[]): Problem | undefined {
   if (documentsIn(loaded) > 0 || loaded.problems.length > 0) return undefined
+  const { length } = loaded.skipped
   const count = (amount: number, one: string): string => `${amount} ${one}${amount === 1 ? '' : 's'}`
   return problemOfFile(
     paths[0] ?? '(files)',
-    `none of ${count(loaded.skipped.length, 'document')} in ${count(loaded.files, 'file')} is ours; looked for ${OUR_KINDS.join(', ')}, a registry file ("auth" and "registries") and an "auth" section, in files that end in .yaml, .yml or .json and in ConfigMaps`,
+    `${length === 0 ? 'there is no document' : `none of ${count(length, 'document')}`} in ${count(loaded.files, 'file')}${length === 0 ? '' : ' is ours'}; looked for ${OUR_KINDS.join(', ')}, a registry file ("auth" and "registries") and an "auth" section, in files that end in .yaml, .yml or .json and in ConfigMaps`,
   )
 }

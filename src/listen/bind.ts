@@ -1,5 +1,6 @@
-import { chmodSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
+import path from 'node:path'
 import { causeOf, Failure } from '../core/index.ts'
 import { addressText, type ListenAddress } from './address.ts'
 import { clearStaleSocket } from './stale-socket.ts'
@@ -29,12 +30,28 @@ export async function bind(server: Server, address: ListenAddress, options: Bind
   } catch (cause) {
     if (cause instanceof Failure) throw cause
     const code = causeOf(cause).code ?? 'unknown error'
-    throw new Failure('config_error', { detail: `cannot listen on ${addressText(address)}: ${code}`, cause })
+    const why = reasonOf(code, address)
+    throw new Failure('config_error', { detail: `cannot listen on ${addressText(address)}: ${code}${why}`, cause })
   }
   if (address.kind === 'unix') return `unix:${address.path}`
   const { port } = server.address() as AddressInfo
   const host = address.host === '' ? 'localhost' : address.host
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** What the system's code leaves unsaid; of one in use, whoever knows the options says more. */
+function reasonOf(code: string, address: ListenAddress): string {
+  // Node tells a folder that is not there as one that may not be entered.
+  if (address.kind === 'unix' && !existsSync(path.dirname(address.path)))
+    return `, there is no folder ${path.dirname(address.path)}`
+  const reason = REASONS[code]
+  return reason === undefined ? '' : `, ${reason}`
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not listen there',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'there is no host of this name',
 }
 
 async function listening(server: Server, address: Exclude<ListenAddress, { kind: 'process' }>): Promise<void> {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isCursor } from './listing/cursor.ts'
 import { apiFailure, serverList, serverResponse } from './server-json.ts'
 
 const DEFAULT_LIMIT = 30
@@ -22,7 +23,12 @@ const updatedSince = z.preprocess(
 const includeDeleted = z.preprocess(flag, z.boolean()).default(false)
 
 export const listQuery = z.object({
-  cursor: z.string().min(1).optional().describe('metadata.nextCursor of the page before, as it was given.'),
+  cursor: z
+    .string()
+    .min(1)
+    .refine(isCursor)
+    .optional()
+    .describe('metadata.nextCursor of the page before, as it was given.'),
   limit: limit.describe('Entries per page.'),
   search: z.string().max(255).optional().describe('Part of name, title or description, in any case.'),
   updated_since: updatedSince.optional().describe('Only entries updated at or after this time (RFC 3339).'),

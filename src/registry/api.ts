@@ -22,7 +22,7 @@ import { COMMON_HEADERS, failureBody, failureHeaders, JSON_TYPE } from './answer
 import { PARAMETER_HINTS } from './api-schema.ts'
 import { createRequestLog } from './request-log.ts'
 import { addRoutes, type RouteOptions } from './routes.ts'
-import { apiSchemas } from './server-json.ts'
+import { apiSchemaIds, apiSchemas } from './server-json.ts'
 
 export interface ApiOptions extends Omit<RouteOptions, 'isProtected'> {
   readonly access: AccessPolicy
@@ -84,8 +84,17 @@ async function addOpenApi(app: FastifyInstance, version: string, isProtected: bo
         },
       },
     }),
-    transformObject: createJsonSchemaTransformObject({ schemaRegistry: apiSchemas }),
+    transformObject: (document) =>
+      withoutInputs(createJsonSchemaTransformObject({ schemaRegistry: apiSchemas })(document)),
   })
+}
+
+/** Without what each schema is to somebody who sends it: nobody sends one here, and generated clients would have all twice. */
+function withoutInputs<T extends object>(document: T): T {
+  const { components } = document as { components?: { schemas?: Record<string, unknown> } }
+  for (const id of Object.keys(components?.schemas ?? {}))
+    if (!apiSchemaIds.has(id)) Reflect.deleteProperty(components?.schemas ?? {}, id)
+  return document
 }
 
 function whoWasRefused(

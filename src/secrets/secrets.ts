@@ -24,6 +24,9 @@ export interface HeldSecrets extends Secrets {
   release(): void
 }
 
+/** What the name of a problem leaves unsaid. */
+const WHY: Readonly<Record<string, { readonly why: string }>> = { refused: { why: 'it is blank, or no UTF-8 text' } }
+
 export interface OpenSecrets {
   hold(): HeldSecrets
 }
@@ -56,7 +59,7 @@ export function openSecrets(directory: string, options: SecretsOptions): OpenSec
       onProblem: (_label, problem, hasValue) => {
         failures.with(problem).add()
         const message = hasValue ? 'secret cannot be read, the value from before stays' : 'secret is not available'
-        const why = problem === 'unreadable' ? denied(join(directory, label)) : undefined
+        const why = problem === 'unreadable' ? denied(join(directory, label)) : WHY[problem]
         log.warn({ secret: label, directory, reason: problem, ...why }, message)
       },
     })

@@ -92,7 +92,11 @@ test('extauth login does it ahead', async () => {
     code: 0,
     stdout: `${lab.url}/unauthenticated asks for no login.\n`,
   })
-  expect(await run(['login', '--url', `${lab.url}/nowhere`])).toMatchObject({ code: 0 })
+  expect(await run(['login', '--url', `${lab.url}/nowhere`])).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `extauth login: ${lab.url}/nowhere answers 404: no MCP server is there, or it does not work.\n`,
+  })
   expect(await run(['login', '--url', 'http://127.0.0.1:1/mcp'])).toMatchObject({ code: 1 })
 }, 60_000)
 

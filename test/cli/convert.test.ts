@@ -37,4 +37,10 @@ test('what can not be read is told with its place, and nothing is printed', () =
   expect([status, stdout]).toEqual([1, ''])
   expect(stderr).toContain('<stdin>:')
   expect(extauth([]).status).toBe(2)
+  const nothing = extauth(['-'], '# kubectl has failed\n')
+  expect([nothing.status, nothing.stdout, nothing.stderr]).toEqual([
+    1,
+    '',
+    'extauth convert: these files hold no document.\n',
+  ])
 }, 60_000)

@@ -71,6 +71,9 @@ describe('extauth explain', () => {
     expect(out).toMatch(/signature +not checked/)
     expect(out).toMatch(/adds +x-amz-security-token/)
     expect(out).toMatch(/removes +authorization/)
+    // More than a hundred headers are no reason to look for the role.
+    expect(out.split('\n').length).toBeLessThan(60)
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(250)
     expect(out).not.toMatch(/do-not-print|note /)
   })
 

@@ -38,5 +38,6 @@ it('-v and -q of a command with a log are its levels, and not both', async () =>
 it('extauth init bearer says which type is meant', async () => {
   const running = extauth(['init', 'bearer'])
   expect(await running.ended).toBe(2)
-  expect(running.stderr()).toContain('Did you mean bearerToken?')
+  expect(running.stderr()).toContain('there is no type "bearer". Did you mean bearerToken? It is one of ')
+  expect(running.stderr()).toContain(', awsSts,')
 }, 30_000)

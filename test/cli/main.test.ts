@@ -1,20 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { Io } from '../../src/compose/index.ts'
+import { specsOf } from '../../src/cli/command.ts'
+import { COMMANDS } from '../../src/cli/command-table.ts'
 import { main } from '../../src/cli/index.ts'
 
-const COMMANDS = [
-  'proxy',
-  'registry',
-  'operator',
-  'lab',
-  'explain',
-  'check',
-  'test',
-  'validate',
-  'schema',
-  'completion',
-  'version',
-]
+const NAMES = Object.keys(COMMANDS)
+/** Those of a command too. */
+const SPECS = (await Promise.all(Object.values(COMMANDS).map(specsOf))).flat()
 
 async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
   let out = ''
@@ -36,17 +28,24 @@ describe('extauth', () => {
     const bare = await run()
     expect(asked.code).toBe(0)
     expect(bare).toEqual({ code: 2, out: '', err: asked.out })
-    for (const command of COMMANDS) expect(asked.out).toContain(`\n  ${command} `)
+    for (const command of NAMES) expect(asked.out).toContain(`\n  ${command} `)
   })
 
-  it.each(COMMANDS)('%s --help names the command and exits 0', async (command) => {
+  it.each(NAMES)('%s --help names the command and exits 0', async (command) => {
     const { code, out, err } = await run(command, '--help')
     expect(err).toBe('')
     expect(code).toBe(0)
     expect(out).toContain(`Usage: extauth ${command}`)
   })
 
-  it.each(COMMANDS)('%s refuses an unknown option with exit code 2', async (command) => {
+  it.each(SPECS.map((spec) => [spec.name.replace('extauth ', ''), spec] as const))(
+    '%s --help says what its exit codes mean',
+    (_name, spec) => {
+      expect(spec.notes).toMatch(/^Exit codes?: 0/m)
+    },
+  )
+
+  it.each(NAMES)('%s refuses an unknown option with exit code 2', async (command) => {
     const { code, out, err } = await run(command, '--no-such-option')
     expect(code).toBe(2)
     expect(out).toBe('')

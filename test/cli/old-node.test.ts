@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,12 @@ import { afterAll, describe, expect, it } from 'vitest'
 
 const BIN = path.join(import.meta.dirname, '../../bin')
 const directory = mkdtempSync(path.join(tmpdir(), 'extauth-old-node-'))
-afterAll(() => rmSync(directory, { recursive: true }))
+const started: ChildProcess[] = []
+afterAll(() => {
+  // Those of a test that failed; the other Node ends with them.
+  for (const child of started) child.kill('SIGKILL')
+  rmSync(directory, { recursive: true })
+})
 
 /** Preloaded, it makes a Node say that it is an old one; one that it starts is what it is. npm reads the other place. */
 const OLD = path.join(directory, 'old.cjs')
@@ -21,6 +26,7 @@ writeFileSync(ALONE, `require(${JSON.stringify(OLD)})\nObject.defineProperty(pro
 
 function start(preload: string, script: string, ...args: string[]) {
   const child = spawn(process.execPath, ['--require', preload, path.join(BIN, script), ...args])
+  started.push(child)
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk: Buffer) => void (output.stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => void (output.stderr += chunk.toString()))
@@ -30,11 +36,11 @@ function start(preload: string, script: string, ...args: string[]) {
 /** A lab under an old Node, which serves and keeps a copy of its configuration as long as it does. */
 async function lab() {
   const ports = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
-  const started = start(OLD, 'extauth.cjs', 'lab', ...ports.flatMap((name) => [`--${name}`, '0']))
-  await expect.poll(() => started.output.stdout, { timeout: 15_000 }).toContain('Stop with Ctrl-C')
-  const config = /^ {2}config +(\S+)/m.exec(started.output.stdout)?.[1] ?? ''
+  const running = start(OLD, 'extauth.cjs', 'lab', ...ports.flatMap((name) => [`--${name}`, '0']))
+  await expect.poll(() => running.output.stdout, { timeout: 15_000 }).toContain('Stop with Ctrl-C')
+  const config = /^ {2}config +(\S+)/m.exec(running.output.stdout)?.[1] ?? ''
   expect(existsSync(config)).toBe(true)
-  return { ...started, config }
+  return { ...running, config }
 }
 
 const childrenOf = (pid: number): number[] =>

@@ -98,7 +98,7 @@ describe('a login at the lab', () => {
   })
 
   it.each([
-    [['--user', 'nobody'], 1, "a page can't be used"],
+    [['--user', 'nobody'], 1, 'the page "extauth lab" offers alice, bob, carol, mallory, not nobody'],
     [['--route', '/nowhere', '--user', 'alice'], 1, 'answered 404'],
     [['--route', 'upstream'], 2, '--route must be the path'],
     [['--port', 'x'], 2, '--port must be a port number'],

@@ -22,6 +22,18 @@ describe('bind', () => {
     server.closeAllConnections()
   })
 
+  it.each([
+    [
+      'unix:/nowhere/at/all/socket',
+      'cannot listen on /nowhere/at/all/socket: EACCES, there is no folder /nowhere/at/all',
+    ],
+    ['192.0.2.1:0', 'cannot listen on 192.0.2.1:0: EADDRNOTAVAIL, this machine has no such address'],
+    ['nobody.invalid:0', 'cannot listen on nobody.invalid:0: ENOTFOUND, there is no host of this name'],
+  ])('says what is wrong with %s', async (address, detail) => {
+    const server = sockets.closing(createServer())
+    await expect(bind(server, parseListenAddress(address))).rejects.toMatchObject({ code: 'config_error', detail })
+  })
+
   it('lets a burst of connections wait while the process is busy', async () => {
     const door = new URL('../../src/listen/index.ts', import.meta.url).href
     const script = `import { spawn } from 'node:child_process'

@@ -168,6 +168,9 @@ describe('GET /registry/{name}/v0.1/servers', () => {
   ])('refuses a cursor that is %s', async (_, cursor) => {
     const got = await get(server, `${SERVERS}?cursor=${cursor}`)
     expect(got.status).toBe(400)
-    expect(got.json).toMatchObject({ error: 'invalid_request' })
+    expect(got.json).toEqual({
+      error: 'invalid_request',
+      error_description: expect.stringContaining('cursor is a metadata.nextCursor, as it was given.') as string,
+    })
   })
 })

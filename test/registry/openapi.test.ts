@@ -63,6 +63,13 @@ describe('/openapi.json', () => {
     ])
   })
 
+  it('names each schema once: nobody sends any, so there is none of what is sent', () => {
+    const text = JSON.stringify(document)
+    const names = Object.keys(document.components.schemas)
+    expect(names).toContain('ServerDetail')
+    expect(names.filter((name) => !text.includes(`"#/components/schemas/${name}"`))).toEqual([])
+  })
+
   it('asks for a bearer where one is asked for, and nowhere in mode anonymous', async () => {
     expect(document.paths[LIST]?.get.security).toEqual([{ bearer: [] }])
     expect(document.paths['/.well-known/oauth-protected-resource']?.get.security).toBeUndefined()

@@ -90,6 +90,7 @@ test('what fails to load keeps the old value, and is counted by reason', async (
   expect(metrics.value('extauth_secret_reload_failures_total', 'refused')).toBe(1)
   expect(metrics.value('extauth_secret_reload_failures_total', 'missing')).toBe(1)
   expect(metrics.value('extauth_secret_reloads_total')).toBe(1)
+  expect(log.lines.find((line) => line.includes('refused'))).toContain('it is blank, or no UTF-8 text')
 })
 
 test('the swap of a Kubernetes mount is followed', async () => {

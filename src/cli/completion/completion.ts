@@ -24,6 +24,8 @@ export const COMPLETION_SPEC: CommandSpec = {
     '  bash  source <(extauth completion bash)',
     '  zsh   source <(extauth completion zsh)        (after compinit)',
     '  fish  extauth completion fish | source',
+    '',
+    'Exit codes: 0 printed, 2 usage.',
   ].join('\n'),
 }
 

@@ -25,7 +25,7 @@ export const LOGIN_OPTIONS = {
     type: 'string',
     is: TEXT,
     value: 'ID',
-    help: 'With a login: a client that the authorization server knows. Default: one is registered.',
+    help: 'A client that the authorization server knows, for the login. Default: one is registered.',
   },
   'client-secret-file': {
     type: 'string',
@@ -37,7 +37,7 @@ export const LOGIN_OPTIONS = {
     type: 'string',
     is: HTTP_URL,
     value: 'URL',
-    help: 'With a login: client ID metadata document, where the authorization server takes such.',
+    help: 'Client ID metadata document for the login, where the authorization server takes such.',
   },
 } as const satisfies Record<string, OptionSpec>
 

@@ -138,7 +138,8 @@ async function checkExchange(
     if (!isReal && error instanceof Failure && REFUSALS_OF_A_TOKEN.has(error.code)) {
       const clientId = clientsOf(auth)[0]?.clientId
       const client = clientId === undefined ? 'us' : `the client ${clientId}`
-      lines.push(line.ok(`takes ${client} and refuses a made-up token; a real exchange needs --token-file`))
+      const needs = auth.upstream === undefined ? '--token-file' : 'the session of somebody who logged in'
+      lines.push(line.ok(`takes ${client} and refuses a made-up token; a real exchange needs ${needs}`))
     } else lines.push(line.thrown(error))
     return { lines, credential: undefined }
   }

@@ -36,11 +36,29 @@ export function renderReport(report: ExplainReport): string {
     ...report.notes.map((note) => `note          ${note}`),
     ...(decision === undefined ? [`role          none: ${noRoles(config.type)}`] : decisionLines(decision)),
     ...headers.added.map((header) => `adds          ${header}`),
-    ...headers.removed.map((header) => `removes       ${header}`),
+    ...listed('removes', headers.removed),
     ...Object.entries(cacheKey ?? {}).map(([part, digest]) => `cache key     ${part.padEnd(12)}${digest}`),
   ]
   return `${lines.join('\n')}\n`
 }
+
+/** As many to a line as fit: there are more than a hundred headers that may tell who somebody is. */
+function listed(label: string, entries: readonly string[]): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const entry of entries) {
+    const longer = line === '' ? entry : `${line}, ${entry}`
+    if (line !== '' && longer.length > WIDTH) {
+      lines.push(`${line},`)
+      line = entry
+    } else line = longer
+  }
+  if (line !== '') lines.push(line)
+  return lines.map((text, index) => `${(index === 0 ? label : '').padEnd(14)}${text}`)
+}
+
+/** Of the lists of headers, without what they are called. */
+const WIDTH = 100
 
 /** A decision for people: each mapping in the order of evaluation, role, session name and refusal. */
 export function decisionLines({ choice, session, sessionNameClaim, refusal }: Decision): string[] {

@@ -34,4 +34,14 @@ export function decodeCursor(cursor: string): Position {
   return position
 }
 
+/** Whether a text is a cursor that `encodeCursor` made. */
+export function isCursor(text: string): boolean {
+  try {
+    decodeCursor(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 const refused = () => new Failure('bad_request', { detail: 'the cursor is none that was given out' })

@@ -42,7 +42,7 @@ describe('extauth check in the lab', () => {
       /✓ introspection +lab: takes the client lab-introspection/,
       /✓ exchange +lab-token-exchange: the token was exchanged/,
       /✓ exchange +lab-client-credentials: the proxy was given its token/,
-      /✓ exchange +lab-xaa: takes the client lab-login and refuses a made-up token; a real exchange needs --token-file/,
+      /✓ exchange +lab-xaa: takes the client lab-login and refuses a made-up token; a real exchange needs the session of somebody who logged in/,
       /✓ role +lab-cloud-sts: \S+role\/lab-admin as alice/,
       /✓ assume-role +\S+: STS gave credentials/,
       /✓ identity +of the process: podIdentity: arn:cloud:sts::000000000000:assumed-role\/lab-service\/lab-proxy, good for 60 min/,
