@@ -1,0 +1,49 @@
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import ts from 'typescript-api'
+import { expect, test } from 'vitest'
+import { JSON_SCHEMA_NAMES, jsonSchema } from '../../../src/load/publish/index.ts'
+import { AUTH_SERVER_FIELDS, TELEMETRY_FIELDS, WORKLOAD_FIELDS } from '../../../src/resources/index.ts'
+
+// Those of a ProxyConfig are followed to the stages (test/compose/proxy/settings-read.test.ts). Of all other kinds at least
+// the name must stand somewhere else than in its schema, or in a table that says why nothing reads it.
+const SRC = path.join(import.meta.dirname, '../../../src')
+
+/** Names that some source uses other than to declare them. */
+function namesInUse(): ReadonlySet<string> {
+  const used = new Set<string>()
+  const visit = (node: ts.Node): void => {
+    if (ts.isPropertyAssignment(node)) return visit(node.initializer)
+    if (ts.isIdentifier(node)) used.add(node.text)
+    else if (ts.isStringLiteralLike(node)) for (const word of node.text.split('.')) used.add(word)
+    ts.forEachChild(node, visit)
+  }
+  for (const file of globSync('**/*.ts', { cwd: SRC }))
+    if (!file.startsWith('resources/manifest-fields/'))
+      visit(ts.createSourceFile(file, readFileSync(path.join(SRC, file), 'utf8'), ts.ScriptTarget.Latest))
+  return used
+}
+
+/** Names of all properties in a JSON Schema, below `spec` where there is one: what is beside it is Kubernetes' own. */
+function namesIn(schema: unknown, into = new Set<string>()): Set<string> {
+  if (typeof schema !== 'object' || schema === null) return into
+  const { properties } = schema as { properties?: Readonly<Record<string, unknown>> }
+  if (properties !== undefined && 'spec' in properties) return namesIn(properties['spec'], into)
+  for (const name of Object.keys(properties ?? {})) into.add(name)
+  for (const value of Object.values(schema)) namesIn(value, into)
+  return into
+}
+
+/** Fields that a table says to be refused, or told of, because nothing reads them. */
+const UNREAD = new Set(
+  [AUTH_SERVER_FIELDS, TELEMETRY_FIELDS, ...Object.values(WORKLOAD_FIELDS)].flatMap((table) =>
+    Object.entries(table).flatMap(([at, { is }]) => (is === 'runs' ? [] : [at.split('.').at(-1)])),
+  ),
+)
+
+test('every setting of every kind of document is read, or a table says why not', () => {
+  const used = namesInUse()
+  const names = new Set(JSON_SCHEMA_NAMES.flatMap((name) => [...namesIn(jsonSchema(name))]))
+  expect(names.size).toBeGreaterThan(250)
+  expect([...names].filter((name) => !used.has(name) && !UNREAD.has(name)).toSorted()).toEqual([])
+})
