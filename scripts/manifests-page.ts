@@ -18,7 +18,7 @@ const SECTIONS: readonly (readonly [title: string, intro: string, table: FieldTa
   ['MCPServerEntry', 'A route of `extauth proxy`.', WORKLOAD_FIELDS.MCPServerEntry],
   [
     'VirtualMCPServer',
-    'A route for each backend that its status has. What is refused is refused where it becomes routes.',
+    'A route for each backend that its status has. Refused fields are refused where it becomes routes.',
     WORKLOAD_FIELDS.VirtualMCPServer,
   ],
   ['MCPServer', 'Another controller runs it; its references are followed and counted here.', WORKLOAD_FIELDS.MCPServer],

@@ -30,4 +30,17 @@ describe('pages', () => {
     const long = (line: string): boolean => line.length > LONGEST_LINE && !line.startsWith('|')
     expect(read(name).split('\n').filter(long)).toEqual([])
   })
+
+  /** Given from elsewhere, or the text of schemas. */
+  const OTHERS = ['docs/specification.md', 'docs/decisions.md', 'docs/reference.md']
+  const OURS = PAGES.filter((name) => !name.startsWith('docs/adr/') && !OTHERS.includes(name))
+  it.each(OURS)('begin sentences with their subject, not with what, who or nobody: %s', (name) => {
+    const prose = read(name)
+      .replaceAll(/```.*?```/gs, '')
+      .split('\n')
+      .filter((line) => !/^[|#<]/.test(line))
+      .join('\n')
+    const sentences = prose.matchAll(/(?:^|[.!?]\s+|\n\s*\n|\n\s*(?:-|\d+\.) )(?:What|Who|Nobody)\b[^.]*/g)
+    expect([...sentences].map(([text]) => text.trim())).toEqual([])
+  })
 })
