@@ -94,7 +94,11 @@ function checkReference(
 ): void {
   const kind = KINDS[role]
   if (declared.has(key(kind, namespace, name))) return
-  loading.problems.push(place.problem(path, nowhere([...declared.values()], { kind, namespace, name })))
+  const message = nowhere([...declared.values()], { kind, namespace, name })
+  // What is broken could hold it: then this is no second mistake.
+  const broken = loading.problems.find((problem) => problem.kind === '')
+  const hint = broken === undefined ? '' : `; it may be in what cannot be read at ${broken.file}:${broken.line}`
+  loading.problems.push(place.problem(path, `${message}${hint}`))
 }
 
 /** What is said of a reference that leads nowhere. */
