@@ -246,8 +246,8 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   {
     rule: 'who can look up can not open',
     file: 'src/storage/seal.ts',
-    find: "lookup: expand('lookup', 32)",
-    replace: "lookup: expand('sealing', 32)",
+    find: "lookup: createSecretKey(expand('lookup', 32))",
+    replace: "lookup: createSecretKey(expand('sealing', 32))",
     tests: ['test/storage/seal.test.ts'],
   },
   {

@@ -94,8 +94,8 @@ export const STORE: readonly Mutation[] = [
   {
     rule: 'a key for lookups is no key for sealing',
     file: 'src/storage/seal.ts',
-    find: "sealing: expand('sealing', 32)",
-    replace: "sealing: expand('lookup', 32)",
+    find: "sealing: createSecretKey(expand('sealing', 32))",
+    replace: "sealing: createSecretKey(expand('lookup', 32))",
     tests: ['test/storage/seal.test.ts'],
   },
   {
