@@ -64,6 +64,20 @@ export const CALLERS: readonly Mutation[] = [
     tests: claims,
   },
   {
+    rule: 'what is remembered for a while is not remembered longer when the clock was set back',
+    file: 'src/cache/pauses.ts',
+    find: 'isDuring(pause, clock.now()) ? pause.value : undefined',
+    replace: 'pause?.value',
+    tests: ['test/authenticate/results.test.ts', 'test/authserver/sessions/refresh.test.ts'],
+  },
+  {
+    rule: 'a caller is taken at his word no longer when the clock was set back',
+    file: 'src/authenticate/results.ts',
+    find: 'isDuring(entry, clock.now()) ? entry.caller : undefined',
+    replace: 'entry?.caller',
+    tests: ['test/authenticate/results.test.ts'],
+  },
+  {
     rule: 'a token that came early is looked at again as soon as it may be good',
     file: 'src/authenticate/verify-jwt.ts',
     find: '(Number(nbf) - tolerance) * 1000',

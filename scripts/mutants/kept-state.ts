@@ -12,7 +12,7 @@ export const KEPT_STATE: readonly Mutation[] = [
   {
     rule: 'an id that nobody knows makes secrets be read again at most each second',
     file: 'src/storage/seal.ts',
-    find: 'if (clock.now() < refreshAfterMs) return Promise.resolve()\n',
+    find: 'if (isDuring(refreshed, clock.now())) return Promise.resolve()',
     replace: '',
     tests: ['test/storage/seal.test.ts'],
   },

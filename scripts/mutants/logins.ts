@@ -200,15 +200,15 @@ export const LOGINS: readonly Mutation[] = [
   {
     rule: 'keys of a client serve on where they cannot be had anew',
     file: 'src/authserver/clients/fetched.ts',
-    find: "if (known !== undefined && 'value' in known) kept.set(url, { ...known, lookedAtMs }, known.untilMs)\n      else kept.set",
-    replace: 'kept.set',
+    find: 'else kept.set(url, { ...known, lookedAtMs: clock.now() }, known.untilMs)',
+    replace: 'else kept.delete(url)',
     tests: assertions,
   },
   {
     rule: 'a made-up key has those of its client looked for every 15 s at most',
     file: 'src/authserver/clients/fetched.ts',
-    find: 'isOld && clock.now() >= known.lookedAtMs + REFUSED_MS ?',
-    replace: 'isOld ?',
+    find: 'isDuring({ sinceMs, untilMs: sinceMs + REFUSED_MS }, clock.now()) ? old : flightTo(url)',
+    replace: 'sinceMs < 0 ? old : flightTo(url)',
     tests: assertions,
   },
   {

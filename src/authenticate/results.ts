@@ -1,5 +1,5 @@
-import { createTtlLru } from '../cache/index.ts'
-import type { AuthenticatedCaller, Clock, Failure } from '../core/index.ts'
+import { createPauses, createTtlLru } from '../cache/index.ts'
+import { type AuthenticatedCaller, type Clock, type Failure, isDuring, type Pause } from '../core/index.ts'
 import type { Verdict } from './verdict.ts'
 
 /** What is remembered of verdicts. */
@@ -17,25 +17,31 @@ const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * Two caches, so that a flood of bad tokens evicts no good one (decisions §2.5): accepted for as long as the verdict
- * says, refused for 10 s, undecided never. The end of an entry is checked at every hit. Accepted ones are bounded by about
+ * says, refused for 10 s, undecided never. The end of an entry is checked at every hit, and a clock that was set back ends it:
+ * what was revoked since must not be taken at its word for as long as the clock needs to catch up. Accepted ones are bounded by about
  * `maxBytes` (default 64 MiB): a few callers with huge tokens must not fill the memory, and many with small ones may stay.
  */
 export function createResults(clock: Clock, maxBytes: number = DEFAULT_MAX_BYTES): Results {
-  const accepted = createTtlLru<{ caller: AuthenticatedCaller; weight: number }>({
+  const accepted = createTtlLru<Pause & { caller: AuthenticatedCaller; weight: number }>({
     clock,
     maxEntries: Number.MAX_SAFE_INTEGER,
     maxWeight: maxBytes,
     weigh: ({ weight }) => weight,
   })
-  const refused = createTtlLru<Failure>({ clock, maxEntries: MAX_REFUSED })
+  const refused = createPauses<Failure>({ clock, maxEntries: MAX_REFUSED })
   return {
-    accepted: (key) => accepted.get(key)?.caller,
+    accepted(key) {
+      const entry = accepted.get(key)
+      return isDuring(entry, clock.now()) ? entry.caller : undefined
+    },
     refused: (key) => refused.get(key),
     remember(key, verdict) {
+      const sinceMs = clock.now()
       if (verdict.kind === 'accepted') {
-        accepted.set(key, { caller: verdict.caller, weight: verdict.weight }, verdict.keepUntilMs)
+        const { caller, weight, keepUntilMs: untilMs } = verdict
+        accepted.set(key, { caller, weight, sinceMs, untilMs }, untilMs)
       } else if (verdict.kind === 'refused') {
-        refused.set(key, verdict.failure, Math.min(clock.now() + REFUSED_KEPT_MS, verdict.changesAtMs ?? Infinity))
+        refused.set(key, verdict.failure, Math.min(REFUSED_KEPT_MS, (verdict.changesAtMs ?? Infinity) - sinceMs))
       }
     },
     clear() {

@@ -2,6 +2,7 @@ export { createCredentialCache, type CredentialCache, type CredentialCacheOption
 export { hashKey } from './hash-key.ts'
 export type { CacheGroup, CacheListing } from './listing.ts'
 export { createSharedCredentials, type SharedCredentialsOptions } from './shared-credentials.ts'
+export { createPauses, type Pauses } from './pauses.ts'
 export type { SharedCodec, SharedCredentials, SharedSeal, SharedStore, SharedTrouble } from './shared-ports.ts'
 export type { CacheScope, CacheSlot, Generation, PurgeFilter } from './slot.ts'
 export { createTtlLru, type RemovalReason, type TtlLru, type TtlLruOptions } from './ttl-lru.ts'

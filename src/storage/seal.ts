@@ -7,7 +7,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
-import type { Clock, Secret } from '../core/index.ts'
+import { type Clock, isDuring, type Pause, type Secret } from '../core/index.ts'
 import { StoreError, type SealingKeys } from './port.ts'
 
 /**
@@ -57,7 +57,7 @@ export function createSeal(keys: SealingKeys, clock: Clock): Seal {
   let listed: readonly Secret[] = []
   let derived: readonly Derived[] = []
   let refreshing: Promise<void> | undefined
-  let refreshAfterMs = -Infinity
+  let refreshed: Pause | undefined
 
   const current = (): readonly Derived[] => {
     const secrets = keys.current()
@@ -81,10 +81,11 @@ export function createSeal(keys: SealingKeys, clock: Clock): Seal {
 
   const refresh = (): Promise<void> => {
     if (refreshing !== undefined) return refreshing
-    if (clock.now() < refreshAfterMs) return Promise.resolve()
+    if (isDuring(refreshed, clock.now())) return Promise.resolve()
     refreshing = keys.refresh().finally(() => {
       refreshing = undefined
-      refreshAfterMs = clock.now() + REFRESH_PAUSE_MS
+      const sinceMs = clock.now()
+      refreshed = { sinceMs, untilMs: sinceMs + REFRESH_PAUSE_MS }
     })
     return refreshing
   }

@@ -131,6 +131,17 @@ describe('a refused token', () => {
     expect(world.asked(INTROSPECTION_URL)).toBe(2)
   })
 
+  it('is looked at again after the clock was set back, and an accepted one that was introspected, too', async () => {
+    world.on(INTROSPECTION_URL, () => json({ active: true, aud: AUDIENCE }))
+    await callerOf(authenticator, 'good-1')
+    world.on(INTROSPECTION_URL, () => json({ active: false }))
+    await refusalOf(authenticator, 'bad')
+    expect(world.asked(INTROSPECTION_URL)).toBe(2)
+    world.clock.advance(-3_600_000)
+    for (const token of ['bad', 'good-1']) await refusalOf(authenticator, token)
+    expect(world.asked(INTROSPECTION_URL)).toBe(4)
+  })
+
   it('because it is not valid yet is accepted as soon as it is', async () => {
     const token = await jwt({ nbf: world.nowSeconds() + 6 })
     expect((await refusalOf(authenticator, token)).code).toBe('invalid_token')

@@ -113,6 +113,9 @@ describe('rotation of the sealing secrets', () => {
     clock.advance(1_000)
     expect(await open()).toMatchObject({ kind: 'unknown_key' })
     expect(keys.refreshes).toBe(2)
+    clock.advance(-3_600_000)
+    await open()
+    expect(keys.refreshes, 'a clock that was set back').toBe(3)
   })
 
   it('finds by each secret what was stored under a key of it', () => {

@@ -1,5 +1,13 @@
-import { createTtlLru, hashKey } from '../../cache/index.ts'
-import { Failure, OutboundError, type Clock, type Log, type Outbound, type OutboundResponse } from '../../core/index.ts'
+import { createPauses, createTtlLru, hashKey } from '../../cache/index.ts'
+import {
+  type Clock,
+  Failure,
+  isDuring,
+  type Log,
+  type Outbound,
+  OutboundError,
+  type OutboundResponse,
+} from '../../core/index.ts'
 import { lifetimeOf } from '../../oauth/index.ts'
 import type { Asker } from '../asker.ts'
 import { OAuthError } from '../oauth-error.ts'
@@ -35,12 +43,16 @@ export interface FetchedOptions<T> {
   readonly log: Log
 }
 
-type Kept<T> =
-  { readonly value: T; readonly untilMs: number; readonly lookedAtMs: number } | { readonly error: OAuthError }
+interface Kept<T> {
+  readonly value: T
+  readonly untilMs: number
+  readonly lookedAtMs: number
+}
 
 export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
   const { what, outbound, asker, clock, log, fallbackMs = KEPT_MS } = options
   const kept = createTtlLru<Kept<T>>({ clock, maxEntries: options.most })
+  const refusals = createPauses<OAuthError>({ clock, maxEntries: options.most })
   const flights = new Map<string, Promise<T>>()
 
   const fetchOnce = async (url: string): Promise<T> => {
@@ -56,6 +68,7 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
       const lookedAtMs = clock.now()
       const untilMs = lookedAtMs + lifetimeOf(response.headers, lookedAtMs, fallbackMs)
       kept.set(url, { value, untilMs, lookedAtMs }, untilMs)
+      refusals.delete(url)
       return value
     } catch (error) {
       // It was never asked for: that says nothing about the client, and must not make it forget its registration.
@@ -63,11 +76,10 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
         throw new Failure('overloaded', { detail: `${what}s`, retryAfterSeconds: 1, cause: error })
       const refusal = error instanceof OAuthError ? error : unreachable(what, error)
       log.info({ problem: refusal.description, host: new URL(url).host }, `${what} refused`)
-      const lookedAtMs = clock.now()
       const known = kept.get(url)
       // What is known serves on: it takes no more than a made-up key to have it looked for anew.
-      if (known !== undefined && 'value' in known) kept.set(url, { ...known, lookedAtMs }, known.untilMs)
-      else kept.set(url, { error: refusal }, lookedAtMs + REFUSED_MS)
+      if (known === undefined) refusals.set(url, refusal, REFUSED_MS)
+      else kept.set(url, { ...known, lookedAtMs: clock.now() }, known.untilMs)
       throw refusal
     }
   }
@@ -82,17 +94,19 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
 
   const find = async (url: string): Promise<T> => {
     const known = kept.get(url)
-    if (known === undefined) return flightTo(url)
-    if ('error' in known) throw known.error
-    return known.value
+    if (known !== undefined) return known.value
+    const refusal = refusals.get(url)
+    if (refusal !== undefined) throw refusal
+    return flightTo(url)
   }
 
   return {
     find,
     async newerThan(url, old) {
       const known = kept.get(url)
-      const isOld = known !== undefined && 'value' in known && known.value === old
-      return isOld && clock.now() >= known.lookedAtMs + REFUSED_MS ? flightTo(url) : find(url)
+      if (known === undefined || known.value !== old) return find(url)
+      const { lookedAtMs: sinceMs } = known
+      return isDuring({ sinceMs, untilMs: sinceMs + REFUSED_MS }, clock.now()) ? old : flightTo(url)
     },
   }
 }

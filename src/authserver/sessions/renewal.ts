@@ -1,4 +1,4 @@
-import { createTtlLru } from '../../cache/index.ts'
+import { createPauses, createTtlLru } from '../../cache/index.ts'
 import { asFailure, Failure, type Clock, type Log } from '../../core/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import type { EndedSessions } from './ended.ts'
@@ -44,7 +44,7 @@ const MOST_REMEMBERED = 10_000
 export function createRenewal(options: RenewalOptions): Renewal {
   const { upstreams, refresh, live, ended, end, clock, log } = options
   const flights = new Map<string, Promise<Refreshed>>()
-  const failures = createTtlLru<Failure>({ clock, maxEntries: MOST_REMEMBERED })
+  const failures = createPauses<Failure>({ clock, maxEntries: MOST_REMEMBERED })
   // Sessions whose tokens in the store can't be refreshed any more: they end when those in this process do.
   const unsaved = createTtlLru<true>({ clock, maxEntries: MOST_REMEMBERED })
 
@@ -72,7 +72,7 @@ export function createRenewal(options: RenewalOptions): Renewal {
     } catch (error) {
       const failure = asFailure(error)
       if (failure.code === 'no_session') return await lose(tsid, failure)
-      failures.set(key, failure, clock.now() + FAILURE_PAUSE_MS)
+      failures.set(key, failure, FAILURE_PAUSE_MS)
       throw failure
     } finally {
       flights.delete(key)

@@ -1,4 +1,4 @@
-import { createTtlLru } from '../../cache/index.ts'
+import { createPauses } from '../../cache/index.ts'
 import {
   asFailure,
   type AuthenticatedCaller,
@@ -53,7 +53,7 @@ const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
 export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
   const { issuer, records, live, ended, renewal, demands, clock, count } = options
   // Who reads a refused token in the store while it is refreshed waits for the next one.
-  const refusals = createTtlLru<Refusal>({ clock, maxEntries: MOST_REFUSALS })
+  const refusals = createPauses<Refusal>({ clock, maxEntries: MOST_REFUSALS })
 
   const tsidOf = (caller: AuthenticatedCaller): string => {
     const { tsid } = caller.claims
@@ -107,7 +107,7 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
     const held = heldIn(record, provider)
     const token = tokenOf(held, kind, record.endsAtMs)
     if (token === undefined) throw noSession(`the upstream ${provider} gave no ${kind}`)
-    const last = refusals.peek(keyOf(tsid, provider))
+    const last = refusals.get(keyOf(tsid, provider))
     const refused = last !== undefined && !last.isFinal && isAmong(last.token, held) ? last.token : undefined
     if (clock.now() < token.freshUntilMs && refused === undefined) {
       if (!ended.has(tsid)) live.keep(tsid, provider, held, record)
@@ -141,10 +141,9 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
         return renewal.lose(tsid, noSession(`a backend refused a token that ${provider} can't renew`))
       }
       const key = keyOf(tsid, provider)
-      const before = refusals.peek(key)
+      const before = refusals.get(key)
       if (before !== undefined && (before.isFinal || !before.token.equals(refused.token))) return false
-      const note = (isFinal: boolean) =>
-        refusals.set(key, { token: refused.token, isFinal }, clock.now() + REFUSAL_PAUSE_MS)
+      const note = (isFinal: boolean) => refusals.set(key, { token: refused.token, isFinal }, REFUSAL_PAUSE_MS)
       note(false)
       try {
         const renewed = await renewal.renew(tsid, provider, (now) => isAmong(refused.token, now))

@@ -57,6 +57,17 @@ describe('refreshing upstream tokens', () => {
     expect(rig.corp.refreshes).toBe(2)
   })
 
+  it('after a failure it is asked again at once when the clock was set back', async () => {
+    const rig = createRig()
+    const sessions = await rig.replica()
+    await rig.login(sessions, {}, { groups: ['old'] })
+    rig.corp.onRefresh = () => failed('down')
+    expect(await sessions.renewClaims(TSID)).toEqual({ claims: { groups: ['old'] } })
+    rig.corp.onRefresh = () => Promise.resolve({ claims: { groups: ['new'] } })
+    rig.clock.advance(-HOUR)
+    expect(await sessions.renewClaims(TSID)).toEqual({ claims: { groups: ['new'] } })
+  })
+
   it('50 renewals of claims at four replicas at once ask the upstream once, though nothing is due', async () => {
     const rig = createRig()
     const replicas = await Promise.all(Array.from({ length: 4 }, () => rig.replica()))
