@@ -31,6 +31,20 @@ export const KEPT_LOGINS: readonly Mutation[] = [
     tests: ['test/login/again.test.ts'],
   },
   {
+    rule: 'a secret goes where the server takes it',
+    file: 'src/login/login.ts',
+    find: '...(server.secretInBody ?',
+    replace: '...(server.issuer === undefined ?',
+    tests: ['test/login/discovery.test.ts'],
+  },
+  {
+    rule: 'a client registers in a way that the server offers',
+    file: 'src/login/login.ts',
+    find: 'token_endpoint_auth_method: server.authMethod',
+    replace: "token_endpoint_auth_method: 'none'",
+    tests: ['test/login/discovery.test.ts'],
+  },
+  {
     rule: 'more scopes are no matter of a refresh',
     file: 'src/login/credentials.ts',
     find: 'record === undefined || asked.lacksScopes ? undefined',

@@ -1,6 +1,6 @@
 import { type Claims, type ClaimValue, Failure, type Outbound, OutboundError } from '../core/index.ts'
 import { metadataUrl, readJsonObject } from '../http/index.ts'
-import { createDiscovery, createDocuments, discoveryUrls } from '../oauth/index.ts'
+import { authMethodsIn, createDiscovery, createDocuments, discoveryUrls, isSecretInBody } from '../oauth/index.ts'
 import { isSafeUrl, loginRefusal, textOf } from './server-calls.ts'
 
 /** What is used of an authorization server's metadata (RFC 8414 §2). */
@@ -15,6 +15,10 @@ export interface LoginServer {
   readonly scopes: readonly string[]
   /** RFC 9207 §3. */
   readonly announcesIss: boolean
+  /** Id and secret go into the body, because Basic is not on offer. */
+  readonly secretInBody: boolean
+  /** What a client registers: to be a public one, unless the server takes none of these. */
+  readonly authMethod: 'none' | 'client_secret_basic' | 'client_secret_post'
   /** It takes the URL of a metadata document for a client id. */
   readonly takesDocuments: boolean
 }
@@ -96,9 +100,13 @@ function readServer(document: Claims): LoginServer {
     revocationEndpoint: isSafeUrl(revocation) ? revocation : undefined,
     scopes: isTextList(scopes) ? scopes : [],
     announcesIss: document['authorization_response_iss_parameter_supported'] === true,
+    secretInBody: isSecretInBody(document),
+    authMethod: AUTH_METHODS.find((method) => authMethodsIn(document)?.includes(method)) ?? 'none',
     takesDocuments: document['client_id_metadata_document_supported'] === true,
   }
 }
+
+const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
 
 /** What a document says about the endpoint. */
 interface ResourceDocument {

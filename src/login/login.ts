@@ -110,6 +110,7 @@ async function clientFor(
       client_id: client.id,
       redirect_uri: redirectUri,
       ...(client.secret === undefined ? {} : { client_secret: client.secret }),
+      ...(server.secretInBody ? { token_endpoint_auth_method: 'client_secret_post' } : {}),
     }
   if (clientMetadataUrl !== undefined && server.takesDocuments)
     return { client_id: clientMetadataUrl, redirect_uri: redirectUri }
@@ -124,7 +125,7 @@ async function clientFor(
     redirect_uris: [redirectUri],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
-    token_endpoint_auth_method: 'none',
+    token_endpoint_auth_method: server.authMethod,
     application_type: 'native',
   }
   try {

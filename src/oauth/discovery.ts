@@ -59,6 +59,18 @@ export function endpointOf(document: Claims, name: string, issuerUrl: string): s
   return url
 }
 
+/** How clients may authenticate at the token endpoint, as a document says; undefined where it does not. */
+export function authMethodsIn(document: Claims): readonly ClaimValue[] | undefined {
+  const methods = document['token_endpoint_auth_methods_supported']
+  return Array.isArray(methods) ? (methods as readonly ClaimValue[]) : undefined
+}
+
+/** Whether id and secret go into the body, because Basic, which is there where nothing is said (RFC 8414 §2), is not on offer. */
+export function isSecretInBody(document: Claims): boolean {
+  const methods = authMethodsIn(document) ?? ['client_secret_basic']
+  return !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
+}
+
 /** A provider that does not answer here will not answer elsewhere; one that has no such page may have the other. */
 const isUseless = ({ code }: Failure): boolean => code === 'identity_provider_error'
 

@@ -13,6 +13,8 @@ export {
   endpointOf,
   unusableDocument,
   withAliases,
+  authMethodsIn,
+  isSecretInBody,
 } from './discovery.ts'
 export { type Asked, createDocuments, type Documents, expectOk, jsonAnswer, serviceOf } from './documents.ts'
 export { valueAt } from './dot-path.ts'

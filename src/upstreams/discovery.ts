@@ -5,6 +5,7 @@ import {
   type Discovery,
   type Documents,
   endpointOf,
+  isSecretInBody,
   unusableDocument,
   withAliases,
 } from '../oauth/index.ts'
@@ -34,7 +35,6 @@ function read(document: Claims, issuer: string, isMutualTls: boolean): OidcMetad
   const announced = document['id_token_signing_alg_values_supported']
   const algorithms = isList(announced) ? ALGORITHMS.intersection(new Set<unknown>(announced)) : new Set(['RS256'])
   if (algorithms.size === 0) throw unusableDocument('no algorithm for ID tokens that is accepted')
-  const methods = document['token_endpoint_auth_methods_supported']
   return {
     authorizationEndpoint: endpoint('authorization_endpoint'),
     tokenEndpoint: endpointOf(own, 'token_endpoint', issuer),
@@ -42,7 +42,7 @@ function read(document: Claims, issuer: string, isMutualTls: boolean): OidcMetad
     userInfoEndpoint: document['userinfo_endpoint'] === undefined ? undefined : endpoint('userinfo_endpoint'),
     revocationEndpoint: unlessUnusable(() => endpointOf(own, 'revocation_endpoint', issuer)),
     algorithms,
-    secretInBody: isList(methods) && !methods.includes('client_secret_basic') && methods.includes('client_secret_post'),
+    secretInBody: isSecretInBody(document),
     announcesIss: document['authorization_response_iss_parameter_supported'] === true,
   }
 }

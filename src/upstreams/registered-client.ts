@@ -1,6 +1,6 @@
 import { type Claims, Failure, isDuring, type Pause, Secret, type SecretHandle } from '../core/index.ts'
 import { isRecord } from '../fields/index.ts'
-import { endpointOf, errorOf, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
+import { authMethodsIn, endpointOf, errorOf, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
 import type { OAuth2Config } from '../resources/index.ts'
 import { type Connections, send, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
@@ -129,8 +129,7 @@ function createRegistration(
   const place = async (): Promise<{ readonly url: string; readonly method: Method }> => {
     if (discoveryUrl === undefined) return { url: registrationEndpoint ?? '', method: 'client_secret_basic' }
     const document = jsonAnswer(await documents.get(discoveryUrl, 'discovery document'), 'discovery document')
-    const methods = document['token_endpoint_auth_methods_supported']
-    const offered: readonly unknown[] = Array.isArray(methods) ? methods : METHODS
+    const offered = authMethodsIn(document) ?? METHODS
     return {
       url: endpointOf(document, 'registration_endpoint', discoveryUrl),
       method: METHODS.find((one) => offered.includes(one)) ?? 'client_secret_basic',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { loginOutbound } from '../../src/compose/login/index.ts'
+import { loginCredentials } from '../../src/login/index.ts'
 import { AS_METADATA, type PaperServer, RESOURCE_METADATA, usePaperServer } from './paper-server.ts'
 
 const paper = usePaperServer()
@@ -154,6 +155,32 @@ describe('who asks', () => {
     expect(parameters.get('client_id')).toBe('known')
     expect(paper.asked.find((one) => one.path === '/token')?.authorization).toBe(`Basic ${btoa('known:s3cret')}`)
     expect(paper.asked.find((one) => one.path === '/register')).toBeUndefined()
+  })
+
+  it('shows its secret in the body where the server takes it nowhere else, at a refresh as well', async () => {
+    paper.documents[AS_METADATA] = paper.metadata({ token_endpoint_auth_methods_supported: ['client_secret_post'] })
+    await paper.login({ client: { id: 'known', secret: 's3cret' } })
+    const later = loginCredentials(paper.options({ now: () => Date.now() + 290_000 }))
+    expect((await later.current())?.reveal()).toBe('access')
+    const asked = paper.asked.filter((one) => one.path === '/token')
+    expect(asked).toHaveLength(2)
+    for (const { authorization, body } of asked) {
+      expect(authorization).toBeUndefined()
+      expect(Object.fromEntries(body as URLSearchParams)).toMatchObject({ client_id: 'known', client_secret: 's3cret' })
+    }
+  })
+
+  it.each([
+    ['none', undefined],
+    ['none', ['client_secret_basic', 'none']],
+    ['client_secret_basic', ['private_key_jwt', 'client_secret_post', 'client_secret_basic']],
+    ['client_secret_post', ['client_secret_post']],
+    ['none', ['private_key_jwt']],
+  ])('registers with %s where the server offers %j', async (method, offered) => {
+    paper.documents[AS_METADATA] = paper.metadata({ token_endpoint_auth_methods_supported: offered })
+    await paper.login()
+    const registration = paper.asked.find((one) => one.path === '/register')
+    expect(registration?.body).toMatchObject({ token_endpoint_auth_method: method })
   })
 
   it('is a metadata document where the server takes such, else registers', async () => {
