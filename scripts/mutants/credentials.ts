@@ -13,6 +13,13 @@ const cached = ['test/obtain/cached.test.ts']
 /** Which credential is whose: `core`, `cache`, `obtain`. */
 export const CREDENTIALS: readonly Mutation[] = [
   {
+    rule: 'what is no HTTP is a malformed answer, not an outage',
+    file: 'src/net/round-trip.ts',
+    find: "return isParsers || MALFORMED.has(code) ? 'malformed' : 'unreachable'",
+    replace: "return isParsers && code === null ? 'malformed' : 'unreachable'",
+    tests: ['test/net/outbound.test.ts'],
+  },
+  {
     rule: 'callers’ bad tokens have an actor token fetched once a minute at most',
     file: 'src/obtain/actor-token.ts',
     find: 'deps.clock.now() - found.obtainedAtMs < NEW_MS',

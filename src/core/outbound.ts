@@ -41,6 +41,8 @@ export type OutboundErrorKind =
   | 'unreachable'
   /** More than the size bound. */
   | 'too_large'
+  /** What came is no HTTP. */
+  | 'malformed'
   /** The address guard refused the resolved address. */
   | 'blocked_address'
   /** The circuit is open, or the service asked for rest: for everybody, for this caller or for this token. */

@@ -24,7 +24,7 @@ const BUSY_RETRY_AFTER_SECONDS = 5
 
 /**
  * The failure that an error of an `Outbound` stands for: `overloaded` at its concurrency bound, `unusable` for an answer
- * over the size bound, else `unavailable`, with the time to come back. A `Failure` passes as it is; anything else is
+ * over the size bound or of no HTTP, else `unavailable`, with the time to come back. A `Failure` passes as it is; anything else is
  * `internal_error`.
  */
 export function outboundFailure(error: unknown, service: ServiceFailures): Failure {
@@ -32,7 +32,7 @@ export function outboundFailure(error: unknown, service: ServiceFailures): Failu
   if (!(error instanceof OutboundError)) return new Failure('internal_error', { cause: error })
   const { kind } = error
   const options = { detail: `${service.what}: ${kind}`, cause: error }
-  if (kind === 'too_large') return new Failure(service.unusable, options)
+  if (kind === 'too_large' || kind === 'malformed') return new Failure(service.unusable, options)
   const retryAfterSeconds = error.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS
   return new Failure(kind === 'overloaded' ? 'overloaded' : service.unavailable, { ...options, retryAfterSeconds })
 }

@@ -51,6 +51,7 @@ function outcomeOf(result: OutboundResponse | OutboundError): CallOutcome {
   if (!(result instanceof OutboundError)) return result.status >= 500 ? 'server_error' : 'answered'
   switch (result.kind) {
     case 'too_large':
+    case 'malformed':
       return 'answered'
     case 'timeout':
     case 'unreachable':

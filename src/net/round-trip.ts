@@ -19,9 +19,14 @@ export const flatten = (headers: AnswerHeaders): Record<string, string> => {
   return flat
 }
 
+/** An answer that is no HTTP, or is so in a way that nobody can read; one that breaks off is none of these. */
+const MALFORMED: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+
 const kindOf = (error: unknown): OutboundErrorKind => {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT' ? 'timeout' : 'unreachable'
+  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'timeout'
+  const isParsers = error instanceof Error && error.name === 'HTTPParserError'
+  return isParsers || MALFORMED.has(code) ? 'malformed' : 'unreachable'
 }
 
 /** Reads one answer whole, within its bounds, and settles exactly once. */
@@ -97,7 +102,7 @@ class Reader implements Dispatcher.DispatchHandler {
 
 /**
  * Sends one request and reads the whole answer. Follows no redirects, decodes no content codings (none are asked for).
- * Throws `OutboundError`: timeout, unreachable, too_large, blocked_address.
+ * Throws `OutboundError`: timeout, unreachable, too_large, malformed, blocked_address.
  */
 export const roundTrip = (
   dispatcher: Dispatcher,

@@ -21,6 +21,7 @@ describe('no answer', () => {
     ['breaker_open', 8, 'sts_unavailable', 8],
     ['overloaded', undefined, 'overloaded', 1],
     ['too_large', undefined, 'sts_failed', undefined],
+    ['malformed', undefined, 'sts_failed', undefined],
   ])('because of %s (come back in %s s) is %s', (kind, wait, code, retryAfterSeconds) => {
     const error = new OutboundError(kind, wait === undefined ? {} : { retryAfterSeconds: wait })
     const failure = outboundFailure(error, STS)

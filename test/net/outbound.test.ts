@@ -97,14 +97,28 @@ describe('an exchange', () => {
     expect((await failure(outbound().request({ method: 'GET', url }))).kind).toBe('unreachable')
   })
 
+  it.each([['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12'], ['HTTP/1.1 200 OK\r\nfoo'], ['']])(
+    'is unreachable when the answer is %j and then the connection ends',
+    async (text) => {
+      const url = await sockets.tcp((socket) => socket.once('data', () => socket.end(text)))
+      expect((await failure(outbound().request({ method: 'GET', url }))).kind).toBe('unreachable')
+    },
+  )
+
   it.each([
-    ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12'],
     ['HTTP/1.1 200 OK\r\nfoo\r\n\r\n'],
+    ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'],
+    [`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(70_000)}\r\n\r\n`],
     ['SSH-2.0-OpenSSH\r\n'],
-    [''],
-  ])('is unreachable when the answer is %j and then the connection ends', async (text) => {
-    const url = await sockets.tcp((socket) => socket.once('data', () => socket.end(text)))
-    expect((await failure(outbound().request({ method: 'GET', url }))).kind).toBe('unreachable')
+  ])('is malformed when the answer is %j, and nobody asks again', async (text) => {
+    let connections = 0
+    const url = await sockets.tcp((socket) => {
+      connections += 1
+      socket.once('data', () => socket.end(text))
+    })
+    const client = outbound({ retry: true, random: () => 0 })
+    expect((await failure(client.request({ method: 'GET', url }))).kind).toBe('malformed')
+    expect(connections).toBe(1)
   })
 
   it('is refused after close', async () => {
