@@ -13,6 +13,13 @@ const cached = ['test/obtain/cached.test.ts']
 /** Which credential is whose: `core`, `cache`, `obtain`. */
 export const CREDENTIALS: readonly Mutation[] = [
   {
+    rule: 'a credential that is not ASCII does not come back percent-encoded',
+    file: 'src/forward/credential-texts.ts',
+    find: 'if (ASCII.test(text)) return',
+    replace: 'if (text !== "") return',
+    tests: ['test/forward/leaked-credential.test.ts'],
+  },
+  {
     rule: 'what is no HTTP is a malformed answer, not an outage',
     file: 'src/net/round-trip.ts',
     find: "return isParsers || MALFORMED.has(code) ? 'malformed' : 'unreachable'",

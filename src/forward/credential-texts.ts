@@ -2,6 +2,7 @@ import type { Credential, Sealed } from '../core/index.ts'
 
 const NONE: readonly string[] = Object.freeze([])
 const SCHEME = /^(?:bearer|basic|token|apikey|digest) +/i
+const ASCII = /^[\x20-\x7e]*$/
 /** Hex digits of a SigV4 signature, which end its header. */
 const SIGNATURE_LENGTH = 64
 
@@ -32,7 +33,7 @@ function workedOut(credential: Exclude<Credential, { kind: 'none' }>): readonly 
     credential.kind === 'aws'
       ? [credential.secretAccessKey.reveal(), credential.sessionToken?.reveal() ?? '']
       : [credential.value.reveal().replace(SCHEME, '').trim()]
-  return [...new Set(plain.flatMap((text) => [text, encodeURIComponent(text)]))].filter((text) => text !== '')
+  return [...new Set(plain.flatMap(spellings))].filter((text) => text !== '')
 }
 
 /** It is good for some minutes for whoever sees it. */
@@ -40,4 +41,11 @@ function signatureIn(headers: readonly string[]): readonly string[] {
   for (let index = 0; index + 1 < headers.length; index += 2)
     if (headers[index] === 'authorization') return [(headers[index + 1] ?? '').slice(-SIGNATURE_LENGTH)]
   return NONE
+}
+
+/** A text of a header, one byte per character: as it is, percent-encoded, and where it is not ASCII by who takes characters for text. */
+function spellings(text: string): readonly string[] {
+  if (ASCII.test(text)) return [text, encodeURIComponent(text)]
+  const bytes = Buffer.from(text, 'latin1')
+  return [text, encodeURIComponent(bytes.toString('utf8')), Buffer.from(text, 'utf8').toString('latin1')]
 }

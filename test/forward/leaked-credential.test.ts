@@ -50,6 +50,29 @@ describe('an answer that holds the credential of the request', () => {
     expect(headers.get('x-other')).toBe('kept')
   })
 
+  it('loses the lines with a secret that is not ASCII, however its bytes are written', async () => {
+    const secret = 'geheim-schlüssel-ключ'
+    const bytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1')
+    const credential: Credential = { kind: 'header', name: 'x-api-key', value: new Secret(bytes(secret)) }
+    const origin = await sockets.tcp((socket) => {
+      const lines = {
+        bytes: bytes(secret),
+        encoded: encodeURIComponent(secret),
+        twice: bytes(bytes(secret)),
+        other: 'kept',
+      }
+      const head = Object.entries(lines).map(([name, value]) => `x-${name}: got ${value}\r\n`)
+      socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: 0\r\n${head.join('')}\r\n`, 'latin1'))
+    })
+    const { headers } = await fetch((await startFront(sockets, { origin, credential })).url)
+    expect(['x-bytes', 'x-encoded', 'x-twice', 'x-other'].map((name) => headers.get(name))).toEqual([
+      null,
+      null,
+      null,
+      'got kept',
+    ])
+  })
+
   it('loses the lines with a secret that is sent beside it, and keeps what was no secret', async () => {
     const second: HeaderCredential = { kind: 'header', name: 'x-api-key', value: new Secret(VALUE) }
     const tenant: HeaderCredential = {
