@@ -13,6 +13,13 @@ const cached = ['test/obtain/cached.test.ts']
 /** Which credential is whose: `core`, `cache`, `obtain`. */
 export const CREDENTIALS: readonly Mutation[] = [
   {
+    rule: 'a refused token of an upstream is judged by its own age',
+    file: 'src/obtain/token-to-show.ts',
+    find: 'issuedAtMs: jwtIssuedMs(token.reveal())',
+    replace: 'issuedAtMs: token.length === 0 ? jwtIssuedMs(token.reveal()) : undefined',
+    tests: ['test/obtain/upstream-exchange.test.ts'],
+  },
+  {
     rule: 'a credential that is not ASCII does not come back percent-encoded',
     file: 'src/forward/credential-texts.ts',
     find: 'if (ASCII.test(text)) return',

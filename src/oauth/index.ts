@@ -34,7 +34,7 @@ export {
   type SignatureLook,
   verifySignature,
 } from './signature.ts'
-export { jwtEndMs, jwtTypeOf, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
+export { jwtEndMs, jwtIssuedMs, jwtTypeOf, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
 export { askTokenEndpoint, isClientRefused, isNoTokenEndpoint } from './token-endpoint.ts'
 export { MAX_LIFETIME_MS, readLifetimeMs, readTokenValue } from './token-values.ts'
 export {

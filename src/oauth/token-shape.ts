@@ -58,10 +58,16 @@ export function shapeOf(token: string): TokenShape {
 }
 
 /** When a JWT ends, in milliseconds since the epoch; undefined for one that does not say, and for anything else. */
-export function jwtEndMs(token: string): number | undefined {
+export const jwtEndMs = (token: string): number | undefined => jwtTimeMs(token, 'exp')
+
+/** The same for when it was issued. */
+export const jwtIssuedMs = (token: string): number | undefined => jwtTimeMs(token, 'iat')
+
+function jwtTimeMs(token: string, claim: 'exp' | 'iat'): number | undefined {
   const shape = shapeOf(token)
-  const exp = shape.kind === 'jwt' ? shape.jwt.payload['exp'] : undefined
-  return typeof exp === 'number' ? exp * 1_000 : undefined
+  const seconds = shape.kind === 'jwt' ? shape.jwt.payload[claim] : undefined
+  return typeof seconds === 'number' ? seconds * 1_000 : undefined
 }
+
 /** The media type that `typ` of a JWT stands for: without its prefix, in lower case (RFC 7515 §4.1.9). */
 export const jwtTypeOf = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')

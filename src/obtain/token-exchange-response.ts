@@ -54,7 +54,7 @@ export interface ExchangeContext {
   /** When the request was sent: a lifetime counts from there. */
   readonly sentAtMs: number
   readonly nowMs: number
-  /** When the caller's token was issued, where it says so. */
+  /** When the token that was shown was issued, where it says so. */
   readonly issuedAtMs: number | undefined
 }
 

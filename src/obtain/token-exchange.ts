@@ -81,8 +81,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
         sentAtMs = clock.now()
         response = await ask(another)
       }
-      const { iat } = caller.claims
-      const issuedAtMs = typeof iat === 'number' ? iat * 1000 : undefined
+      const { issuedAtMs } = shown
       const context = { tokenUrl: spec.tokenUrl, requestedType, sentAtMs, nowMs: clock.now(), issuedAtMs }
       const exchanged = readExchangeResponse(response, context)
       return {

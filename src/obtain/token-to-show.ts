@@ -11,7 +11,7 @@ import {
   type UpstreamTokens,
 } from '../core/index.ts'
 import { outboundFailure, within } from '../net/index.ts'
-import { serviceOf } from '../oauth/index.ts'
+import { jwtIssuedMs, serviceOf } from '../oauth/index.ts'
 import type { UpstreamUse } from '../resources/index.ts'
 
 /** The token that is shown to a service to get a credential for a caller. */
@@ -19,6 +19,8 @@ export interface ShownToken {
   readonly token: Secret
   /** Milliseconds since the epoch; Infinity where nobody said. */
   readonly expiresAtMs: number
+  /** The same of when it was issued; undefined where nobody said. */
+  readonly issuedAtMs: number | undefined
 }
 
 /** Whose token is shown: the caller's own, or the one that an upstream provider gave at the caller's login here. */
@@ -44,7 +46,9 @@ export interface TokenToShow {
 /** A caller's own token, of any kind. */
 const OWN: TokenToShow = {
   keyParts: () => [],
-  show: (_caller, own, _endsAtMs, use) => use({ token: own, expiresAtMs: Infinity }),
+  show({ claims: { iat } }, own, _endsAtMs, use) {
+    return use({ token: own, expiresAtMs: Infinity, issuedAtMs: typeof iat === 'number' ? iat * 1_000 : undefined })
+  },
 }
 
 /**
@@ -79,8 +83,9 @@ export function createTokenToShow(
   const { provider, kind, issuer } = upstream
   if (upstreamTokens === undefined && issuer !== undefined) throw notHere()
 
-  const once = async <T>(shown: UpstreamToken, use: (shown: ShownToken) => Promise<T>): Promise<T> =>
-    use({ token: shown.token, expiresAtMs: shown.expiresAtMs ?? Infinity })
+  // When the caller's own was issued says nothing about this one.
+  const once = async <T>({ token, expiresAtMs }: UpstreamToken, use: (shown: ShownToken) => Promise<T>): Promise<T> =>
+    use({ token, expiresAtMs: expiresAtMs ?? Infinity, issuedAtMs: jwtIssuedMs(token.reveal()) })
 
   return {
     keyParts(caller) {

@@ -87,8 +87,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
         onBehalfOf: onBehalfOf(caller),
         endsAtMs,
       })
-      const { iat } = caller.claims
-      const issuedAtMs = typeof iat === 'number' ? iat * 1000 : undefined
+      const { issuedAtMs } = shown
       const nowMs = clock.now()
       const context = { tokenUrl: idp.tokenUrl, requestedType: ID_JAG_TYPE, sentAtMs, nowMs, issuedAtMs }
       const { token, expiresAtMs } = readAssertion(response, context, wanted)

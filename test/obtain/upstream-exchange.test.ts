@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { UnsecuredJWT } from 'jose'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Secret } from '../../src/core/index.ts'
 import { createTokenToShow } from '../../src/obtain/token-to-show.ts'
 import type { UpstreamUse } from '../../src/resources/index.ts'
-import { createCaller, createManualClock } from '../support/ports.ts'
+import { createCaller, createManualClock, START_MS } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRig, issued, json, startEndpoint, type Answer } from './harness.ts'
 import { createUpstreamTokens, loggedIn, use } from './upstream-tokens.ts'
@@ -124,4 +125,39 @@ test('it does not load without an authorization server', () => {
   const { exchange } = createRig(sockets)
   const spec = { tokenUrl: endpoint.url, audience: 'a' }
   expect(() => exchange(spec, 'x', use())).toThrow(expect.objectContaining({ code: 'type_not_runnable' }))
+})
+
+describe('invalid_request, which is also said of a token that is no longer good (RFC 8693 §2.2.2)', () => {
+  /** A token of the upstream that says how many seconds ago it was issued; `count` of refreshes at its end. */
+  const issuedAgo = (seconds: number, count: number) =>
+    `${new UnsecuredJWT({ iat: START_MS / 1_000 - seconds }).encode()}c2-${count}`
+
+  function open(agoSeconds: readonly number[]) {
+    const made = rig()
+    const { current } = made.tokens
+    made.tokens.current = async (caller, provider, kind) => {
+      const token = await current(caller, provider, kind)
+      const count = made.tokens.refreshes.get('one') ?? 0
+      return { ...token, token: new Secret(issuedAgo(agoSeconds[count] ?? 0, count)) }
+    }
+    return made
+  }
+  const callerOf = (ageSeconds: number) => {
+    const caller = loggedIn('one', { token: `aged-${ageSeconds}` })
+    return { ...caller, claims: { ...caller.claims, iat: START_MS / 1_000 - ageSeconds } }
+  }
+
+  test('of an old one of the upstream is mended by a new one, however new the caller’s own is', async () => {
+    const { header, tokens } = open([3_000, 0])
+    endpoint.answer = refusing([issuedAgo(3_000, 0)], 'invalid_request')
+    expect(await header(callerOf(1))).toBe(`authorization: Bearer exchanged-${issuedAgo(0, 1)}`)
+    expect(tokens.refreshes.get('one')).toBe(1)
+  })
+
+  test('of a new one of the upstream is no matter of a login, however old the caller’s own is', async () => {
+    const { header, tokens } = open([10])
+    endpoint.answer = json({ error: 'invalid_request' }, 400)
+    await expect(header(callerOf(3_000))).rejects.toMatchObject({ code: 'exchange_denied' })
+    expect(tokens.refreshes.size).toBe(0)
+  })
 })
