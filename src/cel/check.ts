@@ -1,4 +1,5 @@
 import type { CelEnv } from '@bufbuild/cel'
+import { nearest } from '../core/index.ts'
 import { MEANT, MEANT_NAMES } from './syntax-hints.ts'
 import { kindsOf } from './kinds.ts'
 import { LIMITS } from './limits.ts'
@@ -121,12 +122,19 @@ class Checker {
     if (!STRUCTURAL.has(call.function) && !this.#isKnown(call)) {
       const what = target === undefined ? 'function' : 'method'
       const name = `${call.function}" with ${args.length} argument${args.length === 1 ? '' : 's'}`
-      const meant = MEANT.get(call.function.toLowerCase())
+      const meant = this.#meantBy(call.function)
       throw this.#error(expression, `unknown ${what} "${name}${meant === undefined ? '' : `; write ${meant}`}`)
     }
     const nodes = this.#all([target, ...args], scope)
     if (call.function === 'matches') this.#pattern(args[0])
     return nodes
+  }
+
+  /** What to write in place of a function of another language, or of one that is misspelled. */
+  #meantBy(name: string): string | undefined {
+    const known = MEANT.get(name.toLowerCase())
+    if (known !== undefined || this.#env.funcs.find(name) !== undefined) return known
+    return MEANT.get(nearest(name, [...MEANT.keys()]) ?? '')
   }
 
   #isKnown(call: CallExpression): boolean {

@@ -201,7 +201,8 @@ const written = <P extends z.ZodType>(oneProvider: P, defaults: AuthSectionDefau
       {
         message: 'missing, mode "oauth" (the default) needs "oauth.resourceUrl" and "oauth.providers"',
         at: 'oauth',
-        holds: (value) => value.mode === 'anonymous' || value.oauth !== undefined,
+        // A mode of another name is refused by its own; it was hardly to be this one.
+        holds: ({ mode, oauth: section }) => (typeof mode === 'string' && mode !== 'oauth') || section !== undefined,
         cel: "(has(self.mode) && self.mode == 'anonymous') || has(self.oauth)",
         json: {
           anyOf: [{ properties: { mode: { const: 'anonymous' } }, required: ['mode'] }, { required: ['oauth'] }],

@@ -88,6 +88,8 @@ describe('what can never be evaluated is refused at load', () => {
     ['claims.a.lowerCase() == "x"', 1, 9, /unknown method "lowerCase" with 0 arguments/],
     ['claims.a.startsWith() == true', 1, 9, /unknown method "startsWith" with 0 arguments/],
     ['claims.a.exists("g", true)', 1, 9, /unknown method "exists"/],
+    ['claims.a.contians("x")', 1, 9, /unknown method "contians" with 1 argument; write .*text\.contains\("part"\)/],
+    ['claims.a.nonsense("x")', 1, 9, /unknown method "nonsense" with 1 argument$/],
     ['matches(claims.a, "x")', 1, 1, /unknown function "matches"/],
     ['claims.a.matches("(")', 1, 18, /not a regular expression: missing closing \)/],
     ['claims.a.matches("(a{1000}){1000}")', 1, 18, /not a regular expression: it repeats too much/],

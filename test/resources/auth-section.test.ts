@@ -52,6 +52,11 @@ describe('the auth section', () => {
     },
   )
 
+  test('an unknown mode is one problem, and not a missing section of the default as well', () => {
+    const file = { auth: { mode: 'Anonymous' }, registries: [{ name: 'default', source: { file: 'a' } }] }
+    expect(problemsOf(file)).toEqual([expect.stringContaining('"Anonymous" is not known, did you mean "anonymous"?')])
+  })
+
   test('a missing section is mode oauth without providers', () => {
     const file = { registries: [{ name: 'default', source: { file: 'a' } }] }
     expect(problemsOf(file).join()).toContain('needs "oauth.resourceUrl" and "oauth.providers"')
