@@ -8,7 +8,7 @@ const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8
 const prose = (name: string): string => read(name).replaceAll(/```.*?```|`[^`\n]*`/gs, '')
 /** Written by a full run of the bench. */
 const REPORT = 'docs/performance.md'
-const PAGES = globSync(['*.md', 'docs/**/*.md', 'config/**/*.md'], { cwd: ROOT })
+const PAGES = globSync(['*.md', 'docs/**/*.md', 'config/**/*.md', 'charts/**/*.md'], { cwd: ROOT })
 
 /** Headings as they are linked to. */
 const anchorsOf = (page: string): string[] =>

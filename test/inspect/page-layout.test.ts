@@ -56,6 +56,24 @@ describe('the layout of the page', () => {
     await close()
   }, 60_000)
 
+  it('is usable by keys from the start, breaks no reason, and stretches no button', async () => {
+    await callTool(lab, '/bearer-token', { authorization: `Bearer ${'z'.repeat(40)}` })
+    const { page, close } = await openPage(browser, `${lab.inspectUrl}#/requests`, {
+      viewport: { width: 1000, height: 800 },
+    })
+    const reason = page.locator('.reason bdi', { hasText: 'invalid_token' })
+    await reason.waitFor()
+    expect(await reason.evaluate((text) => text.getClientRects().length)).toBe(1)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('region', { name: 'Request', exact: true }).waitFor()
+    await page.goto(`${lab.inspectUrl}#/requests/nowhere`)
+    const button = page.getByRole('button', { name: 'Close', exact: true })
+    await page.getByText('This request is not kept any more.').waitFor()
+    expect(await button.evaluate((close) => close.getBoundingClientRect().width)).toBeLessThan(120)
+    await close()
+  }, 60_000)
+
   it('breaks no issuer or role into single letters on a narrow screen', async () => {
     const { page, close } = await openPage(browser, `${lab.inspectUrl}#/cache`, {
       viewport: { width: 420, height: 800 },

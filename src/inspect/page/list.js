@@ -58,12 +58,12 @@ function Filters({ requests, filters, setFilters, searchRef }) {
   </form>`
 }
 
-/** One line; the address in it opens the request. */
 /** A click anywhere on a line opens it, but for one that ends a selection of text. */
 function opened(event, id) {
   if (event.target.closest('a') === null && String(getSelection()) === '') location.hash = `#/requests/${id}`
 }
 
+/** One line; the address in it opens the request. */
 class Row extends Pure {
   render({ request, isCurrent }) {
     const { id, atMs, route, type, method, target, endpoint, rpcMethod, rpcName, caller, subject } = request
@@ -118,6 +118,13 @@ export function RequestList({ live, filters, setFilters, currentId }) {
         event.preventDefault()
         searchRef.current?.focus()
       } else if (event.key === 'p') pause(!isPaused)
+      else if (/^Arrow(?:Down|Up)$/.test(event.key) && event.target === document.body) {
+        // Nothing is chosen yet: the request that is open, or the newest, is.
+        event.preventDefault()
+        const current = document.querySelector('tr[aria-current] a[data-row]')
+        const link = current ?? document.querySelector('a[data-row]')
+        if (link instanceof HTMLElement) link.focus()
+      }
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
