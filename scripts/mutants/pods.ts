@@ -212,4 +212,25 @@ export const PODS: readonly Mutation[] = [
     replace: '',
     tests: ['test/operator/pods.test.ts'],
   },
+  {
+    rule: 'a reload takes no secret away from a route that serves',
+    file: 'src/compose/proxy/lost-secrets.ts',
+    find: '.filter(({ routes = [] }) => routes.some((name) => serving.has(name)))',
+    replace: '.filter(() => false)',
+    tests: ['test/e2e/reload.test.ts'],
+  },
+  {
+    rule: 'a route that is new waits for its secret',
+    file: 'src/compose/proxy/lost-secrets.ts',
+    find: '.filter(({ routes = [] }) => routes.some((name) => serving.has(name)))',
+    replace: '',
+    tests: ['test/e2e/reload.test.ts'],
+  },
+  {
+    rule: 'what the controller of Deployments writes is left to it',
+    file: 'src/operator/remote-proxy/objects.ts',
+    find: ".filter(([name]) => !name.startsWith('deployment.kubernetes.io/'))",
+    replace: '',
+    tests: ['test/operator/resource-overrides.test.ts'],
+  },
 ]

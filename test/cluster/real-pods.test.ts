@@ -157,6 +157,18 @@ test('the pod of an MCPRemoteProxy serves service accounts; its configuration an
     await cluster.operator.idle()
     expect(await generationOf('serves')).toBe((generation ?? 0) + 1)
 
+    // A pod that does not mount what the config names by now goes on with what it has, until its successor is there.
+    const tokenSecretRef = { name: 'token-to-come', key: 'value' }
+    const spec = { type: 'bearerToken', bearerToken: { tokenSecretRef } }
+    await client.apply(types.MCPExternalAuthConfig, config('bearer', SPACE, spec))
+    await eventually(async () =>
+      expect(JSON.stringify(await get(CLUSTER_TYPES.ConfigMap, 'serves'))).toContain('token-to-come'),
+    )
+    await kubelet.sync()
+    await proxy.line('the new configuration cannot be used; the old one stays in force')
+    expect(await call(`http://127.0.0.1:${port}/other`, token)).toBe(200)
+    await client.apply(types.MCPExternalAuthConfig, config('bearer', SPACE))
+
     proxy.process.kill('SIGTERM')
     expect(await proxy.ended).toBe(0)
   } finally {
