@@ -119,6 +119,18 @@ describe('annotations of pods', () => {
     ],
     ['without the label', deployment('', FULL), 0, /warning: nothing is injected without the label/],
     [
+      'whose label has no quotes, which no API server takes',
+      deployment(WANTED.replace('"true"', 'true'), FULL),
+      1,
+      /labels\["extauth.dev\/inject"\] {2}expected a text, in quotes: "true"/,
+    ],
+    [
+      'whose port has no quotes',
+      deployment(WANTED, FULL.replace('"9000"', '9000')),
+      1,
+      /annotations\["extauth.dev\/target-port"\] {2}expected a text, in quotes: "9000"\n(?!.*missing)/,
+    ],
+    [
       'that are misspelt',
       deployment(WANTED, `${FULL}, extauth.dev/calers: x`),
       // The webhook refuses it too.

@@ -20,6 +20,7 @@ export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_G
   for (const pod of loaded.pods) {
     const { labels, annotations, namespace, spec } = pod.document
     warnings.push(...unknownMarks(pod, apiGroup, Object.values(keys)))
+    problems.push(...unquotedMarks(pod))
     const metadata = { name: pod.document.path.join('.'), labels, annotations }
     const read = readInjection({ metadata, spec }, keys)
     if (!read.wanted) {
@@ -53,6 +54,13 @@ export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_G
 
 const problemAt = (pod: Located<MarkedPod>, message: string): Problem =>
   pod.problem([...pod.document.path, 'metadata', 'annotations'], message)
+
+/** Nobody takes a pod with a number or flag among its labels and annotations. */
+const unquotedMarks = (pod: Located<MarkedPod>): Problem[] =>
+  pod.document.unquoted.map(([where, key]) => {
+    const value = pod.document[where][key] ?? ''
+    return pod.problem([...pod.document.path, 'metadata', where, key], `expected a text, in quotes: "${value}"`)
+  })
 
 /** Labels and annotations of our group that mean nothing. */
 function unknownMarks(pod: Located<MarkedPod>, apiGroup: string, known: readonly string[]): Problem[] {

@@ -7,6 +7,8 @@ export interface MarkedPod {
   readonly path: readonly string[]
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
+  /** Labels and annotations of our group that are a number or flag where texts belong, which an API server refuses. */
+  readonly unquoted: readonly (readonly ['labels' | 'annotations', key: string])[]
   readonly spec: unknown
 }
 
@@ -30,18 +32,27 @@ export function markedPod(document: Readonly<Record<string, unknown>>, apiGroup:
   if (path === undefined) return undefined
   const pod = path.reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), document)
   if (!isRecord(pod) || !isRecord(pod['metadata'])) return undefined
-  const labels = textsOf(pod['metadata']['labels'])
-  const annotations = textsOf(pod['metadata']['annotations'])
+  const { labels: written, annotations: noted } = pod['metadata']
+  const labels = textsOf(written)
+  const annotations = textsOf(noted)
   if (![...Object.keys(labels), ...Object.keys(annotations)].some((key) => key.startsWith(`${apiGroup}/`)))
     return undefined
   const namespace = isRecord(metadata) && typeof metadata['namespace'] === 'string' ? metadata['namespace'] : undefined
-  return { namespace: namespace ?? DEFAULT_NAMESPACE, path, labels, annotations, spec: pod['spec'] }
+  const unquotedIn = (where: 'labels' | 'annotations', values: unknown) =>
+    Object.entries(isRecord(values) ? values : {})
+      .filter(([key, value]) => key.startsWith(`${apiGroup}/`) && isUnquoted(value))
+      .map(([key]) => [where, key] as const)
+  const unquoted = [...unquotedIn('labels', written), ...unquotedIn('annotations', noted)]
+  return { namespace: namespace ?? DEFAULT_NAMESPACE, path, labels, annotations, unquoted, spec: pod['spec'] }
 }
 
+const isUnquoted = (value: unknown): value is number | boolean =>
+  typeof value === 'number' || typeof value === 'boolean'
+
+/** Texts by name, and what was meant as one: it is judged as such beside that it has no quotes. */
 const textsOf = (value: unknown): Record<string, string> =>
-  isRecord(value)
-    ? (Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === 'string')) as Record<
-        string,
-        string
-      >)
-    : {}
+  Object.fromEntries(
+    Object.entries(isRecord(value) ? value : {}).flatMap(([key, text]) =>
+      typeof text === 'string' || isUnquoted(text) ? [[key, String(text)]] : [],
+    ),
+  )
