@@ -42,6 +42,7 @@ export function rewrite(document: Document, kind: string): string[] {
     document.set('apiVersion', version)
     changes.push(`apiVersion was ${String(before)}`)
   }
+  changes.push(...leaveOutExported(document))
   const spec = document.get('spec')
   if (!isMap(spec)) return changes
   for (const { path, from, to } of REVALUED.filter((one) => one.kind === kind)) {
@@ -54,6 +55,33 @@ export function rewrite(document: Document, kind: string): string[] {
   const workload = WORKLOAD_KINDS.find((one) => one === kind)
   if (workload !== undefined) changes.push(...leaveOut(spec, workload))
   return changes
+}
+
+/** Of metadata, what no person writes into a manifest: an API server refuses some of it, and a finalizer would stay for ever. */
+const OF_SERVERS = [
+  'creationTimestamp',
+  'deletionGracePeriodSeconds',
+  'deletionTimestamp',
+  'finalizers',
+  'generation',
+  'managedFields',
+  'ownerReferences',
+  'resourceVersion',
+  'selfLink',
+  'uid',
+]
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** Takes away what servers and controllers have added to an exported object; of a status, backends that were found stay. */
+function leaveOutExported(document: Document): string[] {
+  const backends: unknown = document.getIn(['status', 'discoveredBackends'])
+  const paths = [
+    ...OF_SERVERS.map((name) => ['metadata', name]),
+    ['metadata', 'annotations', LAST_APPLIED],
+    ...(backends === undefined ? [['status']] : []),
+  ].filter((path) => document.hasIn(path))
+  for (const path of paths) document.deleteIn(path)
+  return paths.map((path) => `${path.join('.')} is left out: nobody wrote it`)
 }
 
 const isOfOthers = (apiVersion: unknown): boolean => String(apiVersion).split('/')[0] !== DEFAULT_API_GROUP

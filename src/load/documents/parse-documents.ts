@@ -114,7 +114,7 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
   const sorted = sortDocument(value, reader.context.apiGroup)
   switch (sorted.is) {
     case 'ours':
-      return addOurs(reader, sorted.isOfOthers ? withPresets(value, sorted.kind) : value, prefix, sorted.kind)
+      return addOurs(reader, sorted.isOfOthers ? asTheyMean(value, sorted.kind) : value, prefix, sorted.kind)
     case 'registry':
       return addRegistry(reader, value, prefix)
     case 'callers':
@@ -201,8 +201,12 @@ function addOurs(
   }
 }
 
-/** A document of another group with what it means there without saying it. */
-function withPresets(value: Readonly<Record<string, unknown>>, kind: DocumentKind): typeof value {
+/**
+ * A document of another group with what it means there without saying it, and without what its controller says in `status`: an
+ * exported one has fields there that only that one knows. Only of a VirtualMCPServer are backends read that it has found.
+ */
+function asTheyMean({ status, ...written }: Readonly<Record<string, unknown>>, kind: DocumentKind): typeof written {
+  const value = kind === 'VirtualMCPServer' && status !== undefined ? { ...written, status } : written
   const field = kind === 'VirtualMCPServer' ? 'authServerConfig' : 'embeddedAuthServer'
   const { spec } = value
   if (!isRecord(spec) || spec[field] === undefined) return value

@@ -210,3 +210,38 @@ test('texts that kubectl reads as something else are in quotes, whatever form th
   expect(output).toContain('"no": "3_600"')
   expect(parseDocuments([{ path: 'a.yaml', text: output }]).warnings).toEqual([])
 })
+
+const EXPORTED = `apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPRemoteProxy
+metadata:
+  name: crm
+  uid: 1f3e
+  resourceVersion: "42"
+  creationTimestamp: "2026-01-01T00:00:00Z"
+  finalizers: [mcpremoteproxy.toolhive.stacklok.dev/finalizer]
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: "{}"
+    team: tools
+spec: {remoteUrl: "https://crm.example.com/mcp"}
+status: {phase: Ready, externalUrl: "http://crm", toolConfigHash: "", message: ok}
+---
+apiVersion: toolhive.stacklok.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: {name: none}
+spec: {type: unauthenticated}
+status: {referencingServers: [crm], workloadCount: 1}
+`
+
+test('an exported object loads whatever its controller says of it, and is converted to what people wrote', () => {
+  const texts = (text: string) => [{ path: 'a.yaml', text }]
+  expect(parseDocuments(texts(EXPORTED)).problems).toEqual([])
+  const { output, refused } = convert(texts(EXPORTED))
+  expect(refused).toEqual([])
+  const written = output.replace(/^#.*\n/gm, '')
+  expect(written).not.toMatch(/status|uid|resourceVersion|finalizers|last-applied/)
+  expect(written).toContain('team: tools')
+  expect(output).toContain('# status is left out')
+  // Of ours we know what it may say.
+  const ours = parseDocuments(texts(EXPORTED.replaceAll('toolhive.stacklok.dev/v1', 'extauth.dev/v1'))).problems
+  expect(ours.map(({ path: at }) => at)).toContain('status.phase')
+})
