@@ -24,7 +24,10 @@ async function startHolding(options: Parameters<typeof startListener>[2] = {}) {
   const listener = await startListener(
     sockets,
     (request, response) => {
-      if (request.url === '/slow') return void open.push(response)
+      if (request.url === '/slow') {
+        open.push(response)
+        return
+      }
       const digest = createHash('sha256')
       request.on('end', () => response.end(`[${digest.digest('hex')}]`))
       // Later than more of it has come than a request holds, so that its connection was paused for that.
