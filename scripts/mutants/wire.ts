@@ -79,6 +79,8 @@ export const WIRE: readonly Mutation[] = [
     ['test/wire/answers.test.ts'],
     [
       ['trailers are lines', 'checkTrailers(text)', ''],
+      ['nobody waits for the head of another protocol', 'if (!BEGINNING.startsWith(begun))', 'if (false)'],
+      ['nor for the end of a head with bare LFs', 'if (!canBecomeSection(held, from))', 'if (false)'],
       ['the end of a connection ends no other answer', 'if (this.#state !== UNTIL_CLOSE) return false', ''],
     ],
   ),

@@ -16,6 +16,11 @@ export const known = (cause: string, remedy: string, who?: Fault): Known => ({
   ...(who === undefined ? {} : { who }),
 })
 
+const CLOSED = known(
+  'the other side closed the connection before its answer was whole',
+  'Look at its log; where nothing of an answer came, does it want TLS, or a client certificate?',
+)
+
 /** By the code or kind of what is beneath: how a connection fails. */
 const BY_CODE: Readonly<Record<string, Known>> = {
   ECONNREFUSED: known('nothing listens at this host and port', 'Start the server, or correct host and port.'),
@@ -24,14 +29,8 @@ const BY_CODE: Readonly<Record<string, Known>> = {
     'Look at its log; is it the right port, and does it want TLS?',
   ),
   EPIPE: known('the other side closed the connection', 'Look at its log.'),
-  UND_ERR_SOCKET: known(
-    'the other side closed the connection before it answered',
-    'Look at its log; does it want TLS, or a client certificate?',
-  ),
-  WIRE_CLOSED: known(
-    'the other side closed the connection before it answered',
-    'Look at its log; does it want TLS, or a client certificate?',
-  ),
+  UND_ERR_SOCKET: CLOSED,
+  WIRE_CLOSED: CLOSED,
   WIRE_FIRST_BYTE: known('there is a connection, and no answer in time', 'Look at the load and the log of the server.'),
   WIRE_IDLE: known('it fell silent within its answer', 'Look at the load and the log of the server.'),
   WIRE_HEAD_TOO_LARGE: known('the headers of the answer are too large', 'Make the server send less.'),

@@ -2,9 +2,13 @@ import { type AnswerHead, readAnswerHead } from './answer-head.ts'
 import { ChunkReader } from './chunk-reader.ts'
 import { checkTrailers } from './trailers.ts'
 import { type Framing, framingOf } from './framing.ts'
-import { MAX_SECTION_BYTES, SectionReader } from './section-reader.ts'
+import { canBecomeSection, MAX_SECTION_BYTES, SectionReader } from './section-reader.ts'
+import { malformed } from './wire-error.ts'
 
 const NOTHING = Buffer.alloc(0)
+
+/** How a head begins. */
+const BEGINNING = 'HTTP/1.'
 
 const IDLE = 0
 const HEAD = 1
@@ -78,13 +82,27 @@ export class AnswerReader {
   }
 
   #readSection(bytes: Buffer, at: number): number {
+    const before = this.#sections.heldLength
     const text = this.#sections.read(bytes, at)
-    if (text === undefined) return bytes.length
+    if (text === undefined) {
+      this.#checkBegun(before)
+      return bytes.length
+    }
     const { next } = this.#sections
     this.#section(text)
     // An answer without a body ends with its head, wherever the bytes do.
     if (this.#state === LENGTH && this.#left === 0) this.#finish()
     return next
+  }
+
+  /** Nobody waits for the end of what has none. */
+  #checkBegun(from: number): void {
+    const { held } = this.#sections
+    if (this.#state === HEAD && from < BEGINNING.length) {
+      const begun = held.toString('latin1', 0, BEGINNING.length)
+      if (!BEGINNING.startsWith(begun)) throw malformed('no status line of HTTP/1.1')
+    }
+    if (!canBecomeSection(held, from)) throw malformed('a control character in the head')
   }
 
   #section(text: string): void {

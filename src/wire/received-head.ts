@@ -1,5 +1,6 @@
 import { checkSection, type Fields, readFields } from './fields.ts'
 import { requestFramingOf } from './framing.ts'
+import { canBecomeSection } from './section-reader.ts'
 import { WireError } from './wire-error.ts'
 
 /** The head of a request that is what the strict grammar takes. */
@@ -66,12 +67,6 @@ function readHead(text: string, bytes: Buffer, from: number): ReceivedHead | Str
   return { method, target, lines, fields, body: requestFramingOf(fields), keeps }
 }
 
-const TAB = 0x09
-const LF = 0x0a
-const CR = 0x0d
-const SPACE = 0x20
-const DEL = 0x7f
-
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 const BEGINNINGS = [...METHODS.map((method) => `${method} /`), 'CONNECT ']
 const LONGEST_BEGINNING = 9
@@ -85,12 +80,7 @@ export function canBecomeHead(held: Buffer, from: number): boolean {
     const begun = held.toString('latin1', 0, LONGEST_BEGINNING)
     if (!BEGINNINGS.some((beginning) => beginning.startsWith(begun) || begun.startsWith(beginning))) return false
   }
-  for (let at = Math.max(0, from - 1); at < held.length; at++) {
-    const byte = held[at] ?? 0
-    if (byte === LF ? held[at - 1] !== CR : byte === DEL || (byte < SPACE && byte !== TAB && byte !== CR)) return false
-    if (byte === CR && at + 1 < held.length && held[at + 1] !== LF) return false
-  }
-  return true
+  return canBecomeSection(held, from)
 }
 
 /** Undefined for what says anything else. */

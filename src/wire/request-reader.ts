@@ -47,12 +47,12 @@ export class RequestReader {
 
   /** Whether it is at the beginning of a head of which nothing has come. */
   get isBetween(): boolean {
-    return this.#state === HEAD && this.#heads.held.length === 0
+    return this.#state === HEAD && this.#heads.heldLength === 0
   }
 
   /** Whether it is within a head. */
   get isInHead(): boolean {
-    return this.#heads.held.length > 0
+    return this.#heads.heldLength > 0
   }
 
   /** Whether it is within a request whose head was told. */
@@ -97,7 +97,7 @@ export class RequestReader {
   }
 
   #readHead(bytes: Buffer, at: number): Unread | undefined {
-    const before = this.#heads.held.length
+    const before = this.#heads.heldLength
     let text: string | undefined
     try {
       text = this.#heads.read(bytes, at)

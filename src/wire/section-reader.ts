@@ -3,6 +3,12 @@ import { WireError } from './wire-error.ts'
 /** Bytes of a head, and of a trailer section. */
 export const MAX_SECTION_BYTES = 16 * 1024
 
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const DEL = 0x7f
+
 const SECTION_END = '\r\n\r\n'
 /** Room for a section of which a first piece has come; it doubles from there. */
 const FIRST_ROOM_BYTES = 1024
@@ -27,6 +33,11 @@ export class SectionReader {
   /** Bytes of a section that is not whole yet. */
   get held(): Buffer {
     return this.#held.subarray(0, this.#length)
+  }
+
+  /** How many they are. */
+  get heldLength(): number {
+    return this.#length
   }
 
   /**
@@ -70,6 +81,19 @@ export class SectionReader {
     this.#held.copy(room, 0, 0, this.#length)
     this.#held = room
   }
+}
+
+/**
+ * Whether what has come of a section can still become lines, so that nobody waits for the end of what has none: no control
+ * characters, and CR and LF only together. Looks at no byte before `from - 1`.
+ */
+export function canBecomeSection(held: Buffer, from: number): boolean {
+  for (let at = Math.max(0, from - 1); at < held.length; at++) {
+    const byte = held[at] ?? 0
+    if (byte === LF ? held[at - 1] !== CR : byte === DEL || (byte < SPACE && byte !== TAB && byte !== CR)) return false
+    if (byte === CR && at + 1 < held.length && held[at + 1] !== LF) return false
+  }
+  return true
 }
 
 const tooLarge = (): WireError => new WireError('WIRE_HEAD_TOO_LARGE', 'a head that is too large')

@@ -120,7 +120,7 @@ describe('a head', () => {
     expect(read(ofSize(MAX_SECTION_BYTES))).toMatchObject({ kind: 'whole' })
     expect(both(ofSize(MAX_SECTION_BYTES + 1))).toEqual(TOO_LARGE)
     expect(both(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(4000)}`)).toEqual(TOO_LARGE)
-    expect(both('x'.repeat(MAX_SECTION_BYTES + 4))).toEqual(TOO_LARGE)
+    expect(both(`HTTP/1.1 200 ${'x'.repeat(MAX_SECTION_BYTES)}`)).toEqual(TOO_LARGE)
   })
 
   it('keeps lines of one name apart, and names of `Object` are names', () => {
@@ -168,6 +168,20 @@ describe('chunks', () => {
   it('end with a bounded trailer section', () => {
     const text = `${head('200 OK', 'Transfer-Encoding: chunked')}0\r\n${'a: b\r\n'.repeat(3000)}\r\n`
     expect(both(text)).toEqual(TOO_LARGE)
+  })
+})
+
+describe('what can become no answer any more', () => {
+  it.each([
+    ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    ['TLS', '\x15\x03\x01\0\x02\x02\x16'],
+    ['nothing before the status line', '\r\n'],
+    ['bare LFs', 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok'],
+    ['a NUL', 'HTTP/1.1 200 OK\r\nA: \0'],
+    ['an interim answer and something else', `${head('100 Continue')}ok`],
+    ['a trailer with a bare LF', `${head('200 OK', 'Transfer-Encoding: chunked')}0\r\nA: b\nC`],
+  ])('is refused before its end: %s', (_name, text) => {
+    expect(both(text)).toEqual(MALFORMED)
   })
 })
 
