@@ -61,7 +61,7 @@ export const LOGIN_RULES: readonly Mutation[] = [
   {
     rule: 'what a manifest of the other group leaves out is off as it is there',
     file: 'src/load/documents/parse-documents.ts',
-    find: 'sorted.isOfOthers ? withPresets(value, sorted.kind) : value',
+    find: 'sorted.isOfOthers ? asTheyMean(value, sorted.kind) : value',
     replace: 'sorted.isOfOthers ? value : value',
     tests: WRITTEN,
   },

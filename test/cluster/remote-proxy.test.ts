@@ -136,24 +136,9 @@ test('drift is put back, an autoscaler is left alone, and what others own stays'
       selector: { 'app.kubernetes.io/instance': 'drifts' },
     })
   })
-  execFileSync('kubectl', [
-    '--kubeconfig',
-    cluster.plane.kubeconfigPath,
-    '-n',
-    SPACE,
-    'scale',
-    'deployment/drifts',
-    '--replicas=3',
-  ])
-  execFileSync('kubectl', [
-    '--kubeconfig',
-    cluster.plane.kubeconfigPath,
-    '-n',
-    SPACE,
-    'annotate',
-    'deployment/drifts',
-    'example.com/mine=yes',
-  ])
+  const where = ['--kubeconfig', cluster.plane.kubeconfigPath, '-n', SPACE]
+  execFileSync('kubectl', ['scale', 'deployment/drifts', '--replicas=3', ...where])
+  execFileSync('kubectl', ['annotate', 'deployment/drifts', 'example.com/mine=yes', ...where])
   await new Promise((resolve) => setTimeout(resolve, 1_500))
   const found = await deployment('drifts')
   expect(found.spec).toMatchObject({ replicas: 3 })

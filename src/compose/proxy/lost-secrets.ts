@@ -19,7 +19,7 @@ export async function lostSecrets(before: ResolvedProxy, next: ResolvedProxy, cl
   const serving = new Set(before.routes.map(({ name }) => name).filter((name) => !idle.has(name)))
   return lacking
     .filter(({ routes = [] }) => routes.some((name) => serving.has(name)))
-    .map((problem) => ({ ...problem, message: withoutConsequence(problem.message) }))
+    .map((problem) => Object.assign({}, problem, { message: withoutConsequence(problem.message) }))
 }
 
 /** What is said of a secret, without what would follow if it were in force. */
