@@ -145,6 +145,13 @@ export const OUTBOUND: readonly Mutation[] = [
     tests: ['test/http/response-policy.test.ts', 'test/forward/streams.test.ts'],
   },
   {
+    rule: 'an early answer over HTTP/2 arrives whole',
+    file: 'src/net/undici-gaps.ts',
+    find: "event === 'aborted' && isEnded ? false : ",
+    replace: '',
+    tests: ['test/forward/http2.test.ts'],
+  },
+  {
     rule: 'a reset is not the end of an answer',
     file: 'src/net/undici-gaps.ts',
     find: "if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED'",

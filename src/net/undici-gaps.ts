@@ -3,8 +3,8 @@ import type { ClientHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { errors } from './undici.ts'
 
-// What undici 8.12 gets wrong about answers, put right from outside (docs/adr/0031): an answer that was cut off must not
-// look whole, and an interim answer that nobody asked for is no error.
+// What undici 8.12 gets wrong about answers, put right from outside (docs/adr/0031, 0372): an answer that was cut off must not
+// look whole, one that is whole must not be cut off, and an interim answer that nobody asked for is no error.
 
 /** What a 100 is to our handlers: a 1xx without a meaning, which is passed over (RFC 9110 §15.2). */
 const MEANINGLESS_INTERIM = 199
@@ -28,7 +28,10 @@ export function correctConnection(socket: Socket): void {
   diagnostics.subscribe('undici:client:connected', onConnected)
 }
 
-/** From now on an HTTP/2 stream that is reset before its end fails, whatever the error code says (RFC 9113 §8.1). */
+/**
+ * From now on an HTTP/2 stream that is reset before its end fails, whatever the error code says, and none fails that is reset
+ * behind it (RFC 9113 §8.1).
+ */
 export function correctStreams(): void {
   if (isWatchingStreams) return
   isWatchingStreams = true
@@ -49,6 +52,11 @@ function onStream(message: unknown): void {
     process.nextTick(() => stream.destroy(new errors.InformationalError('HTTP/2: stream reset before its end')))
     return false
   }
+  const emit = stream.emit.bind(stream)
+  stream.emit = (event: string | symbol, ...args: unknown[]) =>
+    // Whoever has answered may do without the rest of the request (RFC 9113 §8.1). The pipe of its body would take that for a
+    // torn stream, and what nobody has read of the answer yet would be lost.
+    event === 'aborted' && isEnded ? false : emit(event, ...args)
   // undici may have let go of the stream by then.
   stream.on('error', () => undefined)
 }
