@@ -55,6 +55,9 @@ export const PARAMETER_HINTS: Readonly<Record<string, string>> = {
   include_deleted: 'include_deleted is true or false.',
 }
 
+/** Said where the address is one of the API and a name in it leads nowhere. */
+export const NOT_FOUND = 'There is no such registry, server or version.'
+
 const failure = (description: string) => ({
   description,
   content: { 'application/json': { schema: apiFailure } },
@@ -66,7 +69,7 @@ export const failureResponses = (isProtected: boolean) => ({
   ...(isProtected
     ? { 401: failure('The token is missing or not valid; WWW-Authenticate names the discovery document.') }
     : {}),
-  404: failure('There is no such registry, server or version.'),
+  404: failure(NOT_FOUND),
   503: failure('The data or an identity provider are not available now.'),
 })
 

@@ -19,7 +19,7 @@ import {
 } from '../core/index.ts'
 import { authorizationOf, authorize, challengeOf, pathOf, type AccessPolicy } from './access.ts'
 import { COMMON_HEADERS, failureBody, failureHeaders, JSON_TYPE } from './answer.ts'
-import { PARAMETER_HINTS } from './api-schema.ts'
+import { NOT_FOUND, PARAMETER_HINTS } from './api-schema.ts'
 import { createRequestLog } from './request-log.ts'
 import { addRoutes, type RouteOptions } from './routes.ts'
 import { apiSchemaIds, apiSchemas } from './server-json.ts'
@@ -58,7 +58,11 @@ function failureOf(error: FastifyError): Failure {
   return asFailure(error)
 }
 
-function hintOf(error: FastifyError): string | undefined {
+const isOfApi = ({ is404, routeOptions }: FastifyRequest): boolean =>
+  !is404 && routeOptions.url?.startsWith('/registry/') === true
+
+function hintOf(error: FastifyError, failure: Failure, request: FastifyRequest): string | undefined {
+  if (failure.code === 'not_found') return isOfApi(request) ? NOT_FOUND : undefined
   const name = error.validation?.[0]?.instancePath.split('/')[1]
   return name !== undefined && Object.hasOwn(PARAMETER_HINTS, name) ? PARAMETER_HINTS[name] : undefined
 }
@@ -126,7 +130,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     return reply
       .code(failure.status)
       .headers({ ...COMMON_HEADERS, ...failureHeaders(failure, challengeOf(access, failure)) })
-      .send(failureBody(failure, hintOf(error)))
+      .send(failureBody(failure, hintOf(error, failure, request)))
   }
 
   const app = Fastify({

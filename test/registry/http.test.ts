@@ -73,18 +73,26 @@ describe('the registry over HTTP', () => {
     }
   })
 
-  it.each([
-    '/registry/unknown/v0.1/servers',
-    '/registry/__proto__/v0.1/servers',
-    '/registry/default/v0.2/servers',
-    '/',
-    '/health',
-    '/metrics',
-  ])('answers 404 to %s', async (path) => {
-    const got = await get(server, path)
-    expect(got.status).toBe(404)
-    expect(got.json).toEqual({ error: 'not_found', error_description: 'Nothing is served at this address.' })
-  })
+  it.each(['/registry/unknown/v0.1/servers', '/registry/__proto__/v0.1/servers', `${SERVERS}/a%2Fb/versions/9`])(
+    'answers 404 to %s, and says that a name leads nowhere',
+    async (path) => {
+      const got = await get(server, path)
+      expect(got.status).toBe(404)
+      expect(got.json).toEqual({
+        error: 'not_found',
+        error_description: 'Nothing is served at this address. There is no such registry, server or version.',
+      })
+    },
+  )
+
+  it.each(['/registry/default/v0.2/servers', '/.well-known/nothing', '/', '/health', '/metrics'])(
+    'answers 404 to %s',
+    async (path) => {
+      const got = await get(server, path)
+      expect(got.status).toBe(404)
+      expect(got.json).toEqual({ error: 'not_found', error_description: 'Nothing is served at this address.' })
+    },
+  )
 
   it.each([
     ['no HTTP', 'nonsense\r\n\r\n', 400],
