@@ -134,7 +134,7 @@ describe('invalid_request, which is also said of a token that is no longer good 
 
   function open(agoSeconds: readonly number[]) {
     const made = rig()
-    const { current } = made.tokens
+    const current = made.tokens.current.bind(made.tokens)
     made.tokens.current = async (caller, provider, kind) => {
       const token = await current(caller, provider, kind)
       const count = made.tokens.refreshes.get('one') ?? 0
