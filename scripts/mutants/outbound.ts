@@ -149,7 +149,7 @@ export const OUTBOUND: readonly Mutation[] = [
     file: 'src/net/undici-gaps.ts',
     find: "event === 'aborted' && isEnded ? false : ",
     replace: '',
-    tests: ['test/forward/http2.test.ts'],
+    tests: ['test/net/early-answer.test.ts'],
   },
   {
     rule: 'a reset is not the end of an answer',
