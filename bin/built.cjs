@@ -8,21 +8,27 @@ exports.whatIs = function (file) {
 }
 
 /**
- * Whether dist/ below `root` was made of the sources as they are now (scripts/build.ts writes them down). A copy of a checkout, or
- * a branch that was left and come back to, has other times and the same content.
+ * The files that are others now than when dist/ below `root` was made of them (scripts/build.ts writes them down), by their names
+ * below it; undefined where nothing says what it was made of. A copy of a checkout, or a branch that was left and come back to,
+ * has other times and the same content.
  */
-exports.isMadeOfThese = function (root) {
+exports.changedSince = function (root) {
+  var files
   try {
-    var files = JSON.parse(fs.readFileSync(root + '/dist/sources.json', 'utf8'))
-    return Object.keys(files).every(function (name) {
-      var file = root + '/' + name
-      var made = files[name]
-      var now = fs.statSync(file)
-      return now.size === made[0] && (now.mtimeMs === made[1] || sumOf(file) === made[2])
-    })
+    files = JSON.parse(fs.readFileSync(root + '/dist/sources.json', 'utf8'))
   } catch (error) {
-    return false
+    return undefined
   }
+  return Object.keys(files).filter(function (name) {
+    var file = root + '/' + name
+    var made = files[name]
+    try {
+      var now = fs.statSync(file)
+      return now.size !== made[0] || (now.mtimeMs !== made[1] && sumOf(file) !== made[2])
+    } catch (error) {
+      return true
+    }
+  })
 }
 
 function sumOf(file) {

@@ -1,6 +1,6 @@
 'use strict'
-// Runs at the end of `npm ci`, in whatever Node is there: makes dist/, from which a checkout starts in half the time as long
-// as its sources stay as they are. Where it can't be made (no development dependencies, an old Node) the sources run.
+// Runs at the end of `npm ci`, in whatever Node is there: makes dist/, from which a checkout starts in half the time, its
+// edited sources aside. Where it can't be made (no development dependencies, an old Node) the sources run.
 var spawnSync = require('child_process').spawnSync
 var path = require('path')
 var version = require('./node-version.cjs')

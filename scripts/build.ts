@@ -1,7 +1,8 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { type InputOptions, type OutputChunk, rolldown, type RolldownOutput } from 'rolldown'
+import { ascii } from './ascii.ts'
 
 const { whatIs } = createRequire(import.meta.url)('../bin/built.cjs') as {
   readonly whatIs: (file: string) => readonly [size: number, mtimeMs: number, sum: string]
@@ -28,6 +29,10 @@ const BUNDLED: ReadonlySet<string> = new Set([
 const THREADS = ['compose/proxy/config-thread', 'registry/parse-worker']
 /** What is served as it is. */
 const PAGES = ['inspect/page']
+
+/** Makes what a checkout starts from while its sources are edited; an image and a package have no use for it. */
+const FORM = 'scripts/checkout'
+const hasForm = process.argv[2] === undefined && existsSync(path.join(root, FORM))
 
 /** The name of the package that a file or specifier belongs to; undefined for ours. */
 function packageOf(name: string): string | undefined {
@@ -65,20 +70,6 @@ async function loadedWith(name: string): Promise<ReadonlySet<string>> {
   for (const file of wanted)
     chunks.find(({ fileName }) => fileName === file)?.imports.forEach((next) => wanted.add(next))
   return new Set(chunks.filter(({ fileName }) => wanted.has(fileName)).flatMap(({ moduleIds }) => moduleIds))
-}
-
-/**
- * The same program in ASCII alone, because one other character makes V8 keep the whole file at two bytes a character. Throws
- * where an escape would say something else.
- */
-function ascii(code: string): string {
-  const odd = /(?:\\|String\.raw\s*`[^`]*)[^\p{ASCII}]/u.exec(code)
-  if (odd !== null) throw new Error(`${JSON.stringify(odd[0])} can't be written in ASCII`)
-  return code.replace(/[^\p{ASCII}]/gu, (character) =>
-    [...Array(character.length).keys()]
-      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
-      .join(''),
-  )
 }
 
 /** `together`: modules that go into one file, because finding each takes longer than what is not needed in it. */
@@ -123,12 +114,12 @@ function licences(chunks: readonly OutputChunk[]): string {
 
 /** Every file that this is made of: `bin/extauth.cjs` runs a checkout's dist/ while they are the same. */
 function sources(): Record<string, readonly [size: number, mtimeMs: number, sum: string]> {
-  const names = ['src', 'lab'].flatMap((name) =>
+  const names = ['src', 'lab', ...(hasForm ? [FORM] : [])].flatMap((name) =>
     readdirSync(path.join(root, name), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name))),
   )
-  const all = [...names, 'scripts/build.ts', 'package-lock.json']
+  const all = [...names, 'scripts/ascii.ts', 'scripts/build.ts', 'package-lock.json']
   return Object.fromEntries(all.map((name) => [name, whatIs(path.join(root, name))]))
 }
 
@@ -145,6 +136,12 @@ for (const name of PAGES)
     filter: (file) => !file.endsWith('.ts'),
   })
 writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), licences(chunks))
+if (hasForm) {
+  const { makeCheckoutForm } = await import('./checkout/make.ts')
+  await makeCheckoutForm(root, path.join(folder, 'checkout'), BUNDLED).catch((error: unknown) =>
+    process.stderr.write(`dist/checkout was not made, edited sources start as they are: ${(error as Error).message}\n`),
+  )
+}
 writeFileSync(path.join(folder, 'sources.json'), JSON.stringify(made))
 rmSync(target, { recursive: true, force: true })
 renameSync(folder, target)

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { TestProject } from 'vitest/node'
 
-const { isMadeOfThese } = createRequire(import.meta.url)('../../bin/built.cjs') as {
-  readonly isMadeOfThese: (root: string) => boolean
+const { changedSince } = createRequire(import.meta.url)('../../bin/built.cjs') as {
+  readonly changedSince: (root: string) => readonly string[] | undefined
 }
 const root = path.join(import.meta.dirname, '../..')
 
@@ -14,7 +14,11 @@ const root = path.join(import.meta.dirname, '../..')
  * one: making it takes longer than a few starts save.
  */
 export function setup({ vitest }: TestProject): void {
-  if (vitest.config.watch || process.argv.some((argument) => argument.endsWith('.test.ts')) || isMadeOfThese(root))
+  if (
+    vitest.config.watch ||
+    process.argv.some((argument) => argument.endsWith('.test.ts')) ||
+    changedSince(root)?.length === 0
+  )
     return
   execFileSync(process.execPath, [path.join(root, 'scripts/build.ts')], { stdio: ['ignore', 'ignore', 'inherit'] })
 }
