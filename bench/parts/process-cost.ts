@@ -86,7 +86,9 @@ export async function runProcessCost(
       },
     }
     const sources: Way = {
+      // The first start after an edit, each time.
       async start() {
+        edited.edit()
         return startProxyCommand({ backend, types: ['bearerToken'], launcher: edited.launcher })
       },
     }
