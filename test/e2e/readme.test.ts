@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { extauth, type Running } from './process.ts'
 import { freePort } from './run.ts'
 
@@ -183,6 +183,7 @@ describe("the lab's own commands", () => {
 
   it('say that ports are busy, and a second lab takes others', async () => {
     const second = extauth(['lab'], { cwd: ROOT })
+    onTestFinished(() => void second.process.kill('SIGTERM'))
     await expect.poll(() => second.stdout(), { timeout: 15_000 }).toContain('Stop with Ctrl-C')
     expect(second.stdout()).toMatch(/^Ports? .*8082.* (?:is|are) in use; this lab listens elsewhere\.$/m)
     const url = /^ {2}proxy +(\S+)$/m.exec(second.stdout())?.[1] ?? ''
