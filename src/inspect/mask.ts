@@ -20,7 +20,7 @@ const LOOKS =
 const SCHEMES = /\b(Bearer|Basic|DPoP)([ +]|%20)+[\w\-.~+/%]{6,}=*/gi
 /** What one of the two patterns needs to match at all; most texts have nothing of it, and a scheme mostly is masked already. */
 const MAY_LOOK =
-  /eyJ|A[KS]IA|gh[pousr]_|github_pat_|glpat-|xox|sk[-_]|rk_|AIza|ya29|PRIVATE KEY|(?:[Bb]earer|[Bb]asic|BEARER|BASIC|[Dd][Pp][Oo][Pp])(?! \[masked)/
+  /eyJ|A[KS]IA|gh[pousr]_|github_pat_|glpat-|xox|sk[-_]|rk_|AIza|ya29|PRIVATE KEY|(?:[Bb]earer|[Bb]asic|BEARER|BASIC|[Dd][Pp][Oo][Pp])(?! \[masked)[ +%]/
 /** Shorter texts hold nothing that is long enough to be one. */
 const MIN_LOOK = 11
 

@@ -8,22 +8,45 @@ const MAX_VALUE = 4096
 const MAX_LINES = 400
 
 /**
- * A head as it may be kept: names in lower case and values in turn, a line each, secret values masked, long ones cut. One
- * text, because hundreds of requests are kept, and what a head is made of would be kept with each of them.
+ * A head as it may be kept once it is searched as well (`searched`): names in lower case and values in turn, a line each,
+ * values that are secret by name masked, long ones cut. One text, because hundreds of requests are kept, and what a head is
+ * made of would be kept with each of them.
  */
-export function maskedHead(headers: readonly string[], texts: SecretTexts, owned: readonly string[] = NONE): string {
+export function unsearchedHead(
+  headers: readonly string[],
+  texts: SecretTexts,
+  owned: readonly string[] = NONE,
+): string {
   const length = Math.min(headers.length, 2 * MAX_LINES)
-  let head = ''
+  const lines: string[] = []
   for (let index = 0; index + 1 < length; index += 2) {
-    const raw = headers[index] ?? ''
     const value = headers[index + 1] ?? ''
-    const { name, kind } = headerKind(raw)
+    const { name, kind } = headerKind(headers[index] ?? '')
     const isPlain = kind === 'plain' && value.length <= MAX_VALUE && !owned.includes(name)
-    if (index > 0) head += '\n'
-    head += isPlain ? `${name}\n${value}` : `${name}\n${maskedValue(name, kind, value, texts, owned)}`
+    lines.push(name, isPlain ? value : maskedValue(name, kind, value, texts, owned))
   }
-  // Asked once for all of them: most heads hold nothing more.
-  return texts.maskIn(maskLooks(head))
+  return lines.join('\n')
+}
+
+/** In no encoding and in no escape: what stands before it and what stands after it are read for themselves. */
+const APART = '"\n"'
+
+/** What masks the texts of one request. */
+export interface Searched {
+  /** True when it is known already that nothing in a text is to be masked. */
+  isClean(text: string): boolean
+  /** The text without secrets and without what looks like one. */
+  mask(text: string): string
+}
+
+/** Looks through some texts of a request together: most hold nothing, and need not be looked at for themselves. */
+export function searched(parts: readonly string[], texts: SecretTexts): Searched {
+  const all = parts.join(APART)
+  const clean = maskLooks(all) === all && !texts.isIn(all) ? parts : NONE
+  return {
+    isClean: (text) => clean.includes(text),
+    mask: (text) => (clean.includes(text) ? text : texts.maskIn(maskLooks(text))),
+  }
 }
 
 const NONE: readonly string[] = []

@@ -1,7 +1,7 @@
 import { callerHash, explain, MASK, type Compared, type Explanation, type Sealed } from '../core/index.ts'
 import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
 import { maskLooks, maskQuery, maskTarget } from './mask.ts'
-import { maskedHead } from './masked-heads.ts'
+import { unsearchedHead, searched, type Searched } from './masked-heads.ts'
 import type { Attempt, CallerSeen, RequestRecord, Summary } from './record.ts'
 import { rpcSubjectOf, type RpcSubject } from '../mcp/index.ts'
 import type { SecretTexts } from './secret-texts.ts'
@@ -29,20 +29,23 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
   const texts = watched.texts()
   const owned = matchedTo?.route.ownedHeaders ?? []
   const caller = callerOf(watched, deps)
+  const heads = headsOf(watched, texts, owned)
+  const rpc = rpcOf(watched)
+  const mask = searched(partsOf(watched, heads, rpc), texts)
   return {
-    summary: summaryOf(watched, deps, texts),
+    summary: summaryOf(watched, deps, { texts, rpc, mask }),
     httpVersion: inbound?.request.httpVersion ?? '',
     peer: inbound?.peer ?? '',
-    received: maskedHead(inbound?.request.rawHeaders ?? [], texts, owned),
+    received: mask.mask(heads.received),
     dropped: [...watched.drops],
     caller,
     owned,
     targetOrigin: matchedTo?.route.target.origin,
-    attempts: watched.attempts.map((attempt) => attemptOf(attempt, texts, owned, deps)),
+    attempts: watched.attempts.map((attempt, at) => attemptOf(attempt, heads.attempts[at], { texts, mask }, deps)),
     decision: knownAs === undefined ? undefined : deps.decisionOf(watched.id),
     responded: answer && {
       status: answer.status,
-      head: withoutQuery(maskedHead(answer.headers, texts, owned), matchedTo === undefined),
+      head: withoutQuery(mask.mask(heads.responded), matchedTo === undefined),
     },
     marks: result === undefined ? { ...marks } : marks,
     detail: result?.failure?.detail && texts.maskIn(result.failure.detail),
@@ -50,6 +53,34 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     requestBody: deps.keepsBodies ? requestBodyOf(watched, texts, deps.room) : undefined,
     responseBody: result === undefined ? watched.responseCopy?.shown() : (watched.responseCopy?.end() ?? undefined),
   }
+}
+
+/** The heads of a request, without what is secret by name; `searched` masks what else is. */
+interface Heads {
+  readonly received: string
+  readonly attempts: readonly { readonly sent: string; readonly received: string }[]
+  readonly responded: string
+}
+
+function headsOf({ inbound, attempts, answer }: WatchedRequest, texts: SecretTexts, owned: readonly string[]): Heads {
+  const headOf = (headers: readonly string[] | undefined): string =>
+    headers === undefined ? '' : unsearchedHead(headers, texts, owned)
+  return {
+    received: headOf(inbound?.request.rawHeaders),
+    attempts: attempts.map(({ sealed, headers }) => ({ sent: headOf(sealed?.headers), received: headOf(headers) })),
+    responded: headOf(answer?.headers),
+  }
+}
+
+/** All that is to be searched in any case; a query that has a secret in it would only have the rest searched twice. */
+function partsOf({ inbound, attempts }: WatchedRequest, heads: Heads, rpc: RpcSubject | undefined): string[] {
+  const parts = [heads.received, heads.responded]
+  for (const { sent, received } of heads.attempts) parts.push(sent, received)
+  for (const path of [inbound?.request.url, ...attempts.map(({ sealed }) => sealed?.path)])
+    if (path?.includes('?') === false) parts.push(path)
+  if (rpc !== undefined) parts.push(rpc.method)
+  if (rpc?.name !== undefined) parts.push(rpc.name)
+  return parts
 }
 
 /** What a token says of itself is text from outside. */
@@ -64,16 +95,32 @@ function maskedWhy({ compared, ...why }: Explanation, texts: SecretTexts): Expla
   }
 }
 
+/** What masks, and what the request is about. */
+interface SummaryDeps extends Masks {
+  readonly rpc: RpcSubject | undefined
+}
+
+interface Masks {
+  readonly texts: SecretTexts
+  readonly mask: Searched
+}
+
+function summaryDepsOf(watched: WatchedRequest): SummaryDeps {
+  const texts = watched.texts()
+  return { texts, rpc: rpcOf(watched), mask: searched([], texts) }
+}
+
+const maskedTarget = (target: string, { texts, mask }: Masks): string =>
+  mask.isClean(target) ? target : maskTarget(texts.maskIn(target))
+
 /** The line of the list. */
 export function summaryOf(
   watched: WatchedRequest,
   { showClaims }: Pick<RecordDeps, 'showClaims'>,
-  texts: SecretTexts = watched.texts(),
+  { texts, rpc, mask }: SummaryDeps = summaryDepsOf(watched),
 ): Summary {
   const { inbound, matchedTo, knownAs, result, answer } = watched
   const caller = knownAs?.caller
-  const rpc = rpcOf(watched)
-  const shown = (text: string): string => texts.maskIn(maskLooks(text))
   const url = inbound?.request.url ?? ''
   const isEndpoint = matchedTo === undefined && answer !== undefined && answer.status !== 404
   return {
@@ -83,11 +130,14 @@ export function summaryOf(
     route: matchedTo?.route.name ?? '',
     type: matchedTo?.route.type ?? '',
     method: inbound?.method ?? '',
-    target: (matchedTo === undefined ? pathOnly(shown(url)) : maskTarget(texts.maskIn(url))).slice(0, MAX_TARGET),
+    target: (matchedTo === undefined ? pathOnly(mask.mask(url)) : maskedTarget(url, { texts, mask })).slice(
+      0,
+      MAX_TARGET,
+    ),
     // Written out: a record is made of each request, and spreading costs more than all else in here.
-    endpoint: isEndpoint ? pathOnly(shown(url)) : undefined,
-    rpcMethod: rpc && shown(rpc.method),
-    rpcName: rpc?.name === undefined ? undefined : shown(rpc.name),
+    endpoint: isEndpoint ? pathOnly(mask.mask(url)) : undefined,
+    rpcMethod: rpc && mask.mask(rpc.method),
+    rpcName: rpc?.name === undefined ? undefined : mask.mask(rpc.name),
     caller: callerHash(caller),
     subject: showClaims && caller?.kind === 'authenticated' ? caller.subject : undefined,
     status: result?.status ?? answer?.status ?? 0,
@@ -139,10 +189,11 @@ function callerOf({ knownAs }: WatchedRequest, { showClaims }: RecordDeps): Call
 
 function attemptOf(
   noted: NotedAttempt,
-  texts: SecretTexts,
-  owned: readonly string[],
+  heads: Heads['attempts'][number] | undefined,
+  masks: Masks,
   { signingOf }: RecordDeps,
 ): Attempt {
+  const { texts, mask } = masks
   const { armed, sealed, headers, status, again } = noted
   const { number, lookup, beganMs, armedMs, sealedMs, sendingMs, receivedMs } = noted
   return {
@@ -156,12 +207,12 @@ function attemptOf(
     credential: armed?.credential.kind,
     sent: sealed && {
       method: sealed.method,
-      target: maskTarget(texts.maskIn(sealed.path)),
-      head: maskedHead(sealed.headers, texts, owned),
+      target: maskedTarget(sealed.path, masks),
+      head: mask.mask(heads?.sent ?? ''),
       signing: armed?.credential.kind === 'aws' ? maskedSigning(signingOf(sealed), texts) : undefined,
     },
     received:
-      headers === undefined || status === undefined ? undefined : { status, head: maskedHead(headers, texts, owned) },
+      headers === undefined || status === undefined ? undefined : { status, head: mask.mask(heads?.received ?? '') },
     again: again && { reason: again.reason, status: 'status' in again ? again.status : undefined },
   }
 }

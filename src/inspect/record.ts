@@ -72,7 +72,7 @@ export interface CallerSeen {
   readonly claims?: object
 }
 
-/** A request as it is kept: masked, complete in itself. Heads are as `maskedHead` makes them. */
+/** A request as it is kept: masked, complete in itself. Heads are as `pairsOf` reads them. */
 export interface RequestRecord {
   readonly summary: Summary
   readonly httpVersion: string

@@ -1,12 +1,35 @@
 import { describe, expect, it } from 'vitest'
 import { headerKind } from '../../src/core/index.ts'
 import { maskBody, maskLooks, maskQuery, maskTarget } from '../../src/inspect/mask.ts'
-import { maskedHead, pairsOf } from '../../src/inspect/masked-heads.ts'
+import { pairsOf, searched, unsearchedHead } from '../../src/inspect/masked-heads.ts'
 import { addSecretHeaders, SecretTexts } from '../../src/inspect/secret-texts.ts'
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl'
 
-const maskedHeaders = (...given: Parameters<typeof maskedHead>): string[] => pairsOf(maskedHead(...given)).flat()
+function maskedHeaders(...given: Parameters<typeof unsearchedHead>): string[] {
+  const head = unsearchedHead(...given)
+  return pairsOf(searched([head], given[1]).mask(head)).flat()
+}
+
+describe('texts that are searched together', () => {
+  it('are each masked for what it has, and so is one that was not among them', () => {
+    const texts = new SecretTexts()
+    texts.add('opaque-token-1234')
+    const clean = searched(['/mcp', 'host\na', 'x\nb'], texts)
+    expect([clean.isClean('/mcp'), clean.isClean('x\nc')]).toEqual([true, false])
+    expect(['host\na', 'by opaque-token-1234', `by ${JWT}`].map((text) => clean.mask(text))).toEqual([
+      'host\na',
+      'by [masked]',
+      'by [masked]',
+    ])
+    for (const other of [`a ${JWT}`, 'opaque-token-1234', Buffer.from('an opaque-token-1234').toString('base64')]) {
+      const parts = ['/mcp', other, 'x\nb']
+      const some = searched(parts, texts)
+      expect(parts.map((text) => some.isClean(text))).toEqual([false, false, false])
+      expect(parts.map((text) => some.mask(text))).toEqual(['/mcp', expect.stringContaining('[masked]'), 'x\nb'])
+    }
+  })
+})
 
 describe('headers', () => {
   it.each([

@@ -1,5 +1,6 @@
-import { decodedRuns } from './encoded-runs.ts'
+import { decodedRuns, encodedRuns } from './encoded-runs.ts'
 import { folded } from './folded-bytes.ts'
+import { mayHold } from './run-hints.ts'
 import { type OnFound, PieceIndex } from './secret-pieces.ts'
 
 /** What stands where something was that nobody may see. */
@@ -25,8 +26,9 @@ export const secretSet = (texts: Iterable<string>): SecretSet =>
  * length of the text. For whatever keeps something that came from outside: page, log, traces, headers of answers.
  */
 export class SecretMask {
-  readonly #own = new Set<string>()
-  readonly #sets = new Set<SecretSet>()
+  /** Made when there is something for it: most requests have no secret of their own. */
+  #own: Set<string> | undefined
+  readonly #sets: SecretSet[] = []
   #ofOwn: SecretSet | undefined
   #longest = 0
 
@@ -37,7 +39,8 @@ export class SecretMask {
 
   /** One text; those of fewer than 6 characters are let be. */
   add(text: string): void {
-    if (text.length < MIN_WITHIN || this.#own.has(text)) return
+    if (text.length < MIN_WITHIN || this.#own?.has(text) === true) return
+    this.#own ??= new Set()
     this.#own.add(text)
     this.#longest = Math.max(this.#longest, text.length)
     this.#ofOwn = undefined
@@ -45,7 +48,7 @@ export class SecretMask {
 
   /** Texts that serve many requests; `longest` is the length of the longest of them. */
   addSet(set: SecretSet, longest: number): void {
-    this.#sets.add(set)
+    if (!this.#sets.includes(set)) this.#sets.push(set)
     this.#longest = Math.max(this.#longest, longest)
   }
 
@@ -67,12 +70,12 @@ export class SecretMask {
   }
 
   get #isEmpty(): boolean {
-    return this.#own.size === 0 && this.#sets.size === 0
+    return this.#own === undefined && this.#sets.length === 0
   }
 
   #find(bytes: Uint8Array, onFound: OnFound): void {
-    if (this.#own.size > 0) this.#ofOwn ??= secretSet(this.#own)
-    const sets = this.#ofOwn === undefined ? [...this.#sets] : [this.#ofOwn, ...this.#sets]
+    if (this.#own !== undefined) this.#ofOwn ??= secretSet(this.#own)
+    const sets = this.#ofOwn === undefined ? this.#sets : [this.#ofOwn, ...this.#sets]
     findIn(bytes, sets, onFound, MAX_DEPTH)
   }
 }
@@ -104,27 +107,37 @@ function findEncoded(text: Uint8Array, sets: readonly SecretSet[], onFound: OnFo
 
 function findInRuns(text: Uint8Array, sets: readonly SecretSet[], onFound: OnFound, depth: number): void {
   if (depth === 0) return
-  for (const decoded of decodedRuns(text, Math.min(...sets.map(({ shortest }) => shortest)))) {
-    const { bytes } = decoded
-    const onDecoded: OnFound = (from, to) => onFound(...decoded.placeOf(from, to))
-    for (const set of sets) set.find(bytes, onDecoded)
-    for (const [start, end] of textsIn(bytes))
-      findEncoded(bytes.subarray(start, end), sets, (from, to) => onDecoded(start + from, start + to), depth - 1)
+  for (const encoded of encodedRuns(text, Math.min(...sets.map(({ shortest }) => shortest)))) {
+    if (!mayHold(text, encoded, sets, OF_A_TEXT)) continue
+    for (const decoded of decodedRuns(text, encoded)) {
+      const { bytes } = decoded
+      const onDecoded: OnFound = (from, to) => onFound(...decoded.placeOf(from, to))
+      for (const set of sets) set.find(bytes, onDecoded)
+      for (const [start, end] of textsIn(bytes))
+        findEncoded(bytes.subarray(start, end), sets, (from, to) => onDecoded(start + from, start + to), depth - 1)
+    }
   }
 }
 
 /** Where texts begin and end in what was decoded, much of which was no encoding of anything. */
 function textsIn(bytes: Uint8Array): [number, number][] {
   const texts: [number, number][] = []
-  let start = 0
-  for (let index = 0; index <= bytes.length; index++) {
-    const byte = bytes[index] ?? 0
-    if ((byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d)) continue
-    if (index - start >= OF_A_TEXT) texts.push([start, index])
-    start = index + 1
+  // No text lies between two places so far apart: most bytes are not looked at.
+  for (let at = OF_A_TEXT - 1, before = 0; at < bytes.length; at += OF_A_TEXT) {
+    if (!isPrintable(bytes[at] ?? 0)) {
+      before = at + 1
+      continue
+    }
+    let start = at
+    while (start > before && isPrintable(bytes[start - 1] ?? 0)) start--
+    while (at < bytes.length && isPrintable(bytes[at] ?? 0)) at++
+    if (at - start >= OF_A_TEXT) texts.push([start, at])
+    before = at + 1
   }
   return texts
 }
+
+const isPrintable = (byte: number): boolean => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d)
 
 /** The text without the stretches that were found, whole characters each. */
 function without(bytes: Buffer, found: [number, number][]): string {

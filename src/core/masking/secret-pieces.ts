@@ -4,9 +4,15 @@ import { randomInt } from 'node:crypto'
 const PIECE = 12
 /** So many characters of plain words are a secret; fewer are what paths and names are made of (`bearer-token`). */
 const WORDS = 20
-/** What is looked at first, of each `STRIDE`th place: no piece lies between two of them. */
+/** What is looked at first, of each `STRIDE`th place: three bytes. No piece lies between two of them. */
+const QUANTUM = 3
+const STRIDE = PIECE - QUANTUM + 1
+/** Of bytes in threes, a piece holds so many in a row, wherever it begins. */
+export const QUANTA_OF_PIECE = 3
+/** Bits for each of them that are marked: one that is not is taken for one in so many. */
+const BITS_OF_MARK = 64
+/** The beginning of a short text. */
 const SAMPLE = 4
-const STRIDE = PIECE - SAMPLE + 1
 /** Many texts are looked at once, with little in them that looks alike: the table is made after so many looks without it. */
 const LOOKS_WITHOUT_TABLE = 64
 /** Nobody outside knows which texts meet in one place of the tables. */
@@ -19,29 +25,47 @@ export type OnFound = (from: number, to: number) => void
 export class PieceIndex {
   readonly #long: readonly Buffer[]
   readonly #texts: Buffer
-  readonly #filter: Uint8Array
+  /** A bit for each three bytes of the texts. */
+  readonly #marks: Uint8Array
   /** Where each piece stands, plus one; open addressing. Undefined until a text was found to have something. */
   #table: Uint32Array | undefined
   #looks = 0
   readonly #short: ShortTexts | undefined
   /** Fewest bytes that are worth looking at. */
   readonly shortest: number
+  readonly isAscii: boolean
 
   constructor(texts: readonly Buffer[]) {
     this.#long = texts.filter(({ length }) => length >= PIECE)
     const short = texts.filter((text) => text.length < PIECE || isFewWords(text, 0, text.length))
     this.#short = short.length === 0 ? undefined : new ShortTexts(short)
     this.shortest = Math.min(PIECE, ...texts.map(({ length }) => length))
+    this.isAscii = texts.every((text) => text.every((byte) => byte < 0x80))
     const [only] = this.#long
     this.#texts = only !== undefined && this.#long.length === 1 ? only : Buffer.concat(this.#long)
-    const size = 2 ** Math.ceil(Math.log2(8 * this.#texts.length + 16))
-    this.#filter = new Uint8Array(size)
-    let start = 0
-    for (const { length } of this.#long) {
-      for (let at = start; at <= start + length - SAMPLE; at++)
-        this.#filter[hashOfSample(this.#texts, at) & (size - 1)] = 1
-      start += length
-    }
+    const bits = 2 ** Math.ceil(Math.log2(BITS_OF_MARK * texts.reduce((sum, { length }) => sum + length, QUANTUM)))
+    this.#marks = new Uint8Array(bits / 8)
+    for (const text of texts)
+      for (let at = 0; at + QUANTUM <= text.length; at++) {
+        const bit = mixed(quantumAt(text, at) ^ SEED) & (bits - 1)
+        this.#marks[bit >> 3] = (this.#marks[bit >> 3] ?? 0) | (1 << (bit & 7))
+      }
+  }
+
+  /** True when a text has three bytes of its own that this number is, first byte highest; now and then of others. */
+  isMarked(quantum: number): boolean {
+    const bit = mixed(quantum ^ SEED) & (8 * this.#marks.length - 1)
+    return ((this.#marks[bit >> 3] ?? 0) & (1 << (bit & 7))) !== 0
+  }
+
+  /** Some are shorter than a piece. */
+  get hasShort(): boolean {
+    return this.shortest < PIECE
+  }
+
+  /** True when a text that is shorter than a piece has these three bytes. */
+  isInShort(quantum: number): boolean {
+    return this.#short?.quanta.has(quantum) === true
   }
 
   /** Finds what a text has of the texts: whole short ones, and pieces of the others, put together where they overlap. */
@@ -52,9 +76,8 @@ export class PieceIndex {
     const found = (): void => {
       if (to > 0 && !isFewWords(text, from, to)) onFound(from, to)
     }
-    for (let at = 0; at + SAMPLE <= text.length; at += STRIDE) {
-      if (this.#filter[hashOfSample(text, at) & (this.#filter.length - 1)] !== 1) continue
-      if (this.#table === undefined && !this.#hasSample(text, at)) continue
+    for (let at = 0; at + QUANTUM <= text.length; at += STRIDE) {
+      if (!this.#mayHave(text, at)) continue
       const end = Math.min(at, text.length - PIECE)
       for (let piece = Math.max(0, at - STRIDE + 1); piece <= end; piece++) {
         if (!this.#has(text, piece)) continue
@@ -66,10 +89,21 @@ export class PieceIndex {
     found()
   }
 
-  /** Whether the filter was right; true, too, once it has been asked often. */
-  #hasSample(text: Uint8Array, at: number): boolean {
+  /** Whether a piece may lie around a place: of what is looked at next to it, it has one as well. */
+  #mayHave(text: Uint8Array, at: number): boolean {
+    if (!this.#isMarkedAt(text, at)) return false
+    const before = this.#isMarkedAt(text, at - QUANTUM)
+    const after = this.#isMarkedAt(text, at + QUANTUM)
+    if ((!before && !after) || this.#table !== undefined) return before || after
+    // Whether the marks were right; true, too, once it has been asked often.
     this.#looks += 1
-    return this.#looks > LOOKS_WITHOUT_TABLE || this.#texts.indexOf(text.subarray(at, at + SAMPLE)) !== -1
+    if (this.#looks > LOOKS_WITHOUT_TABLE) return true
+    const has = (from: number): boolean => this.#texts.indexOf(text.subarray(from, from + 2 * QUANTUM)) !== -1
+    return (before && has(at - QUANTUM)) || (after && has(at))
+  }
+
+  #isMarkedAt(text: Uint8Array, at: number): boolean {
+    return at >= 0 && at + QUANTUM <= text.length && this.isMarked(quantumAt(text, at))
   }
 
   #makeTable(): Uint32Array {
@@ -119,11 +153,18 @@ function isFewWords(text: Uint8Array, from: number, to: number): boolean {
   return true
 }
 
+const TABLE = 4096
+
 const BETWEEN_WORDS = Buffer.from(' -_./')
 
 /** Shorter than a piece, or a few words: found only whole. However many there are, each place of a text is looked at once for each length. */
 class ShortTexts {
-  readonly #begin = new Uint8Array(4096)
+  /** All three bytes of those that are shorter than a piece. */
+  readonly quanta = new Set<number>()
+  readonly #begin = new Uint8Array(TABLE)
+  /** What is looked at first, of each `#stride`th place: each text has one of its beginnings marked there. */
+  readonly #marks = new Uint8Array(TABLE)
+  readonly #stride: number
   readonly #texts: ReadonlySet<string>
   /** Longest first: one text may begin as another. */
   readonly #lengths: readonly number[]
@@ -131,21 +172,39 @@ class ShortTexts {
   constructor(texts: readonly Buffer[]) {
     this.#texts = new Set(texts.map((text) => text.toString('latin1')))
     this.#lengths = [...new Set(texts.map(({ length }) => length))].sort((one, other) => other - one)
-    for (const text of texts) this.#begin[hashOfSample(text, 0) & (this.#begin.length - 1)] = 1
+    this.#stride = (this.#lengths.at(-1) ?? SAMPLE) - SAMPLE + 1
+    for (const text of texts) {
+      if (text.length < PIECE) for (let at = 0; at + QUANTUM <= text.length; at++) this.quanta.add(quantumAt(text, at))
+      this.#begin[hashOfSample(text, 0) & (TABLE - 1)] = 1
+      for (let at = 0; at < this.#stride; at++) this.#marks[hashOfSample(text, at) & (TABLE - 1)] = 1
+    }
   }
 
   find(text: Uint8Array, onFound: OnFound): void {
     if (this.#texts.size === 0) return
-    const buffer = Buffer.from(text.buffer, text.byteOffset, text.length)
-    for (let at = 0; at + SAMPLE <= text.length; at++) {
-      if (this.#begin[hashOfSample(text, at) & (this.#begin.length - 1)] !== 1) continue
-      const length = this.#lengths.find((one) => this.#texts.has(buffer.toString('latin1', at, at + one)))
-      if (length === undefined) continue
-      onFound(at, at + length)
-      at += length - 1
+    let end = 0
+    for (let at = this.#stride - 1; at + SAMPLE <= text.length; at += this.#stride) {
+      if (this.#marks[hashOfSample(text, at) & (TABLE - 1)] !== 1) continue
+      for (let begin = Math.max(end, at - this.#stride + 1); begin <= at; begin++) {
+        const length = this.#lengthAt(text, begin)
+        if (length === 0) continue
+        end = begin + length
+        onFound(begin, end)
+        break
+      }
     }
   }
+
+  /** Length of the longest of them that stands there; 0 for none. */
+  #lengthAt(text: Uint8Array, at: number): number {
+    if (this.#begin[hashOfSample(text, at) & (TABLE - 1)] !== 1) return 0
+    const buffer = Buffer.from(text.buffer, text.byteOffset, text.length)
+    return this.#lengths.find((one) => this.#texts.has(buffer.toString('latin1', at, at + one))) ?? 0
+  }
 }
+
+const quantumAt = (bytes: Uint8Array, at: number): number =>
+  ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0)
 
 const word = (bytes: Uint8Array, at: number): number =>
   (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)
