@@ -127,6 +127,8 @@ export const COMMANDS: readonly Mutation[] = [
     find: "if (output.trim() === '')",
     replace: 'if (output === undefined)',
     tests: ['test/cli/convert.test.ts'],
+  },
+  {
     rule: 'an edited checkout starts by the sources where a name is missing',
     file: 'scripts/checkout/links.ts',
     find: 'if (!given?.has(name)) return',
