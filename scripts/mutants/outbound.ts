@@ -5,6 +5,13 @@ const signing = ['test/apply']
 /** How a credential gets onto a request, and what comes back: `apply`, `secrets`, `forward`. */
 export const OUTBOUND: readonly Mutation[] = [
   {
+    rule: 'an upgraded connection whose client has gone in a drain waits for no backend',
+    file: 'src/forward/upgrade.ts',
+    find: "client.once('close', () => socket.destroy())",
+    replace: "client.once('close', () => undefined)",
+    tests: ['test/proxy/upgrade.test.ts'],
+  },
+  {
     rule: 'traces of a route go to its own receiver only',
     file: 'src/telemetry/telemetry.ts',
     find: '(route === undefined ? undefined : ofRoutes.get(route)) ?? own',

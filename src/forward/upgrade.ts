@@ -67,6 +67,8 @@ export class UpgradeRelay extends Relay {
     this.inbound.onStream(() => {
       client.end()
       socket.end()
+      // Whatever this backend says from then on is for nobody, and it may never end.
+      client.once('close', () => socket.destroy())
     })
     void join(client, socket).then(() => this.settle(HTTP_SWITCHING, false))
   }

@@ -75,5 +75,6 @@ describe('upgraded connections', () => {
     await client.until(/hello;/)
     await proxy.drain(60_000)
     expect(await client.ended).toBe('end')
+    await vi.waitFor(() => expect(proxy.log.lines.join()).toContain('"status":101'))
   })
 })
