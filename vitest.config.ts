@@ -15,8 +15,8 @@ const overBothWays = ['test/listen/**/*.test.ts', 'test/proxy/**/*.test.ts']
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Three more than there are cores where this is decided: most tests wait for other processes and for the kernel.
-    maxWorkers: 5,
+    // Two more than there are cores where this is decided: most tests wait for other processes and for the kernel.
+    maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     allowOnly: false,
