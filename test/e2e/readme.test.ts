@@ -101,7 +101,8 @@ describe("the README's tour, run word for word against npm start's lab", () => {
     async (_name, script, mustFail, at) => {
       const { code, stdout, stderr } = await bash(script.startsWith('token=') ? script : `${terminal}\n${script}`)
       printed[at] = stdout
-      expect({ failed: code !== 0, stderr }).toMatchObject({ failed: mustFail })
+      const wrong = mustFail ? [] : (stdout.match(/^.*✗.*\n.*/gm) ?? [])
+      expect({ failed: code !== 0, stderr, wrong }).toMatchObject({ failed: mustFail, wrong: [] })
       expect(stdout).not.toBe('')
     },
     60_000,
