@@ -114,8 +114,10 @@ describe('a changed registry file', () => {
     configure({ default: 'one.json', more: 'two.json' })
     await running.reload()
     const loads = log.lines.filter((line) => line.includes('registry data loaded'))
-    // At the start and in the second part of a reload, which looks at everything; not because the file has changed.
-    expect(loads.filter((line) => line.includes('"default"')).length).toBeLessThanOrEqual(2)
+    // At the start and in the second part of each reload, which looks at everything; not because the file has changed. The
+    // watch of the file may have reloaded it as well.
+    const looks = 1 + said('configuration reloaded')
+    expect(loads.filter((line) => line.includes('"default"')).length).toBeLessThanOrEqual(looks)
     expect(idsOf(await list(running, 'more'))).toEqual(['a/two 1'])
   })
 })

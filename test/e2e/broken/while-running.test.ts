@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -120,7 +120,11 @@ describe('a registry', () => {
   it('says at its start and at a reload what is wrong with the files that it names, and where', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'extauth-registry-'))
     sockets.closing({ close: () => rm(folder, { recursive: true }) })
-    const put = (name: string, text: string) => writeFile(path.join(folder, name), text)
+    // Whole at once, as those do who write files that are read meanwhile.
+    const put = async (name: string, text: string) => {
+      await writeFile(path.join(folder, `${name}.new`), text)
+      await rename(path.join(folder, `${name}.new`), path.join(folder, name))
+    }
     const file = (more: string, data = 'servers.json'): string =>
       `auth: { mode: oauth, oauth: { resourceUrl: "https://r", providers: [{ name: p, issuerUrl: "https://127.0.0.1:1", audience: a${more} }] } }\nregistries:\n- name: default\n  source: { file: ${data} }\n`
     await put('servers.json', '{"servers":[]}')
