@@ -3,17 +3,7 @@ import { SecretMask, secretSet } from '../../src/core/index.ts'
 import { encodedRuns } from '../../src/core/masking/encoded-runs.ts'
 import { folded } from '../../src/core/masking/folded-bytes.ts'
 import { mayHold } from '../../src/core/masking/run-hints.ts'
-
-/** A small generator that gives the same numbers each time (mulberry32). */
-function seeded(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
-}
+import { seeded } from '../support/seeded.ts'
 
 const SIXTY_FOUR = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 

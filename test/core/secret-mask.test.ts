@@ -2,17 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { MASK, SecretMask } from '../../src/core/index.ts'
 import { BODY_BYTES, BodyCopy } from '../../src/inspect/body-copy.ts'
 import { SecretTexts } from '../../src/inspect/secret-texts.ts'
-
-/** A small generator that gives the same numbers each time (mulberry32). */
-function seeded(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
-}
+import { seeded } from '../support/seeded.ts'
 
 const TOKEN68 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/'
 const PRINTABLE = Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index)).join('')

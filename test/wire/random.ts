@@ -1,19 +1,12 @@
+import { seeded } from '../support/seeded.ts'
+
 /** A source of chance that gives the same each time for a seed. */
 export class Chance {
-  #state: number
+  /** 0 ≤ n < `below`. */
+  readonly below: (below: number) => number
 
   constructor(seed: number) {
-    this.#state = seed >>> 0
-  }
-
-  /** 0 ≤ n < `below`. */
-  below(below: number): number {
-    // mulberry32
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0
-    let mixed = this.#state
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+    this.below = seeded(seed)
   }
 
   one<T>(of: readonly T[]): T {
