@@ -8,7 +8,7 @@ export interface Running {
   readonly process: ChildProcess
   readonly stdout: () => string
   readonly stderr: () => string
-  /** The next (or an earlier) log line with this message, parsed. */
+  /** The latest log line with this message, parsed; waits for the first. */
   line(message: string): Promise<Record<string, unknown>>
   /** Exit code, when it has ended. */
   readonly ended: Promise<number | null>
@@ -38,23 +38,22 @@ export function spawnExtauth(args: readonly string[], stdio: StdioOptions, optio
 /** Starts `extauth` with these arguments and reads what it prints. */
 export function extauth(args: readonly string[], options: ProcessOptions = {}): Running {
   const child = spawnExtauth(args, ['ignore', 'pipe', 'pipe'], options)
-  let [stdout, stderr] = ['', '']
+  let [stdout, stderr, unread] = ['', '', '']
+  const latest = new Map<unknown, Record<string, unknown>>()
   const listeners = new Set<() => void>()
-  child.stdout?.on('data', (chunk: Buffer) => {
-    stdout += chunk.toString()
-    for (const listener of listeners) listener()
-  })
-  child.stderr?.on('data', (chunk: Buffer) => {
-    stderr += chunk.toString()
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => void (stdout += text))
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk
+    const lines = (unread + chunk).split('\n')
+    unread = lines.pop() ?? ''
+    for (const text of lines) {
+      if (!text.startsWith('{') || !text.endsWith('}')) continue
+      const line = JSON.parse(text) as Record<string, unknown>
+      latest.set(line['msg'], line)
+    }
     for (const listener of listeners) listener()
   })
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
-  const find = (message: string): Record<string, unknown> | undefined =>
-    stderr
-      .split('\n')
-      .filter((line) => line.startsWith('{') && line.endsWith('}'))
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .findLast((line) => line['msg'] === message)
   return {
     process: child,
     stdout: () => stdout,
@@ -62,8 +61,10 @@ export function extauth(args: readonly string[], options: ProcessOptions = {}): 
     line: (message) =>
       new Promise((resolve, reject) => {
         const look = (): void => {
-          const found = find(message)
-          if (found !== undefined) resolve(found)
+          const found = latest.get(message)
+          if (found === undefined) return
+          listeners.delete(look)
+          resolve(found)
         }
         listeners.add(look)
         look()
