@@ -21,3 +21,15 @@ export const LAB_PORTS: LabPorts = {
   workspace: 8086,
   metadata: 8087,
 }
+
+/** Which option of `extauth lab` moves which port. */
+export const LAB_PORT_OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
+  proxy: 'port',
+  admin: 'admin-port',
+  identity: 'idp-port',
+  identityTls: 'idp-tls-port',
+  backend: 'backend-port',
+  sts: 'sts-port',
+  workspace: 'workspace-port',
+  metadata: 'metadata-port',
+}

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { EXIT, UsageError } from '../../src/compose/index.ts'
 import type { Lab, LabReplicas } from './lab-compose.ts'
-import { LAB_PORTS, type LabPorts } from './lab-ports.ts'
+import { LAB_PORT_OPTIONS, LAB_PORTS, type LabPorts } from './lab-ports.ts'
 import { findRedisServer, REDIS_MISSING } from './lab-replicas.ts'
 import {
   inspectorOf,
@@ -61,18 +61,6 @@ export const LAB_SPEC: CommandSpec = {
     '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself; see\ntheir --help.\n\nExit codes: 0 stopped on request, 1 a port is in use or the lab cannot start, 2 usage.',
 }
 
-/** Which option moves which port. */
-const OPTIONS: Readonly<Record<keyof LabPorts, string>> = {
-  proxy: 'port',
-  admin: 'admin-port',
-  identity: 'idp-port',
-  identityTls: 'idp-tls-port',
-  backend: 'backend-port',
-  sts: 'sts-port',
-  workspace: 'workspace-port',
-  metadata: 'metadata-port',
-}
-
 /** `extauth lab`: runs until it is asked to stop. */
 export const runLab = loggedCommand(LAB_SPEC, 'warn', async ({ options, io, log }) => {
   const count = Number(options.text('replicas') ?? '1')
@@ -128,14 +116,14 @@ function elsewhere(busy: readonly number[]): string {
 async function choosePorts(options: Parsed): Promise<{ readonly ports: LabPorts; readonly busy: readonly number[] }> {
   const busy: number[] = []
   const choose = async (which: keyof LabPorts): Promise<[string, number]> => {
-    const text = options.text(OPTIONS[which])
+    const text = options.text(LAB_PORT_OPTIONS[which])
     if (text !== undefined) return [which, Number(text)]
     const usual = LAB_PORTS[which]
     if (await isFree(usual)) return [which, usual]
     busy.push(usual)
     return [which, 0]
   }
-  const chosen = await Promise.all((Object.keys(OPTIONS) as (keyof LabPorts)[]).map(choose))
+  const chosen = await Promise.all((Object.keys(LAB_PORT_OPTIONS) as (keyof LabPorts)[]).map(choose))
   return { ports: Object.fromEntries(chosen) as unknown as LabPorts, busy: busy.toSorted((a, b) => a - b) }
 }
 
@@ -156,7 +144,7 @@ function busyPort(error: unknown): number | undefined {
 }
 
 function busyMessage(busy: number, options: Parsed): string {
-  const names = [...Object.values(OPTIONS), ...REPLICA_OPTIONS]
+  const names = [...Object.values(LAB_PORT_OPTIONS), ...REPLICA_OPTIONS]
   const option = names.find((name) => options.list(name).some((text) => Number(text) === busy)) ?? 'port'
   return `port ${busy} is in use. Choose another one with --${option} PORT, or any free one with --${option} 0.`
 }

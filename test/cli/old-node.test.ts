@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { ANY_LAB_PORT } from '../support/lab-ports.ts'
 
 const BIN = path.join(import.meta.dirname, '../../bin')
 const directory = mkdtempSync(path.join(tmpdir(), 'extauth-old-node-'))
@@ -35,8 +36,7 @@ function start(preload: string, script: string, ...args: string[]) {
 
 /** A lab under an old Node, which serves and keeps a copy of its configuration as long as it does. */
 async function lab() {
-  const ports = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
-  const running = start(OLD, 'extauth.cjs', 'lab', ...ports.flatMap((name) => [`--${name}`, '0']))
+  const running = start(OLD, 'extauth.cjs', 'lab', ...ANY_LAB_PORT)
   await expect.poll(() => running.output.stdout, { timeout: 15_000 }).toContain('Stop with Ctrl-C')
   const config = /^ {2}config +(\S+)/m.exec(running.output.stdout)?.[1] ?? ''
   expect(existsSync(config)).toBe(true)

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { INITIALIZE, post } from '../e2e/lab.ts'
 import { halfServer, HOLD_MS } from '../e2e/stopping/held.ts'
 import { createSockets } from '../support/sockets.ts'
+import { ANY_LAB_PORT } from '../support/lab-ports.ts'
 import { type BuiltProgram, buildProgram } from './built-program.ts'
 
 // The form that packages and images have: each command does its job once.
@@ -18,7 +19,6 @@ afterAll(() => {
 const sockets = createSockets()
 
 const WAIT = { timeout: 60_000, interval: 50 }
-const FREE = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
 const portOf = (url: string): string => new URL(url).port
 const status = async (url: string, token?: string): Promise<number> =>
   (await post(url, INITIALIZE, token === undefined ? {} : { authorization: `Bearer ${token}` })).status
@@ -103,7 +103,7 @@ describe('the built program', { timeout: 120_000 }, () => {
   })
 
   it('extauth lab serves every type, logs in, shows its inspector, and extauth stdio carries messages there', async () => {
-    const lab = program.start(['lab', ...FREE.flatMap((name) => [`--${name}`, '0'])])
+    const lab = program.start(['lab', ...ANY_LAB_PORT])
     await expect.poll(() => lab.printed(), WAIT).toContain('Stop with Ctrl-C')
     const address = (name: string): string =>
       new RegExp(`^  ${name} +(http://\\S+)`, 'm').exec(lab.printed())?.[1] ?? 'http://none'

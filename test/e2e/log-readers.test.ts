@@ -5,6 +5,7 @@ import { Agent, request } from 'undici'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { spawnExtauth } from './process.ts'
 import { authConfig, configFolder, freePort, proxyConfig } from './run.ts'
+import { LAB_PORT_NAMES } from '../support/lab-ports.ts'
 
 const PATIENCE_MS = 60_000
 const cleanups: (() => unknown)[] = []
@@ -50,17 +51,8 @@ async function registry(): Promise<Server> {
 }
 
 async function lab(): Promise<Server> {
-  const names = [
-    'port',
-    'admin-port',
-    'idp-port',
-    'idp-tls-port',
-    'backend-port',
-    'sts-port',
-    'workspace-port',
-  ] as const
   const ports = new Map<string, number>()
-  for (const name of names) ports.set(name, await freePort())
+  for (const name of LAB_PORT_NAMES) ports.set(name, await freePort())
   const args = ['lab', '--log-level', 'info', ...[...ports].flatMap(([name, port]) => [`--${name}`, String(port)])]
   return { args, url: `http://127.0.0.1:${ports.get('port')}`, ops: `http://127.0.0.1:${ports.get('admin-port')}` }
 }

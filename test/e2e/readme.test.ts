@@ -37,12 +37,20 @@ const PORTS = {
   'workspace-port': 8086,
   'metadata-port': 8087,
 }
-/** Port in the README → port here: the same, unless something else on this machine has one of them. */
+/** Port in the README → port here: the same, unless something else on this machine keeps one of them. */
 const ports = new Map<number, number>(Object.values(PORTS).map((port) => [port, port]))
 
 async function choosePorts(): Promise<string[]> {
-  const taken = await Promise.all([...ports.keys()].map((port) => isTaken(port)))
-  if (!taken.includes(true)) return []
+  const areFree = async () => (await Promise.all([...ports.keys()].map((port) => isTaken(port)))).every((is) => !is)
+  // Another test's program may have one for a moment.
+  const waited = vi.waitFor(async () => expect(await areFree()).toBe(true), { timeout: 10_000, interval: 200 })
+  if (
+    await waited.then(
+      () => true,
+      () => false,
+    )
+  )
+    return []
   for (const port of ports.keys()) ports.set(port, await freePort())
   return Object.entries(PORTS).flatMap(([option, port]) => [`--${option}`, String(ports.get(port))])
 }

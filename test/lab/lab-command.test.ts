@@ -7,13 +7,12 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { freePort, LAB_REDIS_RULES } from '../../lab/index.ts'
+import { ANY_LAB_PORT } from '../support/lab-ports.ts'
 import { APPLICATION_RULES } from '../support/redis/acl.ts'
 import { redisServer } from '../support/redis/binaries.ts'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 const BIN = path.join(ROOT, 'bin/extauth.cjs')
-const PORTS = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
-const ANY_PORT = PORTS.flatMap((name) => [`--${name}`, '0'])
 
 function start(argv: readonly string[], env: NodeJS.ProcessEnv = process.env) {
   const child = spawn(process.execPath, [BIN, 'lab', ...argv], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -27,7 +26,7 @@ describe('extauth lab', () => {
   let lab: ReturnType<typeof start>
 
   beforeAll(async () => {
-    lab = start(ANY_PORT)
+    lab = start(ANY_LAB_PORT)
     await untilPrinted(lab.child, () => lab.output.stdout.includes('Stop with Ctrl-C'))
   })
   afterAll(() => void lab.child.kill('SIGKILL'))
@@ -63,7 +62,7 @@ describe('extauth lab --replicas 2', () => {
     const ports = await Promise.all(names.map(() => freePort()))
     const chosen = names.map((name, index) => `--${name}=${ports[index]}`)
     const env = { ...process.env, PATH: `${process.env['PATH']}:${folder}` }
-    const lab = start([...ANY_PORT, '--replicas', '2', ...chosen], env)
+    const lab = start([...ANY_LAB_PORT, '--replicas', '2', ...chosen], env)
     try {
       await untilPrinted(lab.child, () => lab.output.stdout.includes('Stop with Ctrl-C'))
       for (const port of ports) expect(lab.output.stdout).toContain(`127.0.0.1:${port}\n`)
@@ -95,13 +94,13 @@ describe('extauth lab --replicas 2', () => {
   ])('%j is refused: a port of what does not run', async (argv, message) => {
     const folder = path.dirname(await redisServer())
     const env = { ...process.env, PATH: `${process.env['PATH']}:${folder}` }
-    const { output, ended } = start([...ANY_PORT, ...argv], env)
+    const { output, ended } = start([...ANY_LAB_PORT, ...argv], env)
     expect((await ended)[0]).toBe(2)
     expect(output.stderr).toContain(message)
   })
 
   test('says what to install where there is no Redis', async () => {
-    const { output, ended } = start([...ANY_PORT, '--replicas', '2'], { ...process.env, PATH: path.dirname(BIN) })
+    const { output, ended } = start([...ANY_LAB_PORT, '--replicas', '2'], { ...process.env, PATH: path.dirname(BIN) })
     expect((await ended)[0]).toBe(1)
     expect(output.stderr).toContain('redis-server is not on the PATH')
     expect(output.stderr).toContain('apt-get install redis-server redis-sentinel')
@@ -129,7 +128,7 @@ describe('extauth lab that cannot start', () => {
     taken.listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
-    const { output, ended } = start([...ANY_PORT, option, String(port)])
+    const { output, ended } = start([...ANY_LAB_PORT, option, String(port)])
     expect((await ended)[0]).toBe(1)
     expect(output.stderr).toBe(
       `extauth lab: port ${port} is in use. Choose another one with ${option} PORT, or any free one with ${option} 0.\n`,

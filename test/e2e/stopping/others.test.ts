@@ -6,12 +6,11 @@ import { createSockets } from '../../support/sockets.ts'
 import { extauth } from '../process.ts'
 import { INITIALIZE, post } from '../lab.ts'
 import { freePort } from '../run.ts'
+import { ANY_LAB_PORT } from '../../support/lab-ports.ts'
 import { startWith } from './held.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
-
-const LAB_PORTS = ['port', 'admin-port', 'idp-port', 'idp-tls-port', 'backend-port', 'sts-port', 'workspace-port']
 
 const wait = (id: number, ms: number) => ({
   jsonrpc: '2.0',
@@ -22,7 +21,7 @@ const wait = (id: number, ms: number) => ({
 
 describe('extauth lab, asked to stop', () => {
   it('gives a running call its second, cleans up after itself, and exits with 0', async () => {
-    const lab = await startWith(sockets, {}, ['lab', ...LAB_PORTS.flatMap((name) => [`--${name}`, '0'])])
+    const lab = await startWith(sockets, {}, ['lab', ...ANY_LAB_PORT])
     await expect.poll(lab.stdout, { timeout: 30_000 }).toContain('Stop with Ctrl-C')
     const address = (name: string): string => new RegExp(`^  ${name} +(\\S+)`, 'm').exec(lab.stdout())?.[1] ?? ''
     const config = address('config')
