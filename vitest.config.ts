@@ -15,7 +15,7 @@ const overBothWays = ['test/listen/**/*.test.ts', 'test/proxy/**/*.test.ts']
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Two more than there are cores where this is decided: a file has pauses.
+    // Two more than there are cores where this is decided: files wait for other processes and for the kernel now and then.
     maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 30_000,
@@ -32,9 +32,6 @@ export default defineConfig({
           exclude: ['test/fixtures/**', 'test/cluster/**', 'node_modules/**', ...together, ...OWN_WORKER],
           isolate: false,
           globalSetup: 'test/support/fresh-program.ts',
-          // These wait for other processes most of the time.
-          maxWorkers: 6,
-          sequence: { groupOrder: 1 },
         },
       },
       { extends: true, test: { name: 'alone', include: [...OWN_WORKER] } },

@@ -112,12 +112,18 @@ function elsewhere(busy: readonly number[]): string {
   return `${word} ${busy.join(', ')} ${verb} in use; this lab listens elsewhere.\n\n`
 }
 
-/** The ports that were asked for; of the usual ones those that are free, and any free one for each that is not. */
+/**
+ * The ports that were asked for; of the usual ones those that are free, and any free one for each that is not. Throws
+ * `CommandFailed` where one that was asked for is taken: before anything is loaded or started.
+ */
 async function choosePorts(options: Parsed): Promise<{ readonly ports: LabPorts; readonly busy: readonly number[] }> {
   const busy: number[] = []
   const choose = async (which: keyof LabPorts): Promise<[string, number]> => {
     const text = options.text(LAB_PORT_OPTIONS[which])
-    if (text !== undefined) return [which, Number(text)]
+    if (text !== undefined) {
+      if (!(await isFree(Number(text)))) throw new CommandFailed(busyMessage(Number(text), options))
+      return [which, Number(text)]
+    }
     const usual = LAB_PORTS[which]
     if (await isFree(usual)) return [which, usual]
     busy.push(usual)

@@ -14,7 +14,7 @@ const all = async (requests: readonly (readonly [route: string, headers: Record<
   new Set(await Promise.all(requests.map(([route, headers]) => world.status(route, headers))))
 
 const TOKENS = [
-  { route: 'one', requests: 1_000, calls: () => world.identity.calls('exchange'), isOwn: false },
+  { route: 'one', requests: 300, calls: () => world.identity.calls('exchange'), isOwn: false },
   { route: 'own', requests: 300, calls: () => world.identity.calls('token'), isOwn: true },
   { route: 'obo', requests: 300, calls: () => world.identity.calls('obo'), isOwn: false },
   { route: 'xaa', requests: 300, calls: () => world.others.given(), isOwn: false },
@@ -25,10 +25,11 @@ describe.each(TOKENS)(
   ({ route, requests, calls, isOwn }) => {
     const bearer = (sub: string) => world.bearer({ sub, ...tokenFor(route) })
 
-    it(`${requests} of one caller ask for one token`, async () => {
+    const crowd = route === 'one' ? 1_000 : requests
+    it(`${crowd} of one caller ask for one token`, async () => {
       const before = calls()
       const alice = await bearer('alice')
-      expect(await all(range(requests).map(() => [route, alice]))).toEqual(new Set([200]))
+      expect(await all(range(crowd).map(() => [route, alice]))).toEqual(new Set([200]))
       expect(calls() - before).toBe(1)
     }, 60_000)
 

@@ -38,22 +38,20 @@ const openTry = async () => {
 }
 
 describe('a try from the page', () => {
-  it('calls a tool in both eras on every route of the lab, and the request is in the list', async () => {
+  it('calls a tool on every route of the lab, in one era after the other, and the request is in the list', async () => {
     const { page, troubles, close, connect, choose, outcome } = await openTry()
     const { routes } = await ask<{ routes: { name: string }[] }>(lab.inspectUrl ?? '', '/api/overview')
     expect(routes).toHaveLength(12)
-    for (const { name } of routes) {
-      for (const era of ERAS) {
-        await connect(name, era, { user: 'alice' })
-        await page.getByText('Connected to extauth-lab').waitFor()
-        await choose('show_request')
-        await page.getByRole('button', { name: 'Call', exact: true }).click()
-        await outcome.getByText(`POST /${name}/mcp`).first().waitFor()
-        const href = await outcome.getByRole('link').getAttribute('href')
-        const id = href?.split('/').at(-1)
-        const request = (await finished(lab.inspectUrl ?? '')).find((one) => one.id === id)
-        expect([name, era, request?.rpcName, request?.status]).toEqual([name, era, 'show_request', 200])
-      }
+    for (const [at, { name }] of routes.entries()) {
+      await connect(name, ERAS[at % ERAS.length] ?? '', { user: 'alice' })
+      await page.getByText('Connected to extauth-lab').waitFor()
+      await choose('show_request')
+      await page.getByRole('button', { name: 'Call', exact: true }).click()
+      await outcome.getByText(`POST /${name}/mcp`).first().waitFor()
+      const href = await outcome.getByRole('link').getAttribute('href')
+      const id = href?.split('/').at(-1)
+      const request = (await finished(lab.inspectUrl ?? '')).find((one) => one.id === id)
+      expect([name, request?.rpcName, request?.status]).toEqual([name, 'show_request', 200])
     }
     expect(troubles).toEqual([])
     await close()
