@@ -15,8 +15,8 @@ const overBothWays = ['test/listen/**/*.test.ts', 'test/proxy/**/*.test.ts']
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Two more than there are cores where this is decided: files wait for other processes and for the kernel now and then.
-    maxWorkers: 4,
+    // More than there are cores where this is decided: files wait for other processes and for the kernel now and then.
+    maxWorkers: 5,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     allowOnly: false,

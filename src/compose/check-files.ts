@@ -24,6 +24,8 @@ export interface FileVerdict {
    */
   readonly level: 'refused' | 'unusable' | 'doubtful' | 'remark' | 'fine'
   readonly message: string
+  /** What follows as long as it is so, where that has to be said. */
+  readonly consequence?: string
   /** What to do; empty for `fine`. */
   readonly remedy: string
 }
@@ -75,6 +77,10 @@ const UNREADABLE: Readonly<Record<FileProblem, readonly [clause: string, remedy:
 const WAITING = 'what needs it is answered with secret_unavailable until it has a value'
 const FINE: FileVerdict = { level: 'fine', message: 'readable', remedy: '' }
 
+/** What is said of it, and what follows. */
+export const verdictSentence = ({ message, consequence }: FileVerdict): string =>
+  consequence === undefined ? message : `${message}; ${consequence}`
+
 /** Looks whether a file is there and holds what it should. */
 export function judgeFile({ holds, path: name, certificate }: FileToJudge, nowMs: number): FileVerdict {
   try {
@@ -113,16 +119,17 @@ export async function judgeSecret(
   try {
     const content = readBounded(name, MAX_PEM_BYTES, directory)
     if (holds !== 'bytes' && !isUtf8(content))
-      return unusable(`the secret ${label} in ${directory} is no text in UTF-8; ${WAITING}`, holds)
+      return unusable(`the secret ${label} in ${directory} is no text in UTF-8`, WAITING, holds)
     const text = content.toString('utf8').replace(/\r?\n$/, '')
-    if (text.trim() === '') return unusable(`the secret ${label} in ${directory} is blank; ${WAITING}`, holds)
+    if (text.trim() === '') return unusable(`the secret ${label} in ${directory} is blank`, WAITING, holds)
     if (holds === 'certificates' || holds === 'certificate chain')
       return judgeValidity(readCertificates(content), name, holds, nowMs)
     if (holds === 'key of certificate') readPrivateKey(content)
     const problem = isHeaderForm(holds) ? headerSecretProblem(text, holds) : undefined
     if (problem !== undefined)
       return unusable(
-        `the secret ${name} cannot be used: ${problem}; expected ${EXPECTED[holds]}; what needs it is answered with config_error`,
+        `the secret ${name} cannot be used: ${problem}; expected ${EXPECTED[holds]}`,
+        'what needs it is answered with config_error',
         holds,
       )
     if (holds === 'client key' && !(await isClientKey(text)))
@@ -132,18 +139,18 @@ export async function judgeSecret(
     if (error instanceof ContentProblem) return refused(name, error, holds)
     const problem = error instanceof FileError ? error.problem : 'unreadable'
     const [, remedy] = UNREADABLE[problem]
-    const message = `the secret ${label} ${clauseOf(problem, name)}, expected ${name}; ${WAITING}`
-    return { level: 'unusable', message, remedy }
+    const message = `the secret ${label} ${clauseOf(problem, name)}, expected ${name}`
+    return { level: 'unusable', message, consequence: WAITING, remedy }
   }
 }
 
 function judgeOddity(text: string, name: string): FileVerdict {
   const oddity = oddityOfSecret(text)
   if (oddity === undefined) return FINE
-  const message = `the secret ${name} is hardly what was meant: ${oddity}; it is used as it is`
   return {
     level: 'doubtful',
-    message,
+    message: `the secret ${name} is hardly what was meant: ${oddity}`,
+    consequence: 'it is used as it is',
     remedy: 'Write it anew, the secret alone, or let it be where the other side has the same.',
   }
 }
@@ -203,9 +210,10 @@ const refused = (name: string, { message }: ContentProblem, holds: Content): Fil
   remedy: remedyFor(holds),
 })
 
-const unusable = (message: string, holds: Content): FileVerdict => ({
+const unusable = (message: string, consequence: string, holds: Content): FileVerdict => ({
   level: 'unusable',
   message,
+  consequence,
   remedy: remedyFor(holds),
 })
 
@@ -238,6 +246,17 @@ export interface NamedThings {
   readonly secrets: readonly NamedSecret[]
 }
 
+/** Thousands of routes may name the same file or secret: it is read once. */
+function createOnce() {
+  const known = new Map<string, FileVerdict | Promise<FileVerdict>>()
+  return (key: readonly unknown[], judge: () => FileVerdict | Promise<FileVerdict>) => {
+    const text = JSON.stringify(key)
+    const verdict = known.get(text) ?? judge()
+    known.set(text, verdict)
+    return verdict
+  }
+}
+
 /** Looks whether the files and secrets that a configuration names are there and hold what they should, each at its place. */
 export async function checkFiles(
   { files, secrets }: NamedThings,
@@ -246,14 +265,7 @@ export async function checkFiles(
 ): Promise<FileFindings> {
   const findings: FileFindings = { problems: [], warnings: [] }
   const nowMs = clock.now()
-  // Thousands of routes may name the same: it is read once.
-  const known = new Map<string, FileVerdict | Promise<FileVerdict>>()
-  const once = (key: readonly unknown[], judge: () => FileVerdict | Promise<FileVerdict>) => {
-    const text = JSON.stringify(key)
-    const verdict = known.get(text) ?? judge()
-    known.set(text, verdict)
-    return verdict
-  }
+  const once = createOnce()
   for (const file of files)
     add(findings, file.at, await once([file.holds, file.path, file.certificate], () => judgeFile(file, nowMs)))
   for (const secret of secrets)
@@ -265,7 +277,24 @@ export async function checkFiles(
   return findings
 }
 
-function add({ problems, warnings }: FileFindings, at: Problem, { level, message }: FileVerdict): void {
-  if (level === 'refused') problems.push({ ...at, message })
-  else if (level === 'unusable' || level === 'doubtful') warnings.push({ ...at, message })
+function add({ problems, warnings }: FileFindings, at: Problem, verdict: FileVerdict): void {
+  const found = { ...at, message: verdictSentence(verdict) }
+  if (verdict.level === 'refused') problems.push(found)
+  else if (verdict.level === 'unusable' || verdict.level === 'doubtful') warnings.push(found)
+}
+
+/** Those of the secrets that are not there or cannot be used, each at its place; nothing of what follows from it. */
+export async function unusableSecrets(
+  secrets: readonly NamedSecret[],
+  directory: string,
+  clock: Clock,
+): Promise<Problem[]> {
+  const nowMs = clock.now()
+  const once = createOnce()
+  const judge = (secret: NamedSecret) => once([secret.holds, secret.label], () => judgeSecret(secret, directory, nowMs))
+  const verdicts = await Promise.all(secrets.map(judge))
+  return secrets.flatMap(({ at }, index) => {
+    const verdict = verdicts[index]
+    return verdict?.level === 'unusable' ? [{ ...at, message: verdict.message }] : []
+  })
 }

@@ -6,6 +6,7 @@ export {
   judgeFile,
   judgeSecret,
   type NamedThings,
+  verdictSentence,
 } from './check-files.ts'
 export { Closers, whole } from './closers.ts'
 export { ConfigError, placed, placedListener } from './config-error.ts'

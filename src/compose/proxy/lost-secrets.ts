@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/index.ts'
-import type { NamedSecret, Problem, ResolvedProxy } from '../../load/index.ts'
-import { checkFiles } from '../check-files.ts'
+import type { Problem, ResolvedProxy } from '../../load/index.ts'
+import { unusableSecrets } from '../check-files.ts'
 
 /**
  * What a reload would take away from routes that serve now: secrets that only `next` names and that are not there, or cannot
@@ -11,16 +11,11 @@ export async function lostSecrets(before: ResolvedProxy, next: ResolvedProxy, cl
   const named = new Set(before.places.secrets.map(({ label }) => label))
   const added = next.places.secrets.filter(({ label }) => !named.has(label))
   if (added.length === 0) return []
-  const unusable = async (secrets: readonly NamedSecret[]): Promise<readonly Problem[]> =>
-    (await checkFiles({ files: [], secrets }, before.secretsDirectory, clock)).warnings
-  const lacking = await unusable(added)
+  const lacking = await unusableSecrets(added, before.secretsDirectory, clock)
   if (lacking.length === 0) return []
-  const idle = new Set((await unusable(before.places.secrets)).flatMap(({ routes = [] }) => routes))
+  const idle = new Set(
+    (await unusableSecrets(before.places.secrets, before.secretsDirectory, clock)).flatMap(({ routes = [] }) => routes),
+  )
   const serving = new Set(before.routes.map(({ name }) => name).filter((name) => !idle.has(name)))
-  return lacking
-    .filter(({ routes = [] }) => routes.some((name) => serving.has(name)))
-    .map((problem) => Object.assign({}, problem, { message: withoutConsequence(problem.message) }))
+  return lacking.filter(({ routes = [] }) => routes.some((name) => serving.has(name)))
 }
-
-/** What is said of a secret, without what would follow if it were in force. */
-const withoutConsequence = (message: string): string => message.slice(0, message.lastIndexOf('; '))

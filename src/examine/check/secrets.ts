@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { type FileVerdict, judgeSecret } from '../../compose/index.ts'
+import { type FileVerdict, judgeSecret, verdictSentence } from '../../compose/index.ts'
 import type { Content, SecretRef } from '../../fields/index.ts'
 import { type ResolvedAuth, secretsNamedBy } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
@@ -19,7 +19,8 @@ interface Named {
 export async function checkSecret(secret: Named, field: string, context: CheckContext): Promise<CheckResult[]> {
   const { name, key } = secret.value
   const finding = await judge(secret, context)
-  const line = lineOf(about('secret', `${name}/${key}`), { ...finding, message: `${finding.message} (${field})` })
+  const message = `${verdictSentence(finding)} (${field})`
+  const line = lineOf(about('secret', `${name}/${key}`), { ...finding, message })
   return [line, ...checkPermissions(path.join(context.config.secretsDirectory, name, key))]
 }
 
