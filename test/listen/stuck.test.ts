@@ -1,18 +1,20 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { rawConnect } from '../support/raw.ts'
 import { createSockets } from '../support/sockets.ts'
 import { get, passTime, startListener } from './harness.ts'
 
 const sockets = createSockets()
-afterEach(() => sockets.closeAll())
+afterAll(() => sockets.closeAll())
+
+// They wait for the system for seconds, each on connections of its own.
 
 /** More than the buffers of the system hold. */
 const LARGE = Buffer.alloc(16 * 1024 * 1024, 'x')
 
-describe('a client that does not read', () => {
+describe.concurrent('a client that does not read', () => {
   it('holds one answer, however many it has asked for, and loses its connection', async () => {
     const listener = await startListener(sockets, (_request, response) => void response.end(LARGE))
     const client = rawConnect(listener.url, get('/').repeat(100))
@@ -60,7 +62,7 @@ describe('a client that does not read', () => {
   })
 })
 
-describe('a body that nobody wants any more', () => {
+describe.concurrent('a body that nobody wants any more', () => {
   const head = (length: number): string => `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`
 
   it.each([
