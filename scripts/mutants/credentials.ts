@@ -56,7 +56,7 @@ export const CREDENTIALS: readonly Mutation[] = [
   },
   {
     rule: 'a client secret that came with a byte order mark or a blank line is told',
-    file: 'src/compose/check-files.ts',
+    file: 'src/compose/file-verdict.ts',
     find: "return holds === 'text' ? judgeOddity(text, name) : FINE",
     replace: 'return FINE',
     tests: ['test/cli/validate-inputs.test.ts'],

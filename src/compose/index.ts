@@ -1,16 +1,9 @@
 export type { ProxyControls, Purged, ReloadResult } from './admin.ts'
-export {
-  checkFiles,
-  type FileToJudge,
-  type FileVerdict,
-  judgeFile,
-  judgeSecret,
-  type NamedThings,
-  verdictSentence,
-} from './check-files.ts'
+export { checkFiles, type NamedThings } from './check-files.ts'
 export { Closers, whole } from './closers.ts'
 export { ConfigError, placed, placedListener } from './config-error.ts'
 export { egressFrom } from './egress.ts'
+export { type FileToJudge, type FileVerdict, judgeFile, judgeSecret, verdictSentence } from './file-verdict.ts'
 export { EXIT, type Io, processIo, UsageError, WORKER } from './io.ts'
 export { type LoadedSources, loadProxyConfig, loadSources, type ProxySources } from './load-config.ts'
 export { memorySharesOf } from './memory-limit.ts'

@@ -1,0 +1,233 @@
+import { isUtf8 } from 'node:buffer'
+import path from 'node:path'
+import type { X509Certificate } from 'node:crypto'
+import { denied, deniedClause, headerSecretProblem, oddityOfSecret } from '../core/index.ts'
+import { type Content, isHeaderForm } from '../fields/index.ts'
+import {
+  ContentProblem,
+  dayOf,
+  expiryOf,
+  FileError,
+  type FileProblem,
+  readBounded,
+  readCertificates,
+  readPrivateKey,
+} from '../files/index.ts'
+import { isClientKey } from '../oauth/index.ts'
+
+/** What was found in one file or secret, in the words of `validate`, of a start and of `check`; nothing of what it holds. */
+export interface FileVerdict {
+  /**
+   * `refused`: no process starts with it. `unusable`: it starts, and what needs this fails. `doubtful`: hardly what was meant.
+   * `remark`: it serves today.
+   */
+  readonly level: 'refused' | 'unusable' | 'doubtful' | 'remark' | 'fine'
+  readonly message: string
+  /** What follows as long as it is so, where that has to be said. */
+  readonly consequence?: string
+  /** What to do; empty for `fine`. */
+  readonly remedy: string
+}
+
+/** A file as a configuration names it. */
+export interface FileToJudge {
+  readonly holds: Content
+  readonly path: string
+  /** The certificate that a key belongs to. */
+  readonly certificate?: string | undefined
+}
+
+/** A secret as a configuration names it; `label` is `<name>/<key>`. */
+export interface SecretToJudge {
+  readonly holds: Content
+  readonly label: string
+}
+
+// As much as the readers of these files take.
+const MAX_TEXT_BYTES = 64 * 1024
+const MAX_PEM_BYTES = 1024 * 1024
+
+/** What a token in a file may consist of (RFC 6750 §2.1); anything else would end up inside a header. */
+const TOKEN = /^[\w\-.~+/]+=*$/
+
+const EXPECTED: Readonly<Record<Content, string>> = {
+  text: 'a file with one secret in it',
+  bytes: 'a file with one secret in it',
+  'header value': 'a file with the value of a header on one line',
+  'bearer token': 'a file with one token on one line',
+  token: 'a file with one token in it',
+  certificates: 'the certificates of authorities in PEM',
+  'certificate chain': 'a certificate in PEM',
+  'key of certificate': 'a private key in PEM',
+  'client key': 'a private key in PEM or as a JWK',
+  'registry file': 'a JSON file of servers',
+  'registry directory': 'a directory of JSON files',
+  'secrets directory': 'a directory',
+}
+
+const UNREADABLE: Readonly<Record<FileProblem, readonly [clause: string, remedy: string]>> = {
+  missing: ['is not there', 'Create it, or correct what names it.'],
+  unreadable: ['cannot be read', 'Let the user of the process read it.'],
+  not_a_file: ['is not a regular file', 'Put a file there.'],
+  too_large: ['is too large', 'Keep only what is needed in it.'],
+  outside: ['is a link that leads out of the secrets directory', 'Put the file into the directory.'],
+}
+
+const WAITING = 'what needs it is answered with secret_unavailable until it has a value'
+const FINE: FileVerdict = { level: 'fine', message: 'readable', remedy: '' }
+
+/** What is said of it, and what follows. */
+export const verdictSentence = ({ message, consequence }: FileVerdict): string =>
+  consequence === undefined ? message : `${message}; ${consequence}`
+
+/** Looks whether a file is there and holds what it should. */
+export function judgeFile({ holds, path: name, certificate }: FileToJudge, nowMs: number): FileVerdict {
+  try {
+    switch (holds) {
+      // What these lead to is awaited while the process runs.
+      case 'registry file':
+      case 'registry directory':
+      case 'secrets directory':
+        return FINE
+      case 'certificates':
+      case 'certificate chain':
+        return judgeValidity(readCertificates(readBounded(name, MAX_PEM_BYTES)), name, holds, nowMs)
+      case 'key of certificate':
+        return judgeKey(readBounded(name, MAX_PEM_BYTES), name, certificate)
+      default:
+        return judgeText(readBounded(name, MAX_TEXT_BYTES), holds)
+    }
+  } catch (error) {
+    if (error instanceof ContentProblem) return refused(name, error, holds)
+    const problem = error instanceof FileError ? error.problem : 'unreadable'
+    const [, remedy] = UNREADABLE[problem]
+    return { level: 'refused', message: fileSentence(name, problem, holds), remedy }
+  }
+}
+
+/**
+ * The same of a secret. It may come later (decisions §6), so one that is missing keeps nobody from starting; one that is there and
+ * is no certificate or key where one has to be does.
+ */
+export async function judgeSecret(
+  { holds, label }: SecretToJudge,
+  directory: string,
+  nowMs: number,
+): Promise<FileVerdict> {
+  const name = path.join(directory, label)
+  try {
+    const content = readBounded(name, MAX_PEM_BYTES, directory)
+    if (holds !== 'bytes' && !isUtf8(content))
+      return unusable(`the secret ${label} in ${directory} is no text in UTF-8`, WAITING, holds)
+    const text = content.toString('utf8').replace(/\r?\n$/, '')
+    if (text.trim() === '') return unusable(`the secret ${label} in ${directory} is blank`, WAITING, holds)
+    if (holds === 'certificates' || holds === 'certificate chain')
+      return judgeValidity(readCertificates(content), name, holds, nowMs)
+    if (holds === 'key of certificate') readPrivateKey(content)
+    const problem = isHeaderForm(holds) ? headerSecretProblem(text, holds) : undefined
+    if (problem !== undefined)
+      return unusable(
+        `the secret ${name} cannot be used: ${problem}; expected ${EXPECTED[holds]}`,
+        'what needs it is answered with config_error',
+        holds,
+      )
+    if (holds === 'client key' && !(await isClientKey(text)))
+      throw new ContentProblem(`it is no private key that can sign, expected ${EXPECTED[holds]}`)
+    return holds === 'text' ? judgeOddity(text, name) : FINE
+  } catch (error) {
+    if (error instanceof ContentProblem) return refused(name, error, holds)
+    const problem = error instanceof FileError ? error.problem : 'unreadable'
+    const [, remedy] = UNREADABLE[problem]
+    const message = `the secret ${label} ${clauseOf(problem, name)}, expected ${name}`
+    return { level: 'unusable', message, consequence: WAITING, remedy }
+  }
+}
+
+function judgeOddity(text: string, name: string): FileVerdict {
+  const oddity = oddityOfSecret(text)
+  if (oddity === undefined) return FINE
+  return {
+    level: 'doubtful',
+    message: `the secret ${name} is hardly what was meant: ${oddity}`,
+    consequence: 'it is used as it is',
+    remedy: 'Write it anew, the secret alone, or let it be where the other side has the same.',
+  }
+}
+
+function judgeText(content: Buffer, holds: Content): FileVerdict {
+  const text = content.toString('utf8').replace(/\r?\n$/, '')
+  if (text.trim() === '') throw new ContentProblem(`it is blank, expected ${EXPECTED[holds]}`)
+  if (holds === 'token' && !TOKEN.test(text))
+    throw new ContentProblem('it holds no bearer token, expected one token on one line (RFC 6750 §2.1)')
+  return FINE
+}
+
+/** A certificate that can't be read is a problem of its own, from which nothing follows for the key. */
+function judgeKey(content: Buffer, name: string, certificate: string | undefined): FileVerdict {
+  const key = readPrivateKey(content)
+  if (certificate === undefined) return FINE
+  let own: X509Certificate | undefined
+  try {
+    own = readCertificates(readBounded(certificate, MAX_PEM_BYTES))[0]
+  } catch {
+    return FINE
+  }
+  if (own?.checkPrivateKey(key) === false)
+    throw new ContentProblem(
+      `it is the key of another certificate: ${certificate} and ${name}; both must be PEM and belong together`,
+    )
+  return { ...FINE, message: 'belongs to the certificate' }
+}
+
+/** A chain is shown with its first certificate; of authorities, any may be the one that counts. */
+function judgeValidity(all: readonly X509Certificate[], name: string, holds: Content, nowMs: number): FileVerdict {
+  const counting = holds === 'certificate chain' ? all.slice(0, 1) : all
+  const endsOf = (some: readonly X509Certificate[]): number[] => some.map(({ validToDate }) => validToDate.getTime())
+  const lastEnd = Math.max(...endsOf(counting))
+  if (expiryOf(lastEnd, nowMs) === 'expired')
+    return { level: 'unusable', message: `the certificate in ${name} ended on ${dayOf(lastEnd)}`, remedy: 'Renew it.' }
+  const begin = Math.min(...counting.map(({ validFromDate }) => validFromDate.getTime()))
+  if (begin > nowMs) {
+    const message = `the certificate in ${name} begins on ${dayOf(begin)} only`
+    return { level: 'unusable', message, remedy: 'Wait, or look at the clock.' }
+  }
+  const states = endsOf(all).map((end) => expiryOf(end, nowMs))
+  const expired = states.filter((state) => state === 'expired').length
+  if (expired > 0)
+    return { level: 'remark', message: `${expired} of ${all.length} in ${name} have ended`, remedy: 'Take them out.' }
+  const firstEnd = dayOf(Math.min(...endsOf(all)))
+  if (states.includes('soon')) {
+    const message = `the certificate in ${name} ends on ${firstEnd}`
+    return { level: 'remark', message, remedy: 'Renew it before that.' }
+  }
+  return { ...FINE, message: `valid until ${firstEnd}${all.length === 1 ? '' : ` (the first of ${all.length})`}` }
+}
+
+const refused = (name: string, { message }: ContentProblem, holds: Content): FileVerdict => ({
+  level: 'refused',
+  message: `${name} cannot be used: ${message}`,
+  remedy: remedyFor(holds),
+})
+
+const unusable = (message: string, consequence: string, holds: Content): FileVerdict => ({
+  level: 'unusable',
+  message,
+  consequence,
+  remedy: remedyFor(holds),
+})
+
+const remedyFor = (holds: Content): string => `Put ${EXPECTED[holds]} there.`
+
+function fileSentence(name: string, problem: FileProblem, holds: Content): string {
+  const expected = `expected ${EXPECTED[holds]}`
+  if (problem === 'missing')
+    return `there is no file ${name}; ${expected}, its path absolute or relative to the file that names it`
+  const clause = `${name} ${clauseOf(problem, name)}`
+  return problem === 'unreadable' ? clause : `${clause}; ${expected}`
+}
+
+function clauseOf(problem: FileProblem, name: string): string {
+  const [clause] = UNREADABLE[problem]
+  const why = problem === 'unreadable' ? denied(name) : undefined
+  return why === undefined ? clause : `${clause} (${why.errno}: ${deniedClause(why)})`
+}
