@@ -119,14 +119,11 @@ function elsewhere(busy: readonly number[]): string {
 async function choosePorts(options: Parsed): Promise<{ readonly ports: LabPorts; readonly busy: readonly number[] }> {
   const busy: number[] = []
   const choose = async (which: keyof LabPorts): Promise<[string, number]> => {
-    const text = options.text(LAB_PORT_OPTIONS[which])
-    if (text !== undefined) {
-      if (!(await isFree(Number(text)))) throw new CommandFailed(busyMessage(Number(text), options))
-      return [which, Number(text)]
-    }
-    const usual = LAB_PORTS[which]
-    if (await isFree(usual)) return [which, usual]
-    busy.push(usual)
+    const asked = options.text(LAB_PORT_OPTIONS[which])
+    const port = Number(asked ?? LAB_PORTS[which])
+    if (await isFree(port)) return [which, port]
+    if (asked !== undefined) throw new CommandFailed(busyMessage(port, options))
+    busy.push(port)
     return [which, 0]
   }
   const chosen = await Promise.all((Object.keys(LAB_PORT_OPTIONS) as (keyof LabPorts)[]).map(choose))

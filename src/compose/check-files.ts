@@ -15,16 +15,29 @@ export interface NamedThings {
   readonly secrets: readonly NamedSecret[]
 }
 
-/** Thousands of routes may name the same file or secret: it is read once. */
-function createOnce() {
-  const known = new Map<string, FileVerdict | Promise<FileVerdict>>()
-  return (key: readonly unknown[], judge: () => FileVerdict | Promise<FileVerdict>) => {
-    const text = JSON.stringify(key)
-    const verdict = known.get(text) ?? judge()
-    known.set(text, verdict)
-    return verdict
+/** Where each is named, with what was found. Thousands of routes may name the same, by its `keyOf`: it is read once. */
+async function verdictsOn<T extends { readonly at: Problem }>(
+  all: readonly T[],
+  keyOf: (one: T) => readonly unknown[],
+  judge: (one: T) => FileVerdict | Promise<FileVerdict>,
+): Promise<(readonly [at: Problem, verdict: FileVerdict])[]> {
+  const known = new Map<string, FileVerdict>()
+  const found: (readonly [Problem, FileVerdict])[] = []
+  for (const one of all) {
+    const key = JSON.stringify(keyOf(one))
+    const verdict = known.get(key) ?? (await judge(one))
+    known.set(key, verdict)
+    found.push([one.at, verdict])
   }
+  return found
 }
+
+const verdictsOnSecrets = (secrets: readonly NamedSecret[], directory: string, nowMs: number) =>
+  verdictsOn(
+    secrets,
+    ({ holds, label }) => [holds, label],
+    (secret) => judgeSecret(secret, directory, nowMs),
+  )
 
 /** Looks whether the files and secrets that a configuration names are there and hold what they should, each at its place. */
 export async function checkFiles(
@@ -34,15 +47,13 @@ export async function checkFiles(
 ): Promise<FileFindings> {
   const findings: FileFindings = { problems: [], warnings: [] }
   const nowMs = clock.now()
-  const once = createOnce()
-  for (const file of files)
-    add(findings, file.at, await once([file.holds, file.path, file.certificate], () => judgeFile(file, nowMs)))
-  for (const secret of secrets)
-    add(
-      findings,
-      secret.at,
-      await once([secret.holds, secret.label], () => judgeSecret(secret, secretsDirectory, nowMs)),
-    )
+  const ofFiles = await verdictsOn(
+    files,
+    (file) => [file.holds, file.path, file.certificate],
+    (file) => judgeFile(file, nowMs),
+  )
+  const ofSecrets = await verdictsOnSecrets(secrets, secretsDirectory, nowMs)
+  for (const [at, verdict] of [...ofFiles, ...ofSecrets]) add(findings, at, verdict)
   return findings
 }
 
@@ -58,13 +69,8 @@ export async function unusableSecrets(
   directory: string,
   clock: Clock,
 ): Promise<Problem[]> {
-  const nowMs = clock.now()
-  const once = createOnce()
-  const judge = async (secret: NamedSecret) =>
-    once([secret.holds, secret.label], () => judgeSecret(secret, directory, nowMs))
-  const verdicts = await Promise.all(secrets.map(judge))
-  return secrets.flatMap(({ at }, index) => {
-    const verdict = verdicts[index]
-    return verdict?.level === 'unusable' ? [{ ...at, message: verdict.message }] : []
-  })
+  const verdicts = await verdictsOnSecrets(secrets, directory, clock.now())
+  return verdicts
+    .filter(([, { level }]) => level === 'unusable')
+    .map(([at, { message }]) => Object.assign({}, at, { message }))
 }

@@ -20,26 +20,23 @@ afterAll(async () => {
   await rm(directory, { recursive: true })
 })
 
-const MODES: Readonly<Record<string, (args: readonly string[]) => Promise<StdioClient>>> = {
-  'sdk 1.x (2025-11-25)': (args) => connect1(args),
-  'client 2.x (2025-11-25)': (args) => connect2(args, 'legacy'),
-  'client 2.x (2026-07-28)': (args) => connect2(args, { pin: '2026-07-28' }),
+const MODES = {
+  'sdk 1.x (2025-11-25)': (args: readonly string[]) => connect1(args),
+  'client 2.x (2025-11-25)': (args: readonly string[]) => connect2(args, 'legacy'),
+  'client 2.x (2026-07-28)': (args: readonly string[]) => connect2(args, { pin: '2026-07-28' }),
 }
+type Mode = keyof typeof MODES
+const ALL_MODES = Object.keys(MODES) as Mode[]
 
 const inline = (route: string) => ['--config', lab.configDirectory, '--route', route, '--sts-endpoint', lab.sts.url]
 const remote = (route: string) => ['--url', `${lab.url}/${route}`]
-async function connect(mode: string, args: readonly string[]): Promise<StdioClient> {
-  const start = MODES[mode]
-  if (start === undefined) throw new Error(`no client "${mode}"`)
-  return start(args)
-}
 
 /** Each route with one of the clients, and one of them with all: what clients say does not change what a route does. */
-const CLIENTS_OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
+const CLIENTS_OF_ROUTES: Readonly<Record<string, readonly Mode[]>> = {
   unauthenticated: ['sdk 1.x (2025-11-25)'],
   'header-injection': ['client 2.x (2025-11-25)'],
   'bearer-token': ['client 2.x (2026-07-28)'],
-  'token-exchange': Object.keys(MODES),
+  'token-exchange': ALL_MODES,
   'cloud-sts': ['client 2.x (2026-07-28)'],
 }
 
@@ -82,7 +79,7 @@ describe.each(Object.entries(CLIENTS_OF_ROUTES))(
   (route, of) => {
     test('and reach it through the pipeline in the same process', async () => {
       const args = [...inline(route), '--token-file', tokenFile]
-      const clients = await Promise.all(of.map((mode) => connect(mode, args)))
+      const clients = await Promise.all(of.map((mode) => MODES[mode](args)))
       for (const client of clients) await tryBasics(client)
       await Promise.all(clients.map(({ close }) => close()))
       const requests = lab.backend.requests(`/${route}`)
@@ -93,10 +90,10 @@ describe.each(Object.entries(CLIENTS_OF_ROUTES))(
 )
 
 describe('official clients start extauth stdio for an address', () => {
-  test.each(Object.keys(MODES))(
+  test.each(ALL_MODES)(
     'and reach the proxy there with the token of a file: %s',
     async (mode) => {
-      await tryEverything(await connect(mode, [...remote('token-exchange'), '--token-file', tokenFile]))
+      await tryEverything(await MODES[mode]([...remote('token-exchange'), '--token-file', tokenFile]))
       expect(lab.log.lines.join('\n')).toContain('"route":"token-exchange"')
     },
     60_000,

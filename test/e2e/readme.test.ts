@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { extauth, type Running } from './process.ts'
 import { freePort } from './run.ts'
@@ -41,16 +42,12 @@ const PORTS = {
 const ports = new Map<number, number>(Object.values(PORTS).map((port) => [port, port]))
 
 async function choosePorts(): Promise<string[]> {
-  const areFree = async () => (await Promise.all([...ports.keys()].map((port) => isTaken(port)))).every((is) => !is)
-  // Another test's program may have one for a moment.
-  const waited = vi.waitFor(async () => expect(await areFree()).toBe(true), { timeout: 10_000, interval: 200 })
-  if (
-    await waited.then(
-      () => true,
-      () => false,
-    )
-  )
-    return []
+  const isAnyTaken = async () => (await Promise.all([...ports.keys()].map(isTaken))).includes(true)
+  // Another program may have one for a moment.
+  for (let look = 0; look < 50; look++) {
+    if (!(await isAnyTaken())) return []
+    await delay(200)
+  }
   for (const port of ports.keys()) ports.set(port, await freePort())
   return Object.entries(PORTS).flatMap(([option, port]) => [`--${option}`, String(ports.get(port))])
 }

@@ -6,22 +6,21 @@ import { chromium, type Browser } from 'playwright-core'
 
 /** Debian's Chromium without a window: the same engine, and a page of its own takes a third of the time. */
 const SHELL = '/usr/bin/chromium-headless-shell'
-/** Where Debian and others put the whole browser. */
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium']
+/** Best first; the others are where Debian and others put the whole browser. */
+const PLACES = [SHELL, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium']
 const HOW =
   'the tests in a real browser need Chromium; install it, as root on Debian: apt-get install chromium-headless-shell'
 
 /** As long as an installation may take. */
 export const CHROMIUM_START_MS = 300_000
 
-const find = (): string | undefined => [SHELL, ...BROWSERS].find((place) => existsSync(place))
+const find = (): string | undefined => PLACES.find((place) => existsSync(place))
 
-/**
- * The system's Chromium: the one without a window, installed from Debian where it is missing and may be. Throws, saying how,
- * where there is none at all.
- */
+/** The system's Chromium, installed from Debian where it is missing and may be. Throws, saying how, where it may not. */
 function executable(): string {
-  if (!existsSync(SHELL) && process.getuid?.() === 0) {
+  const found = find()
+  if (found !== undefined) return found
+  if (process.getuid?.() === 0) {
     // One at a time: test files run side by side, and apt-get gives up where another holds its lock.
     const lock = path.join(os.tmpdir(), 'extauth-chromium.lock')
     const script = `test -x ${SHELL} || { apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell; }`

@@ -51,11 +51,12 @@ const OPEN_KINDS: ReadonlySet<CrdKind> = new Set(['MCPRemoteProxy', 'MCPServerEn
 
 const objects = judgedObjects()
 const verdictOf = openRecord()
-const known = new Map<JudgedObject, readonly string[]>()
+const judged = new Map<JudgedObject, readonly string[]>()
 /** Thousands of objects, each asked for twice: judged once. */
 function problemsOf(one: JudgedObject): readonly string[] {
-  const problems = known.get(one) ?? parseObjects([one.object]).problems.map(({ message }) => `${one.what}: ${message}`)
-  known.set(one, problems)
+  const problems =
+    judged.get(one) ?? parseObjects([one.object]).problems.map(({ message }) => `${one.what}: ${message}`)
+  judged.set(one, problems)
   return problems
 }
 const isBeyondCel = (problem: string): boolean => BEYOND_CEL.some((known) => known.test(problem))
