@@ -61,7 +61,6 @@ describe('the built program', { timeout: 120_000 }, () => {
     [['--help'], /Commands:/],
     [['validate', 'config/lab'], /^/],
     [['schema', '--crd'], /kind: CustomResourceDefinition/],
-    [['schema', '--combined'], /"\$schema"/],
     [['test', 'config/lab'], /passed/],
     [['completion', 'bash'], /complete /],
     [['init', 'bearerToken', 'mine'], /mine/],

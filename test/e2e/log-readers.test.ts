@@ -200,7 +200,6 @@ describe('a server whose output nobody reads', () => {
     ['proxy', 'fifo'],
     ['proxy', 'socket'],
     ['registry', 'fifo'],
-    ['lab', 'fifo'],
   ])(
     '%s: a %s whose reader has gone stops nothing, and lost lines are counted',
     async (name, kind) => {

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { isThere } from '../support/processes.ts'
 import { chosenOf, runPeers, type Peer } from '../../scripts/peers-run.ts'
 
@@ -71,6 +71,26 @@ case "$*" in *:copy*) echo $$ >"$MAVEN_IS"; exec "$FOR_EVER" -e "setInterval(() 
 `
 
 describe('npm run peers', () => {
+  // What the first one has compiled is there for the others.
+  const compiled = mkdtempSync(path.join(os.tmpdir(), 'extauth-compiled-'))
+  afterAll(() => rmSync(compiled, { recursive: true, force: true }))
+
+  it('tells of each that can’t be had on a machine that has nothing, and passes', () => {
+    const bin = mkdtempSync(path.join(os.tmpdir(), 'extauth-no-tools-'))
+    try {
+      symlinkSync(process.execPath, path.join(bin, 'node'))
+      const { status, stdout } = spawnSync(process.execPath, [PEERS], {
+        env: { PATH: bin, NODE_COMPILE_CACHE: compiled },
+        encoding: 'utf8',
+      })
+      expect(status).toBe(0)
+      for (const name of NEED_TOOLS)
+        expect(stdout).toMatch(new RegExp(`^peers: ${name} did not run: it can't be had here \\(.+\\)$`, 'm'))
+    } finally {
+      rmSync(bin, { recursive: true, force: true })
+    }
+  })
+
   it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
     'leaves nothing behind that it started, ended by %s',
     async (how) => {
@@ -80,7 +100,7 @@ describe('npm run peers', () => {
       try {
         for (const name of ['java', 'unzip', 'openssl']) writeFileSync(path.join(bin, name), JAVA, { mode: 0o755 })
         writeFileSync(path.join(bin, 'mvn'), ENDLESS_MAVEN, { mode: 0o755 })
-        const env = { PATH: bin, TMPDIR: bin, MAVEN_IS: file, FOR_EVER: process.execPath }
+        const env = { PATH: bin, TMPDIR: bin, MAVEN_IS: file, FOR_EVER: process.execPath, NODE_COMPILE_CACHE: compiled }
         const run = spawn(process.execPath, [PEERS, '--only', 'Keycloak'], { env, stdio: 'ignore' })
         await expect.poll(maven, { timeout: 60_000 }).toBeGreaterThan(0)
         const scratch = (): readonly string[] => readdirSync(bin).filter((name) => name.startsWith('peers-'))
@@ -93,17 +113,4 @@ describe('npm run peers', () => {
     },
     150_000,
   )
-
-  it('tells of each that can’t be had on a machine that has nothing, and passes', () => {
-    const bin = mkdtempSync(path.join(os.tmpdir(), 'extauth-no-tools-'))
-    try {
-      symlinkSync(process.execPath, path.join(bin, 'node'))
-      const { status, stdout } = spawnSync(process.execPath, [PEERS], { env: { PATH: bin }, encoding: 'utf8' })
-      expect(status).toBe(0)
-      for (const name of NEED_TOOLS)
-        expect(stdout).toMatch(new RegExp(`^peers: ${name} did not run: it can't be had here \\(.+\\)$`, 'm'))
-    } finally {
-      rmSync(bin, { recursive: true, force: true })
-    }
-  })
 })

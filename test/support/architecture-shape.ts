@@ -1,7 +1,7 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript-api'
-import type { SourceFile } from './architecture.ts'
+import { sourcePaths, treeOf, type SourceFile } from './architecture.ts'
 
 /** Lines of all files of one room. */
 const MOST_ROOM_LINES = 6000
@@ -73,9 +73,9 @@ interface Shape {
 
 /** Every `.ts` file below `root`, for `longFunctions` and `words`. */
 export const readShapes = (root: string): Shape[] =>
-  readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
-    .map((name) => shapeOf(root, name.split(path.sep).join('/')))
+  sourcePaths(root)
+    .filter((name) => !name.endsWith('.d.ts'))
+    .map((name) => shapeOf(root, name))
 
 /** Functions over `MOST_FUNCTION_LINES`, a sentence each. */
 export const longFunctions = (shapes: readonly Shape[]): string[] => shapes.flatMap(({ long }) => long)
@@ -97,7 +97,7 @@ export const scripts = (root: string, pages: readonly string[]): string[] =>
     .filter((name) => /\.(js|mjs|cjs)$/.test(name) && !pages.some((page) => name.startsWith(`${page}/`)))
 
 function shapeOf(root: string, name: string): Shape {
-  const tree = ts.createSourceFile(name, readFileSync(path.join(root, name), 'utf8'), ts.ScriptTarget.Latest, true)
+  const tree = treeOf(root, name)
   const lineOf = (position: number): number => tree.getLineAndCharacterOfPosition(position).line
   const lines = (node: ts.Node): number => lineOf(node.end) - lineOf(node.getStart(tree)) + 1
   const long: string[] = []

@@ -40,16 +40,32 @@ export function readRooms(markdown: string): Room[] {
   return rooms
 }
 
-/** Every `.ts` file below `root`, parsed. */
-export function readSources(root: string): SourceFile[] {
-  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+/** Paths of all `.ts` files below `root`, `/` as separator. */
+export const sourcePaths = (root: string): string[] =>
+  readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && statSync(path.join(root, name)).isFile())
-    .map((name) => parse(root, name.split(path.sep).join('/')))
+    .map((name) => name.split(path.sep).join('/'))
+
+/** Every `.ts` file below `root`, parsed. */
+export const readSources = (root: string): SourceFile[] => sourcePaths(root).map((name) => parse(root, name))
+
+const trees = new Map<string, ts.SourceFile>()
+
+/** The syntax tree of a file, which is parsed once. */
+export function treeOf(root: string, name: string): ts.SourceFile {
+  const file = path.join(root, name)
+  const known = trees.get(file)
+  if (known !== undefined) return known
+  const tree = ts.createSourceFile(name, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
+  trees.set(file, tree)
+  return tree
 }
 
+/** Lines of a text, each ended. */
+export const linesOf = (text: string): number => text.split('\n').length - 1
+
 function parse(root: string, name: string): SourceFile {
-  const text = readFileSync(path.join(root, name), 'utf8')
-  const tree = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true)
+  const tree = treeOf(root, name)
   const imports: string[] = []
   const loads: string[] = []
   const casts: string[] = []
@@ -88,7 +104,7 @@ function parse(root: string, name: string): SourceFile {
     ts.forEachChild(node, visit)
   }
   visit(tree)
-  return { path: name, lines: text.split('\n').length - 1, imports, loads, casts, readsEnvironment }
+  return { path: name, lines: linesOf(tree.text), imports, loads, casts, readsEnvironment }
 }
 
 const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'main')

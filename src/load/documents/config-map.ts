@@ -1,7 +1,7 @@
 import { sortDocument } from './document-kinds.ts'
 import { isRecord } from '../../fields/index.ts'
 import { moved, readYaml, type TextDocument, type TextProblem } from '../yaml/yaml.ts'
-import type { Budget } from '../yaml/yaml-limits.ts'
+import { isSpent, type Budget } from '../yaml/yaml-limits.ts'
 
 /** A document of ours in the data of a ConfigMap, with the places of the file that the ConfigMap is in. */
 export interface ContainedText {
@@ -27,23 +27,25 @@ export function textsIn(
 ): ContainedText[] {
   const { data } = value
   if (!isRecord(data)) return []
-  return Object.entries(data).flatMap(([key, content]) => {
-    if (typeof content !== 'string') return []
+  const texts: ContainedText[] = []
+  for (const [key, content] of Object.entries(data)) {
+    if (typeof content !== 'string') continue
     const isNamed = namesGroup(content, apiGroup)
-    if (!isNamed && !PLAIN.test(content)) return []
+    if (!isNamed && !PLAIN.test(content)) continue
     const at = [...prefix, 'data', key]
     const inner = readYaml(content, budget)
     const documents = inner.documents.filter((document) => isOurs(document.value, apiGroup))
     const problems = isNamed ? inner.problems : []
-    if (documents.length === 0 && problems.length === 0) return []
-    return [
-      {
-        key,
-        documents: documents.map((document) => within(document, text, at)),
-        problems: problems.map((problem) => moved(problem, text.placeWithin(at, problem))),
-      },
-    ]
-  })
+    if (documents.length === 0 && problems.length === 0) continue
+    texts.push({
+      key,
+      documents: documents.map((document) => within(document, text, at)),
+      problems: problems.map((problem) => moved(problem, text.placeWithin(at, problem))),
+    })
+    // Each text after it would cost its reading, and say the same once more.
+    if (isNamed && isSpent(budget)) break
+  }
+  return texts
 }
 
 /** The groups whose documents load whatever `--api-group` says. */

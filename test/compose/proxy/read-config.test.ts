@@ -40,7 +40,7 @@ async function folderOf(routes: number, missing = 'token'): Promise<string> {
 describe('starting with a large configuration', () => {
   it('no request hears that there is no such route', { timeout: 180_000 }, async () => {
     const listen = `127.0.0.1:${await freePort()}`
-    const configPaths = [await folderOf(1200)]
+    const configPaths = [await folderOf(700)]
     const starting = runProxy({ configPaths, listen, admin: '127.0.0.1:0', env: {}, log: recordLog(), drainGraceMs: 0 })
     const answers: number[] = []
     const ask = () => fetch(`http://${listen}/r/1`, { method: 'OPTIONS' }).then(({ status }) => status)
@@ -64,19 +64,19 @@ describe('reading a configuration', () => {
   })
 
   it('a large one is read by a thread, and is the same with its places', { timeout: 180_000 }, async () => {
-    const sources = { configPaths: [await folderOf(1200)], listen: '127.0.0.1:1' }
+    const sources = { configPaths: [await folderOf(700)], listen: '127.0.0.1:1' }
     const [read, loaded] = [await readProxyConfig(sources), await loadProxyConfig(sources)]
     expect(started).toHaveLength(1)
     expect(read).toEqual(loaded)
-    expect(read.routes).toHaveLength(1200)
-    const part = { route: 'r-1199' }
+    expect(read.routes).toHaveLength(700)
+    const part = { route: 'r-699' }
     expect(read.places.problem(part, 'm')).toEqual(loaded.places.problem(part, 'm'))
     expect(read.places.problem(part, 'm', 's/k')).toEqual(loaded.places.problem(part, 'm', 's/k'))
     expect(read.places.names('listen')).toBe(false)
   })
 
   it('what is wrong with a large one is told as with a small one', { timeout: 180_000 }, async () => {
-    const sources = { configPaths: [await folderOf(1200, 'none')] }
+    const sources = { configPaths: [await folderOf(700, 'none')] }
     const refused = await readProxyConfig(sources).catch((error: unknown) => error)
     const expected = await loadProxyConfig(sources).catch((error: unknown) => error)
     expect(started).toHaveLength(1)

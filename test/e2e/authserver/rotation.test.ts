@@ -82,7 +82,7 @@ function startLoad() {
     while (!over.signal.aborted) {
       await round(worker).catch((error: unknown) => void problems.push(String(error)))
       // The load has to be there at each change, not to be as much as goes.
-      await wait(100)
+      await wait(300)
     }
   }
   const working = rounds.map((_, worker) => work(worker))
