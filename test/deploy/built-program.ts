@@ -1,8 +1,8 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
+import { putProgram } from '../support/made-program.ts'
 
 const root = path.join(import.meta.dirname, '../..')
 
@@ -18,9 +18,9 @@ export interface BuiltProgram {
 }
 
 /** Builds it: dist/ and what goes with it, without sources, and with the packages that it depends on and no others. */
-export async function buildProgram(): Promise<BuiltProgram> {
+export function buildProgram(): BuiltProgram {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'extauth-built-'))
-  await promisify(execFile)(process.execPath, [path.join(root, 'scripts/build.ts'), path.join(folder, 'dist')])
+  putProgram(folder)
   for (const name of ['bin', 'config', 'package.json'])
     cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
   const lock = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {

@@ -9,8 +9,8 @@ import { type BuiltProgram, buildProgram } from './built-program.ts'
 
 // The form that packages and images have: each command does its job once.
 let program: BuiltProgram
-beforeAll(async () => {
-  program = await buildProgram()
+beforeAll(() => {
+  program = buildProgram()
 }, 120_000)
 afterAll(() => {
   program.remove()

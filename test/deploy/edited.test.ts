@@ -1,17 +1,16 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { appendFileSync, cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { appendFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { putCheckout } from '../support/made-program.ts'
 
 const root = path.join(import.meta.dirname, '../..')
 const folder = mkdtempSync(path.join(os.tmpdir(), 'extauth-edited-program-'))
 
 beforeAll(() => {
-  for (const name of ['bin', 'src', 'lab', 'scripts', 'config', 'package.json', 'package-lock.json'])
-    cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
+  putCheckout(folder)
   symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
-  execFileSync(process.execPath, [path.join(folder, 'scripts/build.ts')])
 }, 120_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -27,7 +27,7 @@ describe.each(Object.entries(SERVICES))('while %s is down under load', (_name, {
   it('callers with a live credential notice nothing, others are told when to come back, and few probes reach it', async () => {
     const callersOf = (name: string, count: number) =>
       Promise.all(range(count).map((index) => world.bearer({ sub: `${route}-${name}-${index}`, ...tokenFor(route) })))
-    const live = await callersOf('live', 20)
+    const live = await callersOf('live', 10)
     const ask = async (headers: Record<string, string>) => {
       const { status, headers: answered } = await world.call(route, headers)
       return { status, wait: Number(answered.get('retry-after')) }
@@ -36,9 +36,9 @@ describe.each(Object.entries(SERVICES))('while %s is down under load', (_name, {
     world.identity.faults.set({ [fault]: 'broken' })
 
     const probes: number[] = []
-    for (const second of range(8)) {
+    for (const second of range(6)) {
       const before = calls()
-      const strangers = await callersOf(`stranger-${second}`, 30)
+      const strangers = await callersOf(`stranger-${second}`, 20)
       const [served, refused] = await Promise.all([
         Promise.all(live.map((caller) => ask(caller))),
         Promise.all(strangers.map((caller) => ask(caller))),
@@ -50,7 +50,7 @@ describe.each(Object.entries(SERVICES))('while %s is down under load', (_name, {
       clock.advance(1_000)
     }
     // What was under way when the circuit opened; then one probe at a time, with its one retry.
-    expect(probes[0]).toBeLessThanOrEqual(60)
+    expect(probes[0]).toBeLessThanOrEqual(40)
     expect(Math.max(...probes.slice(1))).toBeLessThanOrEqual(2)
     expect(probes.slice(1).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0)
     const metrics = async () => (await fetch(`${world.proxy.adminUrl}/metrics`)).text()
@@ -62,7 +62,7 @@ describe.each(Object.entries(SERVICES))('while %s is down under load', (_name, {
     world.identity.faults.set({ [fault]: 'none' })
     clock.advance(31_000)
     expect(await world.status(route, await world.bearer({ sub: `${route}-first`, ...tokenFor(route) }))).toBe(200)
-    const after = await callersOf('after', 20)
+    const after = await callersOf('after', 10)
     expect(new Set(await Promise.all(after.map((caller) => world.status(route, caller))))).toEqual(new Set([200]))
     expect(await metrics()).toContain(`extauth_breaker_state{name="${route}"} 0`)
   }, 60_000)

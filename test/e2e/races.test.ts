@@ -55,9 +55,9 @@ describe.each(TOKENS)(
 )
 
 describe('concurrent requests through the proxy, nothing cached, to a route that signs', () => {
-  it('a thousand of one caller make one call of STS', async () => {
+  it('300 of one caller make one call of STS', async () => {
     const alice = await world.bearer({ sub: 'alice', groups: ['dev'] })
-    expect(await all(range(1_000).map(() => ['aws', alice]))).toEqual(new Set([200]))
+    expect(await all(range(300).map(() => ['aws', alice]))).toEqual(new Set([200]))
     expect(world.sts.calls()).toBe(1)
   }, 60_000)
 
