@@ -39,6 +39,8 @@ export interface LogOptions {
   readonly format?: LogFormat
   /** Whether lines for people are coloured. Default no. */
   readonly colours?: boolean
+  /** Process id of a worker, which all of its lines name. Default none. */
+  readonly worker?: number
   /** Default 2, standard error. */
   readonly fd?: number
 }
@@ -48,11 +50,13 @@ export interface LogOptions {
  * request; warnings and errors go out at once. A reader that has gone or does not read costs lines, never the process.
  */
 export function openLog(options: LogOptions): OpenLog {
-  const { colours = false } = options
-  const render =
+  const { colours = false, worker } = options
+  const renderOwn =
     options.format === 'human'
       ? (level: LogLevel, fields: object, message: string) => renderHumanLine(level, fields, message, { colours })
       : (level: LogLevel, fields: object, message: string) => renderLine(NUMBERS[level], fields, message)
+  const render: typeof renderOwn =
+    worker === undefined ? renderOwn : (level, fields, message) => renderOwn(level, { ...fields, worker }, message)
   let lost = 0
   let onLost: ((lines: number) => void) | undefined
   const writer = new LineWriter(options.fd ?? 2, {

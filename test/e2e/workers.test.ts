@@ -111,6 +111,12 @@ describe('extauth proxy --workers 2', () => {
     expect((await proxy.admin('/config')).json).toMatchObject({ routes: [{ name: 'one' }, {}, {}] })
     expect((await proxy.admin('/readiness')).json).toEqual({ status: 'ready' })
 
+    // Lines of both say which one wrote them.
+    const pids = await proxy.pids()
+    const lines = () => proxy.running.stderr().match(/^.*"msg":"request"}$/gm) ?? []
+    const writers = () => new Set(lines().map((line) => (JSON.parse(line) as { worker?: number }).worker))
+    await vi.waitFor(() => expect(writers()).toEqual(new Set(pids)), 10_000)
+
     const config = proxy.directory
     await proxy.write('proxy.json', '{"kind": "ProxyConfig"')
     const refused = await proxy.admin('/reload', 'POST')

@@ -31,6 +31,17 @@ describe('log lines', () => {
     expect(renderLine(30, fields, 'said "so"', 7)).toBe(line)
   })
 
+  it.each([
+    ['json', `"status":200,"worker":7,"msg":"request"}\n`],
+    ['human', ' request status=200 worker=7\n'],
+  ] as const)('of a worker say which one it is, for programs and for people: %s', (format, end) => {
+    const file = path.join(directory, 'log')
+    const log = openLog({ level: 'info', format, worker: 7, fd: openSync(file, 'a') })
+    log.info({ status: 200 }, 'request')
+    log.flush()
+    expect(readFileSync(file, 'utf8').endsWith(end)).toBe(true)
+  })
+
   it('leave out what JSON cannot hold', () => {
     const fields = { a: 1, cycle: CYCLE, big: 1n, gone: undefined, b: 'two' }
     expect(renderLine(30, fields, 'x', 7)).toBe('{"level":30,"time":7,"a":1,"b":"two","msg":"x"}\n')

@@ -51,9 +51,12 @@ export function logShape(
   }
 }
 
-/** The log on standard error as the options of `logOptions(level)` ask for it. */
-export const openLogAsAsked = (options: Parsed, level: LogLevel, io: Pick<Io, 'env' | 'isTerminal'>): OpenLog =>
-  openLog(logShape(options, level, io))
+/** The log on standard error as the options of `logOptions(level)` ask for it; a worker says in each line which one it is. */
+export const openLogAsAsked = (
+  options: Parsed,
+  level: LogLevel,
+  io: Pick<Io, 'env' | 'isTerminal' | 'isWorker'>,
+): OpenLog => openLog({ ...logShape(options, level, io), ...(io.isWorker === true && { worker: process.pid }) })
 
 /** https://no-color.org, and terminals that say that they show no more than text. */
 const wantsColours = (env: Io['env']): boolean => (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
