@@ -31,6 +31,20 @@ export const KEPT_LOGINS: readonly Mutation[] = [
     tests: ['test/login/again.test.ts'],
   },
   {
+    rule: 'a client that the server may have forgotten is registered anew after a login from which nobody came back',
+    file: 'src/login/credentials.ts',
+    find: 'if (record !== undefined && record.refresh_token === undefined && !asked.lacksScopes) await store.forget(record)',
+    replace: '',
+    tests: ['test/login/again.test.ts'],
+  },
+  {
+    rule: 'a login that lacks scopes outlives one from which nobody came back',
+    file: 'src/login/credentials.ts',
+    find: 'record.refresh_token === undefined && !asked.lacksScopes',
+    replace: 'record.refresh_token === undefined',
+    tests: ['test/login/again.test.ts'],
+  },
+  {
     rule: 'a secret goes where the server takes it',
     file: 'src/login/login.ts',
     find: '...(server.secretInBody ?',

@@ -6,6 +6,13 @@ const route = ['test/e2e/limits-named.test.ts']
 /** That a limit which ended something is named, and the right one: `core`, `net`, `examine`. */
 export const LIMITS: readonly Mutation[] = [
   {
+    rule: 'what is too much in one text of an object costs no reading of the texts after it',
+    file: 'src/load/documents/config-map.ts',
+    find: 'if (isNamed && isSpent(budget)) break',
+    replace: '',
+    tests: ['test/load/documents/bombs.test.ts'],
+  },
+  {
     rule: 'what was reached is told with its amount and its place',
     file: 'src/core/limit.ts',
     find: 'const cause = `${told.cause}; the limit is ${amountOf(limit)} (${where})`',

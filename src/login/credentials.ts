@@ -47,7 +47,11 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
       if (!mayLogIn) return undefined
       // A client that the server has forgotten would get a page for its user, and never an answer.
       const before = record && { ...record, client: next?.kind === 'client_unknown' ? undefined : record.client }
-      const login = await logIn(asked, before, options)
+      const login = await logIn(asked, before, options).catch(async (error: unknown) => {
+        // Without a refresh nobody has said that it is known: another login registers another one.
+        if (record !== undefined && record.refresh_token === undefined && !asked.lacksScopes) await store.forget(record)
+        throw error
+      })
       // A login with another server or for another resource takes the place of the one before.
       if (record !== undefined) await store.forget(record)
       await store.save(login)

@@ -100,6 +100,28 @@ describe('another login', () => {
     },
   )
 
+  it('is one of another client after one from which nobody came back, where nothing else tells that the server knows it', async () => {
+    paper.documents['/token'] = { access_token: 'access', token_type: 'Bearer', expires_in: 300 }
+    await paper.login()
+    const now = (): number => Date.now() + 600_000
+    // A server that has forgotten its clients has a page for the person, and no way back.
+    const openBrowser = (url: string): void => void paper.shown.push(new URL(url).searchParams)
+    await expect(paper.login({ now, openBrowser, patienceMs: 50 })).rejects.toThrow('nobody came back')
+    expect([paper.shown[1]?.get('client_id'), registrations()]).toEqual(['registered', 1])
+    paper.documents['/register'] = { client_id: 'another', token_endpoint_auth_method: 'none' }
+    const third = await paper.login({ now })
+    expect([third.get('client_id'), registrations()]).toEqual(['another', 2])
+  })
+
+  it('leaves a login that lacks scopes as it was when nobody came back', async () => {
+    paper.documents['/token'] = { access_token: 'access', token_type: 'Bearer', expires_in: 300 }
+    await paper.login()
+    const credentials = loginCredentials(paper.options({ openBrowser: () => undefined, patienceMs: 50 }))
+    const asked = 'Bearer error="insufficient_scope", scope="write"'
+    await expect(credentials.refused(await credentials.current(), asked, true)).rejects.toThrow('nobody came back')
+    expect((await credentials.current())?.reveal()).toBe('access')
+  })
+
   it('rests for a minute after one that failed, and no longer; who asks at the same time gets the same answer', async () => {
     let nowMs = Date.now()
     const openBrowser = (): void => void paper.shown.push(new URLSearchParams())
