@@ -4,7 +4,15 @@ import { describe, expect, it, vi } from 'vitest'
 import { misfit } from '../scripts/mutants/fit.ts'
 import { MUTATIONS } from '../scripts/mutants/list.ts'
 import { circles, crowded, longFunctions, readShapes, scripts, words } from './support/architecture-shape.ts'
-import { labViolations, linesOf, mints, readRooms, readSources, sourcePaths, violations } from './support/architecture.ts'
+import {
+  labViolations,
+  linesOf,
+  mints,
+  readRooms,
+  readSources,
+  sourcePaths,
+  violations,
+} from './support/architecture.ts'
 
 // All sources are read and parsed, which takes a busy machine minutes.
 vi.setConfig({ testTimeout: 300_000 })
