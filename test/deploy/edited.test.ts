@@ -1,17 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { putCheckout } from '../support/made-program.ts'
 
-const root = path.join(import.meta.dirname, '../..')
 const folder = mkdtempSync(path.join(os.tmpdir(), 'extauth-edited-program-'))
 
-beforeAll(() => {
-  putCheckout(folder)
-  symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
-}, 120_000)
+beforeAll(() => putCheckout(folder), 120_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const runs = (...args: string[]): { stdout: string; stderr: string; status: number | null } =>

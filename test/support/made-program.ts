@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync } from 'node:fs'
+import { cpSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 
@@ -11,9 +11,9 @@ const root = path.join(import.meta.dirname, '../..')
 /** Whether dist/ is what would be made of the sources now. */
 export const isFresh = (): boolean => changedSince(root)?.length === 0
 
-/** Makes dist/, or the folder that is named as a package has it. */
-export const makeProgram = (...folder: string[]): void =>
-  void execFileSync(process.execPath, [path.join(root, 'scripts/build.ts'), ...folder], {
+/** Makes dist/ of a checkout, default this one, or the folder that is named as a package has it. */
+export const makeProgram = (checkout = root, ...folder: string[]): void =>
+  void execFileSync(process.execPath, [path.join(checkout, 'scripts/build.ts'), ...folder], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
 
@@ -22,16 +22,19 @@ const OF_CHECKOUTS: ReadonlySet<string> = new Set(
   ['sources.json', 'checkout'].map((name) => path.join(root, 'dist', name)),
 )
 
-/** Puts dist/ of a package into `folder`: a copy where one is made already, which is what making it takes longest for. */
+/** Puts dist/ of a package into `folder`: a copy where there is a fresh one, which takes less than making it. */
 export function putProgram(folder: string): void {
   const dist = path.join(folder, 'dist')
   if (isFresh()) cpSync(path.join(root, 'dist'), dist, { recursive: true, filter: (file) => !OF_CHECKOUTS.has(file) })
-  else makeProgram(dist)
+  else makeProgram(root, dist)
 }
 
-/** Puts a checkout with its dist/ into `folder`, with packages that are those of this one left out. */
+/** Puts a checkout with its dist/ into `folder`, a copy where there is a fresh one; its packages are those of this checkout. */
 export function putCheckout(folder: string): void {
-  if (!isFresh()) makeProgram()
-  for (const name of ['bin', 'src', 'lab', 'scripts', 'config', 'dist', 'package.json', 'package-lock.json'])
+  const put = (name: string): void =>
     cpSync(path.join(root, name), path.join(folder, name), { recursive: true, preserveTimestamps: true })
+  for (const name of ['bin', 'src', 'lab', 'scripts', 'config', 'package.json', 'package-lock.json']) put(name)
+  symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
+  if (isFresh()) put('dist')
+  else makeProgram(folder)
 }
