@@ -1,8 +1,9 @@
+import path from 'node:path'
 import { type Reporter, type TestCase, type TestModule } from 'vitest/node'
 
 /**
  * Prints at the end which tests passed only when they were tried again (`npm test` tries a test three times, since a starved
- * machine can miss a deadline that is the subject of a test), and which files have no failed test but a set-up that failed
+ * machine can miss a deadline that is the subject of a test) and why, and which files have no failed test but a set-up that failed
  * (vitest does not try a hook again; `.ci/run` runs the file once more). Each line is a test to mend: it trusts time, or it
  * found a race.
  */
@@ -15,6 +16,11 @@ export class TriedAgainReporter implements Reporter {
       this.#lines.push(
         `TRIED AGAIN ${test.module.relativeModuleId} > ${test.fullName} (try ${diagnostic.retryCount + 1})`,
       )
+      for (const { message, stacks } of test.result().errors ?? []) {
+        const [place] = stacks ?? []
+        const where = place === undefined ? '' : ` (${path.relative('', place.file)}:${place.line})`
+        this.#lines.push(`  ${message.split('\n')[0]}${where}`)
+      }
     }
   }
 
