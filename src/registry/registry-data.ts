@@ -22,6 +22,8 @@ export interface RegistryData {
   state(): RegistryState
   /** Looks at the source; never throws. Calls during a look lead to one more look, and to no more. */
   refresh(): Promise<void>
+  /** What a look finds that is under way changes nothing any more, the series of a registry that has gone least of all. */
+  close(): void
 }
 
 export interface RegistryDataOptions {
@@ -49,10 +51,12 @@ export function createRegistryData(options: RegistryDataOptions): RegistryData {
   let state: RegistryState = { snapshot: undefined, problem: undefined, loadedAtMs: undefined }
   let running: Promise<void> | undefined
   let isAskedAgain = false
+  let isClosed = false
 
   const load = async (): Promise<void> => {
     try {
       const snapshot = await options.readAll()
+      if (isClosed) return
       if (snapshot === 'unchanged') {
         state = { ...state, problem: undefined, retryAfterSeconds: undefined }
         loads.with(name, 'unchanged').add()
@@ -67,6 +71,7 @@ export function createRegistryData(options: RegistryDataOptions): RegistryData {
       if (count > 0) log.warn({ registry: name, skipped: count, first }, 'registry entries were left out')
       if (amended > 0) log.warn({ registry: name, amended, first }, 'registry entries lost optional members')
     } catch (error) {
+      if (isClosed) return
       const known =
         error instanceof SourceError ? error : new SourceError('failed', 'the data could not be built', error)
       const isNew = state.problem !== known.problem
@@ -82,7 +87,7 @@ export function createRegistryData(options: RegistryDataOptions): RegistryData {
     do {
       isAskedAgain = false
       await load()
-    } while (isAskedAgain)
+    } while (isAskedAgain && !isClosed)
     running = undefined
   }
 
@@ -90,9 +95,11 @@ export function createRegistryData(options: RegistryDataOptions): RegistryData {
     name,
     state: () => state,
     refresh: () => {
+      if (isClosed) return Promise.resolve()
       if (running === undefined) running = run()
       else isAskedAgain = true
       return running
     },
+    close: () => void (isClosed = true),
   }
 }

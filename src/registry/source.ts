@@ -32,7 +32,7 @@ export interface SourceDeps {
 }
 
 /** The data of one registry, kept current until closed. */
-export interface Source extends RegistryData {
+export interface Source extends Omit<RegistryData, 'close'> {
   close(): Promise<void>
 }
 
@@ -77,6 +77,7 @@ async function openWatched(data: RegistryData, watch: (onChange: () => void) => 
   const close = (): Promise<void> => {
     watched.close()
     poller.close()
+    data.close()
     return Promise.resolve()
   }
   return { ...data, close }
@@ -90,6 +91,7 @@ async function openPolled(data: RegistryData, outbound: Outbound, pollMs: number
   await poller.poll()
   const close = (): Promise<void> => {
     poller.close()
+    data.close()
     return outbound.close()
   }
   return { ...data, close }

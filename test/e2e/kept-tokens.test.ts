@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { open, readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { LAB_AUDIENCE, startLabIdentityProvider, startLabSts } from '../../lab/index.ts'
@@ -102,15 +102,30 @@ const heapsTo = (directory: string) => ({
   NODE_OPTIONS: `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${directory}`,
 })
 
+async function endOf(file: string): Promise<string> {
+  const opened = await open(file)
+  try {
+    const { size } = await opened.stat()
+    const { buffer, bytesRead } = await opened.read({ buffer: Buffer.alloc(8), position: Math.max(0, size - 8) })
+    return buffer.toString('latin1', 0, bytesRead)
+  } finally {
+    await opened.close()
+  }
+}
+
 /** All strings that the process holds, as one text. Those over 1,024 characters are cut by V8; tokens are shorter. */
 async function stringsHeld(held: Running, directory: string, number: number): Promise<string> {
   held.process.kill('SIGUSR2')
   let text = ''
   const isWhole = async (): Promise<boolean> => {
     const files = (await readdir(directory)).filter((name) => name.endsWith('.heapsnapshot')).sort()
-    const file = files[number]
-    text = file === undefined ? '' : await readFile(path.join(directory, file), 'latin1')
-    return text.endsWith(']}') || text.endsWith(']}\n')
+    const name = files[number]
+    if (name === undefined) return false
+    const file = path.join(directory, name)
+    // Its end first: it is tens of MiB long, and looked at while it is written.
+    if (!/\]\}\n?$/.test(await endOf(file))) return false
+    text = await readFile(file, 'latin1')
+    return true
   }
   await expect.poll(isWhole, { timeout: 60_000, interval: 200 }).toBe(true)
   return text

@@ -6,8 +6,8 @@ import { extauth, type Running } from './process.ts'
 import { authConfig, configFolder, proxyConfig } from './run.ts'
 
 /** What compiling and the first callers leave behind is nobody's request. */
-const BEFORE = 4000
-const REQUESTS = 4000
+const BEFORE = 3000
+const REQUESTS = 2500
 /** Bytes of one request that may outlive it. An eighth of what it allocates: caches and what is in flight at a collection. */
 const KEPT_BYTES = 2560
 

@@ -76,8 +76,8 @@ function connected2({ client }: Awaited<ReturnType<typeof connect2>>): Connected
   }
 }
 
-/** Registers what every official client must be able to do at a target; the same direct and through a proxy. */
-export function testEveryClient(targetOf: () => ClientTarget): void {
+/** Registers that every official client reaches a target, and gets an answer as it happens. */
+export function testBasics(targetOf: () => ClientTarget): void {
   test.each(Object.keys(MODES))('%s lists and calls tools', async (mode) => {
     const target = targetOf()
     const client = await MODES[mode]?.(target)
@@ -108,6 +108,11 @@ export function testEveryClient(targetOf: () => ClientTarget): void {
     expect(endMs - (seen[0]?.atMs ?? 0)).toBeGreaterThan(100)
     await client?.close()
   })
+}
+
+/** Registers what every official client must be able to do at a target; the same direct and through a proxy. */
+export function testEveryClient(targetOf: () => ClientTarget): void {
+  testBasics(targetOf)
 
   test.each(Object.keys(MODES))('a cancellation by %s reaches the server', async (mode) => {
     const target = targetOf()

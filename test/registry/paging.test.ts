@@ -58,7 +58,7 @@ describe('paging', () => {
           expect(all.filter((id) => paged.includes(id))).toEqual(paged)
         },
       ),
-      { seed: 20_261_121, numRuns: 75 },
+      { seed: 20_261_121, numRuns: 40 },
     )
   })
 
@@ -75,7 +75,7 @@ describe('paging', () => {
         const stayed = walk(now, query).filter((id) => were.includes(id))
         expect(seen.filter((id) => stayed.includes(id))).toEqual(stayed)
       }),
-      { seed: 20_261_122, numRuns: 75 },
+      { seed: 20_261_122, numRuns: 40 },
     )
   })
 
@@ -106,7 +106,7 @@ describe('the latest version', () => {
         for (const versions of snapshot.byName.values())
           expect(versions.filter((version) => version.isLatest)).toHaveLength(1)
       }),
-      { seed: 20_261_123, numRuns: 50 },
+      { seed: 20_261_123, numRuns: 30 },
     )
   })
 })
