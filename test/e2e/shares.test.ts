@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { decodeJwt } from 'jose'
 import { request as undici } from 'undici'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { type CredentialsWorld, openCredentialsWorld } from './credentials.ts'
 
@@ -61,10 +61,12 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-beforeAll(async () => {
+// Of each try: what calls that hung for too long leave behind (rest for the service) is nothing to the next.
+beforeEach(async () => {
+  held.length = 0
   world = await openCredentialsWorld({ before: front })
 })
-afterAll(async () => {
+afterEach(async () => {
   await world.close()
   await sockets.closeAll()
 })
