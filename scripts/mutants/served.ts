@@ -158,4 +158,18 @@ export const SERVED: readonly Mutation[] = [
     ['an answer is no longer than it says', ': sent > length', ': false'],
     ['an answer is no shorter than it says', 'isEnd ? sent !== length', 'isEnd ? false'],
   ]),
+  {
+    rule: 'what a look finds after its registry has gone is not told, and brings no series back',
+    file: 'src/registry/registry-data.ts',
+    find: '      if (isClosed) return\n      if (snapshot',
+    replace: '      if (snapshot',
+    tests: ['test/registry/registry-data.test.ts'],
+  },
+  {
+    rule: 'nor is a failure of it',
+    file: 'src/registry/registry-data.ts',
+    find: '      if (isClosed) return\n      const known',
+    replace: '      const known',
+    tests: ['test/registry/registry-data.test.ts'],
+  },
 ]
