@@ -87,7 +87,7 @@ export function createRegistryData(options: RegistryDataOptions): RegistryData {
     do {
       isAskedAgain = false
       await load()
-    } while (isAskedAgain && !isClosed)
+    } while (isAskedAgain)
     running = undefined
   }
 
@@ -100,6 +100,9 @@ export function createRegistryData(options: RegistryDataOptions): RegistryData {
       else isAskedAgain = true
       return running
     },
-    close: () => void (isClosed = true),
+    close() {
+      isClosed = true
+      isAskedAgain = false
+    },
   }
 }
