@@ -31,6 +31,14 @@ type Body = (
 // `import()` of a package, for which Node looks from the file that it stands in.
 const LATE = { importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }
 
+/** Node warns of `LATE` once, on standard error, where a program has lines of its log. Nobody who reads these can do anything about it. */
+function keepQuietAboutLate(): void {
+  const emitWarning = process.emitWarning.bind(process) as (...all: readonly unknown[]) => void
+  process.emitWarning = (...all: readonly unknown[]) => {
+    if (!String(all[0]).startsWith('vm.USE_MAIN_CONTEXT_DEFAULT_LOADER ')) emitWarning(...all)
+  }
+}
+
 /** The files, and the places in them that code was made of. */
 type Places = Map<string, readonly Section[]>
 
@@ -60,6 +68,7 @@ export function start(root: string, changed: readonly string[]): boolean {
       places.set(file, (JSON.parse(readFileSync(`${file}.map`, 'utf8')) as { sections: Section[] }).sections)
     return places.get(name)
   })
+  keepQuietAboutLate()
   of('src/main.ts')
   return true
 }

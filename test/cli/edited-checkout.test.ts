@@ -128,6 +128,14 @@ describe('an edited checkout', () => {
     ])
   })
 
+  it('loads what is not ours late, as the sources do, and Node has nothing to say about the way', () => {
+    appendFileSync(file('src/late.ts'), "void import('node:os').then(({ EOL }) => console.log(EOL.length))\n")
+    const { lines, stderr } = runs()
+    expect([lines[0], lines.at(-1), stderr]).toEqual(['form', '1', ''])
+    appendFileSync(file('src/late.ts'), "process.emitWarning('a word of its own')\n")
+    expect(runs().stderr).toContain('Warning: a word of its own')
+  })
+
   it('runs what is written now, at the first start after each edit and at the next', () => {
     edit('src/kinds.ts', "'own'", "'new'")
     expect(runs().lines[1]).toMatch(/^3 new /)

@@ -116,7 +116,7 @@ const ASKED = /: Mark-Compact [\d.]+ \(([\d.]+)\) -> [\d.]+ \(([\d.]+)\) MB.*tes
 it('what work left behind is given back when there is none any more', async () => {
   // Far more than the least that is worth a collection, whatever was collected before the work.
   const { one, url } = await start(16)
-  await load(`${url}/anonymous`, BEFORE)
+  await load(`${url}/anonymous`, 4000)
   const from = one.stdout().length
   const asked = () => ASKED.exec(one.stdout().slice(from))
   await expect.poll(asked, { timeout: 120_000, interval: 1000 }).not.toBeNull()
