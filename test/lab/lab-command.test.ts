@@ -107,7 +107,7 @@ describe('extauth lab --replicas 2', () => {
     expect(output.stdout).toBe('')
   })
 
-  test.each(['9', '1.5'])('a number that it can’t be is a usage error: %s', async (count) => {
+  test.each(['0', '9', 'two', '1.5'])('a number that it can’t be is a usage error: %s', async (count) => {
     const { output, ended } = start(['--replicas', count])
     expect((await ended)[0]).toBe(2)
     expect(output.stderr).toContain('--replicas must be a number from 1 to 8')
@@ -115,21 +115,26 @@ describe('extauth lab --replicas 2', () => {
 })
 
 describe('extauth lab that cannot start', () => {
-  test.each(['--port', '--idp-tls-port', '--workspace-port'])(
-    'a busy port is named with the option that moves it: %s',
-    async (option) => {
-      const taken = createServer()
-      taken.listen(0, '127.0.0.1')
-      await once(taken, 'listening')
-      const { port } = taken.address() as AddressInfo
-      const { output, ended } = start([...ANY_LAB_PORT, option, String(port)])
-      expect((await ended)[0]).toBe(1)
-      expect(output.stderr).toBe(
-        `extauth lab: port ${port} is in use. Choose another one with ${option} PORT, or any free one with ${option} 0.\n`,
-      )
-      taken.close()
-    },
-  )
+  test.each([
+    '--port',
+    '--admin-port',
+    '--idp-port',
+    '--idp-tls-port',
+    '--backend-port',
+    '--sts-port',
+    '--workspace-port',
+  ])('a busy port is named with the option that moves it: %s', async (option) => {
+    const taken = createServer()
+    taken.listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const { output, ended } = start([...ANY_LAB_PORT, option, String(port)])
+    expect((await ended)[0]).toBe(1)
+    expect(output.stderr).toBe(
+      `extauth lab: port ${port} is in use. Choose another one with ${option} PORT, or any free one with ${option} 0.\n`,
+    )
+    taken.close()
+  })
 
   test('a port that is none is a usage error', async () => {
     const { output, ended } = start(['--port', 'http'])
