@@ -24,10 +24,11 @@ const MOST_REQUESTS = 16
 export async function endure(
   { plane, client }: Pick<Cluster, 'plane' | 'client'>,
   operator: FaultyOperator,
-  round: number,
   { fault, isHarmless }: Trouble,
 ): Promise<Seen[]> {
   const { proxy, namespace, running } = operator
+  // Changes that a failed try has made already would be none.
+  const round = ++operator.round
   const restartsOf = () => operator.metric('extauth_operator_watch_restarts_total')
   const [writes, restarts, from] = [statusWrites(plane, operator), await restartsOf(), proxy.requests.length]
   proxy.fault = (request) => (request.resource === 'leases' ? undefined : fault(request))
@@ -66,14 +67,27 @@ export const inWatches =
       ? { do: 'say', text, ending }
       : undefined
 
-/** What came less than `seconds` after the server had asked to be left alone with its kind; half a second may be under way. */
+/** From when a request of one is answered until one of another, sent before that was known, has come on a busy machine. */
+const UNDER_WAY_MS = 1500
+
+/**
+ * What came less than `seconds` after the server had asked to be left alone with its kind: another request of the same one, or
+ * any one that cannot have been under way.
+ */
 export function tooSoon(requests: readonly Seen[], seconds: number): string[] {
-  const rests = new Map<string, number>()
-  return requests.flatMap(({ verb, resource, atMs, status, answeredMs = atMs }) => {
+  const rests = new Map<string, { readonly beganMs: number; readonly asked: Set<string> }>()
+  return requests.flatMap(({ verb, resource, name, query, atMs, status, answeredMs = atMs }) => {
     const kind = `${verb} ${resource}`
-    const beganMs = rests.get(kind) ?? Number.NEGATIVE_INFINITY
-    const isResting = atMs < beganMs + seconds * 1000
-    if (status === 429 && !isResting) rests.set(kind, answeredMs)
-    return isResting && atMs > beganMs + 500 ? [`${kind} after ${Math.round(atMs - beganMs)} ms`] : []
+    // Two may follow one collection, each a part of it.
+    const one = `${name} ${query.get('labelSelector') ?? ''}`
+    const rest = rests.get(kind)
+    if (rest === undefined || atMs >= rest.beganMs + seconds * 1000) {
+      if (status === 429) rests.set(kind, { beganMs: answeredMs, asked: new Set([one]) })
+      return []
+    }
+    const afterMs = atMs - rest.beganMs
+    const isAgain = rest.asked.has(one)
+    rest.asked.add(one)
+    return isAgain || afterMs > UNDER_WAY_MS ? [`${kind} ${one} after ${Math.round(afterMs)} ms`] : []
   })
 }

@@ -36,6 +36,8 @@ export interface FaultyOperator {
   readonly user: string
   readonly namespace: string
   readonly proxy: FaultProxy
+  /** The last one of `change` that was made in a test. */
+  round: number
   running: Running
   /** Starts the process (again), as a kubelet does. */
   start(): void
@@ -80,6 +82,7 @@ export async function startFaultyOperator(
     user,
     namespace,
     proxy,
+    round: 0,
     running: start(),
     start() {
       operator.running = start()
