@@ -305,4 +305,11 @@ export const CALLERS: readonly Mutation[] = [
     replace: '',
     tests: ['test/authenticate/withdrawn-keys.test.ts'],
   },
+  {
+    rule: 'what a provider answers after it was removed is in no metric',
+    file: 'src/authenticate/provider.ts',
+    find: '      health.close()\n',
+    replace: '',
+    tests: ['test/authenticate/missing-keys.test.ts'],
+  },
 ]

@@ -57,25 +57,14 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
   const health = createHealth(name, deps.log, deps.metrics)
   // A provider for opaque tokens alone may have neither discovery nor keys (decisions §2.3).
   const hasKeys = jwksUrl !== undefined || introspectionUrl === undefined
-  const atHand = deps.metrics
-    .gauge(
-      'extauth_provider_keys',
-      'Keys of an identity provider that are at hand; 0 while they never came.',
-      ['name'],
-      'min',
-    )
-    .with(name)
-  if (hasKeys) atHand.set(0)
-  let isClosed = false
+  if (hasKeys) health.keysAtHand(0)
   const keys = createKeyStore({
     clock: deps.clock,
     documents: client,
     location: jwksUrl ?? createKeyDiscovery(issuerUrl, client, deps.clock),
     onFetched(count, failure) {
-      // Nobody asks for its figures any more.
-      if (isClosed) return
       health.note('keys', failure)
-      atHand.set(count)
+      health.keysAtHand(count)
     },
   })
 
@@ -111,7 +100,7 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
       await keys.keys().catch(() => undefined)
     },
     async close() {
-      isClosed = true
+      health.close()
       files.close()
       await Promise.all([get.close(), post.close()])
     },

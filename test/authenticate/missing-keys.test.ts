@@ -1,6 +1,16 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import { ecKey } from './keys.ts'
-import { createWorld, INTROSPECTION_URL, JWKS_URL, provider, unreachable, type World } from './world.ts'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { ecKey, jwks } from './keys.ts'
+import {
+  callerOf,
+  createWorld,
+  INTROSPECTION_URL,
+  json,
+  JWKS_URL,
+  provider,
+  type Respond,
+  unreachable,
+  type World,
+} from './world.ts'
 
 const key = await ecKey('P-256', { kid: 'one' })
 const other = await ecKey('P-256', { kid: 'two' })
@@ -58,5 +68,31 @@ describe('a provider whose keys', () => {
     expect(authenticator.withoutKeys()).toEqual([])
     expect(world.metrics.text()).not.toContain('extauth_provider_keys')
     await authenticator.close()
+  })
+})
+
+describe('an answer that comes after its provider was closed changes no figure and is not told', () => {
+  const introspects = { jwksUrl: undefined, introspectionUrl: INTROSPECTION_URL }
+  it.each<[string, string, object, Respond]>([
+    ['keys', JWKS_URL, {}, () => json(jwks([key]))],
+    ['no keys', JWKS_URL, {}, unreachable],
+    ['what a token is', INTROSPECTION_URL, introspects, () => json({ active: false })],
+    ['no word of a token', INTROSPECTION_URL, introspects, unreachable],
+  ])('%s', async (_name, url, more, answer) => {
+    const late = Promise.withResolvers<void>()
+    world.on(url, async (request) => {
+      await late.promise
+      return answer(request)
+    })
+    const authenticator = world.authenticator([provider(more)])
+    const asked: Promise<unknown> = url === JWKS_URL ? authenticator.start() : callerOf(authenticator, 'opaque-1')
+    const ended = asked.catch(() => undefined)
+    await vi.waitFor(() => expect(world.asked(url)).toBe(1))
+    const ofProviders = () => world.metrics.text().match(/^extauth_provider.*$/gm)
+    const before = ofProviders()
+    await authenticator.close()
+    late.resolve()
+    await ended
+    expect([ofProviders(), world.log.lines]).toEqual([before, []])
   })
 })
