@@ -115,6 +115,7 @@ export function customResourceDefinition(
   kind: CrdKind = 'MCPExternalAuthConfig',
 ): Json {
   const { plural, shortNames, columns } = NAMES[kind]
+  const schema = openApiSchema(kind)
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -137,7 +138,7 @@ export function customResourceDefinition(
         storage: name === NEWEST_VERSION,
         additionalPrinterColumns: columns,
         schema: {
-          openAPIV3Schema: name === NEWEST_VERSION ? saidOnce(openApiSchema(kind)) : wordless(openApiSchema(kind)),
+          openAPIV3Schema: name === NEWEST_VERSION ? saidOnce(schema) : wordless(schema),
         },
         subresources: { status: {}, ...(kind === 'MCPRemoteProxy' ? { scale: SCALE } : {}) },
       })),
