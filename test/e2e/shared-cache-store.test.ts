@@ -72,7 +72,8 @@ describe('waitReplicas', () => {
     const alone = await Promise.all(
       fleet.replicas.map((one) => fleet.metric(one, /extauth_shared_credentials_total{outcome="alone"}/)),
     )
-    expect(fleet.exchanges()).toBeLessThanOrEqual(6 + Math.max(...alone))
+    // Each replica may have been alone with another caller, where the machine is slow.
+    expect(fleet.exchanges()).toBeLessThanOrEqual(6 + alone.reduce((sum, count) => sum + count, 0))
     expect(await operate(port(), ['client', 'list'])).not.toMatch(/cmd=wait/)
   })
 })

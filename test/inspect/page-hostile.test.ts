@@ -143,6 +143,8 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'Call', exact: true }).click()
     const outcome = page.getByRole('region', { name: 'Outcome' })
     await outcome.getByText('Done.').waitFor()
+    // What may be shown of it comes a moment later.
+    await outcome.locator('.content').waitFor()
     expect(await outcome.innerText()).toContain(EVIL)
     expect(await page.getByRole('region', { name: 'Chosen' }).innerText()).toContain(EVIL)
     expect(await page.evaluate(`document.querySelectorAll('img, script:not([type=module])').length`)).toBe(0)
