@@ -103,7 +103,7 @@ describe.each([
     const timer = setInterval(() => {
       for (const response of held.splice(0)) refuse(response, route === 'aws')
     }, 10)
-    expect(new Set(await Promise.all(hanging))).toEqual(new Set([refusedStatus]))
-    clearInterval(timer)
+    const ended = await Promise.all(hanging).finally(() => clearInterval(timer))
+    expect(new Set(ended)).toEqual(new Set([refusedStatus]))
   }, 60_000)
 })
