@@ -10,7 +10,7 @@ const PLACES = 64
 const SHARE = 4
 /** Of callers whose calls hang: places for one caller more are left. */
 const HANGING = PLACES / SHARE - 1
-const GOOD = 60
+const GOOD = 30
 
 const sockets = createSockets()
 let world: CredentialsWorld
