@@ -16,7 +16,7 @@ export default defineConfig({
   test: {
     pool: 'forks',
     // More than there are cores where this is decided: files wait for other processes and for the kernel now and then.
-    maxWorkers: 5,
+    maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     allowOnly: false,
