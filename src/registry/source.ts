@@ -45,6 +45,7 @@ const BROKEN_FILE_RETRY_MS = 30_000
 
 interface Poller {
   poll(): Promise<void>
+  /** Of the data as well. */
   close(): void
 }
 
@@ -64,6 +65,7 @@ function createPoller(data: RegistryData, waitMs: () => number | undefined): Pol
     close() {
       isClosed = true
       clearTimeout(timer)
+      data.close()
     },
   }
 }
@@ -77,7 +79,6 @@ async function openWatched(data: RegistryData, watch: (onChange: () => void) => 
   const close = (): Promise<void> => {
     watched.close()
     poller.close()
-    data.close()
     return Promise.resolve()
   }
   return { ...data, close }
@@ -91,7 +92,6 @@ async function openPolled(data: RegistryData, outbound: Outbound, pollMs: number
   await poller.poll()
   const close = (): Promise<void> => {
     poller.close()
-    data.close()
     return outbound.close()
   }
   return { ...data, close }

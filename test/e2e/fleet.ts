@@ -28,6 +28,10 @@ export interface Fleet {
   fetches(): number
   admin(replica: RunningTestProxy, path: string, method?: string): Promise<Record<string, unknown>>
   metric(replica: RunningTestProxy, line: RegExp): Promise<number>
+  /** How often the replicas, all together, came to a credential this way. */
+  outcomes(outcome: 'alone' | 'made'): Promise<number>
+  /** Exchanges so far beyond those that a replica made because Redis was too slow for it, each perhaps for another caller. */
+  sharedExchanges(): Promise<number>
   close(): Promise<void>
 }
 
@@ -86,6 +90,15 @@ export async function openFleet(
     'secrets/cache/seal': SEALING,
   }
   const replicas = await Promise.all(Array.from({ length: size }, () => run(files)))
+  const metric: Fleet['metric'] = async (replica, line) => {
+    const text = await (await fetch(`${replica.adminUrl}/metrics`)).text()
+    return Number(new RegExp(`^${line.source} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
+  }
+  const outcomes: Fleet['outcomes'] = async (outcome) => {
+    const line = new RegExp(`extauth_shared_credentials_total{outcome="${outcome}"}`)
+    const counts = await Promise.all(replicas.map((one) => metric(one, line)))
+    return counts.reduce((sum, one) => sum + one, 0)
+  }
   return {
     identity,
     backend,
@@ -105,10 +118,9 @@ export async function openFleet(
       const response = await fetch(`${replica.adminUrl}${path}`, { method })
       return (await response.json()) as Record<string, unknown>
     },
-    async metric(replica, line) {
-      const text = await (await fetch(`${replica.adminUrl}/metrics`)).text()
-      return Number(new RegExp(`^${line.source} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
-    },
+    metric,
+    outcomes,
+    sharedExchanges: async () => identity.calls('exchange') - (await outcomes('alone')),
     async close() {
       await Promise.all(replicas.map((replica) => replica.close()))
       await Promise.all([backend.close(), identity.close(), others.close()])

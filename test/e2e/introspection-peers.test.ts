@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { meanwhile } from '../support/meanwhile.ts'
 import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'
 
 /** How many calls an endpoint gets at a time, of which one peer may have all that nobody else wants (decisions §2.10). */
@@ -57,14 +58,7 @@ function answerAll(): void {
 }
 
 /** Answers calls as they come until every request has its own answer. */
-async function serve(requests: readonly Promise<number>[]): Promise<number[]> {
-  const timer = setInterval(answerAll, 10)
-  try {
-    return await Promise.all(requests)
-  } finally {
-    clearInterval(timer)
-  }
-}
+const serve = (requests: readonly Promise<number>[]): Promise<number[]> => meanwhile(10, answerAll, requests)
 
 describe('the share of a peer in introspections', () => {
   it('is kept for the client that a trusted proxy names: one holds up nobody else', async () => {

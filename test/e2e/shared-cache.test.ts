@@ -28,11 +28,6 @@ const replica = (index: number) => {
 }
 const ask = (index: number, headers: Record<string, string>) => fleet.call(replica(index).url, headers)
 const settled = { timeout: 10_000, interval: 20 }
-/** Exchanges beyond those that a replica made because Redis was too slow for it. */
-const shared = async (): Promise<number> => {
-  const alone = fleet.replicas.map((one) => fleet.metric(one, /extauth_shared_credentials_total{outcome="alone"}/))
-  return fleet.exchanges() - (await Promise.all(alone)).reduce((sum, one) => sum + one, 0)
-}
 
 describe('a fleet with one cache', () => {
   // A caller whom somebody vouches for has an assertion, and a token for it.
@@ -52,12 +47,7 @@ describe('a fleet with one cache', () => {
         callers.flatMap((caller) => fleet.replicas.map(({ url }) => fleet.call(url, caller, route))),
       )
       expect(answers.filter(({ status }) => status !== 200)).toEqual([])
-      const sum = async (outcome: string) => {
-        const line = new RegExp(`extauth_shared_credentials_total{outcome="${outcome}"}`)
-        const counts = await Promise.all(fleet.replicas.map((one) => fleet.metric(one, line)))
-        return counts.reduce((total, one) => total + one, 0)
-      }
-      const [alone, made] = [await sum('alone'), await sum('made')]
+      const [alone, made] = [await fleet.outcomes('alone'), await fleet.outcomes('made')]
       expect(made).toBeLessThanOrEqual(credentials)
       expect(fleet.fetches()).toBe(alone + made)
       expect(fleet.fetches()).toBeGreaterThanOrEqual(credentials)
@@ -69,7 +59,7 @@ describe('a fleet with one cache', () => {
     await open(2)
     const [alice, bob] = [await fleet.bearer('alice'), await fleet.bearer('bob')]
     for (const index of [0, 1]) for (const caller of [alice, bob]) await ask(index, caller)
-    expect(await shared()).toBeLessThanOrEqual(2)
+    expect(await fleet.sharedExchanges()).toBeLessThanOrEqual(2)
     const asked = fleet.exchanges()
     const startedAt = performance.now()
     expect(await fleet.admin(replica(0), '/cache?subject=alice', 'DELETE')).toEqual({ purged: 1, told: true })
@@ -77,7 +67,7 @@ describe('a fleet with one cache', () => {
     expect(performance.now() - startedAt).toBeLessThan(2_000)
     for (const index of [0, 1]) for (const caller of [alice, bob]) expect((await ask(index, caller)).status).toBe(200)
     expect(fleet.exchanges()).toBeGreaterThan(asked)
-    expect(await shared()).toBeLessThanOrEqual(3)
+    expect(await fleet.sharedExchanges()).toBeLessThanOrEqual(3)
   })
 
   it('keeps no token and no name of a caller in Redis where it can be read', async () => {
@@ -149,7 +139,7 @@ describe('without Redis', () => {
     await open(2)
     const known = await Promise.all(Array.from({ length: 10 }, (_, index) => fleet.bearer(`known-${index}`)))
     for (const index of [0, 1]) for (const caller of known) await ask(index, caller)
-    expect(await shared()).toBeLessThanOrEqual(10)
+    expect(await fleet.sharedExchanges()).toBeLessThanOrEqual(10)
     const asked = fleet.exchanges()
     deployment.nodes[0]?.pause()
     const isAlone = (index: number) => fleet.metric(replica(index), /extauth_shared_credentials_alone/)
@@ -172,10 +162,10 @@ describe('without Redis', () => {
       deployment.nodes[0]?.resume()
     }
     for (const index of [0, 1]) await vi.waitFor(async () => expect(await isAlone(index)).toBe(0), settled)
-    const before = await shared()
+    const before = await fleet.sharedExchanges()
     const later = await fleet.bearer('later')
     for (const index of [0, 1]) expect((await ask(index, later)).status).toBe(200)
-    expect(await shared()).toBeLessThanOrEqual(before + 1)
+    expect(await fleet.sharedExchanges()).toBeLessThanOrEqual(before + 1)
     expect((await ask(1, await fleet.bearer('somebody-else'))).status).toBe(200)
   }, 60_000)
 })

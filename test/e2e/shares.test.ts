@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { decodeJwt } from 'jose'
 import { request as undici } from 'undici'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { meanwhile } from '../support/meanwhile.ts'
 import { createSockets } from '../support/sockets.ts'
 import { type CredentialsWorld, openCredentialsWorld } from './credentials.ts'
 
@@ -100,10 +101,9 @@ describe.each([
     expect(new Set(await Promise.all(refused))).toEqual(new Set([refusedStatus]))
     expect(held.filter(({ destroyed }) => !destroyed).length, 'calls that still hang').toBeGreaterThan(0)
 
-    const timer = setInterval(() => {
+    const refuseHeld = () => {
       for (const response of held.splice(0)) refuse(response, route === 'aws')
-    }, 10)
-    const ended = await Promise.all(hanging).finally(() => clearInterval(timer))
-    expect(new Set(ended)).toEqual(new Set([refusedStatus]))
+    }
+    expect(new Set(await meanwhile(10, refuseHeld, hanging))).toEqual(new Set([refusedStatus]))
   }, 60_000)
 })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { runRegistryServer, type RunningRegistry } from '../../src/compose/registry/run-registry.ts'
+import { meanwhile } from '../support/meanwhile.ts'
 import { createSockets } from '../support/sockets.ts'
 import { entry, get, SERVERS, SILENT } from './setup.ts'
 
@@ -70,8 +71,6 @@ describe('a registry behind a load balancer', () => {
       await new Promise((resolve) => setTimeout(resolve, 200))
       expect(isAsked()).toBe(false)
     }
-    const timer = setInterval(answerAll, 10)
-    const ended = await Promise.all([...greedy, other]).finally(() => clearInterval(timer))
-    expect(new Set(ended)).toEqual(new Set([200]))
+    expect(new Set(await meanwhile(10, answerAll, [...greedy, other]))).toEqual(new Set([200]))
   })
 })

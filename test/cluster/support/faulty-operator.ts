@@ -36,7 +36,7 @@ export interface FaultyOperator {
   readonly user: string
   readonly namespace: string
   readonly proxy: FaultProxy
-  /** The last one of `change` that was made in a test. */
+  /** The last round of `change` that `endure` has begun. */
   round: number
   running: Running
   /** Starts the process (again), as a kubelet does. */
