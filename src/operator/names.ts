@@ -17,6 +17,16 @@ export const shortened = (name: string, most: number): string => (name.length <=
 export const dnsLabel = (name: string): string =>
   name.includes('.') ? hashed(name.replaceAll('.', '-'), name, MAX_LABEL) : shortened(name, MAX_LABEL)
 
-/** Name of what an MCPRemoteProxy owns: its own, so that people find it; made of it where no Service may have that. */
-export const ownedName = (name: string): string =>
-  /^[a-z]/.test(name) ? dnsLabel(name) : hashed(`p-${name.replaceAll('.', '-')}`, name, MAX_LABEL)
+/** The name of an MCPRemoteProxy as one that a Service may have: unchanged where it is one, else with a hash. */
+const serviceLabel = (name: string, most: number): string => {
+  if (!/^[a-z]/.test(name)) return hashed(`p-${name.replaceAll('.', '-')}`, name, most)
+  return name.includes('.') ? hashed(name.replaceAll('.', '-'), name, most) : shortened(name, most)
+}
+
+const SUFFIX = '-extauth'
+
+/** Name of each object that an MCPRemoteProxy owns: no controller of the same kind uses it for its own objects. */
+export const ownedName = (name: string): string => `${serviceLabel(name, MAX_LABEL - SUFFIX.length)}${SUFFIX}`
+
+/** Value of the label that selects its pods, and the name that earlier releases gave to what it owns. */
+export const instanceName = (name: string): string => serviceLabel(name, MAX_LABEL)

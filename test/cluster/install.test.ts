@@ -44,7 +44,7 @@ async function work(): Promise<void> {
     expect(metadata.finalizers).toEqual(['extauth.dev/external-auth-references'])
     expect(status).toMatchObject({ referencingWorkloads: [{ kind: 'MCPRemoteProxy', name: 'p' }] })
   })
-  const { spec } = await eventually(() => client.get(CLUSTER_TYPES.Deployment, SPACE, 'p'))
+  const { spec } = await eventually(() => client.get(CLUSTER_TYPES.Deployment, SPACE, 'p-extauth'))
   expect(spec).toMatchObject({ template: { spec: { containers: [{ image: IMAGE }] } } })
 }
 /** Names of what is still there of an installation, beyond namespaces that we made ourselves. */

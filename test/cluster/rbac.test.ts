@@ -98,7 +98,7 @@ async function useAll(namespace: string, from = 0): Promise<void> {
       }),
     )
   }
-  await eventually(() => client.get(CLUSTER_TYPES.PodDisruptionBudget, namespace, 'p'))
+  await eventually(() => client.get(CLUSTER_TYPES.PodDisruptionBudget, namespace, 'p-extauth'))
   await eventually(async () => {
     const pods = await client.list(CLUSTER_TYPES.Pod, {
       namespace,
@@ -130,10 +130,12 @@ async function useAll(namespace: string, from = 0): Promise<void> {
     workload('MCPRemoteProxy', 'p', { ...spec, replicas: 1, serviceAccountName: 'own' }, namespace),
   )
   await eventually(() =>
-    expect(client.get(CLUSTER_TYPES.ServiceAccount, namespace, 'p')).rejects.toMatchObject({ status: 404 }),
+    expect(client.get(CLUSTER_TYPES.ServiceAccount, namespace, 'p-extauth')).rejects.toMatchObject({ status: 404 }),
   )
   await eventually(() =>
-    expect(client.get(CLUSTER_TYPES.PodDisruptionBudget, namespace, 'p')).rejects.toMatchObject({ status: 404 }),
+    expect(client.get(CLUSTER_TYPES.PodDisruptionBudget, namespace, 'p-extauth')).rejects.toMatchObject({
+      status: 404,
+    }),
   )
 
   // The lease is renewed every two seconds.

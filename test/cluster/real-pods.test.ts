@@ -96,7 +96,8 @@ const call = async (url: string, token: string): Promise<number> => {
 }
 
 const get = (type: ResourceType, name: string): Promise<KubeObject> => cluster.client.get(type, SPACE, name)
-const generationOf = async (name: string) => (await get(CLUSTER_TYPES.Deployment, name)).metadata.generation
+const generationOf = async (name: string) =>
+  (await get(CLUSTER_TYPES.Deployment, `${name}-extauth`)).metadata.generation
 const replicaSets = async (name: string): Promise<number> => {
   const type = { ...CLUSTER_TYPES.Deployment, kind: 'ReplicaSet', plural: 'replicasets' }
   const selection = { namespace: SPACE, labelSelector: `app.kubernetes.io/instance=${name}` }
@@ -140,9 +141,11 @@ test('the pod of an MCPRemoteProxy serves service accounts; its configuration an
     await kubelet.sync()
     await eventually(async () => expect(await call(url, token)).toBe(200))
 
-    const before = (await get(CLUSTER_TYPES.ConfigMap, 'serves'))['data']
+    const before = (await get(CLUSTER_TYPES.ConfigMap, 'serves-extauth'))['data']
     await apply(specFor('/other'))
-    await eventually(async () => expect((await get(CLUSTER_TYPES.ConfigMap, 'serves'))['data']).not.toEqual(before))
+    await eventually(async () =>
+      expect((await get(CLUSTER_TYPES.ConfigMap, 'serves-extauth'))['data']).not.toEqual(before),
+    )
     await kubelet.sync()
     const others = () => backend.requests('/other').length
     await eventually(async () => {
@@ -162,7 +165,7 @@ test('the pod of an MCPRemoteProxy serves service accounts; its configuration an
     const spec = { type: 'bearerToken', bearerToken: { tokenSecretRef } }
     await client.apply(types.MCPExternalAuthConfig, config('bearer', SPACE, spec))
     await eventually(async () =>
-      expect(JSON.stringify(await get(CLUSTER_TYPES.ConfigMap, 'serves'))).toContain('token-to-come'),
+      expect(JSON.stringify(await get(CLUSTER_TYPES.ConfigMap, 'serves-extauth'))).toContain('token-to-come'),
     )
     await kubelet.sync()
     await proxy.line('the new configuration cannot be used; the old one stays in force')

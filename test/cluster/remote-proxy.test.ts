@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { beforeAll, expect, test } from 'vitest'
 import type { KubeClient, KubeObject, ResourceType } from '../../src/kube/index.ts'
 import { CLUSTER_TYPES } from '../../src/operator/index.ts'
-import { ownedName } from '../../src/operator/names.ts'
+import { instanceName, ownedName } from '../../src/operator/names.ts'
 import { eventually } from './support/control-plane.ts'
 import { BEARER, config, namespaceObject, types, workload } from './support/operator-rig.ts'
 import { markReady, podsOf } from './support/pods.ts'
@@ -35,7 +35,9 @@ beforeAll(() => {
 
 const apply = (name: string, more: object = {}): Promise<KubeObject> =>
   client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', name, spec(more), SPACE))
-const get = (type: ResourceType, name: string): Promise<KubeObject> => client.get(type, SPACE, name)
+/** The proxy of that name, or what it owns. */
+const get = (type: ResourceType, name: string): Promise<KubeObject> =>
+  client.get(type, SPACE, type.kind in types ? name : ownedName(name))
 const deployment = (name: string): Promise<KubeObject> => get(CLUSTER_TYPES.Deployment, name)
 const ready = async (name: string): Promise<{ status: string; reason: string; message: string } | undefined> => {
   const { status } = await get(types.MCPRemoteProxy, name)
@@ -82,7 +84,8 @@ test('Ready follows the Deployment and names the first thing that is missing', a
   expect((await get(types.MCPRemoteProxy, 'waits')).status).toMatchObject({
     replicas: 1,
     readyReplicas: 1,
-    url: `http://waits.${SPACE}.svc.cluster.local:8080`,
+    url: `http://waits-extauth.${SPACE}.svc.cluster.local:8080`,
+    serviceName: 'waits-extauth',
   })
 })
 
@@ -119,7 +122,7 @@ test('an invalid config never replaces the one that runs, and the condition says
   )
   expect((await get(CLUSTER_TYPES.ConfigMap, 'guarded')).data).toEqual(map.data)
   // What runs is kept as it was, whoever takes something of it away.
-  await client.remove(CLUSTER_TYPES.ConfigMap, SPACE, 'guarded')
+  await client.remove(CLUSTER_TYPES.ConfigMap, SPACE, 'guarded-extauth')
   await eventually(async () => expect((await get(CLUSTER_TYPES.ConfigMap, 'guarded')).data).toEqual(map.data))
   await replaceSpec('breaks', BEARER)
   await eventually(async () => expect((await ready('guarded'))?.reason).not.toBe('ExternalAuthConfigInvalid'))
@@ -128,7 +131,7 @@ test('an invalid config never replaces the one that runs, and the condition says
 test('drift is put back, an autoscaler is left alone, and what others own stays', async () => {
   await apply('drifts')
   await eventually(() => get(CLUSTER_TYPES.Service, 'drifts'))
-  await client.merge(CLUSTER_TYPES.Service, SPACE, 'drifts', {
+  await client.merge(CLUSTER_TYPES.Service, SPACE, 'drifts-extauth', {
     spec: { selector: { 'app.kubernetes.io/instance': 'somebody-else' } },
   })
   await eventually(async () => {
@@ -137,8 +140,8 @@ test('drift is put back, an autoscaler is left alone, and what others own stays'
     })
   })
   const where = ['--kubeconfig', cluster.plane.kubeconfigPath, '-n', SPACE]
-  execFileSync('kubectl', ['scale', 'deployment/drifts', '--replicas=3', ...where])
-  execFileSync('kubectl', ['annotate', 'deployment/drifts', 'example.com/mine=yes', ...where])
+  execFileSync('kubectl', ['scale', 'deployment/drifts-extauth', '--replicas=3', ...where])
+  execFileSync('kubectl', ['annotate', 'deployment/drifts-extauth', 'example.com/mine=yes', ...where])
   await new Promise((resolve) => setTimeout(resolve, 1_500))
   const found = await deployment('drifts')
   expect(found.spec).toMatchObject({ replicas: 3 })
@@ -151,7 +154,7 @@ test('a document that somebody puts into the ConfigMap goes, and what the server
   }
   await apply('plain', { podTemplateSpec })
   await eventually(() => deployment('plain'))
-  await client.merge(CLUSTER_TYPES.ConfigMap, SPACE, 'plain', { data: { 'more.yaml': 'x' } })
+  await client.merge(CLUSTER_TYPES.ConfigMap, SPACE, 'plain-extauth', { data: { 'more.yaml': 'x' } })
   await eventually(async () => {
     expect(Object.keys((await get(CLUSTER_TYPES.ConfigMap, 'plain')).data ?? {})).not.toContain('more.yaml')
     expect((await ready('plain'))?.reason).toBe('ReplicasUnavailable')
@@ -162,7 +165,7 @@ test('an owner reference that somebody took away comes back', async () => {
   await apply('disowned')
   for (const type of [CLUSTER_TYPES.ServiceAccount, CLUSTER_TYPES.ConfigMap, CLUSTER_TYPES.Service]) {
     await eventually(() => get(type, 'disowned'))
-    await client.merge(type, SPACE, 'disowned', { metadata: { ownerReferences: null } })
+    await client.merge(type, SPACE, 'disowned-extauth', { metadata: { ownerReferences: null } })
     await eventually(async () => expect((await get(type, 'disowned')).metadata.ownerReferences).toHaveLength(1), 5_000)
   }
 })
@@ -179,7 +182,7 @@ test.each([
     expect(condition).toMatchObject({ status: 'False', reason: 'ApplyRefused' })
     return condition
   })
-  expect(found?.message).toContain(`${kind} "${name}" was refused: `)
+  expect(found?.message).toContain(`${kind} "${name}-extauth" was refused: `)
   expect(found?.message).toContain(words)
   await apply(name)
   await eventually(async () => expect((await ready(name))?.reason).not.toBe('ApplyRefused'))
@@ -188,13 +191,13 @@ test.each([
 
 test('what belongs to somebody else is not taken over', async () => {
   const data = { mine: 'yes' }
-  const metadata = { name: 'taken', namespace: SPACE }
+  const metadata = { name: 'taken-extauth', namespace: SPACE }
   await client.create(CLUSTER_TYPES.ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data })
   await apply('taken')
   await eventually(async () => expect(await ready('taken')).toMatchObject({ reason: 'ApplyRefused' }))
   const found = await get(CLUSTER_TYPES.ConfigMap, 'taken')
   expect([found['data'], found.metadata.ownerReferences]).toEqual([data, undefined])
-  await client.remove(CLUSTER_TYPES.ConfigMap, SPACE, 'taken')
+  await client.remove(CLUSTER_TYPES.ConfigMap, SPACE, 'taken-extauth')
   await apply('taken', { replicas: 1 })
   await eventually(() => deployment('taken'))
 })
@@ -211,12 +214,11 @@ test('a name that no Service may have, the port of probes, and a CA named as a S
   }
   const auth = { mode: 'oauth', oauth: { resourceUrl: 'https://mcp.example.com', providers: [provider] } }
   await apply('2.dots', { port: 8081, oidcConfig: undefined, auth })
-  const name = ownedName('2.dots')
-  const found = await eventually(() => deployment(name))
-  await eventually(() => get(CLUSTER_TYPES.Service, name))
+  const found = await eventually(() => deployment('2.dots'))
+  await eventually(() => get(CLUSTER_TYPES.Service, '2.dots'))
   const { containers } = (found.spec as { template: { spec: { containers: { ports: object[] }[] } } }).template.spec
   expect(containers[0]?.ports).toMatchObject([{ containerPort: 8081 }, { containerPort: 8082 }])
-  await runAll(name, 1)
+  await runAll(instanceName('2.dots'), 1)
   await eventually(async () => expect(await ready('2.dots')).toMatchObject({ status: 'True' }))
 })
 

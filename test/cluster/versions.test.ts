@@ -85,7 +85,7 @@ test('the operator works on them by the version that is stored, and writes what 
     const { status } = await client.get(older.MCPExternalAuthConfig, 'default', 'c')
     expect(status).toMatchObject({ referencingWorkloads: [{ kind: 'MCPRemoteProxy', name: 'p' }] })
   })
-  const { data, metadata } = await eventually(() => client.get(CLUSTER_TYPES.ConfigMap, 'default', 'p'))
+  const { data, metadata } = await eventually(() => client.get(CLUSTER_TYPES.ConfigMap, 'default', 'p-extauth'))
   expect(metadata.ownerReferences).toMatchObject([{ apiVersion: `${GROUP}/v1beta1`, kind: 'MCPRemoteProxy' }])
   for (const text of Object.values(data as Record<string, string>))
     expect(text).toContain(`apiVersion: ${GROUP}/v1alpha1\n`)

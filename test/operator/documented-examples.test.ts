@@ -40,7 +40,7 @@ test.each(EXAMPLES)('$title: is taken as it is, and ready when its Secrets and p
   }
   for (const { name: secret } of secretKeysIn(objects))
     cluster.put({ apiVersion: 'v1', kind: 'Secret', metadata: { name: secret, namespace } })
-  await vi.waitFor(() => expect(cluster.writes).toContain(`apply Deployment ${name}`))
+  await vi.waitFor(() => expect(cluster.writes).toContain(`apply Deployment ${name}-extauth`))
   await vi.waitFor(() => expect(ready()).toMatchObject({ reason: 'DeploymentPending' }))
   // As its controller says when all pods run.
   const status = {
@@ -49,6 +49,6 @@ test.each(EXAMPLES)('$title: is taken as it is, and ready when its Secrets and p
     readyReplicas: replicas,
     availableReplicas: replicas,
   }
-  cluster.put({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace }, status })
+  cluster.put({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: `${name}-extauth`, namespace }, status })
   await vi.waitFor(() => expect(ready()).toMatchObject({ status: 'True', reason: 'ProxyReady' }))
 })

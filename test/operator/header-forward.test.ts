@@ -25,7 +25,7 @@ async function proxyWith(headerForward: object) {
   )
   const { observed } = await startController(cluster, closers)
   const status = JSON.stringify(observed.workload('MCPRemoteProxy', 'n', 'p')?.status)
-  return { status, written: (kind: string) => JSON.stringify(cluster.stored(kind, 'n/p') ?? {}) }
+  return { status, written: (kind: string) => JSON.stringify(cluster.stored(kind, 'n/p-extauth') ?? {}) }
 }
 
 test('pods get headers and authorities of a proxy, the secrets as files', async () => {

@@ -31,9 +31,9 @@ test('pods of a proxy get the document, its keys, and ways to its provider', asy
   const cluster = createFakeCluster()
   for (const one of [auth, inlineProvider(), proxy]) cluster.put(one)
   await startController(cluster, closers)
-  const written = (kind: string): string => JSON.stringify(cluster.stored(kind, 'n/p'))
+  const written = (kind: string): string => JSON.stringify(cluster.stored(kind, 'n/p-extauth'))
   // Both configs have one name.
-  expect(Object.keys(cluster.stored('ConfigMap', 'n/p')?.data as object)).toEqual(
+  expect(Object.keys(cluster.stored('ConfigMap', 'n/p-extauth')?.data as object)).toEqual(
     expect.arrayContaining(['auth-corp.yaml', 'oidc-corp.yaml']),
   )
   expect(written('Deployment')).toContain('"secretName":"oidc"')
@@ -48,15 +48,15 @@ test('who asks the API server for its keys gets a token of its service account',
   cluster.put(object('MCPOIDCConfig', 'corp', { type: 'kubernetesServiceAccount', kubernetesServiceAccount: {} }))
   cluster.put(proxy)
   await startController(cluster, closers)
-  expect(JSON.stringify(cluster.stored('Deployment', 'n/p'))).toContain('"serviceAccountToken":{')
+  expect(JSON.stringify(cluster.stored('Deployment', 'n/p-extauth'))).toContain('"serviceAccountToken":{')
 })
 
 test('a change of it reaches the pods of its proxies', async () => {
   const cluster = createFakeCluster()
   for (const one of [auth, inlineProvider(), proxy]) cluster.put(one)
   await startController(cluster, closers)
-  const before = JSON.stringify(cluster.stored('ConfigMap', 'n/p')?.data)
+  const before = JSON.stringify(cluster.stored('ConfigMap', 'n/p-extauth')?.data)
   cluster.put(inlineProvider({ issuer: 'https://other.example.com' }))
-  await expect.poll(() => JSON.stringify(cluster.stored('ConfigMap', 'n/p')?.data)).not.toBe(before)
-  expect(JSON.stringify(cluster.stored('ConfigMap', 'n/p')?.data)).toContain('https://other.example.com')
+  await expect.poll(() => JSON.stringify(cluster.stored('ConfigMap', 'n/p-extauth')?.data)).not.toBe(before)
+  expect(JSON.stringify(cluster.stored('ConfigMap', 'n/p-extauth')?.data)).toContain('https://other.example.com')
 })

@@ -146,7 +146,7 @@ describe('the pods of a proxy', () => {
     const { spec } = templateOf()
     expect(spec).toMatchObject({
       automountServiceAccountToken: false,
-      serviceAccountName: 'p',
+      serviceAccountName: 'p-extauth',
       securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
     })
     expect(spec.containers[0]?.securityContext).toEqual({

@@ -28,10 +28,15 @@ const proxy = (generation: number, more: object = {}): KubeObject =>
   })
 
 /** A look at a proxy while the cluster holds these objects of it. */
-function look(object: KubeObject, owned: ReadonlyMap<string, KubeObject>) {
+function look(
+  object: KubeObject,
+  owned: ReadonlyMap<string, KubeObject>,
+  earlier: ReadonlyMap<string, KubeObject> = new Map(),
+) {
   const observed: Pick<Observed, 'config' | 'owned' | 'proxyPods'> = {
     config: () => auth,
-    owned: (type) => owned.get(type.kind),
+    owned: (type, _namespace, name) =>
+      [owned.get(type.kind), earlier.get(type.kind)].find((one) => one?.metadata.name === name),
     proxyPods: () => [],
   }
   const settings = { apiGroup: GROUP, image: 'mcp-extauth:test', restrictPodTemplate: false, secretsByLabel: false }
@@ -140,4 +145,35 @@ test('nobody who reads the logs of its pods is told of texts in files that he ha
   const texts = Object.entries(data).map(([path, text]) => ({ path, text }))
   const { warnings } = parseDocuments(texts)
   expect(warnings.filter(({ message }) => message.includes('YAML 1.1'))).toEqual([])
+})
+
+test('what an earlier release made under the name of the proxy goes when it is replaced, its Service stays', () => {
+  const cluster = running(look(proxy(1, { replicas: 2 }), new Map()))
+  const earlier = new Map(
+    [...cluster].map(([kind, object]) => [kind, { ...object, metadata: { ...object.metadata, name: 'p' } }]),
+  )
+  const removed = (now: ReadonlyMap<string, KubeObject>, before = earlier) =>
+    look(proxy(1, { replicas: 2 }), now, before).actions.flatMap((action) =>
+      action.do === 'remove' ? [`${action.object.kind} ${action.object.metadata.name}`] : [],
+    )
+  expect(removed(new Map())).toEqual([])
+  // Two of one replica are available: the earlier pods still serve.
+  expect(removed(cluster)).toEqual(['NetworkPolicy p', 'PodDisruptionBudget p'])
+  const status = { observedGeneration: 1, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2 }
+  const deployment = cluster.get('Deployment')
+  if (deployment === undefined) throw new Error('no Deployment')
+  const ready = new Map([...cluster, ['Deployment', { ...deployment, status }] as const])
+  const all = ['ServiceAccount p', 'ConfigMap p', 'NetworkPolicy p', 'Deployment p', 'PodDisruptionBudget p']
+  expect(removed(ready)).toEqual(all)
+  // One of this name that belongs to another object, a proxy called `p` of another controller, is not touched.
+  const foreign = new Map(
+    [...earlier].map(([kind, object]) => [
+      kind,
+      {
+        ...object,
+        metadata: { ...object.metadata, ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'p', uid: 'x' }] },
+      },
+    ]),
+  )
+  expect(removed(ready, foreign)).toEqual([])
 })

@@ -21,15 +21,15 @@ test('pods of a proxy get the document, its secret, its authorities and a way to
   const cluster = createFakeCluster()
   for (const one of [auth, traces(), proxyWith({ telemetryConfigRef })]) cluster.put(one)
   await startController(cluster, closers)
-  const files = cluster.stored('ConfigMap', 'n/p')?.['data'] as Readonly<Record<string, string>>
+  const files = cluster.stored('ConfigMap', 'n/p-extauth')?.['data'] as Readonly<Record<string, string>>
   expect(files['telemetry-traces.yaml']).toContain('otel.observability.svc:4318')
   expect(files['route.yaml']).toContain('serviceName: measured')
-  const written = (kind: string): string => JSON.stringify(cluster.stored(kind, 'n/p'))
+  const written = (kind: string): string => JSON.stringify(cluster.stored(kind, 'n/p-extauth'))
   expect(written('Deployment')).toContain('"secretName":"otel"')
   expect(written('Deployment')).toContain('"key":"ca.crt"')
   expect(written('NetworkPolicy')).toContain('4318')
   cluster.put(traces({ endpoint: 'other.observability.svc:4319' }))
-  await expect.poll(() => JSON.stringify(cluster.stored('ConfigMap', 'n/p')?.['data'])).toContain('4319')
+  await expect.poll(() => JSON.stringify(cluster.stored('ConfigMap', 'n/p-extauth')?.['data'])).toContain('4319')
   await expect.poll(() => written('NetworkPolicy')).toContain('4319')
 })
 
@@ -38,6 +38,6 @@ test('a receiver that a proxy names itself is reached too', async () => {
   const openTelemetry = { enabled: true, endpoint: 'https://otel.example.com:4400', tracing: { enabled: true } }
   for (const one of [auth, proxyWith({ telemetry: { openTelemetry } })]) cluster.put(one)
   await startController(cluster, closers)
-  expect(JSON.stringify(cluster.stored('NetworkPolicy', 'n/p'))).toContain('4400')
-  expect(JSON.stringify(cluster.stored('ConfigMap', 'n/p'))).toContain('otel.example.com')
+  expect(JSON.stringify(cluster.stored('NetworkPolicy', 'n/p-extauth'))).toContain('4400')
+  expect(JSON.stringify(cluster.stored('ConfigMap', 'n/p-extauth'))).toContain('otel.example.com')
 })

@@ -75,6 +75,7 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
       column('Replicas', '.status.replicas', { type: 'integer' }),
       CONFIG,
       column('URL', '.status.url'),
+      column('Service', '.status.serviceName'),
       AGE,
     ],
     isForeign: false,

@@ -4,6 +4,7 @@ import { type Action, type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
 import { CLUSTER_TYPES } from '../kinds.ts'
+import { ownedName } from '../names.ts'
 import { barredSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
 import { isAppliedFrom, isAsWanted, stamped } from '../wanted.ts'
 import { configMapHash, strayKeys } from './config-map.ts'
@@ -32,8 +33,10 @@ export interface RemoteProxySnapshot {
   /** The MCPTelemetryConfig that says where traces go. */
   readonly telemetry?: ReferenceState | undefined
   readonly secrets: SecretStates
-  /** Objects of the kinds that it owns, with its name. */
+  /** Objects of the kinds that it owns, with the name that they get. */
   readonly owned: readonly WantedObject[]
+  /** Objects of these kinds with the name that earlier releases gave them. */
+  readonly earlier: readonly WantedObject[]
   /** Its pods that run, and what their annotation says of the ConfigMap. */
   readonly pods: readonly KubeObject[]
   /** What could run last: while what is wanted now can't, drift is put back to it. */
@@ -55,6 +58,7 @@ export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
   const actions = proxy === undefined || snapshot.refused !== undefined ? [] : objectActions(snapshot, proxy)
   const before = conditionsOf(object)
   const findings = findingsOf(snapshot, actions)
+  actions.push(...earlierRemovals(snapshot, findings))
   const conditions = conditionsFrom(findings, before, object.metadata.generation, snapshot.now)
   const status = statusOf(snapshot, conditions)
   if (canonicalJson(status) !== canonicalJson(writtenStatus(object, conditions)))
@@ -98,6 +102,25 @@ function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Actio
   })
   return [...applies, ...removals, ...touches(snapshot, wanted)]
 }
+
+/**
+ * What an earlier release made under the proxy's own name goes once it is replaced: a budget and a policy at once (an
+ * eviction fails with two budgets for one pod), the pods with what they mount once the new ones are available. The
+ * Service stays, because routes may name it: it selects the same pods.
+ */
+function earlierRemovals(
+  { earlier, owned, object: owner }: RemoteProxySnapshot,
+  findings: readonly Finding[],
+): Action[] {
+  const isReplaced = owned.some(({ type }) => type.kind === 'Deployment')
+  const isReady = findings.some(({ type, status }) => type === 'Ready' && status === 'True')
+  const replaced = isReady ? EARLIER_WHEN_READY : isReplaced ? EARLIER_AT_ONCE : []
+  return earlier
+    .filter(({ type, object }) => replaced.includes(type.kind) && isOwned(object, owner))
+    .map(({ type, object }) => ({ do: 'remove', type, object }))
+}
+const EARLIER_AT_ONCE: readonly string[] = ['PodDisruptionBudget', 'NetworkPolicy']
+const EARLIER_WHEN_READY: readonly string[] = [...EARLIER_AT_ONCE, 'Deployment', 'ConfigMap', 'ServiceAccount']
 
 /** Pods that still say that they have another ConfigMap. */
 function touches({ pods }: RemoteProxySnapshot, wanted: readonly WantedObject[]): Action[] {
@@ -240,6 +263,7 @@ function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[
   return present({
     observedGeneration: object.metadata.generation,
     url,
+    serviceName: 'problems' in wanted ? before['serviceName'] : ownedName(wanted.name),
     externalAuthConfigHash: hash(externalAuth, 'externalAuthConfigHash'),
     authServerConfigHash: hash(authServer, 'authServerConfigHash'),
     oidcConfigHash: hash(callers, 'oidcConfigHash'),
@@ -260,6 +284,7 @@ const selectorText = (proxy: RemoteProxy): string =>
 const STATUS_FIELDS = [
   'observedGeneration',
   'url',
+  'serviceName',
   'externalAuthConfigHash',
   'authServerConfigHash',
   'oidcConfigHash',

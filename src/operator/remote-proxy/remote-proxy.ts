@@ -1,7 +1,7 @@
 import type { KubeObject, OwnerReference } from '../../kube/index.ts'
 import type { ResourceOverrides } from '../../resources/index.ts'
 import type { Keys } from '../key-refs.ts'
-import { ownedName } from '../names.ts'
+import { instanceName, ownedName } from '../names.ts'
 import type { PodSettings } from '../pod-settings.ts'
 
 /** What an MCPRemoteProxy says about its pods, as it says it. */
@@ -67,7 +67,7 @@ export const adminPortOf = ({ port }: RemoteProxy): number => (port === ADMIN_PO
 /** Labels of everything that belongs to a proxy; the first two select its pods and never change. */
 export const selectorLabels = ({ name }: RemoteProxy): Record<string, string> => ({
   'app.kubernetes.io/name': 'mcp-extauth',
-  'app.kubernetes.io/instance': ownedName(name),
+  'app.kubernetes.io/instance': instanceName(name),
 })
 
 const ownedLabels = (proxy: RemoteProxy): Record<string, string> => ({

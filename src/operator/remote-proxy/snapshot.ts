@@ -5,12 +5,12 @@ import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
 import type { KnownSharedConfig } from '../config/known-shared-configs.ts'
 import { type Keys, mergedKeys } from '../key-refs.ts'
 import type { OwnTypes, SharedKind } from '../kinds.ts'
-import { ownedName } from '../names.ts'
+import { instanceName, ownedName } from '../names.ts'
 import type { Observed } from '../observed.ts'
 import { DEFAULT_POD_SETTINGS, type PodSettings } from '../pod-settings.ts'
 import type { SecretLookup } from '../secret-states.ts'
 import { documentsOf } from './config-map.ts'
-import { OWNED_TYPES } from './objects.ts'
+import { OWNED_TYPES, type WantedObject } from './objects.ts'
 import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
 import type { RemoteProxySnapshot, ReferenceState } from './reconcile-remote-proxy.ts'
 import type { RemoteProxy } from './remote-proxy.ts'
@@ -78,6 +78,11 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   // What the pods would be given must start: an address for everybody without a word about callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
     problems.push(...startProblems(proxy, settings.apiGroup))
+  const objectsNamed = (owned: string): WantedObject[] =>
+    OWNED_TYPES.flatMap((type) => {
+      const found = observed.owned(type, namespace, owned)
+      return found === undefined ? [] : [{ type, object: found }]
+    })
   return {
     object,
     type: deps.types.MCPRemoteProxy,
@@ -87,11 +92,9 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     callers: callers?.state,
     telemetry: telemetry?.state,
     secrets: deps.secretsOf(namespace, [...proxy.secretKeys.keys()]),
-    owned: OWNED_TYPES.flatMap((type) => {
-      const found = observed.owned(type, namespace, ownedName(name))
-      return found === undefined ? [] : [{ type, object: found }]
-    }),
-    pods: observed.proxyPods(namespace, ownedName(name)),
+    owned: objectsNamed(ownedName(name)),
+    earlier: objectsNamed(instanceName(name)),
+    pods: observed.proxyPods(namespace, instanceName(name)),
     now: deps.now,
   }
 }

@@ -108,6 +108,7 @@ export const remoteProxyStatus = () =>
   z.strictObject({
     observedGeneration: generation().optional().describe(OBSERVED_GENERATION),
     url: z.string().max(2048).optional().describe('Where pods of the cluster reach it.'),
+    serviceName: z.string().max(63).optional().describe('Its Service: what an HTTPRoute or Ingress names.'),
     externalAuthConfigHash: z
       .string()
       .max(64)

@@ -168,7 +168,7 @@ export async function expectConverged(client: KubeClient, namespace: string, rou
     observedGeneration: proxy.metadata.generation,
     externalAuthConfigHash: status.configHash,
   })
-  await client.get(CLUSTER_TYPES.Deployment, namespace, 'proxy')
+  await client.get(CLUSTER_TYPES.Deployment, namespace, 'proxy-extauth')
   if (round === 0) return
   const before = await client.get(types.MCPExternalAuthConfig, namespace, nameOf(round - 1)).catch((error: unknown) => {
     if (!isNotFound(error)) throw error
