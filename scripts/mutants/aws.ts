@@ -80,6 +80,13 @@ export const AWS: readonly Mutation[] = [
     tests: ['test/obtain/cloud-sts/identity/metadata.test.ts'],
   },
   {
+    rule: 'a hub holds the identity that it comes from, whichever configuration opened it',
+    file: 'src/obtain/cloud-sts/identity/identities.ts',
+    find: 'ambientOf(uses, through.source)',
+    replace: 'ambientOf(deps.identities, through.source)',
+    tests: ['test/e2e/reload-resources.test.ts'],
+  },
+  {
     rule: 'an answer of a metadata service has a bound',
     file: 'src/obtain/cloud-sts/identity/identities.ts',
     find: '    maxBytes: MOST_METADATA_BYTES,\n',

@@ -1,13 +1,18 @@
 interface Counted<T> {
   readonly thing: T
+  /** What the thing itself uses of its pool. */
+  readonly uses: Hold<T>
   holders: number
 }
 
-/** What one holder uses of a pool, from its first `get` until it lets go. */
+/** What one holder uses of a pool, from its first `get` until its release. */
 export interface Hold<T> {
-  /** The thing with this name; `open` makes it when nobody holds one. */
-  get(name: string, open: () => T): T
-  /** Lets go of everything, and closes what nobody else holds; a second call does nothing. */
+  /**
+   * The thing with this name; `open` makes it when it has no holder. A thing that needs others of its pool takes them from `uses`,
+   * which is released after the thing is closed: a holder that finds the thing open never calls `open`, and so holds nothing for it.
+   */
+  get(name: string, open: (uses: Hold<T>) => T): T
+  /** Releases everything, and closes what has no other holder; a second call does nothing. */
   release(): Promise<void>
 }
 
@@ -30,7 +35,7 @@ export class RefCountedPool<T> {
         const mine = held.get(name)
         if (mine !== undefined) return mine.thing
         let counted = this.#things.get(name)
-        if (counted === undefined) this.#things.set(name, (counted = { thing: open(), holders: 0 }))
+        if (counted === undefined) this.#things.set(name, (counted = this.#open(open)))
         counted.holders++
         held.set(name, counted)
         return counted.thing
@@ -43,9 +48,23 @@ export class RefCountedPool<T> {
     }
   }
 
+  #open(open: (uses: Hold<T>) => T): Counted<T> {
+    const uses = this.hold()
+    try {
+      return { thing: open(uses), uses, holders: 0 }
+    } catch (error) {
+      void uses.release()
+      throw error
+    }
+  }
+
   async #letGo(name: string, counted: Counted<T>): Promise<void> {
     if (--counted.holders > 0) return
     this.#things.delete(name)
-    await this.#close(counted.thing)
+    try {
+      await this.#close(counted.thing)
+    } finally {
+      await counted.uses.release()
+    }
   }
 }

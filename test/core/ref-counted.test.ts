@@ -44,3 +44,24 @@ test('one that can not be opened is held by nobody', async () => {
   await one.release()
   expect(events).toEqual(['open a', 'close a'])
 })
+
+test('what a thing uses stays open as long as the thing, whichever holder opened it', async () => {
+  const { things, events, open } = pool()
+  const [one, other] = [things.hold(), things.hold()]
+  for (const holder of [one, other]) holder.get('hub', (uses) => `hub of ${uses.get('process', open('process'))}`)
+  await one.release()
+  expect(events).toEqual(['open process'])
+  await other.release()
+  expect(events).toEqual(['open process', 'close hub of process', 'close process'])
+})
+
+test('what a thing took before it could not be opened is released', async () => {
+  const { things, events, open } = pool()
+  const fail = () =>
+    things.hold().get('hub', (uses) => {
+      uses.get('process', open('process'))
+      throw new Error('no')
+    })
+  expect(fail).toThrow('no')
+  await expect.poll(() => events).toEqual(['open process', 'close process'])
+})

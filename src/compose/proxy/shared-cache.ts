@@ -37,12 +37,15 @@ export interface SharedCacheDeps {
 
 /** The sharing that one configuration asks for. */
 export interface SharedCache {
-  /** Connects and shares from now on, in the place of who did before. */
+  /** Shares from now on, in the place of the one before. */
   adopt(): void
   close(): Promise<void>
 }
 
-/** Prepares it; nothing is connected before `adopt`. Throws `config_error` for a sealing secret that is too short. */
+/**
+ * Prepares it. The store is opened here, so that the configuration before does not close connections that this one uses. Throws
+ * `config_error` for a sealing secret that is too short.
+ */
 export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps): SharedCache {
   const { cache: wanted, namespace } = config
   const { clock, log, metrics, secrets, slot } = deps
@@ -54,7 +57,8 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   const handles = wanted.keySecretRefs.map((ref) => secrets.handle(ref, 'bytes'))
   for (const handle of handles) if (handle.version > 0) longEnough(handle.current(), handle.label)
   const keys = checkedKeys(createSealingKeys(handles))
-  let open: { readonly shared: SharedCredentials<Credential>; close(): Promise<void> } | undefined
+  const store = deps.stores.open(storage, `${namespace}/${wanted.name}`, { isDurable: false })
+  let shared: SharedCredentials<Credential> | undefined
 
   /** Another replica saw secrets change: here they are read again at once instead of when the files tell. */
   const refresh = async (name: string | undefined) => {
@@ -65,8 +69,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
 
   return {
     adopt() {
-      const store = deps.stores.open(storage, `${namespace}/${wanted.name}`, { isDurable: false })
-      const shared = createSharedCredentials<Credential>({
+      shared = createSharedCredentials<Credential>({
         store,
         seal: createSeal(keys, clock),
         codec: storedCredential,
@@ -79,11 +82,11 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
         onRotation: (name) => void refresh(name),
       })
       slot.current = shared
-      open = { shared, close: () => (shared.close(), store.close()) }
     },
     async close() {
-      if (slot.current === open?.shared) slot.current = undefined
-      await open?.close()
+      if (slot.current === shared) slot.current = undefined
+      shared?.close()
+      await store.close()
     },
   }
 }

@@ -8,7 +8,7 @@ import { createHopMetrics } from './hop-metrics.ts'
 import { createKeptIdentity } from './kept.ts'
 import type { KeysOnly } from './keys.ts'
 import { MOST_METADATA_BYTES, NEXT_DOOR_MS } from './metadata.ts'
-import type { OpenIdentity } from './pool.ts'
+import type { Identities, OpenIdentity } from './pool.ts'
 import { createRoleAssumers } from './role-assumers.ts'
 
 export type IdentityDeps = Pick<
@@ -51,11 +51,11 @@ export function identityFor(spec: IdentitySpec, source: StsSource, deps: Identit
   const { region, caCertPath } = spec
   const { endpoint } = stsOutbound(spec, deps)
   const key = (what: unknown): string => canonicalJson([what, region, endpoint, caCertPath ?? null])
-  const ambientOf = ({ chain, profile }: AmbientSpec): OpenIdentity =>
-    deps.identities.get(key({ chain, profile }), () => openAmbient(spec, { chain, profile }, deps))
+  const ambientOf = (held: Identities, { chain, profile }: AmbientSpec): OpenIdentity =>
+    held.get(key({ chain, profile }), () => openAmbient(spec, { chain, profile }, deps))
   const { through } = source
-  if (through === undefined) return ambientOf(source)
-  return deps.identities.get(key(through), () => openHop(spec, through, ambientOf(through.source), deps))
+  if (through === undefined) return ambientOf(deps.identities, source)
+  return deps.identities.get(key(through), (uses) => openHop(spec, through, ambientOf(uses, through.source), deps))
 }
 
 const NAME = 'aws-identity'
