@@ -36,23 +36,3 @@ export function install(root: string): Installed {
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
-
-/** A checkout as `npm ci` leaves it; each `edit` makes one of its sources something that it never was. */
-export function editedCheckout(): Pick<Installed, 'launcher' | 'remove'> & { edit(): void } {
-  const root = path.join(import.meta.dirname, '..')
-  const folder = mkdtempSync(path.join(tmpdir(), 'extauth-bench-edited-'))
-  for (const name of ['bin', 'src', 'lab', 'scripts', 'package.json', 'package-lock.json'])
-    cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
-  symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
-  const built = spawnSync(process.execPath, [path.join(folder, 'scripts/build.ts')], { stdio: 'inherit' })
-  if (built.status !== 0) throw new Error('the checkout could not be built')
-  // Everything else is loaded after it, and by way of its room.
-  const edited = path.join(folder, 'src/core/secret.ts')
-  const text = readFileSync(edited, 'utf8')
-  let edits = 0
-  return {
-    launcher: path.join(folder, 'bin/extauth.cjs'),
-    edit: () => writeFileSync(edited, `${text}\n// ${process.pid} ${++edits}\n`),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  }
-}

@@ -1,36 +1,30 @@
 'use strict'
 var fs = require('fs')
 
-/** What of a file is written down: its size, its time, and the sum of its content. */
-exports.whatIs = function (file) {
+/** Size, modification time and digest of a file, as dist/sources.json lists them. */
+exports.fingerprint = function (file) {
   var now = fs.statSync(file)
-  return [now.size, now.mtimeMs, sumOf(file)]
+  return [now.size, now.mtimeMs, digest(file)]
 }
 
 /**
- * The files that are others now than when dist/ below `root` was made of them (scripts/build.ts writes them down), by their names
- * below it; undefined where nothing says what it was made of. A copy of a checkout, or a branch that was left and come back to,
- * has other times and the same content.
+ * Whether dist/ below `root` was built from the sources that are there now (scripts/build.ts lists them in dist/sources.json).
+ * A file with another time and the same content counts as unchanged: copies and branch switches touch times.
  */
-exports.changedSince = function (root) {
-  var files
+exports.isFresh = function (root) {
   try {
-    files = JSON.parse(fs.readFileSync(root + '/dist/sources.json', 'utf8'))
-  } catch (error) {
-    return undefined
-  }
-  return Object.keys(files).filter(function (name) {
-    var file = root + '/' + name
-    var made = files[name]
-    try {
+    var files = JSON.parse(fs.readFileSync(root + '/dist/sources.json', 'utf8'))
+    return Object.keys(files).every(function (name) {
+      var file = root + '/' + name
+      var built = files[name]
       var now = fs.statSync(file)
-      return now.size !== made[0] || (now.mtimeMs !== made[1] && sumOf(file) !== made[2])
-    } catch (error) {
-      return true
-    }
-  })
+      return now.size === built[0] && (now.mtimeMs === built[1] || digest(file) === built[2])
+    })
+  } catch (error) {
+    return false
+  }
 }
 
-function sumOf(file) {
+function digest(file) {
   return require('crypto').createHash('sha256').update(fs.readFileSync(file)).digest('base64')
 }

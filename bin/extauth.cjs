@@ -24,20 +24,12 @@ function start() {
   // What Node has compiled once (and stripped of types) is kept for the next start: half the time, 30 MiB less. Beside the
   // code, where nobody else may write; where we may not either, nothing is kept.
   require('node:module').enableCompileCache(path.join(__dirname, '..', 'node_modules', '.cache', 'extauth'))
-  // An installed package has only dist/ (Node strips no types below node_modules). A checkout runs the sources as they are, or
-  // what was made of exactly these (`npm ci` does so): the same program in few files, which starts in a third of the time.
-  // While some are edited, what was made of each of the others goes on to serve (docs/adr/0370).
+  // An installed package has only dist/: Node strips no types below node_modules. A checkout runs its dist/ while that was
+  // built from exactly its sources, otherwise the sources themselves.
   var root = path.join(__dirname, '..')
   var source = path.join(root, 'src', 'main.ts')
-  var changed = fs.existsSync(source) ? require('./built.cjs').changedSince(root) : []
-  if (changed !== undefined && changed.length === 0) require('../dist/main.cjs')
-  else if (changed === undefined || !startsEdited(root, changed)) import(require('node:url').pathToFileURL(source).href)
-}
-
-/** Starts a checkout from what was made of its other files; false, and nothing has run, where that can't be had. */
-function startsEdited(root, changed) {
-  var start = root + '/dist/checkout/start.cjs'
-  return require('node:fs').existsSync(start) && require(start).start(root, changed)
+  if (!fs.existsSync(source) || require('./built.cjs').isFresh(root)) require('../dist/main.cjs')
+  else import(require('node:url').pathToFileURL(source).href)
 }
 
 /** Stops in good order when the process that started this one has gone; what this one starts is no concern of that. */

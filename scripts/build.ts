@@ -1,11 +1,10 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { type InputOptions, type OutputChunk, rolldown, type RolldownOutput } from 'rolldown'
-import { ascii } from './ascii.ts'
 
-const { whatIs } = createRequire(import.meta.url)('../bin/built.cjs') as {
-  readonly whatIs: (file: string) => readonly [size: number, mtimeMs: number, sum: string]
+const { fingerprint } = createRequire(import.meta.url)('../bin/built.cjs') as {
+  readonly fingerprint: (file: string) => readonly [size: number, mtimeMs: number, digest: string]
 }
 
 // Gives dist/ (or the folder that is named), which runs under plain Node 24 with production dependencies only: few files
@@ -29,10 +28,6 @@ const BUNDLED: ReadonlySet<string> = new Set([
 const THREADS = ['compose/proxy/config-thread', 'registry/parse-worker']
 /** What is served as it is. */
 const PAGES = ['inspect/page']
-
-/** Makes what a checkout starts from while its sources are edited; an image and a package have no use for it. */
-const FORM = 'scripts/checkout'
-const hasForm = process.argv[2] === undefined && existsSync(path.join(root, FORM))
 
 /** The name of the package that a file or specifier belongs to; undefined for ours. */
 function packageOf(name: string): string | undefined {
@@ -78,7 +73,7 @@ async function bundle(
   together: ReadonlySet<string> = new Set(),
 ): Promise<OutputChunk[]> {
   await using build = await rolldown(inputOptions(input))
-  const written = chunksOf(
+  return chunksOf(
     await build.write({
       dir: folder,
       format: 'cjs',
@@ -91,8 +86,6 @@ async function bundle(
       codeSplitting: { groups: [{ name: 'proxy', test: (name) => together.has(name) }] },
     }),
   )
-  for (const { fileName, code } of written) writeFileSync(path.join(folder, fileName), ascii(code))
-  return written
 }
 
 /** The licences of what is in the bundle and is not ours, each with the package that it came with. */
@@ -113,14 +106,14 @@ function licences(chunks: readonly OutputChunk[]): string {
 }
 
 /** Every file that this is made of: `bin/extauth.cjs` runs a checkout's dist/ while they are the same. */
-function sources(): Record<string, readonly [size: number, mtimeMs: number, sum: string]> {
-  const names = ['src', 'lab', ...(hasForm ? [FORM] : [])].flatMap((name) =>
+function sources(): Record<string, readonly [size: number, mtimeMs: number, digest: string]> {
+  const names = ['src', 'lab'].flatMap((name) =>
     readdirSync(path.join(root, name), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name))),
   )
-  const all = [...names, 'scripts/ascii.ts', 'scripts/build.ts', 'package-lock.json']
-  return Object.fromEntries(all.map((name) => [name, whatIs(path.join(root, name))]))
+  const all = [...names, 'scripts/build.ts', 'package-lock.json']
+  return Object.fromEntries(all.map((name) => [name, fingerprint(path.join(root, name))]))
 }
 
 // Before anything is read: what changes meanwhile must not look as if it were part of it.
@@ -136,12 +129,6 @@ for (const name of PAGES)
     filter: (file) => !file.endsWith('.ts'),
   })
 writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), licences(chunks))
-if (hasForm) {
-  const { makeCheckoutForm } = await import('./checkout/make.ts')
-  await makeCheckoutForm(root, path.join(folder, 'checkout'), BUNDLED).catch((error: unknown) =>
-    process.stderr.write(`dist/checkout was not made, edited sources start as they are: ${(error as Error).message}\n`),
-  )
-}
 writeFileSync(path.join(folder, 'sources.json'), JSON.stringify(made))
 rmSync(target, { recursive: true, force: true })
 renameSync(folder, target)

@@ -9,7 +9,7 @@ import { loginsTable } from '../report.ts'
 
 const CALLERS = 100
 const AT_ONCE = 8
-/** Until what the start left behind is given back (docs/adr/0306). */
+/** Pause after the start before idle memory is read. */
 const IDLE_MS = 30_000
 const SHAPE = { size: 1024, connections: 16 }
 const FOREIGN = 'bearerToken, a token of another issuer'

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { freePort } from '../../lab/free-port.ts'
-import { editedCheckout, install } from '../installed.ts'
+import { install } from '../installed.ts'
 import { pause } from '../load/pace.ts'
 import { median } from '../measure.ts'
 import { cpuOf, type Generator, memoryOf, startProcess, startProxyCommand, type Running } from '../processes.ts'
@@ -8,20 +8,14 @@ import { processTable } from '../report.ts'
 
 const MIB = 1024 * 1024
 const IDLE_MS = 3000
-/** Without requests, until what a load needed is given back (docs/adr/0306). */
-const REST_MS = 30_000
 
 /** How a process that is measured is started. */
 interface Way {
   start(): Promise<Running>
 }
 
-/** Resident memory in MiB: of an idle process, the most while 16 connections are busy, and half a minute after that. */
-async function memory(
-  generator: Generator,
-  way: Way,
-  loadMs: number,
-): Promise<{ idle: number; loaded: number; rested: number }> {
+/** Resident memory in MiB: of an idle process, and the most while 16 connections are busy. */
+async function memory(generator: Generator, way: Way, loadMs: number): Promise<{ idle: number; loaded: number }> {
   const one = await way.start()
   try {
     await pause(IDLE_MS)
@@ -30,8 +24,7 @@ async function memory(
     const timer = setInterval(() => (loaded = Math.max(loaded, memoryOf(one.pid))), 50)
     await generator.ask({ kind: 'load', url: one.url, size: 1024, connections: 16, ms: loadMs })
     clearInterval(timer)
-    await pause(REST_MS)
-    return { idle: idle / MIB, loaded: loaded / MIB, rested: memoryOf(one.pid) / MIB }
+    return { idle: idle / MIB, loaded: loaded / MIB }
   } finally {
     await one.stop()
   }
@@ -70,7 +63,6 @@ export async function runProcessCost(
   backend: string,
   { rounds, loadMs }: { readonly rounds: number; readonly loadMs: number },
 ): Promise<string> {
-  const edited = editedCheckout()
   const installed = install(new URL('../..', import.meta.url).pathname)
   try {
     const bare: Way = {
@@ -85,21 +77,11 @@ export async function runProcessCost(
         return { ...one, url: `${one.url}/bearerToken` }
       },
     }
-    const sources: Way = {
-      // The first start after an edit, each time.
-      async start() {
-        edited.edit()
-        return startProxyCommand({ backend, types: ['bearerToken'], launcher: edited.launcher })
-      },
-    }
     // What Node compiles at a first start is kept for the next ones when the process ends by itself.
     runTime([installed.launcher, 'version'])
     await (await own.start()).stop()
-    await (await sources.start()).stop()
     const idle: [number[], number[]] = [[], []]
     const loaded: [number[], number[]] = [[], []]
-    const rested: [number[], number[]] = [[], []]
-    const sourcesCpu: number[] = []
     const starts: [number[], number[]] = [[], []]
     const startCpu: [number[], number[]] = [[], []]
     const versions: [number[], number[]] = [[], []]
@@ -109,32 +91,22 @@ export async function runProcessCost(
         const held = await memory(generator, way, loadMs)
         idle[side].push(held.idle)
         loaded[side].push(held.loaded)
-        rested[side].push(held.rested)
         for (let time = 0; time < 3; time++) {
           const { wall, cpu } = await startTime(way)
           starts[side].push(wall)
           startCpu[side].push(cpu)
           versions[side].push(runTime(side === 0 ? [installed.launcher, 'version'] : ['-e', '0']))
-          if (side === 0) sourcesCpu.push((await startTime(sources)).cpu)
         }
       }
     }
     return processTable([
       { what: 'memory, idle', unit: 'MiB', budget: 1.3, ...compared(...idle) },
       { what: 'memory, 16 busy connections', unit: 'MiB', budget: 1.3, ...compared(...loaded) },
-      { what: 'memory, half a minute after that', unit: 'MiB', budget: 1.3, ...compared(...rested) },
       { what: 'start to listening', unit: 'ms', budget: 1.5, ...compared(...starts) },
       { what: 'start to listening, CPU', unit: 'ms', budget: 1.15, ...compared(...startCpu) },
-      {
-        what: 'start to listening of a checkout with edited sources, CPU',
-        unit: 'ms',
-        budget: 1.5,
-        ...compared(sourcesCpu, startCpu[1]),
-      },
       { what: '`extauth version`, against `node -e 0`', unit: 'ms', budget: 1.5, ...compared(...versions) },
     ])
   } finally {
     installed.remove()
-    edited.remove()
   }
 }

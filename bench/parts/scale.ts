@@ -21,7 +21,7 @@ export interface ScaleOptions {
   readonly entries: number
   /** Load on workers. */
   readonly workersMs: number
-  /** Without work, until what it needed is given back (docs/adr/0306). */
+  /** Pause after the load before memory is read again. */
   readonly restMs: number
 }
 

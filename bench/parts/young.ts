@@ -11,7 +11,7 @@ const SHAPES = [
   { size: 1024, connections: 64 },
 ] as const
 const WARM_MS = 2500
-/** Until what was needed is given back (docs/adr/0306). */
+/** Pause after the load before memory is read again. */
 const REST_MS = 30_000
 
 /**

@@ -1,4 +1,3 @@
-import { returnMemoryAtRest } from '../compose/index.ts'
 import type { LoggedCall } from './command.ts'
 
 /** What runs until somebody stops it. */
@@ -19,7 +18,6 @@ export async function serve(
 ): Promise<string> {
   const { stop } = io
   const server = await start()
-  returnMemoryAtRest()
   if (server.said !== '') io.stdout(server.said)
   if (server.reload !== undefined) io.onReload(() => void server.reload?.())
   const signal = await Promise.race([stop, ...(server.ended === undefined ? [] : [server.ended])])

@@ -1,10 +1,7 @@
-import type { IncomingMessage, RequestOptions } from 'node:http'
+import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isLoopbackHost, parseHost } from '../core/index.ts'
 import type { OwnRequest } from '../inspect/index.ts'
-
-// Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
-const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 /** How the process reaches its own proxy listener. */
 export interface OwnListener {

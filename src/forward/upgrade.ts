@@ -1,11 +1,9 @@
+import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ParsedHeaders } from '../http/index.ts'
 import { credentialTexts } from './credential-texts.ts'
 import type { ExchangeControl } from '../net/index.ts'
 import { Relay } from './relay.ts'
-
-// Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
-const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 const HTTP_SWITCHING = 101
 

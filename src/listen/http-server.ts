@@ -1,13 +1,10 @@
-import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
+import { type IncomingMessage, type Server, type ServerOptions, type ServerResponse, createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { Failure } from '../core/index.ts'
 import type { Connection } from './connection.ts'
 import { secureContext, type TlsMaterial } from './tls.ts'
 import { responseToUpgrade } from './upgrade-response.ts'
-
-// Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
-const { createServer } = process.getBuiltinModule('node:http')
 
 const PLAIN = { expectsContinue: false, isUpgrade: false }
 const HESITANT = { expectsContinue: true, isUpgrade: false }

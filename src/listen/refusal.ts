@@ -1,7 +1,5 @@
+import { METHODS, STATUS_CODES } from 'node:http'
 import { type ClientRequest, causeOf, explain, Failure, type FailureCode, type ReachedLimit } from '../core/index.ts'
-
-// Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
-const { METHODS, STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** What a client gets that no response object can answer: header lines beside framing, and a body. */
 export interface Refusal {

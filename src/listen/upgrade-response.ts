@@ -1,8 +1,5 @@
-import type { IncomingMessage, ServerResponse as Response } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-
-// Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
-const { ServerResponse } = process.getBuiltinModule('node:http')
 
 /** Most bytes of the other protocol that a client may send before its backend has agreed to it; more ends the connection. */
 const EARLY_BYTES = 128 * 1024
@@ -40,7 +37,7 @@ class UpgradeResponse extends ServerResponse {
  * A response on the raw socket of an upgrade request, for the case that there is no upgrade. `head` is what came behind
  * the request. Throws when the answer to a request before it still has the socket.
  */
-export function responseToUpgrade(request: IncomingMessage, head: Buffer): Response {
+export function responseToUpgrade(request: IncomingMessage, head: Buffer): ServerResponse {
   const { socket } = request
   const response = new UpgradeResponse(request)
   response.shouldKeepAlive = false

@@ -1,12 +1,10 @@
+import { request } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import { OutboundError } from '../core/index.ts'
 import type { Connect } from './connector.ts'
 import { late } from './limits.ts'
-
-// Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
-const { request } = process.getBuiltinModule('node:http')
 
 /** The values of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as the command line read them. */
 export interface EgressProxy {

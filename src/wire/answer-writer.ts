@@ -1,9 +1,6 @@
-import type { OutgoingHttpHeaders } from 'node:http'
+import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
 import { fieldNameOf, isFieldValue } from './fields.ts'
 import { WireError } from './wire-error.ts'
-
-// Not imported: an ES module of it reads each export, and one of them starts Node's own copy of undici, 2 MiB (ADR 0069).
-const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** What the head of an answer depends on beside its status and headers. */
 export interface AnswerContext {

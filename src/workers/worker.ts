@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { type Common, type ProxyProcess, type ProxyProcessOptions, startProxy } from '../compose/proxy/index.ts'
 import { createEphemeralKeys, type EphemeralKeys } from '../signing/index.ts'
 import { asFailure, causeOf, Secret } from '../core/index.ts'
-import { Closers, ConfigError, EXIT, type Io, namesIn, returnMemoryAtRest } from '../compose/index.ts'
+import { Closers, ConfigError, EXIT, type Io, namesIn } from '../compose/index.ts'
 import type { OpenLog } from '../report/index.ts'
 import { createMemoryOverChannel } from './memory-over-channel.ts'
 import type { StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
@@ -52,7 +52,6 @@ export async function runWorker(
     await peer.ask('failed', [describe(error)])
     return EXIT.failed
   }
-  returnMemoryAtRest()
   const serving = proxy
   onConnection((socket) => serving.take(socket))
   await peer.ask('ready', [])

@@ -6,8 +6,8 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 
 const BIN = path.join(import.meta.dirname, '../../bin')
-const { whatIs } = createRequire(import.meta.url)('../../bin/built.cjs') as {
-  readonly whatIs: (file: string) => readonly [number, number, string]
+const { fingerprint } = createRequire(import.meta.url)('../../bin/built.cjs') as {
+  readonly fingerprint: (file: string) => readonly [number, number, string]
 }
 let folder: string
 const file = (name: string): string => path.join(folder, name)
@@ -24,7 +24,7 @@ beforeEach(() => {
   const names = ['src/main.ts', 'src/other.ts']
   writeFileSync(
     file('dist/sources.json'),
-    JSON.stringify(Object.fromEntries(names.map((name) => [name, whatIs(file(name))]))),
+    JSON.stringify(Object.fromEntries(names.map((name) => [name, fingerprint(file(name))]))),
   )
 })
 afterEach(() => rmSync(folder, { recursive: true }))

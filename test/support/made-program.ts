@@ -3,13 +3,13 @@ import { cpSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 
-const { changedSince } = createRequire(import.meta.url)('../../bin/built.cjs') as {
-  readonly changedSince: (root: string) => readonly string[] | undefined
+const built = createRequire(import.meta.url)('../../bin/built.cjs') as {
+  readonly isFresh: (root: string) => boolean
 }
 const root = path.join(import.meta.dirname, '../..')
 
 /** Whether dist/ is what would be made of the sources now. */
-export const isFresh = (): boolean => changedSince(root)?.length === 0
+export const isFresh = (): boolean => built.isFresh(root)
 
 /** Makes dist/ of a checkout, default this one, or the folder that is named as a package has it. */
 export const makeProgram = (checkout = root, ...folder: string[]): void =>
@@ -17,15 +17,11 @@ export const makeProgram = (checkout = root, ...folder: string[]): void =>
     stdio: ['ignore', 'ignore', 'inherit'],
   })
 
-/** What only a checkout has of dist/. */
-const OF_CHECKOUTS: ReadonlySet<string> = new Set(
-  ['sources.json', 'checkout'].map((name) => path.join(root, 'dist', name)),
-)
-
 /** Puts dist/ of a package into `folder`: a copy where there is a fresh one, which takes less than making it. */
 export function putProgram(folder: string): void {
   const dist = path.join(folder, 'dist')
-  if (isFresh()) cpSync(path.join(root, 'dist'), dist, { recursive: true, filter: (file) => !OF_CHECKOUTS.has(file) })
+  if (isFresh())
+    cpSync(path.join(root, 'dist'), dist, { recursive: true, filter: (file) => path.basename(file) !== 'sources.json' })
   else makeProgram(root, dist)
 }
 
