@@ -1,4 +1,4 @@
-import { isNotFound, type KubeClient, type ResourceType } from '../kube/index.ts'
+import { isNotFound, type KubeClient, KubeError, type ResourceType } from '../kube/index.ts'
 import { API_VERSIONS, NEWEST_VERSION } from '../load/index.ts'
 
 const type = (
@@ -53,7 +53,7 @@ export type OwnTypes = ReturnType<typeof ownTypes>
 
 /**
  * The version by which a group of another operator is read: the newest, or an older one where its definitions have only
- * that. Where none is there yet, or nothing can be said, the newest.
+ * that. Where none is there yet, or may not be read, the newest. Throws `KubeError` while the API server gives no answer.
  */
 export async function servedVersion(client: KubeClient, apiGroup: string, namespace?: string): Promise<string> {
   for (const version of API_VERSIONS.toReversed()) {
@@ -61,7 +61,8 @@ export async function servedVersion(client: KubeClient, apiGroup: string, namesp
       await client.list(ownTypes(apiGroup, version).MCPExternalAuthConfig, { namespace, metadataOnly: true })
       return version
     } catch (error) {
-      if (!isNotFound(error)) return NEWEST_VERSION
+      if (error instanceof KubeError && error.status === 403) return NEWEST_VERSION
+      if (!isNotFound(error)) throw error
     }
   }
   return NEWEST_VERSION

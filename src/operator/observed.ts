@@ -97,14 +97,16 @@ export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undef
 
 export function observe(options: ObservedOptions): Observed {
   const { client, types, keys, namespace, ownsKinds, onChange, onRestart, log } = options
-  const theirs: ReadonlySet<ResourceType> = new Set(ownsKinds ? [] : Object.values(types))
+  // Definitions of the release before lack these.
+  const added = SHARED_KINDS.map((kind) => types[kind])
+  const mayBeMissing: ReadonlySet<ResourceType> = new Set(ownsKinds ? added : Object.values(types))
   const follow = (type: ResourceType, selection: Selection = {}, kept = trim): Informer =>
     createInformer({
       client,
       type,
       selection: { ...selection, ...(type.isNamespaced ? { namespace } : {}) },
       trim: kept,
-      mayBeMissing: theirs.has(type),
+      mayBeMissing: mayBeMissing.has(type),
       onChange: (_key, before, after) => onChange(type, before, after),
       onRestart: (reason) => onRestart(type.kind, reason),
       log,

@@ -1,4 +1,5 @@
 import { causeOf, type Clock, Failure, type Log, type Metrics } from '../core/index.ts'
+import { OLDEST_VERSION } from '../load/index.ts'
 import { createInformer, electLeader, type Informer, type KubeClient } from '../kube/index.ts'
 import { type Controller, createController } from './controller.ts'
 import { CLUSTER_TYPES, ownTypes } from './kinds.ts'
@@ -26,7 +27,7 @@ export interface OperatorOptions {
   readonly secretsByLabel: boolean
   /** Of the cluster that pods run in. Default: as most clusters are. */
   readonly pods?: PodSettings | undefined
-  /** Of our kinds. Default: the newest. */
+  /** Of our kinds. Default: the one that each release of the definitions serves. */
   readonly version?: string | undefined
   /** False beside another operator of the same group. */
   readonly ownsKinds: boolean
@@ -69,7 +70,7 @@ export const NAMES = { lease: 'extauth-operator', secret: 'extauth-webhook-certi
 /** Controller and webhooks in one process; every replica answers webhooks, the leader acts (kubernetes.md §1). */
 export function startOperator(options: OperatorOptions): Operator {
   const { client, apiGroup, clock, log, metrics } = options
-  const types = ownTypes(apiGroup, options.version)
+  const types = ownTypes(apiGroup, options.version ?? OLDEST_VERSION)
   const keys = podKeys(apiGroup)
   const leads = metrics.gauge('extauth_operator_leader', '1 while this replica acts.').with()
   leads.set(0)

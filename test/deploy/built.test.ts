@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { customResourceDefinition, JSON_SCHEMA_NAMES, jsonSchema } from '../../src/load/publish/index.ts'
 import { INITIALIZE, post } from '../e2e/lab.ts'
 import { halfServer, HOLD_MS } from '../e2e/stopping/held.ts'
 import { createSockets } from '../support/sockets.ts'
@@ -72,6 +74,14 @@ describe('the built program', { timeout: 120_000 }, () => {
     expect(stderr).not.toMatch(BROKEN)
     expect(stdout).toMatch(expected)
     expect(code).toBe(0)
+  })
+
+  it('prints the definitions and schemas that the sources describe', async () => {
+    const definitions = await program.run(['schema', '--crd', 'MCPExternalAuthConfig'])
+    expect(parse(definitions.stdout)).toEqual(customResourceDefinition('extauth.dev', 'MCPExternalAuthConfig'))
+    const schemas = await program.run(['schema', '--all'])
+    const expected = Object.fromEntries(JSON_SCHEMA_NAMES.map((name) => [name, jsonSchema(name)]))
+    expect(JSON.parse(schemas.stdout)).toEqual(JSON.parse(JSON.stringify(expected)))
   })
 
   it('extauth check says what is not there, and extauth operator that it has no cluster', async () => {

@@ -19,11 +19,12 @@ export interface ApiServer {
 
 /**
  * An API server that holds these objects, by the plural of their kind, and takes whatever is written without keeping it,
- * leases aside; nothing happens there that a watch would tell.
+ * leases aside; nothing happens there that a watch would tell. `isAnswered` may answer a request otherwise, and says so.
  */
 export async function startApiServer(
   sockets: Sockets,
   held: Readonly<Record<string, readonly object[]>> = {},
+  isAnswered: (request: IncomingMessage, response: ServerResponse) => boolean = () => false,
 ): Promise<ApiServer> {
   const writes: { what: string; body: string }[] = []
   const leases = new Map<string, string>()
@@ -32,6 +33,7 @@ export async function startApiServer(
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://api')
     const { method = '' } = request
     response.setHeader('content-type', 'application/json')
+    if (isAnswered(request, response)) return
     if (searchParams.has('watch')) return response.flushHeaders()
     if (method !== 'GET') {
       const body = await text(request)

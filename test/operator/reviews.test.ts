@@ -82,6 +82,19 @@ describe('a config', () => {
     expect(decision).toMatchObject({ allowed: false, message: expect.stringContaining('bearerToken') as string })
   })
 
+  test('is judged by its spec: what a newer operator wrote into the status is none of it', () => {
+    const object = {
+      apiVersion: 'extauth.dev/v1alpha1',
+      kind: 'MCPExternalAuthConfig',
+      metadata: { name: 'a' },
+      spec: { type: 'unauthenticated' },
+      status: { fieldOfTheNextVersion: { a: 1 }, conditions: [{ type: 'New' }] },
+    }
+    expect(
+      decideValidation({ ...REQUEST, isDryRun: false, object }, { apiGroup: 'extauth.dev', missing: () => [] }),
+    ).toEqual({ allowed: true, warnings: [] })
+  })
+
   test('that is good is let in; what it refers to may come later', () => {
     expect(decide({ type: 'unauthenticated' }, [{ kind: 'MCPExternalAuthConfig', name: 'b' }])).toEqual({
       allowed: true,
@@ -126,7 +139,9 @@ describe('the configurations', () => {
 
   test('are about our kinds when their spec changes, and about pods that ask', () => {
     const [validating, mutating] = [hookOf(validatingConfiguration), hookOf(mutatingConfiguration)]
-    expect(validating?.rules[0]).toMatchObject({ operations: ['CREATE', 'UPDATE'] })
+    // Objects of all versions come as the oldest, which an older replica knows too.
+    expect(validating).toMatchObject({ matchPolicy: 'Equivalent' })
+    expect(validating?.rules[0]).toMatchObject({ operations: ['CREATE', 'UPDATE'], apiVersions: ['v1alpha1'] })
     expect(validating?.rules[0]?.resources).toContain('mcpexternalauthconfigs')
     expect(validating?.matchConditions?.[0]?.expression).toContain('object.?spec != oldObject.?spec')
     const key = 'extauth.dev/inject'

@@ -1,10 +1,11 @@
 import { hostname } from 'node:os'
 import { randomBytes } from 'node:crypto'
-import { Failure, type Log } from '../../core/index.ts'
-import { KubeError, openKubeConnection } from '../../kube/index.ts'
-import { DEFAULT_API_GROUP } from '../../load/index.ts'
+import { causeOf, Failure, type Log } from '../../core/index.ts'
+import { type KubeClient, KubeError, openKubeConnection, retryUntilAnswered } from '../../kube/index.ts'
+import { DEFAULT_API_GROUP, OLDEST_VERSION } from '../../load/index.ts'
 import {
   imageOfPod,
+  type Operator,
   type OperatorOptions,
   servedVersion,
   startOperator,
@@ -86,51 +87,71 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
     log,
   })
   closers.keep(connection)
-  const { image: wanted, podName } = options
-  const image =
-    wanted ??
-    (podName === undefined ? `mcp-extauth:${VERSION}` : await imageOfPod(connection.client, ownNamespace, podName))
-  const isOurs = apiGroup === DEFAULT_API_GROUP
-  // Definitions of our own group come with this version; those of another are as old as the operator that they belong to.
-  const version = isOurs ? undefined : await servedVersion(connection.client, apiGroup, namespace)
-  const operator = startOperator({
-    client: connection.client,
-    apiGroup,
-    version,
-    namespace,
-    ownNamespace,
-    identity: `${hostname()}_${randomBytes(4).toString('hex')}`,
-    image,
-    watchSecrets: options.watchSecrets,
-    restrictPodTemplate: options.restrictPodTemplate,
-    secretsByLabel: options.secretsByLabel,
-    pods: options.pods,
-    ownsKinds: isOurs,
-    writesStatus: isOurs || options.writesStatus,
-    webhook: webhook && webhookOptions(webhook, ownNamespace, log, closers),
-    onLost: (what) => {
-      // Who has lost the lease must not write any more: what is on its way to the API server is cut off.
-      if (what === 'lease') void connection.close()
-      lost.resolve('lost')
-    },
-    clock: { now: () => Date.now() },
-    log,
-    metrics,
-  })
-  closers.keep(operator)
+  let operator: Operator | undefined
+  let waitsFor = 'the API server'
   const ops = await startOps({
     address: options.admin,
     version: VERSION,
-    readiness: () => operator.readiness(),
+    readiness: () => operator?.readiness() ?? { ok: false, detail: { waitsFor } },
     metrics: () => metrics.render(),
     log,
   })
   const { restrictPodTemplate, secretsByLabel } = options
   const tenants = { restrictPodTemplate, secretsByLabel }
   log.info({ admin: ops.url, apiGroup, namespace, ...tenants, version: VERSION }, 'listening')
+
+  const stop = new AbortController()
+  /** A cluster that restarts may run this pod before its API server answers: the process waits, healthy and not ready. */
+  const read = <T>(what: string, attempt: () => Promise<T>): Promise<T | undefined> =>
+    retryUntilAnswered(attempt, {
+      signal: stop.signal,
+      onFailure(error, failures) {
+        waitsFor = `${what}: ${error.status === 0 ? 'no answer from the API server' : `${error.status} ${error.reason}`}`
+        const level = failures === 1 ? 'warn' : 'debug'
+        log[level]({ what, status: error.status, cause: causeOf(error) }, 'cannot be read yet, trying again')
+      },
+    })
+  const isOurs = apiGroup === DEFAULT_API_GROUP
+  const startWhenAnswered = async (): Promise<void> => {
+    const { client } = connection
+    const image = await read('the image', () => imageFor(options, client, ownNamespace))
+    // Definitions of our own group come with this version; those of another are as old as the operator that they belong to.
+    const version = isOurs
+      ? OLDEST_VERSION
+      : await read('the version of the resources', () => servedVersion(client, apiGroup, namespace))
+    if (image === undefined || version === undefined || stop.signal.aborted) return
+    operator = startOperator({
+      client,
+      apiGroup,
+      version,
+      namespace,
+      ownNamespace,
+      identity: `${hostname()}_${randomBytes(4).toString('hex')}`,
+      image,
+      watchSecrets: options.watchSecrets,
+      restrictPodTemplate,
+      secretsByLabel,
+      pods: options.pods,
+      ownsKinds: isOurs,
+      writesStatus: isOurs || options.writesStatus,
+      webhook: webhook && webhookOptions(webhook, ownNamespace, log, closers),
+      onLost: (what) => {
+        // After the lease is lost nothing may be written: requests to the API server are aborted.
+        if (what === 'lease') void connection.close()
+        lost.resolve('lost')
+      },
+      clock: { now: () => Date.now() },
+      log,
+      metrics,
+    })
+    closers.keep(operator)
+  }
+  const started = startWhenAnswered().catch(lost.reject)
   return {
     lost: lost.promise,
     close: async () => {
+      stop.abort()
+      await started
       try {
         await closers.close()
       } finally {
@@ -138,6 +159,16 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
       }
     },
   }
+}
+
+/** The image of proxies and sidecars: the one that is set, else that of the operator's own pod. Throws `KubeError`. */
+async function imageFor(
+  { image, podName }: RunOperatorOptions,
+  client: KubeClient,
+  namespace: string,
+): Promise<string> {
+  if (image !== undefined) return image
+  return podName === undefined ? `mcp-extauth:${VERSION}` : imageOfPod(client, namespace, podName)
 }
 
 function webhookOptions(

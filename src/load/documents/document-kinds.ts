@@ -6,6 +6,11 @@ export const DEFAULT_API_GROUP = 'extauth.dev'
 
 /** The versions of a group, the older one first; both have one schema. */
 export const API_VERSIONS = ['v1alpha1', 'v1beta1'] as const
+/**
+ * The version that each release of the definitions serves. The operator and its webhooks use it, so that both run with the
+ * definitions of the release before and after.
+ */
+export const OLDEST_VERSION = API_VERSIONS[0]
 /** The version that a cluster stores. */
 export const NEWEST_VERSION = 'v1beta1' satisfies (typeof API_VERSIONS)[number]
 /** Other groups whose kinds load, by the group; files written for them load as they stand. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { API_VERSIONS } from '../../load/index.ts'
+import { OLDEST_VERSION } from '../../load/index.ts'
 import { CONFIG_KINDS, REFERRING_KINDS, type OwnTypes } from '../kinds.ts'
 import type { PodKeys } from '../references.ts'
 import { MUTATE_PATH, VALIDATE_PATH } from './server.ts'
@@ -57,7 +57,8 @@ export function validatingConfiguration(options: ConfigurationOptions): KubeObje
         rules: [
           {
             apiGroups: [group],
-            apiVersions: [...API_VERSIONS],
+            // With `Equivalent` the API server converts objects of other versions, which an older replica does not know.
+            apiVersions: [OLDEST_VERSION],
             operations: ['CREATE', 'UPDATE'],
             resources: resources.map(({ plural }) => plural).sort(),
             scope: 'Namespaced',

@@ -43,7 +43,8 @@ export function decideValidation(
   const { object } = request
   // Deletes don't come here; anything without an object has nothing to be judged.
   if (object === undefined) return { allowed: true }
-  const { problems: ruled, warnings } = judgeObject(object, options.apiGroup)
+  // A status is written by an operator, which may be newer than this one.
+  const { problems: ruled, warnings } = judgeObject(bare(object), options.apiGroup)
   const problems = unique([...ruled, ...(options.forbidden?.(object, request.namespace) ?? [])])
   if (problems.length > 0) {
     const shown = problems.slice(0, MAX_PROBLEMS)
