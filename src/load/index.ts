@@ -1,5 +1,11 @@
 export { type ConfigPart, ConfigPlaces, type PlaceTable } from './documents/config-places.ts'
-export { API_VERSIONS, DEFAULT_API_GROUP, NEWEST_VERSION, OLDEST_VERSION, OUR_KINDS } from './documents/document-kinds.ts'
+export {
+  API_VERSIONS,
+  DEFAULT_API_GROUP,
+  NEWEST_VERSION,
+  OLDEST_VERSION,
+  OUR_KINDS,
+} from './documents/document-kinds.ts'
 export { splitExternalAuth } from './documents/external-auth-option.ts'
 export { bytesOf, loadFiles, readTexts, STDIN } from './documents/load-files.ts'
 export { loadCallersFile, loadRegistryFile, readCallersText } from './documents/load-single.ts'
