@@ -128,7 +128,9 @@ export {
 } from './workloads/telemetry.ts'
 export type { VirtualServerSpec, VirtualServerStatus } from './workloads/virtual-server.ts'
 export {
+  decidesAccess,
   FOREIGN_FIELDS,
+  INCOMING_AUTH_FIELDS,
   type ParsedWorkload,
   type RemoteSpec,
   type RouteSettings,

@@ -3,11 +3,13 @@ import {
   manifestSection,
   typedSpec,
   configHash,
+  decidesAccess,
   externalAuthConfig,
   proxyConfig,
   roleTest,
   registryConfig,
   FOREIGN_FIELDS,
+  INCOMING_AUTH_FIELDS,
   workload,
   whyIdle,
   whyNotRead,
@@ -83,10 +85,46 @@ export function parseObjects(
   const start = { line: 1, column: 1 }
   const anywhere = { start, warnings: [], locate: () => start, placeWithin: () => start }
   const context = { apiGroup: options.apiGroup ?? DEFAULT_API_GROUP, budget: objectBudget() }
-  for (const value of objects) addDocument(new Reader(loading, '(object)', { value, ...anywhere }, context), value, [])
+  for (const value of objects) {
+    const reader = new Reader(loading, '(object)', { value, ...anywhere }, context)
+    const path = pathOfPrototype(value)
+    // Copies of an object would leave it out; texts are refused for it too.
+    if (path !== undefined)
+      loading.problems.push(reader.located(value, [], '', '').problem(path, 'unknown field "__proto__"'))
+    addDocument(reader, value, [])
+  }
   if (options.references === true) crossCheck(loading)
   return loading
 }
+
+interface Step {
+  readonly value: unknown
+  readonly key: string
+  /** Undefined for the document. */
+  readonly parent: Step | undefined
+}
+
+/** Where an object has a key `__proto__`, which `JSON.parse` keeps as a field; undefined where there is none. */
+function pathOfPrototype(document: unknown): PropertyKey[] | undefined {
+  const waiting: Step[] = [{ value: document, key: '', parent: undefined }]
+  for (let step = waiting.pop(); step !== undefined; step = waiting.pop()) {
+    const { value, key, parent } = step
+    if (key === '__proto__') {
+      const path = [key]
+      for (let above = parent; above?.parent !== undefined; above = above.parent) path.push(above.key)
+      return path.slice(0, MOST_STEPS).toReversed()
+    }
+    if (typeof value !== 'object' || value === null) continue
+    for (const [name, inner] of Object.entries(value)) {
+      if (name === '__proto__' || (typeof inner === 'object' && inner !== null))
+        waiting.push({ value: inner, key: name, parent: step })
+    }
+  }
+  return undefined
+}
+
+/** Steps of a path that are named, the last ones. */
+const MOST_STEPS = 64
 
 const inOrder = (files: ReadonlyMap<string, number>, a: Problem, b: Problem): number =>
   (files.get(a.file) ?? 0) - (files.get(b.file) ?? 0) || a.line - b.line || a.column - b.column
@@ -249,7 +287,10 @@ function addCallers(reader: Reader, value: Readonly<Record<string, unknown>>, pr
 /** An object with more unknown fields is no misspelled one of ours, and each look has its price. */
 const MOST_SUGGESTIONS = 200
 
-/** Lists fields that nothing reads; one that looks like a misspelled field of ours is a warning. */
+/**
+ * Lists fields that nothing reads. One that looks like a misspelled field of ours is a warning, or a problem where that field
+ * decides who may call.
+ */
 function warnAboutUnused(
   reader: Reader,
   value: Readonly<Record<string, unknown>>,
@@ -266,17 +307,28 @@ function warnAboutUnused(
         reader.loading.unused.push(place.problem(['spec', key], `not read here: ${idle}`, { at: 'key' }))
       continue
     }
-    const isLookedAt = key.length > 6 && !FOREIGN_FIELDS.includes(key) && looks++ < MOST_SUGGESTIONS
+    // The name of a field of another kind is not misspelled.
+    const isForeign = FOREIGN_FIELDS.includes(key) || decidesAccess(kind, key)
+    const isLookedAt = key.length > 6 && !isForeign && looks++ < MOST_SUGGESTIONS
     const why = whyNotRead(kind, key)
     const meant = isLookedAt && why === undefined ? nearest(key, known) : undefined
     const isMisspelled = meant !== undefined && value.spec[meant] === undefined
-    const list = isMisspelled ? reader.loading.warnings : reader.loading.unused
+    const { loading } = reader
+    const list = !isMisspelled ? loading.unused : decidesAccess(kind, meant) ? loading.problems : loading.warnings
     const message = isMisspelled
       ? unknownField(key, known)
       : why === undefined
         ? 'not read here'
         : `not read here: ${why}`
     list.push(place.problem(['spec', key], message, { at: 'key' }))
+  }
+  const { incomingAuth } = value.spec
+  if (kind !== 'VirtualMCPServer' || !isRecord(incomingAuth)) return
+  for (const key of Object.keys(incomingAuth).slice(0, MOST_SUGGESTIONS)) {
+    const meant = INCOMING_AUTH_FIELDS.includes(key) ? undefined : nearest(key, INCOMING_AUTH_FIELDS)
+    if (meant === undefined || incomingAuth[meant] !== undefined) continue
+    const message = unknownField(key, INCOMING_AUTH_FIELDS)
+    reader.loading.problems.push(place.problem(['spec', 'incomingAuth', key], message, { at: 'key' }))
   }
 }
 

@@ -163,6 +163,27 @@ const FIELDS: Readonly<Record<WorkloadKind, () => readonly string[]>> = {
   VirtualMCPServer: once(() => Object.keys(SPECS.VirtualMCPServer().shape)),
 }
 
+const CALLER_FIELDS: readonly string[] = [
+  'auth',
+  'authServerConfig',
+  'authServerRef',
+  'externalAuthConfigRef',
+  'incomingAuth',
+  'oidcConfig',
+  'oidcConfigRef',
+]
+
+/** Whether a field of `spec` decides who may call and what a caller may do: a misspelled one would leave that open. */
+export const decidesAccess = (kind: WorkloadKind, field: string): boolean =>
+  CALLER_FIELDS.includes(field) ||
+  fieldsBelow(WORKLOAD_FIELDS[kind], '', 'refused').some(([path]) => path.split('.')[0] === field)
+
+/** Fields of `incomingAuth` of a VirtualMCPServer, all of which decide who may call. */
+export const INCOMING_AUTH_FIELDS: readonly string[] = [
+  'type',
+  ...Object.keys(WORKLOAD_FIELDS.VirtualMCPServer).flatMap((path) => /^incomingAuth\.(\w+)$/.exec(path)?.[1] ?? []),
+]
+
 /** Fields of other controllers that are no misspellings of ours. */
 export const FOREIGN_FIELDS: readonly string[] = ['resources']
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseDocuments, renderProblem } from '../../../src/load/index.ts'
+import { parseDocuments, parseObjects, renderProblem } from '../../../src/load/index.ts'
 import { jsonSchemaAccepts } from '../publish/judges.ts'
 import { externalAuth, load, OAUTH, proxy, route, SPECS, workload } from './build.ts'
 
@@ -267,10 +267,52 @@ describe('workload manifests', () => {
     expect(jsonSchemaAccepts(kind, workload(kind, 'w', spec))).toBe(true)
   })
 
+  test.each([
+    ['MCPRemoteProxy', { remoteUrl: 'https://a', oidcConfigReff: { name: 'x' } }, 'oidcConfigReff', 'oidcConfigRef'],
+    ['MCPRemoteProxy', { remoteUrl: 'https://a', authzConfg: {} }, 'authzConfg', 'authzConfig'],
+    [
+      'MCPRemoteProxy',
+      { remoteUrl: 'https://a', externalAuthConfigref: {} },
+      'externalAuthConfigref',
+      'externalAuthConfigRef',
+    ],
+    ['MCPServer', { oidcConfigReff: { name: 'x' } }, 'oidcConfigReff', 'oidcConfigRef'],
+    ['VirtualMCPServer', { incomingAuthh: {} }, 'incomingAuthh', 'incomingAuth'],
+    ['VirtualMCPServer', { incomingAuth: { oidcConfigReff: {} } }, 'incomingAuth.oidcConfigReff', 'oidcConfigRef'],
+    ['VirtualMCPServer', { incomingAuth: { authzConfg: {} } }, 'incomingAuth.authzConfg', 'authzConfig'],
+  ] as const)('%s with a misspelled field that decides who may call is refused: %j', (kind, spec, path, meant) => {
+    for (const apiVersion of ['extauth.dev/v1beta1', 'toolhive.stacklok.dev/v1beta1']) {
+      const message = `spec.${path}  unknown field "${path.split('.').at(-1)}", did you mean "${meant}"?`
+      const written = { ...workload(kind, 'w', spec), apiVersion }
+      expect(texts(load(written))).toEqual([expect.stringContaining(message)])
+      expect(parseObjects([written]).problems).toHaveLength(1)
+    }
+  })
+
+  test.each([
+    [
+      { spec: { remoteUrl: 'https://a', headerForward: { addPlaintextHeaders: { ['__proto__']: {} } } } },
+      'spec.headerForward.addPlaintextHeaders.__proto__',
+    ],
+    [{ spec: { remoteUrl: 'https://a', ['__proto__']: 'a' } }, 'spec.__proto__'],
+    [{ spec: { remoteUrl: 'https://a' }, ['__proto__']: {} }, '__proto__'],
+  ])('a key __proto__ of an object is an unknown field, as it is in a text: %#', (more, path) => {
+    const object = JSON.parse(JSON.stringify({ ...workload('MCPRemoteProxy', 'w', {}), ...more })) as object
+    expect(parseObjects([object]).problems).toMatchObject([{ path, message: 'unknown field "__proto__"' }])
+  })
+
+  test('a deep object is searched in linear time', () => {
+    const depth = 200_000
+    const object = JSON.parse(`{"spec":${'{"a":'.repeat(depth)}{"__proto__":1}${'}'.repeat(depth)}}`) as object
+    const startMs = performance.now()
+    expect(parseObjects([object]).problems[0]?.message).toBe('unknown field "__proto__"')
+    expect(performance.now() - startMs).toBeLessThan(2_000)
+  })
+
   test('fields of other controllers are only listed; a misspelled one of ours is a warning', () => {
     const spec = {
       remoteUrl: 'https://a',
-      externalAuthConfigref: { name: 'x' },
+      allowedOriginss: [],
       oidcConfig: {},
       transport: 'sse',
       resources: {},
@@ -279,7 +321,7 @@ describe('workload manifests', () => {
     expect(texts(loaded)).toEqual([])
     expect(loaded.unused.map((item) => item.path)).toEqual(['spec.transport', 'spec.resources'])
     expect(loaded.warnings.map((item) => item.message)).toEqual([
-      'unknown field "externalAuthConfigref", did you mean "externalAuthConfigRef"?',
+      'unknown field "allowedOriginss", did you mean "allowedOrigins"?',
     ])
   })
 
