@@ -138,8 +138,8 @@ export const KEPT_STATE: readonly Mutation[] = [
   {
     rule: 'keys that are new are not refused for being old',
     file: 'src/obtain/cloud-sts/identity/kept.ts',
-    find: '(isDuring(pause, nowMs) || areNew(nowMs))',
-    replace: 'isDuring(pause, nowMs)',
+    find: 'if (isFirst && !mayRenew) return false',
+    replace: '',
     tests: ['test/obtain/cloud-sts/identity/kept.test.ts'],
   },
   {

@@ -28,15 +28,22 @@ export const OUTBOUND: readonly Mutation[] = [
   {
     rule: 'a throttled caller rests alone',
     file: 'src/net/rest.ts',
-    find: 'if (!isMany && (by !== undefined || !isAsked)) return',
+    find: 'if (!isMany) return',
     replace: '',
+    tests: ['test/net/protection.test.ts'],
+  },
+  {
+    rule: 'what rests the client of the proxy rests no caller',
+    file: 'src/net/rest.ts',
+    find: 'if (by === undefined) restCaller(endMs, caller)',
+    replace: 'if (by === undefined) restService(endMs)',
     tests: ['test/net/protection.test.ts'],
   },
   {
     rule: 'a throttled caller rests',
     file: 'src/net/rest.ts',
-    find: 'const leftMs = Math.max(untilMs, ownMs) - steadyClock.now()',
-    replace: 'const leftMs = untilMs - steadyClock.now()',
+    find: 'Math.max(untilMs, callers.peek(by.caller) ?? -Infinity)',
+    replace: 'untilMs',
     tests: ['test/net/protection.test.ts'],
   },
   {

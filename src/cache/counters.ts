@@ -4,6 +4,9 @@ interface Counter {
   add(by?: number): void
 }
 
+/** Why a credential is fetched: there is none, it ends soon, or a backend refused it. */
+export type FetchPurpose = 'miss' | 'refresh' | 'rejected'
+
 /** The counters of one type, ready to be used on the hot path. */
 export interface ScopeCounters {
   readonly hit: Counter
@@ -11,7 +14,7 @@ export interface ScopeCounters {
   readonly joined: Counter
   readonly negative: Counter
   /** How one call ended (`ok` or the reason) and how long it took. */
-  fetched(purpose: 'miss' | 'refresh', outcome: string, seconds: number): void
+  fetched(purpose: FetchPurpose, outcome: string, seconds: number): void
   removed(reason: string): void
 }
 
@@ -29,7 +32,7 @@ export function createCacheCounters(metrics: Metrics): CacheCounters {
   )
   const fetches = metrics.counter(
     'extauth_credential_fetches_total',
-    'Calls for a credential, by what they were for (miss, refresh) and how they ended (ok, shared where another replica made it, or the reason).',
+    'Calls for a credential, by what they were for (miss, refresh, rejected by a backend) and how they ended (ok, shared where another replica made it, or the reason).',
     ['type', 'purpose', 'outcome'],
   )
   const removals = metrics.counter('extauth_credential_removals_total', 'Credentials that left the cache, by reason.', [

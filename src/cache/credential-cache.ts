@@ -8,7 +8,7 @@ import {
   type Metrics,
   type Pause,
 } from '../core/index.ts'
-import { createCacheCounters } from './counters.ts'
+import { createCacheCounters, type FetchPurpose } from './counters.ts'
 import { createEntries, ENTRY_BYTES, type Entry } from './entries.ts'
 import { hardEndMs, refreshAtMs, refreshPauseMs } from './lifetimes.ts'
 import { groupEntries, type CacheListing } from './listing.ts'
@@ -60,8 +60,8 @@ export interface CredentialCache<V = unknown> {
    */
   get(slot: CacheSlot<V>): V | Promise<V>
   /**
-   * A new credential although there may be a live one, which stays where none is to be had; one call, for whoever waits already
-   * too. Throws (or rejects with) `Failure`, while a failure is remembered without asking.
+   * A new credential instead of one that was refused, which stays until there is a new one; one call for all that wait. Throws (or
+   * rejects with) `Failure`, while a failure is remembered without asking.
    */
   renew(slot: CacheSlot<V>): Promise<V>
   /** What `get` would find; nothing is fetched, counted or kept alive by it. */
@@ -141,12 +141,14 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     if (!flight.isRetired) {
       const failuresInARow = negatives.note(slot, failure)
       const old = entries.peek(slot.key)
-      if (old !== undefined) old.refreshAtMs = clock.now() + refreshPauseMs(failure, failuresInARow)
+      // Never earlier than without the failure: a credential that was to be renewed before its time stays as it is.
+      if (old !== undefined)
+        old.refreshAtMs = Math.max(old.refreshAtMs, clock.now() + refreshPauseMs(failure, failuresInARow))
     }
     throw failure
   }
 
-  const start = (slot: CacheSlot<V>, purpose: 'miss' | 'refresh'): Flight<V> => {
+  const start = (slot: CacheSlot<V>, purpose: FetchPurpose): Flight<V> => {
     const { key, scope, generation, issuer, subject, role, tokenDigest } = slot
     const startedAtMs = clock.now()
     const endsAtMs = performance.now() + slot.deadlineMs
@@ -176,6 +178,8 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     return flight
   }
 
+  const isFreshAfterRejection = ({ key }: Keyed): boolean => isDuring(rejections.peek(key), clock.now())
+
   const miss = (slot: CacheSlot<V>): Promise<V> => {
     const flight = flights.get(slot.key)
     if (flight !== undefined) {
@@ -199,7 +203,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
       throw failure
     }
     slot.scope.counters.miss.add()
-    return start(slot, 'miss').promise
+    return start(slot, isFreshAfterRejection(slot) ? 'rejected' : 'miss').promise
   }
 
   const refresh = (slot: CacheSlot<V>) => {
@@ -220,7 +224,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     if (flight !== undefined) return flight.promise
     const failure = negatives.blocking(slot.key)
     if (failure !== undefined) throw failure
-    return start(slot, 'refresh').promise
+    return start(slot, 'rejected').promise
   }
 
   const forget = (matches: (owner: Ownership) => boolean, reason: string): number => {
@@ -240,8 +244,6 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     )
 
   const purgeHere = (filter: PurgeFilter) => forget((owner) => matchesFilter(owner, filter), 'purged')
-
-  const isFreshAfterRejection = ({ key }: Keyed): boolean => isDuring(rejections.peek(key), clock.now())
 
   return {
     isFreshAfterRejection,

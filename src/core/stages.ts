@@ -89,7 +89,7 @@ export type Sealed = Staged<
     /** Flat header list as sent, `host` and `content-length` included where they apply. */
     readonly headers: readonly string[]
     readonly body: Body
-    /** The last try: whatever the backend says is the answer, so nothing is peeked at. */
+    /** The last try as far as the backend's answer decides: whatever it says is the answer, so nothing is peeked at. */
     readonly final: boolean
   }
 >
@@ -99,7 +99,8 @@ export type Again =
   | { readonly reason: 'credential_rejected'; readonly status: number }
   | { readonly reason: 'clock_skew'; readonly status: number; readonly serverTimeMs: number }
   | { readonly reason: 'redirect'; readonly status: number; readonly path: string }
-  | { readonly reason: 'connection_lost'; readonly cause: unknown }
+  /** `failure`: what the caller gets where it is not tried again. */
+  | { readonly reason: 'connection_lost'; readonly failure: Failure }
 
 /** What became of a sealed request. */
 export type Outcome =
@@ -112,7 +113,7 @@ export type Outcome =
     }
   | { readonly done: false; readonly again: Again }
 
-/** Which try this is; `final` when no repeat may follow. */
+/** Which try this is; `final` when no repeat may follow an answer of the backend. */
 export interface Attempt {
   readonly number: number
   readonly final: boolean

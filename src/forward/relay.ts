@@ -126,12 +126,13 @@ export class Relay implements ExchangeHandler {
     }
     if (this.#status !== 0) return this.#fail(tornBy(error, this.route.timeouts, this.route.target.origin))
     // Nothing was received. A connection that failed to stand is not lost, and trying it again would not help.
-    const { body, final, method } = this.sealed
-    const mayRepeat = !final && body.kind !== 'stream' && isIdempotent(method)
+    const failure = failureOf(error, this.route.timeouts, this.route.target.origin)
+    const { body, method } = this.sealed
+    const mayRepeat = body.kind !== 'stream' && isIdempotent(method)
     if (this.#controller !== undefined && mayRepeat && isConnectionLost(error)) {
-      return this.#again({ reason: 'connection_lost', cause: error })
+      return this.#again({ reason: 'connection_lost', failure })
     }
-    this.#fail(failureOf(error, this.route.timeouts, this.route.target.origin))
+    this.#fail(failure)
   }
 
   /** Answers with `status` and these headers from here on; `settle` comes later. Ours go last. */

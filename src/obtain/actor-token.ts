@@ -11,8 +11,8 @@ type ActorAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'namespace' | 't
 /** The parameter of the form that the token goes into; never a header. */
 const ACTOR_TOKEN = 'actor_token'
 
-/** So long nobody takes a token for the reason of a refusal: what callers show would have it fetched all the time. */
-const NEW_MS = 60_000
+/** An exchange does not say which of two tokens it refuses: what callers show must not have this one fetched all the time. */
+const EXCHANGES = 'exchanges'
 
 function valueOf(credential: Credential): Secret {
   if (credential.kind !== 'header') throw new TypeError('an actor token is kept as a header')
@@ -24,8 +24,8 @@ export interface Actor {
   /** The token, the same for all callers. Throws what `createOwnTokenSource` throws; who fetched has logged it. */
   token(): Promise<Secret>
   /**
-   * Another token than the one that was shown, which may be what was refused: what has replaced it, or a new one in place of one
-   * that is older than a minute. Undefined where there is none.
+   * Another token than the one that was shown, which may be what was refused: what has replaced it, or a new one instead of one
+   * that is older than a minute. Undefined where there is none. Rejects with what `token` throws.
    */
   another(shown: Secret): Promise<Secret | undefined>
   /** The URN of its type. */
@@ -53,17 +53,11 @@ export function createActor(auth: ActorAuth, exchanging: readonly SecretHandle[]
   const own = createOwnTokenSource(auth.spec.actor.clientCredentials, use, deps)
   const secrets = [...exchanging, ...(own.secrets ?? [])]
   const source = createCachedOwnSource(auth, { ...own, secrets }, deps)
-  const token = async () => valueOf(await source.obtain())
   return {
-    token,
+    token: async () => valueOf(await source.obtain()),
     async another(shown) {
-      const current = await token()
-      if (!current.equals(shown)) return current
-      const found = source.lookup()
-      if (found.from !== 'cache' || deps.clock.now() - found.obtainedAtMs < NEW_MS) return undefined
-      // Why there is none was logged, and the one that is there may be good.
-      const next = await source.renew().then(valueOf, () => undefined)
-      return next?.equals(shown) === true ? undefined : next
+      const next = await source.another(EXCHANGES, use.credential(shown))
+      return next && valueOf(next)
     },
     type: tokenTypeUrn('access_token'),
     secrets,

@@ -3,15 +3,24 @@ import type { Credential, CredentialLookup } from '../core/index.ts'
 import type { CachedConfig } from './cached.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createGenerations } from './generations.ts'
+import { createRejections, nameOfCaller } from './rejections.ts'
 import type { OwnSource, Source } from './source.ts'
 
 /** A source that gives everybody the same. */
 export interface CachedOwnSource extends Source {
   obtain(): Credential | Promise<Credential>
   lookup(): CredentialLookup
-  /** Another one, though this one lives; it stays where none is to be had. Rejects with what `fetch` throws. */
-  renew(): Promise<Credential>
+  /**
+   * Another credential than the one that `caller` was refused with: what has replaced it, or a new one where `createRejections`
+   * allows it. All callers are served with the refused one until there is a new one. Undefined where there is none. Rejects with
+   * what `obtain` throws.
+   */
+  another(caller: string, refused: Credential): Promise<Credential | undefined>
 }
+
+/** Some services give the same token again. */
+const isSame = (one: Credential, other: Credential): boolean =>
+  one === other || (one.kind === 'header' && other.kind === 'header' && one.value.equals(other.value))
 
 /**
  * Puts the one cache (decisions §4) before a source of the proxy's own credential: one entry per config, whoever calls, which no
@@ -20,7 +29,7 @@ export interface CachedOwnSource extends Source {
 export function createCachedOwnSource(
   config: CachedConfig,
   source: OwnSource,
-  { cache }: Pick<ObtainDeps, 'cache'>,
+  { cache, clock }: Pick<ObtainDeps, 'cache' | 'clock'>,
 ): CachedOwnSource {
   const scope = cache.scope(`${config.namespace}/${config.name}`, config.type)
   source.onRecovered?.(() => cache.endPauses(scope.config))
@@ -48,12 +57,33 @@ export function createCachedOwnSource(
     return slot.generation === generation ? slot : (slot = slotFor(generation))
   }
 
+  const rejections = createRejections(clock)
+  let renewal: Promise<Credential | undefined> | undefined
+  const renew = async (): Promise<Credential | undefined> => {
+    try {
+      const renewed = await cache.renew(current())
+      rejections.renewed()
+      return renewed
+    } catch {
+      // The cache counts why there is none, and the source has logged it.
+      return undefined
+    }
+  }
+  const another = async (caller: string, refused: Credential): Promise<Credential | undefined> => {
+    const now = await cache.get(current())
+    if (!isSame(now, refused)) return now
+    const found = cache.lookup(current())
+    if (found.from === 'cache' && rejections.mayRenew(found.obtainedAtMs, caller))
+      renewal ??= renew().finally(() => (renewal = undefined))
+    const next = await renewal
+    return next === undefined || isSame(next, refused) ? undefined : next
+  }
+
   return {
     obtain: () => cache.get(current()),
     lookup: () => cache.lookup(current()),
-    renew: async () => cache.renew(current()),
-    reject: (_caller, credential) => cache.reject(current(), credential),
-    isFreshAfterRejection: () => cache.isFreshAfterRejection(current()),
+    another,
+    reject: async (caller, credential) => (await another(nameOfCaller(caller), credential)) !== undefined,
     close: async () => source.close?.(),
   }
 }

@@ -5,13 +5,15 @@ const MAX_REDIRECTS = 5
 
 /**
  * The tries of one request, and the only place that decides about another one (decisions §4, Repeat once): one more after
- * a refused credential, a skewed clock or a lost connection, and up to five redirects; nothing when the body is gone.
+ * a refused credential or a skewed clock, one after a lost connection, and up to five redirects; nothing when the body is gone.
  */
 export class Attempts implements IterableIterator<Attempt> {
   /** How many there have been. */
   count = 0
   readonly #canReplay: boolean
-  #repeats = 0
+  /** Repeats after the backend refused what was sent. */
+  #refused = 0
+  #lost = 0
   #redirects = 0
 
   constructor(body: Body) {
@@ -25,12 +27,12 @@ export class Attempts implements IterableIterator<Attempt> {
   next(): IteratorResult<Attempt, never> {
     this.count++
     // A streamed body does not make the first try the last: what the backend says of the credential is still wanted.
-    return { done: false, value: { number: this.count, final: this.#repeats > 0 } }
+    return { done: false, value: { number: this.count, final: this.#refused > 0 } }
   }
 
   /**
-   * Makes ready for another try, or throws what the caller gets instead: the route's `whenRejected`,
-   * `backend_unreachable`, `backend_error`.
+   * Makes ready for another try, or throws what the caller gets instead: the route's `whenRejected`, `backend_error`, or the failure
+   * of a lost connection.
    */
   async allow(armed: Armed, again: Again): Promise<void> {
     const { matched } = armed.known
@@ -42,25 +44,25 @@ export class Attempts implements IterableIterator<Attempt> {
         matched.backendPath = again.path
         return
       case 'connection_lost':
-        if (this.#mayRepeat()) return
-        throw new Failure('backend_unreachable', { cause: again.cause })
+        if (this.#canReplay && this.#lost++ === 0) return
+        throw again.failure
       case 'clock_skew':
         route.apply.noteServerTime(again.serverTimeMs)
-        if (this.#mayRepeat()) return
+        if (this.#mayRepeatRefused()) return
         throw rejected(armed, again.status)
       case 'credential_rejected': {
         // A fresh credential is refused like the one before: fetching more of them with each request helps nobody.
-        if (this.#repeats > 0) throw rejected(armed, again.status)
+        if (this.#refused > 0) throw rejected(armed, again.status)
         // Told in any case, so that the next request starts with another one.
         const hasAnother = await route.obtain.reject(armed)
-        if (hasAnother && this.#mayRepeat()) return
+        if (hasAnother && this.#mayRepeatRefused()) return
         throw rejected(armed, again.status)
       }
     }
   }
 
-  #mayRepeat(): boolean {
-    return this.#canReplay && this.#repeats++ === 0
+  #mayRepeatRefused(): boolean {
+    return this.#canReplay && this.#refused++ === 0
   }
 }
 

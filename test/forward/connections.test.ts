@@ -99,7 +99,6 @@ describe('a connection that is lost before the answer', () => {
 
   it.each([
     ['the method changes something', { keepBody: true }, post],
-    ['it is the last attempt', { final: true }, {}],
     ['the body is gone', {}, { method: 'PUT', body: '{}' }],
   ])('is 502 when %s', async (_name, options, init) => {
     const { url } = await startFront(sockets, { origin: await losing(), ...options })

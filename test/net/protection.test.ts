@@ -144,10 +144,11 @@ const tried = async (deadlineMs = 400) => {
     else if (!token.startsWith('hanging')) response.end()
   })
   const client = outbound({ clock: { now: () => nowMs }, steadyClock: { now: () => nowMs }, deadlineMs })
-  const ask = async (caller: string, token: string, isStranger = false): Promise<string> => {
+  /** `caller` undefined: the proxy's own client. */
+  const ask = async (caller: string | undefined, token: string, isStranger = false): Promise<string> => {
     try {
-      const onBehalfOf = { caller, token, isStranger }
-      return String((await client.request({ method: 'GET', url: `${url}/${token}`, onBehalfOf })).status)
+      const by = caller === undefined ? {} : { onBehalfOf: { caller, token, isStranger } }
+      return String((await client.request({ method: 'GET', url: `${url}/${token}`, ...by })).status)
     } catch (error) {
       return error instanceof OutboundError ? error.kind : 'a bug'
     }
@@ -240,6 +241,37 @@ describe('callers of one service', () => {
     expect(await ask('alice', 'good')).toBe('breaker_open')
     advance(1)
     expect(await ask('alice', 'good')).toBe('200')
+  })
+})
+
+describe('the own client of the proxy', () => {
+  it.each(['429', '503'])('rests alone when it is answered %s with Retry-After', async (token) => {
+    const { ask, seen, advance } = await tried()
+    expect(await ask(undefined, token)).toBe(token)
+    expect(await ask(undefined, 'good')).toBe('breaker_open')
+    for (let count = 0; count < 20; count++) expect(await ask(`caller-${count}`, 'good')).toBe('200')
+    advance(19_999)
+    expect(await ask(undefined, 'good')).toBe('breaker_open')
+    expect(seen).toHaveLength(21)
+    advance(1)
+    expect(await ask(undefined, 'good')).toBe('200')
+  })
+
+  it('is no second caller beside the one that brought it about', async () => {
+    const { ask, advance } = await tried()
+    for (let count = 0; count < 3; count++) {
+      expect(await ask(undefined, '503')).toBe('503')
+      expect(await ask('mallory', '503')).toBe('503')
+      expect(await ask('alice', 'good')).toBe('200')
+      advance(25_000)
+    }
+  })
+
+  it('counts as one of the callers that are throttled', async () => {
+    const { ask } = await tried()
+    for (const caller of ['a', 'b', 'c', 'd']) for (let count = 0; count < 3; count++) await ask(caller, '429', true)
+    expect(await ask(undefined, '429')).toBe('429')
+    expect(await ask('alice', 'good')).toBe('breaker_open')
   })
 })
 

@@ -138,14 +138,82 @@ describe('cacheSkew', () => {
 })
 
 describe('a backend that refuses the token', () => {
-  test('is shown one new token, whoever called, and then no other', async () => {
-    const { stage, obtain } = open()
-    const first = await obtain(callerOf(1))
-    expect(await stage.reject(first)).toBe(true)
-    // Another caller's request had the same token: the new one is there already, or on its way.
-    expect(await stage.reject(await obtain(callerOf(2)))).toBe(false)
-    expect(stage.isFreshAfterRejection?.(await obtain(callerOf(3)))).toBe(true)
+  /** A token that is older than a minute, as two callers were given it. */
+  const opened = async (ageMs = 60_000) => {
+    const own = open()
+    const armed = await Promise.all([own.obtain(callerOf(1)), own.obtain(callerOf(2))])
+    own.clock.advance(ageMs)
+    return { ...own, armed, reject: async (index: 0 | 1) => own.stage.reject(await own.obtain(callerOf(index + 1))) }
+  }
+  const OLD = 'authorization: Bearer own-1'
+
+  test('is shown one new token, for all callers that it refused', async () => {
+    const { stage, armed, header, rig } = await opened()
+    expect(await Promise.all(armed.map(async (one) => stage.reject(one)))).toEqual([true, true])
+    expect(await header(callerOf(3))).toBe('authorization: Bearer own-2')
+    // It had the old one, and the new one is there.
+    expect(await stage.reject(armed[0])).toBe(true)
     expect(endpoint.received).toHaveLength(2)
+    expect(rig.metrics.value('extauth_credential_fetches_total', 'clientCredentials', 'rejected', 'ok')).toBe(1)
+  })
+
+  test('takes it from no other caller while a new one is fetched', async () => {
+    const { stage, armed, header } = await opened()
+    let answer = (): void => undefined
+    endpoint.answer = (request, response) => void (answer = () => given()(request, response))
+    const renewed = stage.reject(armed[0])
+    await expect.poll(() => endpoint.received.length).toBe(2)
+    expect(await Promise.all(range(20).map((index) => header(callerOf(index))))).toEqual(range(20).map(() => OLD))
+    answer()
+    expect(await renewed).toBe(true)
+    expect(await header(callerOf(4))).toBe('authorization: Bearer own-2')
+  })
+
+  test.each([
+    ['answers 503', json({}, 503)],
+    ['refuses the client', json({ error: 'invalid_client' }, 401)],
+    ['gives the same token', json({ access_token: 'own-1', token_type: 'Bearer', expires_in: 3600 })],
+  ])('takes it from no other caller where the endpoint %s', async (_what, answer) => {
+    const { stage, armed, header, clock } = await opened()
+    endpoint.answer = answer
+    expect(await stage.reject(armed[0])).toBe(false)
+    for (const index of range(20)) {
+      clock.advance(1_000)
+      expect(await header(callerOf(index))).toBe(OLD)
+    }
+    expect(endpoint.received.length).toBeLessThanOrEqual(3)
+  })
+
+  test('has a token of the last minute renewed for two callers, and for one never', async () => {
+    const { clock, reject, header } = await opened(1_000)
+    for (let second = 0; second < 58; second++) {
+      expect(await reject(0)).toBe(false)
+      clock.advance(1_000)
+    }
+    expect(endpoint.received).toHaveLength(1)
+    expect(await reject(1)).toBe(true)
+    expect(await header(callerOf(1))).toBe('authorization: Bearer own-2')
+    expect(endpoint.received).toHaveLength(2)
+  })
+
+  test('has at most one a minute fetched by one caller, and by two ever fewer', async () => {
+    const { clock, reject } = await opened()
+    const fetchedIn = async (minutes: number, indexes: readonly (0 | 1)[]): Promise<number> => {
+      const before = endpoint.received.length
+      for (let second = 0; second < 60 * minutes; second++) {
+        for (const index of indexes) await reject(index)
+        clock.advance(1_000)
+      }
+      return endpoint.received.length - before
+    }
+    expect(await fetchedIn(10, [0])).toBeLessThanOrEqual(10)
+    expect(await fetchedIn(10, [0, 1])).toBeLessThanOrEqual(10)
+    // Nothing is refused for a while: then it is as in the beginning.
+    clock.advance(60_000)
+    await reject(0)
+    clock.advance(60_000)
+    await reject(0)
+    expect(await fetchedIn(1, [0, 1])).toBeGreaterThan(3)
   })
 })
 

@@ -138,6 +138,21 @@ describe('repeats', () => {
     expect(seen).toHaveLength(2)
   })
 
+  it.each([
+    ['a lost connection, then a 401', ['lost', 401, 200], 200, 3],
+    ['a 401, then a lost connection', [401, 'lost', 200], 200, 3],
+    ['one each and then another 401', [401, 'lost', 401], 502, 3],
+    ['one each and then another loss', ['lost', 401, 'lost'], 502, 3],
+  ] as const)('repeats once for each reason: %s', async (_what, answers, status, requests) => {
+    const { url, seen } = await start((response, request, nth) => {
+      const answer = answers[nth - 1] ?? 200
+      if (answer === 'lost') request.socket.destroy()
+      else response.writeHead(answer).end()
+    })
+    expect((await fetch(url)).status).toBe(status)
+    expect(seen).toHaveLength(requests)
+  })
+
   it('does not repeat a POST that may have been acted on', async () => {
     const { url, seen } = await start((_, request) => request.socket.destroy())
     expect((await post(url)).status).toBe(502)

@@ -68,7 +68,7 @@ export function createSignedAssumeRole(
     const used = await identity.current()
     try {
       return await send().catch(async (error: unknown) => {
-        if (!areKeysRefused(error) || !(await identity.reject(used))) throw error
+        if (!areKeysRefused(error) || !(await identity.reject(used, undefined))) throw error
         return send()
       })
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { AwsCredential, Credential } from '../../core/index.ts'
 import type { ResolvedAuthOf } from '../../resources/index.ts'
 import type { Source } from '../source.ts'
+import { nameOfCaller } from '../rejections.ts'
 import { type IdentityDeps, identityFor } from './identity/identities.ts'
 import { type AwsKeys, credentialWith } from './identity/keys.ts'
 
@@ -27,9 +28,9 @@ export function createServiceSource({ spec }: Pick<ResolvedAuthOf<'cloudSts'>, '
       const keys = identity.current()
       return keys instanceof Promise ? keys.then(credentialFor) : credentialFor(keys)
     },
-    reject: (_caller, refused) => {
+    reject: (caller, refused) => {
       const keys = keysOf.get(refused)
-      return keys !== undefined && identity.reject(keys)
+      return keys !== undefined && identity.reject(keys, nameOfCaller(caller))
     },
   }
 }

@@ -1,5 +1,6 @@
 import { asFailure, Failure, isDuring, type Clock, type Log, type Pause } from '../../../core/index.ts'
 import type { HopMetrics } from './hop-metrics.ts'
+import { createRejections } from '../../rejections.ts'
 import type { AwsIdentity, AwsKeys } from './keys.ts'
 
 /** Keys are renewed this long before their end, or at half of a shorter life. */
@@ -7,8 +8,6 @@ const AHEAD_MS = 5 * 60_000
 /** Nobody asks again so soon after a failure; doubled with each that follows, up to the longest. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
-/** Keys that were fetched this recently are not refused for being old. */
-const NEW_MS = 1_000
 
 export interface KeptDeps {
   readonly clock: Clock
@@ -33,6 +32,7 @@ export function createKeptIdentity(
   let failure: Failure | undefined
   let pause: Pause | undefined
   let pauseMs = FIRST_PAUSE_MS
+  const rejections = createRejections(clock)
 
   const take = (fetched: AwsKeys): AwsKeys => {
     const nowMs = clock.now()
@@ -58,7 +58,6 @@ export function createKeptIdentity(
     log.warn({ identity: name, reason: failure.code, detail: failure.detail }, 'no new AWS credentials')
     throw failure
   }
-  const areNew = (nowMs: number): boolean => isDuring({ sinceMs: obtainedAtMs, untilMs: obtainedAtMs + NEW_MS }, nowMs)
   const renew = (): Promise<AwsKeys> => {
     flight ??= metrics
       .counted(fetch().then(take))
@@ -79,12 +78,15 @@ export function createKeptIdentity(
         throw again(failure, pause.untilMs - nowMs)
       return renew()
     },
-    async reject(refused) {
+    async reject(refused, caller) {
       if (keys !== undefined && keys.accessKeyId !== refused.accessKeyId) return true
-      const nowMs = clock.now()
-      if (flight === undefined && (isDuring(pause, nowMs) || areNew(nowMs))) return false
+      const mayRenew = rejections.mayRenew(obtainedAtMs, caller) && !isDuring(pause, clock.now())
+      const isFirst = flight === undefined
+      if (isFirst && !mayRenew) return false
       const renewed = await renew().catch(() => undefined)
-      return renewed !== undefined && renewed.accessKeyId !== refused.accessKeyId
+      if (renewed === undefined || renewed.accessKeyId === refused.accessKeyId) return false
+      if (isFirst) rejections.renewed()
+      return true
     },
   }
 }

@@ -32,6 +32,9 @@ export const credentialWith = (
 export interface AwsIdentity {
   /** At once where they are at hand. Throws `aws_identity_unavailable` and `config_error`. */
   current(): AwsKeys | Promise<AwsKeys>
-  /** AWS does not take these keys: gets others, and says whether they are. */
-  reject(refused: AwsKeys): Promise<boolean>
+  /**
+   * AWS refused these keys: fetches others where `createRejections` allows it, and says whether there are others now. `caller`: whose
+   * request was refused; undefined where STS says so.
+   */
+  reject(refused: AwsKeys, caller: string | undefined): Promise<boolean>
 }

@@ -148,36 +148,73 @@ describe('an identity that is kept', () => {
   test('that AWS refuses is renewed, once for all who were refused', async () => {
     const { identity, keys } = await started()
     nowMs += MINUTE
-    const all = [identity.reject(keys), identity.reject(keys)]
+    const all = [identity.reject(keys, undefined), identity.reject(keys, undefined)]
     expect(waiting).toHaveLength(1)
     const next = keysUntil(nowMs + HOUR)
     waiting.shift()?.resolve(next)
     expect(await Promise.all(all)).toEqual([true, true])
     expect(identity.current()).toBe(next)
-    expect(await identity.reject(keys)).toBe(true)
+    expect(await identity.reject(keys, undefined)).toBe(true)
     expect(waiting).toHaveLength(0)
   })
 
   test('that AWS refuses at once, or that comes back the same, is not asked for in a loop', async () => {
     const { identity, keys } = await started()
-    expect(await identity.reject(keys)).toBe(false)
+    expect(await identity.reject(keys, undefined)).toBe(false)
     nowMs += MINUTE
-    const again = identity.reject(keys)
+    const again = identity.reject(keys, undefined)
     waiting.shift()?.resolve(keys)
     expect(await again).toBe(false)
-    expect(await identity.reject(keys)).toBe(false)
+    expect(await identity.reject(keys, undefined)).toBe(false)
     expect(waiting).toHaveLength(0)
+  })
+
+  test('that a backend refuses to one caller stays for a minute, and is renewed for two', async () => {
+    const { identity, keys } = await started()
+    nowMs += MINUTE - 1
+    expect(await identity.reject(keys, 'mallory')).toBe(false)
+    expect(await identity.reject(keys, 'mallory')).toBe(false)
+    expect(waiting).toHaveLength(0)
+    const renewed = identity.reject(keys, 'ada')
+    // All are served with the refused ones meanwhile.
+    expect(identity.current()).toBe(keys)
+    const next = keysUntil(nowMs + HOUR)
+    waiting.shift()?.resolve(next)
+    expect(await renewed).toBe(true)
+    expect(identity.current()).toBe(next)
+    nowMs += MINUTE
+    const again = identity.reject(next, 'mallory')
+    waiting.shift()?.resolve(keysUntil(nowMs + HOUR))
+    expect(await again).toBe(true)
+  })
+
+  test('that is refused again and again is fetched ever less often', async () => {
+    const { identity } = await started()
+    const fetchedAt: number[] = []
+    for (let second = 0; second < 300; second++) {
+      nowMs += 1_000
+      const keys = await identity.current()
+      const renewed = identity.reject(keys, undefined)
+      for (const { resolve } of waiting.splice(0)) {
+        fetchedAt.push(second)
+        resolve(keysUntil(nowMs + HOUR))
+      }
+      await renewed
+    }
+    const pauses = fetchedAt.slice(1).map((at, index) => at - (fetchedAt[index] ?? 0))
+    expect(pauses.slice(0, 6)).toEqual([2, 4, 8, 16, 32, 60])
+    expect(new Set(pauses.slice(6))).toEqual(new Set([60]))
   })
 
   test('that AWS refuses is renewed, and a failure is forgotten, when the clock was set back meanwhile', async () => {
     const { identity, keys } = await started()
     nowMs -= 10 * MINUTE
-    const again = identity.reject(keys)
+    const again = identity.reject(keys, undefined)
     waiting.shift()?.reject(unavailable())
     expect(await again).toBe(false)
     nowMs -= 10 * MINUTE
     const next = keysUntil(nowMs + HOUR)
-    const last = identity.reject(keys)
+    const last = identity.reject(keys, undefined)
     waiting.shift()?.resolve(next)
     expect(await last).toBe(true)
     expect(identity.current()).toBe(next)
