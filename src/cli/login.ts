@@ -1,5 +1,5 @@
 import { CredentialRefusal } from '../core/index.ts'
-import { loginCredentials } from '../login/index.ts'
+import { newLogin } from '../login/index.ts'
 import { EXIT, type Io, UsageError } from '../compose/index.ts'
 import { loggedCommand } from './command.ts'
 import type { loginOutbound } from '../compose/login/index.ts'
@@ -20,7 +20,7 @@ export const LOGIN_SPEC: CommandSpec = {
     'Tokens are kept in $XDG_STATE_HOME/extauth, which only you can read.\n\nExit codes: 0 logged in, 1 failed, 2 usage.',
 }
 
-/** `extauth login`: always a new login, unless the one that is kept still works and asks for none. */
+/** `extauth login`: always a new login, unless the server asks for none. */
 export const runLogin = loggedCommand(LOGIN_SPEC, 'warn', async ({ options: parsed, io, log }) => {
   const url = parsed.text('url')
   if (url === undefined) throw new UsageError('needs --url URL')
@@ -32,8 +32,7 @@ export const runLogin = loggedCommand(LOGIN_SPEC, 'warn', async ({ options: pars
       io.stdout(`${endpoint.origin}${endpoint.pathname} asks for no login.\n`)
       return EXIT.fine
     }
-    const credentials = loginCredentials(options)
-    await Promise.race([credentials.refused(await credentials.current(), challenge, true), stopped(io)])
+    await Promise.race([newLogin(options, challenge), stopped(io)])
     io.stdout(`Logged in at ${endpoint.origin}${endpoint.pathname}.\n`)
     return EXIT.fine
   } finally {

@@ -27,6 +27,13 @@ export interface Compared {
   readonly wanted: Readonly<Record<string, string>>
 }
 
+/** An OAuth error response (RFC 6749 §5.2) behind a failure. */
+export interface OAuthRefusal {
+  readonly status: number
+  /** Its `error`; undefined where the response has none. */
+  readonly error: string | undefined
+}
+
 export interface FailureOptions {
   /** For the log only: what happened, in our words, without values from outside. */
   readonly detail?: string
@@ -45,6 +52,8 @@ export interface FailureOptions {
   readonly limit?: ReachedLimit | undefined
   /** Where a request was to go that did not get there: an origin. */
   readonly at?: string | undefined
+  /** The OAuth error response that the failure stands for. */
+  readonly refusal?: OAuthRefusal | undefined
 }
 
 /**
@@ -62,6 +71,7 @@ export class Failure extends Error {
   readonly secret: string | undefined
   readonly limit: ReachedLimit | undefined
   readonly at: string | undefined
+  readonly refusal: OAuthRefusal | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     const { stackTraceLimit } = Error
@@ -78,6 +88,7 @@ export class Failure extends Error {
     this.secret = options.secret
     this.limit = options.limit
     this.at = options.at
+    this.refusal = options.refusal
   }
 
   /** What a client is told: the table's sentence, and the limit where there is one. */

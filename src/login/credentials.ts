@@ -38,25 +38,21 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
     locked(options, async () => {
       const record = await known()
       if (record !== undefined && record.access_token !== used && isFresh(record)) return record
-      const next = record === undefined || asked.lacksScopes ? undefined : await refreshed(record, outbound, now())
+      const next = record === undefined || asked.lacksScopes ? undefined : await refreshed(record, outbound, now)
       if (next?.kind === 'renewed') {
         await store.save(next.record)
         log.info({}, 'the access token was renewed')
         return next.record
       }
       if (!mayLogIn) return undefined
-      // A client that the server has forgotten would get a page for its user, and never an answer.
-      const before = record && { ...record, client: next?.kind === 'client_unknown' ? undefined : record.client }
-      const login = await logIn(asked, before, options).catch(async (error: unknown) => {
-        // Without a refresh nobody has said that it is known: another login registers another one.
-        if (record !== undefined && record.refresh_token === undefined && !asked.lacksScopes) await store.forget(record)
+      // A refresh token that was refused, or none: only a registered client that the server knows gets its user back.
+      const isTried = record?.refresh_token !== undefined || asked.lacksScopes
+      const before = record && { ...record, isClientKnown: !isTried || next?.isClientKnown !== false }
+      return replaceLogin(options, asked, before).catch(async (error: unknown) => {
+        // No refresh has shown that the client is known: the next login registers another one.
+        if (record !== undefined && !isTried) await store.forget(record)
         throw error
       })
-      // A login with another server or for another resource takes the place of the one before.
-      if (record !== undefined) await store.forget(record)
-      await store.save(login)
-      log.info({ refreshable: login.refresh_token !== undefined }, 'logged in')
-      return login
     })
 
   const replace = async (used: string | undefined, asked: Asked): Promise<void> => {
@@ -99,6 +95,28 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
       return true
     },
   }
+}
+
+/** Logs in whatever is stored, and registers the client again where the server registers clients. Throws `CredentialRefusal`. */
+export function newLogin(options: LoginCredentialsOptions, challenge: string | undefined): Promise<LoginRecord> {
+  return locked(options, async () => {
+    const record = await options.store.forEndpoint(options.endpoint.href)
+    return replaceLogin(options, readChallenge(challenge), record && { ...record, isClientKnown: false })
+  })
+}
+
+/** Under the lock: a new login is stored instead of `before`, which may be of another server or resource. */
+async function replaceLogin(
+  options: LoginCredentialsOptions,
+  asked: Asked,
+  before: (LoginRecord & { readonly isClientKnown: boolean }) | undefined,
+): Promise<LoginRecord> {
+  const { store, log } = options
+  const login = await logIn(asked, before, options)
+  if (before !== undefined) await store.forget(before)
+  await store.save(login)
+  log.info({ refreshable: login.refresh_token !== undefined }, 'logged in')
+  return login
 }
 
 async function locked<T>(options: LoginCredentialsOptions, work: () => Promise<T>): Promise<T> {

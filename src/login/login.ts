@@ -6,7 +6,7 @@ import { type Asked, discover, type LoginServer } from './discovery.ts'
 import { openReceiver } from './receiver.ts'
 import { askAs, loginRefusal, textOf } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
-import { tokensOf } from './tokens.ts'
+import { scopesIn, tokensOf } from './tokens.ts'
 
 /** A client that the authorization server knows already, or that has a document of its own. */
 export interface KnownClient {
@@ -33,9 +33,10 @@ export interface LoginOptions {
 
 type Client = LoginRecord['client']
 
-/** A login that is being replaced; without its client where the server knows that no more. */
-interface ReplacedLogin extends Pick<LoginRecord, 'issuer' | 'resource' | 'scope'> {
-  readonly client: Client | undefined
+/** A login that is being replaced. */
+interface ReplacedLogin extends Pick<LoginRecord, 'issuer' | 'resource' | 'scope' | 'client'> {
+  /** False: the server may have forgotten the client, so that another one is registered where that is possible. */
+  readonly isClientKnown: boolean
 }
 
 /**
@@ -51,7 +52,8 @@ export async function logIn(
   const { endpoint, outbound, now } = options
   const { resource, server, scopes } = await discover(endpoint, asked, options)
   const isSame = before?.issuer === server.issuer && before.resource === resource
-  const known = isSame ? before.client : undefined
+  const mayRegister = server.registrationEndpoint !== undefined
+  const known = isSame && (before.isClientKnown || !mayRegister) ? before.client : undefined
   const state = randomText()
   const receiver = await openReceiver({
     patienceMs: options.patienceMs,
@@ -64,7 +66,7 @@ export async function logIn(
   try {
     const client = await clientFor(server, receiver.url, known, options)
     const verifier = randomText()
-    const wanted = scopesFor(server, isSame ? [...(before.scope?.split(' ') ?? []), ...scopes] : scopes)
+    const wanted = scopesFor(server, isSame ? [...scopesIn(before.scope), ...scopes] : scopes)
     const url = new URL(server.authorizationEndpoint)
     const parameters = {
       response_type: 'code',
@@ -84,7 +86,8 @@ export async function logIn(
     })
     const sentAtMs = now()
     const response = await redeem(server, client, { answer, verifier, resource }, outbound)
-    return recordOf({ endpoint, resource, server, client, scopes: wanted }, response, sentAtMs)
+    const times = { sentAtMs, nowMs: now() }
+    return recordOf({ endpoint, resource, server, client, scopes: wanted }, response, times)
   } catch (error) {
     if (error instanceof CredentialRefusal) throw error
     throw loginRefusal('the authorization server did not give a token', error)
@@ -169,13 +172,13 @@ async function redeem(
   { answer, verifier, resource }: Pending,
   outbound: Outbound,
 ): Promise<OutboundResponse> {
-  const form = {
-    grant_type: 'authorization_code',
-    code: codeOf(server, answer),
-    redirect_uri: client.redirect_uri,
-    code_verifier: verifier,
-    resource,
-  }
+  const form = [
+    ['grant_type', 'authorization_code'],
+    ['code', codeOf(server, answer)],
+    ['redirect_uri', client.redirect_uri],
+    ['code_verifier', verifier],
+    ['resource', resource],
+  ] as const
   return askAs(client, server.tokenEndpoint, form, outbound)
 }
 
@@ -200,7 +203,7 @@ function recordOf(
     readonly scopes: readonly string[]
   },
   response: OutboundResponse,
-  sentAtMs: number,
+  times: { readonly sentAtMs: number; readonly nowMs: number },
 ): LoginRecord {
   const { endpoint, resource, server, client, scopes } = login
   const { tokenEndpoint: token, revocationEndpoint: revocation } = server
@@ -211,6 +214,6 @@ function recordOf(
     endpoint: endpoint.href,
     client,
     server: { token_endpoint: token, ...(revocation === undefined ? {} : { revocation_endpoint: revocation }) },
-    ...tokensOf(response, { url: token, step: 'code', nowMs: sentAtMs, askedScope: scopes.join(' ') }),
+    ...tokensOf(response, { url: token, grant: 'code', ...times, requested: scopes }),
   }
 }

@@ -33,7 +33,7 @@ const fixed = (value: string): SecretHandle => {
 export async function askAs(
   client: LoginRecord['client'],
   url: string,
-  form: Readonly<Record<string, string>>,
+  form: readonly (readonly [string, string])[],
   outbound: Outbound,
 ): Promise<OutboundResponse> {
   if (!isSafeUrl(url)) throw loginRefusal('an endpoint of the authorization server has no https address')
@@ -44,7 +44,7 @@ export async function askAs(
       ? { method: 'none', clientId }
       : { method, clientId, secret: fixed(value) }
   const shown = createClientAuthentication(settings, Date)
-  return askTokenEndpoint({ outbound, client: shown }, { url, form: Object.entries(form) })
+  return askTokenEndpoint({ outbound, client: shown }, { url, form })
 }
 
 /**

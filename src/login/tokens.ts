@@ -1,67 +1,83 @@
-import { Failure, type Outbound, type OutboundResponse } from '../core/index.ts'
-import { errorOf, readTokenResponse, type TokenResponse } from '../oauth/index.ts'
+import { Failure, type Outbound, type OutboundResponse, Secret } from '../core/index.ts'
+import {
+  CODE_GRANT,
+  errorOf,
+  grantedScopes,
+  postRefresh,
+  readTokenResponse,
+  REFRESH_GRANT,
+  serviceOf,
+} from '../oauth/index.ts'
 import { askAs, loginRefusal } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
 
-/** `ended`: there is no refresh token, or it is worth nothing any more; `client_unknown`: neither is the client that has it. */
-type Renewal = { readonly kind: 'renewed'; readonly record: LoginRecord } | { readonly kind: LoginEnd }
-type LoginEnd = 'ended' | 'client_unknown'
+/** `ended`: only a new login helps; `isClientKnown` where the server has shown that it knows the client. */
+type Renewal =
+  | { readonly kind: 'renewed'; readonly record: LoginRecord }
+  | { readonly kind: 'ended'; readonly isClientKnown: boolean }
 
 /**
- * The same login with a new access token (RFC 6749 §6), for the same resource. Throws `CredentialRefusal` when the server
- * can't say.
+ * The same login with a new access token (RFC 6749 §6), for the same resource. Any 4xx status but 408 and 429 ends it: whatever the
+ * server calls it, only a new login helps. Throws `CredentialRefusal` for an outage.
  */
-export async function refreshed(record: LoginRecord, outbound: Outbound, nowMs: number): Promise<Renewal> {
+export async function refreshed(record: LoginRecord, outbound: Outbound, now: () => number): Promise<Renewal> {
   const { refresh_token: refresh, client, resource } = record
-  if (refresh === undefined) return { kind: 'ended' }
+  if (refresh === undefined) return { kind: 'ended', isClientKnown: false }
   try {
-    const form = { grant_type: 'refresh_token', refresh_token: refresh, resource }
-    const response = await askAs(client, record.server.token_endpoint, form, outbound)
-    const end = endIn(response)
-    if (end !== undefined) return { kind: end }
+    const sentAtMs = now()
+    const url = record.server.token_endpoint
+    const scopes = scopesIn(record.scope)
+    const response = await postRefresh((form) => askAs(client, url, form, outbound), new Secret(refresh), scopes, [
+      ['resource', resource],
+    ])
+    if (isRefused(response)) return endedBy(errorOf(response))
     const { expires_at_ms: _old, ...rest } = record
-    const asked = { url: record.server.token_endpoint, step: 'refresh', nowMs, askedScope: record.scope } as const
-    return { kind: 'renewed', record: { ...rest, refresh_token: refresh, ...tokensOf(response, asked) } }
+    const times = { sentAtMs, nowMs: now() }
+    const tokens = tokensOf(response, { url, ...times, grant: 'refresh', requested: scopes })
+    return { kind: 'renewed', record: { ...rest, refresh_token: refresh, ...tokens } }
   } catch (error) {
+    if (error instanceof Failure && error.refusal !== undefined && error.code !== 'identity_provider_unavailable')
+      return endedBy(error.refusal.error)
     throw loginRefusal('the authorization server does not renew the token now', error)
   }
 }
 
-/** What was asked of the token endpoint. */
+const isRefused = ({ status }: OutboundResponse): boolean =>
+  status >= 400 && status < 500 && status !== 408 && status !== 429
+
+/** Errors about the grant: a client that is not known is refused before. */
+const ABOUT_GRANT: ReadonlySet<string | undefined> = new Set(['invalid_grant', 'invalid_token'])
+const endedBy = (error: string | undefined): Renewal => ({ kind: 'ended', isClientKnown: ABOUT_GRANT.has(error) })
+
+export const scopesIn = (scope: string | undefined): readonly string[] => scope?.split(' ').filter(Boolean) ?? []
+
+const GRANTS = { code: CODE_GRANT, refresh: REFRESH_GRANT }
+const SERVICE = serviceOf('token endpoint')
+
+/** A request to the token endpoint. */
 interface TokenRequest {
   readonly url: string
-  readonly step: 'code' | 'refresh'
-  /** When it was sent. */
+  readonly grant: keyof typeof GRANTS
+  readonly sentAtMs: number
   readonly nowMs: number
-  readonly askedScope: string | undefined
+  readonly requested: readonly string[]
 }
 
-/** What of an answer of the token endpoint is kept. Throws `Failure` for what is no such answer. */
+/** What of a token response is kept. Throws `Failure` for any other response. */
 export function tokensOf(
   response: OutboundResponse,
-  { url, step, nowMs, askedScope }: TokenRequest,
+  { url, grant, sentAtMs, nowMs, requested }: TokenRequest,
 ): Pick<LoginRecord, 'access_token' | 'expires_at_ms' | 'refresh_token' | 'scope'> {
-  const read: TokenResponse = readTokenResponse(response, { url, step, mapping: undefined, sentAtMs: nowMs, nowMs })
-  const { accessToken, refreshToken, expiresAtMs, scopes } = read
-  const granted = scopes?.join(' ') ?? askedScope
+  const context = { url, sentAtMs, nowMs, service: SERVICE, grant: GRANTS[grant] }
+  const read = readTokenResponse(response, context)
+  const { accessToken, refreshToken, expiresAtMs } = read
+  const granted = grantedScopes(read, requested).join(' ')
   return {
     access_token: accessToken.reveal(),
     ...(expiresAtMs === undefined ? {} : { expires_at_ms: expiresAtMs }),
     ...(refreshToken === undefined ? {} : { refresh_token: refreshToken.reveal() }),
-    ...(granted === undefined || granted === '' ? {} : { scope: granted }),
+    ...(granted === '' ? {} : { scope: granted }),
   }
-}
-
-const ENDS: Readonly<Record<string, LoginEnd>> = {
-  invalid_grant: 'ended',
-  invalid_client: 'client_unknown',
-  unauthorized_client: 'client_unknown',
-}
-
-/** Whether the authorization server says that the grant, or the client that has it, is nothing any more (RFC 6749 §5.2). */
-const endIn = (response: OutboundResponse): LoginEnd | undefined => {
-  const error = response.status < 500 ? errorOf(response) : undefined
-  return error !== undefined && Object.hasOwn(ENDS, error) ? ENDS[error] : undefined
 }
 
 /**
@@ -74,7 +90,8 @@ export async function revoke(record: LoginRecord, outbound: Outbound): Promise<b
   if (endpoint === undefined) return false
   /** Whether the server knows how to revoke such a token. */
   const end = async (token: string, hint: string): Promise<boolean> => {
-    const response = await askAs(client, endpoint, { token, token_type_hint: hint }, outbound)
+    const form = [['token', token] as const, ['token_type_hint', hint] as const]
+    const response = await askAs(client, endpoint, form, outbound)
     if (response.status === 200) return true
     if (response.status < 500 && errorOf(response) === 'unsupported_token_type') return false
     throw new Failure('identity_provider_error', { detail: `revocation endpoint answered ${response.status}` })

@@ -37,14 +37,14 @@ export function outboundFailure(error: unknown, service: ServiceFailures): Failu
   return new Failure(kind === 'overloaded' ? 'overloaded' : service.unavailable, { ...options, retryAfterSeconds })
 }
 
-/** The failure that an answer with 429 or 5xx stands for, with its `Retry-After`; undefined for any other answer. */
+/** The failure that an answer with 408, 429 or 5xx stands for, with its `Retry-After`; undefined for any other answer. */
 export function busyFailure(
   response: Pick<OutboundResponse, 'status' | 'headers'>,
   service: ServiceFailures,
   nowMs: number,
 ): Failure | undefined {
   const { status } = response
-  if (status !== 429 && status < 500) return undefined
+  if (status !== 408 && status !== 429 && status < 500) return undefined
   const code = status === 429 ? (service.throttled ?? service.unavailable) : service.unavailable
   return new Failure(code, {
     detail: `${service.what} answered ${status}`,

@@ -1,5 +1,5 @@
 import { Failure } from '../core/index.ts'
-import { refusal } from './refusals.ts'
+import { authorizationFailure } from './refusals.ts'
 
 /** What an authorization server's metadata say of its answers. */
 export interface CallbackRules {
@@ -11,7 +11,8 @@ export interface CallbackRules {
 
 const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
 
-const MAX_CODE_LENGTH = 4096
+/** Azure AD B2C has codes of more than 4 KiB. */
+const MAX_CODE_LENGTH = 12 * 1024
 /** RFC 6749 appendix A.11. */
 const CODE = /^[\x20-\x7e]+$/
 
@@ -29,7 +30,7 @@ export function readCallback(parameters: URLSearchParams, { issuer, announcesIss
   const [iss, error, code] = [one('iss'), one('error'), one('code')]
   if (issuer !== undefined && iss !== undefined && iss !== issuer) throw unusable('callback: iss is another issuer')
   if (announcesIss && iss === undefined) throw unusable('callback: iss is missing')
-  if (error !== undefined) throw refusal('authorize', error, 'authorization endpoint')
+  if (error !== undefined) throw authorizationFailure(error)
   if (code === undefined || !CODE.test(code)) throw unusable('callback: there is no code')
   if (code.length > MAX_CODE_LENGTH) throw unusable('callback: the code is too long')
   return code

@@ -25,7 +25,21 @@ export { ID_JAG } from './id-jag.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, openIntrospectionClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
-export { errorOf, exchangeFailure, meantBy, ownTokenFailure, refusal, saysOfCode, type Step } from './refusals.ts'
+export { grantedScopes, postRefresh } from './refresh.ts'
+export {
+  callerGrant,
+  CODE_GRANT,
+  errorOf,
+  exchangeFailure,
+  type Grant,
+  mayHeal,
+  meantBy,
+  OWN_GRANT,
+  REFRESH_GRANT,
+  type RefusalRule,
+  saysOfCode,
+  type TokenRefusal,
+} from './refusals.ts'
 export {
   ALGORITHMS,
   lookAtSignature,
@@ -35,12 +49,14 @@ export {
   verifySignature,
 } from './signature.ts'
 export { jwtEndMs, jwtIssuedMs, jwtTypeOf, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
-export { askTokenEndpoint, isClientRefused, isNoTokenEndpoint } from './token-endpoint.ts'
-export { MAX_LIFETIME_MS, readLifetimeMs, readTokenValue } from './token-values.ts'
+export { askTokenEndpoint, isClientRefused } from './token-endpoint.ts'
+export { MAX_LIFETIME_MS } from './token-values.ts'
 export {
-  membersOf,
+  type IssuedToken,
+  readIssuedToken,
   readTokenResponse,
-  tokensIn,
+  type TokenRequestContext,
   type TokenResponse,
   type TokenResponseMapping,
+  unusableToken,
 } from './token-response.ts'

@@ -1,8 +1,6 @@
-import { Failure, type FailureCode, type OutboundResponse } from '../core/index.ts'
+import { type ChallengeHint, type Claims, Failure, type FailureCode, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
-
-/** Where in the way to an upstream something happened. */
-export type Step = 'authorize' | 'code' | 'refresh'
+import type { EntraError } from './entra-errors.ts'
 
 /** Whom an error of a login concerns. */
 type Concern =
@@ -68,18 +66,6 @@ export function errorOf(response: Pick<OutboundResponse, 'body'>): string | unde
 export const meantBy = (error: string, status: number): string =>
   error === 'unauthorized_client' && status === 401 ? 'invalid_client' : error
 
-/** The failure that an error of a token exchange stands for (decisions §5). */
-export const exchangeFailure = (error: string): FailureCode => MEANINGS.get(error)?.exchange ?? 'exchange_failed'
-
-/** The same for a token of the proxy's own: it was refused to us, and nobody who calls can mend that. */
-export function ownTokenFailure(error: string): FailureCode {
-  const meaning = MEANINGS.get(error)
-  if (meaning === undefined) return 'exchange_failed'
-  return meaning.login === 'outage' ? 'identity_provider_unavailable' : 'config_error'
-}
-
-const concernOf = (error: string): Concern | undefined => MEANINGS.get(error)?.login
-
 const CLIENT_REFUSED: ReadonlySet<string> = new Set([
   'invalid_client',
   'incorrect_client_credentials',
@@ -89,36 +75,117 @@ const CLIENT_REFUSED: ReadonlySet<string> = new Set([
 /** True when an error says that our client id or secret is not the right one. */
 export const refusesClient = (error: string): boolean => CLIENT_REFUSED.has(error)
 
+const concernOf = (error: string): Concern | undefined => MEANINGS.get(error)?.login
+
+/** An error response of a token endpoint. */
+export interface TokenRefusal {
+  readonly status: number
+  /** As `meantBy` has it; undefined where the response has none. */
+  readonly error: string | undefined
+  /** The body is a JSON object or array. */
+  readonly isJson: boolean
+  readonly entra: EntraError
+  readonly members: Claims
+}
+
+/** What an error response stands for, where the code alone does not say it. */
+export interface RefusalRule {
+  readonly code: FailureCode
+  readonly challenge?: ChallengeHint
+  readonly refusedForMs?: number
+  /** Continues the detail. */
+  readonly note?: string
+}
+
+/** How the error responses of one grant are read. */
+export interface Grant {
+  /** Undefined: the response can't be used. */
+  readonly refused: (refusal: TokenRefusal) => FailureCode | RefusalRule | undefined
+  /** What an address stands for that takes no token requests. Default: a response that can't be used. */
+  readonly noEndpoint?: FailureCode
+}
+
+const UNAVAILABLE: FailureCode = 'identity_provider_unavailable'
+
+/** The failure that an error of a login stands for. */
+function loginFailure(error: string): FailureCode {
+  const concern = concernOf(error)
+  if (concern === 'client') return 'config_error'
+  if (concern === 'outage') return UNAVAILABLE
+  return concern === 'user' ? 'login_refused' : 'identity_provider_error'
+}
+
+/** The authorization code grant (RFC 6749 §4.1.3). */
+export const CODE_GRANT: Grant = {
+  refused: ({ error }) => (error === undefined ? undefined : loginFailure(error)),
+  noEndpoint: 'config_error',
+}
+
+/** Errors at a refresh that speak of configuration whatever their status. */
+const REFRESH_CONFIGURATION: ReadonlySet<string> = new Set([
+  ...CLIENT_REFUSED,
+  'unsupported_grant_type',
+  'invalid_scope',
+])
+
 /**
- * The failure that an OAuth error of an upstream stands for. Only errors of our own table are named; anything else an
- * upstream says stays unsaid.
+ * The refresh token grant (RFC 6749 §6): 400 or 403 with a JSON body means a dead grant, since Atlassian, HubSpot, Metabase and
+ * others have names of their own for it. HTML and 404 are outages: nothing is known of the grant.
  */
-export function refusal(step: Step, error: string, where: string, retryAfterSeconds = 1): Failure {
-  const detail = `${where} answered ${concernOf(error) !== undefined ? error : OTHER_NAME}`
-  const code = codeOf(step, error)
+export const REFRESH_GRANT: Grant = {
+  refused({ status, error, isJson }) {
+    const concern = error === undefined ? undefined : concernOf(error)
+    if (concern === 'outage') return UNAVAILABLE
+    if (error !== undefined && REFRESH_CONFIGURATION.has(error)) return 'config_error'
+    if (concern === 'grant') return 'no_session'
+    if (status === 401) return 'config_error'
+    const isRefusal = status === 400 || status === 403 || (status < 300 && error !== undefined)
+    return isRefusal && isJson ? 'no_session' : undefined
+  },
+}
+
+/** True when a refused refresh may be a wrong guess: only `invalid_grant` says that the grant has ended. */
+export const mayHeal = ({ code, refusal }: Failure): boolean =>
+  code === 'no_session' && refusal !== undefined && refusal.error !== 'invalid_grant'
+
+/** The failure that an error of a token exchange stands for (decisions §5). */
+export const exchangeFailure = (error: string): FailureCode => MEANINGS.get(error)?.exchange ?? 'exchange_failed'
+
+/** A grant of callers' tokens; `failureOf` says what an error means, default: as `exchangeFailure`. */
+export const callerGrant = (failureOf: (error: string) => FailureCode = exchangeFailure): Grant => ({
+  refused: ({ error }) => (error === undefined ? undefined : failureOf(error)),
+  noEndpoint: 'config_error',
+})
+
+/** A token for the proxy itself: no caller can change what the endpoint refuses. */
+export const OWN_GRANT: Grant = {
+  refused({ error }) {
+    if (error === undefined) return undefined
+    const meaning = MEANINGS.get(error)
+    if (meaning === undefined) return 'exchange_failed'
+    return meaning.login === 'outage' ? UNAVAILABLE : 'config_error'
+  },
+  noEndpoint: 'config_error',
+}
+
+/**
+ * The failure of an error in an authorization response (RFC 6749 §4.1.2.1). Only errors of the table are named: a browser brings
+ * it.
+ */
+export function authorizationFailure(error: string): Failure {
+  const code = loginFailure(error)
   return new Failure(code, {
-    detail,
-    ...(code === 'identity_provider_unavailable' ? { retryAfterSeconds } : {}),
+    detail: `authorization endpoint answered ${concernOf(error) === undefined ? 'an error of another name' : error}`,
+    ...(code === UNAVAILABLE ? { retryAfterSeconds: 1 } : {}),
   })
 }
 
 /**
- * What a refusal of a code that nobody was given says of the client: `taken` when it is about the code, `unsaid` when it is
- * an error of no name that is known. Undefined for what is about the client or the upstream itself, and for anything else.
+ * What the refusal of a test code says of the client: `taken` when it is about the code, `unsaid` for an unknown error.
+ * Undefined for what is about the client or the upstream itself, and for anything else.
  */
-export function saysOfCode({ detail }: Failure): 'taken' | 'unsaid' | undefined {
-  const error = / answered ([a-z_]+)$/.exec(detail ?? '')?.[1]
-  if (error !== undefined && concernOf(error) === 'grant') return 'taken'
-  return detail?.endsWith(OTHER_NAME) === true ? 'unsaid' : undefined
-}
-
-const OTHER_NAME = 'an error of another name'
-
-function codeOf(step: Step, error: string): FailureCode {
-  const concern = concernOf(error)
-  if (concern === 'client') return 'config_error'
-  if (concern === 'outage') return 'identity_provider_unavailable'
-  // Whatever is wrong with a refresh token, a new login mends it (authserver.md §6).
-  if (step === 'refresh') return 'no_session'
-  return concern === 'user' ? 'login_refused' : 'identity_provider_error'
+export function saysOfCode({ refusal }: Failure): 'taken' | 'unsaid' | undefined {
+  if (refusal?.error === undefined) return undefined
+  const concern = concernOf(meantBy(refusal.error, refusal.status))
+  return concern === 'grant' ? 'taken' : concern === undefined ? 'unsaid' : undefined
 }

@@ -1,41 +1,47 @@
-import { type Claims, type ClaimValue, Failure, type OutboundResponse, type Secret } from '../core/index.ts'
+import { type ChallengeHint, type Claims, type ClaimValue, Failure, type FailureCode } from '../core/index.ts'
+import type { OutboundResponse, Secret } from '../core/index.ts'
 import { readJsonObject, shownUrl } from '../http/index.ts'
-import { busyFailure, retryAfterSeconds } from '../net/index.ts'
+import { busyFailure, retryAfterSeconds, type ServiceFailures } from '../net/index.ts'
 import type { OAuth2Config } from '../resources/index.ts'
-import { serviceOf } from './documents.ts'
 import { valueAt } from './dot-path.ts'
-import { errorOf, refusal, type Step } from './refusals.ts'
+import { type EntraError, entraErrorOf } from './entra-errors.ts'
+import { type Grant, meantBy, type RefusalRule } from './refusals.ts'
 import { isNoTokenEndpoint } from './token-endpoint.ts'
 import { readLifetimeMs, readTokenValue } from './token-values.ts'
 
 export type TokenResponseMapping = NonNullable<OAuth2Config['tokenResponseMapping']>
 
-/** What a token endpoint gave, read but not judged. */
-export interface TokenResponse {
+/** The request that a token response answers, and the rules by which the response is read. */
+export interface TokenRequestContext {
+  readonly url: string
+  /** Lifetimes count from here: milliseconds since the epoch. */
+  readonly sentAtMs: number
+  readonly nowMs: number
+  /** What troubles of the endpoint are called. */
+  readonly service: ServiceFailures
+  readonly grant: Grant
+  /** Where a non-standard response has its fields. Default: RFC 6749 §5.1. */
+  readonly mapping?: TokenResponseMapping | undefined
+}
+
+/** A token that a token endpoint issued. */
+export interface IssuedToken {
   readonly accessToken: Secret
-  readonly refreshToken: Secret | undefined
-  /** Unverified. */
-  readonly idToken: Secret | undefined
-  /** Milliseconds since the epoch; undefined when the upstream did not say. */
+  /** Milliseconds since the epoch; undefined when the response has no lifetime. */
   readonly expiresAtMs: number | undefined
-  /** Undefined when the upstream did not say: what was asked for, or what was granted before. */
+  /** The whole response, tokens included. */
+  readonly members: Claims
+}
+
+/** The tokens of a login: unverified. */
+export interface TokenResponse extends IssuedToken {
+  readonly refreshToken: Secret | undefined
+  readonly idToken: Secret | undefined
+  /** Undefined when the response names none: what was requested, or what was granted before (RFC 6749 §5.1). */
   readonly scopes: readonly string[] | undefined
 }
 
-export interface ReadOptions {
-  /** Where it was asked. */
-  readonly url: string
-  readonly step: Step
-  /** Where a non-standard answer has its fields; absent: RFC 6749 §5.1. */
-  readonly mapping: TokenResponseMapping | undefined
-  /** When the request was sent: lifetimes count from there. */
-  readonly sentAtMs: number
-  readonly nowMs: number
-}
-
-const WHERE = 'token endpoint'
-const SERVICE = serviceOf(WHERE)
-/** An ID token never goes into a header of ours, and group lists make it long. */
+/** An ID token never goes into a header of the proxy's, and group lists make it long. */
 const MAX_ID_TOKEN_LENGTH = 64 * 1024
 const MAX_SCOPES_LENGTH = 8 * 1024
 const STANDARD: TokenResponseMapping = {
@@ -44,82 +50,161 @@ const STANDARD: TokenResponseMapping = {
   refreshTokenPath: 'refresh_token',
   scopePath: 'scope',
 }
-
-/** What was answered can't be used. */
-const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
+/** RFC 9110 §5.6.2; sentences have blanks. */
+const ERROR_CODE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
 
 const isAbsent = (value: ClaimValue | undefined): value is null | undefined | '' =>
   value === undefined || value === null || value === ''
 
-/** `what` in our words. */
-const because =
-  (what: string) =>
-  (why: string): Failure =>
-    unusable(`${WHERE}: the ${what} ${why}`)
+/** A response that can't be used; `why` is in our words. */
+export const unusableToken = ({ what, unusable }: ServiceFailures, why: string): Failure =>
+  new Failure(unusable, { detail: `${what}: ${why}` })
 
-/** RFC 6749 §3.3 has spaces; GitHub and Slack have commas, others a list. */
-function scopesOf(value: ClaimValue | undefined): readonly string[] | undefined {
+/**
+ * The access token in a token endpoint's response, whatever the grant: any 2xx status with a JSON object (RFC 6749 §5.1), or with
+ * a mapping the paths that it names, where `token_type` is Bearer whatever it says. `tokenTypes` are taken in any case.
+ * Throws what an error response stands for by the rules of the grant, and `unusable` of the service for anything else.
+ */
+export function readIssuedToken(
+  response: OutboundResponse,
+  context: TokenRequestContext,
+  tokenTypes: readonly string[] = ['Bearer'],
+): IssuedToken {
+  const { service, mapping, sentAtMs, nowMs } = context
+  const paths = mapping ?? STANDARD
+  const members = readMembers(response, context, paths.accessTokenPath)
+  const access = at(members, paths.accessTokenPath, mapping)
+  if (isAbsent(access)) throw unusableToken(service, `${paths.accessTokenPath} is missing`)
+  const accessToken = readTokenValue(access, (why) => unusableToken(service, `${paths.accessTokenPath} ${why}`))
+  const type = members['token_type']
+  const isTaken = typeof type === 'string' && tokenTypes.some((one) => one.toLowerCase() === type.toLowerCase())
+  if (mapping === undefined && !isTaken)
+    throw unusableToken(service, `token_type is not ${tokenTypes.join(' or ')}`)
+  const expiresIn = at(members, paths.expiresInPath, mapping)
+  const lifetime = isAbsent(expiresIn)
+    ? undefined
+    : readLifetimeMs(expiresIn, (why) => unusableToken(service, `${paths.expiresInPath} ${why}`))
+  const expiresAtMs = lifetime === undefined ? undefined : sentAtMs + lifetime
+  if (expiresAtMs !== undefined && expiresAtMs <= nowMs)
+    throw unusableToken(service, 'the token had expired when it arrived')
+  return { accessToken, expiresAtMs, members }
+}
+
+/** The same with what else a login brings: refresh token, ID token and scopes. */
+export function readTokenResponse(response: OutboundResponse, context: TokenRequestContext): TokenResponse {
+  const issued = readIssuedToken(response, context)
+  const { service, mapping } = context
+  const paths = mapping ?? STANDARD
+  const tokenIn = (value: ClaimValue | undefined, name: string, max?: number): Secret | undefined =>
+    isAbsent(value) ? undefined : readTokenValue(value, (why) => unusableToken(service, `${name} ${why}`), max)
+  const refreshToken = at(issued.members, paths.refreshTokenPath, mapping)
+  return {
+    ...issued,
+    refreshToken: tokenIn(refreshToken, paths.refreshTokenPath),
+    idToken: tokenIn(issued.members['id_token'], 'id_token', MAX_ID_TOKEN_LENGTH),
+    scopes: scopesOf(at(issued.members, paths.scopePath, mapping), paths.scopePath, service),
+  }
+}
+
+const at = (members: Claims, path: string, mapping: TokenResponseMapping | undefined): ClaimValue | undefined =>
+  mapping === undefined ? members[path] : valueAt(members, path)
+
+/** RFC 6749 §3.3 has spaces; GitHub and Slack have commas, Twitch a list. */
+function scopesOf(
+  value: ClaimValue | undefined,
+  name: string,
+  service: ServiceFailures,
+): readonly string[] | undefined {
   if (isAbsent(value)) return undefined
   const texts = Array.isArray(value) ? (value as readonly ClaimValue[]) : [value]
   const isReadable = texts.every((text) => typeof text === 'string')
   const joined = isReadable ? texts.join(' ') : undefined
-  if (joined === undefined || joined.length > MAX_SCOPES_LENGTH) throw unusable(`${WHERE}: the scopes can't be read`)
+  if (joined === undefined || joined.length > MAX_SCOPES_LENGTH)
+    throw unusableToken(service, `${name} can't be read as scopes`)
   return joined.split(/[ ,]+/).filter((scope) => scope !== '')
 }
 
-/**
- * The members of a token endpoint's answer, tokens among them: they go nowhere but into `tokensIn` and what looks for a user.
- * Throws what an error answer stands for, and `identity_provider_error` for what can't be used.
- */
-export function membersOf(
-  response: OutboundResponse,
-  { url, step, nowMs }: Pick<ReadOptions, 'url' | 'step' | 'nowMs'>,
-): Claims {
-  const busy = busyFailure(response, SERVICE, nowMs)
+/** The object of a success response. Throws the failure of any other one. */
+function readMembers(response: OutboundResponse, context: TokenRequestContext, tokenPath: string): Claims {
+  const { service, nowMs, url, grant } = context
+  const busy = busyFailure(response, service, nowMs)
   if (busy !== undefined) throw busy
   const { status } = response
-  // Nobody's code or grant is worth nothing because there is nothing at this address.
-  if (isNoTokenEndpoint(response)) throw unusable(`${WHERE} answered ${status} at ${shownUrl(url)}`)
-  const error = errorOf(response)
-  // Some answer 200 with an error in it (GitHub, Slack).
-  if (error !== undefined) throw refusal(step, error, WHERE, retryAfterSeconds(response, SERVICE, nowMs))
-  // A 401 without a word is about client authentication (RFC 6749 §5.2).
-  if (status === 401) throw refusal(step, 'invalid_client', WHERE)
-  if (status !== 200) throw unusable(`${WHERE} answered ${status} at ${shownUrl(url)}, without an OAuth error`)
   const members = readJsonObject(response.body)
-  if (members === undefined) throw unusable(`${WHERE}: the answer is not a JSON object with distinct names`)
-  return members
+  const error = members?.['error']
+  const name = typeof error === 'string' && error !== '' ? error : undefined
+  if (status >= 200 && status < 300) {
+    if (members === undefined) throw unusableToken(service, 'the response is not a JSON object with distinct names')
+    // GitHub and Slack answer 200 with an error in it.
+    if (name === undefined) return members
+    if (!isAbsent(at(members, tokenPath, context.mapping)))
+      throw unusableToken(service, 'the response has both an access token and an error')
+  }
+  // A 404 says nothing about the code or the grant.
+  if (isNoTokenEndpoint(response)) {
+    const detail = `nothing at the ${service.what} takes token requests: ${shownUrl(url)} answered ${status}`
+    throw new Failure(grant.noEndpoint ?? service.unusable, { detail })
+  }
+  const refused = refusalOf(response, { members: members ?? {}, error: name, context })
+  throw refused ?? unusableToken(service, `it answered ${status} without an OAuth error at ${shownUrl(url)}`)
 }
 
-/**
- * What is in a token endpoint's answer: RFC 6749 §5.1 to the letter, or with a mapping from the paths that it names, where
- * `token_type` is taken as Bearer whatever it says (specification, `tokenResponseMapping`). Throws what an error answer
- * stands for, and `identity_provider_error` for what can't be used.
- */
-export const readTokenResponse = (response: OutboundResponse, options: ReadOptions): TokenResponse =>
-  tokensIn(membersOf(response, options), options)
+/** The failure of an error response; undefined where the grant has no rule for it. */
+function refusalOf(
+  response: OutboundResponse,
+  of: { readonly members: Claims; readonly error: string | undefined; readonly context: TokenRequestContext },
+): Failure | undefined {
+  const { members, error, context } = of
+  const { status } = response
+  const { service, nowMs, grant } = context
+  // A 401 without an error is about client authentication (RFC 6749 §5.2).
+  const meant = error === undefined ? (status === 401 ? 'invalid_client' : undefined) : meantBy(error, status)
+  const entra = entraErrorOf(members)
+  const code = grant.refused({ status, error: meant, isJson: isJson(response.body), entra, members })
+  if (code === undefined) return undefined
+  const what = `${service.what} answered ${status}`
+  const unnamed = meant === undefined ? ' without an OAuth error' : `, which stands for ${meant}`
+  const named = error === undefined ? unnamed : ` ${namedError(error)}`
+  const failure: RefusalRule = typeof code === 'string' ? { code } : code
+  const { challenge = challengeOf(failure.code, members), refusedForMs, note = '' } = failure
+  return new Failure(failure.code, {
+    detail: `${what}${named}${explained(entra, note)}`,
+    refusal: { status, error },
+    ...(challenge === undefined ? {} : { challenge }),
+    ...(refusedForMs === undefined ? {} : { refusedForMs }),
+    ...(failure.code === 'identity_provider_unavailable'
+      ? { retryAfterSeconds: retryAfterSeconds(response, service, nowMs) }
+      : {}),
+  })
+}
 
-/** The same of members that have been read. */
-export function tokensIn(
-  members: Claims,
-  { mapping, sentAtMs }: Pick<ReadOptions, 'mapping' | 'sentAtMs'>,
-): TokenResponse {
-  const paths = mapping ?? STANDARD
-  const at = (path: string) => (mapping === undefined ? members[path] : valueAt(members, path))
-  const access = at(paths.accessTokenPath)
-  if (isAbsent(access)) throw unusable(`${WHERE}: there is no access token in the answer`)
-  const accessToken = readTokenValue(access, because('access token'))
-  if (mapping === undefined && !isBearer(members['token_type'])) throw unusable(`${WHERE}: token_type is not Bearer`)
-  const [refresh, id] = [at(paths.refreshTokenPath), members['id_token']]
-  const expiresIn = at(paths.expiresInPath)
-  const lifetime = isAbsent(expiresIn) ? undefined : readLifetimeMs(expiresIn, because('lifetime'))
+const namedError = (error: string): string => (ERROR_CODE.test(error) ? error : 'with an error that is no code')
+
+function explained({ known, traces }: EntraError, note: string): string {
+  return `${known === undefined ? '' : `: ${known.says}`}${note}${traces === '' ? '' : ` (${traces})`}`
+}
+
+/** Space-separated, of characters that need no escape in quotes; no more than a header takes. */
+const ACR_VALUES = /^[\x21\x23-\x5b\x5d-\x7e][\x20\x21\x23-\x5b\x5d-\x7e]{0,1023}$/
+
+function challengeOf(code: FailureCode, members: Claims): ChallengeHint | undefined {
+  if (code === 'invalid_token' || code === 'no_session') return { error: 'invalid_token' }
+  if (code !== 'insufficient_user_authentication') return undefined
+  // What another login has to be (RFC 9470 §3); invalid values are left out.
+  const { acr_values: acrValues, max_age: maxAge } = members
   return {
-    accessToken,
-    refreshToken: isAbsent(refresh) ? undefined : readTokenValue(refresh, because('refresh token')),
-    idToken: isAbsent(id) ? undefined : readTokenValue(id, because('ID token'), MAX_ID_TOKEN_LENGTH),
-    expiresAtMs: lifetime === undefined ? undefined : sentAtMs + lifetime,
-    scopes: scopesOf(at(paths.scopePath)),
+    error: 'insufficient_user_authentication',
+    ...(typeof acrValues === 'string' && ACR_VALUES.test(acrValues) ? { acrValues } : {}),
+    ...(typeof maxAge === 'number' && Number.isSafeInteger(maxAge) && maxAge >= 0 ? { maxAge } : {}),
   }
 }
 
-const isBearer = (type: ClaimValue | undefined): boolean => typeof type === 'string' && /^bearer$/i.test(type)
+/** True for a JSON object or array, whatever the content type. */
+function isJson(body: Uint8Array): boolean {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'))
+    return typeof value === 'object' && value !== null
+  } catch {
+    return false
+  }
+}

@@ -1,6 +1,6 @@
 import { type Credential, Secret } from '../core/index.ts'
 import { outboundFailure, type ServiceFailures } from '../net/index.ts'
-import { ownTokenFailure } from '../oauth/index.ts'
+import { OWN_GRANT } from '../oauth/index.ts'
 import type { ClientCredentialsGrant, ResolvedAuthOf } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { OwnSource } from './source.ts'
@@ -52,8 +52,8 @@ export function createOwnTokenSource(
         // The lifetime counts from here: the answer's way back is part of it.
         const sentAtMs = clock.now()
         const response = await client.post({ form, endsAtMs })
-        const context = { tokenUrl, sentAtMs, nowMs: clock.now(), service }
-        const { token, expiresAtMs } = readBearerToken(response, context, ownTokenFailure)
+        const context = { url: tokenUrl, sentAtMs, nowMs: clock.now(), service }
+        const { token, expiresAtMs } = readBearerToken(response, context, OWN_GRANT)
         return { credential: credential(token), expiresAtMs: usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew) }
       } catch (error) {
         const failure = outboundFailure(error, service)

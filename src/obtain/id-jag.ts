@@ -1,13 +1,12 @@
 import { type AuthenticatedCaller, type Claims, Failure, type OutboundResponse, type Secret } from '../core/index.ts'
-import { exchangeFailure, ID_JAG, jwtTypeOf, shapeOf } from '../oauth/index.ts'
+import { callerGrant, exchangeFailure, ID_JAG, jwtTypeOf, shapeOf } from '../oauth/index.ts'
 import { tokenTypeUrn } from '../resources/index.ts'
 import {
   type ExchangeContext,
   type ExchangedToken,
-  judgeSubject,
   malformed,
   readBearerToken,
-  readToken,
+  readSubjectExchange,
   type TokenContext,
 } from './token-exchange-response.ts'
 
@@ -37,10 +36,8 @@ export function readAssertion(
   context: ExchangeContext,
   wanted: WantedAssertion,
 ): ExchangedToken {
-  const { members, token, expiresAtMs } = readToken(response, context, judgeSubject(context))
-  if (members['issued_token_type'] !== ID_JAG_TYPE) throw malformed('issued_token_type is not that of an ID-JAG')
-  const tokenType = members['token_type']
-  if (typeof tokenType !== 'string' || !/^n_a$/i.test(tokenType)) throw malformed('token_type is not N_A')
+  const isIdJag = (type: unknown): boolean => type === ID_JAG_TYPE
+  const { token, expiresAtMs } = readSubjectExchange(response, context, ['N_A'], isIdJag)
   const { header, payload } = signedJwt(token)
   const { typ } = header
   if (typeof typ !== 'string' || jwtTypeOf(typ) !== ID_JAG) throw malformed(`typ of the assertion is not ${ID_JAG}`)
@@ -60,15 +57,17 @@ function signedJwt(token: Secret): { readonly header: Claims; readonly payload: 
   return shape.jwt
 }
 
+const ASSERTION_GRANT = callerGrant((error) => {
+  const code = exchangeFailure(error)
+  return code === 'invalid_token' ? 'exchange_denied' : code
+})
+
 /**
  * The access token in the answer to an assertion, with its end (RFC 7523 §2.1, RFC 6749 §5.1). What is wrong with an assertion is
  * nothing that another login mends: no error of this answer is a 401, but that of RFC 9470.
  */
 export function readGrantedToken(response: OutboundResponse, context: TokenContext): ExchangedToken {
-  return readBearerToken(response, context, (error) => {
-    const code = exchangeFailure(error)
-    return code === 'invalid_token' ? 'exchange_denied' : code
-  })
+  return readBearerToken(response, context, ASSERTION_GRANT)
 }
 
 /** Whether a caller's own token may be an ID token of this client; its header is not known yet. Throws `no_id_token`. */

@@ -2,7 +2,7 @@ import { type AuthenticatedCaller, type Claims, Failure, onBehalfOf, Secret } fr
 import { outboundFailure } from '../net/index.ts'
 import { oboClient, oboEndpoints, oboScope, type ResolvedAuthOf } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
-import { judgeOboError } from './obo-refusals.ts'
+import { oboGrant } from './obo-refusals.ts'
 import type { Fetched, FetchingSource, Plan } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
 import { readBearerToken, TOKEN_ENDPOINT, usedUntilMs } from './token-exchange-response.ts'
@@ -49,6 +49,7 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
     authorizationUri: endpoints.authorize,
     consentUrl: `${endpoints.consent}?client_id=${encodeURIComponent(clientId)}`,
   }
+  const grant = oboGrant(asked)
   const logFailure = createTokenLog('on-behalf-of request', name, tokenUrl, deps.log)
 
   const fetch = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
@@ -60,8 +61,8 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
         onBehalfOf: onBehalfOf(caller),
         endsAtMs,
       })
-      const context = { tokenUrl, sentAtMs, nowMs: clock.now() }
-      const { token, expiresAtMs } = readBearerToken(response, context, judgeOboError(response, asked))
+      const context = { url: tokenUrl, sentAtMs, nowMs: clock.now() }
+      const { token, expiresAtMs } = readBearerToken(response, context, grant)
       return {
         credential: { kind: 'header', name: 'authorization', value: new Secret(`Bearer ${token.reveal()}`) },
         expiresAtMs: Math.min(usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew), shown.expiresAtMs),

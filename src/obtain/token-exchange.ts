@@ -6,7 +6,7 @@ import { createActor } from './actor-token.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Fetched, FetchingSource, Plan } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
-import { readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
+import { createTokenAges, readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
 import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
 export type TokenExchangeAuth = Omit<ResolvedAuthOf<'tokenExchange'>, 'source'>
@@ -46,6 +46,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const actorToken = spec.actorTokenSecretRef && deps.secrets.handle(spec.actorTokenSecretRef)
   const actor = createActor(auth, client.secrets, deps)
   const subject = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
+  const issuedAt = createTokenAges(clock)
   const form = fixedForm(spec)
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
   const [audience, scope] = [spec.audience, (spec.scopes ?? []).join(' ')]
@@ -71,6 +72,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
         onBehalfOf: onBehalfOf(caller),
         endsAtMs,
       })
+    const issuedAtMs = issuedAt(shown)
     try {
       // The lifetime counts from here: the answer's way back is part of it.
       let sentAtMs = clock.now()
@@ -81,8 +83,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
         sentAtMs = clock.now()
         response = await ask(another)
       }
-      const { issuedAtMs } = shown
-      const context = { tokenUrl: spec.tokenUrl, requestedType, sentAtMs, nowMs: clock.now(), issuedAtMs }
+      const context = { url: spec.tokenUrl, requestedType, sentAtMs, nowMs: clock.now(), issuedAtMs }
       const exchanged = readExchangeResponse(response, context)
       return {
         credential: { kind: 'header', name: header, value: new Secret(`Bearer ${exchanged.token.reveal()}`) },

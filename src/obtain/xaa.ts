@@ -15,7 +15,7 @@ import { checkIdTokenClaims, checkIdTokenHeader, ID_JAG_TYPE, readAssertion, rea
 import type { Fetched, FetchingSource, Plan, Source } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
 import { TOKEN_EXCHANGE_GRANT } from './token-exchange.ts'
-import { TOKEN_ENDPOINT } from './token-exchange-response.ts'
+import { createTokenAges, TOKEN_ENDPOINT } from './token-exchange-response.ts'
 import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
 type XaaAuth = Pick<ResolvedAuthOf<'xaa'>, 'name' | 'namespace' | 'type' | 'configHash' | 'spec' | 'upstream'>
@@ -64,6 +64,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     clientId: clientAuthOf(target)?.clientId,
     resource: spec.targetResource,
   }
+  const issuedAt = createTokenAges(clock)
   const form = assertionForm(spec)
   const scope = (spec.accessTokenScopes ?? []).join(' ')
 
@@ -80,6 +81,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
 
   const ask = (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> =>
     attempt('idp', async () => {
+      const issuedAtMs = issuedAt(shown)
       // The lifetime counts from here: the answer's way back is part of it.
       const sentAtMs = clock.now()
       const response = await clients.idp.post({
@@ -87,9 +89,8 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
         onBehalfOf: onBehalfOf(caller),
         endsAtMs,
       })
-      const { issuedAtMs } = shown
       const nowMs = clock.now()
-      const context = { tokenUrl: idp.tokenUrl, requestedType: ID_JAG_TYPE, sentAtMs, nowMs, issuedAtMs }
+      const context = { url: idp.tokenUrl, requestedType: ID_JAG_TYPE, sentAtMs, nowMs, issuedAtMs }
       const { token, expiresAtMs } = readAssertion(response, context, wanted)
       const endMs = Math.min(expiresAtMs - ASSERTION_MARGIN_MS, shown.expiresAtMs)
       // One that ends sooner is good for the one call that waits for it.
@@ -155,7 +156,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
           shown = await present(caller, await obtain(), endsAtMs)
         const { response, sentAtMs } = shown
         return attempt('target', () => {
-          const given = readGrantedToken(response, { tokenUrl: target.tokenUrl, sentAtMs, nowMs: clock.now() })
+          const given = readGrantedToken(response, { url: target.tokenUrl, sentAtMs, nowMs: clock.now() })
           const value = new Secret(`Bearer ${given.token.reveal()}`)
           return { credential: { kind: 'header', name: 'authorization', value }, expiresAtMs: given.expiresAtMs }
         })

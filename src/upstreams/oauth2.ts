@@ -1,5 +1,5 @@
 import { Failure } from '../core/index.ts'
-import { readCallback, type TokenResponse } from '../oauth/index.ts'
+import { grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OAuth2Config, UpstreamProvider, UserInfo } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
 import { type Connections, createConnections, unusable } from './connection.ts'
@@ -29,7 +29,7 @@ const tokensOf = (
   idToken: undefined,
   expiresAtMs: read.expiresAtMs,
   idTokenExpiresAtMs: undefined,
-  scopes: read.scopes ?? before.scopes,
+  scopes: grantedScopes(read, before.scopes),
 })
 
 /** The client that we are, and its connections. */
@@ -85,11 +85,7 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
     async refresh(tokens, subject, endsAtMs) {
       const { refreshToken } = tokens
       if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} gave no refresh token` })
-      const form = [
-        ['grant_type', 'refresh_token'],
-        ['refresh_token', refreshToken.reveal()],
-      ] as const
-      const read = await ask({ url: tokenEndpoint, step: 'refresh', form, endsAtMs })
+      const read = await ask({ url: tokenEndpoint, step: 'refresh', refreshToken, scopes: tokens.scopes, endsAtMs })
       return { tokens: tokensOf(read, tokens), subject, claims: NO_CLAIMS }
     },
     close: () => connections.close(),

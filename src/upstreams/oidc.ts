@@ -1,5 +1,5 @@
 import { asFailure, type Claims, type ClaimValue, Failure } from '../core/index.ts'
-import { createKeyStore, readCallback, type TokenResponse } from '../oauth/index.ts'
+import { createKeyStore, grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
 import { createConnections, inTime, unusable } from './connection.ts'
@@ -26,7 +26,7 @@ function tokensOf(read: TokenResponse, verified: VerifiedIdToken | undefined, be
     idToken: verified === undefined ? before.idToken : read.idToken,
     expiresAtMs: read.expiresAtMs,
     idTokenExpiresAtMs: verified === undefined ? before.idTokenExpiresAtMs : verified.expiresAtMs,
-    scopes: read.scopes ?? before.scopes,
+    scopes: grantedScopes(read, before.scopes),
   }
 }
 
@@ -138,11 +138,8 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
       const { refreshToken } = tokens
       if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} gave no refresh token` })
       const { tokenEndpoint: url, secretInBody } = await inTime(discover(), endsAtMs, DISCOVERY)
-      const form = [
-        ['grant_type', 'refresh_token'],
-        ['refresh_token', refreshToken.reveal()],
-      ] as const
-      const read = await ask({ url, issuer, step: 'refresh', form, secretInBody, endsAtMs })
+      const { scopes: granted } = tokens
+      const read = await ask({ url, issuer, step: 'refresh', refreshToken, scopes: granted, secretInBody, endsAtMs })
       return renewed(read, subject, tokens, endsAtMs)
     },
     async revoke(tokens) {

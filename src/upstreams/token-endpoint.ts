@@ -1,13 +1,15 @@
-import { Failure, type Outbound, type OutboundResponse } from '../core/index.ts'
+import type { Outbound, OutboundResponse, Secret } from '../core/index.ts'
 import {
   askTokenEndpoint,
   type ClientEndpoint,
+  CODE_GRANT,
   isClientRefused,
-  membersOf,
-  type Step,
+  postRefresh,
+  readTokenResponse,
+  REFRESH_GRANT,
+  serviceOf,
   type TokenResponse,
   type TokenResponseMapping,
-  tokensIn,
 } from '../oauth/index.ts'
 import type { IdentityFromToken } from '../resources/index.ts'
 import { type Connections, inTime, unanswered } from './connection.ts'
@@ -15,18 +17,25 @@ import type { UpstreamDeps } from './deps.ts'
 import { readTokenIdentity, type TokenIdentity } from './token-identity.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
-/** One request to a token endpoint. */
-export interface Grant extends ClientEndpoint {
-  readonly step: Exclude<Step, 'authorize'>
-  readonly form: readonly (readonly [string, string])[]
+type Form = readonly (readonly [string, string])[]
+
+/** The token endpoint, and how long it may take. */
+interface Endpoint extends ClientEndpoint {
   /** The endpoint takes id and secret in the body only (its metadata say so). */
   readonly secretInBody?: boolean
   /** As of an `OutboundRequest`. */
   readonly endsAtMs?: number
 }
 
-/** Asks a token endpoint. Throws `Failure` (see `refusal` and `readTokenResponse` of `oauth`). */
-export type TokenEndpoint = (grant: Grant) => Promise<UpstreamAnswer>
+/** One request to a token endpoint: for a code, or for a refresh token with the scopes that were granted with it. */
+export type UpstreamGrant = Endpoint &
+  (
+    | { readonly step: 'code'; readonly form: Form }
+    | { readonly step: 'refresh'; readonly refreshToken: Secret; readonly scopes: readonly string[] }
+  )
+
+/** Asks a token endpoint. Throws `Failure` (see `readTokenResponse` of `oauth`). */
+export type TokenEndpoint = (grant: UpstreamGrant) => Promise<UpstreamAnswer>
 
 /** What a token endpoint gave, and who it says that it is. */
 export interface UpstreamAnswer extends TokenResponse {
@@ -42,7 +51,8 @@ export interface AnswerPaths {
 
 /** A form for one of the endpoints at which we are a client. `url` and `issuer` are the token endpoint's, for assertions. */
 export type ClientPost = (
-  post: Omit<Grant, 'step'> & {
+  post: Endpoint & {
+    readonly form: Form
     /** Where it goes. Default: the token endpoint. */
     readonly to?: string
   },
@@ -68,6 +78,8 @@ export function createClientPost(client: UpstreamClient, outbound: Outbound, whe
   }
 }
 
+const SERVICE = serviceOf('token endpoint')
+
 /** The token endpoint of an upstream. */
 export function createTokenEndpoint(
   client: UpstreamClient,
@@ -77,16 +89,17 @@ export function createTokenEndpoint(
 ): TokenEndpoint {
   const ask = createClientPost(client, connections.tokens, 'token endpoint')
   return async (grant) => {
-    // Lifetimes count from here: the answer's way back is part of them.
+    // Lifetimes count from here: the way back of the response is part of them.
     const sentAtMs = clock.now()
-    const response = await ask(grant)
+    const response =
+      grant.step === 'code'
+        ? await ask(grant)
+        : await postRefresh((form) => ask({ ...grant, form }), grant.refreshToken, grant.scopes)
     const { url, step } = grant
-    const members = membersOf(response, { url, step, nowMs: clock.now() })
-    const read = tokensIn(members, { mapping, sentAtMs })
-    if (read.expiresAtMs !== undefined && read.expiresAtMs <= clock.now()) {
-      throw new Failure('identity_provider_error', { detail: 'token endpoint: the token had expired when it arrived' })
-    }
+    const rules = step === 'code' ? CODE_GRANT : REFRESH_GRANT
+    const context = { url, sentAtMs, nowMs: clock.now(), service: SERVICE, grant: rules, mapping }
+    const read = readTokenResponse(response, context)
     const isAsked = identityFromToken !== undefined && step === 'code'
-    return { ...read, identity: isAsked ? readTokenIdentity(members, identityFromToken) : undefined }
+    return { ...read, identity: isAsked ? readTokenIdentity(read.members, identityFromToken) : undefined }
   }
 }

@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
@@ -11,6 +11,7 @@ import {
   type LoginStore,
   openLoginStore,
 } from '../../src/login/index.ts'
+import { Secret } from '../../src/core/index.ts'
 import { recordLog } from '../e2e/lab.ts'
 
 export type Json = Readonly<Record<string, unknown>>
@@ -25,6 +26,10 @@ export interface PaperServer {
   readonly directory: string
   /** What is answered, by path. */
   documents: Record<string, Answer>
+  /** What is answered byte for byte, by path, where it gives something. */
+  raw: Record<string, (body: URLSearchParams) => ((response: ServerResponse) => void) | undefined>
+  /** The access token that is stored. */
+  stored(): Promise<Secret | undefined>
   readonly asked: { path: string; body: URLSearchParams | Json; authorization: string | undefined }[]
   /** What a person was shown. */
   readonly shown: URLSearchParams[]
@@ -54,6 +59,11 @@ export function usePaperServer(): PaperServer {
       return directory
     },
     documents: {} as Record<string, Answer>,
+    raw: {} as PaperServer['raw'],
+    async stored() {
+      const [record] = await openLoginStore(directory).all()
+      return record === undefined ? undefined : new Secret(record.access_token)
+    },
     asked: [] as PaperServer['asked'],
     shown: [] as URLSearchParams[],
     metadata: (more: Json = {}): Json => ({
@@ -99,12 +109,17 @@ export function usePaperServer(): PaperServer {
         const text = Buffer.concat(chunks).toString()
         const body = text.startsWith('{') ? (JSON.parse(text) as Json) : new URLSearchParams(text)
         paper.asked.push({ path: where, body, authorization: request.headers.authorization })
+        const answer = body instanceof URLSearchParams ? paper.raw[where]?.(body) : undefined
+        if (answer !== undefined) {
+          answer(response)
+          return
+        }
         const found = paper.documents[where]
-        const [status, answer] =
+        const [status, document] =
           typeof found === 'function'
             ? found(body)
             : [found === undefined ? 404 : where === '/register' ? 201 : 200, found ?? {}]
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(document))
       })
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -114,6 +129,7 @@ export function usePaperServer(): PaperServer {
     directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-discovery-'))
     paper.asked.length = 0
     paper.shown.length = 0
+    paper.raw = {}
     paper.documents = {
       [RESOURCE_METADATA]: {
         resource: `${origin()}/mcp`,

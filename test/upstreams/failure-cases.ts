@@ -75,7 +75,7 @@ const CALLBACK: readonly Case[] = [
   came('no code', 'iss=ISS', UNUSABLE, 'no code'),
   came('an empty code', 'code=&iss=ISS', UNUSABLE, 'no code'),
   came('a code with a line break', 'code=a%0Ab&iss=ISS', UNUSABLE, 'no code'),
-  came('a code that is too long', `code=${'x'.repeat(4097)}&iss=ISS`, UNUSABLE, 'too long'),
+  came('a code that is too long', `code=${'x'.repeat(12 * 1024 + 1)}&iss=ISS`, UNUSABLE, 'too long'),
 ]
 
 const TOKEN: readonly Case[] = [
@@ -84,7 +84,7 @@ const TOKEN: readonly Case[] = [
   row('refuses the client without a word', (at) => (at.token = { status: 401 }), 'config_error', 'invalid_client'),
   row('refuses the user', (at) => (at.token = oauth('access_denied')), 'login_refused', 'access_denied'),
   row('refuses the redirect URI', (at) => (at.token = oauth('redirect_uri_mismatch')), 'config_error'),
-  row('refuses with a text of its own', (at) => (at.token = oauth(MARK)), UNUSABLE, 'an error of another name'),
+  row('refuses with a text of its own', (at) => (at.token = oauth(`${MARK} it is`)), UNUSABLE, 'error that is no code'),
   row(
     'refuses in a 200 answer',
     (at) => (at.token = oauth('bad_verification_code', 200)),
@@ -110,8 +110,8 @@ const TOKEN: readonly Case[] = [
   row('answers 302', (at) => (at.token = { status: 302, headers: { location: 'https://evil.example' } }), UNUSABLE),
   row('answers a form', (at) => (at.token = { body: `access_token=${ACCESS}` }), UNUSABLE, 'not a JSON object'),
   row('answers too much', (at) => (at.token = { body: 'x'.repeat(1024 * 1024 + 1) }), UNUSABLE, 'too_large'),
-  row('gives no access token', (at) => (at.tokens = { access_token: undefined }), UNUSABLE, 'no access token'),
-  row('gives an empty access token', (at) => (at.tokens = { access_token: '' }), UNUSABLE, 'no access token'),
+  row('gives no access token', (at) => (at.tokens = { access_token: undefined }), UNUSABLE, 'access_token is missing'),
+  row('gives an empty access token', (at) => (at.tokens = { access_token: '' }), UNUSABLE, 'access_token is missing'),
   row('gives a number as a token', (at) => (at.tokens = { access_token: 7 }), UNUSABLE, 'not a string'),
   row('gives a token with a line break', (at) => (at.tokens = { access_token: 'a\r\nb' }), UNUSABLE, 'no header'),
   row('gives a token of 16 KiB', (at) => (at.tokens = { access_token: 'a'.repeat(16_385) }), UNUSABLE, '16 KiB'),
@@ -119,7 +119,7 @@ const TOKEN: readonly Case[] = [
   row('gives no token type', (at) => (at.tokens = { token_type: undefined }), UNUSABLE, 'token_type'),
   row('gives a lifetime of zero', (at) => (at.tokens = { expires_in: 0 }), UNUSABLE, 'not positive'),
   row('gives a lifetime of words', (at) => (at.tokens = { expires_in: 'soon' }), UNUSABLE, 'not a number'),
-  row('gives a refresh token that is none', (at) => (at.tokens = { refresh_token: {} }), UNUSABLE, 'refresh token'),
+  row('gives a refresh token that is none', (at) => (at.tokens = { refresh_token: {} }), UNUSABLE, 'refresh_token'),
   row('gives scopes that are none', (at) => (at.tokens = { scope: 7 }), UNUSABLE, 'scopes'),
 ]
 
@@ -134,7 +134,7 @@ const ID_TOKEN: readonly Case[] = [
   row('is from another issuer', (at) => (at.claims = { iss: 'https://evil.example' }), UNUSABLE, 'iss'),
   row('is for another client', (at) => (at.claims = { aud: 'them' }), UNUSABLE, 'aud is not our client id'),
   row('is for nobody', (at) => (at.claims = { aud: undefined }), UNUSABLE, 'aud'),
-  row('is for several without azp', (at) => (at.claims = { aud: ['us', 'them'] }), UNUSABLE, 'several aud'),
+  row('is for several others', (at) => (at.claims = { aud: ['they', 'them'] }), UNUSABLE, 'aud is not our client id'),
   row('was asked for by another', (at) => (at.claims = { azp: 'them' }), UNUSABLE, 'azp'),
   row('has expired', (at) => (at.claims = { exp: START_MS / 1000 - 5 }), UNUSABLE, 'expired'),
   row('never ends', (at) => (at.claims = { exp: undefined }), UNUSABLE, 'exp'),

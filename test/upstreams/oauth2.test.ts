@@ -139,7 +139,7 @@ describe('tokenResponseMapping', () => {
     idp.token = { body: { ok: false, error: 'invalid_code' } }
     await expect(login({ tokenResponseMapping })).rejects.toMatchObject({
       code: 'identity_provider_error',
-      detail: 'token endpoint answered invalid_code',
+      detail: 'token endpoint answered 200 invalid_code',
     })
   })
 })

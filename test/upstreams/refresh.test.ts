@@ -29,12 +29,13 @@ describe('a refresh at an OIDC upstream', () => {
     expect(login.tokens).toMatchObject({
       expiresAtMs: START_MS + 60_000,
       idTokenExpiresAtMs: START_MS + 900_000,
-      scopes: ['openid'],
+      scopes: ['openid', 'offline_access'],
     })
     expect([login.tokens.accessToken.reveal(), login.tokens.refreshToken?.reveal()]).toEqual(['access-2', 'refresh-2'])
     expect(idp.asked.findLast(({ path }) => path === '/token')?.form).toEqual({
       grant_type: 'refresh_token',
       refresh_token: 'refresh-token-of-user-1',
+      scope: tokens.scopes.join(' '),
     })
   })
 
@@ -105,7 +106,7 @@ describe('a refresh at an OIDC upstream', () => {
     ['refused for a reason of its own', { status: 400, body: { error: 'token_revoked' } }, 'no_session'],
     ['refused as a request', { status: 400, body: { error: 'invalid_request' } }, 'no_session'],
     ['refused because of us', { status: 401, body: { error: 'invalid_client' } }, 'config_error'],
-    ['not allowed to us', { status: 400, body: { error: 'unauthorized_client' } }, 'config_error'],
+    ['not allowed to us', { status: 401, body: { error: 'unauthorized_client' } }, 'config_error'],
     ['in the way of an outage', { status: 502 }, 'identity_provider_unavailable'],
     [
       'sent to a realm that is not there',

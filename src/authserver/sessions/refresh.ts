@@ -168,8 +168,9 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
     } catch (error) {
       const { code, detail, status } = asFailure(error)
       count(name, code === 'no_session' ? 'refused' : status === 503 ? 'unavailable' : 'failed')
-      if (code !== 'no_session')
-        log.warn({ upstream: name, reason: code, detail }, 'upstream tokens could not be refreshed')
+      const fields = { upstream: name, reason: code, detail }
+      if (code === 'no_session') log.info(fields, 'refresh refused by the upstream')
+      else log.warn(fields, 'upstream tokens could not be refreshed')
       throw error
     }
   }

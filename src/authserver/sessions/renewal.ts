@@ -1,5 +1,6 @@
 import { createPauses, createTtlLru } from '../../cache/index.ts'
 import { asFailure, Failure, type Clock, type Log } from '../../core/index.ts'
+import { mayHeal } from '../../oauth/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import type { EndedSessions } from './ended.ts'
 import type { LiveTokens } from './live.ts'
@@ -24,7 +25,8 @@ export interface RenewalOptions {
 export interface Renewal {
   /**
    * One refresh at a time for each session and provider: what asks meanwhile takes its result. A failure is remembered for
-   * two seconds. Throws `no_session`, after which the session is gone everywhere, and what a refresh throws.
+   * two seconds, a refusal other than `invalid_grant` for five minutes. Throws `no_session`, after which the session is gone
+   * everywhere unless `mayHeal` says otherwise, and what a refresh throws.
    */
   renew(tsid: string, provider: string, needs: RefreshRequest['needs']): Promise<Refreshed>
   /**
@@ -39,6 +41,8 @@ export interface Renewal {
 /** For all of a refresh, the wait for another replica's included: who joins it later waits less. */
 const DEADLINE_MS = 10_000
 const FAILURE_PAUSE_MS = 2000
+/** A grant that may have been refused by mistake is kept, and tried again after this. */
+const HEAL_PAUSE_MS = 5 * 60_000
 const MOST_REMEMBERED = 10_000
 
 export function createRenewal(options: RenewalOptions): Renewal {
@@ -71,8 +75,8 @@ export function createRenewal(options: RenewalOptions): Renewal {
       return await run(tsid, provider, needs)
     } catch (error) {
       const failure = asFailure(error)
-      if (failure.code === 'no_session') return await lose(tsid, failure)
-      failures.set(key, failure, FAILURE_PAUSE_MS)
+      if (failure.code === 'no_session' && !mayHeal(failure)) return await lose(tsid, failure)
+      failures.set(key, failure, mayHeal(failure) ? HEAL_PAUSE_MS : FAILURE_PAUSE_MS)
       throw failure
     } finally {
       flights.delete(key)

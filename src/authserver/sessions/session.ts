@@ -30,7 +30,8 @@ export interface UpstreamSessions extends UpstreamTokens {
    * Claims for a new access token when our refresh token is used: of the first upstream, which is asked each time
    * (authserver.md §4.7), so that lost groups, locked users and ended sessions show; those from before where it gave no refresh
    * token. Undefined when the session is over, here or at the upstream (then there is no new access token). While the upstream
-   * can't be asked those from before, until its tokens are due; then throws `identity_provider_unavailable`.
+   * can't be asked those from before, until its tokens are due; then throws `identity_provider_unavailable`. Throws `no_session`
+   * where the upstream refuses in a way that may be a mistake (`mayHeal`): the session is kept.
    */
   renewClaims(tsid: string): Promise<{ readonly claims: Claims } | undefined>
   /**

@@ -1,4 +1,5 @@
 import { asFailure, Failure, type Clock, type Log, type Metrics } from '../../core/index.ts'
+import { mayHeal } from '../../oauth/index.ts'
 import type { Seal, Store } from '../../storage/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import { createSessionCounters } from './counters.ts'
@@ -110,7 +111,9 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
         const needs = ({ generation }: HeldTokens) => generation === held.generation
         return { claims: (await renewal.renew(tsid, firstProvider, needs)).record.claims }
       } catch (error) {
-        if (asFailure(error).code === 'no_session') return undefined
+        const failure = asFailure(error)
+        if (mayHeal(failure)) throw failure
+        if (failure.code === 'no_session') return undefined
         // Who can't be asked now has ended nothing: what it said is good for as long as its tokens are.
         if (isDueForClaims(held, loaded.record, clock.now())) throw error
         return { claims }

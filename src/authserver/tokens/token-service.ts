@@ -138,7 +138,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     checkResource(parameters.resource, family.resource, resources)
     const scope = narrowed(parameters.scope, family.scope)
     // Before the token is spent: an upstream that is down now costs nobody a login.
-    const renewed = await sessions.renewClaims(family.tsid)
+    const renewed = await sessions.renewClaims(family.tsid).catch(refusedIfLost)
     if (renewed === undefined) {
       await end(family.tsid)
       throw new OAuthError('invalid_grant', 'the session at the identity provider has ended')
@@ -159,6 +159,12 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
 /** For a login that was ended while it was made; everything else is thrown on. */
 function undefinedIfEnded(error: unknown): undefined {
   if (asFailure(error).code !== 'no_session') throw error
+}
+
+/** The upstream refuses now, and the session is kept: the client logs in again meanwhile. */
+function refusedIfLost(error: unknown): never {
+  if (asFailure(error).code !== 'no_session') throw error
+  throw new OAuthError('invalid_grant', 'the identity provider refuses to renew the session')
 }
 
 function required(value: string | undefined, name: string): string {
