@@ -181,7 +181,10 @@ const BY_BEGINNING: readonly (readonly [RegExp, Pick<Known, 'remedy' | 'who'>])[
     /^token endpoint answered \d+ unsupported_grant_type\b/,
     { remedy: 'Allow this grant at the provider (token exchange is mostly off at first), or correct the token URL.' },
   ],
-  [/^token endpoint answered \d+ unauthorized_client\b/, { remedy: 'Allow this grant for the client at the provider.' }],
+  [
+    /^token endpoint answered \d+ unauthorized_client\b/,
+    { remedy: 'Allow this grant for the client at the provider.' },
+  ],
   [
     /^token endpoint answered \d+ invalid_target\b/,
     { remedy: 'Compare `audience` and `resource` of the config with what the provider knows.', who: 'configuration' },

@@ -78,8 +78,7 @@ export function readIssuedToken(
   const accessToken = readTokenValue(access, (why) => unusableToken(service, `${paths.accessTokenPath} ${why}`))
   const type = members['token_type']
   const isTaken = typeof type === 'string' && tokenTypes.some((one) => one.toLowerCase() === type.toLowerCase())
-  if (mapping === undefined && !isTaken)
-    throw unusableToken(service, `token_type is not ${tokenTypes.join(' or ')}`)
+  if (mapping === undefined && !isTaken) throw unusableToken(service, `token_type is not ${tokenTypes.join(' or ')}`)
   const expiresIn = at(members, paths.expiresInPath, mapping)
   const lifetime = isAbsent(expiresIn)
     ? undefined

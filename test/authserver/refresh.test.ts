@@ -15,7 +15,7 @@ import {
   type TestClient,
   type Tokens,
 } from './rig.ts'
-import { REFRESH, type Answer } from '../upstreams/idp.ts'
+import { ACCESS, REFRESH, type Answer } from '../upstreams/idp.ts'
 
 const sockets = createSockets()
 let rig: Rig
@@ -148,6 +148,46 @@ describe('a refresh token', () => {
     rig.idp.token = { status: 400, body: { error: 'invalid_grant' } }
     expect((await next(token)).error).toBe('invalid_grant')
     expect(isRevoked(access)).toBe(true)
+  })
+})
+
+describe('an upstream that refuses a refresh, but not with invalid_grant', () => {
+  const HUBSPOT: Answer = { status: 400, body: { status: 'BAD_REFRESH_TOKEN', message: 'missing or invalid' } }
+  const use = (access: string) => {
+    const { sub, tsid } = decodeJwt<{ sub: string; tsid: string }>(access)
+    const caller = createCaller({ issuer: rig.issuer, subject: sub, claims: { tsid, client_id: client.id } })
+    return rig.server.upstreamTokens.current(caller, 'corp', 'access_token')
+  }
+
+  it('sends the client to a new login, keeps the grant, and asks for it again after five minutes', async () => {
+    const { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
+    rig.clock.advance(3_600_000)
+    rig.idp.token = HUBSPOT
+    const refused = { code: 'no_session', status: 401, challenge: { error: 'invalid_token' } }
+    await expect(use(access)).rejects.toMatchObject(refused)
+    expect(await next(token)).toMatchObject({ error: 'invalid_grant' })
+    expect(isRevoked(access)).toBe(false)
+    expect(rig.log.lines.join('')).toContain('refresh refused by the upstream')
+    const asked = rig.idp.count('/token')
+    rig.idp.token = undefined
+    rig.clock.advance(299_999)
+    await expect(use(access)).rejects.toMatchObject(refused)
+    expect(rig.idp.count('/token')).toBe(asked)
+    rig.clock.advance(1)
+    const now = rig.clock.now() / 1000
+    rig.idp.claims = { iat: now, exp: now + 600, at_hash: undefined }
+    expect((await use(access)).token.reveal()).toBe(ACCESS)
+    expect((await next(token)).access_token).toBeDefined()
+  })
+
+  it('does not keep a new login out', async () => {
+    const { access_token: access } = await getTokens(rig, client)
+    rig.clock.advance(3_600_000)
+    rig.idp.token = HUBSPOT
+    await expect(use(access)).rejects.toMatchObject({ code: 'no_session' })
+    rig.idp.token = undefined
+    const again = await getTokens(rig, client)
+    expect((await use(again.access_token)).token.reveal()).toBe(ACCESS)
   })
 })
 

@@ -33,7 +33,7 @@ export function dialectsOf(file: 'logins' | 'callers', kind: string): (Dialect &
     .filter((row) => row.kind === kind)
     .map((row) => {
       const answered = JSON.stringify(row.body ?? row.claims ?? row.query ?? row.when)?.slice(0, 80) ?? ''
-      return { ...row, name: `${row.provider}: ${row.status ?? ''} ${answered} → ${row.expect}` }
+      return Object.assign(row, { name: `${row.provider}: ${row.status ?? ''} ${answered} → ${row.expect}` })
     })
 }
 
@@ -45,7 +45,10 @@ export const answerOf = ({ status = 200, headers, contentType = 'application/jso
 })
 
 /** Whether a server of this dialect answers a form as the row has it; else it gives what was asked for. */
-export const isAnswered = ({ refusesWithout, refusesWith }: Dialect, form: Readonly<Record<string, string>>): boolean =>
+export const isAnswered = (
+  { refusesWithout, refusesWith }: Dialect,
+  form: Readonly<Record<string, string>>,
+): boolean =>
   refusesWithout !== undefined ? !(refusesWithout in form) : refusesWith === undefined || refusesWith in form
 
 const OUTCOMES = {
@@ -59,7 +62,9 @@ const OUTCOMES = {
 } as const satisfies Record<string, Outcome>
 
 /** What a piece of work comes to, with the detail of its failure. */
-export async function outcomeOf(work: Promise<unknown>): Promise<{ readonly outcome: Outcome; readonly detail: string }> {
+export async function outcomeOf(
+  work: Promise<unknown>,
+): Promise<{ readonly outcome: Outcome; readonly detail: string }> {
   try {
     await work
     return { outcome: 'ok', detail: '' }

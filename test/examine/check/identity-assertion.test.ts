@@ -70,7 +70,7 @@ describe('extauth check asks an identity provider with a made-up ID token', () =
     [
       'it gives an access token',
       () => ({ body: { access_token: 'a', token_type: 'Bearer', expires_in: 60 } }),
-      /^exchange_failed: .*issued_token_type/,
+      /^exchange_failed: .*token_type is not N_A/,
     ],
     ['it is broken', () => ({ status: 500 }), /^identity_provider_unavailable/],
   ])('%s', async (_what, answering, detail) => {
