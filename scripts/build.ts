@@ -1,13 +1,14 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { PAGE_LIBRARIES } from '../src/inspect/page-libraries.ts'
 import { type InputOptions, type OutputChunk, rolldown, type RolldownOutput } from 'rolldown'
 
 const { fingerprint } = createRequire(import.meta.url)('../bin/built.cjs') as {
   readonly fingerprint: (file: string) => readonly [size: number, mtimeMs: number, digest: string]
 }
 
-// Gives dist/ (or the folder that is named), which runs under plain Node 24 with production dependencies only: few files
+// Builds dist/ (or the folder that is named), which runs under plain Node 24 with production dependencies only: few files
 // instead of hundreds, because finding and reading each takes longer than running it (docs/adr/0091). CommonJS, because an
 // ES module that imports one of Node's own reads each of its exports, and makes what nobody asked for.
 const root = path.join(import.meta.dirname, '..')
@@ -15,15 +16,13 @@ const target = path.resolve(root, process.argv[2] ?? 'dist')
 /** Takes the place of `target` when it is whole: programs may start meanwhile, and another may make the same. */
 const folder = `${target}.${process.pid}`
 
-/** Packages that each start needs; the others stay where they are, and are loaded when they are needed. */
-const BUNDLED: ReadonlySet<string> = new Set([
-  'fastify-type-provider-zod',
-  'lru-cache',
-  'prom-client',
-  'undici',
-  'yaml',
-  'zod',
-])
+/** Packages that are installed beside dist/. All others are bundled, each into the chunk that needs it. */
+const INSTALLED: ReadonlySet<string> = new Set(
+  Object.keys(
+    (JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { dependencies: Record<string, string> })
+      .dependencies,
+  ),
+)
 /** What stays a file of its own because a thread starts with it; by its name below src/. */
 const THREADS = ['compose/proxy/config-thread', 'registry/parse-worker']
 /** What is served as it is. */
@@ -41,7 +40,7 @@ const inputOptions = (input: Record<string, string>): InputOptions => ({
   platform: 'node',
   external: (name) => {
     const owner = packageOf(name)
-    return owner !== undefined && !BUNDLED.has(owner)
+    return owner !== undefined && INSTALLED.has(owner)
   },
   plugins: [{ name: 'required where it is needed', transform: plainRequire }],
   onLog(level, log) {
@@ -51,7 +50,7 @@ const inputOptions = (input: Record<string, string>): InputOptions => ({
 /** What a module loads by `createRequire` when it is needed: as the `require` that a bundler knows, it is inside and still waits. */
 function plainRequire(code: string): string {
   return code.replaceAll(/\bload\('([^']+)'\)/g, (whole, name: string) =>
-    BUNDLED.has(packageOf(name) ?? '') ? `require('${name}')` : whole,
+    INSTALLED.has(packageOf(name) ?? '') ? whole : `require('${name}')`,
   )
 }
 
@@ -99,8 +98,8 @@ function licences(chunks: readonly OutputChunk[]): string {
       license: string
     }
     const file = readdirSync(home).find((entry) => /^(licen[cs]e|copying)/i.test(entry))
-    if (file === undefined) throw new Error(`${name} has no licence that could be kept`)
-    return `${name} ${version} (${license})\n\n${readFileSync(path.join(home, file), 'utf8').trim()}\n`
+    const text = file === undefined ? 'The package has no license file.' : readFileSync(path.join(home, file), 'utf8')
+    return `${name} ${version} (${license})\n\n${text.trim()}\n`
   })
   return `dist/ holds parts of these packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`
 }
@@ -125,9 +124,13 @@ for (const name of THREADS) chunks.push(...(await bundle({ [name]: `src/${name}.
 for (const name of PAGES)
   cpSync(path.join(root, 'src', name), path.join(folder, name), {
     recursive: true,
-    // What says to the compiler how to read the page is served to nobody.
+    // Declarations are for the compiler.
     filter: (file) => !file.endsWith('.ts'),
   })
+for (const [name, file] of Object.entries(PAGE_LIBRARIES)) {
+  mkdirSync(path.join(folder, 'inspect/page/lib'), { recursive: true })
+  cpSync(path.join(root, 'node_modules', file), path.join(folder, 'inspect/page', name))
+}
 writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), licences(chunks))
 writeFileSync(path.join(folder, 'sources.json'), JSON.stringify(made))
 rmSync(target, { recursive: true, force: true })

@@ -61,7 +61,8 @@ export const pathOf = (target: string): string => {
   return mark === -1 ? target : target.slice(0, mark)
 }
 
-const queryOf = (target: string): string => {
+/** The query of a request target; empty when there is none. */
+export const queryOf = (target: string): string => {
   const mark = target.indexOf('?')
   return mark === -1 ? '' : target.slice(mark + 1)
 }

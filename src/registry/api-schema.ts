@@ -58,13 +58,16 @@ export const PARAMETER_HINTS: Readonly<Record<string, string>> = {
 /** Said where the address is one of the API and a name in it leads nowhere. */
 export const NOT_FOUND = 'There is no such registry, server or version.'
 
-const failure = (description: string) => ({
-  description,
-  content: { 'application/json': { schema: apiFailure } },
-})
+/** A JSON answer as the OpenAPI document shows it. */
+export interface DescribedAnswer {
+  readonly description: string
+  readonly schema: z.ZodType
+}
+
+const failure = (description: string): DescribedAnswer => ({ description, schema: apiFailure })
 
 /** Answers that every endpoint of the API may give besides its own; 401 only where tokens are asked for. */
-export const failureResponses = (isProtected: boolean) => ({
+export const failureResponses = (isProtected: boolean): Readonly<Record<string, DescribedAnswer>> => ({
   400: failure('The request is malformed.'),
   ...(isProtected
     ? { 401: failure('The token is missing or not valid; WWW-Authenticate names the discovery document.') }
@@ -73,14 +76,9 @@ export const failureResponses = (isProtected: boolean) => ({
   503: failure('The data or an identity provider are not available now.'),
 })
 
-const answer = <S extends z.ZodType>(description: string, schema: S) => ({
-  description,
-  content: { 'application/json': { schema } },
-})
-
-export const listAnswer = answer('One page, in the order of names and versions.', serverList)
-export const versionsAnswer = answer('All versions by date of publication, newest first.', serverList)
-export const versionAnswer = answer('One version.', serverResponse)
+export const listAnswer = { description: 'One page, in the order of names and versions.', schema: serverList }
+export const versionsAnswer = { description: 'All versions by date of publication, newest first.', schema: serverList }
+export const versionAnswer = { description: 'One version.', schema: serverResponse }
 
 /** RFC 9728 §2. */
 export const resourceMetadata = z.looseObject({
@@ -90,4 +88,7 @@ export const resourceMetadata = z.looseObject({
   bearer_methods_supported: z.array(z.string()).optional(),
   resource_documentation: z.url().optional(),
 })
-export const metadataAnswer = answer('OAuth protected resource metadata (RFC 9728).', resourceMetadata)
+export const metadataAnswer = {
+  description: 'OAuth protected resource metadata (RFC 9728).',
+  schema: resourceMetadata,
+}

@@ -1,12 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import swagger from '@fastify/swagger'
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import {
-  createJsonSchemaTransform,
-  createJsonSchemaTransformObject,
-  serializerCompiler,
-  validatorCompiler,
-} from 'fastify-type-provider-zod'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parse as parseQuery } from 'node:querystring'
 import { unverifiedIn } from '../authenticate/index.ts'
 import {
   asFailure,
@@ -17,14 +11,18 @@ import {
   type Metrics,
   type RefusedFrom,
 } from '../core/index.ts'
-import { authorizationOf, authorize, challengeOf, pathOf, type AccessPolicy } from './access.ts'
-import { COMMON_HEADERS, failureBody, failureHeaders, JSON_TYPE } from './answer.ts'
+import { authorizationOf, authorize, challengeOf, pathOf, queryOf, type AccessPolicy } from './access.ts'
+import { COMMON_HEADERS, failureBody, failureHeaders, JSON_TYPE, matchesEtag } from './answer.ts'
 import { NOT_FOUND, PARAMETER_HINTS } from './api-schema.ts'
+import { type Endpoint, ENDPOINTS } from './endpoints.ts'
+import { openApiDocument } from './openapi.ts'
+import type { RegistryData } from './registry-data.ts'
 import { createRequestLog } from './request-log.ts'
-import { addRoutes, type RouteOptions } from './routes.ts'
-import { apiSchemaIds, apiSchemas } from './server-json.ts'
 
-export interface ApiOptions extends Omit<RouteOptions, 'isProtected'> {
+export interface ApiOptions {
+  readonly registries: ReadonlyMap<string, Pick<RegistryData, 'state'>>
+  /** Path → JSON of the discovery documents, read at each request. */
+  readonly documents: () => ReadonlyMap<string, string>
   readonly access: AccessPolicy
   /** Version of this program, for the OpenAPI document. */
   readonly version: string
@@ -36,156 +34,182 @@ export interface ApiOptions extends Omit<RouteOptions, 'isProtected'> {
   readonly logsClients?: boolean | undefined
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Who is asking; undefined until that is known. */
-    caller: Caller | undefined
-    /** Why the answer is none of the good ones. */
-    failure: Failure | undefined
+/** Answers one request that has passed `admit`. */
+export type Api = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A route of the registry server with the values of its path. */
+interface Matched {
+  /** Its pattern, for `authorize`, metrics and the log. */
+  readonly route: string
+  readonly params: Readonly<Record<string, string>>
+  readonly endpoint?: Endpoint
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
+/** `v0` is the earlier name of the same API. */
+const VERSIONS: ReadonlySet<string> = new Set(['v0.1', 'v0'])
+
+/**
+ * The route of a path, or undefined. Every segment is decoded once: `admit` has refused what could be read in two ways.
+ * Throws `bad_request` for an invalid percent-encoding.
+ */
+function match(path: string): Matched | undefined {
+  const segments = path.split('/').map(decode)
+  const [, first, name, version = '', servers, ...rest] = segments
+  if (segments.length === 2 && first === 'openapi.json') return { route: '/openapi.json', params: {} }
+  if (segments.length > 2 && first === '.well-known')
+    return { route: path === RESOURCE_METADATA ? path : '/.well-known/*', params: {} }
+  if (first !== 'registry' || servers !== 'servers' || !VERSIONS.has(version)) return undefined
+  const endpoint = ENDPOINTS[rest.length === 0 ? 0 : rest[1] === 'versions' ? rest.length - 1 : -1]
+  if (endpoint === undefined) return undefined
+  const params = Object.entries({ name, serverName: rest[0], version: rest[2] }).filter(
+    ([, value]) => value !== undefined,
+  )
+  return {
+    route: `/registry/:name/${version}/servers${endpoint.path}`,
+    params: Object.fromEntries(params) as Record<string, string>,
+    endpoint,
   }
 }
 
-/** The bound of what arrives is that of the headers; no parameter here is matched by a regular expression. */
-const MAX_PARAM_LENGTH = 32 * 1024
-
-/** What Fastify refuses by itself, in words of the error table. */
-function failureOf(error: FastifyError): Failure {
-  if (error instanceof Failure) return error
-  if (error.validation !== undefined) return new Failure('bad_request', { detail: 'a parameter is not valid' })
-  const status = error.statusCode ?? 500
-  if (status === 404) return new Failure('not_found')
-  if (status >= 400 && status < 500) return new Failure('bad_request', { cause: error })
-  return asFailure(error)
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    throw new Failure('bad_request', { detail: 'the path has an invalid percent-encoding' })
+  }
 }
 
-const isOfApi = ({ is404, routeOptions }: FastifyRequest): boolean =>
-  !is404 && routeOptions.url?.startsWith('/registry/') === true
+/** A 400 that names the parameter in its hint. */
+class BadParameter extends Failure {
+  readonly parameter: string
 
-function hintOf(error: FastifyError, failure: Failure, request: FastifyRequest): string | undefined {
-  if (failure.code === 'not_found') return isOfApi(request) ? NOT_FOUND : undefined
-  const name = error.validation?.[0]?.instancePath.split('/')[1]
-  return name !== undefined && Object.hasOwn(PARAMETER_HINTS, name) ? PARAMETER_HINTS[name] : undefined
+  constructor(parameter: string) {
+    super('bad_request', { detail: 'a parameter is not valid' })
+    this.parameter = parameter
+  }
 }
 
-async function addOpenApi(app: FastifyInstance, version: string, isProtected: boolean): Promise<void> {
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'MCP registry',
-        description: 'Lists MCP servers, as the published MCP registry API v0.1 does.',
-        version,
-      },
-      ...(isProtected ? { components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } } } : {}),
-    },
-    transform: createJsonSchemaTransform({
-      schemaRegistry: apiSchemas,
-      zodToJsonConfig: {
-        // zod leaves out the default of a value that is read from text first; it is the same one.
-        override: ({ zodSchema, jsonSchema }) => {
-          const { def } = zodSchema._zod
-          if (def.type === 'default') jsonSchema.default = (def as { defaultValue?: unknown }).defaultValue
-        },
-      },
-    }),
-    transformObject: (document) =>
-      withoutInputs(createJsonSchemaTransformObject({ schemaRegistry: apiSchemas })(document)),
-  })
+/** The query of a request by the endpoint's schema. Clients send parameters without a value; these count as absent. */
+function readQuery({ query }: Endpoint, text: string): unknown {
+  const given = Object.entries(parseQuery(text)).filter(([, value]) => value !== '')
+  const result = query.safeParse(Object.fromEntries(given))
+  if (!result.success) throw new BadParameter(String(result.error.issues[0]?.path[0] ?? ''))
+  return result.data
 }
 
-/** Without what each schema is to somebody who sends it: nobody sends one here, and generated clients would have all twice. */
-function withoutInputs<T extends object>(document: T): T {
-  const { components } = document as { components?: { schemas?: Record<string, unknown> } }
-  for (const id of Object.keys(components?.schemas ?? {}))
-    if (!apiSchemaIds.has(id)) Reflect.deleteProperty(components?.schemas ?? {}, id)
-  return document
+function hintOf(failure: Failure, matched: Matched | undefined): string | undefined {
+  if (failure.code === 'not_found') return matched?.endpoint === undefined ? undefined : NOT_FOUND
+  if (!(failure instanceof BadParameter)) return undefined
+  return Object.hasOwn(PARAMETER_HINTS, failure.parameter) ? PARAMETER_HINTS[failure.parameter] : undefined
 }
 
-function whoWasRefused(
-  { raw, caller }: FastifyRequest,
+const json = (body: string): Answer => ({ status: 200, headers: { 'content-type': JSON_TYPE }, body })
+
+/**
+ * The registry API (published MCP registry API v0.1) and the documents that are always open. Requests must have passed
+ * `admit`: this authenticates the caller and reads the parameters, and does not check how the path is spelled.
+ */
+export function createApi(options: ApiOptions): Api {
+  const { access, registries, documents, requestId = randomUUID } = options
+  const record = createRequestLog(options.log, options.metrics)
+  let openApi: string | undefined
+
+  const answer = (request: IncomingMessage, matched: Matched | undefined): Answer => {
+    if (matched === undefined) throw new Failure('not_found')
+    const { route, params, endpoint } = matched
+    const target = request.url ?? ''
+    if (route === '/openapi.json') return json((openApi ??= openApiDocument(options.version, access.mode === 'oauth')))
+    if (endpoint === undefined) {
+      const document = documents().get(pathOf(target))
+      if (document === undefined) throw new Failure('not_found')
+      return json(document)
+    }
+    if (!endpoint.params.safeParse(params).success) throw new BadParameter('')
+    const query = readQuery(endpoint, queryOf(target))
+    const registry = registries.get(params['name'] ?? '')
+    if (registry === undefined) throw new Failure('not_found')
+    const { snapshot } = registry.state()
+    if (snapshot === undefined) throw new Failure('registry_unavailable')
+    const body = endpoint.render(snapshot, params, query)
+    if (body === undefined) throw new Failure('not_found')
+    // The data may change at any time: a copy must be revalidated, and is valid while the entity tag matches (RFC 9110 §13.1.2).
+    const etag = `"${snapshot.revision}"`
+    const headers = { 'cache-control': 'no-cache', etag }
+    if (matchesEtag(request.headers['if-none-match'], etag)) return { status: 304, headers }
+    return { status: 200, headers: { ...headers, 'content-type': JSON_TYPE }, body }
+  }
+
+  return (request, response) => {
+    const id = requestId()
+    const startedMs = performance.now()
+    let matched: Matched | undefined
+    let caller: Caller | undefined
+    let failure: Failure | undefined
+
+    const write = ({ status, headers, body }: Answer): void => {
+      response.writeHead(status, {
+        ...COMMON_HEADERS,
+        'x-request-id': id,
+        ...headers,
+        ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
+      })
+      response.end(request.method === 'HEAD' ? undefined : body)
+    }
+    const fail = (error: unknown): void => {
+      failure = asFailure(error)
+      write({
+        status: failure.status,
+        headers: failureHeaders(failure, challengeOf(access, failure)),
+        body: failureBody(failure, hintOf(failure, matched)),
+      })
+    }
+    const respond = (known: Caller): void => {
+      caller = known
+      let result: Answer
+      try {
+        result = answer(request, matched)
+      } catch (error) {
+        return fail(error)
+      }
+      write(result)
+    }
+
+    response.once('close', () => {
+      const { method = '' } = request
+      const elapsedMs = performance.now() - startedMs
+      const from = failure === undefined ? undefined : origin(request, caller, failure, options)
+      record({ id, method, route: matched?.route, status: response.statusCode, elapsedMs, caller, failure, from })
+    })
+    try {
+      matched = match(pathOf(request.url ?? ''))
+      const known = authorize(access, { raw: request, route: matched?.route, params: matched?.params })
+      if (known instanceof Promise) known.then(respond, fail)
+      else respond(known)
+    } catch (error) {
+      fail(error)
+    }
+  }
+}
+
+/** Where a refused request came from, for its log line. */
+function origin(
+  request: IncomingMessage,
+  caller: Caller | undefined,
   { status }: Failure,
   { access, logsClients = true }: Pick<ApiOptions, 'access' | 'logsClients'>,
 ): RefusedFrom | undefined {
-  const client = access.mode === 'oauth' ? access.peerOf(raw) : raw.socket.remoteAddress
+  const client = access.mode === 'oauth' ? access.peerOf(request) : request.socket.remoteAddress
   return refusedFrom(status, {
     client: logsClients ? client : undefined,
-    userAgent: raw.headers['user-agent'],
-    path: pathOf(raw.url ?? ''),
-    unverified: caller === undefined ? unverifiedIn(authorizationOf(raw)) : undefined,
+    userAgent: request.headers['user-agent'],
+    path: pathOf(request.url ?? ''),
+    unverified: caller === undefined ? unverifiedIn(authorizationOf(request)) : undefined,
   })
-}
-
-/**
- * The registry API as a Fastify instance that is ready to be given requests through `routing`. They must have passed
- * `admit`: this checks who is asking, and what is asked for, but not how the path is spelled.
- */
-export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
-  const { access } = options
-  const isProtected = access.mode === 'oauth'
-  const record = createRequestLog(options.log, options.metrics)
-
-  const fail = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    const failure = failureOf(error)
-    request.failure = failure
-    return reply
-      .code(failure.status)
-      .headers({ ...COMMON_HEADERS, ...failureHeaders(failure, challengeOf(access, failure)) })
-      .send(failureBody(failure, hintOf(error, failure, request)))
-  }
-
-  const app = Fastify({
-    logger: false,
-    genReqId: options.requestId ?? (() => randomUUID()),
-    frameworkErrors: (error, request, reply) => void fail(error, request, reply),
-    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    exposeHeadRoutes: true,
-  })
-  app.setValidatorCompiler(validatorCompiler)
-  app.setSerializerCompiler(serializerCompiler)
-  app.decorateRequest('caller', undefined)
-  app.decorateRequest('failure', undefined)
-  app.setErrorHandler(fail)
-  app.setNotFoundHandler(() => {
-    throw new Failure('not_found')
-  })
-
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(COMMON_HEADERS).header('x-request-id', request.id)
-    const pass = (caller: Caller): void => {
-      request.caller = caller
-      done()
-    }
-    const refuse = (error: unknown): void => done(asFailure(error))
-    try {
-      const route = request.is404 ? undefined : request.routeOptions.url
-      const caller = authorize(access, { raw: request.raw, route, params: request.params })
-      if (caller instanceof Promise) caller.then(pass, refuse)
-      else pass(caller)
-    } catch (error) {
-      refuse(error)
-    }
-  })
-  // An empty parameter is none: forms and templates of clients send those that nobody filled in.
-  app.addHook('preValidation', (request, _reply, done) => {
-    const query = request.query as Record<string, unknown>
-    for (const [name, value] of Object.entries(query)) if (value === '') Reflect.deleteProperty(query, name)
-    done()
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    const { id, method, caller, failure } = request
-    const route = request.is404 ? undefined : request.routeOptions.url
-    const from = failure === undefined ? undefined : whoWasRefused(request, failure, options)
-    record({ id, method, route, status: reply.statusCode, elapsedMs: reply.elapsedTime, caller, failure, from })
-    done()
-  })
-
-  await addOpenApi(app, options.version, isProtected)
-  let openApi = ''
-  app.get('/openapi.json', { schema: { hide: true } }, (_request, reply) =>
-    reply.header('content-type', JSON_TYPE).send(openApi),
-  )
-  addRoutes(app, { ...options, isProtected })
-  await app.ready()
-  openApi = JSON.stringify(app.swagger())
-  return app
 }

@@ -2,12 +2,9 @@ import { z } from 'zod'
 
 /** Schemas with an id here become `components.schemas` of the OpenAPI document. */
 export const apiSchemas = z.registry<{ id: string }>()
-/** Their ids. */
-export const apiSchemaIds = new Set<string>()
 
 const named = <S extends z.ZodType>(id: string, schema: S): S => {
   apiSchemas.add(schema, { id })
-  apiSchemaIds.add(id)
   return schema
 }
 

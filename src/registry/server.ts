@@ -17,7 +17,7 @@ export interface RegistryServer {
   /** 503 without data or while draining, degraded while old data serve or entries are left out (decisions §7, Registry file). */
   readiness(): Readiness
   /** Requests from now on get other content; those under way end with what they began with. */
-  replace(content: RegistryContent): Promise<void>
+  replace(content: RegistryContent): void
   /**
    * Takes no new connections, lets answers under way finish for up to `graceMs` milliseconds (default 10 s), then closes
    * what is left.
@@ -37,7 +37,7 @@ const DRAIN_GRACE_MS = 10_000
  */
 export async function startRegistry(options: RegistryOptions): Promise<RegistryServer> {
   let isDraining = false
-  const site = await createSite(options)
+  const site = createSite(options)
 
   const listener = await openListener({
     address: parseListenAddress(options.address),
@@ -66,7 +66,6 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
       listener.stop()
       await listener.emptied(graceMs)
       await listener.close()
-      await site.close()
     },
   }
 }

@@ -22,32 +22,30 @@ export interface Site {
   /** The URL that documents name from now on. */
   listeningAt(url: string): void
   /** Requests from now on get other content; those under way end with what they began with. */
-  replace(content: RegistryContent): Promise<void>
+  replace(content: RegistryContent): void
   readiness(isDraining: boolean): Readiness
-  close(): Promise<void>
 }
 
 /** Makes the answers of `options`; every content has an API of its own, so that a request never sees two. */
-export async function createSite(options: SiteOptions): Promise<Site> {
+export function createSite(options: SiteOptions): Site {
   let url = ''
-  const make = async (content: RegistryContent) => {
+  const make = (content: RegistryContent) => {
     let texts: ReadonlyMap<string, string> | undefined
     const documents = () =>
       (texts ??= new Map([...content.documentsFor(url)].map(([path, document]) => [path, JSON.stringify(document)])))
     const { registries, access } = content
-    const api = await createApi({ ...options, registries, access, documents })
+    const api = createApi({ ...options, registries, access, documents })
     return { api, registries, challenge: (failure: Parameters<typeof challengeOf>[1]) => challengeOf(access, failure) }
   }
-  let current = await make(options)
+  let current = make(options)
   return {
     serve(request, response) {
       const { api, challenge } = current
-      if (admit(request, response, challenge)) api.routing(request, response)
+      if (admit(request, response, challenge)) api(request, response)
     },
     listeningAt: (at) => void (url = at),
-    replace: async (content) => void (current = await make(content)),
+    replace: (content) => void (current = make(content)),
     readiness: (isDraining) => readinessOf(current.registries, isDraining),
-    close: () => current.api.close(),
   }
 }
 

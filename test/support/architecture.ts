@@ -102,7 +102,6 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
   'lru-cache': ['cache'],
   'prom-client': ['report'],
   ioredis: ['storage'],
-  fastify: ['registry'],
   '@modelcontextprotocol/server': [],
 }
 

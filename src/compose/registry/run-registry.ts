@@ -77,7 +77,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   const install = async (changed: LoadedRegistry): Promise<void> => {
     const before = content
     const next = await openContent(changed, deps, before)
-    await server.replace(next)
+    server.replace(next)
     content = next
     await closeContent(before, next)
     for (const name of before.registries.keys())

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { type DescribedAnswer, failureResponses, metadataAnswer } from './api-schema.ts'
+import { ENDPOINTS, type Endpoint } from './endpoints.ts'
+import { apiSchemas } from './server-json.ts'
+
+const REF = '#/components/schemas/'
+
+const options = {
+  target: 'draft-2020-12',
+  // Bodies are documented as they are sent. Parameters arrive as strings: `io: 'input'` would describe the preprocessing.
+  io: 'output',
+  unrepresentable: 'any',
+} as const
+
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, { readonly description?: string }>>
+  readonly required?: readonly string[]
+}
+
+/** The parameters of an object schema, each with its own description. */
+function parameters(schema: z.ZodObject, where: 'query' | 'path'): object[] {
+  const { properties = {} } = z.toJSONSchema(schema, options) as JsonSchema
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
+    in: where,
+    name,
+    required: where === 'path',
+    ...(description === undefined ? {} : { description }),
+    schema: property,
+  }))
+}
+
+const response = ({ description, schema }: DescribedAnswer): object => ({
+  description,
+  content: { 'application/json': { schema: reference(schema) } },
+})
+
+/** A reference to a schema with an id, otherwise the schema itself. */
+function reference(schema: z.ZodType): object {
+  const id = apiSchemas.get(schema)?.id
+  if (id !== undefined) return { $ref: `${REF}${id}` }
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, options)
+  return rest
+}
+
+function operation({ summary, params, query, answer }: Endpoint, isProtected: boolean): object {
+  const failures = Object.entries(failureResponses(isProtected))
+  return {
+    summary,
+    tags: ['servers'],
+    parameters: [...parameters(query, 'query'), ...parameters(params, 'path')],
+    ...(isProtected ? { security: [{ bearer: [] }] } : {}),
+    responses: Object.fromEntries([['200', response(answer)], ...failures.map(([code, of]) => [code, response(of)])]),
+  }
+}
+
+function components(isProtected: boolean): object {
+  const { schemas } = z.toJSONSchema(apiSchemas, { ...options, uri: (id) => `${REF}${id}` })
+  const named = Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema])
+  return {
+    ...(isProtected ? { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } } : {}),
+    schemas: Object.fromEntries(named),
+  }
+}
+
+/** The OpenAPI 3.1 document of the registry API, as JSON. `version` is that of this program. */
+export function openApiDocument(version: string, isProtected: boolean): string {
+  const api = ENDPOINTS.map((endpoint) => [
+    `/registry/{name}/v0.1/servers${endpoint.path}`.replaceAll(/:(\w+)/g, '{$1}'),
+    { get: operation(endpoint, isProtected) },
+  ])
+  const discovery = {
+    summary: 'OAuth discovery: which authorization servers issue tokens for this registry.',
+    tags: ['discovery'],
+    responses: { 200: response(metadataAnswer) },
+  }
+  return JSON.stringify({
+    openapi: '3.1.0',
+    info: {
+      title: 'MCP registry',
+      description: 'Lists MCP servers, as the published MCP registry API v0.1 does.',
+      version,
+    },
+    components: components(isProtected),
+    paths: { ...Object.fromEntries(api), '/.well-known/oauth-protected-resource': { get: discovery } },
+  })
+}
