@@ -131,8 +131,8 @@ export const KEPT_STATE: readonly Mutation[] = [
   {
     rule: 'pauses after failures grow',
     file: 'src/obtain/cloud-sts/identity/kept.ts',
-    find: 'pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)',
-    replace: '',
+    find: 'pauseMs(failure, ++failuresInARow)',
+    replace: 'pauseMs(failure, 1)',
     tests: ['test/obtain/cloud-sts/identity/kept.test.ts'],
   },
   {
@@ -158,9 +158,9 @@ export const KEPT_STATE: readonly Mutation[] = [
   },
   {
     rule: 'a profile takes no keys of a metadata service by itself',
-    file: 'src/obtain/cloud-sts/identity/ambient.ts',
-    find: "if (METADATA_SOURCES.has(fields['credential_source']))\n",
-    replace: "if (fields['credential_source'] === '')\n",
+    file: 'src/obtain/cloud-sts/identity/profile.ts',
+    find: "if (place === 'Ec2InstanceMetadata' || place === 'EcsContainer')\n",
+    replace: "if (place === '')\n",
     tests: ['test/obtain/cloud-sts/identity/ambient.test.ts'],
   },
   {

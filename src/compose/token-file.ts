@@ -1,5 +1,5 @@
 import { CredentialRefusal, type EndpointCredentials, Secret } from '../core/index.ts'
-import { FileError, readBounded } from '../files/index.ts'
+import { fileProblem, readBounded } from '../files/index.ts'
 
 const MAX_BYTES = 64 * 1024
 /** RFC 6750 §2.1, b64token. */
@@ -21,8 +21,7 @@ export function tokenInFile(file: string): EndpointCredentials {
     try {
       text = readBounded(file, MAX_BYTES).toString('utf8').trim()
     } catch (error) {
-      const why = error instanceof FileError ? error.problem.replaceAll('_', ' ') : 'unreadable'
-      throw new CredentialRefusal('missing_token', `The file ${file} with the access token is ${why}.`)
+      throw new CredentialRefusal('missing_token', `The file ${file} with the access token is ${fileProblem(error)}.`)
     }
     const token = text.replace(/^bearer +/i, '')
     if (!TOKEN.test(token)) throw new CredentialRefusal('missing_token', `The file ${file} holds no access token.`)

@@ -20,6 +20,10 @@ const isMissing = (error: unknown) =>
 /** The error of the system in our own word. */
 export const problemOf = (error: unknown) => new FileError(isMissing(error) ? 'missing' : 'unreadable', error)
 
+/** What is wrong with a file, as words of a sentence: "is missing", "is too large". */
+export const fileProblem = (error: unknown): string =>
+  error instanceof FileError ? error.problem.replaceAll('_', ' ') : 'unreadable'
+
 /** Whether a path without links lies in a directory without links. */
 export const isBelow = (real: string, root: string): boolean => real.startsWith(root.endsWith(sep) ? root : root + sep)
 

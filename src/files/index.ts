@@ -1,4 +1,4 @@
-export { readBounded, FileError, type FileProblem } from './bounded-read.ts'
+export { readBounded, FileError, fileProblem, type FileProblem } from './bounded-read.ts'
 export { readBoundedAsync } from './bounded-read-async.ts'
 export { watchDirectory, watchLargeFile, type WatchDirectoryOptions, type WatchedDirectory } from './directory.ts'
 export { openWatchedFile, type WatchedFile, type WatchedFileOptions } from './watched-file.ts'

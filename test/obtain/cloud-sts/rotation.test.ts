@@ -89,3 +89,32 @@ describe('the identity of the process changes under load', () => {
     },
   )
 })
+
+const ROLE = 'arn:aws:iam::123456789012:role/reader'
+test.each([
+  ['the process', { source: AMBIENT, fallbackRoleArn: ROLE }],
+  ['a hub', { source: { type: 'role', through: { roleArn: ROLE, source: AMBIENT } }, fallbackRoleArn: ROLE } as const],
+])('after a long outage of the metadata service roles of %s are served within 2 s', async (_name, spec) => {
+  const { source, clock } = start(spec)
+  metadata.fault = 'broken'
+  const isServed = (sub: string) =>
+    Promise.resolve()
+      .then(() => source.obtain(callerOf({ sub })))
+      .then(
+        () => true,
+        () => false,
+      )
+  for (let second = 0; second < 120; second++) {
+    for (const sub of ['ada', 'eve']) expect(await isServed(sub)).toBe(false)
+    clock.nowMs += 1_000
+  }
+  metadata.fault = 'none'
+  const waited = { ada: 0, eve: 0 }
+  for (const sub of ['ada', 'eve'] as const) {
+    while (!(await isServed(sub))) {
+      clock.nowMs += 100
+      waited[sub] += 100
+    }
+  }
+  expect(Math.max(waited.ada, waited.eve)).toBeLessThanOrEqual(2_000)
+})

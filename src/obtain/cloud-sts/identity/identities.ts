@@ -74,14 +74,18 @@ function openAmbient(spec: IdentitySpec, place: AmbientSpec, deps: IdentityDeps)
     // What keeps the identity knows when to ask again.
     breaker: false,
   })
-  const ambient = createAmbient(place, { env: deps.env, assumers, metadata })
+  const sso = deps.outbound({ name: 'aws-sso', deadlineMs: STS_DEADLINE_MS, maxBytes: MOST_STS_BYTES, breaker: false })
+  const ambient = createAmbient(place, { env: deps.env, assumers, metadata, sso })
   const kept = createKeptIdentity(() => ambient.fetch(), {
     ...deps,
     name: 'the identity of the process',
     metrics: createHopMetrics(deps.metrics, 'process'),
   })
   const who = (keys: KeysOnly) => callerIdentity({ region, endpoint, outbound }, keys, deps.clock.now())
-  const close = async () => void (await Promise.all([outbound.close(), metadata.close()]))
+  const close = async () => {
+    kept.close()
+    await Promise.all([outbound.close(), metadata.close(), sso.close()])
+  }
   return { ...kept, ambient, from: undefined, who, close }
 }
 
@@ -103,5 +107,9 @@ function openHop(
     name: roleArn,
     metrics: createHopMetrics(deps.metrics, 'hub'),
   })
-  return { ...kept, ambient: from.ambient, from, who: from.who, close: () => outbound.close() }
+  const close = async () => {
+    kept.close()
+    await outbound.close()
+  }
+  return { ...kept, ambient: from.ambient, from, who: from.who, close }
 }

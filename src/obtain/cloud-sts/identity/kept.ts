@@ -1,13 +1,17 @@
 import { asFailure, Failure, isDuring, type Clock, type Log, type Pause } from '../../../core/index.ts'
-import type { HopMetrics } from './hop-metrics.ts'
+import { pauseMs } from '../../../cache/index.ts'
 import { createRejections } from '../../rejections.ts'
+import type { HopMetrics } from './hop-metrics.ts'
 import type { AwsIdentity, AwsKeys } from './keys.ts'
 
-/** Keys are renewed this long before their end, or at half of a shorter life. */
+/** Keys are renewed this long before they expire, or at half of a shorter life. */
 const AHEAD_MS = 5 * 60_000
-/** Nobody asks again so soon after a failure; doubled with each that follows, up to the longest. */
-const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 30_000
+/** The pause after a failure that says nothing about its own. */
+const USUAL_PAUSE_MS = 1_000
+/** Probes go on for this long after the last request that got nothing. */
+const PROBED_MS = 60_000
+/** A failure that stays the same is logged this often. */
+const LOGGED_MS = 30_000
 
 export interface KeptDeps {
   readonly clock: Clock
@@ -17,46 +21,66 @@ export interface KeptDeps {
   readonly metrics: HopMetrics
 }
 
+/** An identity that probes for its keys after a failure, until it is closed. */
+export interface KeptIdentity extends AwsIdentity {
+  close(): void
+}
+
 /**
- * Keeps the keys that `fetch` gives: asked ahead of their end, once for all who wait, and never again while a failure is
- * fresh. While nothing new is to be had the last ones are good until their end; after it `current` throws the failure.
+ * Keeps the keys that `fetch` returns: renewed before they expire, one fetch for all who wait, none during the pause after
+ * a failure. After a failure that requests have met, probes renew them in the background: an outage that ends is noticed
+ * within 2 s. While no new keys come the last ones are used until they expire; then `current` throws the failure.
  */
 export function createKeptIdentity(
   fetch: () => Promise<AwsKeys>,
   { clock, log, name, metrics }: KeptDeps,
-): AwsIdentity {
+): KeptIdentity {
   let keys: AwsKeys | undefined
   let obtainedAtMs = -Infinity
   let refreshAtMs = Infinity
   let flight: Promise<AwsKeys> | undefined
   let failure: Failure | undefined
+  let failuresInARow = 0
   let pause: Pause | undefined
-  let pauseMs = FIRST_PAUSE_MS
+  let logged: (Pause & { readonly detail: string | undefined }) | undefined
+  /** Until when requests count as waiting for keys. */
+  let wanted: Pause | undefined
+  let probe: NodeJS.Timeout | undefined
+  let isClosed = false
   const rejections = createRejections(clock)
 
   const take = (fetched: AwsKeys): AwsKeys => {
     const nowMs = clock.now()
     if (!(fetched.expiresAtMs > nowMs))
-      throw new Failure('aws_identity_unavailable', { detail: `${name} gave credentials that are over already` })
+      throw new Failure('aws_identity_unavailable', { detail: `${name}: its credentials have expired already` })
     keys = fetched
     obtainedAtMs = nowMs
     metrics.show(fetched, nowMs)
-    // What has no end may be other keys by then: files are written anew.
+    // Keys that do not expire may be replaced in their file.
     refreshAtMs = Number.isFinite(fetched.expiresAtMs)
       ? fetched.expiresAtMs - Math.min(AHEAD_MS, (fetched.expiresAtMs - nowMs) / 2)
       : nowMs + AHEAD_MS
+    if (failure !== undefined) log.info({ identity: name }, 'AWS credentials obtained again')
     failure = undefined
+    failuresInARow = 0
     pause = undefined
-    pauseMs = FIRST_PAUSE_MS
+    logged = undefined
+    wanted = undefined
+    clearTimeout(probe)
     return fetched
   }
   const fail = (error: unknown): never => {
     failure = asFailure(error)
     const sinceMs = clock.now()
-    pause = { sinceMs, untilMs: sinceMs + pauseMs }
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
-    log.warn({ identity: name, reason: failure.code, detail: failure.detail }, 'no new AWS credentials')
-    throw failure
+    const forMs = pauseMs(failure, ++failuresInARow) ?? USUAL_PAUSE_MS
+    pause = { sinceMs, untilMs: sinceMs + forMs }
+    if (!isDuring(logged, sinceMs) || logged.detail !== failure.detail) {
+      logged = { sinceMs, untilMs: sinceMs + LOGGED_MS, detail: failure.detail }
+      log.warn({ identity: name, reason: failure.code, detail: failure.detail }, 'no new AWS credentials')
+    }
+    clearTimeout(probe)
+    if (!isClosed && isDuring(wanted, sinceMs)) probe = setTimeout(renewSilently, forMs).unref()
+    throw again(failure, forMs)
   }
   const renew = (): Promise<AwsKeys> => {
     flight ??= metrics
@@ -65,15 +89,17 @@ export function createKeptIdentity(
       .finally(() => (flight = undefined))
     return flight
   }
+  /** A failure is logged. */
+  const renewSilently = (): void => void renew().catch(() => undefined)
 
   return {
     current() {
       const nowMs = clock.now()
       if (keys !== undefined && nowMs < keys.expiresAtMs) {
-        // A failure is logged, and these are still good.
-        if (nowMs >= refreshAtMs && !isDuring(pause, nowMs) && flight === undefined) renew().catch(() => undefined)
+        if (nowMs >= refreshAtMs && !isDuring(pause, nowMs) && flight === undefined) renewSilently()
         return keys
       }
+      wanted = { sinceMs: nowMs, untilMs: nowMs + PROBED_MS }
       if (flight === undefined && failure !== undefined && isDuring(pause, nowMs))
         throw again(failure, pause.untilMs - nowMs)
       return renew()
@@ -88,9 +114,18 @@ export function createKeptIdentity(
       if (isFirst) rejections.renewed()
       return true
     },
+    close() {
+      isClosed = true
+      clearTimeout(probe)
+    },
   }
 }
 
-/** A failure that is remembered, with the time until somebody looks again. */
-const again = ({ code, detail }: Failure, inMs: number): Failure =>
-  new Failure(code, { ...(detail === undefined ? {} : { detail }), retryAfterSeconds: Math.ceil(inMs / 1000) })
+/** A cached failure, with the time until the next fetch: nothing that waits for the keys pauses for longer. */
+const again = ({ code, detail, cause }: Failure, inMs: number): Failure =>
+  new Failure(code, {
+    ...(detail === undefined ? {} : { detail }),
+    cause,
+    retryAfterSeconds: Math.ceil(inMs / 1000),
+    refusedForMs: inMs,
+  })

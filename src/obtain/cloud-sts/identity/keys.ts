@@ -38,3 +38,26 @@ export interface AwsIdentity {
    */
   reject(refused: AwsKeys, caller: string | undefined): Promise<boolean>
 }
+
+/** Keys as a credential source gives them, in the words of the AWS SDKs. */
+export interface FoundKeys {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+  readonly expiration?: Date
+}
+
+/** A credential source that gives no keys. The message names files, variables, profiles and fields, and no secret. */
+export class CredentialSourceError extends Error {
+  override readonly name = 'CredentialSourceError'
+  /** The chain ends here: the source is configured, and the next one may be another identity. */
+  readonly isFinal: boolean
+
+  constructor(
+    message: string,
+    { isFinal = false, cause }: { readonly isFinal?: boolean; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause })
+    this.isFinal = isFinal
+  }
+}

@@ -1,24 +1,17 @@
 import type { AssumeRoleCommandInput, AssumeRoleWithWebIdentityCommandInput, Credentials } from '@aws-sdk/client-sts'
 import { createStsClient, keysOfSession, loadSts, type StsClientOptions } from '../sts-client.ts'
 import { stsFailure } from '../sts-failure.ts'
+import type { FoundKeys } from './keys.ts'
 
-/** What the SDK's providers call keys. */
-interface SdkKeys {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken?: string
-  readonly expiration?: Date
-}
-
-/** STS as the SDK's providers ask it, over our own connections. */
+/** Roles of the process itself. */
 export interface RoleAssumers {
-  readonly withWebIdentity: (input: AssumeRoleWithWebIdentityCommandInput) => Promise<SdkKeys>
-  readonly withKeys: (keys: SdkKeys, input: AssumeRoleCommandInput) => Promise<SdkKeys>
+  readonly withWebIdentity: (input: AssumeRoleWithWebIdentityCommandInput) => Promise<FoundKeys>
+  readonly withKeys: (keys: FoundKeys, input: AssumeRoleCommandInput) => Promise<FoundKeys>
 }
 
 /** Both throw `Failure`: who is refused here is the process and no caller. */
 export function createRoleAssumers(options: Omit<StsClientOptions, 'keys'>, now: () => number): RoleAssumers {
-  const fetched = async (answer: Promise<{ Credentials?: Credentials | undefined }>): Promise<SdkKeys> => {
+  const fetched = async (answer: Promise<{ Credentials?: Credentials | undefined }>): Promise<FoundKeys> => {
     try {
       const { accessKeyId, secretAccessKey, sessionToken, expiresAtMs } = keysOfSession(
         (await answer).Credentials,

@@ -1,7 +1,11 @@
 import { fromNodeProviderChain } from '@aws-sdk/credential-providers'
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import path from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { Failure } from '../../../../src/core/index.ts'
 import { createOutbound } from '../../../../src/net/index.ts'
 import { createAmbient } from '../../../../src/obtain/cloud-sts/identity/ambient.ts'
 import { MOST_METADATA_BYTES, NEXT_DOOR_MS } from '../../../../src/obtain/cloud-sts/identity/metadata.ts'
@@ -9,7 +13,7 @@ import { createRoleAssumers } from '../../../../src/obtain/cloud-sts/identity/ro
 import type { AmbientSpec } from '../../../../src/resources/index.ts'
 import { countingMetrics } from '../support/deps.ts'
 import { errorXml } from '../support/sts-double.ts'
-import { FROM, type Rig, startRig } from './rig.ts'
+import { END_MS, FROM, type Rig, startRig } from './rig.ts'
 
 let rig: Rig
 let answer: Rig['sts']['answer']
@@ -33,7 +37,8 @@ function ambient(spec: AmbientSpec, env: Readonly<Record<string, string>>) {
   const assumers = createRoleAssumers({ region: 'eu-central-1', endpoint: rig.sts.url, outbound }, clock.now)
   const limits = { deadlineMs: NEXT_DOOR_MS, maxBytes: MOST_METADATA_BYTES }
   const metadata = createOutbound({ name: 'metadata', clock, metrics, breaker: false, isNextDoor: true, ...limits })
-  return createAmbient(spec, { env, assumers, metadata })
+  const sso = createOutbound({ name: 'sso', clock, metrics, breaker: false })
+  return createAmbient(spec, { env, assumers, metadata, sso })
 }
 const keyOf = (spec: AmbientSpec, env: Readonly<Record<string, string>>) =>
   ambient(spec, env)
@@ -123,7 +128,7 @@ describe('an identity of the process', () => {
     rig.environment(gone)
     await expect(keyOf({ chain: ['webIdentityFile', 'instance'] }, gone)).rejects.toMatchObject({
       code: 'aws_identity_unavailable',
-      detail: expect.stringMatching(/ENOENT/),
+      detail: `webIdentityFile: its token file "${rig.file('nothing')}" (AWS_WEB_IDENTITY_TOKEN_FILE) is missing`,
     })
     expect(rig.metadata.asked.filter((line) => line.includes('meta-data'))).toEqual([])
   })
@@ -136,12 +141,124 @@ describe('an identity of the process', () => {
     await expect(one.fetch()).rejects.toMatchObject({ detail: expect.stringMatching(/^instance: /) })
   })
 
-  test.each(['sso', 'session', 'over-sso'])('the profile %s, which needs a browser, is none', async (profile) => {
-    await expect(keyOf({ chain: ['profile'], profile }, rig.environment({}))).rejects.toMatchObject({
+  test.each(['sso', 'session', 'over-sso'])('the profile %s needs a login in the browser', async (profile) => {
+    const env = rig.environment({ HOME: rig.directory })
+    await expect(keyOf({ chain: ['profile'], profile }, env)).rejects.toMatchObject({
       code: 'aws_identity_unavailable',
-      detail: expect.stringMatching(/needs a login in the browser/),
+      detail: expect.stringMatching(/aws configure export-credentials --profile \w+ --format env/),
     })
   })
+
+  test.each(['sso-current', 'over-sso-current'])(
+    'the profile %s uses the session that a login left',
+    async (profile) => {
+      const cache = path.join(rig.directory, '.aws/sso/cache')
+      await mkdir(cache, { recursive: true })
+      const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+      const session = createHash('sha1').update('here').digest('hex')
+      await writeFile(path.join(cache, `${session}.json`), JSON.stringify({ accessToken: 'of-sso', expiresAt }))
+      const shown: unknown[] = []
+      const portal = createServer(({ url, headers }, response) => {
+        shown.push([url, headers['x-amz-sso_bearer_token']])
+        const roleCredentials = { accessKeyId: FROM.sso, secretAccessKey: 's', sessionToken: 't', expiration: END_MS }
+        response.setHeader('content-type', 'application/json').end(JSON.stringify({ roleCredentials }))
+      })
+      await new Promise<void>((resolve) => portal.listen(0, '127.0.0.1', resolve))
+      const { port } = portal.address() as AddressInfo
+      const env = rig.environment({ HOME: rig.directory, AWS_ENDPOINT_URL_SSO: `http://127.0.0.1:${port}` })
+      const isChained = profile.startsWith('over')
+      expect(await keyOf({ chain: ['profile'], profile }, env)).toBe(isChained ? FROM.assumed : FROM.sso)
+      expect(shown).toEqual([['/federation/credentials?role_name=dev&account_id=123456789012', 'of-sso']])
+      await new Promise((resolve) => portal.close(resolve))
+    },
+  )
+
+  const broken: readonly (readonly [profile: string, reason: RegExp])[] = [
+    ['nothing', /^profile: "nothing" of CONFIG and CREDENTIALS: is not there$/],
+    ['empty', /^profile: "empty" of CONFIG: has no credentials; expected one of /],
+    ['half', /^profile: "half" of CONFIG: has aws_access_key_id and no aws_secret_access_key$/],
+    ['over-half', /^profile: "half" of CONFIG, the source of "over-half": has aws_access_key_id and no /],
+    ['over-nothing', /^profile: "nothing" of CONFIG and CREDENTIALS, the source of "over-nothing": is not there$/],
+    ['role-alone', /^profile: "role-alone" of CONFIG: has role_arn; expected source_profile, /],
+    ['two-sources', /^profile: "two-sources" of CONFIG: has both source_profile and credential_source/],
+    ['circle', /^profile: "round" of CONFIG, the source of "circle": its source_profile "circle" is a cycle$/],
+    ['mfa', /^profile: "mfa" of CONFIG: needs a code of a multi-factor device \(mfa_serial\)/],
+    ['odd-source', /^profile: "odd-source" of CONFIG: its credential_source is "Somewhere"; expected /],
+    ['from-environment', /^profile: "from-environment" of CONFIG: expected AWS_ACCESS_KEY_ID and AWS_SECRET_/],
+    [
+      'no-token',
+      /^profile: "no-token" of CONFIG: its token file "\/nothing\/token" \(web_identity_token_file\) is missing$/,
+    ],
+    ['process-fails', /^profile: "process-fails" of CONFIG: its credential_process ended with code 3$/],
+    ['process-text', /^profile: "process-text" of CONFIG: its credential_process printed no JSON object$/],
+    ['process-floods', /^profile: "process-floods" of CONFIG: its credential_process printed more than 65536 bytes$/],
+    ['sso-no-session', /^profile: "sso-no-session" of CONFIG: its sso_session "gone" is not there$/],
+    ['sso-half', /^profile: "sso-half" of CONFIG: has SSO and no sso_account_id$/],
+  ]
+  describe.each(['configuration', 'AWS_PROFILE', 'AWS_PROFILE without a chain'] as const)('a profile of %s', (by) => {
+    test.each(broken)('%s ends the chain, with its file and the step that fails', async (profile, reason) => {
+      const chain = ['profile', 'instance'] as const
+      const env = rig.environment(by === 'configuration' ? {} : { AWS_PROFILE: profile })
+      const spec = by === 'configuration' ? { chain, profile } : by === 'AWS_PROFILE' ? { chain } : {}
+      const error: unknown = await keyOf(spec, env).catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ code: 'aws_identity_unavailable' })
+      const detail = error instanceof Failure ? (error.detail ?? '') : ''
+      expect(detail.replace(rig.file('config'), 'CONFIG').replace(rig.file('credentials'), 'CREDENTIALS')).toMatch(
+        reason,
+      )
+      expect(detail).not.toMatch(/secret-output/)
+      expect(rig.metadata.asked).toEqual([])
+    })
+  })
+
+  test('a refusal of STS names the profile', async () => {
+    rig.sts.answer = () => ({ status: 403, body: errorXml('AccessDenied') })
+    await expect(keyOf({ chain: ['profile'], profile: 'chained' }, rig.environment({}))).rejects.toMatchObject({
+      code: 'config_error',
+      detail: `profile: "chained" of ${rig.file('config')}: STS answered 403 AccessDenied`,
+    })
+  })
+
+  test('a default profile without credentials is passed over, a broken one is not', async () => {
+    const chain = ['profile', 'instance'] as const
+    expect(await keyOf({ chain }, rig.environment({}))).toBe(FROM.container)
+    await writeFile(rig.file('broken'), '[default]\naws_access_key_id = AKIAHALFHALFHALF0001\n')
+    rig.metadata.asked.length = 0
+    await expect(keyOf({ chain }, rig.environment({ AWS_CONFIG_FILE: rig.file('broken') }))).rejects.toMatchObject({
+      detail: `profile: "default" of ${rig.file('broken')}: has aws_access_key_id and no aws_secret_access_key`,
+    })
+    await expect(keyOf({ chain }, rig.environment({ AWS_CONFIG_FILE: rig.file('none') }))).rejects.toMatchObject({
+      detail: `profile: the AWS configuration file "${rig.file('none')}" (AWS_CONFIG_FILE) is missing`,
+    })
+    expect(rig.metadata.asked).toEqual([])
+  })
+
+  test('half of a pair of variables ends the chain', async () => {
+    const chain = ['environment', 'webIdentityFile', 'podIdentity', 'container', 'instance'] as const
+    const halves = {
+      AWS_ACCESS_KEY_ID: 'environment: AWS_ACCESS_KEY_ID is set; expected AWS_SECRET_ACCESS_KEY as well',
+      AWS_SECRET_ACCESS_KEY: 'environment: AWS_SECRET_ACCESS_KEY is set; expected AWS_ACCESS_KEY_ID as well',
+      AWS_WEB_IDENTITY_TOKEN_FILE: 'webIdentityFile: AWS_WEB_IDENTITY_TOKEN_FILE is set; expected AWS_ROLE_ARN as well',
+      AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: expect.stringMatching(
+        /^podIdentity: .*AWS_CONTAINER_CREDENTIALS_FULL_URI as/,
+      ),
+      AWS_CONTAINER_AUTHORIZATION_TOKEN: expect.stringMatching(/^container: .*AWS_CONTAINER_CREDENTIALS_FULL_URI as/),
+    }
+    for (const [name, detail] of Object.entries(halves)) {
+      await expect(keyOf({ chain }, rig.environment({ [name]: rig.file('token') }))).rejects.toMatchObject({ detail })
+    }
+    expect(rig.metadata.asked).toEqual([])
+  })
+
+  test('a credential_process gives keys, and one that hangs is killed with what it has started', async () => {
+    const env = rig.environment({})
+    expect(await keyOf({ chain: ['profile'], profile: 'process' }, env)).toBe(FROM.process)
+    await expect(keyOf({ chain: ['profile'], profile: 'process-hangs' }, env)).rejects.toMatchObject({
+      detail: expect.stringMatching(/"process-hangs" of .* its credential_process did not end in time and was killed$/),
+    })
+    const pid = Number(await readFile(rig.file('pid'), 'utf8'))
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(/ESRCH/), 5_000)
+  }, 30_000)
 
   test.each(['of-instance', 'of-container', 'over-instance'])(
     'the profile %s, whose keys are of a metadata service, is none: these have places of their own',
@@ -205,14 +322,25 @@ describe('the same as the chain of the AWS SDK', () => {
 
   test.each(rows)('%s', async (_name, one, two, three, four) => {
     const env = rig.environment({ ...one, ...two, ...three(), ...four() })
-    const sdk = await fromNodeProviderChain({ timeout: 1_000, maxRetries: 0, logger: QUIET })()
-      .then(({ accessKeyId }) => accessKeyId)
-      .catch(() => 'none')
+    // What is named and broken ends the chain here, as it does in botocore; the SDK for JavaScript takes the next source.
+    const isBroken = isNamedAndBroken(env)
+    const sdk = isBroken
+      ? 'none'
+      : await fromNodeProviderChain({ timeout: 1_000, maxRetries: 0, logger: QUIET })()
+          .then(({ accessKeyId }) => accessKeyId)
+          .catch(() => 'none')
     // A profile that is asked for by name goes before the variables.
     const first = env['AWS_PROFILE'] === undefined ? (['environment', 'profile'] as const) : (['profile'] as const)
     const ours = await keyOf({ chain: [...first, 'webIdentityFile', 'container', 'instance'] }, env).catch(() => 'none')
     expect(ours).toBe(sdk)
   })
+
+  function isNamedAndBroken(env: Env): boolean {
+    const { AWS_PROFILE: profile, AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = env
+    if (profile !== undefined) return profile === 'nobody' || profile === 'empty'
+    if (id !== undefined) return secret === undefined
+    return env['AWS_WEB_IDENTITY_TOKEN_FILE'] !== undefined && env['AWS_ROLE_ARN'] === undefined
+  }
 
   test('is asked in at least 60 environments', () => {
     expect(rows.length).toBeGreaterThanOrEqual(60)

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Failure, Secret } from '../../../../src/core/index.ts'
 import { createKeptIdentity } from '../../../../src/obtain/cloud-sts/identity/kept.ts'
 import type { AwsKeys } from '../../../../src/obtain/cloud-sts/identity/keys.ts'
@@ -15,6 +15,7 @@ beforeEach(() => {
   made = 0
   waiting = []
 })
+afterEach(() => vi.useRealTimers())
 
 const keysUntil = (expiresAtMs: number): AwsKeys => ({
   accessKeyId: `ASIAKEPTKEPTKEPT${String(++made).padStart(4, '0')}`,
@@ -135,7 +136,52 @@ describe('an identity that is kept', () => {
       nowMs += 30_000
     }
     expect(pauses[0]).toBe(1_000)
-    expect(Math.max(...pauses)).toBe(30_000)
+    expect(Math.max(...pauses)).toBe(2_000)
+  })
+
+  test('is probed for while requests want it, so that an outage that ends is noticed within 2 s', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const pass = async (ms: number) => {
+      nowMs += ms
+      await vi.advanceTimersByTimeAsync(ms)
+    }
+    const { identity, lines } = kept()
+    const asked = identity.current()
+    waiting.shift()?.reject(unavailable())
+    await expect(asked).rejects.toMatchObject({ retryAfterSeconds: 1, refusedForMs: 1_000 })
+    await pass(1_000)
+    for (let second = 0; second < 40; second += 2) {
+      expect(waiting).toHaveLength(1)
+      waiting.shift()?.reject(unavailable())
+      await pass(2_000)
+    }
+    expect(lines.map((line) => JSON.stringify(line)).filter((line) => line.includes('instance: gone'))).toHaveLength(2)
+    expect(waiting).toHaveLength(1)
+    const keys = keysUntil(nowMs + HOUR)
+    waiting.shift()?.resolve(keys)
+    await pass(0)
+    expect(identity.current()).toBe(keys)
+    expect(waiting).toHaveLength(0)
+  })
+
+  test('is no longer probed for a minute after the last request, and when it is closed', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const { identity } = kept()
+    const asked = identity.current()
+    waiting.shift()?.reject(unavailable())
+    await expect(asked).rejects.toThrow(/gone/)
+    for (let second = 0; second < 70; second++) {
+      nowMs += 1_000
+      await vi.advanceTimersByTimeAsync(1_000)
+      waiting.shift()?.reject(unavailable())
+    }
+    expect(vi.getTimerCount()).toBe(0)
+    const last = identity.current()
+    waiting.shift()?.reject(unavailable())
+    await expect(last).rejects.toThrow(/gone/)
+    expect(vi.getTimerCount()).toBe(1)
+    identity.close()
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   test('that is over when it comes is none', async () => {

@@ -46,14 +46,19 @@ const well =
   }
 
 /** The identity as a config has it, through the options that it is really asked with. */
-function identity(place: AmbientName, values: Readonly<Record<string, string>>, httpProxy?: string) {
+async function identity(place: AmbientName, values: Readonly<Record<string, string>>, httpProxy?: string) {
   const env = rig.environment(values)
   const { deps, clock } = depsOf(rig.sts.url)
   const through = httpProxy === undefined ? {} : { egressProxy: { httpProxy } }
   const outbound: typeof deps.outbound = (options) => createOutbound({ ...options, clock, ...through })
-  const ports = { ...deps, env, outbound, identities: createIdentityPool().hold() }
+  const identities = createIdentityPool().hold()
+  const ports = { ...deps, env, outbound, identities }
   const spec = { region: 'eu-central-1' }
-  return identityFor(spec, { type: 'ambient', chain: [place] }, ports).current()
+  try {
+    return await identityFor(spec, { type: 'ambient', chain: [place] }, ports).current()
+  } finally {
+    await identities.release()
+  }
 }
 const places = ['container', 'podIdentity', 'instance'] as const
 const at = (place: AmbientName, base: string): Readonly<Record<string, string>> =>
@@ -179,7 +184,7 @@ describe('the endpoint of a container', () => {
   })
 
   test.each([
-    ['is too large', 'x'.repeat(64 * 1024 + 1), /its token can't be read \(too_large\)/],
+    ['is too large', 'x'.repeat(64 * 1024 + 1), /its token file .* is too large$/],
     ['would be two headers', 'a\r\nx-evil: 1', /unreachable/],
   ])('a token that %s is not shown', async (_text, token, detail) => {
     await writeFile(rig.file('bad-token'), token)

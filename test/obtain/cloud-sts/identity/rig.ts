@@ -12,6 +12,8 @@ export const FROM = {
   container: 'ASIACONTAINER0000001',
   profile: 'AKIAPROFILE000000001',
   assumed: 'ASIAASSUMEDROLE00001',
+  process: 'AKIAPROCESS000000001',
+  sso: 'ASIASSOSSOSSOSSO0001',
 } as const
 export const CONTAINER_TOKEN = 'the-token-of-the-pod'
 export const END_MS = Date.UTC(2039, 0, 1)
@@ -47,6 +49,63 @@ role_arn = arn:aws:iam::123456789012:role/of-profile
 source_profile = of-instance
 [profile empty]
 region = eu-central-1
+[profile half]
+aws_access_key_id = AKIAHALFHALFHALF0001
+[profile over-half]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+source_profile = half
+[profile over-nothing]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+source_profile = nothing
+[profile role-alone]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+[profile two-sources]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+source_profile = static
+credential_source = Environment
+[profile circle]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+source_profile = round
+[profile round]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+source_profile = circle
+[profile mfa]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+source_profile = static
+mfa_serial = arn:aws:iam::123456789012:mfa/ada
+[profile odd-source]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+credential_source = Somewhere
+[profile no-token]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+web_identity_token_file = /nothing/token
+[profile process]
+credential_process = echo '{"Version":1,"AccessKeyId":"${FROM.process}","SecretAccessKey":"s"}'
+[profile process-fails]
+credential_process = echo secret-output; exit 3
+[profile process-text]
+credential_process = echo secret-output
+[profile process-floods]
+credential_process = yes secret-output
+[profile process-hangs]
+credential_process = sh -c 'echo $$ > PIDFILE; sleep 600'; true
+[profile sso-current]
+sso_session = here
+sso_account_id = 123456789012
+sso_role_name = dev
+[profile over-sso-current]
+role_arn = arn:aws:iam::123456789012:role/of-profile
+source_profile = sso-current
+[profile sso-no-session]
+sso_session = gone
+sso_account_id = 123456789012
+sso_role_name = dev
+[profile sso-half]
+sso_session = here
+sso_role_name = dev
+[sso-session here]
+sso_start_url = https://example.awsapps.com/start
+sso_region = eu-central-1
 `
 const CREDENTIALS = `
 [static]
@@ -71,7 +130,7 @@ export async function startRig(): Promise<Rig> {
   await writeFile(file('token'), 'header.payload.signature')
   await writeFile(file('pod-token'), CONTAINER_TOKEN)
   await writeFile(file('wrong-token'), 'another')
-  await writeFile(file('config'), CONFIG.replace('TOKENFILE', file('token')))
+  await writeFile(file('config'), CONFIG.replace('TOKENFILE', file('token')).replace('PIDFILE', file('pid')))
   await writeFile(file('credentials'), CREDENTIALS)
   const sts = await startStsDouble()
   sts.answer = (form) => {
