@@ -260,8 +260,8 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   {
     rule: 'an ID token is over when its end and the tolerance are reached',
     file: 'src/upstreams/id-token.ts',
-    find: 'exp + toleranceSeconds <= now',
-    replace: 'exp + toleranceSeconds < now',
+    find: 'exp + tolerance.expiredSeconds <= now',
+    replace: 'exp + tolerance.expiredSeconds < now',
     tests: ['test/upstreams/failures.test.ts'],
   },
 ]

@@ -38,14 +38,14 @@ export function accept(evidence: Evidence, nowMs: number): Accepted {
     provider: provider.name,
     issuer: typeof iss === 'string' ? iss : provider.issuer,
     subject: typeof sub === 'string' ? sub : '',
-    identity: callerIdentity(claims, tokenDigest),
+    identity: callerIdentity(claims, tokenDigest, isIntrospected),
     claims,
     expiresAtMs,
     tokenDigest,
     format,
   })
   const keptMs = nowMs + (isIntrospected ? INTROSPECTED_KEPT_MS : JWT_KEPT_MS)
-  const endMs = expiresAtMs === undefined ? keptMs : expiresAtMs + provider.jwtRules.toleranceSeconds * 1000
+  const endMs = expiresAtMs === undefined ? keptMs : expiresAtMs + provider.jwtRules.tolerance.expiredSeconds * 1000
   return {
     kind: 'accepted',
     caller,

@@ -1,13 +1,20 @@
 import { hash } from 'node:crypto'
 import { hashKey } from '../cache/index.ts'
-import { ANONYMOUS, type AuthenticatedCaller, type Caller, Failure } from '../core/index.ts'
+import {
+  ANONYMOUS,
+  type AuthenticatedCaller,
+  type Caller,
+  Failure,
+  type IdentityBasis,
+  identityBasis,
+} from '../core/index.ts'
 import { checkTokenInTarget, parseBearer } from '../http/index.ts'
 import type { AuthSection, OAuthSection } from '../resources/index.ts'
 import { withCompared } from './compared.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import { createProvider } from './provider.ts'
 import { createResults } from './results.ts'
-import { shapeOf } from '../oauth/index.ts'
+import { clockTolerance, shapeOf } from '../oauth/index.ts'
 import { refused, type Verdict } from './verdict.ts'
 import { createVerifyInProcess, type InProcessProvider } from './verify-in-process.ts'
 import { createVerifyJwt } from './verify-jwt.ts'
@@ -38,6 +45,12 @@ export interface Authenticator {
 }
 
 const RENEW_EVERY_MS = 30_000
+/** What identifies a caller whose token has no `sub`, for the log. */
+const BASES: Readonly<Record<Exclude<IdentityBasis, 'sub'>, string>> = {
+  username: 'client_id and username',
+  sid: 'client_id and sid',
+  token: 'the token alone: a new token is a new caller',
+}
 /** Cold tokens that are looked into at the same time; each may wait seconds for its provider. */
 const MAX_IN_FLIGHT = 4096
 
@@ -81,9 +94,9 @@ function createOAuthAuthenticator(
   inProcess: readonly InProcessProvider[],
 ): Authenticator {
   const { clock, metrics } = deps
-  const { toleranceSeconds } = oauth
-  const providers = oauth.providers.map((settings) => createProvider(settings, toleranceSeconds, deps))
-  const own = inProcess.length === 0 ? undefined : createVerifyInProcess(inProcess, { toleranceSeconds, clock })
+  const tolerance = clockTolerance(oauth.toleranceSeconds)
+  const providers = oauth.providers.map((settings) => createProvider(settings, tolerance, deps))
+  const own = inProcess.length === 0 ? undefined : createVerifyInProcess(inProcess, { tolerance, clock })
   const verifyJwt = createVerifyJwt(providers, clock)
   const verifyOpaque = createVerifyOpaque(providers, clock)
   const results = createResults(clock, deps.rememberedBytes)
@@ -115,11 +128,20 @@ function createOAuthAuthenticator(
     return shape.kind === 'opaque' ? verifyOpaque(token, peer) : refused('the token is a JWT that is not well-formed')
   }
 
+  const warned = new Set<string>()
+  const warnWithoutSubject = ({ provider, identity }: AuthenticatedCaller): void => {
+    const basis = identityBasis(identity)
+    if (basis === 'sub' || warned.has(provider)) return
+    warned.add(provider)
+    deps.log.warn({ provider, identity: BASES[basis] }, 'tokens have no sub; sessions and caches use another identity')
+  }
+
   /** Remembers a verdict and turns it into what `authenticate` gives. */
   const conclude = (key: string, verdict: Verdict): AuthenticatedCaller => {
     results.remember(key, verdict)
     if (verdict.kind === 'accepted') {
       outcomes.with('accepted').add()
+      warnWithoutSubject(verdict.caller)
       return verdict.caller
     }
     outcomes.with(verdict.failure.code).add()

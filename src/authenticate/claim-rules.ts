@@ -1,4 +1,5 @@
 import type { ClaimValue, Claims } from '../core/index.ts'
+import type { ClockTolerance } from '../oauth/index.ts'
 
 /** The rule that a token breaks; for the log, and for telling an expired token from a wrong one. */
 export type BrokenRule =
@@ -7,6 +8,7 @@ export type BrokenRule =
   | 'exp has passed'
   | 'nbf is not a number'
   | 'nbf is still to come'
+  | 'iat is still to come'
   | 'aud is missing'
   | 'aud is not the audience of this provider'
   | 'iss is not the issuer of this provider'
@@ -16,9 +18,11 @@ export type BrokenRule =
 export interface ClaimRules {
   readonly issuer: string
   readonly audience: string
+  /** The claim that names the audience; `aud` unless the provider's tokens have none. */
+  readonly audienceClaim: string
   /** The only `sub` that is accepted; undefined for any. */
   readonly subject?: string | undefined
-  readonly toleranceSeconds: number
+  readonly tolerance: ClockTolerance
   /** Introspection answers may lack what the provider judged itself (decisions §2.3). */
   readonly isIntrospected: boolean
   /** False only where the provider says `introspection.requireAudience: false`: then `aud` is not looked at. */
@@ -38,9 +42,10 @@ const isString = (value: ClaimValue): value is string => typeof value === 'strin
  * is where a token ends, so a token is over when the clock, minus the tolerance, has reached it; `nbf` is where it begins.
  */
 export function brokenRule(claims: Claims, rules: ClaimRules, nowMs: number): BrokenRule | undefined {
-  const { iss, aud, sub } = claims
+  const { iss, sub } = claims
   if (iss === undefined ? !rules.isIntrospected : iss !== rules.issuer) return 'iss is not the issuer of this provider'
   if (rules.requireAudience) {
+    const aud = claims[rules.audienceClaim]
     if (aud === undefined) return 'aud is missing'
     if (!namesAudience(aud, rules.audience)) return 'aud is not the audience of this provider'
   }
@@ -50,16 +55,16 @@ export function brokenRule(claims: Claims, rules: ClaimRules, nowMs: number): Br
 }
 
 function brokenTime(claims: Claims, rules: ClaimRules, nowMs: number): BrokenRule | undefined {
-  const { exp, nbf } = claims
-  const toleranceMs = rules.toleranceSeconds * 1000
+  const { exp, nbf, iat } = claims
+  const latest = nowMs / 1000 + rules.tolerance.earlySeconds
   if (exp === undefined && !rules.isIntrospected) return 'exp is missing'
   if (exp !== undefined) {
     if (typeof exp !== 'number') return 'exp is not a number'
-    if (nowMs - toleranceMs >= exp * 1000) return 'exp has passed'
+    if (nowMs / 1000 - rules.tolerance.expiredSeconds >= exp) return 'exp has passed'
   }
   if (nbf !== undefined) {
     if (typeof nbf !== 'number') return 'nbf is not a number'
-    if (nowMs + toleranceMs < nbf * 1000) return 'nbf is still to come'
+    if (latest < nbf) return 'nbf is still to come'
   }
-  return undefined
+  return typeof iat === 'number' && latest < iat ? 'iat is still to come' : undefined
 }

@@ -20,33 +20,44 @@ export function withCompared(verdict: Verdict, jwt: UnverifiedJwt, providers: re
     ...(challenge === undefined ? {} : { challenge }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     cause,
-    compared: { came: cameIn(jwt), wanted: wantedBy(providers, jwt.payload['iss']) },
+    compared: compare(jwt, providers),
   })
   return { ...verdict, failure }
 }
 
-function cameIn({ header, payload }: UnverifiedJwt): Compared['came'] {
-  const { iss, aud, exp, nbf } = payload
+function compare({ header, payload }: UnverifiedJwt, providers: readonly Provider[]): Compared {
+  const own = providers.filter(({ issuer }) => issuer === payload['iss'])
+  const meant = own.length === 0 ? providers : own
+  const audienceClaims = [...new Set(meant.map(({ jwtRules }) => jwtRules.audienceClaim))]
+  const { exp, nbf, iat } = payload
   const { alg, kid, typ } = header
-  const all = { iss, aud, exp: timeOf(exp), nbf: timeOf(nbf), alg, kid, typ }
-  return Object.fromEntries(
-    Object.entries(all).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, shortText(typeof value === 'string' ? value : JSON.stringify(value))]],
+  const came: Readonly<Record<string, ClaimValue | undefined>> = {
+    iss: payload['iss'],
+    ...Object.fromEntries(audienceClaims.map((claim) => [claim, payload[claim]])),
+    exp: timeOf(exp),
+    nbf: timeOf(nbf),
+    iat: timeOf(iat),
+    alg,
+    kid,
+    typ,
+  }
+  const each = (texts: readonly string[]): string => shortText([...new Set(texts)].join(', '))
+  const audiencesIn = (claim: string) =>
+    meant.flatMap(({ jwtRules }) => (jwtRules.audienceClaim === claim ? [jwtRules.audience] : []))
+  return {
+    came: Object.fromEntries(
+      Object.entries(came).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, shortText(typeof value === 'string' ? value : JSON.stringify(value))]],
+      ),
     ),
-  )
+    wanted: {
+      iss: each(meant.map(({ issuer }) => issuer)),
+      ...Object.fromEntries(audienceClaims.map((claim) => [claim, each(audiencesIn(claim))])),
+      alg: each([...ALGORITHMS]),
+    },
+  }
 }
 
 /** Seconds since the epoch as people read them. */
 const timeOf = (value: ClaimValue | undefined): ClaimValue | undefined =>
   typeof value === 'number' && Math.abs(value) < 8.64e12 ? new Date(value * 1000).toISOString() : value
-
-function wantedBy(providers: readonly Provider[], iss: ClaimValue | undefined): Compared['wanted'] {
-  const own = providers.filter(({ issuer }) => issuer === iss)
-  const meant = own.length === 0 ? providers : own
-  const each = (texts: readonly string[]): string => shortText([...new Set(texts)].join(', '))
-  return {
-    iss: each(meant.map(({ issuer }) => issuer)),
-    aud: each(meant.map(({ jwtRules }) => jwtRules.audience)),
-    alg: each([...ALGORITHMS]),
-  }
-}

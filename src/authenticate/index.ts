@@ -8,6 +8,6 @@ export {
   type ProtectedResourceMetadata,
   type ResourceMetadataOptions,
 } from './resource-metadata.ts'
-export { createRouteAuthenticate, type RouteAuthenticateOptions } from './route-authenticate.ts'
+export { createRouteAuthenticate, refuseBoundToken, type RouteAuthenticateOptions } from './route-authenticate.ts'
 export { scopesOf } from './scopes.ts'
 export { unverifiedIn } from './unverified.ts'

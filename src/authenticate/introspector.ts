@@ -1,4 +1,4 @@
-import { type Claims, Failure, type OnBehalf } from '../core/index.ts'
+import { type Claims, type ClaimValue, Failure, type OnBehalf } from '../core/index.ts'
 import { type ProviderClient, jsonAnswer } from '../oauth/index.ts'
 
 /** What an introspection endpoint said (RFC 7662 §2.2). */
@@ -20,7 +20,7 @@ export function createIntrospect(url: string, client: ProviderClient): Introspec
     try {
       const form = { token, token_type_hint: 'access_token' }
       const response = await client.post(url, form, by)
-      const claims = jsonAnswer(response, 'introspection endpoint')
+      const claims = withoutNull(jsonAnswer(response, 'introspection endpoint'))
       const { active } = claims
       if (typeof active !== 'boolean')
         throw new Failure('identity_provider_error', { detail: 'active is not a boolean' })
@@ -30,6 +30,15 @@ export function createIntrospect(url: string, client: ProviderClient): Introspec
     }
   }
 }
+
+/** `null` in an answer means absent (decisions §2.7): some servers write all members that they know of. */
+const withoutNull = (answer: Claims): Claims =>
+  Object.freeze(
+    Object.assign(
+      Object.create(null) as Record<string, ClaimValue>,
+      Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== null)),
+    ),
+  )
 
 /** Seconds after which a client may come back when the provider did not say. */
 const COME_BACK_SECONDS = 5

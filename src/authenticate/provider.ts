@@ -2,6 +2,7 @@ import { asFailure } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { ClaimRules } from './claim-rules.ts'
 import {
+  type ClockTolerance,
   createKeyDiscovery,
   createKeyStore,
   createProviderClient,
@@ -35,7 +36,11 @@ const DEADLINE_MS = 5000
 const MAX_ANSWER_BYTES = 1024 * 1024
 
 /** Opens files and connections of one provider (decisions §2.6); nothing is fetched yet. */
-export function createProvider(settings: ProviderSettings, toleranceSeconds: number, deps: AuthenticateDeps): Provider {
+export function createProvider(
+  settings: ProviderSettings,
+  tolerance: ClockTolerance,
+  deps: AuthenticateDeps,
+): Provider {
   const { name, issuerUrl, audience, jwksUrl, introspectionUrl } = settings
   const files = openProviderFiles(settings, deps)
   const own = openIntrospectionClient(settings, files, deps)
@@ -82,7 +87,13 @@ export function createProvider(settings: ProviderSettings, toleranceSeconds: num
       }
     })
 
-  const rules = { issuer: issuerUrl, audience, subject: settings.subject, toleranceSeconds }
+  const rules = {
+    issuer: issuerUrl,
+    audience,
+    audienceClaim: settings.audienceClaim,
+    subject: settings.subject,
+    tolerance,
+  }
   return {
     name,
     issuer: issuerUrl,

@@ -3,9 +3,23 @@ import type { Authenticator } from './authenticator.ts'
 import { isPublicPath } from './public-paths.ts'
 import { createScopeCheck } from './scopes.ts'
 
+/**
+ * Refuses a token that is bound to a key (RFC 7800 `cnf`; DPoP, mutual TLS): the proxy checks no proof of possession, so
+ * that accepting it as a bearer token would undo the binding. Throws `invalid_token`.
+ */
+export function refuseBoundToken(caller: Caller): void {
+  if (caller.kind === 'authenticated' && caller.claims['cnf'] !== undefined)
+    throw new Failure('invalid_token', {
+      detail: 'sender-constrained tokens are not supported',
+      challenge: { error: 'invalid_token' },
+    })
+}
+
 export interface RouteAuthenticateOptions {
   /** Scopes that a caller's token must have, all of them. */
   readonly requiredScopes: readonly string[]
+  /** Whether tokens that are bound to a key of the client are accepted as bearer tokens. Default false. */
+  readonly allowBoundTokens?: boolean
   /** Paths of the request that are open. Default none; resources allow it on `unauthenticated` routes only. */
   readonly publicPaths?: readonly string[]
 }
@@ -15,7 +29,7 @@ export interface RouteAuthenticateOptions {
  * `config_error` at once when scopes are required of callers who have none because they are anonymous.
  */
 export function createRouteAuthenticate(authenticator: Authenticator, options: RouteAuthenticateOptions): Authenticate {
-  const { requiredScopes, publicPaths = [] } = options
+  const { requiredScopes, allowBoundTokens = false, publicPaths = [] } = options
   if (authenticator.mode === 'anonymous' && requiredScopes.length > 0)
     throw new Failure('config_error', { detail: 'requiredScopes on a route whose callers are anonymous' })
   const checkScopes = createScopeCheck(requiredScopes)
@@ -24,6 +38,7 @@ export function createRouteAuthenticate(authenticator: Authenticator, options: R
   const known = (matched: Matched, caller: Caller): Known => ({ matched, caller }) as Known
 
   const checked = (matched: Matched, caller: Caller): Known => {
+    if (!allowBoundTokens) refuseBoundToken(caller)
     checkScopes(caller)
     return known(matched, caller)
   }

@@ -8,7 +8,7 @@ import {
 } from '../core/index.ts'
 import { accept } from './accept.ts'
 import { brokenRule, type ClaimRules } from './claim-rules.ts'
-import type { UnverifiedJwt } from '../oauth/index.ts'
+import type { ClockTolerance, UnverifiedJwt } from '../oauth/index.ts'
 import { refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
 
 /** Tokens of an issuer that runs in this process, for one audience. */
@@ -56,14 +56,15 @@ const isSignedBy = async (token: string, { alg, publicKey }: IssuerKey): Promise
  */
 export function createVerifyInProcess(
   providers: readonly InProcessProvider[],
-  { toleranceSeconds, clock }: { readonly toleranceSeconds: number; readonly clock: Clock },
+  { tolerance, clock }: { readonly tolerance: ClockTolerance; readonly clock: Clock },
 ): VerifyInProcess {
   const byIssuer = Map.groupBy(providers, ({ issuer }) => issuer.issuer)
 
   const rulesOf = ({ issuer, audience }: InProcessProvider): ClaimRules => ({
     issuer: issuer.issuer,
     audience,
-    toleranceSeconds,
+    audienceClaim: 'aud',
+    tolerance,
     isIntrospected: false,
     requireAudience: true,
   })

@@ -67,12 +67,13 @@ function refusedByRules(
 ): Refused {
   const broken = rules.filter((rule) => rule !== undefined)
   const rule = broken.find((one) => !one.startsWith('aud')) ?? broken[0] ?? 'aud is missing'
-  const { nbf } = jwt.payload
   const refusal = refusedByRule(rule)
-  if (rule !== 'nbf is still to come') return refusal
+  if (rule !== 'nbf is still to come' && rule !== 'iat is still to come') return refusal
   // A token that becomes valid in a moment is not refused for longer than that.
-  const tolerance = Math.max(...issuers.map(({ jwtRules }) => jwtRules.toleranceSeconds))
-  return { ...refusal, changesAtMs: (Number(nbf) - tolerance) * 1000 }
+  const { nbf, iat } = jwt.payload
+  const begins = Math.max(...[nbf, iat].filter((at) => typeof at === 'number'))
+  const early = Math.max(...issuers.map(({ jwtRules }) => jwtRules.tolerance.earlySeconds))
+  return { ...refusal, changesAtMs: (begins - early) * 1000 }
 }
 
 /** The signature is good. Waiting for it took time, so that the claims are looked at again. */

@@ -1,5 +1,6 @@
 import { Failure } from '../core/index.ts'
 import { parseGoDuration } from '../fields/index.ts'
+import { clockTolerance } from '../oauth/index.ts'
 import type { EmbeddedAuthServer } from '../resources/index.ts'
 
 /** Validity durations in milliseconds. */
@@ -9,8 +10,11 @@ export interface Lifespans {
   readonly refreshMs: number
 }
 
-/** By how much the clocks of clients and issuers of assertions may differ from ours. */
-export const TOLERANCE_SECONDS = 5
+const { expiredSeconds, earlySeconds } = clockTolerance(undefined)
+/** How long after `exp` an assertion of a client or issuer is accepted. */
+export const EXPIRED_SECONDS = expiredSeconds
+/** How long before `nbf` and `iat`: by so much their clocks may be ahead of the proxy's. */
+export const EARLY_SECONDS = earlySeconds
 
 /** Nothing ends a token that no login stands behind before its time. */
 export const WITHOUT_LOGIN_MS = 3_600_000

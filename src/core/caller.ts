@@ -42,16 +42,29 @@ export interface AuthenticatedCaller {
  */
 export type TokenInHand = () => Secret
 
+/** How a caller's identity was found: without `sub` a name of the user, the login session, or the token itself. */
+export type IdentityBasis = 'sub' | 'username' | 'sid' | 'token'
+
 /**
- * Who a token stands for at its issuer (decisions §2.9): the subject; without one the client (`client_id`, else `azp`);
- * without either the token itself. The kinds can't be mistaken for each other.
+ * The identity of a token's subject at its issuer (decisions §2.9): `sub`; without it the client with the `username` of an
+ * introspection answer, else the client with `sid`, else the token. The client alone is no identity: all its users share it.
+ * The kinds cannot be confused with each other.
  */
-export function callerIdentity(claims: Claims, tokenDigest: string): string {
-  const { sub, client_id: clientId, azp } = claims
+export function callerIdentity(claims: Claims, tokenDigest: string, isIntrospected = false): string {
+  const { sub, client_id: clientId, azp, username, sid } = claims
   if (isName(sub)) return `sub:${sub}`
-  if (isName(clientId)) return `client:${clientId}`
-  return isName(azp) ? `client:${azp}` : `token:${tokenDigest}`
+  const client = [clientId, azp].find(isName) ?? ''
+  // In a JWT `username` is not a registered claim: users may be able to choose it.
+  if (isIntrospected && isName(username)) return `username:${JSON.stringify([client, username])}`
+  return isName(sid) ? `sid:${JSON.stringify([client, sid])}` : `token:${tokenDigest}`
 }
+
+/** Whether recorded claims are an introspection answer: only these have `active` (RFC 7662 §2.2). */
+export const isIntrospectionAnswer = (claims: Claims): boolean => claims['active'] === true
+
+/** The basis of an identity that `callerIdentity` returned. */
+export const identityBasis = (identity: string): IdentityBasis =>
+  identity.slice(0, identity.indexOf(':')) as IdentityBasis
 
 const isName = (value: ClaimValue | undefined): value is string => typeof value === 'string' && value !== ''
 

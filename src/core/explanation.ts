@@ -66,6 +66,11 @@ const BY_DETAIL: Readonly<Record<string, Known>> = {
     'Compare the clocks of proxy and identity provider; `toleranceSeconds` allows for up to 60.',
     'configuration',
   ),
+  'iat is still to come': known(
+    'the token was issued in the future (iat)',
+    'Compare the clocks of proxy and identity provider; `toleranceSeconds` allows for up to 60.',
+    'configuration',
+  ),
   'sub is not a string': known(
     'the subject of the token (sub) is no text',
     'The identity provider writes a text.',
@@ -105,6 +110,11 @@ const BY_DETAIL: Readonly<Record<string, Known>> = {
     'the token wants an extension that is not understood (crit)',
     'Make the issuer leave `crit` out.',
     'identity_provider',
+  ),
+  'sender-constrained tokens are not supported': known(
+    'the token is bound to a key of the client (cnf: DPoP, mutual TLS), and the proxy does not check such bindings',
+    'Let the client ask for a bearer token, or set `allowBoundTokens: true` on the route.',
+    'configuration',
   ),
   'kid is not a string': known(
     'the name of the key (kid) is no text',

@@ -1,6 +1,7 @@
 export { readCallback } from './callback.ts'
 export { isClientKey } from './client-assertion.ts'
 export { type ClientCredentialEnd, clientEnds } from './client-ends.ts'
+export { type ClockTolerance, clockTolerance } from './clock-tolerance.ts'
 export { createClientAuthentication } from './client-authentication.ts'
 export type { ClientEndpoint, ClientSettings, OAuthClient } from './client-settings.ts'
 export { type ClientDeps, openClient } from './open-client.ts'

@@ -77,7 +77,8 @@ export function keyNamesIn({ keys }: Claims): ReadonlySet<string> {
 
 function readKey(jwk: ClaimValue): { identity: string; key: VerificationKey } | undefined {
   if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return undefined
-  const { use, key_ops: operations, kid, alg, d } = jwk as Claims
+  const members = Object.entries(jwk).filter(([, value]) => value !== null)
+  const { use, key_ops: operations, kid, alg, d, ...rest } = Object.fromEntries(members) as Claims
   // A private key in a public place belongs to everybody by now.
   if (d !== undefined) return undefined
   if (use !== undefined && use !== 'sig') return undefined
@@ -86,7 +87,7 @@ function readKey(jwk: ClaimValue): { identity: string; key: VerificationKey } | 
   if (alg !== undefined && typeof alg !== 'string') return undefined
   const material: PublicMembers = {}
   for (const name of PUBLIC_MEMBERS) {
-    const value = (jwk as Claims)[name]
+    const value = rest[name]
     if (typeof value === 'string') material[name] = value
   }
   const imported = new Map<string, Promise<CryptoKey | undefined>>()

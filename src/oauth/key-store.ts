@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { asFailure, type Clock, Failure, isDuring, type Pause } from '../core/index.ts'
 import { type Documents, jsonAnswer } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
-import { createRefreshBudget, createSightings } from './key-refreshes.ts'
+import { createKeyRefreshes } from './key-refreshes.ts'
 import { keyNamesIn, readKeys, type VerificationKey } from './key-set.ts'
 
 /** The public keys of one provider. */
@@ -16,10 +16,15 @@ export interface KeyStore {
   keys(): Promise<readonly VerificationKey[]>
   /**
    * A token names a key that is not there: the keys after a refresh that was begun since the first sight of that name.
-   * Throws `identity_provider_unavailable` with the time to come back while none is allowed (`createRefreshBudget`), and
+   * Throws `identity_provider_unavailable` with the time to come back while none is allowed (`createKeyRefreshes`), and
    * `Failure` when the refresh failed, so that neither is taken for a bad token (decisions §2.3).
    */
   refreshed(name: string): Promise<readonly VerificationKey[]>
+  /**
+   * A signature fails under a listed key, which may have been replaced under its own name: the keys after a refresh;
+   * undefined while none is allowed, and when it fails.
+   */
+  rechecked(): Promise<readonly VerificationKey[] | undefined>
   /** Whether the document lists a key with this `kid`, be it one that may not verify signatures. */
   lists(kid: string): boolean
   /** True while keys were asked for and never came. */
@@ -56,8 +61,7 @@ const LONGEST_AWAY_PAUSE_MS = 2_000
  */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
   const { clock, documents, location, onFetched } = options
-  const budget = createRefreshBudget(clock)
-  const sightings = createSightings(clock)
+  const refreshes = createKeyRefreshes(clock)
   let known: { keys: readonly VerificationKey[]; names: ReadonlySet<string>; staleAtMs: number } | undefined
   let flight: Promise<readonly VerificationKey[]> | undefined
   let failed: ({ readonly failure: Failure } & Pause) | undefined
@@ -69,7 +73,6 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     const document = jsonAnswer(response, 'key set')
     const keys = readKeys(document)
     const names = keyNamesIn(document)
-    budget.noteFetched(known !== undefined && !names.isSubsetOf(known.names))
     known = { keys, names, staleAtMs: clock.now() + lifetimeOf(response.headers, clock.now()) }
     return keys
   }
@@ -86,7 +89,9 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 
   const refresh = (): Promise<readonly VerificationKey[]> => {
     if (flight !== undefined) return flight
-    const looked = sightings.begin()
+    // A key that this fetch takes away was looked for by it.
+    for (const name of known?.names ?? []) refreshes.see(digestOf(name))
+    const looked = refreshes.begin()
     flight = fetchKeys()
       .then(
         (keys) => {
@@ -138,33 +143,44 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     }
   }
 
+  const takeUnlessPausing = (): void => {
+    const failure = pausing()
+    if (failure !== undefined) throw failure
+    refreshes.take()
+  }
+
   return {
     ready,
     keys: async () => ready() ?? fetched(),
     isMissing: () => known === undefined && failures > 0,
     lists: (kid) => known?.names.has(kid) === true,
     async refreshed(name) {
-      // Of no use to anybody but as a name, and as long as whoever made it up likes.
-      const key = hash('sha256', name, 'base64url')
-      if (known !== undefined && sightings.wasLookedFor(key)) return known.keys
-      if (flight !== undefined && !sightings.isLookedFor(key)) {
-        sightings.see(key)
-        // It was begun before this name was seen: what it lacks may be there by now.
+      const key = digestOf(name)
+      if (known !== undefined && refreshes.wasLookedFor(key)) return known.keys
+      refreshes.see(key)
+      if (flight !== undefined && !refreshes.isLookedFor(key)) {
+        // This fetch began before the first sight of the name: it may have brought the key all the same.
         const keys = await fetched()
         if (known?.names.has(name) === true) return keys
       }
-      if (sightings.isLookedFor(key)) return fetched()
-      sightings.see(key)
-      budget.take()
+      if (flight === undefined) takeUnlessPausing()
+      return fetched()
+    },
+    async rechecked() {
       try {
-        return await fetched()
-      } catch (error) {
-        budget.giveBack()
-        throw error
+        return flight !== undefined || (pausing() === undefined && refreshes.takeRecheck())
+          ? await fetched()
+          : undefined
+      } catch {
+        // The failure is logged by `onFetched`; the signature stays wrong.
+        return undefined
       }
     },
   }
 }
+
+/** Names come from tokens and may be long. */
+const digestOf = (name: string): string => hash('sha256', name, 'base64url')
 
 /**
  * What a caller is told. Once there have been keys, that there are none any more is an outage whatever the reason: 503

@@ -56,8 +56,9 @@ async function checkSignature(
 }
 
 /**
- * Verifies the signature of a compact JWS with the keys of a store, fetched again for a key that is not there. `first` is
- * what the keys at hand said, where somebody has looked already. Throws `Failure` when keys that are needed can't be had.
+ * Verifies the signature of a compact JWS with the keys of a store, fetched again for a key that is not listed or may have
+ * been replaced under its own `kid`. `first` is the result with the keys that were available, where there is one. Throws
+ * `Failure` when keys that are needed can't be had.
  */
 export async function verifySignature(
   token: string,
@@ -67,15 +68,18 @@ export async function verifySignature(
 ): Promise<SignatureCheck> {
   let last = first ?? (await lookAtSignature(token, header, await store.keys()))
   // There may have been newer ones while the older keys were looked at.
-  for (
-    let now = store.ready();
-    last.check === 'unknown_key' && now !== undefined && now !== last.keys;
-    now = store.ready()
-  )
+  for (let now = store.ready(); isOpen(last) && now !== undefined && now !== last.keys; now = store.ready())
     last = await lookAtSignature(token, header, now)
+  if (last.check === 'wrong' && isSignatureLong(token, header.alg)) {
+    const keys = await store.rechecked()
+    return keys === undefined ? 'wrong' : checkSignature(token, header, keys)
+  }
   if (last.check !== 'unknown_key' || !mayBeFound(token, header, store)) return last.check
   return checkSignature(token, header, await store.refreshed(keyName(header)))
 }
+
+/** Whether other keys might give another result. */
+const isOpen = ({ check }: SignatureLook): boolean => check === 'unknown_key' || check === 'wrong'
 
 /** What a key that a token wants is known by. Without `kid` it is any that `alg` fits. */
 const keyName = ({ kid, alg }: SignatureHeader): string => kid ?? `{"alg":${JSON.stringify(alg)}}`
@@ -84,16 +88,15 @@ const keyName = ({ kid, alg }: SignatureHeader): string => kid ?? `{"alg":${JSON
  * Whether newer keys might verify the token (decisions §2.3): a key that is listed and does not fit stays so, and a signature that
  * no key of the algorithm makes is none, so that whoever can't sign does not use up the refreshes.
  */
-function mayBeFound(token: string, { alg, kid }: SignatureHeader, store: KeyStore): boolean {
-  if (kid !== undefined && store.lists(kid)) return false
-  return isSignatureLong(alg, Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4))
-}
+const mayBeFound = (token: string, { alg, kid }: SignatureHeader, store: KeyStore): boolean =>
+  (kid === undefined || !store.lists(kid)) && isSignatureLong(token, alg)
 
 /** Bytes of a signature: RFC 7518 §3.4, RFC 8037 §3.1; those of RSA have the length of the modulus. */
 const SIGNATURE_BYTES: Readonly<Record<string, number>> = { ES256: 64, ES384: 96, ES512: 132, EdDSA: 64, Ed25519: 64 }
 
-/** Whether signatures of an algorithm have so many bytes. */
-function isSignatureLong(alg: string, bytes: number): boolean {
+/** Whether the signature of a token has a length that keys of its algorithm make. */
+function isSignatureLong(token: string, alg: string): boolean {
+  const bytes = Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4)
   const expected = SIGNATURE_BYTES[alg]
   return expected === undefined ? bytes * 8 >= MIN_RSA_BITS && bytes * 8 <= MAX_RSA_BITS : bytes === expected
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { refuseBoundToken } from '../authenticate/index.ts'
 import { ANONYMOUS, type Caller, type Failure } from '../core/index.ts'
 import { challengeFor } from '../http/index.ts'
 
@@ -79,7 +80,13 @@ export function authorize(policy: AccessPolicy, request: MatchedRequest): Caller
   const { raw } = request
   const path = route === undefined ? pathOf(raw.url ?? '') : canonicalPath(route, request.params)
   if (policy.isPublicPath(path)) return ANONYMOUS
-  return policy.tokens.authenticate(authorizationOf(raw), queryOf(raw.url ?? ''), policy.peerOf(raw))
+  const caller = policy.tokens.authenticate(authorizationOf(raw), queryOf(raw.url ?? ''), policy.peerOf(raw))
+  return caller instanceof Promise ? caller.then(withoutBinding) : withoutBinding(caller)
+}
+
+function withoutBinding(caller: Caller): Caller {
+  refuseBoundToken(caller)
+  return caller
 }
 
 /** The challenge that a failure calls for; none in mode `anonymous`, where a token would change nothing. */

@@ -30,10 +30,20 @@ const publicPaths = () =>
     )
     .max(200)
 
+export const audienceClaim = () =>
+  z
+    .string()
+    .min(1)
+    .max(256)
+    .describe(
+      'Claim that must contain the audience; "client_id" for access tokens of Amazon Cognito, which have no aud. Extends the specification.',
+    )
+
 const providerFields = () => ({
   name: z.string().min(1).max(253).describe('Provider identifier, used for logging and monitoring.'),
   issuerUrl: httpUrl().describe('Must exactly match the iss claim of tokens.'),
   audience: z.string().min(1).max(2048).describe('Expected aud claim of access tokens.'),
+  audienceClaim: audienceClaim().default('aud'),
   subject: z
     .string()
     .min(1)
@@ -182,8 +192,10 @@ const oauth = <P extends z.ZodType>(
       .min(0)
       .max(60)
       .transform(seconds)
-      .prefault(5)
-      .describe('Allowed clock difference in seconds. Extends the specification.'),
+      .optional()
+      .describe(
+        'Allowed clock difference in seconds: after exp, and before nbf and iat. Default: 5 and 30. Extends the specification.',
+      ),
     providers: z.array(oneProvider).min(1).max(64).describe('Identity providers.'),
   })
 

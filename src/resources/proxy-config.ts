@@ -138,6 +138,13 @@ const targetTls = () =>
     [needs('clientCertFile', 'clientKeyFile'), needs('clientKeyFile', 'clientCertFile')],
   )
 
+export const allowBoundTokens = () =>
+  z
+    .boolean()
+    .describe(
+      'Accepts tokens that are bound to a key of the client (cnf: DPoP, mutual TLS), whose binding is not checked; 401 otherwise.',
+    )
+
 /** One route of ProxyConfig. */
 export const route = () =>
   z.strictObject({
@@ -159,6 +166,7 @@ export const route = () =>
       .optional()
       .describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]).describe('Scopes that the token of a caller must have; 403 otherwise.'),
+    allowBoundTokens: allowBoundTokens().default(false),
     passHeaders: z
       .array(passableHeader())
       .max(64)

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Claims, ClaimValue, Secret } from '../core/index.ts'
-import { ALGORITHMS, type KeyStore, shapeOf, SIGNATURE_SENTENCES, verifySignature } from '../oauth/index.ts'
+import {
+  ALGORITHMS,
+  type ClockTolerance,
+  type KeyStore,
+  shapeOf,
+  SIGNATURE_SENTENCES,
+  verifySignature,
+} from '../oauth/index.ts'
 import { unusable } from './connection.ts'
 
 /** What is verified of an ID token besides its signature (OpenID Connect Core §3.1.3.7). */
@@ -16,8 +23,7 @@ export interface IdTokenRules {
   readonly nowMs: number
   /** The claim that says who it is. */
   readonly subjectClaim: string
-  /** How far our clock and the provider's may differ. */
-  readonly toleranceSeconds: number
+  readonly tolerance: ClockTolerance
 }
 
 export interface VerifiedIdToken {
@@ -65,11 +71,13 @@ function checkAudience({ aud, azp }: Claims, clientId: string): void {
   if (azp !== undefined && azp !== clientId) throw refused('azp is another client')
 }
 
-function checkTimes({ exp, nbf, iat }: Claims, { nowMs, toleranceSeconds }: IdTokenRules): number {
+function checkTimes({ exp, nbf, iat }: Claims, { nowMs, tolerance }: IdTokenRules): number {
   const now = nowMs / 1000
   if (typeof exp !== 'number' || typeof iat !== 'number') throw refused('exp or iat is missing')
-  if (exp + toleranceSeconds <= now) throw refused('it has expired')
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf - toleranceSeconds <= now)) throw refused('nbf is to come')
+  const latest = now + tolerance.earlySeconds
+  if (exp + tolerance.expiredSeconds <= now) throw refused('it has expired')
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= latest)) throw refused('nbf is to come')
+  if (iat > latest) throw refused('iat is to come')
   return exp * 1000
 }
 

@@ -1,5 +1,5 @@
 import { asFailure, type Claims, type ClaimValue, Failure } from '../core/index.ts'
-import { createKeyStore, grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
+import { clockTolerance, createKeyStore, grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
 import { createConnections, inTime, unusable } from './connection.ts'
@@ -43,7 +43,8 @@ function merge(signed: Claims, told: Claims): Claims {
 /** An upstream of type `oidc` (OpenID Connect Core §3.1, §12; authserver.md §4.4). */
 export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfig, deps: UpstreamDeps): Upstream {
   const { name } = provider
-  const { issuerUrl: issuer, scopes, userInfoOverride, toleranceSeconds } = config
+  const { issuerUrl: issuer, scopes, userInfoOverride } = config
+  const tolerance = clockTolerance(config.toleranceSeconds)
   const subjectClaim = config.subjectClaim || 'sub'
   const { clock, log } = deps
   const configured = userInfoOverride === undefined ? [issuer] : [issuer, userInfoOverride.endpointUrl]
@@ -67,7 +68,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     if (idToken === undefined) throw unusable('token endpoint: there is no id_token in the answer')
     const { algorithms } = metadata
     const nowMs = clock.now()
-    const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs, toleranceSeconds, subjectClaim }
+    const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs, tolerance, subjectClaim }
     return verifyIdToken(idToken, keys, rules)
   }
 

@@ -1,7 +1,13 @@
 import { expect, it } from 'vitest'
 import { brokenRule } from '../../src/authenticate/claim-rules.ts'
 
-const rules = { issuer: 'https://idp', audience: 'us', toleranceSeconds: 0, requireAudience: true }
+const rules = {
+  issuer: 'https://idp',
+  audience: 'us',
+  tolerance: { expiredSeconds: 0, earlySeconds: 0 },
+  audienceClaim: 'aud',
+  requireAudience: true,
+}
 const claims = { iss: 'https://idp', aud: 'us', exp: 100 }
 
 it.each([true, false])('an issuer that is named is this one, introspected: %s', (isIntrospected) => {

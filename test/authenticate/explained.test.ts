@@ -10,7 +10,8 @@ const unlisted: TestKey = await rsaKey({ kid: 'two', alg: 'RS256', use: 'sig' })
 const second: TestKey = await rsaKey({ kid: 'three', alg: 'RS256', use: 'sig' })
 const world = createWorld()
 world.serveKeys([key, second])
-const authenticator = world.authenticator([provider()])
+// One each, so that no test uses up the fetches of another.
+const newAuthenticator = () => world.authenticator([provider()])
 const asking = world.authenticator([provider({ introspectionUrl: INTROSPECTION_URL, allowPrivateIP: true })])
 world.on(INTROSPECTION_URL, () => json({ active: false }))
 const now = world.nowSeconds()
@@ -20,7 +21,7 @@ const HEADER = { alg: 'RS256', kid: 'one' }
 const token = (claims: object, header: object = {}, by = key) =>
   signed(by, { ...HEADER, ...header }, { ...GOOD, ...claims })
 
-const explained = async (text: string, by = authenticator): Promise<Explanation> =>
+const explained = async (text: string, by = newAuthenticator()): Promise<Explanation> =>
   explain(await failureOf(() => by.authenticate([text], '')))
 
 describe('a mistake in a token is explained by its cause, whose turn it is, and a remedy', () => {
@@ -84,7 +85,7 @@ describe('a mistake in a token is explained by its cause, whose turn it is, and 
 
   it('that is missing, that comes twice, or that the provider does not know', async () => {
     expect(await explained('')).toMatchObject({ reason: 'missing_token', who: 'whoever calls' })
-    const twice = explain(await failureOf(() => authenticator.authenticate(['Bearer a', 'Bearer b'], '')))
+    const twice = explain(await failureOf(() => newAuthenticator().authenticate(['Bearer a', 'Bearer b'], '')))
     expect(twice.remedy).toMatch(/gateway in between/)
     expect((await explained('Bearer opaque', asking)).cause).toMatch(/not active/)
   })
@@ -106,7 +107,7 @@ describe('a mistake in a token is explained by its cause, whose turn it is, and 
   })
 
   it('without a scope, with those that it has', async () => {
-    const caller = await callerOf(authenticator, await token({ scope: 'read', jti: '1' }))
+    const caller = await callerOf(newAuthenticator(), await token({ scope: 'read', jti: '1' }))
     const failure = await failureOf(() => createScopeCheck(['read', 'write'])(caller))
     expect(explain(failure)).toMatchObject({
       reason: 'insufficient_scope',

@@ -95,37 +95,91 @@ describe('keys', () => {
     expect(await refused(old)).toMatchObject({ code: 'invalid_token', detail: 'no key of the provider fits' })
   })
 
-  it('are fetched again for unknown kids three times at once, then every 30 s; meanwhile nobody is told to log in', async () => {
+  it('are fetched again for unknown kids once per 5 s; meanwhile no client has to log in', async () => {
     const unknown = await rsaKey()
     const stranger = (count: number) => published(unknown, { kid: `stranger-${count}` })
     await accepted(old)
-    for (let count = 0; count < 3; count++) expect((await refused(stranger(count))).code).toBe('invalid_token')
-    expect(world.asked(JWKS_URL)).toBe(4)
-    for (let count = 3; count < 10; count++) {
+    expect((await refused(stranger(0))).code).toBe('invalid_token')
+    expect(world.asked(JWKS_URL)).toBe(2)
+    for (let count = 1; count < 10; count++) {
       expect(await refused(stranger(count))).toMatchObject({
         code: 'identity_provider_unavailable',
         status: 503,
-        retryAfterSeconds: 30,
+        retryAfterSeconds: 5,
       })
     }
-    world.clock.advance(29_999)
+    world.clock.advance(4999)
     expect(await refused(stranger(10))).toMatchObject({ status: 503, retryAfterSeconds: 1 })
-    expect(world.asked(JWKS_URL)).toBe(4)
+    expect(world.asked(JWKS_URL)).toBe(2)
     world.clock.advance(1)
     expect((await refused(stranger(10))).status).toBe(401)
+    // The fetch answers for every name that was seen before it.
+    for (let count = 1; count < 10; count++) expect((await refused(stranger(count))).status).toBe(401)
     expect((await refused(stranger(11))).status).toBe(503)
-    expect(world.asked(JWKS_URL)).toBe(5)
+    expect(world.asked(JWKS_URL)).toBe(3)
     // Meanwhile good tokens are good.
     expect(await accepted(old)).toBe('alice')
   })
 
-  it('that rotate twice in a row are followed at once', async () => {
+  it('that rotate are found within 5 s, however many kids are invented, at one fetch per 5 s', async () => {
+    const unknown = await rsaKey()
+    await accepted(old)
+    for (let half = 0; half < 60; half++) {
+      if (half === 31) world.serveKeys([fresh])
+      await refused(published(unknown, { kid: `invented-${half}` }))
+      if (half >= 41) expect(await accepted(fresh)).toBe('alice')
+      world.clock.advance(500)
+    }
+    expect(world.asked(JWKS_URL)).toBeLessThanOrEqual(1 + 60 / 10)
+  })
+
+  it('that rotate twice in a row are followed within 5 s', async () => {
     await accepted(old)
     for (const kid of ['second', 'third', 'fourth']) {
       const next = await rsaKey({ kid })
       world.serveKeys([next])
+      world.clock.advance(5000)
       expect(await accepted(next)).toBe('alice')
     }
+  })
+
+  it('that are replaced under their own kid are found by one fetch, at most one per 5 min', async () => {
+    const made = await rsaKey({ kid: 'old' })
+    await accepted(old)
+    world.serveKeys([made])
+    expect(await Promise.all(Array.from({ length: 20 }, () => accepted(made)))).toHaveLength(20)
+    expect(world.asked(JWKS_URL)).toBe(2)
+    // Whoever signs with another key fetches nothing more for now.
+    for (let count = 0; count < 20; count++) {
+      expect(await refused(old)).toMatchObject({ code: 'invalid_token', detail: 'the signature is wrong' })
+      world.clock.advance(14_900)
+    }
+    expect(world.asked(JWKS_URL)).toBe(2)
+    const again = await rsaKey({ kid: 'old' })
+    world.serveKeys([again])
+    world.clock.advance(5000)
+    expect(await accepted(again)).toBe('alice')
+    expect(world.asked(JWKS_URL)).toBe(3)
+  })
+
+  it('that are replaced without any kid are found the same way', async () => {
+    const [one, two] = [await rsaKey(), await rsaKey()]
+    world.serveKeys([one])
+    authenticator = world.authenticator([provider()])
+    await accepted(one)
+    world.serveKeys([two])
+    expect(await accepted(two)).toBe('alice')
+  })
+
+  it('that cannot be compared again leave a wrong signature wrong, and are fetched later', async () => {
+    const made = await rsaKey({ kid: 'old' })
+    await accepted(old)
+    world.on(JWKS_URL, unreachable)
+    expect((await refused(made)).code).toBe('invalid_token')
+    expect(await accepted(old)).toBe('alice')
+    world.serveKeys([made])
+    world.clock.advance(5000)
+    expect(await accepted(made)).toBe('alice')
   })
 
   it('that came while another provider was busy with the token are looked at too', async () => {

@@ -58,6 +58,27 @@ describe('the authenticate stage', () => {
   })
 })
 
+describe('tokens that are bound to a key', () => {
+  it.each([{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}])('are refused, whatever they are bound to: %j', async (cnf) => {
+    const authenticate = createRouteAuthenticate(authenticator, { requiredScopes: [] })
+    const request = matched(bearer(await token({ cnf })))
+    for (const attempt of ['cold', 'remembered'])
+      expect(await failureOf(() => authenticate(request)), attempt).toMatchObject({
+        code: 'invalid_token',
+        status: 401,
+        detail: 'sender-constrained tokens are not supported',
+        challenge: { error: 'invalid_token' },
+      })
+  })
+
+  it('are accepted where the route allows it', async () => {
+    const authenticate = createRouteAuthenticate(authenticator, { requiredScopes: [], allowBoundTokens: true })
+    expect((await authenticate(matched(bearer(await token({ cnf: { jkt: 'y' } }))))).caller).toMatchObject({
+      subject: 'alice',
+    })
+  })
+})
+
 describe('requiredScopes', () => {
   const authenticate = createRouteAuthenticate(authenticator, { requiredScopes: ['mcp:read', 'mcp:write'] })
 

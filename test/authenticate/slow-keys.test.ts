@@ -22,7 +22,8 @@ it.each([
   const rules = {
     issuer: 'https://idp',
     audience: 'us',
-    toleranceSeconds: 0,
+    tolerance: { expiredSeconds: 0, earlySeconds: 0 },
+    audienceClaim: 'aud',
     isIntrospected: false,
     requireAudience: true,
   }

@@ -31,7 +31,7 @@ describe('claims that are accepted', () => {
     ['no sub', { sub: undefined }],
     ['an empty sub', { sub: '' }],
     ['a sub beyond ASCII', { sub: 'ålice 🙂' }],
-    ['iat in the future', { iat: now + 1000 }],
+    ['iat in the near future', { iat: now + 30 }],
     ['iat that is a text', { iat: 'yesterday' }],
     ['jti that is a number', { jti: 7 }],
     ['groups, nested objects, nulls', { groups: ['a', 'b'], realm_access: { roles: ['x'] }, nothing: null }],
@@ -61,23 +61,45 @@ describe('a provider for one subject', () => {
   })
 })
 
+const ANY_TOKEN: unknown = expect.stringMatching(/^token:[\w-]{43}$/)
+
 describe('who the caller is', () => {
   it.each<[string, object, unknown]>([
     ['the subject', { client_id: 'job', azp: 'job' }, 'sub:alice'],
-    ['the client without a subject', { sub: undefined, client_id: 'job', azp: 'other' }, 'client:job'],
-    ['the authorized party without a client', { sub: undefined, azp: 'job' }, 'client:job'],
-    ['the client where the subject is empty', { sub: '', client_id: 'job' }, 'client:job'],
-    ['the token without either', { sub: undefined }, expect.stringMatching(/^token:[\w-]{43}$/)],
     [
-      'the token where the client is no text',
-      { sub: undefined, client_id: 7, azp: ['a'] },
-      expect.stringMatching(/^token:[\w-]{43}$/),
+      'client and sid without a subject',
+      { sub: undefined, client_id: 'job', azp: 'other', sid: 's' },
+      'sid:["job","s"]',
     ],
-    ['a subject that looks like a client', { sub: 'client:job' }, 'sub:client:job'],
+    ['authorized party and sid without a client', { sub: undefined, azp: 'job', sid: 's' }, 'sid:["job","s"]'],
+    ['client and sid where the subject is empty', { sub: '', client_id: 'job', sid: 's' }, 'sid:["job","s"]'],
+    ['the sid alone', { sub: undefined, sid: 's' }, 'sid:["","s"]'],
+    ['the token for a client alone', { sub: undefined, client_id: 'job' }, ANY_TOKEN],
+    ['the token for a username in a JWT', { sub: undefined, client_id: 'job', username: 'alice' }, ANY_TOKEN],
+    ['the token without any', { sub: undefined }, ANY_TOKEN],
+    ['the token where sid is no text', { sub: undefined, client_id: 7, azp: ['a'], sid: 1 }, ANY_TOKEN],
+    ['a subject that looks like another kind', { sub: 'sid:["job","s"]' }, 'sub:sid:["job","s"]'],
   ])('is %s', async (_name, changes, identity) => {
     const caller = await callerOf(authenticator, await token(changes))
     expect(caller.identity).toEqual(identity)
     expect(Object.isFrozen(caller)).toBe(true)
+  })
+})
+
+describe('a provider whose tokens name their audience in another claim', () => {
+  const cognito = world.authenticator([provider({ audienceClaim: 'client_id' })])
+
+  it('accepts tokens with it', async () => {
+    const claims = { aud: undefined, client_id: AUDIENCE, token_use: 'access' }
+    expect((await callerOf(cognito, await token(claims))).subject).toBe('alice')
+  })
+
+  it.each<[string, object, string]>([
+    ['of another client', { aud: undefined, client_id: 'other' }, 'aud is not the audience of this provider'],
+    ['with aud alone, such as an ID token', { aud: AUDIENCE, client_id: undefined }, 'aud is missing'],
+    ['of another client with the audience in aud', { client_id: 'other' }, 'aud is not the audience of this provider'],
+  ])('refuses tokens %s', async (_name, claims, detail) => {
+    expect(await refusalOf(cognito, await token(claims))).toMatchObject({ code: 'invalid_token', detail })
   })
 })
 
@@ -91,7 +113,8 @@ describe('claims that are refused', () => {
     ['exp as an object', { exp: { at: now } }, 'exp is not a number'],
     ['nbf as a text', { nbf: String(now) }, 'nbf is not a number'],
     ['nbf null', { nbf: null }, 'nbf is not a number'],
-    ['nbf a hair beyond the tolerance', { nbf: now + 5.001 }, 'nbf is still to come'],
+    ['nbf a hair beyond the tolerance', { nbf: now + 30.001 }, 'nbf is still to come'],
+    ['iat a hair beyond the tolerance', { iat: now + 30.001 }, 'iat is still to come'],
     ['nbf tomorrow', { nbf: now + 86_400 }, 'nbf is still to come'],
     ['nbf in milliseconds', { nbf: now * 1000 }, 'nbf is still to come'],
     ['no aud', { aud: undefined }, 'aud is missing'],
@@ -142,9 +165,17 @@ describe('tolerance', () => {
   it.each([0, 30, 60])('%d s is where exp and nbf change', async (toleranceSeconds) => {
     const strict = world.authenticator([provider()], { toleranceSeconds })
     await callerOf(strict, await token({ exp: now - toleranceSeconds + 0.001 }))
-    await callerOf(strict, await token({ nbf: now + toleranceSeconds }))
+    await callerOf(strict, await token({ nbf: now + toleranceSeconds, iat: now + toleranceSeconds }))
     expect((await refusalOf(strict, await token({ exp: now - toleranceSeconds }))).code).toBe('expired_token')
-    expect((await refusalOf(strict, await token({ nbf: now + toleranceSeconds + 0.001 }))).code).toBe('invalid_token')
+    for (const claim of ['nbf', 'iat']) {
+      const early = await refusalOf(strict, await token({ [claim]: now + toleranceSeconds + 0.001 }))
+      expect(early).toMatchObject({ code: 'invalid_token', detail: `${claim} is still to come` })
+    }
+  })
+
+  it('by default is 5 s after exp and 30 s before nbf and iat', async () => {
+    await callerOf(authenticator, await token({ exp: now - 4.9, nbf: now + 30, iat: now + 30 }))
+    expect((await refusalOf(authenticator, await token({ exp: now - 5 }))).code).toBe('expired_token')
   })
 })
 

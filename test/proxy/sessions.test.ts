@@ -16,11 +16,26 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   other: createCaller({ subject: 'alice', issuer: 'https://other.example' }),
   nameless: createCaller({ subject: '', token: 'one' }),
   nameless2: createCaller({ subject: '', token: 'two' }),
-  job: createCaller({ subject: '', token: 'three', claims: { client_id: 'job' } }),
-  jobAgain: createCaller({ subject: '', token: 'four', claims: { azp: 'job' } }),
-  otherJob: createCaller({ subject: '', token: 'five', claims: { client_id: 'other' } }),
-  // A subject that is called like a client.
-  namesake: createCaller({ subject: 'job' }),
+  // Users of one client without sub: by the session at the issuer, by the name in an introspection answer, by neither.
+  ada: createCaller({ subject: '', token: 'three', claims: { client_id: 'app', sid: 's1' } }),
+  adaAgain: createCaller({ subject: '', token: 'four', claims: { azp: 'app', sid: 's1' } }),
+  eve: createCaller({ subject: '', token: 'five', claims: { client_id: 'app', sid: 's2' } }),
+  adaElsewhere: createCaller({ subject: '', token: 'six', claims: { client_id: 'other', sid: 's1' } }),
+  carol: createCaller({
+    subject: '',
+    token: 'seven',
+    format: 'opaque',
+    claims: { client_id: 'app', username: 'carol' },
+  }),
+  carolAgain: createCaller({
+    subject: '',
+    token: 'eight',
+    format: 'opaque',
+    claims: { client_id: 'app', username: 'carol' },
+  }),
+  dave: createCaller({ subject: '', token: 'nine', format: 'opaque', claims: { client_id: 'app', username: 'dave' } }),
+  job: createCaller({ subject: '', token: 'ten', claims: { client_id: 'app' } }),
+  otherJob: createCaller({ subject: '', token: 'eleven', claims: { client_id: 'app' } }),
   anonymous: { kind: 'anonymous' },
 }
 
@@ -97,13 +112,15 @@ describe('sessions', () => {
     expect((await send('/a', 'nameless2', session)).status).toBe(404)
   })
 
-  it('a token without a subject stands for its client', async () => {
+  it.each([
+    ['ada', 'adaAgain', ['eve', 'adaElsewhere', 'carol', 'job']],
+    ['carol', 'carolAgain', ['dave', 'ada', 'job']],
+    ['job', 'job', ['otherJob', 'ada', 'carol', 'nameless']],
+  ])('without a subject %s is not another user of the client', async (who, again, others) => {
     const { send } = await start()
-    const { session } = await send('/a', 'job')
-    expect((await send('/a', 'jobAgain', session)).status).toBe(200)
-    expect((await send('/a', 'otherJob', session)).status).toBe(404)
-    expect((await send('/a', 'namesake', session)).status).toBe(404)
-    expect((await send('/a', 'nameless', session)).status).toBe(404)
+    const { session } = await send('/a', who)
+    expect((await send('/a', again, session)).status).toBe(200)
+    for (const other of others) expect((await send('/a', other, session)).status, other).toBe(404)
   })
 
   it('ids on open routes are left alone', async () => {

@@ -128,6 +128,7 @@ test('ProxyConfig has the defaults of the shared shapes, durations in millisecon
       {
         ...route,
         requiredScopes: [],
+        allowBoundTokens: false,
         timeouts: { connect: 5_000, firstByte: 60_000, idle: 0 },
         limits: { bufferedBody: 10_485_760 },
         passHeaders: [],
@@ -157,8 +158,7 @@ test('the auth section has the defaults of the specification; public paths of bo
       realm: 'mcp-registry',
       scopesSupported: ['mcp-registry:read', 'mcp-registry:write'],
       publicPaths: ['/a', '/b'],
-      toleranceSeconds: 5,
-      providers: [{ ...provider, allowPrivateIP: false, insecureAllowHttp: false }],
+      providers: [{ ...provider, audienceClaim: 'aud', allowPrivateIP: false, insecureAllowHttp: false }],
     },
   })
 })

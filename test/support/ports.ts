@@ -103,7 +103,7 @@ export function createCaller(options: CallerOptions = {}): AuthenticatedCaller {
     subject,
     claims,
     expiresAtMs,
-    identity: callerIdentity(claims, tokenDigest),
+    identity: callerIdentity(claims, tokenDigest, options.format === 'opaque'),
     tokenDigest,
     format: options.format ?? 'jwt',
   }

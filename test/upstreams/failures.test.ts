@@ -64,4 +64,16 @@ describe('the time of an ID token', () => {
     await expect(finish(30, 30)).rejects.toMatchObject({ detail: 'ID token: it has expired' })
     await expect(finish(0, 0)).rejects.toMatchObject({ detail: 'ID token: it has expired' })
   })
+
+  it.each(['nbf', 'iat'])('may begin 30 s late by %s, or as many as are set', async (claim) => {
+    const early = (seconds: number, more: Record<string, unknown> = {}) => {
+      const now = START_MS / 1000
+      idp.claims = { iat: now - 600, exp: now + 600, [claim]: now + seconds }
+      return createRig(sockets).oidc(idp, more).finish(LEG, callback(idp))
+    }
+    expect((await early(30)).subject).toBe(SUBJECT)
+    await expect(early(31)).rejects.toMatchObject({ detail: `ID token: ${claim} is to come` })
+    expect((await early(5, { toleranceSeconds: 5 })).subject).toBe(SUBJECT)
+    await expect(early(6, { toleranceSeconds: 5 })).rejects.toMatchObject({ detail: `ID token: ${claim} is to come` })
+  })
 })

@@ -11,7 +11,7 @@ import {
 import { SIGNATURE_ALGORITHMS } from '../../resources/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { Asker } from '../asker.ts'
-import { TOLERANCE_SECONDS } from '../lifespans.ts'
+import { EARLY_SECONDS, EXPIRED_SECONDS } from '../lifespans.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
 import { createFetched } from './fetched.ts'
@@ -66,7 +66,7 @@ export function createTakeAssertion(parts: AssertionParts): TakeAssertion {
     if ((await check(client, assertion, signature)) !== 'good') throw refused('no key of the client made the assertion')
     const problem = timeProblem(payload, clock.now() / 1_000)
     if (problem !== undefined) throw refused(problem)
-    const ttlMs = (MOST_ASSERTION_SECONDS + TOLERANCE_SECONDS) * 1_000
+    const ttlMs = (MOST_ASSERTION_SECONDS + EXPIRED_SECONDS) * 1_000
     if (!(await store.putIfAbsent(`assertion:${hashKey([client.id, jti])}`, Buffer.alloc(0), ttlMs)))
       throw refused('the assertion was used before')
   }
@@ -100,11 +100,11 @@ function headerOf({ alg, kid }: Claims, { assertionAlgorithm }: Client): Signatu
   return { alg, kid }
 }
 
-/** RFC 7523 §3: `exp` is required, `nbf` and `iat` may be there; 5 s of tolerance. */
+/** RFC 7523 §3: `exp` is required, `nbf` and `iat` may be there. */
 function timeProblem({ exp, nbf = 0, iat = 0 }: Claims, nowSeconds: number): string | undefined {
   if (typeof exp !== 'number' || typeof nbf !== 'number' || typeof iat !== 'number')
     return 'exp, nbf and iat are numbers'
-  if (nowSeconds - TOLERANCE_SECONDS >= exp) return 'the assertion has expired'
-  if (Math.max(nbf, iat) > nowSeconds + TOLERANCE_SECONDS) return 'the assertion is not valid yet'
+  if (nowSeconds - EXPIRED_SECONDS >= exp) return 'the assertion has expired'
+  if (Math.max(nbf, iat) > nowSeconds + EARLY_SECONDS) return 'the assertion is not valid yet'
   return exp > nowSeconds + MOST_ASSERTION_SECONDS ? 'the assertion lives too long' : undefined
 }

@@ -9,7 +9,7 @@ import {
   SIGNATURE_SENTENCES,
   verifySignature,
 } from '../../oauth/index.ts'
-import { TOLERANCE_SECONDS } from '../lifespans.ts'
+import { EARLY_SECONDS, EXPIRED_SECONDS } from '../lifespans.ts'
 import { RefusedAssertion } from './refused-assertion.ts'
 
 /** A JWT that somebody else made for us (RFC 7523 §3); nothing in it is verified yet. */
@@ -61,13 +61,13 @@ export function checkAudience(claims: Claims, audience: string): void {
 export function checkTimes({ exp, nbf, iat }: Claims, nowMs: number, mostMs: number): void {
   const now = nowMs / 1_000
   if (typeof exp !== 'number') throw new RefusedAssertion('exp is no number')
-  if (now - TOLERANCE_SECONDS >= exp) throw new RefusedAssertion('it has expired')
-  if (exp > now + mostMs / 1_000 + TOLERANCE_SECONDS)
+  if (now - EXPIRED_SECONDS >= exp) throw new RefusedAssertion('it has expired')
+  if (exp > now + mostMs / 1_000 + EARLY_SECONDS)
     throw new RefusedAssertion(`exp is more than ${mostMs / 60_000} minutes ahead`)
   for (const [name, value] of Object.entries({ nbf, iat })) {
     if (value === undefined) continue
     if (typeof value !== 'number') throw new RefusedAssertion(`${name} is no number`)
-    if (value > now + TOLERANCE_SECONDS) throw new RefusedAssertion(`${name} is still to come`)
+    if (value > now + EARLY_SECONDS) throw new RefusedAssertion(`${name} is still to come`)
   }
 }
 

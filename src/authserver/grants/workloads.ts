@@ -6,7 +6,7 @@ import type { WorkloadEntry } from '../../resources/index.ts'
 import type { Store } from '../../storage/index.ts'
 import { createTrustedKeys, type TrustedKeys, type UpstreamDeps } from '../../upstreams/index.ts'
 import { checkResources } from '../clients/configured.ts'
-import { TOLERANCE_SECONDS } from '../lifespans.ts'
+import { EARLY_SECONDS, EXPIRED_SECONDS } from '../lifespans.ts'
 import type { ResourceNames } from '../resource-names.ts'
 import { storeFailure } from '../store-failure.ts'
 import type { TokenParameters } from '../tokens/token-service.ts'
@@ -82,7 +82,7 @@ export function createWorkloads(
     const id = typeof claims.jti === 'string' ? claims.jti : token
     const key = `assertion:${hashKey(['workload', issuer, id])}`
     const isNew = await store
-      .putIfAbsent(key, Buffer.alloc(0), mostMs + 2 * TOLERANCE_SECONDS * 1_000)
+      .putIfAbsent(key, Buffer.alloc(0), mostMs + (EARLY_SECONDS + EXPIRED_SECONDS) * 1_000)
       .catch((error: unknown) => {
         throw storeFailure(error)
       })

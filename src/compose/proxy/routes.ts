@@ -40,7 +40,7 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
   const forward = keep(createForward(resolved, { backend, clock: deps.clock }))
   const resourceUrl = resourceUrlOf(resolved, listenUrl)
   const authenticator = deps.authenticators.get(callers, deps.authServers.issuerOf(resolved))
-  const { requiredScopes } = resolved
+  const { requiredScopes, allowBoundTokens } = resolved
   const publicPaths = callers.mode === 'oauth' ? callers.oauth.publicPaths : []
   const { shared, clock } = deps
   return {
@@ -52,8 +52,8 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
     isProtected,
     realm: callers.mode === 'oauth' ? (callers.oauth.realm ?? new URL(resourceUrl).host) : '',
     isRevoked: shared(authenticator, 'isRevoked', () => (caller) => authenticator.isRevoked(caller)),
-    authenticate: shared(authenticator, ['authenticate', requiredScopes, publicPaths], () =>
-      createRouteAuthenticate(authenticator, { requiredScopes, publicPaths }),
+    authenticate: shared(authenticator, ['authenticate', requiredScopes, allowBoundTokens, publicPaths], () =>
+      createRouteAuthenticate(authenticator, { requiredScopes, allowBoundTokens, publicPaths }),
     ),
     obtain: obtainOf(resolved, deps, keep),
     apply: shared(backend, ['apply', target.host, signsBody], () =>

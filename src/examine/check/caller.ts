@@ -1,4 +1,4 @@
-import { scopesOf } from '../../authenticate/index.ts'
+import { refuseBoundToken, scopesOf } from '../../authenticate/index.ts'
 import { shapeOf } from '../../oauth/index.ts'
 import { type AuthenticatedCaller, type Claims, Secret } from '../../core/index.ts'
 import type { ResolvedRoute } from '../../resources/index.ts'
@@ -14,12 +14,14 @@ export interface CheckedCaller {
 
 /** Who the caller is on a route, by the verification that requests go through. */
 export function checkCaller(route: ResolvedRoute, context: CheckContext): Promise<CheckedCaller> {
-  const { callers, requiredScopes } = route
-  return context.once(JSON.stringify(['caller', callers, requiredScopes]), () => judge(route, context))
+  const { callers, requiredScopes, allowBoundTokens } = route
+  return context.once(JSON.stringify(['caller', callers, requiredScopes, allowBoundTokens]), () =>
+    judge(route, context),
+  )
 }
 
 async function judge(route: ResolvedRoute, context: CheckContext): Promise<CheckedCaller> {
-  const { callers, requiredScopes } = route
+  const { callers, requiredScopes, allowBoundTokens } = route
   const { token } = context
   const line = about('token', '--token-file')
   if (callers.mode === 'anonymous') return { lines: [], caller: undefined }
@@ -29,6 +31,7 @@ async function judge(route: ResolvedRoute, context: CheckContext): Promise<Check
   try {
     const caller = await context.authenticators.get(callers).authenticate([`Bearer ${token.reveal()}`], '')
     if (caller.kind === 'anonymous') return { lines: [], caller: undefined }
+    if (!allowBoundTokens) refuseBoundToken(caller)
     const granted = scopesOf(caller)
     const missing = requiredScopes.filter((scope) => !granted.has(scope))
     if (missing.length > 0) {

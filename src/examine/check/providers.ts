@@ -1,4 +1,5 @@
 import { type AuthenticateDeps, probeProvider, type ProviderProbe } from '../../authenticate/index.ts'
+import { clockTolerance } from '../../oauth/index.ts'
 import { type OAuthSection, type Provider, secretsOfProvider } from '../../resources/index.ts'
 import { checkClients } from './clients.ts'
 import { checkConnection } from './connection.ts'
@@ -10,8 +11,10 @@ import { checkSecret } from './secrets.ts'
 /** Everything about the identity providers of a section: files, connection, discovery, keys, introspection. */
 export function providerTasks({ oauth }: OAuthSection, context: CheckContext): readonly Task[] {
   return oauth.providers.map((provider) => () => {
-    const key = JSON.stringify(['provider', provider, oauth.toleranceSeconds])
-    return context.once(key, () => checkProvider(provider, oauth.toleranceSeconds, context))
+    // A provider whose clock is behind makes tokens expire early; one that is ahead makes them unusable.
+    const { earlySeconds } = clockTolerance(oauth.toleranceSeconds)
+    const key = JSON.stringify(['provider', provider, earlySeconds])
+    return context.once(key, () => checkProvider(provider, earlySeconds, context))
   })
 }
 

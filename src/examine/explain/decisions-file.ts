@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Claims, callerIdentity } from '../../core/index.ts'
+import { callerIdentity, type Claims, identityBasis, isIntrospectionAnswer } from '../../core/index.ts'
 import { JsonError, parseJsonObject } from '../../http/index.ts'
 import { canonicalJson } from '../../resources/index.ts'
 import { readInput } from './explain-input.ts'
@@ -87,7 +87,8 @@ export async function readDecisions(file: string, io: Pick<Io, 'stdin'>): Promis
 
 /** Whether the session name can be made again from the claims: not where it hangs on the token itself. */
 export const isSessionNameSteady = ({ claims, decision }: RecordedDecision): boolean =>
-  decision.session?.changes.length === 0 || !callerIdentity(claims, '').startsWith('token:')
+  decision.session?.changes.length === 0 ||
+  identityBasis(callerIdentity(claims, '', isIntrospectionAnswer(claims))) !== 'token'
 
 function jsonIn(content: string, file: string): unknown {
   try {

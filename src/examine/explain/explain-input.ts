@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { shapeOf } from '../../oauth/index.ts'
-import { callerIdentity, type Claims, type ClaimValue, Secret } from '../../core/index.ts'
+import { callerIdentity, type Claims, type ClaimValue, isIntrospectionAnswer, Secret } from '../../core/index.ts'
 import { JsonError, parseJsonObject } from '../../http/index.ts'
 import { type Io, UsageError } from '../../compose/index.ts'
 
@@ -69,7 +69,7 @@ const namesOf = (claims: Claims, tokenDigest: string) => ({
   claims,
   issuer: textOf(claims['iss']),
   subject: textOf(claims['sub']),
-  identity: callerIdentity(claims, tokenDigest),
+  identity: callerIdentity(claims, tokenDigest, isIntrospectionAnswer(claims)),
 })
 const textOf = (value: ClaimValue | undefined): string => (typeof value === 'string' ? value : '')
 const empty = (): Claims => Object.create(null) as Claims

@@ -110,7 +110,12 @@ export function decideFor(
 
 /** What would stop the token of this caller before a role is chosen, as far as that can be told here. */
 export function notesOn(
-  { callers, authServer, requiredScopes }: Pick<ResolvedRoute, 'callers' | 'authServer' | 'requiredScopes'>,
+  {
+    callers,
+    authServer,
+    requiredScopes,
+    allowBoundTokens,
+  }: Pick<ResolvedRoute, 'callers' | 'authServer' | 'requiredScopes' | 'allowBoundTokens'>,
   { claims, issuer, identity, format, tokenDigest }: ExplainedCaller,
   nowMs: number,
 ): readonly string[] {
@@ -119,10 +124,12 @@ export function notesOn(
   // A token of the authorization server of this route is judged by its own keys.
   if (issuer !== authServer?.server.spec.issuer) notes.push(...providerNotes(callers, issuer, claims))
   if (tokenDigest === undefined && identity.startsWith('token:'))
-    notes.push('the claims have no sub and name no client: each token is a caller, and what is derived from it differs')
+    notes.push('the claims have no sub and no sid: each token is a caller, and what is derived from it differs')
   const { exp } = claims
   if (typeof exp !== 'number') notes.push('the claims have no exp: a JWT without it would be refused with 401')
   else if (exp * 1000 <= nowMs) notes.push('exp has passed: the token would be refused with 401')
+  if (!allowBoundTokens && claims['cnf'] !== undefined)
+    notes.push('the token is bound to a key (cnf), and the route has no allowBoundTokens: 401')
   const granted = scopesOf({ claims })
   const missing = requiredScopes.filter((scope) => !granted.has(scope))
   if (missing.length > 0) notes.push(`the route requires scopes that are not there (${missing.join(' ')}): 403`)
@@ -140,8 +147,9 @@ function notesOfType({ auth, callers }: ResolvedRoute, caller: ExplainedCaller):
 
 function providerNotes(callers: OAuthSection, issuer: string, claims: Claims): readonly string[] {
   const ofIssuer = callers.oauth.providers.filter(({ issuerUrl }) => issuerUrl === issuer)
-  const audiences = new Set([claims['aud'] ?? []].flat())
-  const ofAudience = ofIssuer.filter(({ audience }) => audiences.has(audience))
+  const ofAudience = ofIssuer.filter(({ audience, audienceClaim }) =>
+    [claims[audienceClaim] ?? []].flat().includes(audience),
+  )
   if (ofIssuer.length === 0) return ['no provider of this route has this issuer: the token would be refused with 401']
   if (ofAudience.length === 0)
     return ['the audience is not the one of the provider: the token would be refused with 401']

@@ -169,6 +169,7 @@ function inlineProvider(name: string, inline: InlineOidc, audience: string): Man
     name,
     issuerUrl: inline.issuer,
     audience,
+    audienceClaim: inline.audienceClaim ?? 'aud',
     jwksUrl: inline.jwksUrl ?? inline.jwksURL,
     introspectionUrl: inline.introspectionUrl ?? inline.introspectionURL,
     clientId: inline.clientId ?? inline.clientID,
@@ -190,6 +191,7 @@ function clusterProvider(name: string, cluster: KubernetesOidc, { audience, name
     name,
     issuerUrl: issuer,
     audience,
+    audienceClaim: 'aud',
     ...(serviceAccount === undefined
       ? {}
       : { subject: `system:serviceaccount:${cluster.namespace ?? namespace}:${serviceAccount}` }),

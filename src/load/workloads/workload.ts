@@ -82,6 +82,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
     resourceUrl: spec.resourceUrl,
     callers: kind === 'MCPServer' ? undefined : manifestCallers(spec, ['spec'], named.namespace),
     settings: {
+      allowBoundTokens: spec.allowBoundTokens,
       headerForward: spec.headerForward,
       timeouts: spec.timeouts,
       limits: spec.limits,

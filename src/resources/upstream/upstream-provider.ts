@@ -93,8 +93,10 @@ const oidcConfig = () =>
       scopes: scopes().default(['openid', 'offline_access']).describe('Scopes requested.'),
       userInfoOverride: userInfo().optional().describe('Overrides user-info fetching.'),
       toleranceSeconds: int32(0, 60)
-        .default(5)
-        .describe('Clock difference that is allowed for ID tokens, in seconds. Extends the specification.'),
+        .optional()
+        .describe(
+          'Allowed clock difference for ID tokens in seconds: after exp, and before nbf and iat. Default: 5 and 30. Extends the specification.',
+        ),
       subjectClaim: z
         .string()
         .max(128)

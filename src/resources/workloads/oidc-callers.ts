@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { introspectionClient, introspectionClientRules } from '../auth-section.ts'
+import { audienceClaim, introspectionClient, introspectionClientRules } from '../auth-section.ts'
 import { caBundleRef } from '../ca-bundle.ts'
 import {
   exclusive,
@@ -27,6 +27,7 @@ const bothSpellings = (...names: readonly (keyof typeof SPELLINGS)[]) =>
 /** What is said of one OpenID provider wherever it is described. */
 export const inlineFields = () => ({
   issuer: httpUrl().describe('Must exactly match the iss claim of tokens.'),
+  audienceClaim: audienceClaim().optional(),
   jwksUrl: httpUrl().optional().describe('JWKS endpoint; when set, discovery is skipped.'),
   introspectionUrl: httpUrl().optional().describe('Introspection endpoint; enables opaque tokens.'),
   clientId: clientId().describe('Client ID for introspection.'),

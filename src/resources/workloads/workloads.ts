@@ -25,7 +25,7 @@ import {
 import { noMetadataTarget } from './metadata-access.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
 import { inlineTelemetry, telemetryConfigRef, TRACES } from './telemetry.ts'
-import { limits, timeouts } from '../proxy-config.ts'
+import { allowBoundTokens, limits, timeouts } from '../proxy-config.ts'
 import { podFields, remoteProxyStatus } from './remote-proxy.ts'
 import { virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
 import { EXTERNAL_AUTH, reference, resourceUrl } from './workload-fields.ts'
@@ -53,6 +53,11 @@ const callerFields = () => ({
 
 /** How a remote server is reached, as on a route of a ProxyConfig. */
 const routeFields = () => ({
+  allowBoundTokens: allowBoundTokens()
+    .optional()
+    .describe(
+      'Accepts tokens that are bound to a key of the client (cnf), whose binding is not checked. Extends the specification.',
+    ),
   headerForward: headerForward()
     .optional()
     .describe('Headers that each request to the remote server gets beside its credential.'),

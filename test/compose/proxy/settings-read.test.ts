@@ -48,6 +48,7 @@ const authFor = (audience: string) => ({
         name: 'corp',
         issuerUrl: 'https://idp.example.com',
         audience,
+        audienceClaim: 'client_id',
         subject: 'ada',
         jwksUrl: 'https://idp.example.com/keys',
         introspectionUrl: 'https://idp.example.com/introspect',
@@ -70,6 +71,7 @@ const ROUTE = {
   resourceUrl: 'https://mcp.example.com/a',
   auth: authFor('a'),
   requiredScopes: ['a'],
+  allowBoundTokens: true,
   passHeaders: ['Remote-User'],
   headerForward: {
     addPlaintextHeaders: { 'X-Tenant': 'a' },

@@ -62,6 +62,7 @@ describe('oidcConfig of a manifest becomes a provider (decisions §1)', () => {
         clientSecretFile: `${directory}/oidc/secret`,
         caCertPath: `${directory}/ca/ca.crt`,
         authTokenFile: '/etc/extauth/token',
+        audienceClaim: 'aud',
         allowPrivateIP: true,
         insecureAllowHttp: false,
       },

@@ -5,6 +5,7 @@ import { externalAuth, load, OAUTH, proxy, SPECS, workload } from '../documents/
 const token = externalAuth(SPECS.bearerToken)
 const inline = {
   issuer: 'https://idp.example.com',
+  audienceClaim: 'client_id',
   jwksUrl: 'https://idp.example.com/keys',
   introspectionUrl: 'https://idp.example.com/introspect',
   clientId: 'proxy',
@@ -61,6 +62,7 @@ describe('an MCPOIDCConfig says who may call the workloads that refer to it', ()
         caCertPath: '/run/s/ca/ca.crt',
         // Beside the document that names it.
         authTokenFile: '/etc/extauth/token',
+        audienceClaim: 'client_id',
         allowPrivateIP: true,
         insecureAllowHttp: false,
       },

@@ -85,6 +85,7 @@ const auth = {
         name: 'corp',
         issuerUrl: 'https://idp.example.com',
         audience: 'mcp',
+        audienceClaim: 'client_id',
         subject: 'alice',
         jwksUrl: 'https://idp.example.com/jwks',
         introspectionUrl: 'https://idp.example.com/introspect',
