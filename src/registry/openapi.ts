@@ -20,13 +20,10 @@ interface JsonSchema {
 /** The parameters of an object schema, each with its own description. */
 function parameters(schema: z.ZodObject, where: 'query' | 'path'): object[] {
   const { properties = {} } = z.toJSONSchema(schema, options) as JsonSchema
-  return Object.entries(properties).map(([name, { description, ...property }]) => ({
-    in: where,
-    name,
-    required: where === 'path',
-    ...(description === undefined ? {} : { description }),
-    schema: property,
-  }))
+  return Object.entries(properties).map(([name, { description, ...schema }]) => {
+    const parameter = { in: where, name, required: where === 'path', schema }
+    return description === undefined ? parameter : Object.assign(parameter, { description })
+  })
 }
 
 const response = ({ description, schema }: DescribedAnswer): object => ({
@@ -37,9 +34,12 @@ const response = ({ description, schema }: DescribedAnswer): object => ({
 /** A reference to a schema with an id, otherwise the schema itself. */
 function reference(schema: z.ZodType): object {
   const id = apiSchemas.get(schema)?.id
-  if (id !== undefined) return { $ref: `${REF}${id}` }
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, options)
-  return rest
+  return id === undefined ? withoutMarks(z.toJSONSchema(schema, options)) : { $ref: `${REF}${id}` }
+}
+
+/** A schema as a part of the document: `$schema` and `$id` are for documents of their own. */
+function withoutMarks(schema: object): object {
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema' && name !== '$id'))
 }
 
 function operation({ summary, params, query, answer }: Endpoint, isProtected: boolean): object {
@@ -55,10 +55,9 @@ function operation({ summary, params, query, answer }: Endpoint, isProtected: bo
 
 function components(isProtected: boolean): object {
   const { schemas } = z.toJSONSchema(apiSchemas, { ...options, uri: (id) => `${REF}${id}` })
-  const named = Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema])
   return {
     ...(isProtected ? { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } } : {}),
-    schemas: Object.fromEntries(named),
+    schemas: Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutMarks(schema)])),
   }
 }
 
