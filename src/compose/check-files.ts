@@ -35,7 +35,7 @@ async function verdictsOn<T extends { readonly at: Problem }>(
 const verdictsOnSecrets = (secrets: readonly NamedSecret[], directory: string, nowMs: number) =>
   verdictsOn(
     secrets,
-    ({ holds, label }) => [holds, label],
+    ({ holds, label, algorithm }) => [holds, label, algorithm],
     (secret) => judgeSecret(secret, directory, nowMs),
   )
 

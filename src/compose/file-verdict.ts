@@ -13,7 +13,7 @@ import {
   readCertificates,
   readPrivateKey,
 } from '../files/index.ts'
-import { isClientKey } from '../oauth/index.ts'
+import { clientKeyProblem } from '../oauth/index.ts'
 
 /** What was found in one file or secret, in the words of `validate`, of a start and of `check`; nothing of what it holds. */
 export interface FileVerdict {
@@ -41,6 +41,8 @@ export interface FileToJudge {
 export interface SecretToJudge {
   readonly holds: Content
   readonly label: string
+  /** What a client key has to sign with; undefined: what fits the key. */
+  readonly algorithm?: string | undefined
 }
 
 // As much as the readers of these files take.
@@ -110,7 +112,7 @@ export function judgeFile({ holds, path: name, certificate }: FileToJudge, nowMs
  * is no certificate or key where one has to be does.
  */
 export async function judgeSecret(
-  { holds, label }: SecretToJudge,
+  { holds, label, algorithm }: SecretToJudge,
   directory: string,
   nowMs: number,
 ): Promise<FileVerdict> {
@@ -131,8 +133,8 @@ export async function judgeSecret(
         'what needs it is answered with config_error',
         holds,
       )
-    if (holds === 'client key' && !(await isClientKey(text)))
-      throw new ContentProblem(`it is no private key that can sign, expected ${EXPECTED[holds]}`)
+    const noKey = holds === 'client key' ? await clientKeyProblem(text, algorithm) : undefined
+    if (noKey !== undefined) throw new ContentProblem(`${noKey}, expected ${EXPECTED[holds]}`)
     return holds === 'text' ? judgeOddity(text, name) : FINE
   } catch (error) {
     if (error instanceof ContentProblem) return refused(name, error, holds)

@@ -1,10 +1,10 @@
 import { createPrivateKey, randomUUID, type KeyObject } from 'node:crypto'
 import type { CryptoKey, JWK } from 'jose'
 import { Failure, type Clock } from '../core/index.ts'
+import { ContentProblem } from '../files/index.ts'
 import { readJsonObject } from '../http/index.ts'
 import { assertionCertificate, type AssertionCertificate, refuseEnded, refuseStranger } from './client-certificate.ts'
 import type { AssertionKey } from './client-settings.ts'
-import { ALGORITHMS } from './signature.ts'
 
 const LIFETIME_SECONDS = 60
 /** Servers whose clock is behind ours would take an assertion for one of the future. */
@@ -14,6 +14,7 @@ const CURVE_ALGORITHMS: ReadonlyMap<unknown, string> = new Map([
   ['secp384r1', 'ES384'],
   ['secp521r1', 'ES512'],
 ])
+const RSA_ALGORITHM = /^[RP]S(?:256|384|512)$/
 
 interface SigningKey {
   readonly key: CryptoKey | KeyObject
@@ -29,41 +30,52 @@ function algorithmOf(key: KeyObject, hasCertificate: boolean): string | undefine
   return CURVE_ALGORITHMS.get(key.asymmetricKeyDetails?.namedCurve)
 }
 
+/** The algorithm that is asked for, else that of the key. Throws `ContentProblem` where the key cannot sign with it. */
+function fittingAlgorithm(key: KeyObject, wanted: string | undefined, hasCertificate: boolean): string {
+  const own = algorithmOf(key, hasCertificate)
+  if (own === undefined) throw new ContentProblem(`it is a key of a kind (${kindOf(key)}) that no algorithm is for`)
+  if (wanted === undefined || wanted === own) return own
+  const fits = key.asymmetricKeyType === 'rsa' ? RSA_ALGORITHM.test(wanted) : own === 'EdDSA' && wanted === 'Ed25519'
+  if (!fits) throw new ContentProblem(`its key (${kindOf(key)}) cannot sign with algorithm ${wanted}, but with ${own}`)
+  return wanted
+}
+
+const kindOf = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string =>
+  [asymmetricKeyType?.toUpperCase(), asymmetricKeyDetails?.namedCurve].filter((part) => part !== undefined).join(' ')
+
 type ImportedKey = Omit<SigningKey, 'certificate'> & { readonly object: KeyObject }
 
 async function importKey(text: string, wanted?: string, hasCertificate = false): Promise<ImportedKey> {
   if (!text.trimStart().startsWith('{')) {
     const key = createPrivateKey(text)
-    const alg = wanted ?? algorithmOf(key, hasCertificate)
-    if (alg === undefined) throw new Error('no algorithm for this key')
-    return { key, object: key, alg, kid: undefined }
+    return { key, object: key, alg: fittingAlgorithm(key, wanted, hasCertificate), kid: undefined }
   }
   const members = readJsonObject(Buffer.from(text))
   const jwk: JWK & { kty: string } = { kty: '', ...members }
   if (typeof jwk.d !== 'string') throw new Error('not a private key')
   const object = createPrivateKey({ key: { ...jwk }, format: 'jwk' })
-  const alg = wanted ?? jwk.alg ?? algorithmOf(object, hasCertificate)
-  if (alg === undefined || !ALGORITHMS.has(alg)) throw new Error('no algorithm for this key')
+  const alg = fittingAlgorithm(object, wanted ?? jwk.alg, hasCertificate)
   const { importJWK } = await import('jose')
   const key = await importJWK({ ...jwk, alg }, alg)
   if (key instanceof Uint8Array) throw new Error('not a private key')
   return { key, object, alg, kid: jwk.kid }
 }
 
-/** Whether a text is a private key that can sign client assertions, as `createClientAssertion` takes it. */
-export async function isClientKey(text: string): Promise<boolean> {
+/** Why a text is no private key that signs client assertions with this algorithm, as a clause; undefined for one that does. */
+export async function clientKeyProblem(text: string, algorithm: string | undefined): Promise<string | undefined> {
   try {
-    await importKey(text)
-    return true
-  } catch {
-    return false
+    await importKey(text, algorithm)
+    return undefined
+  } catch (error) {
+    return error instanceof ContentProblem ? error.message : 'it is no private key that can sign'
   }
 }
 
 /**
- * Makes client assertions (RFC 7523 §2.2, §3) of one client, for the audience that is given, good for 60 s and one use. With a
- * certificate the header has its thumbprint (RFC 7515 §4.1.8). Throws `config_error` for a key that can't sign or belongs to
- * another certificate, `secret_unavailable` while there is none, or when the certificate has expired.
+ * Makes client assertions (RFC 7523 §2.2, §3) of one client, for the audience that is given, valid for 60 s and one use. With a
+ * certificate the header has its thumbprint (RFC 7515 §4.1.8). Between the renewals of the two secrets key and certificate do not
+ * fit together: then the pair from before signs, as for a key that can't be used. Throws `config_error` for a key that can't sign or
+ * belongs to another certificate, `secret_unavailable` while there is none, or when the certificate has expired.
  */
 export function createClientAssertion(
   clientId: string,
@@ -73,6 +85,7 @@ export function createClientAssertion(
   const { secret, certificate, algorithm } = settings
   let seen = ''
   let signing: Promise<SigningKey> | undefined
+  let usable: SigningKey | undefined
 
   const read = async (keyText: string, chain: string | undefined): Promise<SigningKey> => {
     const { object, ...key } = await importKey(keyText, algorithm, chain !== undefined)
@@ -82,6 +95,14 @@ export function createClientAssertion(
     refuseStranger(shown.own, object, certificate.label)
     return { ...key, kid, certificate: shown }
   }
+  const readOrKeep = async (keyText: string, chain: string | undefined): Promise<SigningKey> => {
+    try {
+      usable = await read(keyText, chain)
+    } catch (error) {
+      if (usable === undefined) throw error
+    }
+    return usable
+  }
 
   return async (audience) => {
     const [keyText, chain] = [secret.current().reveal(), certificate?.current().reveal()]
@@ -89,7 +110,7 @@ export function createClientAssertion(
     const versions = `${secret.version} ${certificate?.version ?? 0}`
     if (signing === undefined || versions !== seen) {
       seen = versions
-      signing = read(keyText, chain)
+      signing = readOrKeep(keyText, chain)
     }
     try {
       const { key, alg, kid, certificate: shown } = await signing
@@ -107,8 +128,9 @@ export function createClientAssertion(
     } catch (cause) {
       if (cause instanceof Failure) throw cause
       const { label } = secret
+      const why = cause instanceof ContentProblem ? `: ${cause.message}` : ''
       throw new Failure('config_error', {
-        detail: `secret ${label} is not a private key that can sign`,
+        detail: `secret ${label} is not a private key that can sign${why}`,
         secret: label,
         cause,
       })

@@ -66,6 +66,8 @@ export function createClientAuthentication(settings: ClientSettings, clock: Cloc
       return client(
         async (endpoint) => asserted(clientId, 'jwt-bearer', await assertion(audienceAt(endpoint, audience))),
         key.certificate === undefined ? [key.secret] : [key.secret, key.certificate],
+        // A certificate that is renewed for the same key is the same client.
+        { lasting: [key.secret] },
       )
     }
     case 'tokenFile': {
@@ -78,7 +80,10 @@ export function createClientAuthentication(settings: ClientSettings, clock: Cloc
         pair.check()
         return { form: idOf(clientId), headers: {} }
       }
-      return client(authenticate, [settings.certificate, settings.key], { certificate: () => pair.current() })
+      return client(authenticate, [settings.certificate, settings.key], {
+        lasting: [settings.key],
+        certificate: () => pair.current(),
+      })
     }
   }
 }

@@ -1,5 +1,5 @@
 export { readCallback } from './callback.ts'
-export { isClientKey } from './client-assertion.ts'
+export { clientKeyProblem } from './client-assertion.ts'
 export { type ClientCredentialEnd, clientEnds } from './client-ends.ts'
 export { type ClockTolerance, clockTolerance } from './clock-tolerance.ts'
 export { createClientAuthentication } from './client-authentication.ts'

@@ -128,6 +128,8 @@ describe('client assertions', () => {
   test.each<[string, () => Promise<unknown>, string]>([
     ['a public key', () => assertionOf({ secret: handle('public') }), 'config_error'],
     ['a key of another kind', () => assertionOf({ secret: handle('ec'), algorithm: 'RS256' }), 'config_error'],
+    ['a key of another curve', () => assertionOf({ secret: handle('ec'), algorithm: 'ES384' }), 'config_error'],
+    ['a JWK with another algorithm', () => assertionOf({ secret: handle('jwk'), algorithm: 'EdDSA' }), 'config_error'],
     [
       'a certificate of another key',
       () => assertionOf({ secret: handle('rsa'), certificate: handle('cert') }),
@@ -149,6 +151,49 @@ describe('client assertions', () => {
       code: 'secret_unavailable',
       detail: 'the certificate in secret a/cert has expired',
     })
+  })
+})
+
+describe('a key and its certificate in two secrets', () => {
+  const renewing = () => {
+    const values = createTestSecrets({ 'k/key': TLS.client.key.toString(), 'k/cert': TLS.client.cert.toString() })
+    const [secret, certificate] = [values.get('k/key'), values.get('k/cert')]
+    const settings = { method: 'privateKeyJwt', clientId: 'us', key: { secret, certificate } } as const
+    const client = createClientAuthentication(settings, createManualClock())
+    const assertion = async () => new Map((await client.authenticate({ url: URL })).form).get('client_assertion') ?? ''
+    const isSignedBy = async (cert: Buffer) => {
+      const { publicKey } = new X509Certificate(cert)
+      await jwtVerify(await assertion(), publicKey, { currentDate: new Date(START_MS) })
+    }
+    return { client, secret, certificate, assertion, isSignedBy }
+  }
+
+  test.each([
+    ['the certificate first', ['certificate', 'secret']],
+    ['the key first', ['secret', 'certificate']],
+  ] as const)('are renewed one after the other, and the pair from before signs between: %s', async (_what, order) => {
+    const { isSignedBy, ...rig } = renewing()
+    await isSignedBy(TLS.client.cert)
+    const next = { certificate: TLS.otherServer.cert.toString(), secret: TLS.otherServer.key.toString() }
+    rig[order[0]].set(next[order[0]])
+    await isSignedBy(TLS.client.cert)
+    await isSignedBy(TLS.client.cert)
+    rig[order[1]].set(next[order[1]])
+    await isSignedBy(TLS.otherServer.cert)
+  })
+
+  test('stay as they are when one of them turns into something else', async () => {
+    const { isSignedBy, secret, certificate } = renewing()
+    await isSignedBy(TLS.client.cert)
+    secret.set('nothing')
+    await isSignedBy(TLS.client.cert)
+    certificate.set('nothing')
+    await isSignedBy(TLS.client.cert)
+  })
+
+  test('retire no credentials when the certificate alone is renewed', () => {
+    const { client, secret } = renewing()
+    expect(client.lasting).toEqual([secret])
   })
 })
 
@@ -213,6 +258,11 @@ describe('a certificate in TLS', () => {
     expect(client.certificate?.()).toBe(first)
     keyHandle.set(TLS.server.key.toString())
     expect(client.certificate?.()?.cert).toEqual(TLS.server.cert)
+  })
+
+  test('that is renewed for the same key retires no credentials', () => {
+    const { client, keyHandle } = rig()
+    expect(client.lasting).toEqual([keyHandle])
   })
 
   test.each([

@@ -27,6 +27,8 @@ export interface NamedFile extends Named {
 export interface NamedSecret extends Named {
   /** `<name>/<key>`, as it lies in the secrets directory. */
   readonly label: string
+  /** `algorithm` beside it: what a client key has to sign with. */
+  readonly algorithm: string | undefined
 }
 
 /** What one document names. */
@@ -61,6 +63,18 @@ export function namesIn(schema: z.core.$ZodType, value: unknown, place: Located<
   }
   const secrets: NamedSecret[] = []
   for (const secret of markedContents<SecretRef>(schema, value, SECRET_REFS))
-    secrets.push({ ...named(secret), label: `${secret.value.name}/${secret.value.key}` })
+    secrets.push({
+      ...named(secret),
+      label: `${secret.value.name}/${secret.value.key}`,
+      algorithm: secret.holds === 'client key' ? algorithmBeside(value, secret.path) : undefined,
+    })
   return { files, secrets }
+}
+
+function algorithmBeside(value: unknown, path: readonly PropertyKey[]): string | undefined {
+  let beside = value
+  for (const step of path.slice(0, -1))
+    beside = typeof beside === 'object' && beside !== null ? Reflect.get(beside, step) : undefined
+  const { algorithm } = (beside ?? {}) as { readonly algorithm?: unknown }
+  return typeof algorithm === 'string' ? algorithm : undefined
 }

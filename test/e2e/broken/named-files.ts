@@ -206,6 +206,14 @@ export const TYPES: readonly BrokenSetup[] = [
     { 'secrets/k/pem': 'hello' },
   ),
   auth(
+    'a key that can not sign with the algorithm',
+    'tokenExchange',
+    'tokenUrl: "https://127.0.0.1:1", audience: a, clientAuth: { method: privateKeyJwt, clientId: us, key: { secretRef: { name: k, key: pem }, algorithm: RS256 } }',
+    'secretRef',
+    /secrets\/k\/pem cannot be used: its key \(EC \S+\) cannot sign with algorithm RS256, but with ES\d+/,
+    { 'secrets/k/pem': TLS.client.key },
+  ),
+  auth(
     'a field that is none',
     'bearerToken',
     'tokenSecretRef: { name: a, key: b }, tokn: 1',
