@@ -144,7 +144,11 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     opened: () => sessions.opened(),
     warnings: warningsOf(config, resources, isAlone),
     readiness: () =>
-      readinessOf([() => ring.keys(), () => secrets.current(), ...upstreamLooks], { store, clients, isAlone }),
+      readinessOf([() => ring.keys(), () => secrets.current(), () => sessions.isEnded(''), ...upstreamLooks], {
+        store,
+        clients,
+        isAlone,
+      }),
     async close() {
       await sessions.close()
       await Promise.all([

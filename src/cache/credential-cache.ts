@@ -79,7 +79,7 @@ export interface CredentialCache<V = unknown> {
    * Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number, and
    * where others share the cache, whether they will hear of it (false after 2 s).
    */
-  purge(filter: PurgeFilter): { readonly purged: number; readonly told: Promise<boolean> | undefined }
+  purge(filter: PurgeFilter): { readonly purged: number; readonly told: Promise<number | undefined> | undefined }
   /** The same for this process only: another replica purged. */
   purgeHere(filter: PurgeFilter): number
   /** The secrets of a config have changed: what was obtained with others under the same config hash is forgotten. */

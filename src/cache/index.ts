@@ -1,3 +1,4 @@
+export { createFreshness } from './freshness.ts'
 export { createCredentialCache, type CredentialCache, type CredentialCacheOptions } from './credential-cache.ts'
 export { hashKey } from './hash-key.ts'
 export type { CacheGroup, CacheListing } from './listing.ts'

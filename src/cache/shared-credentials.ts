@@ -22,6 +22,8 @@ import { createTtlLru } from './ttl-lru.ts'
 const LOCK_MS = 3_000
 const FIRST_LOOK_MS = 15
 const LONGEST_LOOK_MS = 250
+/** So much of a request's time, at most half of it, is kept for a call of its own when another replica's takes too long. */
+const OWN_CALL_MS = 3_000
 const MOST_REFUSED = 10_000
 /** Who takes credentials back takes all of a caller's: what was made longer before the first refusal is not trusted either. */
 const TRUSTED_BEFORE_MS = 5_000
@@ -66,13 +68,20 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     onRotation: (config) => options.onRotation(config),
     onTrouble: (error) => gate.goAlone(options.troubleOf(error)),
   })
+  /** Does what a credential needs: a read, a lock, and a write under it. */
+  const probe = async (): Promise<void> => {
+    const before = await store.get(PROBE)
+    const claim = await store.getOrLock(PROBE, before?.version, LOCK_MS)
+    if (claim.kind === 'lock') await claim.held.finish(Buffer.alloc(0), PROBE_TTL_MS)
+    else await store.put(PROBE, Buffer.alloc(0), PROBE_TTL_MS)
+  }
   const gate = createSharedGate({
     log,
     metrics,
     budgetMs: options.budgetMs ?? 50,
     isConnected: () => store.health().isUp,
     troubleOf: (error) => options.troubleOf(error),
-    probe: () => store.put(PROBE, Buffer.alloc(0), PROBE_TTL_MS),
+    probe,
     async rejoin() {
       await news.catchUp()
       void backlog.handOver()
@@ -91,7 +100,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
 
   /** Writes with `put`, or as the holder of the lock. Nobody waits for it, but how it went counts. */
   const put = async (key: string, entry: SharedEntry<V>, held?: SharedLock): Promise<void> => {
-    await gate.run(async () => {
+    await gate.run('write', async () => {
       try {
         await write(key, entry, held)
       } catch (error) {
@@ -116,7 +125,8 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     news.saw(entry.epoch)
     // The clock of who made it may be ahead: the store counts for both.
     const expiresAtMs = Math.min(entry.expiresAtMs, clock.now() + stored.leftMs)
-    const bounded = { ...entry, expiresAtMs }
+    const aheadMs = entry.expiresAtMs - expiresAtMs
+    const bounded = { ...entry, expiresAtMs, obtainedAtMs: Math.min(entry.obtainedAtMs - aheadMs, clock.now()) }
     if (isOld || !isLive(bounded, clock.now()) || news.covers(slot, entry.epoch)) return undefined
     outcomes.with('found').add()
     return { ...bounded, isShared: true }
@@ -151,7 +161,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
 
   /** The version of what is there when it is no newer than `current`. */
   const look = async (slot: CacheSlot<V>, current: V) => {
-    const got = await gate.run(() => store.get(recordOf(slot.key)))
+    const got = await gate.run('read', () => store.get(recordOf(slot.key)))
     const stored = got.isDone ? got.value : undefined
     const entry = stored && (await read(slot, stored, current))
     return { entry, version: stored?.version }
@@ -159,13 +169,17 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
 
   const findOrMake = async (slot: CacheSlot<V>, current: V | undefined, endsAtMs: number) => {
     if (gate.isAlone) return undefined
-    if (!news.isKnown && !(await gate.run(() => news.known)).isDone) return undefined
+    if (!news.isKnown && !(await gate.run('read', () => news.known)).isDone) return undefined
     const seen = current === undefined ? undefined : await look(slot, current)
     if (seen?.entry !== undefined) return seen.entry
     let stale = seen?.version
     let lookMs = FIRST_LOOK_MS
-    while (!gate.isAlone && performance.now() < endsAtMs) {
+    let unusable = 0
+    const leftMs = endsAtMs - performance.now()
+    const waitsUntilMs = endsAtMs - Math.min(OWN_CALL_MS, leftMs / 2)
+    while (!gate.isAlone && performance.now() < waitsUntilMs) {
       const claim = await gate.run(
+        'lock',
         () => store.getOrLock(recordOf(slot.key), stale, LOCK_MS),
         (late) => (late.kind === 'lock' ? void late.held.release() : undefined),
       )
@@ -175,10 +189,12 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
         const entry = await read(slot, claim.value.stored, current)
         if (entry !== undefined) return entry
         stale = claim.value.stored.version
-      } else {
-        await pause(lookMs * (0.5 + random()))
-        lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 1.5)
+        unusable += 1
+        // The lock to replace it is asked for at once; another value that cannot be used is not.
+        if (unusable < 2) continue
       }
+      await pause(lookMs * (0.5 + random()))
+      lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 1.5)
     }
     return undefined
   }
@@ -191,6 +207,9 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     },
     purge: (filter) => news.purge(filter),
     announceRotation: (config) => news.announceRotation(config),
+    get problem() {
+      return gate.problem
+    },
     close() {
       backlog.close()
       news.close()

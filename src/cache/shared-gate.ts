@@ -11,6 +11,9 @@ const LONGEST_FIRST_PROBE_MS = 30_000
 /** A store that was used for so long without leaving it again was well. */
 const WELL_FOR_MS = 10_000
 
+/** A store may do one kind and refuse another: failures in a row are counted for each. */
+export type OperationKind = 'read' | 'lock' | 'write'
+
 export type Gated<T> = { readonly isDone: true; readonly value: T } | { readonly isDone: false }
 
 /** Stands between requests and the store: a slow or missing store costs a request so much and no more. */
@@ -21,7 +24,9 @@ export interface SharedGate {
    * What `operation` gives within the budget, or within a second one while the connection is up. What comes later is handed to
    * `onLate`. Never rejects.
    */
-  run<T>(operation: () => Promise<T>, onLate?: (value: T) => void): Promise<Gated<T>>
+  run<T>(kind: OperationKind, operation: () => Promise<T>, onLate?: (value: T) => void): Promise<Gated<T>>
+  /** Why the store is not used now, for people. */
+  readonly problem: string | undefined
   /** What must be known before the store may be used can't be learnt: goes alone at once. */
   goAlone(trouble: SharedTrouble): void
   close(): void
@@ -43,7 +48,7 @@ export interface SharedGateOptions {
 }
 
 /**
- * Goes alone after three failures in a row, where operations that were under way together count as one, and comes back when a
+ * Goes alone after three failures in a row of one kind, where operations that were in flight together count as one, and comes back when a
  * probe succeeds: 0.1 s later, then up to 1 s. Who leaves soon after coming back waits twice as long as before, up to 30 s.
  */
 export function createSharedGate(options: SharedGateOptions): SharedGate {
@@ -62,8 +67,9 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     ['cause'],
   )
   const time = createResponsiveTime()
-  let failures = 0
+  const failures = { read: 0, lock: 0, write: 0 }
   let failedAt = -Infinity
+  let trouble: SharedTrouble | undefined
   let isAlone = false
   let isClosed = false
   let backAt = -Infinity
@@ -96,25 +102,27 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
   }
   const comeBack = () => {
     isAlone = false
-    failures = 0
+    trouble = undefined
+    Object.assign(failures, { read: 0, lock: 0, write: 0 })
     backAt = performance.now()
     alone.set(0)
     log.info({}, 'credentials are shared with the other replicas again')
   }
-  const fail = (startedAt: number, trouble: SharedTrouble) => {
+  const fail = (kind: OperationKind, startedAt: number, cause: SharedTrouble) => {
     if (startedAt < failedAt) return
     failedAt = performance.now()
-    failures += 1
-    if (failures >= FAILURES_BEFORE_ALONE) goAlone(trouble)
+    failures[kind] += 1
+    if (failures[kind] >= FAILURES_BEFORE_ALONE) goAlone(cause)
   }
-  const goAlone = (trouble: SharedTrouble) => {
+  const goAlone = (cause: SharedTrouble) => {
     if (isAlone || isClosed) return
     isAlone = true
+    trouble = cause
     alone.set(1)
-    departures.with(trouble.cause).add()
+    departures.with(cause.cause).add()
     const wasWell = performance.now() - backAt >= WELL_FOR_MS
     firstProbeMs = wasWell ? FIRST_PROBE_MS : Math.min(LONGEST_FIRST_PROBE_MS, 2 * firstProbeMs)
-    log.warn({ ...trouble }, 'the store of shared credentials cannot be used: this replica goes on alone')
+    log.warn({ ...cause }, 'the store of shared credentials cannot be used: this replica goes on alone')
     probeIn(firstProbeMs)
   }
 
@@ -122,7 +130,10 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     get isAlone() {
       return isAlone
     },
-    run(operation, onLate) {
+    get problem() {
+      return trouble?.problem
+    },
+    run(kind, operation, onLate) {
       return new Promise((resolve) => {
         const startedAt = performance.now()
         let isOver = false
@@ -137,7 +148,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
         }
         const judge = () => {
           if (isOver || watch.spentMs < budgetMs) return
-          if (!isLate) fail(startedAt, options.troubleOf(undefined))
+          if (!isLate) fail(kind, startedAt, options.troubleOf(undefined))
           isLate = true
           if (watch.spentMs >= 2 * budgetMs || !options.isConnected()) giveUp()
         }
@@ -147,11 +158,11 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
             const value = await operation()
             if (isOver) return onLate?.(value)
             end()
-            if (!isLate) failures = 0
+            if (!isLate) failures[kind] = 0
             resolve({ isDone: true, value })
           } catch (error) {
             if (isOver) return
-            if (!isLate) fail(startedAt, options.troubleOf(error))
+            if (!isLate) fail(kind, startedAt, options.troubleOf(error))
             giveUp()
           }
         }

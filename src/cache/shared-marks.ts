@@ -1,11 +1,20 @@
-import type { Clock } from '../core/index.ts'
-import type { SharedSeal, SharedStore } from './shared-ports.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Failure, type Clock } from '../core/index.ts'
+import type { SharedRecord, SharedSeal, SharedStore } from './shared-ports.ts'
 import { matchesFilter, type Ownership, type PurgeFilter } from './slot.ts'
 
 const RECORD = 'purges'
 /** No value is kept in the store for longer. */
 export const LONGEST_SHARED_MS = 24 * 3_600_000
 const KEPT_MS = 2 * LONGEST_SHARED_MS
+/** A record whose secret is not the first is sealed again after so long: replicas rotate at different times. */
+const SEALED_AGAIN_MS = 30_000
+/** A record that no configured secret opens counts as lost after so long: another replica may know the secret already. */
+const UNREADABLE_MS = 5 * 60_000
+/** Each try that fails means that another replica wrote. */
+const TRIES = 50
+const TRIES_AT_ONCE = 4
+const LONGEST_PAUSE_MS = 50
 /** A record that nobody wrote for so long is written again, so that it doesn't end while there are replicas. */
 const WRITTEN_EACH_MS = LONGEST_SHARED_MS / 4
 /** More than so many become one that covers everything: too much is fetched again then, never too little. */
@@ -34,7 +43,10 @@ export interface PurgeMarks {
   saw(epoch: number): void
   /** Takes note of a purge here; `sync` tells the others. */
   add(filter: PurgeFilter): void
-  /** Reads what others purged, each told to `onPurge` once, and writes what they don't know yet. Throws what the store throws. */
+  /**
+   * Reads what others purged, each reported to `onPurge` once, and writes what they don't know yet, or what is not sealed with
+   * the first secret. Throws what the store throws.
+   */
   sync(): Promise<void>
 }
 
@@ -59,13 +71,26 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
   let isBorn = false
   let version: string | undefined
   let versionSince = -Infinity
+  let unreadable: { readonly version: string; readonly sinceMs: number } | undefined
   let syncing: Promise<void> | undefined
   let isSyncWanted = false
 
-  /** Throws when it was sealed with a secret that is not known here (yet); undefined for none, and for what was damaged. */
-  const read = async (sealed: Buffer | undefined): Promise<readonly Mark[] | undefined> => {
-    const opened = sealed && (await seal.open(RECORD, sealed))
-    return opened && parse(opened.plain)
+  /**
+   * Throws while it is sealed with a secret that is not known here (yet), for five minutes; undefined for none, for what was
+   * damaged, and after that.
+   */
+  const read = async (record: SharedRecord | undefined) => {
+    if (record === undefined) return undefined
+    try {
+      const opened = await seal.open(RECORD, record.value)
+      unreadable = undefined
+      return opened && { marks: parse(opened.plain), isCurrent: opened.isCurrent }
+    } catch (error) {
+      const { version: unread } = record
+      if (unreadable?.version !== unread) unreadable = { version: unread, sinceMs: clock.now() }
+      if (clock.now() - unreadable.sinceMs < UNREADABLE_MS) throw error
+      return undefined
+    }
   }
 
   /** What has to be added because nobody knows any more what was purged. */
@@ -77,11 +102,13 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
   }
 
   const once = async () => {
-    for (;;) {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      if (tries >= TRIES_AT_ONCE) await pause(Math.min(LONGEST_PAUSE_MS, tries))
       const record = await store.get(RECORD)
       // What this replica began before somebody else's record came first counts for nothing.
       if (!isBorn) [known, epoch] = [[], 0]
-      const stored = await read(record?.value)
+      const opened = await read(record)
+      const stored = opened?.marks
       if (record?.version !== version) {
         version = record?.version
         versionSince = clock.now()
@@ -104,7 +131,8 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
       const wasBorn = isBorn
       const inStore = new Set(stored?.map((mark) => mark.epoch))
       const isLost = stored === undefined || base.some((mark) => !inStore.has(mark.epoch))
-      const isOld = clock.now() - versionSince >= WRITTEN_EACH_MS
+      const ageMs = clock.now() - versionSince
+      const isOld = ageMs >= (opened?.isCurrent === false ? SEALED_AGAIN_MS : WRITTEN_EACH_MS)
       if (!isLost && !isOld && made.length === 0) {
         isBorn = true
         return
@@ -118,6 +146,7 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
       if (isLost && wasBorn) options.onRestored()
       return
     }
+    throw new Failure('store_unavailable', { detail: 'the record of purges changes too often' })
   }
 
   const run = async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock, Log, Metrics } from '../core/index.ts'
+import { createFreshness } from './freshness.ts'
 import { createPurgeMarks } from './shared-marks.ts'
 import type { SharedSeal, SharedStore } from './shared-ports.ts'
 import type { Ownership, PurgeFilter } from './slot.ts'
@@ -9,8 +10,10 @@ const PURGED = 'purged'
 /** Who knows of purges that the store has lost writes them down for who begins. */
 const JOINED = 'joined'
 const ROTATED = 'rotated '
-/** What was purged is looked at so often, whatever was heard. */
-const WATCH_MS = 60_000
+/** While messages are not received, what was purged is read so often. */
+const READ_MS = 1_000
+/** Every so many of these it is read in any case. */
+const READ_EACH = 60
 /** A value from before the last purge makes it be looked at, at most this often. */
 const LOOK_PAUSE_MS = 1_000
 /** Who purges waits so long to hear whether the others will. */
@@ -28,9 +31,9 @@ export interface SharedNews {
   saw(epoch: number): void
   /** Learns what others told, and tells what they could not be told. Throws what the store throws. */
   catchUp(): Promise<void>
-  /** Whether the others were told; false after 2 s. Never rejects. */
-  purge(filter: PurgeFilter): Promise<boolean>
-  announceRotation(config: string): Promise<boolean>
+  /** The number of processes that received it; undefined after 2 s without the store. Never rejects. */
+  purge(filter: PurgeFilter): Promise<number | undefined>
+  announceRotation(config: string): Promise<number | undefined>
   close(): void
 }
 
@@ -59,7 +62,7 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
   const untold = new Set<string>()
   let lookAfterMs = -Infinity
 
-  const quietly = (work: Promise<void>) => void work.catch(() => undefined)
+  const quietly = (work: Promise<unknown>) => void work.catch(() => undefined)
   const marks = createPurgeMarks({
     ...options,
     onRestored() {
@@ -72,8 +75,15 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
     },
   })
 
-  const catchUp = async () => {
+  const freshness = createFreshness(() => subscription.isActive)
+  const sync = async () => {
+    const startedAt = performance.now()
     await marks.sync()
+    freshness.read(startedAt)
+  }
+
+  const catchUp = async () => {
+    await sync()
     for (const message of untold) {
       await store.publish(CHANNEL, message)
       untold.delete(message)
@@ -97,32 +107,39 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
     return learning
   }
 
-  const tell = async (message: string): Promise<boolean> => {
+  const tell = async (message: string): Promise<number | undefined> => {
     try {
-      if (message === PURGED) await marks.sync()
-      await store.publish(CHANNEL, message)
-      return true
+      if (message === PURGED) await sync()
+      return await store.publish(CHANNEL, message)
     } catch (error) {
       untold.add(message)
       log.warn({}, 'the other replicas cannot be told of a change now; they are as soon as the store answers')
       options.onTrouble(error)
-      return false
+      return undefined
     }
   }
-  const toldInTime = (message: string) => Promise.race([tell(message), pause(TOLD_WITHIN_MS, false, { ref: false })])
+  const toldInTime = (message: string) =>
+    Promise.race([tell(message), pause(TOLD_WITHIN_MS, undefined, { ref: false })])
 
   const subscription = store.subscribe(CHANNEL, {
     onMessage(message) {
       if (message === PURGED) quietly(learn())
-      else if (message === JOINED) quietly(marks.sync())
+      else if (message === JOINED) quietly(sync())
       else if (message.startsWith(ROTATED)) options.onRotation(message.slice(ROTATED.length))
     },
     onGap() {
+      freshness.missed()
       quietly(learn())
       options.onRotation(undefined)
     },
   })
-  const watching = setInterval(() => quietly(marks.sync()), WATCH_MS)
+  let ticks = 0
+  const watching = setInterval(() => {
+    ticks = (ticks + 1) % READ_EACH
+    // What is not known is learnt before anything is taken from the store again.
+    if (!freshness.isFresh) quietly(learn())
+    else if (ticks === 0 || !freshness.isCaughtUp) quietly(sync())
+  }, READ_MS)
   watching.unref()
   untold.add(JOINED)
   quietly(learn())
@@ -144,7 +161,7 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
         quietly(learn())
       } else if (epoch < marks.epoch && clock.now() >= lookAfterMs) {
         lookAfterMs = clock.now() + LOOK_PAUSE_MS
-        quietly(marks.sync())
+        quietly(sync())
       }
     },
     catchUp: learn,

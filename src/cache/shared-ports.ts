@@ -8,8 +8,16 @@ export interface SharedStore {
   compareAndSet(key: string, version: string | undefined, value: Buffer, ttlMs: number): Promise<boolean>
   /** The record unless its version is the stale one, else the right to make it, else `busy`. */
   getOrLock(key: string, staleVersion: string | undefined, ttlMs: number): Promise<RecordOrLock>
-  publish(channel: string, message: string): Promise<void>
-  subscribe(channel: string, listener: { onMessage(message: string): void; onGap(): void }): { close(): void }
+  /** Gives the number of processes that received it, this one included. */
+  publish(channel: string, message: string): Promise<number>
+  subscribe(
+    channel: string,
+    listener: { onMessage(message: string): void; onGap(): void },
+  ): {
+    /** Whether messages are received now. */
+    readonly isActive: boolean
+    close(): void
+  }
   /** Whether there is a connection. */
   health(): { readonly isUp: boolean }
 }
@@ -45,7 +53,8 @@ export type RecordOrLock =
 /** Makes values useless to who reads the store; what is opened under another name than it was sealed under is undefined. */
 export interface SharedSeal {
   seal(name: string, plain: Buffer): Buffer
-  open(name: string, sealed: Buffer): Promise<{ readonly plain: Buffer } | undefined>
+  /** `isCurrent` is false for what has to be sealed again: its secret is not the first any more. */
+  open(name: string, sealed: Buffer): Promise<{ readonly plain: Buffer; readonly isCurrent: boolean } | undefined>
 }
 
 /** How a value is written down, and read back; what can't be read is undefined. */
@@ -68,18 +77,21 @@ export interface FetchedValue<V> {
 export interface SharedCredentials<V> {
   /**
    * A value that is not `current`: one that another replica made, else one that is fetched here while the others wait for it.
-   * Throws what `slot.fetch` throws, and nothing because of the store. Who waits in vain until `endsAtMs` (`performance.now()`)
-   * has no time left for a call of its own.
+   * Throws what `slot.fetch` throws, and nothing because of the store. Waiting for another replica ends
+   * before `endsAtMs` (`performance.now()`), so that time is left for a call of its own.
    */
   fetch(slot: CacheSlot<V>, current: V | undefined, endsAtMs: number): Promise<FetchedValue<V>>
   /** The backend refused this one: it is not taken from the store again. */
   reject(slot: Pick<CacheSlot<V>, 'key'>, value: V): void
   /**
-   * All replicas forget what matches; at once or, when the store can't be reached now, as soon as it can: then it is false,
-   * after 2 s at the latest. Never rejects.
+   * All replicas forget what matches. Gives the number of processes that received the message, this one included; the others
+   * read it in the store within a second. Undefined, after 2 s at the latest, when the store can't be reached now: then they
+   * learn it as soon as it can. Never rejects.
    */
-  purge(filter: PurgeFilter): Promise<boolean>
-  /** All replicas look at the secrets of a config (`<namespace>/<name>`) again; false as above. Never rejects. */
-  announceRotation(config: string): Promise<boolean>
+  purge(filter: PurgeFilter): Promise<number | undefined>
+  /** All replicas look at the secrets of a config (`<namespace>/<name>`) again; as above. Never rejects. */
+  announceRotation(config: string): Promise<number | undefined>
+  /** Why this replica works with its own cache alone, for people; undefined while credentials are shared. */
+  readonly problem: string | undefined
   close(): void
 }

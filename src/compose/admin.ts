@@ -13,6 +13,8 @@ export interface Purged {
   readonly purged: number
   /** Whether the store that replicas share has it; absent where there is none. */
   readonly isTold?: boolean
+  /** How many processes received the message, this one included; the others read it in the store within a second. */
+  readonly receivers?: number | undefined
 }
 
 /** What the admin listener asks of the proxy behind it: this process, or all of its workers together. */
@@ -46,9 +48,11 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
       const filter: PurgeFilter = Object.fromEntries(
         FILTERS.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : [])),
       )
-      const { purged, isTold } = await controls.purge(filter)
+      const { purged, isTold, receivers } = await controls.purge(filter)
       if (isTold === undefined) return { status: 200, json: { purged } }
-      return isTold ? { status: 200, json: { purged, told: true } } : { status: 202, json: { purged, ...UNTOLD } }
+      return isTold
+        ? { status: 200, json: { purged, told: true, receivers } }
+        : { status: 202, json: { purged, ...UNTOLD } }
     },
     'GET /decisions': async () => ({ status: 200, json: { decisions: await controls.decisions() } }),
     'POST /reload': async () => {

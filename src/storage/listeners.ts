@@ -4,7 +4,8 @@ import type { StoreListener } from './port.ts'
 export interface Listeners {
   add(channel: string, listener: StoreListener): { close(): void }
   /** One listener that throws keeps the others from nothing. */
-  message(channel: string, message: string): void
+  /** Gives the number of listeners. */
+  message(channel: string, message: string): number
   /** On one channel, or on all. */
   gap(channel?: string): void
   channels(): readonly string[]
@@ -50,7 +51,12 @@ export function createListeners(options: ListenersOptions): Listeners {
         },
       }
     },
-    message: (channel, text) => tell(byChannel.get(channel) ?? [], (listener) => listener.onMessage(text)),
+    message(channel, text) {
+      const listeners = byChannel.get(channel)
+      const count = listeners?.size ?? 0
+      tell(listeners ?? [], (listener) => listener.onMessage(text))
+      return count
+    },
     gap(channel) {
       const some = channel === undefined ? byChannel.values() : [byChannel.get(channel) ?? []]
       for (const listeners of some) tell(listeners, (listener) => listener.onGap())

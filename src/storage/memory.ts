@@ -132,11 +132,11 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
     },
     async publish(channel, message) {
       await atomically([channel], () => undefined)
-      listeners.message(channel, message)
+      return listeners.message(channel, message)
     },
     subscribe(channel, listener) {
       check.name(channel)
-      return listeners.add(channel, listener)
+      return { isActive: true, ...listeners.add(channel, listener) }
     },
     health() {
       const detail = isClosed ? 'closed' : entries.isFull ? 'its memory is full' : undefined

@@ -99,12 +99,21 @@ export interface Store {
    * lock of the same name, when nobody has it. Doesn't wait.
    */
   getOrLock(key: string, staleVersion: string | undefined, ttlMs: number): Promise<ValueOrLock>
-  /** Tells all replicas, this one included, within 2 s. Delivery is at most once: `onGap` says when something may be missed. */
-  publish(channel: string, message: string): Promise<void>
-  subscribe(channel: string, listener: StoreListener): { close(): void }
+  /**
+   * Sends a message to all replicas, this one included, within 2 s, and gives the number of processes that received it. Delivery
+   * is at most once: `onGap` says when something may be missed.
+   */
+  publish(channel: string, message: string): Promise<number>
+  subscribe(channel: string, listener: StoreListener): Subscription
   /** Whether the store answers now, for readiness; never rejects. */
   health(): StoreHealth
   close(): Promise<void>
+}
+
+export interface Subscription {
+  /** Whether messages of the channel are received now; false while the connection or the right to subscribe is missing. */
+  readonly isActive: boolean
+  close(): void
 }
 
 export interface StoreListener {

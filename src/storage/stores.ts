@@ -103,11 +103,15 @@ export function createStores(runtime: StoresRuntime): Stores {
     open: (config, scope, options = {}) =>
       config.type === 'memory' ? memory(scope) : redis(config.kvstore, scope, options),
     states: () =>
-      [...shared.values()].map(({ parts: { said }, watches }) => ({
-        clockAheadMs: said.clockAheadMs,
-        remarks: [said.remark, ...[...watches].map(({ remark }) => remark)].filter((remark) => remark !== undefined),
-        isBlind: said.isBlind,
-      })),
+      [...shared.values()].map(({ parts: { said, messagesProblem }, watches }) => {
+        const lost = [...watches].map(({ remark }) => remark)
+        const unheard = messagesProblem && `${UNHEARD}: ${messagesProblem}`
+        return {
+          clockAheadMs: said.clockAheadMs,
+          remarks: [said.remark, unheard, ...lost].filter((remark) => remark !== undefined),
+          isBlind: said.isBlind,
+        }
+      }),
     async close() {
       for (const { parts, watches } of shared.values()) {
         for (const watch of watches) watch.close()
@@ -119,6 +123,8 @@ export function createStores(runtime: StoresRuntime): Stores {
     },
   }
 }
+
+const UNHEARD = 'messages of other replicas are not received (what was purged and revoked is read every second instead)'
 
 /** Two configurations are one when everything in them is equal, secrets by their references. */
 function identityOf(config: RedisConfig): string {

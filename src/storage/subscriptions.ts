@@ -1,4 +1,4 @@
-import type { Store } from './port.ts'
+import type { Store, Subscription } from './port.ts'
 
 /** The subscriptions that were made through one store. */
 export interface Subscriptions {
@@ -9,12 +9,15 @@ export interface Subscriptions {
 
 /** Keeps what `subscribe` gives, so that who listened ends with the store, whoever else goes on with what is behind it. */
 export function createSubscriptions(subscribe: Store['subscribe']): Subscriptions {
-  const open = new Set<{ close(): void }>()
+  const open = new Set<Subscription>()
   return {
     subscribe(channel, listener) {
       const subscription = subscribe(channel, listener)
       open.add(subscription)
       return {
+        get isActive() {
+          return subscription.isActive
+        },
         close() {
           open.delete(subscription)
           subscription.close()

@@ -48,7 +48,7 @@ const CAUSES: Readonly<Record<StoreError['kind'], string>> = {
 /** What an error of a store means; undefined stands for an answer that did not come in time. */
 export function troubleOf(error: unknown): StoreTrouble {
   if (error === undefined) return { cause: 'late', problem: KINDS.timeout }
-  if (error instanceof Failure) return { cause: error.code, problem: 'a secret can’t be used' }
+  if (error instanceof Failure) return { cause: error.code, problem: error.detail ?? 'a secret can’t be used' }
   if (!(error instanceof StoreError)) return { cause: 'other', problem: 'an error of this process' }
   const { kind, cause, code, endpoint } = error
   const known = code !== undefined && Object.hasOwn(MEANINGS, code) ? MEANINGS[code] : undefined

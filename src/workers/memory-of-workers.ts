@@ -54,7 +54,7 @@ export type StoreMethods = {
   >
   finish(scope: string, id: number, value: Bytes, ttlMs: number): Promise<void>
   release(scope: string, id: number): Promise<void>
-  publish(scope: string, channel: string, message: string): Promise<void>
+  publish(scope: string, channel: string, message: string): Promise<number>
   subscribe(scope: string, channel: string, id: number): void
   unsubscribe(id: number): void
 }

@@ -93,6 +93,9 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
         listeners.set(id, listener)
         ask('subscribe', [scope, channel, id]).catch(() => listener.onGap())
         return {
+          get isActive() {
+            return !isGone
+          },
           close() {
             listeners.delete(id)
             ask('unsubscribe', [id]).catch(() => undefined)

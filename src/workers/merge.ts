@@ -63,9 +63,11 @@ export function mergeReloads(results: readonly ReloadResult[]): ReloadResult {
   return problems.size === 0 ? { ok: true } : { ok: false, problems: [...problems] }
 }
 
-/** All workers share one store: who could not tell it leaves somebody untold. */
+/** All workers share one store: each of them has to reach it. */
 export function mergePurges(results: readonly Purged[]): Purged {
   const purged = results.reduce((sum, result) => sum + result.purged, 0)
   const told = results.flatMap(({ isTold }) => isTold ?? [])
-  return told.length === 0 ? { purged } : { purged, isTold: told.every(Boolean) }
+  const counts = results.flatMap(({ receivers }) => receivers ?? [])
+  const receivers = counts.length === 0 ? undefined : Math.max(...counts)
+  return told.length === 0 ? { purged } : { purged, isTold: told.every(Boolean), receivers }
 }

@@ -62,7 +62,11 @@ describe('a fleet with one cache', () => {
     expect(await fleet.sharedExchanges()).toBeLessThanOrEqual(2)
     const asked = fleet.exchanges()
     const startedAt = performance.now()
-    expect(await fleet.admin(replica(0), '/cache?subject=alice', 'DELETE')).toEqual({ purged: 1, told: true })
+    expect(await fleet.admin(replica(0), '/cache?subject=alice', 'DELETE')).toEqual({
+      purged: 1,
+      told: true,
+      receivers: 2,
+    })
     await vi.waitFor(async () => expect(await fleet.admin(replica(1), '/cache')).toMatchObject({ entries: 1 }), settled)
     expect(performance.now() - startedAt).toBeLessThan(2_000)
     for (const index of [0, 1]) for (const caller of [alice, bob]) expect((await ask(index, caller)).status).toBe(200)

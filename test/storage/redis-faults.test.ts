@@ -138,17 +138,6 @@ describe('a store that refuses', () => {
     expect(replica.log.lines.join('\n')).not.toContain('private')
     expect(replica.metrics.value('extauth_store_operations_total', 'put', 'refused')).toBe(1)
   })
-
-  it('what was written there by somebody else: it is not ours', async () => {
-    const scope = newScope()
-    const replica = createReplica(deployment.config(), scope)
-    replicas.push(replica)
-    await operate(master().port, ['set', `extauth:{${scope}}:v:short`, 'foreign'])
-    await operate(master().port, ['lpush', `extauth:{${scope}}:v:list`, 'foreign'])
-    expect(await replica.store.get('short')).toBeUndefined()
-    expect(await replica.store.compareAndSet('short', undefined, bytes('1'), 1_000)).toBe(false)
-    await expect(replica.store.get('list')).rejects.toMatchObject({ kind: 'refused' })
-  })
 })
 
 describe('a store that hangs', () => {

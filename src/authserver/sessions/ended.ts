@@ -1,12 +1,17 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { createFreshness } from '../../cache/index.ts'
 import { Failure, type Clock, type Log } from '../../core/index.ts'
 import { createSealedRecords, StoreError, type Seal, type Store } from '../../storage/index.ts'
 import { storeFailure } from '../store-failure.ts'
 
 /** Which sessions were ended before their time, on every replica. */
 export interface EndedSessions {
-  /** Throws `store_unavailable` until this replica has seen the list once: who was logged out elsewhere is not known yet. */
+  /**
+   * Throws `store_unavailable` while the list is not known: before it was read once, and when neither messages nor the list
+   * itself could be read for ten seconds.
+   */
   has(tsid: string): boolean
-  /** Tells everybody: this replica at once, the others by message, those that don't hear it by the list in the store. */
+  /** Takes effect at once here, by message on other replicas, and by the list in the store where messages are not received. */
   add(tsid: string): Promise<void>
   /** Resolves when the store was asked for the list for the first time, whatever it answered. */
   opened(): Promise<void>
@@ -29,13 +34,16 @@ const CHANNEL = 'sessions-ended'
 /** Instead of a name: who knows more than the list says writes it down; the list is to be read again. */
 const JOINED = 'joined!'
 const RESTORED = 'restored!'
-const WATCH_MS = 60_000
+/** While messages are not received, the list is read so often. */
+const READ_MS = 1_000
+/** Every so many of these: what the store lost is written again, and sealed with the first secret. */
+const RESTORE_EACH = 60
 /** The list is in parts, so that many at once can be added and none grows past what a value may have. */
 const PARTS = 16
 const MOST_PER_PART = 20_000
 /** Every try that fails means that somebody else was added. */
 const TRIES = 50
-const RETRY_MS = 1000
+const LONGEST_PAUSE_MS = 50
 
 type Part = Record<string, number>
 
@@ -53,8 +61,9 @@ function withMore(part: Part, more: readonly (readonly [string, number])[], nowM
 export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }: EndedOptions): EndedSessions {
   const records = createSealedRecords(seal)
   const ended = new Map<string, number>()
-  let isLoaded = false
-  let retry: NodeJS.Timeout | undefined
+  const freshness = createFreshness(() => subscription.isActive)
+  let loading: Promise<void> | undefined
+  let isFailing = false
   let isClosed = false
 
   const learn = (tsid: string, untilMs: number) => {
@@ -75,37 +84,46 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
   /** What can't be opened counts as gone, as if it had been deleted: who knows more writes it again. */
   const read = async (key: string) => {
     const stored = await store.get(key)
-    const part = await records.read<Part>(key, stored).catch((error: unknown) => {
+    const opened = await records.open<Part>(key, stored).catch((error: unknown) => {
       if (error instanceof StoreError && error.kind === 'unknown_key') return undefined
       throw error
     })
-    return { part: part ?? {}, version: stored?.version }
+    return { part: opened?.record ?? {}, isCurrent: opened?.isCurrent ?? true, version: stored?.version }
   }
 
-  const load = async (): Promise<void> => {
+  const loadOnce = async (): Promise<void> => {
+    const startedAt = performance.now()
     try {
       for (const { part } of await Promise.all(KEYS.map(read))) {
         for (const [tsid, untilMs] of Object.entries(part)) learn(tsid, untilMs)
       }
-      isLoaded = true
+      freshness.read(startedAt)
+      isFailing = false
     } catch (error) {
-      if (isClosed) return
+      if (isClosed || isFailing) return
+      isFailing = true
       const kind = error instanceof StoreError ? error.kind : 'unreadable'
       log.warn({ reason: kind }, 'the list of ended sessions could not be read')
-      retry = setTimeout(() => void load(), RETRY_MS).unref()
+    } finally {
+      loading = undefined
     }
   }
+  const load = (): Promise<void> => (loading ??= loadOnce())
 
   const record = async (key: string, more: readonly (readonly [string, number])[]): Promise<void> => {
     for (let tries = 0; tries < TRIES; tries++) {
       const { part, version } = await read(key)
       const value = records.write(key, withMore(part, more, clock.now()))
       if (await store.compareAndSet(key, version, value, keepMs)) return
+      await pause(Math.min(LONGEST_PAUSE_MS, tries))
     }
     throw new StoreError('overloaded')
   }
 
-  /** Who writes the store can shorten the list, or put an older one back: what is known here is written again. */
+  /**
+   * A writer of the store can shorten the list, or put an older one back: what is known here is written again. So is what is
+   * sealed with a secret that is not the first: it may be removed.
+   */
   const restore = async (): Promise<void> => {
     const now = clock.now()
     const known = [...ended].filter(([, untilMs]) => untilMs > now)
@@ -113,27 +131,37 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
     let isRestored = false
     for (const key of KEYS) {
       const mine = known.filter(([tsid]) => partOf(tsid) === key)
-      const { part } = mine.length === 0 ? { part: {} } : await read(key)
+      const { part, isCurrent } = mine.length === 0 ? { part: {}, isCurrent: true } : await read(key)
       const missing = mine.filter(([tsid]) => !Object.hasOwn(part, tsid))
-      if (missing.length === 0 || Object.keys(part).length + missing.length > MOST_PER_PART) continue
-      await record(key, missing)
-      isRestored = true
+      const isFull = Object.keys(part).length + missing.length > MOST_PER_PART
+      if ((missing.length === 0 || isFull) && isCurrent) continue
+      await record(key, isFull ? [] : missing)
+      isRestored ||= missing.length > 0 && !isFull
     }
     if (!isRestored) return
     log.warn({}, 'the store had lost sessions that were ended; they are written again')
     await store.publish(CHANNEL, RESTORED)
+  }
+  function readAgain() {
+    freshness.missed()
+    void load()
   }
   const restoring = () => void restore().catch(() => undefined)
 
   const subscription = store.subscribe(CHANNEL, {
     onMessage(message) {
       if (message === JOINED) restoring()
-      else if (message === RESTORED) void load()
+      else if (message === RESTORED) readAgain()
       else learn(message, clock.now() + keepMs)
     },
-    onGap: () => void load(),
+    onGap: readAgain,
   })
-  const watching = setInterval(restoring, WATCH_MS).unref()
+  let ticks = 0
+  const watching = setInterval(() => {
+    if (!freshness.isCaughtUp) void load()
+    ticks = (ticks + 1) % RESTORE_EACH
+    if (ticks === 0) restoring()
+  }, READ_MS).unref()
   const open = async () => {
     await load()
     await store.publish(CHANNEL, JOINED).catch(() => undefined)
@@ -143,16 +171,20 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
   return {
     has(tsid) {
       if (ended.size > 0 && ended.has(tsid)) return true
-      if (!isLoaded)
-        throw new Failure('store_unavailable', { detail: 'the list of ended sessions', retryAfterSeconds: 1 })
+      if (!freshness.isFresh)
+        throw new Failure('store_unavailable', {
+          detail: 'the list of ended sessions cannot be read',
+          retryAfterSeconds: 1,
+        })
       return false
     },
     async add(tsid) {
       const untilMs = clock.now() + keepMs
       learn(tsid, untilMs)
       try {
-        await store.publish(CHANNEL, tsid)
+        const receivers = await store.publish(CHANNEL, tsid)
         await record(partOf(tsid), [[tsid, untilMs]])
+        log.info({ receivers }, 'session revoked')
       } catch (error) {
         throw storeFailure(error)
       }
@@ -161,7 +193,6 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
     close() {
       isClosed = true
       subscription.close()
-      clearTimeout(retry)
       clearInterval(watching)
     },
   }

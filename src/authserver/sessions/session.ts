@@ -40,8 +40,8 @@ export interface UpstreamSessions extends UpstreamTokens {
    */
   end(tsid: string): Promise<void>
   /**
-   * True when the session was ended, as far as this replica knows; never waits. Throws `store_unavailable` until the list of
-   * ended sessions was read once.
+   * True when the session was ended, as far as this replica knows; never waits. Throws `store_unavailable` while the list
+   * of ended sessions is not known.
    */
   isEnded(tsid: string): boolean
   /** Whether there is such a session in the store. Throws `store_unavailable`. */

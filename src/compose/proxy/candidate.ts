@@ -95,7 +95,11 @@ export async function buildCandidate(
     )
     const runtime = { routes, localHandlers, close }
     const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
-    const storeRemarks = () => services.stores.states().flatMap(({ remarks }) => remarks)
+    const storeRemarks = () => {
+      const { problem } = sharedCache
+      const alone = problem === undefined ? [] : [`credentials are not shared with other replicas: ${problem}`]
+      return [...services.stores.states().flatMap(({ remarks }) => remarks), ...alone]
+    }
     const held = {
       clock,
       secrets,

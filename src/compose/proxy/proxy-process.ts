@@ -170,7 +170,8 @@ export async function startProxy(
     cache: () => cache.list(),
     async purge(filter) {
       const { purged, told } = cache.purge(filter)
-      return told === undefined ? { purged } : { purged, isTold: await told }
+      const receivers = await told
+      return told === undefined ? { purged } : { purged, isTold: receivers !== undefined, receivers }
     },
     decisions: () => decisions.list(),
     reload: () => (isDraining ? Promise.resolve(STOPPING) : reloader.reload()),

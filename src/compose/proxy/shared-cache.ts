@@ -39,6 +39,8 @@ export interface SharedCacheDeps {
 export interface SharedCache {
   /** Shares from now on, in the place of the one before. */
   adopt(): void
+  /** Why this replica works with its own cache alone, for people; undefined while credentials are shared. */
+  readonly problem: string | undefined
   close(): Promise<void>
 }
 
@@ -50,7 +52,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   const { cache: wanted, namespace } = config
   const { clock, log, metrics, secrets, slot } = deps
   if (wanted === undefined) {
-    return { adopt: () => void (slot.current = undefined), close: () => Promise.resolve() }
+    return { adopt: () => void (slot.current = undefined), problem: undefined, close: () => Promise.resolve() }
   }
   const { createSeal, createSealingKeys, troubleOf } = loaded(deps.storage)
   const storage = storageConfig(wanted.storage, namespace, secrets)
@@ -82,6 +84,9 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
         onRotation: (name) => void refresh(name),
       })
       slot.current = shared
+    },
+    get problem() {
+      return open?.shared.problem
     },
     async close() {
       if (slot.current === shared) slot.current = undefined

@@ -3,7 +3,7 @@ import type { Metrics } from '../../core/index.ts'
 import type { HeldLock, ValueOrLock } from '../port.ts'
 import { check } from '../rules.ts'
 import type { LastingWrite, Link } from './link.ts'
-import { decodeKept, encodeRecord, newVersion } from './records.ts'
+import { decodeKept, encodeRecord, newVersion, versionArgument } from './records.ts'
 import { GET_OR_LOCK, LOCK, PUT_AND_RELEASE, RELEASE, RENEW, runScript } from './scripts.ts'
 
 const FIRST_LOOK_MS = 10
@@ -94,7 +94,7 @@ export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metri
     async acquireUnless(record, staleVersion, key, ttlMs) {
       const owner = newOwner()
       const askedAt = performance.now()
-      const args = [owner, ttlMs, staleVersion ?? '']
+      const args = [owner, ttlMs, versionArgument(staleVersion)]
       const reply = await link.use((connection) => runScript(connection, GET_OR_LOCK, [key, record], args), {
         isRepeatable: true,
       })

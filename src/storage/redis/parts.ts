@@ -12,6 +12,8 @@ export interface OpenParts {
   readonly plain: RedisParts
   /** Writes count when as many replicas have them as is configured; connects for them when it is first asked for. */
   durable(): RedisParts
+  /** Why messages of other replicas are not received, for people. */
+  readonly messagesProblem: string | undefined
   /** What the master says of itself. */
   readonly said: Master['said']
   close(): void
@@ -34,14 +36,18 @@ export function openParts(config: RedisConfig, runtime: RedisRuntime): OpenParts
     locks: createRedisLocks(link, write, runtime.metrics, runtime.random),
     messages,
     db: config.db,
+    log: runtime.log,
     get problem() {
-      return link.problem ?? writer?.problem ?? messages.problem
+      return link.problem ?? writer?.problem
     },
   })
   const plain = parts((work, options) => link.use(work, options))
 
   return {
     plain,
+    get messagesProblem() {
+      return messages.problem
+    },
     said: master.said,
     durable() {
       if (config.waitReplicas === 0) return plain

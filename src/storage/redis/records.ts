@@ -5,7 +5,7 @@ const VERSION_BYTES = 12
 const FENCE_DIGITS = 16
 const HEAD_BYTES = VERSION_BYTES + FENCE_DIGITS
 
-/** A version that nobody wrote before. ASCII, because it is compared as text on its way back. */
+/** A random version: 12 ASCII characters. */
 export function newVersion(): string {
   return randomBytes((VERSION_BYTES / 4) * 3).toString('base64url')
 }
@@ -15,7 +15,10 @@ export function encodeRecord(version: string, value: Buffer): Buffer {
   return Buffer.concat([Buffer.from(version + fenceDigits(0)), value])
 }
 
-/** Undefined for what was not written by us. */
+/** Twelve bytes as a string of as many characters: data of another origin have versions beyond ASCII. */
+export const versionArgument = (version: string | undefined): Buffer => Buffer.from(version ?? '', 'latin1')
+
+/** Undefined for what is shorter than a record. */
 export function decodeRecord(reply: unknown): StoredValue | undefined {
   if (!Buffer.isBuffer(reply) || reply.length < HEAD_BYTES) return undefined
   return { version: reply.toString('latin1', 0, VERSION_BYTES), value: reply.subarray(HEAD_BYTES) }

@@ -25,16 +25,28 @@ export async function runScript(
   }
 }
 
+/** Reads a key; one of another type than the command is for counts as missing, so that it is overwritten. */
+const READ = `
+local function read(command, ...)
+  local reply = redis.pcall(command, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if string.find(reply.err, 'WRONGTYPE', 1, true) then return false end
+  return redis.call(command, ...)
+end
+`
+
 /**
  * KEYS: record. ARGV: version that must be there ('' for none), new version, fence ('' for none), value, time to live in ms.
- * Gives 1 when the record is as asked for now, else 0. A record is 12 bytes of version, 16 digits of fence, the value.
+ * Gives 1 when the record is as asked for now, else 0. A record is 12 bytes of version, 16 digits of fence, the value; what is
+ * shorter counts as missing.
  */
-export const COMPARE_AND_SET = script(`
-local head = redis.call('GETRANGE', KEYS[1], 0, 27)
+export const COMPARE_AND_SET = script(`${READ}
+local head = read('GETRANGE', KEYS[1], 0, 27) or ''
+if #head < 28 then head = '' end
 local version, fence = string.sub(head, 1, 12), string.sub(head, 13, 28)
 if version == ARGV[2] then return 1 end
 if version ~= ARGV[1] then return 0 end
-if fence == '' then fence = '0000000000000000' end
+if not string.match(fence, '^%d+$') then fence = '0000000000000000' end
 if ARGV[3] ~= '' then
   if tonumber(ARGV[3]) < tonumber(fence) then return 0 end
   fence = ARGV[3]
@@ -46,13 +58,14 @@ return 1
 /**
  * KEYS: lock. ARGV: owner, time to live in ms. Gives the fence, or 0 while another owner has it. The fence is the time in
  * microseconds, and one more than the last where the clock was set back; a lock that is free keeps its last fence for a while.
+ * What is no lock, and a lock without a time to live, is free: neither would ever end. 2^53 - 2 is the last fence with a next.
  */
 const TAKE_LOCK = `
 local fence, owner = 0, ''
-local held = redis.call('GET', KEYS[1])
-if held then
-  fence, owner = string.match(held, '^(%d+):(.*)$')
-  fence = tonumber(fence)
+local number, holder = string.match(read('GET', KEYS[1]) or '', '^(%d+):(.*)$')
+if number and tonumber(number) <= 9007199254740990 then
+  fence = tonumber(number)
+  if redis.call('PTTL', KEYS[1]) > 0 then owner = holder end
 end
 if owner == ARGV[1] then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -64,44 +77,47 @@ fence = math.max(time[1] * 1000000 + time[2], fence + 1)
 redis.call('SET', KEYS[1], string.format('%.0f:%s', fence, ARGV[1]), 'PX', ARGV[2])
 return fence
 `
-export const LOCK = script(TAKE_LOCK)
+export const LOCK = script(READ + TAKE_LOCK)
 
 /**
  * KEYS: lock, record. ARGV: owner, time to live of the lock in ms, version ('' for none). Gives a newer record with its time to
  * live in ms, or as above.
  */
-export const GET_OR_LOCK = script(`
-local record = redis.call('GET', KEYS[2])
+export const GET_OR_LOCK = script(`${READ}
+local record = read('GET', KEYS[2])
 if record and #record >= 28 and string.sub(record, 1, 12) ~= ARGV[3] then
   return { record, redis.call('PTTL', KEYS[2]) }
 end
 ${TAKE_LOCK}`)
 
 /** KEYS: lock. ARGV: what its holder wrote, time to live in ms. Gives 1 when the holder still has it. */
-export const RENEW = script(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+export const RENEW = script(`${READ}
+if read('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `)
 
 /** KEYS: lock. ARGV: what its holder wrote, what stays, for how many ms. */
-export const RELEASE = script(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+export const RELEASE = script(`${READ}
+if read('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1
 `)
 
 /** KEYS: lock, record. ARGV: as above, then record and time to live in ms. Writes, and lets go of the lock when the holder still has it. */
-export const PUT_AND_RELEASE = script(`
+export const PUT_AND_RELEASE = script(`${READ}
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+if read('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return 1
 `)
 
 /**
  * The sizes of members, in bytes, are a sorted set too; their sum is its member without a name. The sets end together, with the
- * last member: one that ended before would leave sizes behind that nothing takes away.
+ * last member: one that ended before would leave sizes behind that nothing takes away. What is no sorted set is deleted.
  */
-const SIZES = `
+const SIZES = `${READ}
+for set = 2, 4 do
+  if read('ZCARD', KEYS[set]) == false then redis.call('DEL', KEYS[set]) end
+end
 local function sum() return tonumber(redis.call('ZSCORE', KEYS[4], '') or 0) end
 local function leave(member)
   local size = redis.call('ZSCORE', KEYS[4], member)

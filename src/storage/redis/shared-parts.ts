@@ -1,3 +1,4 @@
+import type { Log } from '../../core/index.ts'
 import type { LastingWrite, Link } from './link.ts'
 import type { Messages } from './messages.ts'
 import type { RedisLocks } from './locks.ts'
@@ -9,6 +10,7 @@ export interface RedisParts {
   readonly locks: RedisLocks
   readonly messages: Pick<Messages, 'subscribe'>
   readonly db: number
+  readonly log: Log
   /** What is down, for people; undefined when nothing is. */
   readonly problem: string | undefined
 }

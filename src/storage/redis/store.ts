@@ -4,9 +4,12 @@ import { check } from '../rules.ts'
 import { createSubscriptions } from '../subscriptions.ts'
 import type { Command, Connection } from './connection.ts'
 import type { UseOptions } from './link.ts'
-import { decodeKept, decodeRecord, encodeRecord, fenceDigits, newVersion } from './records.ts'
+import { decodeKept, decodeRecord, encodeRecord, fenceDigits, newVersion, versionArgument } from './records.ts'
+import { ReplyError } from './reply-errors.ts'
 import { ADMIT, COMPARE_AND_SET, REMOVE, runScript, TOUCH, type Script } from './scripts.ts'
 
+/** Such keys are logged at most this often. */
+const TYPE_LOG_MS = 60_000
 const AGAIN: UseOptions = { isRepeatable: true }
 const ONCE: UseOptions = { isRepeatable: false }
 
@@ -32,6 +35,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
   }
   const subscriptions = createSubscriptions((channel, listener) => messages.subscribe(channelOf(channel), listener))
   let isClosed = false
+  let typeLoggedAt = -Infinity
 
   /** Turns what `step` throws into a rejection, and refuses after the end. */
   const open = async <T>(step: () => Promise<T>): Promise<T> => {
@@ -44,13 +48,37 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
   const writeScript = (script: Script, keys: readonly string[], args: Parameters<typeof runScript>[3]) =>
     parts.write((connection) => runScript(connection, script, keys, args), AGAIN)
 
+  /** A key of another type than a string counts as missing: writing replaces it. */
+  const unlessOtherType = async <T>(key: string, work: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work
+    } catch (error) {
+      if (!(error instanceof ReplyError) || error.code !== 'WRONGTYPE') throw error
+      const now = performance.now()
+      if (now - typeLoggedAt >= TYPE_LOG_MS) {
+        typeLoggedAt = now
+        parts.log.warn(
+          { key, ...error.endpoint },
+          'a key in the store has another type than string: it counts as missing',
+        )
+      }
+      return undefined
+    }
+  }
+
   const compareAndSet: Store['compareAndSet'] = (key, version, value, ttlMs, fence) =>
     open(async () => {
       const keys = [recordOf(key)]
       check.value(value)
       check.ttl(ttlMs)
       const digits = fence === undefined ? '' : fenceDigits(fence)
-      const reply = await writeScript(COMPARE_AND_SET, keys, [version ?? '', newVersion(), digits, value, ttlMs])
+      const reply = await writeScript(COMPARE_AND_SET, keys, [
+        versionArgument(version),
+        newVersion(),
+        digits,
+        value,
+        ttlMs,
+      ])
       return reply === 1
     })
 
@@ -61,7 +89,8 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
         // One trip: both are sent before the first is answered.
         const ask = (connection: Connection) =>
           Promise.all([connection.call(['get', record]), connection.call(['pttl', record])])
-        return decodeKept(...(await link.use(ask, AGAIN)))
+        const replies = await unlessOtherType(record, link.use(ask, AGAIN))
+        return replies && decodeKept(...replies)
       }),
     put: (key, value, ttlMs) =>
       open(async () => {
@@ -71,7 +100,11 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
       }),
     putIfAbsent: (key, value, ttlMs) => compareAndSet(key, undefined, value, ttlMs),
     // Not repeated: the first time may have been the one that counted.
-    take: (key) => open(async () => decodeRecord(await write(['getdel', recordOf(key)], ONCE))),
+    take: (key) =>
+      open(async () => {
+        const record = recordOf(key)
+        return decodeRecord(await unlessOtherType(record, write(['getdel', record], ONCE)))
+      }),
     compareAndSet,
     delete: (...keys) =>
       open(async () => {
@@ -114,7 +147,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
       }),
     publish: (channel, message) =>
       open(async () => {
-        await read(['publish', channelOf(channel), message], AGAIN)
+        return Number(await read(['publish', channelOf(channel), message], AGAIN))
       }),
     subscribe: subscriptions.subscribe,
     health() {

@@ -18,3 +18,16 @@ it('a replica whose clock is behind does not keep a credential longer than the s
   reader.advance(LIFETIME_MS - behindMs)
   expect(await other.get('alice')).not.toBe(token)
 })
+
+it('another replica whose clock is ahead does not make this one keep a credential for longer', async () => {
+  const provider = createProvider()
+  const [maker, reader] = [createManualClock(), createManualClock()]
+  const store = createMemoryStore({ clock: reader, log: createRecordingLog() })
+  maker.advance(2 * LIFETIME_MS)
+  const token = await createFleetReplica(store, { clock: maker, provider }).get('alice')
+  await settle()
+  const other = createFleetReplica(store, { clock: reader, provider })
+  expect(await other.get('alice')).toBe(token)
+  reader.advance(LIFETIME_MS - 20_000)
+  expect(await other.get('alice'), 'in the last 30 s of its life').not.toBe(token)
+})

@@ -2,12 +2,12 @@ import { Redis } from 'ioredis'
 import { OPERATOR } from './deployment.ts'
 
 /** One command by the operator, past the product. */
-export async function operate(port: number, [name = '', ...args]: readonly string[]): Promise<unknown> {
+export async function operate(port: number, [name = '', ...args]: readonly (string | Buffer)[]): Promise<unknown> {
   const redis = new Redis({ ...OPERATOR, port, host: '127.0.0.1', retryStrategy: null, lazyConnect: true })
   redis.on('error', () => undefined)
   try {
     await redis.connect()
-    return await redis.call(name, ...args)
+    return await redis.call(String(name), ...args)
   } finally {
     redis.disconnect()
   }
