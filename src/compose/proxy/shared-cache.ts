@@ -86,7 +86,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
       slot.current = shared
     },
     get problem() {
-      return open?.shared.problem
+      return shared?.problem
     },
     async close() {
       if (slot.current === shared) slot.current = undefined
