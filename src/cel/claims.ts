@@ -12,9 +12,9 @@ function claimToCel(value: ClaimValue): CelValue {
   return isArray(value) ? listView(value) : claimsToCel(value)
 }
 
-/** Claims as a CEL map with string keys. */
-export function claimsToCel(claims: Claims): CelMap {
-  return new ClaimMap(claims) as unknown as CelMap
+/** Claims as a CEL map with string keys; `onRead` is called with each key that an expression asks for. */
+export function claimsToCel(claims: Claims, onRead?: (key: string) => void): CelMap {
+  return new ClaimMap(claims, onRead) as unknown as CelMap
 }
 
 function listView(array: readonly ClaimValue[]): CelList {
@@ -54,10 +54,12 @@ class ClaimList {
 class ClaimMap {
   readonly [MAP] = {}
   readonly #claims: Claims
+  readonly #onRead: ((key: string) => void) | undefined
   #names: readonly string[] | undefined
 
-  constructor(claims: Claims) {
+  constructor(claims: Claims, onRead: ((key: string) => void) | undefined) {
     this.#claims = claims
+    this.#onRead = onRead
   }
 
   get size(): number {
@@ -65,13 +67,15 @@ class ClaimMap {
   }
 
   get(key: CelValue): CelValue | undefined {
-    if (typeof key !== 'string' || !Object.hasOwn(this.#claims, key)) return undefined
+    if (!this.has(key)) return undefined
     const value = this.#claims[key]
     return value === undefined ? undefined : claimToCel(value)
   }
 
-  has(key: CelValue): boolean {
-    return typeof key === 'string' && Object.hasOwn(this.#claims, key)
+  has(key: CelValue): key is string {
+    if (typeof key !== 'string') return false
+    this.#onRead?.(key)
+    return Object.hasOwn(this.#claims, key)
   }
 
   keys(): IterableIterator<string> {

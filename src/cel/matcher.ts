@@ -24,8 +24,11 @@ export type MatcherResult =
 /** A compiled CEL expression over `claims`. */
 export interface Matcher {
   readonly expression: string
-  /** Evaluates; never throws, and costs at most a fixed number of steps whatever the claims are. */
-  evaluate(claims: Claims): MatcherResult
+  /**
+   * Evaluates; never throws, and costs at most a fixed number of steps whatever the claims are. `onRead` is called with the
+   * name of each claim that the expression asks for.
+   */
+  evaluate(claims: Claims, onRead?: (claim: string) => void): MatcherResult
 }
 
 const MATCHED: MatcherResult = Object.freeze({ outcome: 'matched' })
@@ -38,7 +41,7 @@ const LIMIT: Unfinished = Object.freeze({ outcome: 'limit' })
  */
 export function compileMatcher(expression: string): Matcher {
   const evaluate = compileExpression(expression, ['claims'])
-  return { expression, evaluate: (claims) => evaluate({ claims: claimsToCel(claims) }) }
+  return { expression, evaluate: (claims, onRead) => evaluate({ claims: claimsToCel(claims, onRead) }) }
 }
 
 /** What became of an expression that gives a text. */

@@ -6,6 +6,7 @@ const OUTCOMES: Readonly<Record<MappingStep['outcome'], string>> = {
   not_matched: 'not matched',
   error: 'error',
   limit: 'limit',
+  overage: 'left out',
   not_evaluated: 'not evaluated',
 }
 
@@ -92,11 +93,13 @@ export function attributeLines(attributes: ComparedAttributes | undefined): stri
 }
 
 function ruleOf(step: MappingStep): string {
-  const { kind, rule, roleArn, priority, position, reason, missingKey } = step
+  const { kind, rule, roleArn, priority, position, reason, missingKey, leftOut } = step
   const order = priority === undefined ? '' : `, priority ${priority}`
   const key = missingKey === undefined ? '' : `: ${JSON.stringify(missingKey)}`
   const place = position === undefined ? '' : ` — line ${position.line}, column ${position.column}: ${reason}${key}`
-  return `${kind} ${JSON.stringify(rule)} → ${roleArn}${order}${place}`
+  const overage =
+    leftOut === undefined ? '' : ` — the issuer left the claim ${JSON.stringify(leftOut)} out of the token`
+  return `${kind} ${JSON.stringify(rule)} → ${roleArn}${order}${place}${overage}`
 }
 
 function sessionLine(session: SessionName | undefined, claim: string): string {

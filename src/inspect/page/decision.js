@@ -68,6 +68,7 @@ const OUTCOMES = {
   not_matched: 'no match',
   error: 'could not be evaluated',
   limit: 'reached its limit',
+  overage: 'claim left out of the token',
   not_evaluated: 'not reached',
 }
 

@@ -18,6 +18,26 @@ export function claimAt(claims: Claims, name: string): ClaimValue | undefined {
   return value
 }
 
+const NO_CLAIMS: ReadonlySet<string> = new Set()
+
+/**
+ * Names of claims that the issuer left out of a token because they are too large, such as `groups` of Entra ID (overage):
+ * it says where they can be read instead (`_claim_names`, OpenID Connect Core §5.6.2), or only that there are some
+ * (`hasgroups`).
+ */
+export function leftOutClaims(claims: Claims): ReadonlySet<string> {
+  const { _claim_names: sources, hasgroups } = claims
+  if (sources === undefined && hasgroups === undefined) return NO_CLAIMS
+  const names = [...(isObject(sources) ? Object.keys(sources) : []), ...(hasgroups === true ? ['groups'] : [])]
+  return new Set(names.filter((name) => !Object.hasOwn(claims, name)))
+}
+
+/** The one of `leftOut` that `claimAt` would need for `name`. */
+export function leftOutAt(claims: Claims, name: string, leftOut: ReadonlySet<string>): string | undefined {
+  if (leftOut.size === 0 || Object.hasOwn(claims, name)) return undefined
+  return [name, name.split('.', 1)[0] ?? ''].find((one) => leftOut.has(one))
+}
+
 /**
  * What a mapping's `claim` is compared with (decisions §3.5): the string elements of an array, the keys of an object, the
  * one string; strings of `scope` and `scp` are split at spaces. Empty for every other value.

@@ -20,7 +20,9 @@ export function createReport(
   )
   return ({ choice, refusal }) => {
     decisions.with(refusal ?? choice.by ?? 'no_role').add()
-    for (const { outcome, mapping, position, reason, missingKey } of choice.steps) {
+    for (const { outcome, mapping, position, reason, missingKey, leftOut } of choice.steps) {
+      if (leftOut !== undefined)
+        log.info({ config, mapping, outcome, claim: leftOut }, 'role mapping reads a claim that the issuer left out')
       if (outcome !== 'error' && outcome !== 'limit') continue
       failedMatchers.with(outcome).add()
       log.info({ config, mapping, outcome, ...position, reason, missingKey }, 'role matcher could not be evaluated')

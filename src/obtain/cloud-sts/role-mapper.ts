@@ -1,7 +1,7 @@
 import { compileMatcher, MatcherError, type MatcherResult, type Position } from '../../cel/index.ts'
 import { Failure, type Claims, type FailureCode } from '../../core/index.ts'
 import type { CloudSts, RoleMapping } from '../../resources/index.ts'
-import { roleValues } from './claim-values.ts'
+import { leftOutAt, leftOutClaims, roleValues } from './claim-values.ts'
 import { createRoleTemplate } from './role-template.ts'
 import {
   attributeFieldsOf,
@@ -19,7 +19,9 @@ export interface MappingStep {
   readonly priority: number | undefined
   /** As the config writes it: `roleArn`, or `roleArnTemplate` with its placeholders. */
   readonly roleArn: string
-  readonly outcome: 'matched' | 'not_matched' | 'error' | 'limit' | 'not_evaluated'
+  readonly outcome: 'matched' | 'not_matched' | 'error' | 'limit' | 'overage' | 'not_evaluated'
+  /** The claim that it reads and the issuer left out of the token (overage); with that outcome, it decided. */
+  readonly leftOut?: string
   /** Where in the expression an error is, why, and the key that is missing where the expression spells it. */
   readonly position?: Position
   readonly reason?: string
@@ -44,7 +46,8 @@ export interface RoleMapper {
   choose(claims: Claims, options?: { readonly all?: boolean }): RoleChoice
 }
 
-type Evaluate = (claims: Claims, values: ReadonlySet<string>) => MatcherResult
+/** `onRead` is called with the claims that it reads. */
+type Evaluate = (claims: Claims, values: ReadonlySet<string>, onRead?: (claim: string) => void) => MatcherResult
 
 interface Rule {
   readonly step: Omit<MappingStep, 'outcome'>
@@ -59,6 +62,7 @@ type Session = (claims: Claims) => Chosen
 export type RoleMapperSpec = Pick<
   CloudSts,
   | 'roleClaim'
+  | 'onGroupsOverage'
   | 'roleMappings'
   | 'fallbackRoleArn'
   | 'sessionTags'
@@ -86,19 +90,43 @@ export function createRoleMapper(spec: RoleMapperSpec, options: RoleMapperOption
     )
   const denies = options.onMatcherError === 'deny'
   const fallback = fallbackOf(spec)
+  const allowsOverage = spec.onGroupsOverage === 'fallback'
+
+  /** Evaluates a rule, and finds the claim that it reads and the issuer left out. */
+  const applied = (
+    { evaluate, step }: Rule,
+    claims: Claims,
+    values: ReadonlySet<string>,
+    names: ReadonlySet<string>,
+  ) => {
+    if (names.size === 0) return { result: evaluate(claims, values), leftOut: undefined }
+    let leftOut = step.kind === 'claim' ? leftOutAt(claims, spec.roleClaim, names) : undefined
+    const result = evaluate(claims, values, (claim) => {
+      if (names.has(claim)) leftOut ??= claim
+    })
+    return { result, leftOut }
+  }
 
   return {
     choose(claims, { all = false } = {}) {
       const values = roleValues(claims, spec.roleClaim)
+      const names = leftOutClaims(claims)
       const steps: MappingStep[] = []
       let decided: Chosen | undefined
-      for (const { step, evaluate, session } of rules) {
+      for (const rule of rules) {
+        const { step, session } = rule
         if (decided !== undefined && !all) {
           steps.push({ ...step, outcome: 'not_evaluated' })
           continue
         }
-        const result = evaluate(claims, values)
-        steps.push({ ...step, ...traceOf(result) })
+        const { result, leftOut } = applied(rule, claims, values, names)
+        const said = leftOut === undefined ? {} : { leftOut }
+        if (leftOut !== undefined && !allowsOverage) {
+          steps.push({ ...step, outcome: 'overage', ...said })
+          decided ??= overage(leftOut)
+          continue
+        }
+        steps.push({ ...step, ...traceOf(result), ...said })
         decided ??= decisionOf(result, () => session(claims), denies)
       }
       decided ??= fallback(claims)
@@ -123,7 +151,7 @@ function compileRule(spec: RoleMapperSpec, mapping: RoleMapping, index: number):
     const compiled = compileMatcher(matcher)
     return {
       step: { ...common, kind: 'matcher', rule: matcher },
-      evaluate: (claims) => compiled.evaluate(claims),
+      evaluate: (claims, _values, onRead) => compiled.evaluate(claims, onRead),
       session,
     }
   } catch (error) {
@@ -165,6 +193,14 @@ const refused = ({ refusal, reason }: AttributeProblem): Chosen => ({
   by: undefined,
   refusal,
   reason,
+})
+
+/** Whether the rule matches is unknown: neither its role nor the one of a later rule is this caller's. */
+const overage = (claim: string): Chosen => ({
+  roleArn: undefined,
+  by: undefined,
+  refusal: 'no_role',
+  reason: `the issuer left ${JSON.stringify(claim)} out of the token (overage, _claim_names), and a role mapping reads it`,
 })
 
 function decisionOf({ outcome }: MatcherResult, session: () => Chosen, denies: boolean): Chosen | undefined {

@@ -117,6 +117,12 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
         .describe('Region of the STS endpoint and of the service.'),
       fallbackRoleArn: roleArn().optional().describe('Role to assume when no mapping matches.'),
       roleClaim: z.string().min(1).max(256).default('groups').describe('Claim evaluated for role mapping.'),
+      onGroupsOverage: z
+        .enum(['deny', 'fallback'])
+        .optional()
+        .describe(
+          'When a mapping reads a claim that the issuer left out of the token (_claim_names, as for groups of Entra ID): 403 (deny, the default), or the mapping does not match (fallback). Extends the specification.',
+        ),
       roleMappings: z
         .array(roleMapping())
         .max(MOST_MAPPINGS)

@@ -66,3 +66,55 @@ describe('the trace of a role choice', () => {
     )
   })
 })
+
+describe('a token from which the issuer left the groups out (overage)', () => {
+  const overage = { _claim_names: { groups: 'src1' }, _claim_sources: { src1: { endpoint: 'https://graph.example' } } }
+  const rules = (...roleMappings: object[]) => ({ ...spec, roleMappings }) as typeof spec
+  const byGroup = { roleArn: arn('admin'), claim: 'admins' }
+  const denied = { roleArn: undefined, by: undefined, refusal: 'no_role', reason: expect.stringContaining('"groups"') }
+
+  test.each<[string, object]>([
+    ['a claim', byGroup],
+    ['a key', { roleArn: arn('admin'), matcher: '"admins" in claims.groups' }],
+    ['its presence', { roleArn: arn('admin'), matcher: 'has(claims.groups)' }],
+    ['its absence', { roleArn: arn('admin'), matcher: '!("groups" in claims)' }],
+  ])('a rule on %s denies instead of falling back, and is named', (_name, rule) => {
+    const chosen = createRoleMapper(rules(rule)).choose(claimsOf({ sub: 'x', ...overage }))
+    expect(chosen).toMatchObject({ ...denied, steps: [{ outcome: 'overage', leftOut: 'groups' }] })
+  })
+
+  test('a rule that comes before and reads something else decides', () => {
+    const first = { roleArn: arn('first'), matcher: 'claims.sub == "x" || "a" in claims.groups', priority: 1 }
+    const mapper = createRoleMapper(rules(byGroup, first))
+    expect(mapper.choose(claimsOf({ sub: 'x', ...overage }))).toMatchObject({ roleArn: arn('first') })
+    expect(mapper.choose(claimsOf({ sub: 'y', ...overage }))).toMatchObject(denied)
+  })
+
+  test('with onGroupsOverage: fallback the rule does not match, and the trace still names the claim', () => {
+    const mapper = createRoleMapper({ ...rules(byGroup), onGroupsOverage: 'fallback' })
+    expect(mapper.choose(claimsOf({ sub: 'x', ...overage }))).toMatchObject({
+      roleArn: arn('guest'),
+      by: 'fallback',
+      steps: [{ outcome: 'not_matched', leftOut: 'groups' }],
+    })
+  })
+
+  test.each<[string, object]>([
+    ['hasgroups of the implicit grant', { hasgroups: true }],
+    ['a path below it', { _claim_names: { realm_access: 'src1' } }],
+  ])('%s says the same', (_name, claims) => {
+    const roleClaim = 'hasgroups' in claims ? 'groups' : 'realm_access.roles'
+    expect(createRoleMapper({ ...rules(byGroup), roleClaim }).choose(claimsOf({ sub: 'x', ...claims }))).toMatchObject({
+      refusal: 'no_role',
+      steps: [{ outcome: 'overage' }],
+    })
+  })
+
+  test.each<[string, object]>([
+    ['groups that are there', { groups: ['admins'], ...overage }],
+    ['another claim that was left out', { _claim_names: { address: 'src1' } }],
+  ])('%s change nothing', (_name, claims) => {
+    const { roleArn } = createRoleMapper(rules(byGroup)).choose(claimsOf({ sub: 'x', ...claims }))
+    expect(roleArn).toBe('groups' in claims ? arn('admin') : arn('guest'))
+  })
+})
